@@ -1,0 +1,261 @@
+/**
+ * The load: many MQTT connections of one process, each with a fixed number of
+ * property posts on the way. Run as a process of its own; speaks just enough
+ * MQTT to be much cheaper than the broker that it measures.
+ */
+import { readFileSync } from "node:fs"
+import { connect as connectTcp, type Socket } from "node:net"
+import { connect as connectTls } from "node:tls"
+
+export interface LoadDevice {
+  readonly clientId: string
+  readonly username: string
+  readonly password: string
+  /** The topic of its property posts; replies come on `{topic}_reply`. */
+  readonly topic: string
+}
+
+export interface LoadPlan {
+  readonly port: number
+  /** Certificate authority in PEM: TLS. */
+  readonly ca?: string
+  readonly devices: ReadonlyArray<LoadDevice>
+  readonly job:
+    | {
+      readonly kind: "ingest"
+      readonly qos: 0 | 1
+      /** Posts on the way, for each connection. */
+      readonly window: number
+      /** The broker needs a SUBSCRIBE to deliver replies. */
+      readonly subscribe: boolean
+      readonly warmupMillis: number
+      readonly measureMillis: number
+    }
+    /** Connections, so many at a time, each closed as soon as it is accepted. */
+    | {
+      readonly kind: "connect"
+      readonly concurrency: number
+      readonly warmupMillis: number
+      readonly measureMillis: number
+    }
+}
+
+export interface LoadResult {
+  /** Replies, or accepted connections, in the measured time. */
+  readonly count: number
+  readonly seconds: number
+  /** Milliseconds from post to reply. */
+  readonly p50: number
+  readonly p99: number
+}
+
+const text = (value: string): Buffer => {
+  const bytes = Buffer.from(value)
+  const length = Buffer.alloc(2)
+  length.writeUInt16BE(bytes.length)
+  return Buffer.concat([length, bytes])
+}
+
+const packet = (header: number, ...body: ReadonlyArray<Buffer>): Buffer => {
+  const rest = Buffer.concat(body)
+  const length: Array<number> = []
+  let remaining = rest.length
+  do {
+    const digit = remaining % 128
+    remaining = Math.floor(remaining / 128)
+    length.push(remaining > 0 ? digit | 0x80 : digit)
+  } while (remaining > 0)
+  return Buffer.concat([Buffer.from([header, ...length]), rest])
+}
+
+const connectPacket = (device: LoadDevice): Buffer =>
+  packet(
+    0x10,
+    text("MQTT"),
+    Buffer.from([4, 0xc2, 0, 0]),
+    text(device.clientId),
+    text(device.username),
+    text(device.password)
+  )
+
+const subscribePacket = (topic: string, qos: number): Buffer =>
+  packet(0x82, Buffer.from([0, 1]), text(topic), Buffer.from([qos]))
+
+const payload = JSON.stringify({
+  id: "1",
+  version: "1.0",
+  params: { temperature: 21.5, humidity: { value: 48, time: 1795231554300 }, mode: "eco" },
+  method: "thing.event.property.post"
+})
+
+const publishPacket = (topic: string, qos: 0 | 1): Buffer =>
+  packet(0x30 | (qos << 1), text(topic), qos === 0 ? Buffer.alloc(0) : Buffer.from([0, 1]), Buffer.from(payload))
+
+/** Calls `onPacket` for each whole packet in a stream of chunks. */
+const splitter = (onPacket: (header: number, bytes: Buffer, bodyStart: number) => void) => {
+  let rest: Buffer | undefined
+  return (chunk: Buffer) => {
+    let bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk])
+    rest = undefined
+    while (bytes.length >= 2) {
+      let length = 0
+      let start = 1
+      let shift = 0
+      while (true) {
+        const digit = bytes[start]
+        if (digit === undefined) {
+          rest = bytes
+          return
+        }
+        start++
+        length |= (digit & 0x7f) << shift
+        shift += 7
+        if ((digit & 0x80) === 0) break
+      }
+      if (bytes.length < start + length) break
+      onPacket(bytes[0]!, bytes, start)
+      bytes = bytes.subarray(start + length)
+    }
+    if (bytes.length > 0) rest = bytes
+  }
+}
+
+const open = (plan: LoadPlan, onOpen: (socket: Socket) => void): Socket => {
+  const socket: Socket = plan.ca === undefined
+    ? connectTcp({ port: plan.port, host: "127.0.0.1", noDelay: true }, () => onOpen(socket))
+    : connectTls({ port: plan.port, host: "localhost", ca: plan.ca }, () => onOpen(socket))
+  if (plan.ca !== undefined) socket.setNoDelay(true)
+  return socket
+}
+
+const fail = (reason: string): never => {
+  process.stderr.write(`${reason}\n`)
+  process.exit(1)
+}
+
+const percentile = (sorted: Float64Array, part: number): number =>
+  sorted.length === 0 ? 0 : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!
+
+const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" }): Promise<LoadResult> => {
+  let measuring = false
+  let count = 0
+  const latencies: Array<number> = []
+  const starts: Array<() => void> = []
+  await Promise.all(plan.devices.map((device) =>
+    new Promise<void>((resolve) => {
+      const publish = publishPacket(device.topic, job.qos)
+      // After the fixed header (2 bytes of length), the topic and its length.
+      const idAt = publish.length - Buffer.byteLength(payload) - 2
+      let id = 0
+      const sent: Array<number> = []
+      const posts = Array.from({ length: job.window + 1 }, (_, n) =>
+        Buffer.concat(Array.from({ length: n }, () => publish)))
+      const post = (n: number) => {
+        const now = performance.now()
+        for (let i = 0; i < n; i++) {
+          sent.push(now)
+        }
+        if (job.qos === 0) {
+          socket.write(posts[n]!)
+          return
+        }
+        const bytes = Buffer.from(posts[n]!)
+        for (let i = 0; i < n; i++) {
+          id = (id % 65_535) + 1
+          bytes.writeUInt16BE(id, i * publish.length + idAt)
+        }
+        socket.write(bytes)
+      }
+      let replies = 0
+      const split = splitter((header, bytes, start) => {
+        switch (header >> 4) {
+          case 2:
+            if (bytes[start + 1] !== 0) {
+              fail(`CONNACK ${bytes[start + 1]}`)
+            }
+            if (job.subscribe) {
+              socket.write(subscribePacket(`${device.topic}_reply`, job.qos))
+            } else resolve()
+            return
+          case 9:
+            resolve()
+            return
+          case 3: {
+            if ((header & 6) !== 0) {
+              const topicLength = bytes.readUInt16BE(start)
+              const ack = Buffer.from([0x40, 2, 0, 0])
+              bytes.copy(ack, 2, start + 2 + topicLength, start + 4 + topicLength)
+              socket.write(ack)
+            }
+            const at = sent.shift()!
+            if (measuring) {
+              count++
+              latencies.push(performance.now() - at)
+            }
+            replies++
+          }
+        }
+      })
+      const socket = open(plan, () =>
+        socket.write(connectPacket(device)))
+      socket.on("data", (chunk) => {
+        socket.cork()
+        split(chunk)
+        if (replies > 0) post(replies)
+        replies = 0
+        socket.uncork()
+      })
+      socket.on("error", (error) => fail(String(error)))
+      socket.on("close", () => fail("the broker closed a connection"))
+      starts.push(() => post(job.window))
+    })
+  ))
+  for (const start of starts) start()
+  await new Promise((resolve) => setTimeout(resolve, job.warmupMillis))
+  measuring = true
+  const from = performance.now()
+  await new Promise((resolve) => setTimeout(resolve, job.measureMillis))
+  measuring = false
+  const seconds = (performance.now() - from) / 1000
+  const sorted = Float64Array.from(latencies).sort()
+  return { count, seconds, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
+}
+
+const connects = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "connect" }): Promise<LoadResult> => {
+  let measuring = false
+  let stopped = false
+  let count = 0
+  let next = 0
+  const latencies: Array<number> = []
+  const again = () => {
+    if (stopped) return
+    const device = plan.devices[next++ % plan.devices.length]!
+    const at = performance.now()
+    const socket = open(plan, () => socket.write(connectPacket(device)))
+    socket.once("data", (bytes) => {
+      if (bytes[3] !== 0) fail(`CONNACK ${bytes[3]}`)
+      if (measuring) {
+        count++
+        latencies.push(performance.now() - at)
+      }
+      socket.destroy()
+      again()
+    })
+    socket.on("error", (error) => stopped || fail(String(error)))
+  }
+  for (let i = 0; i < job.concurrency; i++) again()
+  await new Promise((resolve) => setTimeout(resolve, job.warmupMillis))
+  measuring = true
+  const from = performance.now()
+  await new Promise((resolve) => setTimeout(resolve, job.measureMillis))
+  measuring = false
+  stopped = true
+  const seconds = (performance.now() - from) / 1000
+  const sorted = Float64Array.from(latencies).sort()
+  return { count, seconds, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
+}
+
+const plan = JSON.parse(readFileSync(process.argv[2]!, "utf8")) as LoadPlan
+const result = plan.job.kind === "ingest" ? await ingest(plan, plan.job) : await connects(plan, plan.job)
+process.stdout.write(`${JSON.stringify(result)}\n`)
+process.exit(0)

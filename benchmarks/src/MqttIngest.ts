@@ -1,0 +1,94 @@
+/**
+ * `mqtt-ingest-memory`, `mqtt-ingest-durable`: property posts per second, from
+ * the device through validation and shadow to the reply.
+ */
+import { EmbeddedPostgres } from "@device-cloud/testing"
+import { Effect, Exit, Redacted, Scope } from "effect"
+import type { CloudPlan } from "./Cloud.ts"
+import { compare, type Comparison } from "./Comparison.ts"
+import type { LoadDevice, LoadPlan, LoadResult } from "./Load.ts"
+import { load, outputOf, withDirectory, withServer } from "./Processes.ts"
+import type { RawUpsertPlan } from "./RawUpserts.ts"
+
+const scenarios = [200, 2000].flatMap((connections) => [1, 8].map((window) => ({ connections, window })))
+const times = { warmupMillis: 1500, measureMillis: 3000 }
+
+interface Said {
+  readonly port: number
+  readonly devices: ReadonlyArray<LoadDevice>
+}
+
+const job = (qos: 0 | 1, window: number, subscribe: boolean): LoadPlan["job"] => ({
+  kind: "ingest",
+  qos,
+  window,
+  subscribe,
+  ...times
+})
+
+const ingest = async (options: {
+  readonly benchmark: string
+  readonly qos: 0 | 1
+  readonly bar: number
+  readonly databaseUrl?: string
+  readonly more?: (
+    connections: number
+  ) => Record<string, { readonly bar: number; readonly measure: () => Promise<LoadResult> }>
+}): Promise<ReadonlyArray<Comparison>> => {
+  const { databaseUrl, qos } = options
+  const results: Array<Comparison> = []
+  for (const { connections, window } of scenarios) {
+    const plan: CloudPlan = { devices: connections, ...databaseUrl === undefined ? {} : { databaseUrl } }
+    results.push(
+      ...await withServer(
+        "./Cloud",
+        [JSON.stringify(plan)],
+        (cloud: Said) =>
+          withServer("./BareBroker", [], (bare: { readonly port: number }) =>
+            compare({
+              benchmark: options.benchmark,
+              scenario: `${connections} connections, window ${window}`,
+              bar: options.bar,
+              ours: () => load({ port: cloud.port, devices: cloud.devices, job: job(qos, window, false) }),
+              references: {
+                "bare aedes": {
+                  measure: () => load({ port: bare.port, devices: cloud.devices, job: job(qos, window, true) })
+                },
+                ...options.more?.(connections)
+              }
+            }))
+      )
+    )
+  }
+  return results
+}
+
+export const mqttIngestMemory = () => ingest({ benchmark: "mqtt-ingest-memory", qos: 0, bar: 0.8 })
+
+/** Runs `use` on a database that syncs to the disk as a real one does. */
+const withDatabase = <A>(use: (url: string) => Promise<A>): Promise<A> =>
+  withDirectory(async (directory) => {
+    const scope = Scope.makeUnsafe()
+    try {
+      const { url } = await Effect.runPromise(Scope.provide(EmbeddedPostgres.make({ directory }), scope))
+      return await use(Redacted.value(url))
+    } finally {
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    }
+  })
+
+export const mqttIngestDurable = () =>
+  withDatabase((databaseUrl) =>
+    ingest({
+      benchmark: "mqtt-ingest-durable",
+      qos: 1,
+      bar: 0.4,
+      databaseUrl,
+      more: (connections) => {
+        const plan: RawUpsertPlan = { databaseUrl, devices: connections, batch: connections, ...times }
+        return {
+          "raw upserts": { bar: 0.5, measure: () => outputOf<LoadResult>("./RawUpserts", [JSON.stringify(plan)]) }
+        }
+      }
+    })
+  )

@@ -1,0 +1,59 @@
+/**
+ * Starts the measured servers and the load, each as a process of its own.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import type { LoadPlan, LoadResult } from "./Load.ts"
+
+const run = (program: string, args: ReadonlyArray<string>): ChildProcess => {
+  const file = fileURLToPath(new URL(`${program}.js`, import.meta.url))
+  return spawn(process.execPath, [...process.execArgv, file, ...args], { stdio: ["ignore", "pipe", "inherit"] })
+}
+
+const firstLine = (child: ChildProcess): Promise<string> =>
+  new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout! }).once("line", resolve)
+    child.once("exit", (code) => reject(new Error(`the process ended with ${code}`)))
+  })
+
+/** Runs a server while `use` runs; it gets what the server said of itself in its first line. */
+export const withServer = async <Said, A>(
+  program: string,
+  args: ReadonlyArray<string>,
+  use: (said: Said) => Promise<A>
+): Promise<A> => {
+  const child = run(program, args)
+  try {
+    return await use(JSON.parse(await firstLine(child)) as Said)
+  } finally {
+    const ended = new Promise((resolve) => child.once("exit", resolve))
+    child.kill("SIGTERM")
+    const timer = setTimeout(() => child.kill("SIGKILL"), 8000)
+    await ended
+    clearTimeout(timer)
+  }
+}
+
+export const withDirectory = async <A>(use: (directory: string) => Promise<A>): Promise<A> => {
+  const directory = await mkdtemp(join(tmpdir(), "device-cloud-bench-"))
+  try {
+    return await use(directory)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** Runs a program to its first line of output. */
+export const outputOf = async <A>(program: string, args: ReadonlyArray<string>): Promise<A> =>
+  JSON.parse(await firstLine(run(program, args))) as A
+
+export const load = (plan: LoadPlan): Promise<LoadResult> =>
+  withDirectory(async (directory) => {
+    const file = join(directory, "plan.json")
+    await writeFile(file, JSON.stringify(plan))
+    return outputOf<LoadResult>("./Load", [file])
+  })

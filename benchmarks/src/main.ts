@@ -1,0 +1,57 @@
+/**
+ * `npm run bench`: runs all benchmarks, or those named, and prints how they
+ * compare with their references.
+ */
+import { execFileSync } from "node:child_process"
+import { mkdir, writeFile } from "node:fs/promises"
+import { arch, cpus, platform, totalmem } from "node:os"
+import { fileURLToPath } from "node:url"
+import type { Comparison } from "./Comparison.ts"
+import { mqttConnect } from "./MqttConnect.ts"
+import { mqttIngestDurable, mqttIngestMemory } from "./MqttIngest.ts"
+
+const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison>>>> = {
+  "mqtt-ingest-memory": mqttIngestMemory,
+  "mqtt-ingest-durable": mqttIngestDurable,
+  "mqtt-connect": mqttConnect
+}
+
+const names = process.argv.slice(2)
+const unknown = names.filter((name) => !(name in benchmarks))
+if (unknown.length > 0) {
+  process.stderr.write(`No benchmark ${unknown.join(", ")}. There are ${Object.keys(benchmarks).join(", ")}.\n`)
+  process.exit(2)
+}
+
+const machine = {
+  cpu: cpus()[0]?.model ?? "unknown",
+  cores: cpus().length,
+  memoryGiB: Math.round(totalmem() / 2 ** 30),
+  system: `${platform()} ${arch()}`,
+  node: process.version,
+  commit: execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim()
+}
+
+const row = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |\n`
+
+const results = fileURLToPath(new URL("../results/", import.meta.url))
+await mkdir(results, { recursive: true })
+process.stdout.write(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Node ${machine.node}\n\n`)
+process.stdout.write(row(["benchmark", "scenario", "per second", "p50/p99 ms", "reference", "its", "ratio", "bar"]))
+process.stdout.write(row(Array.from({ length: 8 }, () => "---")))
+for (const name of names.length > 0 ? names : Object.keys(benchmarks)) {
+  const comparisons = await benchmarks[name]!()
+  for (const { bar, benchmark, ours, ratio, reference, scenario, theirs } of comparisons) {
+    process.stdout.write(row([
+      benchmark,
+      scenario,
+      String(ours.perSecond),
+      `${ours.p50.toFixed(1)} / ${ours.p99.toFixed(1)}`,
+      reference,
+      String(theirs.perSecond),
+      ratio.toFixed(2),
+      `${ratio >= bar ? "≥" : "below"} ${bar}`
+    ]))
+  }
+  await writeFile(`${results}${name}.json`, `${JSON.stringify({ machine, comparisons }, undefined, 2)}\n`)
+}

@@ -1,0 +1,89 @@
+/**
+ * The core inside another program: a greenhouse whose sensors sit on a bus of
+ * its own. The program is the transport: it tells the cloud who is connected
+ * and what was said, and asks it for the latest values.
+ */
+import {
+  connectText,
+  defaultProjectId,
+  type Device,
+  DeviceAuthenticator,
+  DeviceCloud,
+  type DeviceConnection,
+  DeviceLink,
+  Devices,
+  type Json,
+  Mac,
+  Products,
+  Shadows,
+  Uplink
+} from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { Clock, Effect, Layer } from "effect"
+
+/** The whole cloud: the core on the storage and the platform of your choice. */
+export const Cloud = DeviceCloud.layer.pipe(
+  Layer.provide(StorageMemory.layer),
+  Layer.provideMerge(PlatformNode.layer)
+)
+
+/** A sensor on the bus signs as any other device does. */
+const plugIn = Effect.fn("plugIn")(function*(sensor: Device) {
+  const { deviceName, deviceSecret, productKey } = sensor
+  const clientId = `bus-${deviceName}`
+  const signature = (yield* Mac).sign(
+    "hmacsha256",
+    deviceSecret,
+    connectText({ clientId, deviceName, productKey })
+  )
+  const device = yield* (yield* DeviceAuthenticator).authenticate({
+    productKey,
+    deviceName,
+    clientId,
+    signMethod: "hmacsha256",
+    signature
+  })
+  const connection: DeviceConnection = {
+    device,
+    ip: "bus",
+    deliver: (message) => Effect.logInfo(`to ${deviceName}`, message),
+    close: (reason) => Effect.logInfo(`${deviceName} is unplugged: ${reason}`)
+  }
+  return yield* (yield* DeviceLink).attach(connection)
+})
+
+/** Reports two measurements of a sensor and answers what the cloud knows of it, while it is plugged in and after. */
+export const greenhouse = Effect.gen(function*() {
+  const products = yield* Products
+  const devices = yield* Devices
+  const link = yield* DeviceLink
+  const uplink = yield* Uplink
+  const shadows = yield* Shadows
+
+  const product = yield* products.create(defaultProjectId, {
+    name: "Soil sensor",
+    nodeType: "direct",
+    networkType: "others",
+    validateType: "weak",
+    dataFormat: "json",
+    authType: "secret"
+  })
+  const sensor = yield* devices.create(defaultProjectId, product.productKey, { nickname: "Tomatoes" })
+
+  const session = yield* plugIn(sensor)
+  for (const moisture of [41, 43]) {
+    yield* uplink.submit({
+      device: session.connection.device,
+      method: "thing.event.property.post",
+      params: { moisture },
+      receivedAt: yield* Clock.currentTimeMillis
+    })
+  }
+  const { device, shadow } = yield* shadows.get(defaultProjectId, sensor.deviceId)
+  yield* link.detach(session)
+  const after = yield* devices.get(defaultProjectId, { deviceId: sensor.deviceId })
+
+  const moisture: Json | undefined = shadow.reported["moisture"]?.value
+  return { nickname: device.nickname, moisture, plugged: device.status, unplugged: after.device.status }
+})

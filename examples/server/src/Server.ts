@@ -1,0 +1,97 @@
+/**
+ * The reference server: core, storage, broker and API put together.
+ */
+import { AccessKeys, DeviceCloud, StoreHealth } from "@device-cloud/core"
+import { ManagementApi } from "@device-cloud/http"
+import { DevelopmentCertificate, MqttBroker } from "@device-cloud/mqtt"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import * as StoragePg from "@device-cloud/storage-pg"
+import { EmbeddedPostgres } from "@device-cloud/testing"
+import { NodeHttpServer } from "@effect/platform-node"
+import { Console, Effect, Layer, Logger, Option, References } from "effect"
+import { HttpServer } from "effect/http"
+import { readFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import { join } from "node:path"
+import * as AdminKey from "./AdminKey.ts"
+import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
+
+const storage = (config: ServerConfig) => {
+  if (config.storage === "memory") return StorageMemory.layer
+  if (Option.isSome(config.databaseUrl)) return StoragePg.layer({ url: config.databaseUrl.value })
+  return Layer.unwrap(
+    Effect.map(EmbeddedPostgres.make({ directory: join(config.dataDir, "postgres") }), StoragePg.layer)
+  )
+}
+
+const certificate = Effect.fnUntraced(function*(config: ServerConfig) {
+  const files = config.certificateFiles
+  if (files === undefined) return yield* DevelopmentCertificate.loadOrMake(join(config.dataDir, "tls"))
+  const read = (variable: string, file: string) =>
+    Effect.tryPromise({
+      try: () => readFile(file, "utf8"),
+      catch: (cause) => new InvalidConfig({ message: `${variable}: ${file} cannot be read (${String(cause)})` })
+    })
+  return {
+    certificate: yield* read("TLS_CERT_FILE", files.certificate),
+    key: yield* read("TLS_KEY_FILE", files.key)
+  }
+})
+
+const broker = (config: ServerConfig) =>
+  Layer.unwrap(Effect.map(certificate(config), ({ certificate, key }) =>
+    MqttBroker.layer({
+      host: config.mqttHost,
+      tls: { port: config.mqttsPort, certificate, key },
+      ...Option.isSome(config.mqttPort) ? { tcp: { port: config.mqttPort.value } } : {}
+    })))
+
+/** How long requests that are being answered may take when the server stops. */
+const httpGrace = "3 seconds"
+
+const httpServer = (config: ServerConfig) =>
+  Layer.unwrap(Effect.sync(() => {
+    const server = createServer()
+    // After the grace, what is still open is cut off.
+    const cutOff = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
+    return cutOff.pipe(Layer.provideMerge(
+      NodeHttpServer.layer(() => server, {
+        host: config.httpHost,
+        port: config.httpPort,
+        gracefulShutdownTimeout: httpGrace
+      })
+    ))
+  }))
+
+const api = Layer.unwrap(Effect.map(StoreHealth, (store) =>
+  // The broker listens for as long as this layer lives.
+  ManagementApi.layer({ readiness: { storage: store.check, mqtt: Effect.void } })))
+
+const adminKey = (config: ServerConfig) =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const accessKeys = yield* AccessKeys
+    yield* accessKeys.setOwner(
+      Option.isSome(config.adminKey) ? config.adminKey.value : yield* AdminKey.loadOrMake(config.dataDir)
+    )
+  }))
+
+/** The one line that says where the server can be reached. */
+const announce = Layer.effectDiscard(Effect.gen(function*() {
+  const { mqtt = null, mqtts } = yield* MqttBroker
+  const http = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+  yield* Console.log(JSON.stringify({ event: "ready", http, mqtts, mqtt }))
+}))
+
+export const layer = (config: ServerConfig) =>
+  announce.pipe(
+    Layer.provide(api),
+    Layer.provide(httpServer(config)),
+    Layer.provideMerge(broker(config)),
+    Layer.provideMerge(adminKey(config)),
+    Layer.provideMerge(DeviceCloud.layer),
+    Layer.provideMerge(storage(config)),
+    Layer.provide(PlatformNode.layer),
+    Layer.provide(Layer.succeed(References.MinimumLogLevel, config.logLevel)),
+    Layer.provide(Layer.succeed(Logger.LogToStderr, true))
+  )

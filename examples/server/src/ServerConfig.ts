@@ -1,0 +1,49 @@
+/**
+ * The configuration of the reference server, from the environment.
+ */
+import { Config, ConfigProvider, Effect, Option, Schema } from "effect"
+
+/** A variable has a value that cannot be used. */
+export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidConfig", {
+  message: Schema.String
+}) {}
+
+const config = Config.all({
+  httpHost: Config.String("HTTP_HOST").pipe(Config.withDefault("127.0.0.1")),
+  httpPort: Config.Port("HTTP_PORT").pipe(Config.withDefault(8080)),
+  mqttHost: Config.String("MQTT_HOST").pipe(Config.withDefault("127.0.0.1")),
+  mqttsPort: Config.Port("MQTTS_PORT").pipe(Config.withDefault(8883)),
+  mqttPort: Config.option(Config.Port("MQTT_PORT")),
+  storage: Config.Literals(["postgres", "memory"], "STORAGE").pipe(Config.withDefault("postgres" as const)),
+  databaseUrl: Config.option(Config.Redacted("DATABASE_URL")),
+  dataDir: Config.String("DATA_DIR").pipe(Config.withDefault("./.device-cloud")),
+  adminKey: Config.option(Config.Redacted("ADMIN_KEY")),
+  tlsCertFile: Config.option(Config.String("TLS_CERT_FILE")),
+  tlsKeyFile: Config.option(Config.String("TLS_KEY_FILE")),
+  logLevel: Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const))
+})
+
+/** An empty variable counts as one that is not set. */
+const environment = (variables: NodeJS.ProcessEnv) =>
+  ConfigProvider.fromEnv({
+    env: Object.fromEntries(
+      Object.entries(variables).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== "")
+    )
+  })
+
+export const load = Effect.gen(function*() {
+  const { tlsCertFile, tlsKeyFile, ...rest } = yield* config.parse(environment(process.env)).pipe(
+    Effect.mapError((error) => new InvalidConfig({ message: error.message }))
+  )
+  const certificate = Option.getOrUndefined(tlsCertFile)
+  const key = Option.getOrUndefined(tlsKeyFile)
+  if ((certificate === undefined) !== (key === undefined)) {
+    return yield* new InvalidConfig({ message: "TLS_CERT_FILE and TLS_KEY_FILE: expected both or none" })
+  }
+  return {
+    ...rest,
+    certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key }
+  }
+})
+
+export type ServerConfig = Effect.Success<typeof load>

@@ -1,0 +1,32 @@
+/**
+ * `npm start`: runs the reference server until it is told to stop.
+ */
+import "effect/schema/SchemaJITCompiler/enable"
+import { NodeRuntime } from "@effect/platform-node"
+import { Cause, Effect, Exit, Layer } from "effect"
+import * as Server from "./Server.ts"
+import * as ServerConfig from "./ServerConfig.ts"
+
+/** A server that does not end by itself in this time is ended, in milliseconds. */
+const shutdownLimit = 10_000
+
+const endBy = (signal: NodeJS.Signals) =>
+  process.once(signal, () => setTimeout(() => process.exit(1), shutdownLimit).unref())
+endBy("SIGTERM")
+endBy("SIGINT")
+
+ServerConfig.load.pipe(
+  Effect.flatMap((config) => Layer.launch(Server.layer(config))),
+  Effect.tapCause((cause) =>
+    Cause.hasInterruptsOnly(cause)
+      ? Effect.void
+      : Effect.sync(() => {
+        const error = Cause.squash(cause)
+        process.stderr.write(`Device Cloud cannot run. ${error instanceof Error ? error.message : String(error)}\n`)
+      })
+  ),
+  NodeRuntime.runMain({
+    disableErrorReporting: true,
+    teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1)
+  })
+)

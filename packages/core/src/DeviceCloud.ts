@@ -1,0 +1,60 @@
+/**
+ * The whole cloud: all services, wired once.
+ */
+import { type Crypto, Layer } from "effect"
+import { Devices } from "./device/Devices.ts"
+import type { DeviceStore } from "./device/DeviceStore.ts"
+import { Presence } from "./device/Presence.ts"
+import type { PresenceStore } from "./device/PresenceStore.ts"
+import { EventBus } from "./event/EventBus.ts"
+import { Identifiers } from "./Identifiers.ts"
+import { DeviceLink } from "./message/DeviceLink.ts"
+import { Uplink } from "./message/Uplink.ts"
+import { Products } from "./product/Products.ts"
+import type { ProductStore } from "./product/ProductStore.ts"
+import { AccessKeys } from "./project/AccessKeys.ts"
+import type { AccessKeyStore } from "./project/AccessKeyStore.ts"
+import { Projects } from "./project/Projects.ts"
+import type { ProjectStore } from "./project/ProjectStore.ts"
+import { Shadows } from "./shadow/Shadows.ts"
+import type { ShadowStore } from "./shadow/ShadowStore.ts"
+import { DeviceAuthenticator } from "./signature/DeviceAuthenticator.ts"
+import type { Mac } from "./signature/Mac.ts"
+import type { StoreError } from "./StoreError.ts"
+
+/** What the cloud offers. */
+export type DeviceCloud =
+  | AccessKeys
+  | DeviceAuthenticator
+  | DeviceLink
+  | Devices
+  | EventBus
+  | Products
+  | Projects
+  | Shadows
+  | Uplink
+
+/** What a storage adapter provides. */
+export type Stores = AccessKeyStore | DeviceStore | PresenceStore | ProductStore | ProjectStore | ShadowStore
+
+/** What a platform adapter provides. */
+export type Platform = Crypto.Crypto | Mac
+
+/**
+ * All services of the cloud. Needs the stores of one storage adapter and a
+ * platform. Provide it once: a second copy would not see the connections of
+ * the first.
+ */
+export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = Layer.mergeAll(
+  AccessKeys.layer,
+  DeviceAuthenticator.layer,
+  Projects.layer,
+  Uplink.layer,
+  Shadows.layer
+).pipe(
+  Layer.provideMerge(Devices.layer),
+  Layer.provideMerge(Layer.mergeAll(Products.layer, DeviceLink.layer)),
+  Layer.provide(Presence.layer),
+  Layer.provideMerge(EventBus.layer),
+  Layer.provide(Identifiers.layer)
+)

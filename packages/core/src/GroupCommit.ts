@@ -1,0 +1,104 @@
+/**
+ * Commits items of many callers in batches: while one batch is being
+ * committed, the next one collects. Throughput grows with load, latency stays
+ * at one or two commits.
+ */
+import { type Cause, Deferred, Effect, Exit, Fiber, Queue, type Scope } from "effect"
+
+export interface GroupCommit<in A, out B, out E> {
+  /** Answers when the batch that holds `item` has been committed; waits while the queue is full. */
+  readonly submit: (item: A) => Effect.Effect<B, E>
+  /**
+   * For callers that cannot wait: hands `item` over and calls `resume` when its
+   * batch has been committed. False when the queue is full: nothing was taken,
+   * use `submitWhenRoom`.
+   */
+  readonly submitUnsafe: (item: A, resume: (exit: Exit.Exit<B, E>) => void) => boolean
+  /** Hands `item` over as soon as there is room, in the order of the calls. */
+  readonly submitWhenRoom: (item: A, resume: (exit: Exit.Exit<B, E>) => void) => Effect.Effect<void>
+}
+
+/** How long the end of the scope waits for what was handed over. */
+const drainTimeout = "5 seconds"
+
+interface Entry<A, B, E> {
+  readonly item: A
+  readonly resume: (exit: Exit.Exit<B, E>) => void
+}
+
+/**
+ * Items are committed in the order in which they were handed over. A batch that
+ * fails with an error that `isolate` recognizes is committed once more item by
+ * item, so that one bad item fails alone. When the scope closes, what was
+ * handed over is still committed, for at most `drainTimeout`.
+ */
+export const make = Effect.fnUntraced(function*<A, B, E>(options: {
+  /** Items that may wait. */
+  readonly capacity: number
+  /** Items in one batch. */
+  readonly maxBatch: number
+  /** Answers in the order of `items`. */
+  readonly commit: (items: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E>
+  readonly isolate: (error: E) => boolean
+}): Effect.fn.Return<GroupCommit<A, B, E>, never, Scope.Scope> {
+  const queue = yield* Queue.bounded<Entry<A, B, E>, Cause.Done>(options.capacity)
+
+  const settle = (entries: ReadonlyArray<Entry<A, B, E>>, exit: Exit.Exit<ReadonlyArray<B>, E>): void => {
+    for (let i = 0; i < entries.length; i++) {
+      entries[i]!.resume(Exit.map(exit, (answers) => answers[i]!))
+    }
+  }
+
+  const commit = (entries: ReadonlyArray<Entry<A, B, E>>): Effect.Effect<void> =>
+    options.commit(entries.map(({ item }) => item)).pipe(
+      Effect.exit,
+      Effect.flatMap((exit) =>
+        entries.length > 1 && Exit.isFailure(exit) &&
+          exit.cause.reasons.every((reason) =>
+            reason._tag === "Die" || (reason._tag === "Fail" && options.isolate(reason.error))
+          )
+          ? Effect.forEach(entries, (entry) => commit([entry]), { discard: true })
+          : Effect.sync(() => settle(entries, exit))
+      )
+    )
+
+  const worker = yield* Queue.takeBetween(queue, 1, options.maxBatch).pipe(
+    Effect.flatMap((entries) =>
+      commit(entries).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => settle(entries, Exit.interrupt()))),
+        Effect.catchDefect((defect) => Effect.logError("A caller failed on the answer to its item", defect))
+      )
+    ),
+    Effect.forever,
+    Effect.exit,
+    Effect.forkDetach
+  )
+
+  yield* Effect.addFinalizer(() =>
+    Queue.end(queue).pipe(
+      Effect.andThen(Fiber.await(worker)),
+      Effect.timeoutOption(drainTimeout),
+      Effect.andThen(Fiber.interrupt(worker)),
+      Effect.andThen(Queue.clear(queue)),
+      Effect.map((entries) => settle(entries, Exit.interrupt())),
+      Effect.ignore
+    )
+  )
+
+  const submitWhenRoom: GroupCommit<A, B, E>["submitWhenRoom"] = (item, resume) =>
+    Effect.map(Queue.offer(queue, { item, resume }), (taken) => {
+      if (!taken) resume(Exit.interrupt())
+    })
+
+  const submit: GroupCommit<A, B, E>["submit"] = Effect.fnUntraced(function*(item) {
+    const settled = Deferred.makeUnsafe<B, E>()
+    yield* submitWhenRoom(item, (exit) => Deferred.doneUnsafe(settled, exit))
+    return yield* Deferred.await(settled)
+  })
+
+  return {
+    submit,
+    submitUnsafe: (item, resume) => Queue.offerUnsafe(queue, { item, resume }),
+    submitWhenRoom
+  }
+})

@@ -1,0 +1,59 @@
+/**
+ * New identifiers and secrets, all from a cryptographic source.
+ */
+import { Context, Crypto, Effect, Layer } from "effect"
+
+const lower = "abcdefghijklmnopqrstuvwxyz"
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + lower
+const digits = "0123456789"
+
+const make = Effect.gen(function*() {
+  const crypto = yield* Crypto.Crypto
+
+  /** Evenly distributed: bytes that would favour some characters are thrown away. */
+  const text = Effect.fnUntraced(function*(alphabet: string, length: number) {
+    const limit = 256 - (256 % alphabet.length)
+    let result = ""
+    while (result.length < length) {
+      for (const byte of yield* crypto.randomBytes(length - result.length)) {
+        if (byte < limit) result += alphabet[byte % alphabet.length]
+      }
+    }
+    return result
+  }, Effect.orDie)
+
+  return Identifiers.of({
+    productKey: Effect.map(
+      Effect.all([text(letters, 1), text(letters + digits, 10)]),
+      ([first, rest]) => first + rest
+    ),
+    productSecret: text(lower + digits, 16),
+    deviceId: text(letters + digits, 20),
+    deviceName: text(letters + digits, 20),
+    deviceSecret: text(lower + digits, 32),
+    projectId: text(lower + digits, 12),
+    accessKeyId: text(letters + digits, 12),
+    connectionId: text(letters + digits, 16)
+  })
+})
+
+export class Identifiers extends Context.Service<Identifiers, {
+  /** 11 characters `[A-Za-z0-9]`, the first a letter. */
+  readonly productKey: Effect.Effect<string>
+  /** 16 characters `[a-z0-9]`. */
+  readonly productSecret: Effect.Effect<string>
+  /** 20 characters `[A-Za-z0-9]`. */
+  readonly deviceId: Effect.Effect<string>
+  /** 20 characters `[A-Za-z0-9]`. */
+  readonly deviceName: Effect.Effect<string>
+  /** 32 characters `[a-z0-9]`. */
+  readonly deviceSecret: Effect.Effect<string>
+  /** 12 characters `[a-z0-9]`. */
+  readonly projectId: Effect.Effect<string>
+  /** 12 characters `[A-Za-z0-9]`. */
+  readonly accessKeyId: Effect.Effect<string>
+  /** 16 characters `[A-Za-z0-9]`. */
+  readonly connectionId: Effect.Effect<string>
+}>()("@device-cloud/core/Identifiers") {
+  static readonly layer: Layer.Layer<Identifiers, never, Crypto.Crypto> = Layer.effect(Identifiers, make)
+}

@@ -1,0 +1,45 @@
+/**
+ * Input that breaks a rule of the domain.
+ */
+import { Effect, Schema, SchemaIssue } from "effect"
+
+/** What is wrong at one place of the input. */
+export const InputIssue = Schema.Struct({
+  /** Field names and array positions from the root of the input. */
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Finite])),
+  /** A sentence that says what was expected. */
+  message: Schema.String
+})
+export type InputIssue = typeof InputIssue.Type
+
+/** The input was refused as a whole; `issues` names each field and what was expected of it. */
+export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
+  issues: Schema.NonEmptyArray(InputIssue)
+}) {}
+
+const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** The places where a value does not fit its schema, at least one. */
+export const inputIssues = (error: Schema.SchemaError): readonly [InputIssue, ...Array<InputIssue>] => {
+  const [first = { path: [], message: error.message }, ...rest] = formatIssue(error.issue).issues.map(
+    ({ message, path = [] }): InputIssue => ({
+      path: path.map((segment) => {
+        const key = typeof segment === "object" ? segment.key : segment
+        return typeof key === "number" ? key : String(key)
+      }),
+      message
+    })
+  )
+  return [first, ...rest]
+}
+
+/**
+ * A checker of domain input for `schema`. Fails with all issues at once.
+ * Fields that the schema does not know are dropped.
+ */
+export const decodeInput = <S extends Schema.ConstraintCodec<unknown, unknown>>(
+  schema: S
+): (input: S["Type"]) => Effect.Effect<S["Type"], InvalidInput> => {
+  const decode = Schema.decodeUnknownEffect(Schema.toType(schema), { errors: "all" })
+  return (input) => Effect.mapError(decode(input), (error) => new InvalidInput({ issues: inputIssues(error) }))
+}

@@ -1,0 +1,133 @@
+/**
+ * Devices: identified by the triple product key, device name, device secret.
+ */
+import { Schema } from "effect"
+import { type Product, ProductKey, type ValidateType } from "../product/Product.ts"
+import { ProjectId } from "../project/Project.ts"
+import { Text } from "../Text.ts"
+
+export const DeviceId = Schema.String.pipe(Schema.brand("DeviceId"))
+export type DeviceId = typeof DeviceId.Type
+
+export const DeviceName = Schema.String.pipe(Schema.brand("DeviceName"))
+export type DeviceName = typeof DeviceName.Type
+
+/** `unactive` until the first authenticated connection. */
+export const DeviceStatus = Schema.Literals(["online", "offline", "unactive"])
+export type DeviceStatus = typeof DeviceStatus.Type
+
+/** How a cloud gateway reaches the cloud on behalf of a device (products with data source 3). */
+export const CloudGatewayAccount = Schema.Struct({
+  clientId: Schema.String,
+  username: Schema.String,
+  password: Schema.String,
+  deviceUuid: Schema.String
+})
+export interface CloudGatewayAccount extends Schema.Schema.Type<typeof CloudGatewayAccount> {}
+
+export const Device = Schema.Struct({
+  /** Positive; grows with each device. */
+  id: Schema.Int,
+  deviceId: DeviceId,
+  projectId: ProjectId,
+  productKey: ProductKey,
+  deviceName: DeviceName,
+  deviceSecret: Schema.String,
+  nickname: Text(128),
+  status: DeviceStatus,
+  /** Grows by one with each change of `status`. */
+  statusVersion: Schema.Int,
+  /** When `status` last changed, Unix milliseconds; null: never. */
+  statusChangedAt: Schema.NullOr(Schema.Int),
+  /** A disabled device cannot connect. */
+  enabled: Schema.Boolean,
+  /** Bound to a user by the application. */
+  bound: Schema.Boolean,
+  /** 0: in no batch. */
+  batchId: Schema.Int,
+  /** The address of its latest connection, or empty. */
+  ip: Schema.String,
+  /** The version of the module `default`, or empty. */
+  firmwareVersion: Schema.String,
+  timeZone: Schema.String,
+  cloudGateway: Schema.NullOr(CloudGatewayAccount),
+  /** Its first authenticated connection, Unix milliseconds; null: none yet. */
+  activatedAt: Schema.NullOr(Schema.Int),
+  /** Unix milliseconds. */
+  createdAt: Schema.Int,
+  /** The latest change through management calls, Unix milliseconds. */
+  updatedAt: Schema.Int
+})
+export interface Device extends Schema.Schema.Type<typeof Device> {}
+
+/** A device that has not been stored yet; everything else starts at its neutral value. */
+export type NewDevice = Pick<
+  Device,
+  "deviceId" | "deviceName" | "deviceSecret" | "nickname" | "batchId" | "cloudGateway" | "createdAt"
+>
+
+/** A device with the product that it belongs to. */
+export interface DeviceDetail {
+  readonly device: Device
+  readonly product: Product
+}
+
+/** What a transport and the message path need to know of a device that has proved who it is. */
+export interface DeviceIdentity {
+  readonly deviceId: DeviceId
+  readonly projectId: ProjectId
+  readonly productKey: ProductKey
+  readonly deviceName: DeviceName
+  readonly validateType: typeof ValidateType.Type
+}
+
+export const deviceIdentity = ({ device, product }: DeviceDetail): DeviceIdentity => ({
+  deviceId: device.deviceId,
+  projectId: device.projectId,
+  productKey: device.productKey,
+  deviceName: device.deviceName,
+  validateType: product.validateType
+})
+
+/**
+ * What the maker of a device decides (specification, Devices: POST things).
+ * The last four apply to cloud-gateway products only.
+ */
+export const DeviceDraft = Schema.Struct({
+  nickname: Schema.optional(Text(128)),
+  clientid: Schema.optional(Text(256)),
+  username: Schema.optional(Text(256)),
+  password: Schema.optional(Text(256)),
+  cloudGtwDeviceUuid: Schema.optional(Text(256))
+})
+export interface DeviceDraft extends Schema.Schema.Type<typeof DeviceDraft> {}
+
+/** All given conditions must hold. */
+export interface DeviceFilter {
+  readonly productKey?: ProductKey | undefined
+  readonly batchId?: number | undefined
+  readonly enabled?: boolean | undefined
+  readonly status?: DeviceStatus | undefined
+}
+
+/** Names a device by its id, or by product key and name. */
+export type DeviceReference =
+  | { readonly deviceId: DeviceId }
+  | { readonly productKey: ProductKey; readonly deviceName: DeviceName }
+
+export class DeviceNotFound extends Schema.TaggedError<DeviceNotFound>()("DeviceNotFound", {
+  /** The id, or product key and name, that was asked for. */
+  device: Schema.String
+}) {
+  static of(reference: DeviceReference): DeviceNotFound {
+    return new DeviceNotFound({
+      device: "deviceId" in reference ? reference.deviceId : `${reference.productKey}/${reference.deviceName}`
+    })
+  }
+}
+
+/** `clientid`, `username`, `password`, `cloud_gtw_device_uuid` were given for a product that is no cloud gateway. */
+export class NotACloudGateway extends Schema.TaggedError<NotACloudGateway>()("NotACloudGateway", {
+  productKey: Schema.String,
+  fields: Schema.NonEmptyArray(Schema.String)
+}) {}

@@ -1,0 +1,54 @@
+/**
+ * Port: where devices are kept.
+ */
+import { Context, type Effect, type Option } from "effect"
+import type { Page, PageRequest } from "../Page.ts"
+import type { ProductKey } from "../product/Product.ts"
+import type { ProjectId } from "../project/Project.ts"
+import type { StoreError } from "../StoreError.ts"
+import type { Device, DeviceDetail, DeviceFilter, DeviceId, DeviceName, DeviceReference, NewDevice } from "./Device.ts"
+
+export type DeviceChange = Partial<Pick<Device, "enabled" | "bound" | "nickname">> & {
+  /** Unix milliseconds. */
+  readonly updatedAt: number
+}
+
+/**
+ * Laws: each call is one transaction. All but `findByName` see only devices of
+ * the given project. `insertMany` stores all or none, in the given order; none
+ * when the product does not exist in the project. `remove` takes with it all
+ * that is kept about the device.
+ */
+export class DeviceStore extends Context.Service<DeviceStore, {
+  /** None: no such product. */
+  readonly insertMany: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    devices: ReadonlyArray<NewDevice>
+  ) => Effect.Effect<Option.Option<ReadonlyArray<Device>>, StoreError>
+  readonly get: (
+    projectId: ProjectId,
+    reference: DeviceReference
+  ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
+  /** For connecting devices, whose project is not known yet. */
+  readonly findByName: (
+    productKey: ProductKey,
+    deviceName: DeviceName
+  ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
+  readonly list: (
+    projectId: ProjectId,
+    filter: DeviceFilter,
+    page: PageRequest
+  ) => Effect.Effect<Page<DeviceDetail>, StoreError>
+  /** The device after the change; none when there is no such device. */
+  readonly update: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    change: DeviceChange
+  ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
+  /** The device as it was; none when there is no such device. */
+  readonly remove: (
+    projectId: ProjectId,
+    deviceId: DeviceId
+  ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
+}>()("@device-cloud/core/device/DeviceStore") {}

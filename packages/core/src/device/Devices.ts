@@ -1,0 +1,170 @@
+/**
+ * Manages devices.
+ */
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import type { DomainEvent } from "../event/DomainEvent.ts"
+import { EventBus } from "../event/EventBus.ts"
+import { Identifiers } from "../Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
+import { DeviceLink, type DisconnectReason } from "../message/DeviceLink.ts"
+import type { Page, PageRequest } from "../Page.ts"
+import { type ProductKey, ProductNotFound } from "../product/Product.ts"
+import { Products } from "../product/Products.ts"
+import type { ProjectId } from "../project/Project.ts"
+import { clearDesired } from "../shadow/Shadow.ts"
+import { ShadowStore } from "../shadow/ShadowStore.ts"
+import type { StoreError } from "../StoreError.ts"
+import {
+  type CloudGatewayAccount,
+  type Device,
+  type DeviceDetail,
+  DeviceDraft,
+  type DeviceFilter,
+  DeviceId,
+  deviceIdentity,
+  DeviceName,
+  DeviceNotFound,
+  type DeviceReference,
+  NotACloudGateway
+} from "./Device.ts"
+import { type DeviceChange, DeviceStore } from "./DeviceStore.ts"
+
+const decodeDraft = decodeInput(DeviceDraft)
+
+/** The fields of a draft that only a cloud-gateway product takes, those that are not empty. */
+const cloudGatewayFields = (draft: DeviceDraft): ReadonlyArray<string> =>
+  (["clientid", "username", "password", "cloudGtwDeviceUuid"] as const).filter((field) => (draft[field] ?? "") !== "")
+
+const make = Effect.gen(function*() {
+  const store = yield* DeviceStore
+  const shadows = yield* ShadowStore
+  const products = yield* Products
+  const link = yield* DeviceLink
+  const events = yield* EventBus
+  const identifiers = yield* Identifiers
+
+  const publish = (detail: DeviceDetail, action: (DomainEvent & { _tag: "DeviceLifecycle" })["action"]) =>
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (at) => events.publish([{ _tag: "DeviceLifecycle", device: deviceIdentity(detail), at, action }])
+    )
+
+  const cloudGatewayAccount = Effect.fnUntraced(
+    function*(dataSource: number, productKey: ProductKey, draft: DeviceDraft) {
+      const [first, ...rest] = cloudGatewayFields(draft)
+      if (dataSource !== 3) {
+        return first === undefined ? null : yield* new NotACloudGateway({ productKey, fields: [first, ...rest] })
+      }
+      const account: CloudGatewayAccount = {
+        clientId: draft.clientid ?? "",
+        username: draft.username ?? "",
+        password: draft.password ?? "",
+        deviceUuid: draft.cloudGtwDeviceUuid ?? ""
+      }
+      return account
+    }
+  )
+
+  const create = Effect.fn("Devices.create")(
+    function*(projectId: ProjectId, productKey: ProductKey, input: DeviceDraft) {
+      const draft = yield* decodeDraft(input)
+      const product = yield* products.get(projectId, productKey)
+      const stored = yield* store.insertMany(projectId, productKey, [{
+        deviceId: DeviceId.make(yield* identifiers.deviceId),
+        deviceName: DeviceName.make(yield* identifiers.deviceName),
+        deviceSecret: yield* identifiers.deviceSecret,
+        nickname: draft.nickname ?? "",
+        batchId: 0,
+        cloudGateway: yield* cloudGatewayAccount(product.dataSource, productKey, draft),
+        createdAt: yield* Clock.currentTimeMillis
+      }])
+      const device = Option.getOrUndefined(stored)?.[0]
+      if (device === undefined) return yield* new ProductNotFound({ productKey })
+      yield* publish({ device, product }, "create")
+      return device
+    }
+  )
+
+  const found = (detail: Option.Option<DeviceDetail>, reference: DeviceReference) =>
+    Effect.fromOption(detail, () => DeviceNotFound.of(reference))
+
+  const get = Effect.fn("Devices.get")(function*(projectId: ProjectId, reference: DeviceReference) {
+    return yield* found(yield* store.get(projectId, reference), reference)
+  })
+
+  const change = Effect.fnUntraced(
+    function*(projectId: ProjectId, deviceId: DeviceId, fields: Omit<DeviceChange, "updatedAt">) {
+      const updatedAt = yield* Clock.currentTimeMillis
+      return yield* found(yield* store.update(projectId, deviceId, { ...fields, updatedAt }), { deviceId })
+    }
+  )
+
+  /** Tells a connected device what happened to it, then ends its connection. */
+  const cutOff = Effect.fnUntraced(function*(deviceId: DeviceId, method: string, reason: DisconnectReason) {
+    yield* link.deliver(deviceId, { method, params: {} })
+    yield* link.disconnect(deviceId, reason)
+  })
+
+  const enable = Effect.fn("Devices.enable")(function*(projectId: ProjectId, deviceId: DeviceId) {
+    yield* publish(yield* change(projectId, deviceId, { enabled: true }), "enable")
+  })
+
+  const disable = Effect.fn("Devices.disable")(function*(projectId: ProjectId, deviceId: DeviceId) {
+    const detail = yield* change(projectId, deviceId, { enabled: false })
+    yield* cutOff(deviceId, "thing.disable", "disabled")
+    yield* publish(detail, "disable")
+  })
+
+  const bind = Effect.fn("Devices.bind")(function*(projectId: ProjectId, deviceId: DeviceId) {
+    yield* publish(yield* change(projectId, deviceId, { bound: true }), "bind")
+  })
+
+  const unbind = Effect.fn("Devices.unbind")(function*(projectId: ProjectId, deviceId: DeviceId) {
+    const detail = yield* change(projectId, deviceId, { bound: false })
+    yield* shadows.modify([{
+      deviceId,
+      modify: (shadow) => [undefined, clearDesired(shadow, detail.device.updatedAt)]
+    }])
+    yield* publish(detail, "unbind")
+  })
+
+  const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
+    const detail = yield* found(yield* store.remove(projectId, deviceId), { deviceId })
+    yield* cutOff(deviceId, "thing.delete", "deleted")
+    yield* publish(detail, "delete")
+  })
+
+  return Devices.of({ create, get, list: store.list, enable, disable, bind, unbind, remove })
+})
+
+export class Devices extends Context.Service<Devices, {
+  /** Creates an enabled device in status `unactive`, with a new triple. */
+  readonly create: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    draft: DeviceDraft
+  ) => Effect.Effect<Device, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
+  readonly get: (
+    projectId: ProjectId,
+    reference: DeviceReference
+  ) => Effect.Effect<DeviceDetail, DeviceNotFound | StoreError>
+  readonly list: (
+    projectId: ProjectId,
+    filter: DeviceFilter,
+    page: PageRequest
+  ) => Effect.Effect<Page<DeviceDetail>, StoreError>
+  readonly enable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  /** The device is told, its connection ends, and it cannot connect until it is enabled. */
+  readonly disable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  readonly bind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  /** Also forgets what is desired of the device. */
+  readonly unbind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  /** Its connection ends; its shadow goes with it. */
+  readonly remove: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+}>()("@device-cloud/core/device/Devices") {
+  static readonly layer: Layer.Layer<
+    Devices,
+    never,
+    DeviceStore | ShadowStore | Products | DeviceLink | EventBus | Identifiers
+  > = Layer.effect(Devices, make)
+}

@@ -1,0 +1,67 @@
+/**
+ * Port: which devices are connected, and through which node.
+ */
+import { Context, type Effect } from "effect"
+import type { StoreError } from "../StoreError.ts"
+import type { DeviceId, DeviceIdentity } from "./Device.ts"
+
+/** A device came online or went offline. */
+export type PresenceChange =
+  | {
+    readonly _tag: "Online"
+    readonly deviceId: DeviceId
+    /** Names this connection; a later one replaces it. */
+    readonly connectionId: string
+    /** The node that holds the connection. */
+    readonly nodeId: string
+    readonly ip: string
+    /** Unix milliseconds. */
+    readonly at: number
+  }
+  | {
+    readonly _tag: "Offline"
+    readonly deviceId: DeviceId
+    readonly connectionId: string
+    /** Unix milliseconds. */
+    readonly at: number
+  }
+
+/** What a change did. */
+export type PresenceOutcome =
+  /** The status is another one now. */
+  | { readonly _tag: "Changed"; readonly version: number; readonly activated: boolean }
+  /** The device was online already, through another connection; that connection counts no more. */
+  | { readonly _tag: "Replaced" }
+  /** Nothing changed: `Online` for a device that is disabled or gone, `Offline` for a connection that counts no more. */
+  | { readonly _tag: "Ignored" }
+
+/** A device whose status was changed on behalf of a node that is gone. */
+export interface LostDevice {
+  readonly device: DeviceIdentity
+  readonly version: number
+}
+
+/**
+ * Laws: each call is one transaction. `record` takes at most one change per
+ * device and answers in its order. `Online` stores status, address, connection
+ * and node, sets the activation time the first time, and raises the version if
+ * the status changes. `Offline` counts only for the connection that is stored,
+ * so that a late one never overwrites a newer connection.
+ */
+export class PresenceStore extends Context.Service<PresenceStore, {
+  readonly record: (
+    changes: ReadonlyArray<PresenceChange>
+  ) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
+  /** The node is alive at `at` (Unix milliseconds). */
+  readonly heartbeat: (nodeId: string, at: number) => Effect.Effect<void, StoreError>
+  /**
+   * Sets at most `limit` devices offline that are connected through the given
+   * node, or, without one, through nodes without a heartbeat since `before`;
+   * forgets nodes that have no device left.
+   */
+  readonly release: (options: {
+    readonly node: { readonly id: string } | { readonly silentSince: number }
+    readonly at: number
+    readonly limit: number
+  }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
+}>()("@device-cloud/core/device/PresenceStore") {}

@@ -1,0 +1,28 @@
+/**
+ * What happened in the cloud, published after it was stored.
+ */
+import type { DeviceIdentity } from "../device/Device.ts"
+import type { ShadowSide } from "../shadow/Shadow.ts"
+
+interface DeviceEvent {
+  readonly device: DeviceIdentity
+  /** Unix milliseconds. */
+  readonly at: number
+}
+
+export type DomainEvent =
+  | DeviceEvent & {
+    readonly _tag: "DeviceStatusChanged"
+    readonly status: "online" | "offline"
+    /** Grows by one with each change of this device's status. */
+    readonly version: number
+  }
+  | DeviceEvent & {
+    readonly _tag: "PropertiesReported"
+    /** What the device reported, also values that are older than the stored ones. */
+    readonly properties: ShadowSide
+  }
+  | DeviceEvent & {
+    readonly _tag: "DeviceLifecycle"
+    readonly action: "create" | "delete" | "enable" | "disable" | "bind" | "unbind"
+  }

@@ -1,0 +1,127 @@
+/**
+ * Where the connected devices are. Transports attach the connections of devices
+ * that they have authenticated; the cloud delivers and disconnects through them.
+ */
+import { Context, Effect, Layer, Metric, Schema } from "effect"
+import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import { Presence } from "../device/Presence.ts"
+import { Identifiers } from "../Identifiers.ts"
+import type { Json } from "../shadow/Shadow.ts"
+import type { StoreError } from "../StoreError.ts"
+
+/** Something that the cloud tells a device, whatever transport carries it. */
+export interface DownlinkMessage {
+  readonly id: string
+  /** For example `thing.service.property.set`. */
+  readonly method: string
+  readonly params: Json
+}
+
+/** Why the cloud ends a connection. */
+export type DisconnectReason = "replaced" | "disabled" | "deleted" | "shutdown"
+
+/** What a transport offers of a connection. */
+export interface DeviceConnection {
+  readonly device: DeviceIdentity
+  /** The device's address. */
+  readonly ip: string
+  /** Ends when the message has been handed to the network. */
+  readonly deliver: (message: DownlinkMessage) => Effect.Effect<void>
+  readonly close: (reason: DisconnectReason) => Effect.Effect<void>
+}
+
+/** A connection that is attached. */
+export interface DeviceSession {
+  readonly id: string
+  readonly connection: DeviceConnection
+}
+
+/** The device was disabled or deleted while it was connecting. */
+export class DeviceNotConnectable extends Schema.TaggedError<DeviceNotConnectable>()("DeviceNotConnectable", {
+  deviceId: Schema.String
+}) {}
+
+/** Device SDKs read ids as unsigned 32-bit numbers (alink-facts, section 1). */
+const maxMessageId = 2 ** 32 - 1
+
+const connections = Metric.gauge("device_cloud_connections", { description: "Devices connected to this node" })
+
+const make = Effect.gen(function*() {
+  const presence = yield* Presence
+  const identifiers = yield* Identifiers
+  /** The session that counts, of each device. */
+  const sessions = new Map<DeviceId, DeviceSession>()
+  /** All sessions that have not been detached. */
+  const live = new Set<DeviceSession>()
+  let lastMessageId = 0
+
+  const count = Effect.suspend(() => Metric.update(connections, sessions.size))
+
+  /** Puts `previous` back in the place of `session`, unless it has ended or another one has come. */
+  const forget = (session: DeviceSession, previous?: DeviceSession) => {
+    const { deviceId } = session.connection.device
+    live.delete(session)
+    if (sessions.get(deviceId) !== session) return
+    if (previous !== undefined && live.has(previous)) sessions.set(deviceId, previous)
+    else sessions.delete(deviceId)
+  }
+
+  const attach = Effect.fnUntraced(function*(connection: DeviceConnection) {
+    const { device, ip } = connection
+    const session: DeviceSession = { id: yield* identifiers.connectionId, connection }
+    const previous = sessions.get(device.deviceId)
+    // In its place before the status is stored: a device that is disabled meanwhile is found and disconnected.
+    live.add(session)
+    sessions.set(device.deviceId, session)
+    const connected = yield* presence.online(device, { id: session.id, ip }).pipe(
+      Effect.onError(() => Effect.sync(() => forget(session, previous)))
+    )
+    if (!connected) {
+      forget(session)
+      return yield* new DeviceNotConnectable({ deviceId: device.deviceId })
+    }
+    // After the status is stored: the end of the earlier connection then says nothing about the device.
+    if (previous !== undefined) yield* previous.connection.close("replaced")
+    yield* count
+    return session
+  })
+
+  const detach = Effect.fnUntraced(function*(session: DeviceSession) {
+    forget(session)
+    yield* count
+    yield* presence.offline(session.connection.device, session.id)
+  })
+
+  const deliver = Effect.fnUntraced(function*(deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) {
+    const session = sessions.get(deviceId)
+    if (session === undefined) return false
+    lastMessageId = (lastMessageId % maxMessageId) + 1
+    yield* session.connection.deliver({ ...message, id: String(lastMessageId) })
+    return true
+  })
+
+  const disconnect = Effect.fnUntraced(function*(deviceId: DeviceId, reason: DisconnectReason) {
+    yield* sessions.get(deviceId)?.connection.close(reason) ?? Effect.void
+  })
+
+  yield* Effect.addFinalizer(() =>
+    Effect.forEach([...sessions.values()], ({ connection }) => connection.close("shutdown"), { discard: true })
+  )
+
+  return DeviceLink.of({ attach, detach, deliver, disconnect })
+})
+
+export class DeviceLink extends Context.Service<DeviceLink, {
+  /**
+   * The device is online through `connection` until the session is detached. An
+   * earlier session of the same device is closed: one per device.
+   */
+  readonly attach: (connection: DeviceConnection) => Effect.Effect<DeviceSession, DeviceNotConnectable | StoreError>
+  /** The connection has ended. The status is stored as soon as the store allows. */
+  readonly detach: (session: DeviceSession) => Effect.Effect<void>
+  /** False when the device is not connected. */
+  readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
+  readonly disconnect: (deviceId: DeviceId, reason: DisconnectReason) => Effect.Effect<void>
+}>()("@device-cloud/core/message/DeviceLink") {
+  static readonly layer: Layer.Layer<DeviceLink, never, Presence | Identifiers> = Layer.effect(DeviceLink, make)
+}

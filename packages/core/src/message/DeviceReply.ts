@@ -1,0 +1,22 @@
+/**
+ * What the cloud answers to a device's message (alink-facts, section 7).
+ */
+import type { Json } from "../shadow/Shadow.ts"
+
+export interface DeviceReply {
+  readonly code: number
+  readonly message: string
+  readonly data: Json
+}
+
+export const success = (data: Json): DeviceReply => ({ code: 200, message: "success", data })
+
+const failure = (code: number, message: string): DeviceReply => ({ code, message, data: {} })
+
+export const parameterError = (message: string): DeviceReply => failure(460, message)
+export const systemError: DeviceReply = failure(500, "system exception")
+export const deviceNotFound: DeviceReply = failure(6100, "device not found")
+export const tooManyProperties: DeviceReply = failure(6106, "map size must less than 200")
+/** No such topic or method. */
+export const topicError: DeviceReply = failure(6203, "topic parse error")
+export const notJson: DeviceReply = failure(6207, "data is not JSON")

@@ -1,0 +1,14 @@
+/**
+ * Something that a device says, whatever transport carried it.
+ */
+import type { DeviceIdentity } from "../device/Device.ts"
+
+export interface UplinkMessage {
+  readonly device: DeviceIdentity
+  /** For example `thing.event.property.post`. */
+  readonly method: string
+  /** As the device sent it, not checked. */
+  readonly params: unknown
+  /** Unix milliseconds. */
+  readonly receivedAt: number
+}

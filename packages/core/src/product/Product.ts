@@ -1,0 +1,127 @@
+/**
+ * Products: the kinds of device that a project knows.
+ */
+import { Schema } from "effect"
+import { ProjectId } from "../project/Project.ts"
+import { NonBlankText, Text } from "../Text.ts"
+
+export const ProductKey = Schema.String.pipe(Schema.brand("ProductKey"))
+export type ProductKey = typeof ProductKey.Type
+
+/** How its devices reach the cloud: directly, as a gateway, or through a gateway. */
+export const NodeType = Schema.Literals(["direct", "gateway", "gateway-sub"])
+export type NodeType = typeof NodeType.Type
+
+/** Empty for `gateway-sub`. */
+export const NetworkType = Schema.Literals([
+  "wifi",
+  "ethernet",
+  "cellular",
+  "lorawan",
+  "others",
+  "wifi+ble-mesh",
+  ""
+])
+
+/** Empty for `direct` and `gateway`. */
+export const ProtocolType = Schema.Literals(["zigbee", "ble", "ble-mesh", ""])
+
+/** What happens to reports that do not fit the thing model: `none` keeps all, `weak` drops what does not fit. */
+export const ValidateType = Schema.Literals(["none", "weak"])
+
+/** `raw` devices speak bytes, shown as hex text. */
+export const DataFormat = Schema.Literals(["json", "raw"])
+
+/** `secret`: devices sign with the secret of their triple. */
+export const AuthType = Schema.Literals(["secret"])
+
+export const ProductStatus = Schema.Literals(["developing", "released"])
+export type ProductStatus = typeof ProductStatus.Type
+
+/** 0 or 1: local device, 2: cloud-to-cloud integrated device, 3: cloud gateway device. */
+export const DataSource = Schema.Literals([0, 1, 2, 3])
+
+const editable = {
+  name: NonBlankText(128),
+  dynamicRegister: Schema.Boolean,
+  photoUrl: Text(2048),
+  description: Text(2048)
+}
+
+export const Product = Schema.Struct({
+  /** Positive; grows with each product. */
+  id: Schema.Int,
+  projectId: ProjectId,
+  productKey: ProductKey,
+  productSecret: Schema.String,
+  ...editable,
+  deviceType: Text(128),
+  nodeType: NodeType,
+  networkType: NetworkType,
+  protocolType: ProtocolType,
+  validateType: ValidateType,
+  dataFormat: DataFormat,
+  authType: AuthType,
+  dataSource: DataSource,
+  status: ProductStatus,
+  /** Unix milliseconds. */
+  createdAt: Schema.Int,
+  /** Unix milliseconds. */
+  updatedAt: Schema.Int
+})
+export interface Product extends Schema.Schema.Type<typeof Product> {}
+
+/** A product that has no id yet: the store gives it one. */
+export type NewProduct = Omit<Product, "id">
+
+/** What the maker of a product decides (specification, Products: create-product body). */
+export const ProductDraft = Schema.Struct({
+  name: editable.name,
+  nodeType: NodeType,
+  networkType: Schema.optional(NetworkType),
+  protocolType: Schema.optional(ProtocolType),
+  validateType: ValidateType,
+  dataFormat: DataFormat,
+  authType: AuthType,
+  dynamicRegister: Schema.optional(editable.dynamicRegister),
+  photoUrl: Schema.optional(editable.photoUrl),
+  description: Schema.optional(editable.description),
+  deviceType: Schema.optional(Text(128))
+}).check(
+  Schema.makeFilter(({ networkType = "", nodeType, protocolType = "" }) => {
+    const issues: Array<Schema.FilterIssue> = []
+    const refuse = (path: string, issue: string) => issues.push({ path: [path], issue })
+    if (nodeType === "direct" && networkType === "") {
+      refuse("networkType", "Expected a network type for direct devices")
+    }
+    if (nodeType === "gateway-sub" && networkType !== "") {
+      refuse("networkType", "Expected no network type for sub-devices of a gateway")
+    }
+    if (nodeType === "gateway-sub" && protocolType === "") {
+      refuse("protocolType", "Expected a protocol type for sub-devices of a gateway")
+    }
+    if (nodeType !== "gateway-sub" && protocolType !== "") {
+      refuse("protocolType", "Expected no protocol type: only sub-devices of a gateway have one")
+    }
+    return issues
+  })
+)
+export interface ProductDraft extends Schema.Schema.Type<typeof ProductDraft> {}
+
+/** The fields that can change after creation (specification, Products: PUT). An absent description stays. */
+export const ProductUpdate = Schema.Struct({
+  name: editable.name,
+  dynamicRegister: editable.dynamicRegister,
+  photoUrl: editable.photoUrl,
+  description: Schema.optional(editable.description)
+})
+export interface ProductUpdate extends Schema.Schema.Type<typeof ProductUpdate> {}
+
+export class ProductNotFound extends Schema.TaggedError<ProductNotFound>()("ProductNotFound", {
+  productKey: Schema.String
+}) {}
+
+/** A product cannot be deleted while it has devices. */
+export class ProductHasDevices extends Schema.TaggedError<ProductHasDevices>()("ProductHasDevices", {
+  productKey: Schema.String
+}) {}

@@ -1,0 +1,121 @@
+/**
+ * Manages products.
+ */
+import { Clock, Context, Effect, Layer } from "effect"
+import { Identifiers } from "../Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
+import type { Page, PageRequest } from "../Page.ts"
+import type { ProjectId } from "../project/Project.ts"
+import type { StoreError } from "../StoreError.ts"
+import {
+  type Product,
+  ProductDraft,
+  ProductHasDevices,
+  ProductKey,
+  ProductNotFound,
+  type ProductStatus,
+  ProductUpdate
+} from "./Product.ts"
+import { type ProductChange, ProductStore } from "./ProductStore.ts"
+
+const decodeDraft = decodeInput(ProductDraft)
+const decodeUpdate = decodeInput(ProductUpdate)
+
+const make = Effect.gen(function*() {
+  const store = yield* ProductStore
+  const identifiers = yield* Identifiers
+
+  const create = Effect.fn("Products.create")(function*(projectId: ProjectId, input: ProductDraft) {
+    const draft = yield* decodeDraft(input)
+    const now = yield* Clock.currentTimeMillis
+    return yield* store.insert({
+      projectId,
+      productKey: ProductKey.make(yield* identifiers.productKey),
+      productSecret: yield* identifiers.productSecret,
+      name: draft.name,
+      nodeType: draft.nodeType,
+      networkType: draft.networkType ?? "",
+      protocolType: draft.protocolType ?? "",
+      validateType: draft.validateType,
+      dataFormat: draft.dataFormat,
+      authType: draft.authType,
+      dynamicRegister: draft.dynamicRegister ?? false,
+      photoUrl: draft.photoUrl ?? "",
+      description: draft.description ?? "",
+      deviceType: draft.deviceType ?? "",
+      dataSource: 0,
+      status: "developing",
+      createdAt: now,
+      updatedAt: now
+    })
+  })
+
+  const get = Effect.fn("Products.get")(function*(projectId: ProjectId, productKey: ProductKey) {
+    const product = yield* store.get(projectId, productKey)
+    return yield* Effect.fromOption(product, () => new ProductNotFound({ productKey }))
+  })
+
+  const change = Effect.fnUntraced(function*(
+    projectId: ProjectId,
+    productKey: ProductKey,
+    fields: Omit<ProductChange, "updatedAt">
+  ) {
+    const updatedAt = yield* Clock.currentTimeMillis
+    if (!(yield* store.update(projectId, productKey, { ...fields, updatedAt }))) {
+      return yield* new ProductNotFound({ productKey })
+    }
+  })
+
+  const update = Effect.fn("Products.update")(
+    function*(projectId: ProjectId, productKey: ProductKey, input: ProductUpdate) {
+      yield* change(projectId, productKey, yield* decodeUpdate(input))
+    }
+  )
+
+  const setStatus = Effect.fn("Products.setStatus")(
+    (projectId: ProjectId, productKey: ProductKey, status: ProductStatus) => change(projectId, productKey, { status })
+  )
+
+  const remove = Effect.fn("Products.remove")(function*(projectId: ProjectId, productKey: ProductKey) {
+    switch (yield* store.remove(projectId, productKey)) {
+      case "removed":
+        return
+      case "not-found":
+        return yield* new ProductNotFound({ productKey })
+      case "has-devices":
+        return yield* new ProductHasDevices({ productKey })
+    }
+  })
+
+  return Products.of({ create, get, list: store.list, update, setStatus, remove })
+})
+
+export class Products extends Context.Service<Products, {
+  /** Creates a product in status `developing`, with a new key and secret. */
+  readonly create: (
+    projectId: ProjectId,
+    draft: ProductDraft
+  ) => Effect.Effect<Product, InvalidInput | StoreError>
+  readonly get: (
+    projectId: ProjectId,
+    productKey: ProductKey
+  ) => Effect.Effect<Product, ProductNotFound | StoreError>
+  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Product>, StoreError>
+  readonly update: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    update: ProductUpdate
+  ) => Effect.Effect<void, InvalidInput | ProductNotFound | StoreError>
+  readonly setStatus: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    status: ProductStatus
+  ) => Effect.Effect<void, ProductNotFound | StoreError>
+  /** A product that has devices stays. */
+  readonly remove: (
+    projectId: ProjectId,
+    productKey: ProductKey
+  ) => Effect.Effect<void, ProductNotFound | ProductHasDevices | StoreError>
+}>()("@device-cloud/core/product/Products") {
+  static readonly layer: Layer.Layer<Products, never, ProductStore | Identifiers> = Layer.effect(Products, make)
+}

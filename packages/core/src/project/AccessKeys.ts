@@ -1,0 +1,118 @@
+/**
+ * Manages access keys and finds out who is calling.
+ */
+import { Cache, Clock, Context, Crypto, Effect, Layer, Option, Redacted } from "effect"
+import { Base64Url, Hex } from "effect/encoding"
+import { Identifiers } from "../Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
+import type { Page, PageRequest } from "../Page.ts"
+import { equalInConstantTime } from "../signature/Signature.ts"
+import type { StoreError } from "../StoreError.ts"
+import {
+  type AccessKey,
+  AccessKeyDraft,
+  AccessKeyExpired,
+  accessKeyIdOf,
+  AccessKeyNotFound,
+  MalformedAccessKey,
+  type Principal,
+  UnknownAccessKey
+} from "./AccessKey.ts"
+import { AccessKeyStore } from "./AccessKeyStore.ts"
+import { defaultProjectId, type ProjectId, ProjectNotFound } from "./Project.ts"
+
+const decodeDraft = decodeInput(AccessKeyDraft)
+
+/** How long a key that was removed on another node may still be accepted here. */
+const cacheTimeToLive = "10 seconds"
+
+const make = Effect.gen(function*() {
+  const store = yield* AccessKeyStore
+  const identifiers = yield* Identifiers
+  const crypto = yield* Crypto.Crypto
+
+  const hashOf = (key: string) =>
+    crypto.digest("SHA-256", new TextEncoder().encode(key)).pipe(Effect.map(Hex.encode), Effect.orDie)
+
+  const known = yield* Cache.make({
+    capacity: 10_000,
+    timeToLive: cacheTimeToLive,
+    lookup: store.find
+  })
+
+  const setOwner = Effect.fn("AccessKeys.setOwner")(function*(redacted: Redacted.Redacted) {
+    const key = Redacted.value(redacted)
+    const id = accessKeyIdOf(key)
+    if (id === undefined) return yield* new MalformedAccessKey()
+    yield* store.replaceOwner({
+      id,
+      projectId: defaultProjectId,
+      name: "owner",
+      role: "owner",
+      hash: yield* hashOf(key),
+      createdAt: yield* Clock.currentTimeMillis,
+      expiresAt: null
+    })
+    yield* Cache.invalidateAll(known)
+  })
+
+  const create = Effect.fn("AccessKeys.create")(function*(projectId: ProjectId, input: AccessKeyDraft) {
+    const draft = yield* decodeDraft(input)
+    const id = yield* identifiers.accessKeyId
+    const key = `dck_${id}_${Base64Url.encode(yield* Effect.orDie(crypto.randomBytes(32)))}`
+    const accessKey: AccessKey = {
+      id,
+      projectId,
+      name: draft.name,
+      role: draft.role,
+      hash: yield* hashOf(key),
+      createdAt: yield* Clock.currentTimeMillis,
+      expiresAt: draft.expiresAt ?? null
+    }
+    if (!(yield* store.insert(accessKey))) return yield* new ProjectNotFound({ projectId })
+    return { accessKey, key: Redacted.make(key) }
+  })
+
+  const remove = Effect.fn("AccessKeys.remove")(function*(projectId: ProjectId, accessKeyId: string) {
+    if (!(yield* store.remove(projectId, accessKeyId))) return yield* new AccessKeyNotFound({ accessKeyId })
+    yield* Cache.invalidate(known, accessKeyId)
+  })
+
+  const authenticate = Effect.fnUntraced(function*(redacted: Redacted.Redacted) {
+    const key = Redacted.value(redacted)
+    const id = accessKeyIdOf(key)
+    if (id === undefined) return yield* new UnknownAccessKey()
+    const found = yield* Cache.get(known, id)
+    if (Option.isNone(found) || !equalInConstantTime(found.value.hash, yield* hashOf(key))) {
+      return yield* new UnknownAccessKey()
+    }
+    const { expiresAt, projectId, role } = found.value
+    if (expiresAt !== null && expiresAt <= (yield* Clock.currentTimeMillis)) {
+      return yield* new AccessKeyExpired({ expiredAt: expiresAt })
+    }
+    return { accessKeyId: id, projectId, role }
+  })
+
+  return AccessKeys.of({ setOwner, create, list: store.list, remove, authenticate })
+})
+
+export class AccessKeys extends Context.Service<AccessKeys, {
+  /** Makes `key` the one key of role `owner`, of the default project. */
+  readonly setOwner: (key: Redacted.Redacted) => Effect.Effect<void, MalformedAccessKey | StoreError>
+  /** The answer is the only place where the key itself appears. */
+  readonly create: (projectId: ProjectId, draft: AccessKeyDraft) => Effect.Effect<
+    { readonly accessKey: AccessKey; readonly key: Redacted.Redacted },
+    InvalidInput | ProjectNotFound | StoreError
+  >
+  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<AccessKey>, StoreError>
+  readonly remove: (projectId: ProjectId, accessKeyId: string) => Effect.Effect<void, AccessKeyNotFound | StoreError>
+  /** A removed key is refused at once on the node that removed it, within 10 seconds on others. */
+  readonly authenticate: (
+    key: Redacted.Redacted
+  ) => Effect.Effect<Principal, UnknownAccessKey | AccessKeyExpired | StoreError>
+}>()("@device-cloud/core/project/AccessKeys") {
+  static readonly layer: Layer.Layer<AccessKeys, never, AccessKeyStore | Identifiers | Crypto.Crypto> = Layer.effect(
+    AccessKeys,
+    make
+  )
+}

@@ -1,0 +1,34 @@
+/**
+ * Projects: the tenants of the cloud. Every product, device and access key
+ * belongs to one and is invisible to all others.
+ */
+import { Schema } from "effect"
+import { NonBlankText } from "../Text.ts"
+
+export const ProjectId = Schema.String.pipe(Schema.brand("ProjectId"))
+export type ProjectId = typeof ProjectId.Type
+
+/** The project that always exists. */
+export const defaultProjectId = ProjectId.make("default")
+
+export interface Project {
+  readonly id: ProjectId
+  readonly name: string
+  /** Unix milliseconds. */
+  readonly createdAt: number
+}
+
+export const ProjectDraft = Schema.Struct({
+  name: NonBlankText(128)
+})
+export type ProjectDraft = typeof ProjectDraft.Type
+
+export class ProjectNotFound extends Schema.TaggedError<ProjectNotFound>()("ProjectNotFound", {
+  projectId: Schema.String
+}) {}
+
+/** The project still has products, or is the default project. */
+export class ProjectNotRemovable extends Schema.TaggedError<ProjectNotRemovable>()("ProjectNotRemovable", {
+  projectId: Schema.String,
+  reason: Schema.Literals(["is-default", "has-products"])
+}) {}

@@ -1,0 +1,75 @@
+/**
+ * Manages projects.
+ */
+import { Clock, Context, Effect, Layer } from "effect"
+import { Identifiers } from "../Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
+import type { Page, PageRequest } from "../Page.ts"
+import type { StoreError } from "../StoreError.ts"
+import {
+  defaultProjectId,
+  type Project,
+  ProjectDraft,
+  ProjectId,
+  ProjectNotFound,
+  ProjectNotRemovable
+} from "./Project.ts"
+import { ProjectStore } from "./ProjectStore.ts"
+
+const decodeDraft = decodeInput(ProjectDraft)
+
+const make = Effect.gen(function*() {
+  const store = yield* ProjectStore
+  const identifiers = yield* Identifiers
+
+  yield* store.insert({
+    id: defaultProjectId,
+    name: "default",
+    createdAt: yield* Clock.currentTimeMillis
+  })
+
+  const create = Effect.fn("Projects.create")(function*(input: ProjectDraft) {
+    const draft = yield* decodeDraft(input)
+    const project: Project = {
+      id: ProjectId.make(yield* identifiers.projectId),
+      name: draft.name,
+      createdAt: yield* Clock.currentTimeMillis
+    }
+    yield* store.insert(project)
+    return project
+  })
+
+  const get = Effect.fn("Projects.get")(function*(projectId: ProjectId) {
+    const project = yield* store.get(projectId)
+    return yield* Effect.fromOption(project, () => new ProjectNotFound({ projectId }))
+  })
+
+  const remove = Effect.fn("Projects.remove")(function*(projectId: ProjectId) {
+    if (projectId === defaultProjectId) {
+      return yield* new ProjectNotRemovable({ projectId, reason: "is-default" })
+    }
+    switch (yield* store.remove(projectId)) {
+      case "removed":
+        return
+      case "not-found":
+        return yield* new ProjectNotFound({ projectId })
+      case "has-products":
+        return yield* new ProjectNotRemovable({ projectId, reason: "has-products" })
+    }
+  })
+
+  return Projects.of({ create, get, list: store.list, remove })
+})
+
+export class Projects extends Context.Service<Projects, {
+  readonly create: (draft: ProjectDraft) => Effect.Effect<Project, InvalidInput | StoreError>
+  readonly get: (projectId: ProjectId) => Effect.Effect<Project, ProjectNotFound | StoreError>
+  readonly list: (page: PageRequest) => Effect.Effect<Page<Project>, StoreError>
+  /** Removes the project and its access keys. The default project and one with products stay. */
+  readonly remove: (
+    projectId: ProjectId
+  ) => Effect.Effect<void, ProjectNotFound | ProjectNotRemovable | StoreError>
+}>()("@device-cloud/core/project/Projects") {
+  /** Creates the default project when it is missing. */
+  static readonly layer: Layer.Layer<Projects, StoreError, ProjectStore | Identifiers> = Layer.effect(Projects, make)
+}

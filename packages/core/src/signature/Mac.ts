@@ -1,0 +1,16 @@
+/**
+ * Port: the platform's message authentication codes.
+ */
+import { Context, Schema } from "effect"
+
+/**
+ * `aescmac` is AES-CMAC-PRF-128 (RFC 4615): the secret is the key as it is when
+ * it has 16 bytes, otherwise its AES-CMAC under the zero key.
+ */
+export const SignMethod = Schema.Literals(["hmacmd5", "hmacsha1", "hmacsha256", "aescmac"])
+export type SignMethod = typeof SignMethod.Type
+
+export class Mac extends Context.Service<Mac, {
+  /** The code of `text` under `secret` (both UTF-8), as lower-case hex. */
+  readonly sign: (method: SignMethod, secret: string, text: string) => string
+}>()("@device-cloud/core/signature/Mac") {}

@@ -1,0 +1,46 @@
+/**
+ * Who may call what (decisions, section 2): one place for every route.
+ */
+import { AccessKeys, type Principal, type Role, roleIncludes } from "@device-cloud/core"
+import { Context, Effect, Layer } from "effect"
+import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { Code, failure, failureSchemas, fromDomain } from "./Failure.ts"
+
+/** The project and role of the access key that came with the request. */
+export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
+  "@device-cloud/http/CurrentPrincipal"
+) {}
+
+/** Annotates an endpoint, or a group, that needs more than its method says. */
+export class RequiredRole extends Context.Service<RequiredRole, Role>()("@device-cloud/http/RequiredRole") {}
+
+const requiredRole = (endpoint: HttpApiEndpoint.Top): Role =>
+  Context.getOrUndefined(endpoint.annotations, RequiredRole) ?? (endpoint.method === "GET" ? "viewer" : "operator")
+
+export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentPrincipal }>()(
+  "@device-cloud/http/Authorization",
+  {
+    requiredForClient: true,
+    security: {
+      accessKey: HttpApiSecurity.bearer
+    },
+    error: failureSchemas
+  }
+) {
+  static readonly layer: Layer.Layer<Authorization, never, AccessKeys> = Layer.effect(
+    Authorization,
+    Effect.map(AccessKeys, (accessKeys) =>
+      Authorization.of({
+        accessKey: Effect.fnUntraced(function*(handler, { credential, endpoint }) {
+          const principal = yield* Effect.mapError(accessKeys.authenticate(credential), fromDomain)
+          const required = requiredRole(endpoint)
+          if (!roleIncludes(principal.role, required)) {
+            return yield* Effect.fail(
+              failure(Code.roleTooLow, `This needs the role ${required}; the access key has the role ${principal.role}`)
+            )
+          }
+          return yield* Effect.provideService(handler, CurrentPrincipal, principal)
+        })
+      }))
+  )
+}

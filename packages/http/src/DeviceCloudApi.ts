@@ -1,0 +1,25 @@
+/**
+ * The management API: one definition from which the server, the OpenAPI
+ * description, the documentation page and the typed client are made.
+ */
+import { HttpApi, OpenApi } from "effect/http-api"
+import { Authorization } from "./Authorization.ts"
+import { DeviceApi } from "./device/DeviceApi.ts"
+import { ProductApi } from "./product/ProductApi.ts"
+import { ProjectApi } from "./project/ProjectApi.ts"
+import { RequestCheck } from "./RequestCheck.ts"
+
+export class Api extends HttpApi.make("device-cloud")
+  .add(ProductApi, DeviceApi, ProjectApi)
+  .middleware(RequestCheck)
+  .middleware(Authorization)
+  .prefix("/openapi/v1")
+  // All that is wrong with a request, not only the first thing.
+  .annotate(HttpApi.ParseOptions, { errors: "all" })
+  .annotateMerge(OpenApi.annotations({
+    title: "Device Cloud",
+    version: "1",
+    description: "Management of connected devices. Every answer is an envelope: `code` 0 and `data`, or a non-zero " +
+      "`code` and a `message` that says what to do."
+  }))
+{}

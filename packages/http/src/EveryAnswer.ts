@@ -1,0 +1,109 @@
+/**
+ * What every answer has in common, whatever went wrong: the envelope and the
+ * request id.
+ */
+import { ByteSize, Cause, Effect, Exit, Random } from "effect"
+import {
+  FindMyWay,
+  HttpIncomingMessage,
+  type HttpMethod,
+  HttpServerError,
+  HttpServerRequest,
+  HttpServerResponse
+} from "effect/http"
+import { Code, type Failure, failure, statusOf } from "./Failure.ts"
+
+/** Bodies that are not streamed may have this many bytes. */
+export const maxBodySize = ByteSize.mebibytes(2)
+
+/** Seconds after which a client may try again. */
+const retryAfter = "1"
+
+/** A request id of the client, if it can stand in a header and a log line. */
+const usableRequestId = /^[\x21-\x7e]{1,128}$/
+
+const makeRequestId = Effect.map(
+  Effect.forEach([0, 1], () => Random.nextIntBetween(0, 0xffff_ffff)),
+  (parts) => parts.map((part) => part.toString(16).padStart(8, "0")).join("")
+)
+
+const toResponse = (answer: Failure): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe(answer, { status: statusOf(answer) })
+
+export interface RouteTable {
+  /** The methods of the routes that fit this URL. */
+  readonly methodsOf: (url: string) => ReadonlyArray<string>
+}
+
+/** To find out which methods a path would have allowed. */
+export const makeRouteTable = (
+  routes: ReadonlyArray<{ readonly method: HttpMethod.HttpMethod; readonly path: `/${string}` }>
+): RouteTable => {
+  const table = FindMyWay.make<true>()
+  for (const { method, path } of routes) table.on(method, path, true)
+  const methods = [...new Set(routes.map(({ method }) => method))]
+  return { methodsOf: (url) => methods.filter((method) => table.find(method, url) !== undefined) }
+}
+
+/** Wraps the whole API, outside of all routes. */
+export const everyAnswer = (routes: RouteTable) =>
+<E, R>(
+  app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
+  Effect.gen(function*() {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const sent = request.headers["x-request-id"]
+    const requestId = sent !== undefined && usableRequestId.test(sent) ? sent : yield* makeRequestId
+    const exit = yield* app.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize),
+      Effect.exit
+    )
+    const response = Exit.isSuccess(exit)
+      ? complete(exit.value)
+      : yield* explain(exit.cause, request, requestId, routes)
+    return HttpServerResponse.setHeader(response, "x-request-id", requestId)
+  }).pipe(Effect.annotateLogs("request", "http"))
+
+/** Answers that the router made without the envelope get it; those that invite another try say when. */
+const complete = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+  if (response.status === 415) {
+    return toResponse(failure(Code.mediaType, "The media type of the body is not supported; send application/json"))
+  }
+  return response.status === 503 ? HttpServerResponse.setHeader(response, "retry-after", retryAfter) : response
+}
+
+const explain = Effect.fnUntraced(function*<E>(
+  cause: Cause.Cause<E>,
+  request: HttpServerRequest.HttpServerRequest,
+  requestId: string,
+  routes: RouteTable
+) {
+  if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause as Cause.Cause<never>)
+  const error = Cause.squash(cause)
+  if (HttpServerError.isHttpServerError(error)) {
+    const { reason } = error
+    if (reason._tag === "RouteNotFound") return noRoute(request, routes.methodsOf(request.url))
+    if (reason._tag === "RequestParseError") {
+      return toResponse(
+        reason.reason === "BodyTooLarge"
+          ? failure(Code.tooLarge, `The body is larger than ${ByteSize.toNumberUnsafe(maxBodySize)} bytes`)
+          : failure(Code.bodyUnreadable, "The body cannot be read")
+      )
+    }
+  }
+  yield* Effect.logError(`${request.method} ${request.url} failed`, cause).pipe(
+    Effect.annotateLogs("request_id", requestId)
+  )
+  return toResponse(failure(Code.internal, "Internal error", { request_id: requestId }))
+})
+
+const noRoute = (request: HttpServerRequest.HttpServerRequest, methods: ReadonlyArray<string>) => {
+  const [path] = request.url.split("?")
+  if (methods.length === 0) return toResponse(failure(Code.noSuchRoute, `There is no ${path}`))
+  const allowed = methods.join(", ")
+  return HttpServerResponse.setHeader(
+    toResponse(failure(Code.methodNotAllowed, `${path} takes ${allowed}, not ${request.method}`)),
+    "allow",
+    allowed
+  )
+}

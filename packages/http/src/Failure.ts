@@ -1,0 +1,157 @@
+/**
+ * How the API says that something failed (decisions, section 3): an HTTP status
+ * and an envelope with a code.
+ */
+import type {
+  AccessKeyExpired,
+  AccessKeyNotFound,
+  DeviceNotFound,
+  InputIssue,
+  InvalidInput,
+  NotACloudGateway,
+  ProductHasDevices,
+  ProductNotFound,
+  ProjectNotFound,
+  ProjectNotRemovable,
+  StoreError,
+  UnknownAccessKey
+} from "@device-cloud/core"
+import { Schema } from "effect"
+import { HttpApiSchema } from "effect/http-api"
+import { snakeCase } from "./Wire.ts"
+
+/** The codes of failures; the first three digits are the HTTP status. */
+export const Code = {
+  bodyUnreadable: 40000,
+  invalidParameter: 40001,
+  operationUnfit: 40004,
+  unauthorized: 40100,
+  accessKeyExpired: 40101,
+  roleTooLow: 40300,
+  noSuchRoute: 40400,
+  noSuchProduct: 40401,
+  noSuchDevice: 40402,
+  noSuchAccessKeyOrProject: 40412,
+  methodNotAllowed: 40500,
+  stateForbids: 40900,
+  productHasDevices: 40902,
+  tooLarge: 41300,
+  mediaType: 41500,
+  internal: 50000,
+  storageUnreachable: 50300
+} as const
+export type Code = typeof Code[keyof typeof Code]
+
+const FailureData = Schema.Struct({
+  issues: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Array(Schema.String)).annotate({
+      description: "Path of each refused field to what was expected of it"
+    })
+  ),
+  request_id: Schema.optionalKey(Schema.String.annotate({ description: "Names this request in the log of the server" }))
+})
+
+/** What a handler fails with. */
+export interface Failure {
+  readonly code: Code
+  /** A sentence that a developer can act on. */
+  readonly message: string
+  readonly data?: typeof FailureData.Type
+}
+
+const failuresOf = (status: number, description: string) =>
+  Schema.Struct({
+    code: Schema.Literals(Object.values(Code).filter((code) => Math.floor(code / 100) === status)),
+    message: Schema.String,
+    data: Schema.optionalKey(FailureData)
+  }).annotate({ description, identifier: `Failure${status}` }).pipe(HttpApiSchema.status(status))
+
+/** Every failure that any route may answer with, by HTTP status. */
+export const failureSchemas = [
+  failuresOf(400, "The request is not well formed, or a parameter is invalid"),
+  failuresOf(401, "The access key is missing, unknown or expired"),
+  failuresOf(403, "The role of the access key is too low"),
+  failuresOf(404, "There is no such resource in the project of the access key"),
+  failuresOf(409, "The state of the resource does not allow it"),
+  failuresOf(413, "The body is too large"),
+  failuresOf(415, "The media type of the body is not supported"),
+  failuresOf(500, "Internal error"),
+  failuresOf(503, "The storage cannot be reached; try again later")
+] as const
+
+export const failure = (code: Code, message: string, data?: Failure["data"]): Failure =>
+  data === undefined ? { code, message } : { code, message, data }
+
+export const statusOf = ({ code }: Failure): number => Math.floor(code / 100)
+
+/** Issues by path, for example `{"network_type": ["Expected …"]}`; the empty path is the whole input. */
+export const issuesByPath = (issues: ReadonlyArray<InputIssue>): Readonly<Record<string, ReadonlyArray<string>>> => {
+  const byPath = new Map<string, Array<string>>()
+  for (const { message, path } of issues) {
+    const key = path.map((segment, i) =>
+      typeof segment === "number" ? `[${segment}]` : i === 0 ? snakeCase(segment) : `.${snakeCase(segment)}`
+    ).join("")
+    byPath.set(key, [...byPath.get(key) ?? [], message])
+  }
+  return Object.fromEntries(byPath)
+}
+
+/** A failure whose message repeats the first issue. */
+export const invalidParameter = (issues: ReadonlyArray<InputIssue>): Failure => {
+  const byPath = issuesByPath(issues)
+  const [[path, [message]] = ["", ["Invalid input"]]] = Object.entries(byPath)
+  return failure(Code.invalidParameter, path === "" ? `${message}` : `${path}: ${message}`, { issues: byPath })
+}
+
+/** What the domain's services fail with. */
+export type DomainError =
+  | AccessKeyExpired
+  | AccessKeyNotFound
+  | DeviceNotFound
+  | InvalidInput
+  | NotACloudGateway
+  | ProductHasDevices
+  | ProductNotFound
+  | ProjectNotFound
+  | ProjectNotRemovable
+  | StoreError
+  | UnknownAccessKey
+
+export const fromDomain = (error: DomainError): Failure => {
+  switch (error._tag) {
+    case "AccessKeyExpired":
+      return failure(Code.accessKeyExpired, "The access key has expired; ask for a new one")
+    case "AccessKeyNotFound":
+      return failure(Code.noSuchAccessKeyOrProject, `There is no access key ${error.accessKeyId} in this project`)
+    case "DeviceNotFound":
+      return failure(Code.noSuchDevice, `There is no device ${error.device} in this project`)
+    case "InvalidInput":
+      return invalidParameter(error.issues)
+    case "NotACloudGateway":
+      return failure(
+        Code.operationUnfit,
+        `${error.fields.map(snakeCase).join(", ")}: only a cloud-gateway product takes this, and product ` +
+          `${error.productKey} is none`
+      )
+    case "ProductHasDevices":
+      return failure(Code.productHasDevices, `Product ${error.productKey} still has devices; delete them first`)
+    case "ProductNotFound":
+      return failure(Code.noSuchProduct, `There is no product ${error.productKey} in this project`)
+    case "ProjectNotFound":
+      return failure(Code.noSuchAccessKeyOrProject, `There is no project ${error.projectId}`)
+    case "ProjectNotRemovable":
+      return failure(
+        Code.stateForbids,
+        error.reason === "is-default"
+          ? "The default project cannot be deleted"
+          : `Project ${error.projectId} still has products; delete them first`
+      )
+    case "StoreError":
+      return failure(
+        error.retryable ? Code.storageUnreachable : Code.internal,
+        error.retryable ? "The storage cannot be reached; try again later" : "Internal error"
+      )
+    case "UnknownAccessKey":
+      return failure(Code.unauthorized, "Send a valid access key: Authorization: Bearer dck_…")
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * The management API on any HTTP server.
+ */
+import { type Effect, Layer, type Types } from "effect"
+import { type HttpMethod, HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpApi, HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { Authorization } from "./Authorization.ts"
+import * as DeviceHandlers from "./device/DeviceHandlers.ts"
+import { Api } from "./DeviceCloudApi.ts"
+import { everyAnswer, makeRouteTable } from "./EveryAnswer.ts"
+import * as Operations from "./Operations.ts"
+import * as ProductHandlers from "./product/ProductHandlers.ts"
+import * as ProjectHandlers from "./project/ProjectHandlers.ts"
+import { RequestCheck } from "./RequestCheck.ts"
+
+const openapiPath = "/openapi.json"
+const docsPath = "/docs"
+
+const api = HttpApiBuilder.layer(Api, { openapiPath }).pipe(
+  Layer.provide([ProductHandlers.layer, DeviceHandlers.layer, ProjectHandlers.layer]),
+  Layer.provide([RequestCheck.layer, Authorization.layer])
+)
+
+const docs = HttpApiScalar.layer(Api, { path: docsPath, scalar: { withDefaultFonts: false } })
+
+const routeTable = () => {
+  const routes: Array<{ readonly method: HttpMethod.HttpMethod; readonly path: `/${string}` }> = [
+    openapiPath,
+    docsPath,
+    ...Operations.paths
+  ].map((path) => ({ method: "GET", path: path as `/${string}` }))
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => routes.push({ method: endpoint.method, path: endpoint.path as `/${string}` })
+  })
+  return makeRouteTable(routes)
+}
+
+const completeAnswers = HttpRouter.use((router) => {
+  const complete = everyAnswer(routeTable())
+  return router.addGlobalMiddleware((
+    app
+  ): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled, HttpServerRequest.HttpServerRequest> =>
+    complete(app)
+  )
+})
+
+/**
+ * Serves the API under `/openapi/v1`, its description (`/openapi.json`), a page
+ * to read it (`/docs`), and `/healthz`, `/readyz`, `/metrics`, on the HTTP
+ * server that is provided. Provide the core and the storage outside of this
+ * layer, once, so that all transports share them.
+ */
+export const layer = (options: { readonly readiness: Operations.ReadinessChecks }) =>
+  HttpRouter.serve(Layer.mergeAll(api, docs, Operations.layer(options.readiness), completeAnswers), {
+    disableLogger: true,
+    disableListenLog: true
+  })

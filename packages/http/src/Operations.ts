@@ -1,0 +1,50 @@
+/**
+ * What an operator asks the server, without an access key: whether it lives,
+ * whether it is ready, and how it is doing.
+ */
+import { Effect } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { PrometheusMetrics } from "effect/observability"
+import { Code, failure } from "./Failure.ts"
+
+/** Parts that must work before the server is ready; each fails while it does not. */
+export type ReadinessChecks = Readonly<Record<string, Effect.Effect<unknown, unknown>>>
+
+const checkTimeout = "2 seconds"
+
+const ok = (data: unknown) => HttpServerResponse.jsonUnsafe({ code: 0, message: "success", data })
+
+export const paths = ["/healthz", "/readyz", "/metrics"] as const
+
+export const layer = (checks: ReadinessChecks) =>
+  HttpRouter.use(Effect.fnUntraced(function*(router) {
+    yield* router.add("GET", "/healthz", ok({ status: "up" }))
+
+    const check = Effect.forEach(Object.entries(checks), ([name, effect]) =>
+      effect.pipe(
+        Effect.timeout(checkTimeout),
+        Effect.as(true),
+        Effect.orElseSucceed(() => false),
+        Effect.map((ready) => [name, ready] as const)
+      ), { concurrency: "unbounded" })
+    yield* router.add(
+      "GET",
+      "/readyz",
+      Effect.map(check, (results) => {
+        const failing = results.filter(([, ready]) => !ready).map(([name]) => name)
+        return failing.length === 0
+          ? ok(Object.fromEntries(results.map(([name]) => [name, "ok"])))
+          : HttpServerResponse.jsonUnsafe(failure(Code.storageUnreachable, `Not ready: ${failing.join(", ")}`), {
+            status: 503
+          })
+      })
+    )
+
+    const { format } = PrometheusMetrics
+    yield* router.add(
+      "GET",
+      "/metrics",
+      Effect.map(format(), (text) =>
+        HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" }))
+    )
+  }))

@@ -1,0 +1,14 @@
+/**
+ * The identifiers in paths.
+ */
+import { DeviceId, DeviceName, ProductKey, ProjectId, Text } from "@device-cloud/core"
+import { Schema } from "effect"
+
+// Any text that could be stored is an identifier, of something that may not exist.
+const id = <S extends Schema.Codec<string & {}, string>>(schema: S) => Text(128).pipe(Schema.decodeTo(schema))
+
+export const productKey = { product_key: id(ProductKey) }
+export const deviceId = { device_id: id(DeviceId) }
+export const deviceName = { ...productKey, device_name: id(DeviceName) }
+export const accessKeyId = { id: Text(128) }
+export const projectId = { project_id: id(ProjectId) }

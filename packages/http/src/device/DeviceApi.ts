@@ -1,0 +1,136 @@
+/**
+ * The routes of devices and their shadows (specification, Endpoints: Devices,
+ * Device shadow).
+ */
+import {
+  AuthType,
+  DataFormat,
+  DataSource,
+  DeviceDraft,
+  DeviceStatus,
+  NodeType,
+  ProtocolType,
+  ValidateType
+} from "@device-cloud/core"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
+import * as PathParams from "../PathParams.ts"
+import { wire } from "../Wire.ts"
+
+const EnabledStatus = Schema.Literals(["enable", "disable"])
+
+const record = {
+  device_id: Schema.String,
+  product_key: Schema.String,
+  device_name: Schema.String,
+  device_secret: Schema.String,
+  nickname: Schema.String,
+  status: DeviceStatus,
+  created_at: DateText,
+  register_at: DateText,
+  updated_at: DateText,
+  batch_id: Schema.Int,
+  enabled_status: EnabledStatus,
+  ip: Schema.String,
+  firmware_version: Schema.String
+}
+
+export const DeviceRecord = Schema.Struct(record).annotate({ identifier: "DeviceRecord" })
+
+export const DeviceInfo = Schema.Struct({
+  ...record,
+  product_secret: Schema.String,
+  product_name: Schema.String,
+  product_id: Schema.Int,
+  node_type: NodeType,
+  protocol_type: ProtocolType,
+  validate_type: ValidateType,
+  data_format: DataFormat,
+  auth_type: AuthType,
+  device_type: Schema.String,
+  time_zone: Schema.String,
+  platform: Schema.Int,
+  iot_platform: Schema.Int,
+  platform_name: Schema.String,
+  data_source: DataSource,
+  diagnosis_enabled: Schema.Boolean,
+  access_key: Schema.String,
+  cloud_gtw_mqtt_param: Schema.NullOr(
+    Schema.Struct({ clientid: Schema.String, username: Schema.String, password: Schema.String })
+  ),
+  cloud_gtw_device_uuid: Schema.String,
+  topics: Schema.Array(Schema.String),
+  sub_amount: Schema.Int,
+  is_mocker: Schema.Boolean,
+  bound: Schema.Boolean
+}).annotate({ identifier: "DeviceInfo" })
+
+const OneDevice = Envelope(Schema.Struct({ device_info: DeviceInfo }))
+
+const PropertyTimes = Schema.Record(
+  Schema.String,
+  Schema.Struct({ timestamp: Schema.Int.annotate({ description: "Unix seconds" }) })
+)
+const PropertyValues = Schema.Record(Schema.String, Schema.Json)
+
+export const ThingShadow = Schema.Struct({
+  state: Schema.Struct({ desired: PropertyValues, reported: PropertyValues }),
+  metadata: Schema.Struct({ desired: PropertyTimes, reported: PropertyTimes }),
+  id: Schema.Int,
+  timestamp: Schema.Int.annotate({ description: "The latest update, Unix seconds; 0: none" }),
+  status: DeviceStatus,
+  version: Schema.Int
+}).annotate({ identifier: "ThingShadow" })
+
+/** `disble` is how the specification spells it. */
+const Action = Schema.Literals(["enable", "disble", "disable", "bind", "unbind"])
+
+const listQuery = {
+  ...pageQuery,
+  product_key: Schema.optional(PathParams.productKey.product_key),
+  batch_id: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
+  enabled_status: Schema.optional(EnabledStatus),
+  status: Schema.optional(DeviceStatus)
+}
+
+export class DeviceApi extends HttpApiGroup.make("devices").add(
+  HttpApiEndpoint.post("createDevice", "/products/:product_key/things", {
+    params: PathParams.productKey,
+    payload: [wire(DeviceDraft), Schema.Null],
+    success: Envelope(DeviceRecord)
+  }).annotate(OpenApi.Summary, "Create a device")
+    .annotate(
+      OpenApi.Description,
+      "The device starts enabled and unactive, with a new triple. The body may be left out."
+    ),
+  HttpApiEndpoint.get("listDevices", "/things", { query: listQuery, success: Paged(DeviceInfo) })
+    .annotate(OpenApi.Summary, "List the devices of the project")
+    .annotate(OpenApi.Description, "All given filters must hold."),
+  HttpApiEndpoint.get("getDevice", "/things/:device_id/detail", { params: PathParams.deviceId, success: OneDevice })
+    .annotate(OpenApi.Summary, "Read a device by its id"),
+  HttpApiEndpoint.get("getDeviceByName", "/products/:product_key/device-names/:device_name/detail", {
+    params: PathParams.deviceName,
+    success: OneDevice
+  }).annotate(OpenApi.Summary, "Read a device by its product key and name"),
+  HttpApiEndpoint.get("getDeviceStatus", "/things/:device_id/status", {
+    params: PathParams.deviceId,
+    success: Envelope(Schema.Struct({ status: DeviceStatus }))
+  }).annotate(OpenApi.Summary, "Read whether a device is connected"),
+  HttpApiEndpoint.put("changeDeviceStatus", "/things/:device_id/status", {
+    params: PathParams.deviceId,
+    payload: Schema.Struct({ action: Action }),
+    success: EnvelopeOnly
+  }).annotate(OpenApi.Summary, "Enable, disable, bind or unbind a device")
+    .annotate(OpenApi.Description, "A disabled device is disconnected and cannot connect."),
+  HttpApiEndpoint.delete("deleteDevice", "/things/:device_id", { params: PathParams.deviceId, success: EnvelopeOnly })
+    .annotate(OpenApi.Summary, "Delete a device with all that is kept about it"),
+  HttpApiEndpoint.get("getDeviceProperties", "/things/:device_id/properties", {
+    params: PathParams.deviceId,
+    success: Envelope(Schema.Struct({ properties: PropertyValues }))
+  }).annotate(OpenApi.Summary, "Read the latest property values of a device"),
+  HttpApiEndpoint.get("getDeviceShadow", "/things/:device_id/shadow", {
+    params: PathParams.deviceId,
+    success: Envelope(Schema.Struct({ thing_shadow: ThingShadow }))
+  }).annotate(OpenApi.Summary, "Read the shadow of a device")
+).annotate(OpenApi.Title, "Devices") {}

@@ -1,0 +1,144 @@
+/**
+ * What the routes of devices do.
+ */
+import {
+  type Device,
+  type DeviceDetail,
+  Devices,
+  type DeviceStatus,
+  type Shadow,
+  Shadows,
+  type ShadowSide
+} from "@device-cloud/core"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { CurrentPrincipal } from "../Authorization.ts"
+import { Api } from "../DeviceCloudApi.ts"
+import { dateText, done, respond, respondPage } from "../Envelope.ts"
+import type { DeviceInfo, DeviceRecord, ThingShadow } from "./DeviceApi.ts"
+
+const deviceRecord = (device: Device): typeof DeviceRecord.Type => ({
+  device_id: device.deviceId,
+  product_key: device.productKey,
+  device_name: device.deviceName,
+  device_secret: device.deviceSecret,
+  nickname: device.nickname,
+  status: device.status,
+  created_at: dateText(device.createdAt),
+  register_at: dateText(device.activatedAt),
+  updated_at: dateText(device.updatedAt),
+  batch_id: device.batchId,
+  enabled_status: device.enabled ? "enable" : "disable",
+  ip: device.ip,
+  firmware_version: device.firmwareVersion
+})
+
+const deviceInfo = ({ device, product }: DeviceDetail): typeof DeviceInfo.Type => ({
+  ...deviceRecord(device),
+  product_secret: product.productSecret,
+  product_name: product.name,
+  product_id: product.id,
+  node_type: product.nodeType,
+  protocol_type: product.protocolType,
+  validate_type: product.validateType,
+  data_format: product.dataFormat,
+  auth_type: product.authType,
+  device_type: product.deviceType,
+  time_zone: device.timeZone,
+  platform: 0,
+  iot_platform: 0,
+  platform_name: "",
+  data_source: product.dataSource,
+  diagnosis_enabled: false,
+  access_key: "",
+  cloud_gtw_mqtt_param: device.cloudGateway === null ? null : {
+    clientid: device.cloudGateway.clientId,
+    username: device.cloudGateway.username,
+    password: device.cloudGateway.password
+  },
+  cloud_gtw_device_uuid: device.cloudGateway?.deviceUuid ?? "",
+  topics: [],
+  sub_amount: 0,
+  is_mocker: false,
+  bound: device.bound
+})
+
+const oneDevice = (detail: DeviceDetail) => ({ device_info: deviceInfo(detail) })
+
+const seconds = (millis: number): number => Math.floor(millis / 1000)
+
+const values = (side: ShadowSide) =>
+  Object.fromEntries(Object.entries(side).map(([property, { value }]) => [property, value]))
+
+const times = (side: ShadowSide) =>
+  Object.fromEntries(Object.entries(side).map(([property, { time }]) => [property, { timestamp: seconds(time) }]))
+
+const thingShadow = (id: number, status: DeviceStatus, shadow: Shadow): typeof ThingShadow.Type => ({
+  state: { desired: values(shadow.desired), reported: values(shadow.reported) },
+  metadata: { desired: times(shadow.desired), reported: times(shadow.reported) },
+  id,
+  timestamp: seconds(shadow.updatedAt ?? 0),
+  status,
+  version: shadow.version
+})
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "devices",
+  Effect.fnUntraced(function*(handlers) {
+    const devices = yield* Devices
+    const shadows = yield* Shadows
+    const actions = {
+      enable: devices.enable,
+      disble: devices.disable,
+      disable: devices.disable,
+      bind: devices.bind,
+      unbind: devices.unbind
+    }
+    return handlers.handleAll({
+      createDevice: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(devices.create(projectId, params.product_key, payload ?? {}), deviceRecord)
+        ),
+      listDevices: ({ query }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const filter = {
+            productKey: query.product_key,
+            batchId: query.batch_id,
+            enabled: query.enabled_status === undefined ? undefined : query.enabled_status === "enable",
+            status: query.status
+          }
+          return respondPage(query, (page) => devices.list(projectId, filter, page), deviceInfo)
+        }),
+      getDevice: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(devices.get(projectId, { deviceId: params.device_id }), oneDevice)
+        ),
+      getDeviceByName: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            devices.get(projectId, { productKey: params.product_key, deviceName: params.device_name }),
+            oneDevice
+          )
+        ),
+      getDeviceStatus: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(devices.get(projectId, { deviceId: params.device_id }), ({ device }) => ({ status: device.status }))
+        ),
+      changeDeviceStatus: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => done(actions[payload.action](projectId, params.device_id))),
+      deleteDevice: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => done(devices.remove(projectId, params.device_id))),
+      getDeviceProperties: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(shadows.get(projectId, params.device_id), ({ shadow }) => ({ properties: values(shadow.reported) }))
+        ),
+      getDeviceShadow: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(shadows.get(projectId, params.device_id), ({ device, shadow }) => ({
+            thing_shadow: thingShadow(device.id, device.status, shadow)
+          }))
+        )
+    })
+  })
+)

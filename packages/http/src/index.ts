@@ -1,0 +1,7 @@
+/**
+ * The management API of Device Cloud.
+ */
+export { Authorization } from "./Authorization.ts"
+export { Api } from "./DeviceCloudApi.ts"
+export * as ManagementApi from "./ManagementApi.ts"
+export type { ReadinessChecks } from "./Operations.ts"

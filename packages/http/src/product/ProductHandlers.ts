@@ -1,0 +1,62 @@
+/**
+ * What the routes of products do.
+ */
+import { type Product, Products } from "@device-cloud/core"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { CurrentPrincipal } from "../Authorization.ts"
+import { Api } from "../DeviceCloudApi.ts"
+import { dateText, done, respond, respondPage } from "../Envelope.ts"
+import type { ProductInfo } from "./ProductApi.ts"
+
+export const productInfo = (product: Product): typeof ProductInfo.Type => ({
+  id: product.id,
+  project_id: product.projectId,
+  product_key: product.productKey,
+  product_secret: product.productSecret,
+  name: product.name,
+  description: product.description,
+  photo_url: product.photoUrl,
+  device_type: product.deviceType,
+  node_type: product.nodeType,
+  network_type: product.networkType,
+  protocol_type: product.protocolType,
+  validate_type: product.validateType,
+  data_format: product.dataFormat,
+  auth_type: product.authType,
+  dynamic_register: product.dynamicRegister,
+  status: product.status,
+  platform: 0,
+  platform_name: "",
+  data_source: product.dataSource,
+  configuration: "",
+  register_at: "",
+  created_at: dateText(product.createdAt),
+  updated_at: dateText(product.updatedAt)
+})
+
+const oneProduct = (product: Product) => ({ product_info: productInfo(product) })
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "products",
+  Effect.fnUntraced(function*(handlers) {
+    const products = yield* Products
+    return handlers.handleAll({
+      createProduct: ({ payload }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(products.create(projectId, payload), oneProduct)),
+      listProducts: ({ query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respondPage(query, (page) => products.list(projectId, page), productInfo)
+        ),
+      getProduct: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(products.get(projectId, params.product_key), oneProduct)),
+      updateProduct: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => done(products.update(projectId, params.product_key, payload))),
+      deleteProduct: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => done(products.remove(projectId, params.product_key))),
+      setProductStatus: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => done(products.setStatus(projectId, params.product_key, payload.status)))
+    })
+  })
+)

@@ -1,0 +1,71 @@
+/**
+ * The routes of projects and access keys (decisions, section 2).
+ */
+import { AccessKeyDraft, ProjectDraft, ProjectId, Role, Text } from "@device-cloud/core"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { RequiredRole } from "../Authorization.ts"
+import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
+import * as PathParams from "../PathParams.ts"
+
+export const ProjectRecord = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  created_at: DateText
+}).annotate({ identifier: "Project" })
+
+const accessKey = {
+  id: Schema.String,
+  project_id: Schema.String,
+  name: Schema.String,
+  role: Role,
+  created_at: DateText,
+  expires_at: DateText
+}
+
+export const AccessKeyRecord = Schema.Struct(accessKey).annotate({ identifier: "AccessKey" })
+
+/** The one answer that shows the key. */
+export const CreatedAccessKey = Schema.Struct({ ...accessKey, key: Schema.String })
+
+const CreateAccessKey = Schema.Struct({
+  name: AccessKeyDraft.fields.name,
+  role: AccessKeyDraft.fields.role,
+  expires_at: Schema.optional(Schema.DateTimeUtcFromString.annotate({ description: "RFC 3339; default: never" })),
+  project_id: Schema.optional(
+    Text(128).pipe(Schema.decodeTo(ProjectId)).annotate({
+      description: "For an owner; default: the project of the key"
+    })
+  )
+})
+
+export class ProjectApi extends HttpApiGroup.make("projects").add(
+  HttpApiEndpoint.post("createProject", "/projects", { payload: ProjectDraft, success: Envelope(ProjectRecord) })
+    .annotate(OpenApi.Summary, "Create a project")
+    .annotate(RequiredRole, "owner"),
+  HttpApiEndpoint.get("listProjects", "/projects", { query: pageQuery, success: Paged(ProjectRecord) })
+    .annotate(OpenApi.Summary, "List all projects")
+    .annotate(RequiredRole, "owner"),
+  HttpApiEndpoint.get("getProject", "/projects/:project_id", {
+    params: PathParams.projectId,
+    success: Envelope(ProjectRecord)
+  }).annotate(OpenApi.Summary, "Read a project").annotate(RequiredRole, "owner"),
+  HttpApiEndpoint.delete("deleteProject", "/projects/:project_id", {
+    params: PathParams.projectId,
+    success: EnvelopeOnly
+  }).annotate(OpenApi.Summary, "Delete a project that has no products, with its access keys")
+    .annotate(RequiredRole, "owner"),
+  HttpApiEndpoint.post("createAccessKey", "/access-keys", {
+    payload: CreateAccessKey,
+    success: Envelope(CreatedAccessKey)
+  }).annotate(OpenApi.Summary, "Create an access key")
+    .annotate(OpenApi.Description, "The answer is the only place where the key appears.")
+    .annotate(RequiredRole, "admin"),
+  HttpApiEndpoint.get("listAccessKeys", "/access-keys", { query: pageQuery, success: Paged(AccessKeyRecord) })
+    .annotate(OpenApi.Summary, "List the access keys of the project")
+    .annotate(RequiredRole, "admin"),
+  HttpApiEndpoint.delete("deleteAccessKey", "/access-keys/:id", {
+    params: PathParams.accessKeyId,
+    success: EnvelopeOnly
+  }).annotate(OpenApi.Summary, "Delete an access key").annotate(RequiredRole, "admin")
+).annotate(OpenApi.Title, "Projects and access keys") {}

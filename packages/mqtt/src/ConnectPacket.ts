@@ -1,0 +1,61 @@
+/**
+ * What a device says of itself in the fields of its MQTT CONNECT
+ * (specification, Device MQTT connection; decisions, section 7).
+ */
+import { type ConnectCredentials, DeviceName, ProductKey, SignMethod } from "@device-cloud/core"
+import { Result, Schema } from "effect"
+
+/** The fields as they came over the wire. */
+export interface ConnectFields {
+  readonly clientId: string
+  readonly username: string | undefined
+  readonly password: string | undefined
+}
+
+/** Why the fields name no device. */
+export class MalformedCredentials extends Schema.TaggedError<MalformedCredentials>()("MalformedCredentials", {
+  reason: Schema.String
+}) {}
+
+const refuse = (reason: string) => Result.fail(new MalformedCredentials({ reason }))
+
+const isSignMethod = Schema.is(SignMethod)
+
+/** All three schemes of authentication sign their connection in the same way. */
+const authTypes = new Set(["1", "2", "3"])
+
+/**
+ * The client id is `{client_id}|signmethod={…},authType={…}|`, or a bare
+ * client id for the defaults; pairs that mean nothing here are ignored. The
+ * user name is `{device_name}&{product_key}`, the password the signature.
+ */
+export const parse = (fields: ConnectFields): Result.Result<ConnectCredentials, MalformedCredentials> => {
+  const { clientId, extension } = splitClientId(fields.clientId)
+  const separator = fields.username?.lastIndexOf("&") ?? -1
+  if (fields.username === undefined || separator <= 0) return refuse("user name: expected device_name&product_key")
+  if (!fields.password) return refuse("password: expected a signature")
+  const signMethod = extension.get("signmethod")?.toLowerCase() ?? "hmacsha1"
+  if (!isSignMethod(signMethod)) return refuse(`signmethod: expected one of ${SignMethod.literals.join(", ")}`)
+  if (!authTypes.has(extension.get("authtype") ?? "1")) return refuse("authType: expected 1, 2 or 3")
+  return Result.succeed({
+    productKey: ProductKey.make(fields.username.slice(separator + 1)),
+    deviceName: DeviceName.make(fields.username.slice(0, separator)),
+    clientId,
+    timestamp: extension.get("timestamp"),
+    signMethod,
+    signature: fields.password
+  })
+}
+
+/** The identifier before the first `|`, and the pairs after it, their names in lower case. */
+const splitClientId = (text: string) => {
+  const bar = text.indexOf("|")
+  if (bar < 0) return { clientId: text, extension: new Map<string, string>() }
+  const pairs = text.slice(bar + 1).replace(/\|$/, "").split(",").map((pair) => {
+    const equals = pair.indexOf("=")
+    return equals < 0
+      ? [pair.toLowerCase(), ""] as const
+      : [pair.slice(0, equals).toLowerCase(), pair.slice(equals + 1)] as const
+  })
+  return { clientId: text.slice(0, bar), extension: new Map(pairs) }
+}

@@ -1,0 +1,121 @@
+/**
+ * Aedes as the MQTT protocol engine of devices: it parses, keeps sessions alive
+ * and acknowledges; messages go to and come from the cloud, none is routed
+ * between clients.
+ */
+import { Aedes, type AedesOptions, type AedesPublishPacket, type Client } from "aedes"
+import type { Duplex } from "node:stream"
+
+/** The parts of an Aedes client that its types leave out. */
+interface ClientInternals {
+  _parser: { parse: (bytes: Buffer) => number }
+  _parsingBatch: number
+  _paused?: boolean
+  _disconnected: boolean
+  _nextBatch: (error?: Error | null) => void
+  _nextId: number
+}
+
+const internals = (client: Client): ClientInternals => client as unknown as ClientInternals
+
+export class DeviceBroker extends Aedes {
+  readonly #consume: (client: Client, packet: AedesPublishPacket, done: (error?: Error | null) => void) => void
+
+  constructor(
+    options: AedesOptions & {
+      /** Takes a message of a device; `done` lets the device know that it arrived, or ends the connection. */
+      readonly consume: (client: Client, packet: AedesPublishPacket, done: (error?: Error | null) => void) => void
+    }
+  ) {
+    super({
+      ...options,
+      // QoS 0 and 1: the PUBACK follows the answer of this hook.
+      authorizePublish: (client, packet, done) =>
+        client === null || packet.qos === 2 ? done() : options.consume(client, packet as AedesPublishPacket, done)
+    })
+    this.#consume = options.consume
+  }
+
+  /** Instead of routing. QoS 2: the PUBREC follows its answer. */
+  override publish(...args: Array<unknown>): void {
+    const [packet, client, done] = args as [AedesPublishPacket, Client | undefined, ((error?: Error | null) => void)?]
+    if (typeof client === "object" && packet.qos === 2) this.#consume(client, packet, done ?? ignore)
+    else (args.at(-1) as typeof done)?.()
+  }
+
+  /**
+   * Aedes forgets a client by its id. One that closes late must not take the
+   * newer client of the same id with it.
+   */
+  unregisterClient(client: Client): void {
+    const { clients } = this as unknown as { readonly clients: Record<string, Client | undefined> }
+    if (clients[client.id] === client) {
+      const aedes = Aedes.prototype as unknown as { readonly unregisterClient: (client: Client) => void }
+      aedes.unregisterClient.call(this, client)
+    }
+  }
+}
+
+const ignore = () => {}
+
+/**
+ * Reads from the client's connection only while `mayRead` says so, and never
+ * buffers a packet larger than `maxPacketBytes`: such a one ends the connection.
+ * The result asks again whether there is something to read.
+ */
+export const controlReading = (client: Client, stream: Duplex, options: {
+  readonly maxPacketBytes: number
+  /** Given the number of packets of this client that are being handled. */
+  readonly mayRead: (handling: number) => boolean
+}): () => void => {
+  const self = internals(client)
+  stream.removeListener("readable", self._nextBatch)
+  self._parsingBatch = 0
+  const parse = self._parser.parse.bind(self._parser)
+  // Until the CONNACK only one packet is handled at a time.
+  const mayRead = () =>
+    !self._paused && !client.closed && (client.connected || self._parsingBatch === 0) &&
+    options.mayRead(self._parsingBatch)
+  const read = () => {
+    while (mayRead()) {
+      const bytes = stream.read() as Buffer | null
+      if (bytes === null) return
+      if (parse(bytes) > options.maxPacketBytes) client.emit("error", new Error("packet too large"))
+    }
+  }
+  self._nextBatch = (error) => {
+    if (error) {
+      client.emit("error", error)
+      return
+    }
+    if (self._parsingBatch > 0) self._parsingBatch--
+    read()
+  }
+  stream.on("readable", read)
+  return read
+}
+
+/**
+ * Aedes cuts the connection as soon as a DISCONNECT arrives, which a device
+ * over TLS sees as a reset. Here the device is let go: nothing more is read of
+ * it, and it closes the connection.
+ */
+export const letGo = (client: Client, stream: Duplex, onDisconnect: () => void): void => {
+  const destroy = stream.destroy.bind(stream)
+  stream.destroy = (error) => {
+    if (error || !internals(client)._disconnected || stream.writableEnded) return destroy(error)
+    stream.removeAllListeners("readable")
+    stream.end()
+    stream.resume()
+    onDisconnect()
+    return stream
+  }
+}
+
+/** The next free packet identifier of the client, 1 to 65535. */
+export const nextPacketId = (client: Client): number => {
+  const self = internals(client)
+  const id = self._nextId
+  self._nextId = id >= 65_535 ? 1 : id + 1
+  return id
+}

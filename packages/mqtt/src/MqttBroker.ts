@@ -1,0 +1,338 @@
+/**
+ * The MQTT broker through which devices reach the cloud.
+ */
+import { DeviceAuthenticator, DeviceLink, DeviceReply, Uplink, type UplinkExit } from "@device-cloud/core"
+import type { AedesPublishPacket, Client } from "aedes"
+import { Cause, Clock, Context, Effect, Exit, Layer, Metric, Schedule, Schema, type Scope } from "effect"
+import { randomUUID } from "node:crypto"
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net"
+import { createServer as createTlsServer } from "node:tls"
+import { decode, encodeReply } from "./AlinkMessage.ts"
+import * as ConnectPacket from "./ConnectPacket.ts"
+import { controlReading, DeviceBroker, letGo } from "./DeviceBroker.ts"
+import type { ServerCertificate } from "./DevelopmentCertificate.ts"
+import { MqttConnection } from "./MqttConnection.ts"
+import { belongsTo, topicToMethod } from "./Topic.ts"
+
+export interface Options {
+  /** The address to listen on, for example `127.0.0.1`. */
+  readonly host: string
+  /** MQTT over TLS 1.2 and 1.3. Port 0: any free one. */
+  readonly tls?: ServerCertificate & { readonly port: number }
+  /** Plain MQTT, for development. Port 0: any free one. */
+  readonly tcp?: { readonly port: number }
+}
+
+/** The broker cannot listen on its port. */
+export class ListenError extends Schema.TaggedError<ListenError>()("ListenError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** Payload of a PUBLISH; a larger one ends the connection (decisions, section 7). */
+const maxPayloadBytes = 256 * 1024
+/** With the largest topic and headers. */
+const maxPacketBytes = maxPayloadBytes + 65_535 + 16
+/** Messages of one connection on their way to the store; it is read again when there are fewer. */
+const maxHandling = 64
+/** Messages on foreign topics that a connection may send in a minute; one more ends it. */
+const maxForbiddenPerMinute = 9
+const minuteMillis = 60_000
+/** How long a device that has sent DISCONNECT may take to close the connection. */
+const closingTime = "1 second"
+/** How long the end of the broker waits for messages on their way to the store. */
+const drainTimeout = "4 seconds"
+
+const refused = Metric.counter("device_cloud_mqtt_connects_refused_total", {
+  description: "Refused CONNECT packets, by CONNACK return code",
+  incremental: true
+})
+const dropped = Metric.counter("device_cloud_mqtt_publishes_dropped_total", {
+  description: "PUBLISH packets without effect, by reason",
+  incremental: true
+})
+
+const count = (metric: Metric.Counter<number>, attributes: Record<string, string>) =>
+  Metric.update(Metric.withAttributes(metric, attributes), 1)
+
+/** CONNACK return codes (MQTT 3.1.1, table 3.1). */
+const connack = { identifierRejected: 2, unavailable: 3, badCredentials: 4, notAuthorized: 5 } as const
+
+class ConnectRefused extends Schema.TaggedError<ConnectRefused>()("ConnectRefused", {
+  returnCode: Schema.Literals([2, 3, 4, 5]),
+  reason: Schema.String
+}) {}
+
+/** What is known of a connection before and after its device has proved who it is. */
+interface Wire {
+  readonly stream: Socket
+  readonly ip: string
+  /** The client id as the device sent it. */
+  clientId: string
+  connection: MqttConnection | undefined
+  /** Messages that wait for room in the queue of the cloud. */
+  waiting: number
+  /** When foreign topics were used, Unix milliseconds. */
+  forbidden: ReadonlyArray<number>
+  /** Asks again whether there is something to read. */
+  read: () => void
+}
+
+type Done = (error?: Error | null) => void
+
+const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
+  MqttBroker["Service"],
+  ListenError,
+  DeviceAuthenticator | DeviceLink | Uplink | Scope.Scope
+> {
+  const authenticator = yield* DeviceAuthenticator
+  const link = yield* DeviceLink
+  const uplink = yield* Uplink
+  const clock = yield* Clock.Clock
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const wires = new Map<Client, Wire>()
+  /** Messages of all connections on their way to the store. */
+  let underway = 0
+  let stopping = false
+
+  const detach = (wire: Wire) => {
+    const session = wire.connection?.session
+    wire.connection = undefined
+    return session === undefined ? Effect.void : link.detach(session)
+  }
+
+  const connect = Effect.fnUntraced(
+    function*(client: Client, wire: Wire, username?: string, password?: Buffer) {
+      if (stopping) return yield* new ConnectRefused({ returnCode: connack.unavailable, reason: "shutting down" })
+      if (wire.clientId === "" && !client.clean) {
+        return yield* new ConnectRefused({
+          returnCode: connack.identifierRejected,
+          reason: "empty client id without clean session"
+        })
+      }
+      const credentials = yield* Effect.fromResult(ConnectPacket.parse({
+        clientId: wire.clientId,
+        username,
+        password: password?.toString()
+      }))
+      const device = yield* authenticator.authenticate(credentials)
+      // The session belongs to the device, whatever client id it chose.
+      client.id = `${device.productKey}&${device.deviceName}`
+      const connection = new MqttConnection({ client, stream: wire.stream, device, ip: wire.ip })
+      connection.session = yield* link.attach(connection)
+      wire.connection = connection
+      if (wire.stream.destroyed) yield* detach(wire)
+    },
+    Effect.catchTags({
+      MalformedCredentials: ({ reason }) => new ConnectRefused({ returnCode: connack.badCredentials, reason }),
+      DeviceNotFound: () => new ConnectRefused({ returnCode: connack.badCredentials, reason: "unknown device" }),
+      WrongSignature: () => new ConnectRefused({ returnCode: connack.badCredentials, reason: "wrong signature" }),
+      DeviceDisabled: () => new ConnectRefused({ returnCode: connack.notAuthorized, reason: "device disabled" }),
+      DeviceNotConnectable: () => new ConnectRefused({ returnCode: connack.notAuthorized, reason: "device disabled" }),
+      StoreError: () => new ConnectRefused({ returnCode: connack.unavailable, reason: "store unreachable" })
+    })
+  )
+
+  const authenticate = (
+    client: Client,
+    username: string | undefined,
+    password: Buffer | undefined,
+    done: (error: Error & { returnCode: number } | null, success: boolean | null) => void
+  ) => {
+    runFork(connect(client, wires.get(client)!, username, password)).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) return done(null, true)
+      const error = Cause.squash(exit.cause)
+      const { reason, returnCode } = error instanceof ConnectRefused
+        ? error
+        : { reason: "internal error", returnCode: connack.unavailable }
+      if (!(error instanceof ConnectRefused)) runFork(Effect.logError("A CONNECT failed", exit.cause))
+      runFork(count(refused, { return_code: String(returnCode) }))
+      done(Object.assign(new Error(reason), { returnCode }), null)
+    })
+  }
+
+  /** A topic that is not the device's own: without effect; many of them end the connection. */
+  const forbid = (wire: Wire, done: Done) => {
+    const now = clock.currentTimeMillisUnsafe()
+    wire.forbidden = [...wire.forbidden.filter((at) => at > now - minuteMillis), now]
+    runFork(count(dropped, { reason: "forbidden topic" }))
+    done(wire.forbidden.length > maxForbiddenPerMinute ? new Error("too many forbidden topics") : null)
+  }
+
+  const consume = (client: Client, packet: AedesPublishPacket, done: Done) => {
+    const wire = wires.get(client)
+    const connection = wire?.connection
+    if (wire === undefined || connection === undefined) return done(new Error("no device"))
+    if (packet.payload.length > maxPayloadBytes) return done(new Error("payload too large"))
+    const method = topicToMethod(connection.prefix, packet.topic)
+    if (method === undefined) {
+      if (!belongsTo(packet.topic, connection.device)) return forbid(wire, done)
+      runFork(Effect.andThen(
+        Effect.logDebug("A message on an unsupported topic was dropped", packet.topic),
+        count(dropped, { reason: "unsupported topic" })
+      ))
+      return done()
+    }
+    const answer = (id: string | number | undefined, reply: DeviceReply.DeviceReply) => {
+      const [topic] = packet.topic.split("?")
+      connection.send(`${topic}_reply`, encodeReply(id, method, reply), packet.qos === 0 ? 0 : 1)
+    }
+    const request = decode(packet.payload as Buffer)
+    if ("code" in request) {
+      done()
+      return answer(undefined, request)
+    }
+    underway++
+    const settle = (exit: UplinkExit) => {
+      underway--
+      // Neither stored nor refused: the device keeps the message and sends it again.
+      if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return done(new Error("not stored"))
+      if (Exit.isFailure(exit)) runFork(Effect.logError("A message could not be stored", exit.cause))
+      done()
+      if (request.wantsReply) answer(request.id, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
+    }
+    const message = {
+      device: connection.device,
+      method,
+      params: request.params,
+      receivedAt: clock.currentTimeMillisUnsafe()
+    }
+    if (uplink.submitUnsafe(message, settle)) return
+    wire.waiting++
+    runFork(Effect.andThen(
+      uplink.submitWhenRoom(message, settle),
+      Effect.sync(() => {
+        wire.waiting--
+        wire.read()
+      })
+    ))
+  }
+
+  const broker = new DeviceBroker({
+    // MQTT 3.1 allows 23 characters; the client ids of devices are longer.
+    maxClientsIdLength: 65_535,
+    preConnect: (client, packet, done) => {
+      wires.get(client)!.clientId = packet.clientId
+      // Sessions are found by client id: until the device is known, it gets one that nobody has.
+      packet.clientId = `pending-${randomUUID()}`
+      // Wills are not for the topics of devices.
+      delete packet.will
+      done(null, true)
+    },
+    authenticate,
+    authorizeSubscribe: (client, subscription, done) => {
+      const device = wires.get(client)?.connection?.device
+      done(null, device !== undefined && belongsTo(subscription.topic, device) ? subscription : null)
+    },
+    consume
+  })
+  yield* Effect.promise(() => broker.listen())
+  const subscriptionsChanged = (_: unknown, client: Client) => wires.get(client)?.connection?.subscriptionsChanged()
+  broker.on("subscribe", subscriptionsChanged)
+  broker.on("unsubscribe", subscriptionsChanged)
+
+  const accept = (stream: Socket) => {
+    stream.setNoDelay(true)
+    const client = broker.handle(stream)
+    const wire: Wire = {
+      stream,
+      ip: (stream.remoteAddress ?? "").replace(/^::ffff:/, ""),
+      clientId: "",
+      connection: undefined,
+      waiting: 0,
+      forbidden: [],
+      read: controlReading(client, stream, {
+        maxPacketBytes,
+        mayRead: (handling) => handling < maxHandling && wire.waiting === 0 && !stopping && !stream.writableNeedDrain
+      })
+    }
+    wires.set(client, wire)
+    letGo(client, stream, () =>
+      runFork(
+        detach(wire).pipe(
+          Effect.andThen(Effect.sleep(closingTime)),
+          Effect.andThen(Effect.sync(() => stream.destroy()))
+        )
+      ))
+    stream.on("drain", wire.read)
+    stream.once("close", () => {
+      wires.delete(client)
+      runFork(detach(wire))
+    })
+  }
+
+  /** Reads nothing more, waits for what is on its way to the store, ends all connections. */
+  const drain = Effect.gen(function*() {
+    stopping = true
+    yield* Effect.sync(() => underway).pipe(
+      Effect.repeat({ while: (count) => count > 0, schedule: Schedule.spaced("10 millis") }),
+      Effect.timeoutOption(drainTimeout)
+    )
+    yield* Effect.forEach(
+      [...wires.values()],
+      (wire) =>
+        Effect.andThen(wire.connection?.close("shutdown") ?? Effect.sync(() => wire.stream.destroy()), detach(wire)),
+      {
+        concurrency: "unbounded",
+        discard: true
+      }
+    )
+    yield* Effect.callback<void>((resume) => broker.close(() => resume(Effect.void)))
+  })
+  yield* Effect.addFinalizer(() => drain)
+
+  const mqtts = options.tls === undefined
+    ? undefined
+    : yield* listen(
+      options.host,
+      options.tls.port,
+      () =>
+        createTlsServer({ cert: options.tls!.certificate, key: options.tls!.key, minVersion: "TLSv1.2" })
+          .on("secureConnection", accept)
+          // A failed handshake: the peer is gone already.
+          .on("tlsClientError", () => {})
+    )
+  const mqtt = options.tcp === undefined
+    ? undefined
+    : yield* listen(options.host, options.tcp.port, () => createTcpServer(accept))
+
+  const url = (scheme: string, port: number | undefined) =>
+    port === undefined
+      ? undefined
+      : `${scheme}://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`
+
+  return MqttBroker.of({ mqtts: url("mqtts", mqtts), mqtt: url("mqtt", mqtt) })
+})
+
+/** Listens until the scope closes; answers the port. */
+const listen = Effect.fnUntraced(function*(host: string, port: number, create: () => Server) {
+  const failed = (cause: unknown) =>
+    new ListenError({ message: `The MQTT broker cannot listen on ${host}, port ${port}: ${String(cause)}`, cause })
+  const server = yield* Effect.try({ try: create, catch: failed })
+  yield* Effect.acquireRelease(
+    Effect.callback<void, ListenError>((resume) => {
+      server.once("error", (cause) => resume(Effect.fail(failed(cause))))
+      server.listen({ host, port }, () => resume(Effect.void))
+    }),
+    // New connections are refused at once; those that are open end with the broker.
+    () => Effect.sync(() => void server.close())
+  )
+  return (server.address() as AddressInfo).port
+})
+
+/** Where the broker listens; undefined where it does not. */
+export class MqttBroker extends Context.Service<MqttBroker, {
+  /** For example `mqtts://127.0.0.1:8883`. */
+  readonly mqtts: string | undefined
+  /** For example `mqtt://127.0.0.1:1883`. */
+  readonly mqtt: string | undefined
+}>()("@device-cloud/mqtt/MqttBroker") {
+  /**
+   * Listens while the layer lives. At its end no message is read any more, those
+   * that were read are stored and acknowledged, then the connections end.
+   */
+  static readonly layer = (
+    options: Options
+  ): Layer.Layer<MqttBroker, ListenError, DeviceAuthenticator | DeviceLink | Uplink> =>
+    Layer.effect(MqttBroker, make(options))
+}

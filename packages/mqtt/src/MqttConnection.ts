@@ -1,0 +1,102 @@
+/**
+ * One device's MQTT connection, from CONNECT to its end.
+ */
+import type {
+  DeviceConnection,
+  DeviceIdentity,
+  DeviceSession,
+  DisconnectReason,
+  DownlinkMessage
+} from "@device-cloud/core"
+import type { Client } from "aedes"
+import { Effect } from "effect"
+import type { Duplex } from "node:stream"
+import { encodeRequest } from "./AlinkMessage.ts"
+import { nextPacketId } from "./DeviceBroker.ts"
+import * as PublishPacket from "./PublishPacket.ts"
+import { covers, methodPrefix, methodToTopic } from "./Topic.ts"
+
+/** Bytes that may wait for a device that does not read; more end its connection. */
+const maxUnsentBytes = 1024 * 1024
+
+/** How long a device may take to read the last words before its connection is cut. */
+const goodbyeTime = "500 millis"
+
+export class MqttConnection implements DeviceConnection {
+  readonly client: Client
+  readonly stream: Duplex
+  readonly device: DeviceIdentity
+  readonly ip: string
+  /** The prefix of the device's method topics. */
+  readonly prefix: string
+  /** Set when the device is attached. */
+  session: DeviceSession | undefined
+  readonly #subscribedQos = new Map<string, 0 | 1 | undefined>()
+
+  constructor(options: Pick<MqttConnection, "client" | "stream" | "device" | "ip">) {
+    this.client = options.client
+    this.stream = options.stream
+    this.device = options.device
+    this.ip = options.ip
+    this.prefix = methodPrefix(options.device)
+  }
+
+  deliver(message: DownlinkMessage): Effect.Effect<void> {
+    return Effect.sync(() => this.send(methodToTopic(this.prefix, message.method), encodeRequest(message), 1))
+  }
+
+  close(reason: DisconnectReason): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (reason === "replaced") {
+        this.client.close()
+        return Effect.void
+      }
+      const ended = Effect.callback<void>((resume) => {
+        this.stream.once("close", () => resume(Effect.void))
+        this.stream.end()
+      })
+      return this.stream.destroyed ? Effect.void : Effect.timeoutOrElse(ended, {
+        duration: goodbyeTime,
+        orElse: () => Effect.sync(() => void this.stream.destroy())
+      })
+    })
+  }
+
+  /**
+   * Writes to the device without its having subscribed, exactly once also when
+   * it has. A subscription lowers the quality of service to its own.
+   */
+  send(topic: string, payload: string, maxQos: 0 | 1): void {
+    const { stream } = this
+    if (this.client.closed || stream.destroyed) return
+    const packetId = maxQos === 1 && (this.#qosOf(topic) ?? 1) === 1 ? nextPacketId(this.client) : undefined
+    // What is sent to the device in one turn leaves in one write.
+    if (stream.writableCorked === 0) {
+      stream.cork()
+      process.nextTick(uncork, stream)
+    }
+    stream.write(PublishPacket.encode(topic, payload, packetId))
+    if (stream.writableLength > maxUnsentBytes) stream.destroy()
+  }
+
+  /** The device has subscribed or unsubscribed. */
+  subscriptionsChanged(): void {
+    this.#subscribedQos.clear()
+  }
+
+  #qosOf(topic: string): 0 | 1 | undefined {
+    if (this.#subscribedQos.has(topic)) return this.#subscribedQos.get(topic)
+    const { subscriptions } = this.client as unknown as {
+      readonly subscriptions: Record<string, { readonly qos: number }>
+    }
+    const granted = Object.entries(subscriptions).filter(([filter]) => covers(filter, topic)).map(([, { qos }]) => qos)
+    const qos = granted.length === 0 ? undefined : Math.max(...granted) === 0 ? 0 : 1
+    if (this.#subscribedQos.size < maxRememberedTopics) this.#subscribedQos.set(topic, qos)
+    return qos
+  }
+}
+
+const uncork = (stream: Duplex): void => stream.uncork()
+
+/** Topics whose subscription is remembered, for each connection. */
+const maxRememberedTopics = 64

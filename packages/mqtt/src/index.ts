@@ -1,0 +1,5 @@
+/**
+ * The MQTT broker through which devices reach Device Cloud.
+ */
+export * as DevelopmentCertificate from "./DevelopmentCertificate.ts"
+export { ListenError, MqttBroker, type Options } from "./MqttBroker.ts"

@@ -1,0 +1,43 @@
+/**
+ * Products in memory.
+ */
+import { type Product, type ProductKey, ProductStore, type ProjectId } from "@device-cloud/core"
+import { Effect, Layer, Option } from "effect"
+import { paginate, Tables } from "./Tables.ts"
+
+const make = Effect.gen(function*() {
+  const { devices, nextId, products } = yield* Tables
+
+  const find = (projectId: ProjectId, productKey: ProductKey): Product | undefined => {
+    const product = products.get(productKey)
+    return product?.projectId === projectId ? product : undefined
+  }
+
+  return ProductStore.of({
+    insert: (draft) =>
+      Effect.sync(() => {
+        const product: Product = { ...draft, id: nextId() }
+        products.set(product.productKey, product)
+        return product
+      }),
+    get: (projectId, productKey) => Effect.sync(() => Option.fromUndefinedOr(find(projectId, productKey))),
+    list: (projectId, page) =>
+      Effect.sync(() => paginate([...products.values()].filter((product) => product.projectId === projectId), page)),
+    update: (projectId, productKey, change) =>
+      Effect.sync(() => {
+        const product = find(projectId, productKey)
+        if (product === undefined) return false
+        products.set(productKey, { ...product, ...change, description: change.description ?? product.description })
+        return true
+      }),
+    remove: (projectId, productKey) =>
+      Effect.sync(() => {
+        if (find(projectId, productKey) === undefined) return "not-found"
+        if ([...devices.values()].some((device) => device.productKey === productKey)) return "has-devices"
+        products.delete(productKey)
+        return "removed"
+      })
+  })
+})
+
+export const layer: Layer.Layer<ProductStore, never, Tables> = Layer.effect(ProductStore, make)

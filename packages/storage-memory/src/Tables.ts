@@ -1,0 +1,65 @@
+/**
+ * What the stores share: one object is the whole database.
+ */
+import type {
+  AccessKey,
+  Device,
+  DeviceDetail,
+  DeviceId,
+  Page,
+  PageRequest,
+  Product,
+  ProductKey,
+  Project,
+  ProjectId,
+  Shadow
+} from "@device-cloud/core"
+import { Context, Layer } from "effect"
+
+export class Tables extends Context.Service<Tables, {
+  readonly projects: Map<ProjectId, Project>
+  readonly accessKeys: Map<string, AccessKey>
+  readonly products: Map<ProductKey, Product>
+  readonly devices: Map<DeviceId, Device>
+  /** `product key/device name` to device id. */
+  readonly deviceNames: Map<string, DeviceId>
+  readonly shadows: Map<DeviceId, Shadow>
+  /** The connection that counts, of devices that are online. */
+  readonly connections: Map<DeviceId, { readonly connectionId: string; readonly nodeId: string }>
+  /** Node to its latest heartbeat, Unix milliseconds. */
+  readonly nodes: Map<string, number>
+  /** The next product or device id. */
+  readonly nextId: () => number
+}>()("@device-cloud/storage-memory/Tables") {
+  static readonly layer: Layer.Layer<Tables> = Layer.sync(Tables, () => {
+    let lastId = 0
+    return {
+      projects: new Map(),
+      accessKeys: new Map(),
+      products: new Map(),
+      devices: new Map(),
+      deviceNames: new Map(),
+      shadows: new Map(),
+      connections: new Map(),
+      nodes: new Map(),
+      nextId: () => ++lastId
+    }
+  })
+}
+
+export const deviceNameKey = (productKey: string, deviceName: string): string => `${productKey}/${deviceName}`
+
+export const deviceDetail = (tables: Tables["Service"], device: Device): DeviceDetail => ({
+  device,
+  product: tables.products.get(device.productKey)!
+})
+
+/** The page of `items`, which come oldest first, in the order newest first. */
+export const paginate = <A extends { readonly createdAt: number }>(
+  items: ReadonlyArray<A>,
+  { page, pageSize }: PageRequest
+): Page<A> => ({
+  // The sort is stable: what was stored later comes first among the same instant.
+  items: items.toReversed().sort((a, b) => b.createdAt - a.createdAt).slice((page - 1) * pageSize, page * pageSize),
+  total: items.length
+})

@@ -1,0 +1,4 @@
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { suites } from "@device-cloud/testing/contracts"
+
+suites("memory", StorageMemory.layer)

@@ -1,0 +1,77 @@
+/**
+ * The rows in which devices come from PostgreSQL, alone or with their product.
+ */
+import type {
+  CloudGatewayAccount,
+  Device,
+  DeviceDetail,
+  DeviceId,
+  DeviceName,
+  DeviceStatus,
+  ProductKey,
+  ProjectId
+} from "@device-cloud/core"
+import { productColumns, productFromRow, type ProductRow } from "./ProductRow.ts"
+
+export interface DeviceRow {
+  readonly id: bigint
+  readonly device_id: string
+  readonly project_id: string
+  readonly product_key: string
+  readonly device_name: string
+  readonly device_secret: string
+  readonly nickname: string
+  readonly enabled: boolean
+  readonly bound: boolean
+  readonly batch_id: bigint
+  readonly cloud_gateway: CloudGatewayAccount | null
+  readonly firmware_version: string
+  readonly time_zone: string
+  readonly status: string
+  readonly status_version: bigint
+  readonly status_changed_at: Date | null
+  readonly activated_at: Date | null
+  readonly ip: string
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+export const deviceFromRow = (row: DeviceRow): Device => ({
+  id: Number(row.id),
+  deviceId: row.device_id as DeviceId,
+  projectId: row.project_id as ProjectId,
+  productKey: row.product_key as ProductKey,
+  deviceName: row.device_name as DeviceName,
+  deviceSecret: row.device_secret,
+  nickname: row.nickname,
+  status: row.status as DeviceStatus,
+  statusVersion: Number(row.status_version),
+  statusChangedAt: row.status_changed_at?.getTime() ?? null,
+  enabled: row.enabled,
+  bound: row.bound,
+  batchId: Number(row.batch_id),
+  ip: row.ip,
+  firmwareVersion: row.firmware_version,
+  timeZone: row.time_zone,
+  cloudGateway: row.cloud_gateway,
+  activatedAt: row.activated_at?.getTime() ?? null,
+  createdAt: row.created_at.getTime(),
+  updatedAt: row.updated_at.getTime()
+})
+
+/** A device row with the columns of its product, each prefixed. */
+export type DeviceDetailRow =
+  & DeviceRow
+  & { readonly [Column in keyof ProductRow as `product__${Column}`]: ProductRow[Column] }
+
+/** The select list of {@link DeviceDetailRow}, for the tables `device` and `product`. */
+export const deviceDetailColumns = `device.*, ${
+  productColumns.map((column) => `product.${column} AS product__${column}`).join(", ")
+}`
+
+export const deviceDetailFromRow = (row: DeviceDetailRow): DeviceDetail => ({
+  device: deviceFromRow(row),
+  product: productFromRow(
+    Object.fromEntries(productColumns.map((column) => [column, row[`product__${column}`]])) as unknown as ProductRow
+  )
+})

@@ -1,0 +1,111 @@
+/**
+ * Devices on PostgreSQL.
+ */
+import { type DeviceFilter, type DeviceReference, DeviceStore, type ProjectId } from "@device-cloud/core"
+import { PgClient, PgTypes } from "@effect/sql-pg"
+import { Effect, Layer, Option } from "effect"
+import type { Statement } from "effect/sql"
+import {
+  deviceDetailColumns,
+  deviceDetailFromRow,
+  type DeviceDetailRow,
+  deviceFromRow,
+  type DeviceRow
+} from "./DeviceRow.ts"
+import { instant, instants, isForeignKeyViolation, paginate, storeError, texts, wholeNumbers } from "./Sql.ts"
+
+const make = Effect.gen(function*() {
+  const sql = yield* PgClient.PgClient
+  const columns = sql.literal(deviceDetailColumns)
+
+  const where = (projectId: ProjectId, reference: DeviceReference): Statement.Fragment =>
+    "deviceId" in reference
+      ? sql`device.project_id = ${projectId} AND device.device_id = ${reference.deviceId}`
+      : sql`device.project_id = ${projectId} AND device.product_key = ${reference.productKey}
+          AND device.device_name = ${reference.deviceName}`
+
+  const matches = (projectId: ProjectId, filter: DeviceFilter): Statement.Fragment =>
+    sql.and([
+      sql`project_id = ${projectId}`,
+      ...filter.productKey === undefined ? [] : [sql`product_key = ${filter.productKey}`],
+      // 0 says that a device is in no batch; the index of batches leaves those out.
+      ...filter.batchId === undefined
+        ? []
+        : [filter.batchId === 0 ? sql`batch_id = 0` : sql`batch_id = ${filter.batchId} AND batch_id <> 0`],
+      ...filter.enabled === undefined ? [] : [filter.enabled ? sql`enabled` : sql`NOT enabled`],
+      ...filter.status === undefined ? [] : [sql`status = ${filter.status}`]
+    ])
+
+  const first = ([row]: ReadonlyArray<DeviceDetailRow>) => Option.map(Option.fromUndefinedOr(row), deviceDetailFromRow)
+
+  return DeviceStore.of({
+    insertMany: (projectId, productKey, devices) =>
+      sql<DeviceRow>`
+        INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname,
+          batch_id, cloud_gateway, created_at, updated_at)
+        SELECT product.project_id, product.product_key, new.device_id, new.device_name, new.device_secret,
+          new.nickname, new.batch_id, new.cloud_gateway::json, new.created_at, new.created_at
+        FROM product, unnest(
+          ${texts(devices.map(({ deviceId }) => deviceId))},
+          ${texts(devices.map(({ deviceName }) => deviceName))},
+          ${texts(devices.map(({ deviceSecret }) => deviceSecret))},
+          ${texts(devices.map(({ nickname }) => nickname))},
+          ${wholeNumbers(devices.map(({ batchId }) => batchId))}::bigint[],
+          ${texts(devices.map(({ cloudGateway }) => cloudGateway === null ? null : JSON.stringify(cloudGateway)))},
+          ${instants(devices.map(({ createdAt }) => createdAt))}
+        ) WITH ORDINALITY
+          AS new (device_id, device_name, device_secret, nickname, batch_id, cloud_gateway, created_at, position)
+        WHERE product.project_id = ${projectId} AND product.product_key = ${productKey}
+        ORDER BY new.position
+        RETURNING *`.pipe(
+        Effect.map((rows) => rows.length === devices.length ? Option.some(rows.map(deviceFromRow)) : Option.none()),
+        Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone),
+        Effect.mapError(storeError("DeviceStore.insertMany"))
+      ),
+    get: (projectId, reference) =>
+      sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
+        WHERE ${where(projectId, reference)}`.pipe(
+        Effect.map(first),
+        Effect.mapError(storeError("DeviceStore.get"))
+      ),
+    findByName: (productKey, deviceName) =>
+      sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
+        WHERE device.product_key = ${productKey} AND device.device_name = ${deviceName}`.pipe(
+        Effect.map(first),
+        Effect.mapError(storeError("DeviceStore.findByName"))
+      ),
+    list: (projectId, filter, page) =>
+      paginate<DeviceDetailRow>(sql, {
+        table: "device",
+        where: matches(projectId, filter),
+        tieBreaker: "id",
+        select: sql`SELECT ${columns} FROM page JOIN device USING (device_id)
+          JOIN product ON product.product_key = device.product_key`,
+        page
+      }).pipe(
+        Effect.map(({ items, total }) => ({ items: items.map(deviceDetailFromRow), total })),
+        Effect.mapError(storeError("DeviceStore.list"))
+      ),
+    update: (projectId, deviceId, change) =>
+      sql<DeviceDetailRow>`UPDATE device SET
+          enabled = coalesce(${PgTypes.bool(change.enabled ?? null)}, enabled),
+          bound = coalesce(${PgTypes.bool(change.bound ?? null)}, bound),
+          nickname = coalesce(${PgTypes.text(change.nickname ?? null)}, nickname),
+          updated_at = ${instant(change.updatedAt)}
+        FROM product
+        WHERE product.product_key = device.product_key AND ${where(projectId, { deviceId })}
+        RETURNING ${columns}`.pipe(
+        Effect.map(first),
+        Effect.mapError(storeError("DeviceStore.update"))
+      ),
+    remove: (projectId, deviceId) =>
+      sql<DeviceDetailRow>`DELETE FROM device USING product
+        WHERE product.product_key = device.product_key AND ${where(projectId, { deviceId })}
+        RETURNING ${columns}`.pipe(
+        Effect.map(first),
+        Effect.mapError(storeError("DeviceStore.remove"))
+      )
+  })
+})
+
+export const layer: Layer.Layer<DeviceStore, never, PgClient.PgClient> = Layer.effect(DeviceStore, make)

@@ -1,0 +1,136 @@
+/**
+ * Presence on PostgreSQL.
+ */
+import {
+  type DeviceId,
+  type DeviceIdentity,
+  type DeviceName,
+  type PresenceChange,
+  type PresenceOutcome,
+  PresenceStore,
+  type ProductKey,
+  type ProjectId
+} from "@device-cloud/core"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer } from "effect"
+import { instant, instants, storeError, texts } from "./Sql.ts"
+
+interface RecordedRow {
+  readonly device_id: string
+  readonly status_version: bigint
+  readonly changed: boolean
+  readonly activated: boolean
+}
+
+interface LostRow {
+  readonly device_id: string
+  readonly project_id: string
+  readonly product_key: string
+  readonly device_name: string
+  readonly validate_type: string
+  readonly status_version: bigint
+}
+
+const outcome = (row: RecordedRow | undefined): PresenceOutcome =>
+  row === undefined
+    ? { _tag: "Ignored" }
+    : row.changed
+    ? { _tag: "Changed", version: Number(row.status_version), activated: row.activated }
+    : { _tag: "Replaced" }
+
+const identity = (row: LostRow): DeviceIdentity => ({
+  deviceId: row.device_id as DeviceId,
+  projectId: row.project_id as ProjectId,
+  productKey: row.product_key as ProductKey,
+  deviceName: row.device_name as DeviceName,
+  validateType: row.validate_type as DeviceIdentity["validateType"]
+})
+
+const make = Effect.gen(function*() {
+  const sql = yield* PgClient.PgClient
+
+  /**
+   * All changes in one statement. The rows are locked in the order of their
+   * keys, so that two nodes never wait for each other. A node id marks a change
+   * to online, null one to offline.
+   */
+  const record = (changes: ReadonlyArray<PresenceChange>) =>
+    sql<RecordedRow>`
+      WITH change AS (
+        SELECT * FROM unnest(
+          ${texts(changes.map(({ deviceId }) => deviceId))},
+          ${texts(changes.map(({ connectionId }) => connectionId))},
+          ${texts(changes.map((change) => change._tag === "Online" ? change.nodeId : null))},
+          ${texts(changes.map((change) => change._tag === "Online" ? change.ip : null))},
+          ${instants(changes.map(({ at }) => at))}
+        ) AS change (device_id, connection_id, node_id, ip, at)
+      ), before AS (
+        SELECT device.device_id, device.status, device.activated_at
+        FROM device JOIN change USING (device_id)
+        WHERE CASE WHEN change.node_id IS NULL
+          THEN device.connection_id = change.connection_id ELSE device.enabled END
+        ORDER BY device.device_id COLLATE "C"
+        FOR UPDATE OF device
+      )
+      UPDATE device SET
+        connection_id = CASE WHEN change.node_id IS NOT NULL THEN change.connection_id END,
+        node_id = change.node_id,
+        ip = coalesce(change.ip, device.ip),
+        activated_at = CASE WHEN change.node_id IS NULL
+          THEN device.activated_at ELSE coalesce(device.activated_at, change.at) END,
+        status = CASE WHEN change.node_id IS NULL THEN 'offline' ELSE 'online' END,
+        status_version = device.status_version +
+          CASE WHEN change.node_id IS NOT NULL AND before.status = 'online' THEN 0 ELSE 1 END,
+        status_changed_at = CASE WHEN change.node_id IS NOT NULL AND before.status = 'online'
+          THEN device.status_changed_at ELSE change.at END
+      FROM change JOIN before USING (device_id)
+      WHERE device.device_id = change.device_id
+      RETURNING device.device_id, device.status_version,
+        NOT (change.node_id IS NOT NULL AND before.status = 'online') AS changed,
+        change.node_id IS NOT NULL AND before.activated_at IS NULL AS activated`
+
+  return PresenceStore.of({
+    record: (changes) =>
+      record(changes).pipe(
+        Effect.map((rows) => {
+          const byDevice = new Map(rows.map((row) => [row.device_id, row]))
+          return changes.map(({ deviceId }) => outcome(byDevice.get(deviceId)))
+        }),
+        Effect.mapError(storeError("PresenceStore.record"))
+      ),
+    heartbeat: (nodeId, at) =>
+      sql`INSERT INTO node (id, heartbeat_at) VALUES (${nodeId}, ${instant(at)})
+          ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`.pipe(
+        Effect.asVoid,
+        Effect.mapError(storeError("PresenceStore.heartbeat"))
+      ),
+    release: ({ at, limit, node }) => {
+      const gone = "id" in node
+        ? sql`device.node_id = ${node.id}`
+        : sql`device.node_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM node WHERE node.id = device.node_id AND node.heartbeat_at >= ${instant(node.silentSince)})`
+      const forgotten = "id" in node ? sql`id = ${node.id}` : sql`heartbeat_at < ${instant(node.silentSince)}`
+      const lost = sql<LostRow>`
+        WITH lost AS (
+          SELECT device_id FROM device WHERE ${gone} ORDER BY device_id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+        )
+        UPDATE device SET
+          connection_id = NULL, node_id = NULL, status = 'offline',
+          status_version = status_version + 1, status_changed_at = ${instant(at)}
+        FROM lost, product
+        WHERE device.device_id = lost.device_id AND product.product_key = device.product_key
+        RETURNING device.device_id, device.project_id, device.product_key, device.device_name,
+          product.validate_type, device.status_version`
+      return Effect.gen(function*() {
+        const rows = yield* lost
+        if (rows.length < limit) {
+          yield* sql`DELETE FROM node WHERE ${forgotten}
+            AND NOT EXISTS (SELECT FROM device WHERE device.node_id = node.id)`
+        }
+        return rows.map((row) => ({ device: identity(row), version: Number(row.status_version) }))
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("PresenceStore.release")))
+    }
+  })
+})
+
+export const layer: Layer.Layer<PresenceStore, never, PgClient.PgClient> = Layer.effect(PresenceStore, make)

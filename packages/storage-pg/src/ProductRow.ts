@@ -1,0 +1,71 @@
+/**
+ * The row in which a product comes from PostgreSQL.
+ */
+import type { Product, ProductKey, ProjectId } from "@device-cloud/core"
+
+export interface ProductRow {
+  readonly id: bigint
+  readonly project_id: string
+  readonly product_key: string
+  readonly product_secret: string
+  readonly name: string
+  readonly description: string
+  readonly photo_url: string
+  readonly device_type: string
+  readonly node_type: string
+  readonly network_type: string
+  readonly protocol_type: string
+  readonly validate_type: string
+  readonly data_format: string
+  readonly auth_type: string
+  readonly data_source: number
+  readonly dynamic_register: boolean
+  readonly status: string
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+/** All columns of the table. */
+export const productColumns = [
+  "id",
+  "project_id",
+  "product_key",
+  "product_secret",
+  "name",
+  "description",
+  "photo_url",
+  "device_type",
+  "node_type",
+  "network_type",
+  "protocol_type",
+  "validate_type",
+  "data_format",
+  "auth_type",
+  "data_source",
+  "dynamic_register",
+  "status",
+  "created_at",
+  "updated_at"
+] as const satisfies ReadonlyArray<keyof ProductRow>
+
+export const productFromRow = (row: ProductRow): Product => ({
+  id: Number(row.id),
+  projectId: row.project_id as ProjectId,
+  productKey: row.product_key as ProductKey,
+  productSecret: row.product_secret,
+  name: row.name,
+  description: row.description,
+  photoUrl: row.photo_url,
+  deviceType: row.device_type,
+  nodeType: row.node_type as Product["nodeType"],
+  networkType: row.network_type as Product["networkType"],
+  protocolType: row.protocol_type as Product["protocolType"],
+  validateType: row.validate_type as Product["validateType"],
+  dataFormat: row.data_format as Product["dataFormat"],
+  authType: row.auth_type as Product["authType"],
+  dataSource: row.data_source as Product["dataSource"],
+  dynamicRegister: row.dynamic_register,
+  status: row.status as Product["status"],
+  createdAt: row.created_at.getTime(),
+  updatedAt: row.updated_at.getTime()
+})

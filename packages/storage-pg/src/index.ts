@@ -1,0 +1,43 @@
+/**
+ * Every Device Cloud store on PostgreSQL 14 or newer.
+ */
+import { type DeviceCloud, StoreHealth } from "@device-cloud/core"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, type Redacted } from "effect"
+import type { Migrator, SqlClient, SqlError } from "effect/sql"
+import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as DeviceStore from "./DeviceStore.ts"
+import { migrate } from "./Migrations.ts"
+import * as PresenceStore from "./PresenceStore.ts"
+import * as ProductStore from "./ProductStore.ts"
+import * as ProjectStore from "./ProjectStore.ts"
+import * as ShadowStore from "./ShadowStore.ts"
+import { storeError } from "./Sql.ts"
+
+const health = Effect.map(PgClient.PgClient, (sql) => ({
+  check: Effect.asVoid(Effect.mapError(sql`SELECT 1`, storeError("StoreHealth.check")))
+}))
+
+/** The stores on a client of your own. Brings the database up to date first. */
+export const layerClient: Layer.Layer<
+  DeviceCloud.Stores | StoreHealth,
+  Migrator.MigrationError | SqlError.SqlError,
+  PgClient.PgClient | SqlClient.SqlClient
+> = Layer.mergeAll(
+  AccessKeyStore.layer,
+  DeviceStore.layer,
+  PresenceStore.layer,
+  ProductStore.layer,
+  ProjectStore.layer,
+  ShadowStore.layer,
+  Layer.effect(StoreHealth, health)
+).pipe(Layer.provideMerge(Layer.effectDiscard(migrate)))
+
+/** The stores on the database at `url`, for example `postgres://user:password@host:5432/database`. */
+export const layer = (options: {
+  readonly url: Redacted.Redacted
+}): Layer.Layer<DeviceCloud.Stores | StoreHealth, Migrator.MigrationError | SqlError.SqlError> =>
+  // Short statements of many fibers share connections.
+  layerClient.pipe(
+    Layer.provide(PgClient.layer({ url: options.url, multiplex: true, applicationName: "device-cloud" }))
+  )

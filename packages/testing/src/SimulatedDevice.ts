@@ -1,0 +1,99 @@
+/**
+ * A device without a network: it signs, connects, talks and listens as a real
+ * one, inside the test's process.
+ */
+import {
+  connectText,
+  type Device,
+  DeviceAuthenticator,
+  type DeviceDisabled,
+  DeviceLink,
+  type DeviceNotConnectable,
+  type DeviceNotFound,
+  type DeviceReply,
+  type DeviceSession,
+  type DisconnectReason,
+  type DownlinkMessage,
+  type Json,
+  Mac,
+  type SignMethod,
+  type StoreError,
+  Uplink,
+  type WrongSignature
+} from "@device-cloud/core"
+import { Clock, Deferred, Effect, Queue, type Scope } from "effect"
+
+export interface SimulatedDevice {
+  readonly device: Device
+  /** Says something to the cloud; answers the cloud's reply. */
+  readonly send: (method: string, params: unknown) => Effect.Effect<DeviceReply.DeviceReply, StoreError>
+  /** Reports values of properties, each bare or as `{value, time}`. */
+  readonly postProperties: (
+    properties: Readonly<Record<string, Json>>
+  ) => Effect.Effect<DeviceReply.DeviceReply, StoreError>
+  /** What the cloud said to the device, in order. */
+  readonly received: Queue.Dequeue<DownlinkMessage>
+  /** Waits until the cloud has ended the connection; answers why. */
+  readonly closed: Effect.Effect<DisconnectReason>
+  /** Ends the connection from the device's side. */
+  readonly disconnect: Effect.Effect<void>
+}
+
+export interface ConnectOptions {
+  /** Default `hmacsha1`. */
+  readonly signMethod?: SignMethod
+  /** Default: the device's own, so that the signature is right. */
+  readonly deviceSecret?: string
+}
+
+/** Messages from the cloud that a test may leave unread; of more, the oldest are lost. */
+const receivedCapacity = 1024
+
+/** Connects the device; it disconnects with the scope at the latest. */
+export const connect = Effect.fnUntraced(function*(
+  device: Device,
+  options: ConnectOptions = {}
+): Effect.fn.Return<
+  SimulatedDevice,
+  DeviceNotFound | WrongSignature | DeviceDisabled | DeviceNotConnectable | StoreError,
+  DeviceAuthenticator | DeviceLink | Mac | Uplink | Scope.Scope
+> {
+  const authenticator = yield* DeviceAuthenticator
+  const link = yield* DeviceLink
+  const uplink = yield* Uplink
+  const mac = yield* Mac
+  const { deviceName, deviceSecret, productKey } = device
+  const { signMethod = "hmacsha1" } = options
+  const clientId = `${deviceName}&${productKey}`
+  const signature = mac.sign(
+    signMethod,
+    options.deviceSecret ?? deviceSecret,
+    connectText({ clientId, deviceName, productKey })
+  )
+  const identity = yield* authenticator.authenticate({ productKey, deviceName, clientId, signMethod, signature })
+
+  const received = yield* Queue.sliding<DownlinkMessage>(receivedCapacity)
+  const closed = yield* Deferred.make<DisconnectReason>()
+  const session: DeviceSession = yield* link.attach({
+    device: identity,
+    ip: "127.0.0.1",
+    deliver: (message) => Effect.asVoid(Queue.offer(received, message)),
+    close: (reason) => Effect.andThen(Deferred.succeed(closed, reason), Effect.suspend(() => link.detach(session)))
+  })
+  const disconnect = link.detach(session)
+  yield* Effect.addFinalizer(() => disconnect)
+
+  const send = Effect.fnUntraced(function*(method: string, params: unknown) {
+    const receivedAt = yield* Clock.currentTimeMillis
+    return yield* uplink.submit({ device: identity, method, params, receivedAt })
+  })
+
+  return {
+    device,
+    send,
+    postProperties: (properties) => send("thing.event.property.post", properties),
+    received,
+    closed: Deferred.await(closed),
+    disconnect
+  }
+})

@@ -1,0 +1,196 @@
+/**
+ * The laws of `DeviceStore`.
+ */
+import {
+  type Device,
+  type DeviceCloud,
+  type DeviceFilter,
+  DeviceId,
+  DeviceName,
+  DeviceStore,
+  PresenceStore,
+  ProductKey,
+  ProductStore,
+  ShadowStore
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer, Option } from "effect"
+import {
+  epoch,
+  insertDevice,
+  insertDevices,
+  insertProduct,
+  insertProject,
+  newDevice,
+  newProduct,
+  unique
+} from "./Samples.ts"
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`DeviceStore: ${name}`, (it) => {
+    it.effect("keeps what was inserted, in order, with neutral values", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const product = yield* insertProduct
+        const { productKey, projectId } = product
+        const cloudGateway = { clientId: "c", username: "u", password: "", deviceUuid: "" }
+        const drafts = [newDevice(), newDevice({ batchId: 7, cloudGateway, nickname: "" }), newDevice()]
+        const inserted = yield* insertDevices(product, drafts)
+        inserted.forEach((device, i) => {
+          const neutral = {
+            status: "unactive",
+            statusVersion: 0,
+            statusChangedAt: null,
+            enabled: true,
+            bound: false,
+            ip: "",
+            firmwareVersion: "",
+            timeZone: "",
+            activatedAt: null
+          } as const
+          const expected: Device = { ...drafts[i]!, ...neutral, id: device.id, projectId, productKey, updatedAt: epoch }
+          assert.deepStrictEqual(device, expected)
+          assert.isTrue(device.id > (inserted[i - 1]?.id ?? 0))
+        })
+        for (const device of inserted) {
+          const expected = Option.some({ device, product })
+          const { deviceId, deviceName } = device
+          assert.deepStrictEqual(yield* store.get(projectId, { deviceId }), expected)
+          assert.deepStrictEqual(yield* store.get(projectId, { productKey, deviceName }), expected)
+          assert.deepStrictEqual(yield* store.findByName(productKey, deviceName), expected)
+        }
+      }))
+
+    it.effect("inserts nothing for a product that is missing or of another project", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const { productKey, projectId } = yield* insertProduct
+        const { id: stranger } = yield* insertProject
+        assert.isTrue(Option.isNone(yield* store.insertMany(projectId, ProductKey.make("missing"), [newDevice()])))
+        const draft = newDevice()
+        assert.isTrue(Option.isNone(yield* store.insertMany(stranger, productKey, [draft])))
+        assert.isTrue(Option.isNone(yield* store.findByName(productKey, draft.deviceName)))
+      }))
+
+    it.effect("shows a device to its own project only", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const { device: { deviceId, deviceName, productKey, projectId } } = yield* insertDevice
+        const { id: stranger } = yield* insertProject
+        assert.isTrue(Option.isNone(yield* store.get(stranger, { deviceId })))
+        assert.isTrue(Option.isNone(yield* store.get(stranger, { productKey, deviceName })))
+        assert.isTrue(Option.isNone(yield* store.update(stranger, deviceId, { enabled: false, updatedAt: epoch })))
+        assert.isTrue(Option.isNone(yield* store.remove(stranger, deviceId)))
+        assert.isTrue(Option.isSome(yield* store.get(projectId, { deviceId })))
+      }))
+
+    it.effect("finds nothing under a name that is missing", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const { device: { deviceName, productKey, projectId } } = yield* insertDevice
+        const missing = DeviceName.make("missing")
+        assert.isTrue(Option.isNone(yield* store.findByName(productKey, missing)))
+        assert.isTrue(Option.isNone(yield* store.findByName(ProductKey.make("missing"), deviceName)))
+        assert.isTrue(Option.isNone(yield* store.get(projectId, { deviceId: DeviceId.make("missing") })))
+      }))
+
+    it.effect("filters by every field, combined with and, newest first", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const presence = yield* PresenceStore
+        const { id: projectId } = yield* insertProject
+        const products = yield* Effect.forEach([0, 1], () =>
+          Effect.flatMap(ProductStore, (store) => store.insert(newProduct(projectId))))
+        const batches = [0, 1, 2].map((batch) =>
+          batch === 0 ? 0 : Date.now() * 10 + batch
+        )
+        const inserted: Array<Device> = []
+        for (const [i, product] of products.entries()) {
+          inserted.push(
+            ...yield* insertDevices(
+              product,
+              Array.from(
+                { length: 12 },
+                (_, j) => newDevice({ batchId: batches[j % 3]!, createdAt: epoch + ((j * 7 + i) % 5) * 1000 })
+              )
+            )
+          )
+        }
+        const devices = yield* Effect.forEach(inserted, (device, i) =>
+          Effect.gen(function*() {
+            const { deviceId } = device
+            if (i % 4 === 1) yield* store.update(projectId, deviceId, { enabled: false, updatedAt: epoch })
+            else if (i % 4 === 2) {
+              yield* presence.record([{
+                _tag: "Online",
+                deviceId,
+                connectionId: unique(""),
+                nodeId: "n",
+                ip: "127.0.0.1",
+                at: epoch
+              }])
+            }
+            return Option.getOrThrow(yield* store.get(projectId, { deviceId }))
+          }))
+        const expected = devices.toSorted((a, b) =>
+          b.device.createdAt - a.device.createdAt || b.device.id - a.device.id
+        )
+        const productKeys = [undefined, ...products.map(({ productKey }) => productKey), ProductKey.make("missing")]
+        for (const productKey of productKeys) {
+          for (const batchId of [undefined, ...batches]) {
+            for (const enabled of [undefined, true, false]) {
+              for (const status of [undefined, "online", "offline", "unactive"] as const) {
+                const filter: DeviceFilter = { productKey, batchId, enabled, status }
+                const matching = expected.filter(({ device }) =>
+                  (productKey === undefined || device.productKey === productKey) &&
+                  (batchId === undefined || device.batchId === batchId) &&
+                  (enabled === undefined || device.enabled === enabled) &&
+                  (status === undefined || device.status === status)
+                )
+                const { items, total } = yield* store.list(projectId, filter, { page: 1, pageSize: 100 })
+                assert.deepStrictEqual(items, matching)
+                assert.strictEqual(total, matching.length)
+              }
+            }
+          }
+        }
+        for (let page = 1; page <= 6; page++) {
+          const { items } = yield* store.list(projectId, {}, { page, pageSize: 5 })
+          assert.deepStrictEqual(items, expected.slice((page - 1) * 5, page * 5))
+        }
+      }))
+
+    it.effect("changes exactly the given fields", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const { device, product } = yield* insertDevice
+        const { deviceId, projectId } = device
+        const disabled = { ...device, enabled: false, updatedAt: epoch + 1 }
+        assert.deepStrictEqual(
+          yield* store.update(projectId, deviceId, { enabled: false, updatedAt: epoch + 1 }),
+          Option.some({ device: disabled, product })
+        )
+        yield* store.update(projectId, deviceId, { bound: true, nickname: "", updatedAt: epoch + 2 })
+        assert.deepStrictEqual(
+          yield* store.get(projectId, { deviceId }),
+          Option.some({ device: { ...disabled, bound: true, nickname: "", updatedAt: epoch + 2 }, product })
+        )
+      }))
+
+    it.effect("removes a device with its shadow", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const shadows = yield* ShadowStore
+        const { device, product } = yield* insertDevice
+        const { deviceId, projectId } = device
+        yield* shadows.modify([{
+          deviceId,
+          modify: (shadow) => [undefined, { ...shadow, version: 1, updatedAt: epoch }]
+        }])
+        assert.deepStrictEqual(yield* store.remove(projectId, deviceId), Option.some({ device, product }))
+        assert.isTrue(Option.isNone(yield* store.get(projectId, { deviceId })))
+        assert.isTrue(Option.isNone(yield* store.findByName(device.productKey, device.deviceName)))
+        assert.isTrue(Option.isNone(yield* shadows.get(deviceId)))
+        assert.isTrue(Option.isNone(yield* store.remove(projectId, deviceId)))
+      }))
+  })

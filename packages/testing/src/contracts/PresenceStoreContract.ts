@@ -1,0 +1,138 @@
+/**
+ * The laws of `PresenceStore`.
+ */
+import {
+  type Device,
+  type DeviceCloud,
+  type DeviceId,
+  deviceIdentity,
+  DeviceStore,
+  PresenceStore
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer, Option } from "effect"
+import { epoch, insertDevice, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
+
+const online = (deviceId: DeviceId, connectionId: string, at: number, nodeId = "node") =>
+  ({ _tag: "Online", deviceId, connectionId, nodeId, ip: "192.0.2.7", at }) as const
+
+const offline = (deviceId: DeviceId, connectionId: string, at: number) =>
+  ({ _tag: "Offline", deviceId, connectionId, at }) as const
+
+const read = ({ deviceId, projectId }: Device) =>
+  Effect.gen(function*() {
+    return Option.getOrThrow(yield* (yield* DeviceStore).get(projectId, { deviceId })).device
+  })
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`PresenceStore: ${name}`, (it) => {
+    it.effect("activates a device with its first connection", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const { device } = yield* insertDevice
+        const { deviceId } = device
+        assert.deepStrictEqual(yield* store.record([online(deviceId, "c1", epoch + 5)]), [
+          { _tag: "Changed", version: 1, activated: true }
+        ])
+        assert.deepStrictEqual(yield* read(device), {
+          ...device,
+          status: "online",
+          statusVersion: 1,
+          statusChangedAt: epoch + 5,
+          activatedAt: epoch + 5,
+          ip: "192.0.2.7"
+        })
+        assert.deepStrictEqual(yield* store.record([offline(deviceId, "c1", epoch + 6)]), [
+          { _tag: "Changed", version: 2, activated: false }
+        ])
+        assert.deepStrictEqual(yield* store.record([online(deviceId, "c2", epoch + 7)]), [
+          { _tag: "Changed", version: 3, activated: false }
+        ])
+        const { activatedAt, statusChangedAt } = yield* read(device)
+        assert.deepStrictEqual([activatedAt, statusChangedAt], [epoch + 5, epoch + 7])
+      }))
+
+    it.effect("counts the latest connection only", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const { device } = yield* insertDevice
+        const { deviceId } = device
+        yield* store.record([online(deviceId, "old", epoch)])
+        assert.deepStrictEqual(yield* store.record([online(deviceId, "new", epoch + 1)]), [{ _tag: "Replaced" }])
+        assert.deepStrictEqual(yield* store.record([offline(deviceId, "old", epoch + 2)]), [{ _tag: "Ignored" }])
+        const { status, statusChangedAt, statusVersion } = yield* read(device)
+        assert.deepStrictEqual([status, statusChangedAt, statusVersion], ["online", epoch, 1])
+        assert.deepStrictEqual(yield* store.record([offline(deviceId, "new", epoch + 3)]), [
+          { _tag: "Changed", version: 2, activated: false }
+        ])
+        assert.deepStrictEqual(yield* store.record([offline(deviceId, "new", epoch + 4)]), [{ _tag: "Ignored" }])
+      }))
+
+    it.effect("answers in the order of the changes and ignores devices that are disabled or gone", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const devices = yield* DeviceStore
+        const product = yield* insertProduct
+        const [kept, disabled, removed, second] = yield* insertDevices(product, [0, 1, 2, 3].map(() => newDevice()))
+        yield* devices.update(product.projectId, disabled!.deviceId, { enabled: false, updatedAt: epoch })
+        yield* devices.remove(product.projectId, removed!.deviceId)
+        const changes = [removed, second, disabled, kept].map((device) => online(device!.deviceId, "c", epoch))
+        assert.deepStrictEqual((yield* store.record(changes)).map(({ _tag }) => _tag), [
+          "Ignored",
+          "Changed",
+          "Ignored",
+          "Changed"
+        ])
+        assert.strictEqual((yield* read(disabled!)).status, "unactive")
+        assert.deepStrictEqual(yield* store.record([]), [])
+      }))
+
+    it.effect("releases the devices of one node, in portions", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const product = yield* insertProduct
+        const node = unique("node")
+        const devices = yield* insertDevices(product, [0, 1, 2].map(() => newDevice()))
+        const { device: elsewhere } = yield* insertDevice
+        yield* store.heartbeat(node, epoch)
+        yield* store.record(devices.map(({ deviceId }) => online(deviceId, "c", epoch, node)))
+        yield* store.record([online(elsewhere.deviceId, "c", epoch, unique("node"))])
+        const portions = yield* Effect.forEach([0, 1, 2], () =>
+          store.release({ node: { id: node }, at: epoch + 9, limit: 2 }))
+        assert.deepStrictEqual(
+          portions.map(({ length }) =>
+            length
+          ),
+          [2, 1, 0]
+        )
+        const lost = portions.flat().toSorted((a, b) => a.device.deviceId < b.device.deviceId ? -1 : 1)
+        const expected = devices.map((device) => ({ device: deviceIdentity({ device, product }), version: 2 }))
+          .toSorted((a, b) => a.device.deviceId < b.device.deviceId ? -1 : 1)
+        assert.deepStrictEqual(lost, expected)
+        for (const device of devices) {
+          const { status, statusChangedAt } = yield* read(device)
+          assert.deepStrictEqual([status, statusChangedAt], ["offline", epoch + 9])
+        }
+        assert.strictEqual((yield* read(elsewhere)).status, "online")
+        const [late] = yield* store.record([offline(devices[0]!.deviceId, "c", epoch + 10)])
+        assert.strictEqual(late?._tag, "Ignored")
+      }))
+
+    it.effect("releases the devices of silent nodes and leaves those of live ones", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const [silent, live] = [unique("node"), unique("node")]
+        const { device: lost } = yield* insertDevice
+        const { device: kept } = yield* insertDevice
+        // Later than everything else in this suite.
+        const now = epoch + 3_600_000
+        yield* store.heartbeat(silent, now)
+        yield* store.heartbeat(live, now)
+        yield* store.record([online(lost.deviceId, "c", now, silent), online(kept.deviceId, "c", now, live)])
+        yield* store.heartbeat(live, now + 60_000)
+        const released = yield* store.release({ node: { silentSince: now + 30_000 }, at: now + 60_000, limit: 1000 })
+        assert.isTrue(released.some(({ device }) => device.deviceId === lost.deviceId))
+        assert.strictEqual((yield* read(lost)).status, "offline")
+        assert.strictEqual((yield* read(kept)).status, "online")
+      }))
+  })

@@ -1,0 +1,81 @@
+/**
+ * Rows for store contracts: valid, distinct, with times of their own.
+ */
+import {
+  DeviceId,
+  DeviceName,
+  DeviceStore,
+  type NewDevice,
+  type NewProduct,
+  type Product,
+  ProductKey,
+  ProductStore,
+  type Project,
+  ProjectId,
+  ProjectStore
+} from "@device-cloud/core"
+import { Effect, Option } from "effect"
+import { randomBytes } from "node:crypto"
+
+/** A name that no other sample has. */
+export const unique = (prefix: string): string => `${prefix}${randomBytes(6).toString("hex")}`
+
+/** 2026-01-01, in Unix milliseconds. */
+export const epoch = Date.UTC(2026, 0, 1)
+
+export const newProject = (): Project => ({ id: ProjectId.make(unique("project")), name: "Sample", createdAt: epoch })
+
+export const newProduct = (projectId: ProjectId, fields: Partial<NewProduct> = {}): NewProduct => ({
+  projectId,
+  productKey: ProductKey.make(unique("k")),
+  productSecret: "productsecret016",
+  name: "Thermometer",
+  description: "Measures temperature",
+  photoUrl: "https://example.com/thermometer.png",
+  deviceType: "sensor",
+  nodeType: "direct",
+  networkType: "wifi",
+  protocolType: "",
+  validateType: "weak",
+  dataFormat: "json",
+  authType: "secret",
+  dataSource: 0,
+  dynamicRegister: false,
+  status: "developing",
+  createdAt: epoch,
+  updatedAt: epoch,
+  ...fields
+})
+
+export const newDevice = (fields: Partial<NewDevice> = {}): NewDevice => ({
+  deviceId: DeviceId.make(unique("d")),
+  deviceName: DeviceName.make(unique("n")),
+  deviceSecret: "0123456789abcdef0123456789abcdef",
+  nickname: "Kitchen",
+  batchId: 0,
+  cloudGateway: null,
+  createdAt: epoch,
+  ...fields
+})
+
+export const insertProject = Effect.gen(function*() {
+  const project = newProject()
+  yield* (yield* ProjectStore).insert(project)
+  return project
+})
+
+export const insertProduct = Effect.gen(function*() {
+  const project = yield* insertProject
+  return yield* (yield* ProductStore).insert(newProduct(project.id))
+})
+
+/** Stores devices of one product, in the given order. */
+export const insertDevices = Effect.fnUntraced(function*(product: Product, devices: ReadonlyArray<NewDevice>) {
+  return Option.getOrThrow(yield* (yield* DeviceStore).insertMany(product.projectId, product.productKey, devices))
+})
+
+export const insertDevice = Effect.gen(function*() {
+  const product = yield* insertProduct
+  const [device] = yield* insertDevices(product, [newDevice()])
+  return { product, device: device! }
+})
