@@ -1,6 +1,17 @@
 import { defaultServerConditions } from "vite"
 import { defineConfig } from "vitest/config"
 
+// Vitest reports failed tests with Map.groupBy, which Node.js 20 lacks.
+if (!("groupBy" in Map)) {
+  Object.assign(Map, {
+    groupBy: <K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, Array<T>> => {
+      const groups = new Map<K, Array<T>>()
+      for (const item of items) groups.set(keyOf(item), [...groups.get(keyOf(item)) ?? [], item])
+      return groups
+    }
+  })
+}
+
 const conditions = ["device-cloud-source", ...defaultServerConditions]
 
 export default defineConfig({

@@ -90,15 +90,17 @@ export const make = Effect.fnUntraced(function*<A, B, E>(options: {
       if (!taken) resume(Exit.interrupt())
     })
 
-  const submit: GroupCommit<A, B, E>["submit"] = Effect.fnUntraced(function*(item) {
-    const settled = Deferred.makeUnsafe<B, E>()
-    yield* submitWhenRoom(item, (exit) => Deferred.doneUnsafe(settled, exit))
-    return yield* Deferred.await(settled)
-  })
+  const submitUnsafe: GroupCommit<A, B, E>["submitUnsafe"] = (item, resume) =>
+    Queue.offerUnsafe(queue, { item, resume })
 
-  return {
-    submit,
-    submitUnsafe: (item, resume) => Queue.offerUnsafe(queue, { item, resume }),
-    submitWhenRoom
-  }
+  const submit: GroupCommit<A, B, E>["submit"] = (item) =>
+    Effect.suspend(() => {
+      const settled = Deferred.makeUnsafe<B, E>()
+      const resume = (exit: Exit.Exit<B, E>) => Deferred.doneUnsafe(settled, exit)
+      return submitUnsafe(item, resume)
+        ? Deferred.await(settled)
+        : Effect.andThen(submitWhenRoom(item, resume), Deferred.await(settled))
+    })
+
+  return { submit, submitUnsafe, submitWhenRoom }
 })

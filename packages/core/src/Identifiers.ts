@@ -33,7 +33,7 @@ const make = Effect.gen(function*() {
     deviceSecret: text(lower + digits, 32),
     projectId: text(lower + digits, 12),
     accessKeyId: text(letters + digits, 12),
-    connectionId: text(letters + digits, 16)
+    nodeId: text(letters + digits, 16)
   })
 })
 
@@ -53,7 +53,7 @@ export class Identifiers extends Context.Service<Identifiers, {
   /** 12 characters `[A-Za-z0-9]`. */
   readonly accessKeyId: Effect.Effect<string>
   /** 16 characters `[A-Za-z0-9]`. */
-  readonly connectionId: Effect.Effect<string>
+  readonly nodeId: Effect.Effect<string>
 }>()("@device-cloud/core/Identifiers") {
   static readonly layer: Layer.Layer<Identifiers, never, Crypto.Crypto> = Layer.effect(Identifiers, make)
 }

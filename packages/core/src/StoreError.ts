@@ -15,9 +15,11 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   cause: Schema.Defect()
 }) {}
 
+const whilePassing = {
+  while: ({ retryable }: StoreError) => retryable,
+  schedule: Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])
+}
+
 /** Tries again, at least once a second, for as long as the failure is one that can pass. */
 export const untilStored = <A, R>(effect: Effect.Effect<A, StoreError, R>): Effect.Effect<A, StoreError, R> =>
-  Effect.retry(effect, {
-    while: ({ retryable }) => retryable,
-    schedule: Schedule.min([Schedule.exponential("50 millis"), Schedule.spaced("1 second")])
-  })
+  Effect.retry(effect, whilePassing)

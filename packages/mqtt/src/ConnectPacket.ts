@@ -2,7 +2,7 @@
  * What a device says of itself in the fields of its MQTT CONNECT
  * (specification, Device MQTT connection; decisions, section 7).
  */
-import { type ConnectCredentials, DeviceName, ProductKey, SignMethod } from "@device-cloud/core"
+import { type ConnectCredentials, DeviceName, ProductKey, SignMethod, Text } from "@device-cloud/core"
 import { Result, Schema } from "effect"
 
 /** The fields as they came over the wire. */
@@ -21,6 +21,9 @@ const refuse = (reason: string) => Result.fail(new MalformedCredentials({ reason
 
 const isSignMethod = Schema.is(SignMethod)
 
+/** Product keys and device names that could be stored. */
+const isName = Schema.is(Text(128))
+
 /** All three schemes of authentication sign their connection in the same way. */
 const authTypes = new Set(["1", "2", "3"])
 
@@ -33,13 +36,16 @@ export const parse = (fields: ConnectFields): Result.Result<ConnectCredentials, 
   const { clientId, extension } = splitClientId(fields.clientId)
   const separator = fields.username?.lastIndexOf("&") ?? -1
   if (fields.username === undefined || separator <= 0) return refuse("user name: expected device_name&product_key")
+  const deviceName = fields.username.slice(0, separator)
+  const productKey = fields.username.slice(separator + 1)
+  if (!isName(deviceName) || !isName(productKey)) return refuse("user name: expected text of at most 128 characters")
   if (!fields.password) return refuse("password: expected a signature")
   const signMethod = extension.get("signmethod")?.toLowerCase() ?? "hmacsha1"
   if (!isSignMethod(signMethod)) return refuse(`signmethod: expected one of ${SignMethod.literals.join(", ")}`)
   if (!authTypes.has(extension.get("authtype") ?? "1")) return refuse("authType: expected 1, 2 or 3")
   return Result.succeed({
-    productKey: ProductKey.make(fields.username.slice(separator + 1)),
-    deviceName: DeviceName.make(fields.username.slice(0, separator)),
+    productKey: ProductKey.make(productKey),
+    deviceName: DeviceName.make(deviceName),
     clientId,
     timestamp: extension.get("timestamp"),
     signMethod,

@@ -4,11 +4,12 @@
  * between clients.
  */
 import { Aedes, type AedesOptions, type AedesPublishPacket, type Client } from "aedes"
+import type { EventEmitter } from "node:events"
 import type { Duplex } from "node:stream"
 
 /** The parts of an Aedes client that its types leave out. */
 interface ClientInternals {
-  _parser: { parse: (bytes: Buffer) => number }
+  _parser: EventEmitter & { parse: (bytes: Buffer) => number }
   _parsingBatch: number
   _paused?: boolean
   _disconnected: boolean
@@ -62,11 +63,16 @@ const ignore = () => {}
  * Reads from the client's connection only while `mayRead` says so, and never
  * buffers a packet larger than `maxPacketBytes`: such a one ends the connection.
  * The result asks again whether there is something to read.
+ *
+ * A client that sends DISCONNECT is let go: nothing more is read of it, and it
+ * closes the connection. Aedes would cut it at once, which over TLS looks like
+ * a reset.
  */
 export const controlReading = (client: Client, stream: Duplex, options: {
   readonly maxPacketBytes: number
   /** Given the number of packets of this client that are being handled. */
   readonly mayRead: (handling: number) => boolean
+  readonly onDisconnect: () => void
 }): () => void => {
   const self = internals(client)
   stream.removeListener("readable", self._nextBatch)
@@ -92,25 +98,29 @@ export const controlReading = (client: Client, stream: Duplex, options: {
     read()
   }
   stream.on("readable", read)
+  self._parser.prependListener("error", ({ message }: Error) => {
+    // The parser of MQTT packets says it in these words.
+    if (message === "Invalid protocol version") stream.write(unacceptableProtocolLevel)
+  })
+  const [handle] = self._parser.listeners("packet") as [(packet: { readonly cmd: string }) => void]
+  self._parser.removeListener("packet", handle)
+  self._parser.on("packet", (packet: { readonly cmd: string }) => {
+    if (packet.cmd !== "disconnect" || !client.connected) {
+      handle.call(self._parser, packet)
+      return
+    }
+    self._disconnected = true
+    self._parser.removeAllListeners("packet")
+    stream.removeListener("readable", read)
+    stream.end()
+    stream.resume()
+    options.onDisconnect()
+  })
   return read
 }
 
-/**
- * Aedes cuts the connection as soon as a DISCONNECT arrives, which a device
- * over TLS sees as a reset. Here the device is let go: nothing more is read of
- * it, and it closes the connection.
- */
-export const letGo = (client: Client, stream: Duplex, onDisconnect: () => void): void => {
-  const destroy = stream.destroy.bind(stream)
-  stream.destroy = (error) => {
-    if (error || !internals(client)._disconnected || stream.writableEnded) return destroy(error)
-    stream.removeAllListeners("readable")
-    stream.end()
-    stream.resume()
-    onDisconnect()
-    return stream
-  }
-}
+/** CONNACK with return code 1. */
+const unacceptableProtocolLevel = Buffer.from([0x20, 2, 0, 1])
 
 /** The next free packet identifier of the client, 1 to 65535. */
 export const nextPacketId = (client: Client): number => {

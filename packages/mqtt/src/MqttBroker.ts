@@ -4,12 +4,11 @@
 import { DeviceAuthenticator, DeviceLink, DeviceReply, Uplink, type UplinkExit } from "@device-cloud/core"
 import type { AedesPublishPacket, Client } from "aedes"
 import { Cause, Clock, Context, Effect, Exit, Layer, Metric, Schedule, Schema, type Scope } from "effect"
-import { randomUUID } from "node:crypto"
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net"
 import { createServer as createTlsServer } from "node:tls"
 import { decode, encodeReply } from "./AlinkMessage.ts"
 import * as ConnectPacket from "./ConnectPacket.ts"
-import { controlReading, DeviceBroker, letGo } from "./DeviceBroker.ts"
+import { controlReading, DeviceBroker } from "./DeviceBroker.ts"
 import type { ServerCertificate } from "./DevelopmentCertificate.ts"
 import { MqttConnection } from "./MqttConnection.ts"
 import { belongsTo, topicToMethod } from "./Topic.ts"
@@ -94,6 +93,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   /** Messages of all connections on their way to the store. */
   let underway = 0
   let stopping = false
+  let lastPending = 0
 
   const detach = (wire: Wire) => {
     const session = wire.connection?.session
@@ -214,7 +214,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     preConnect: (client, packet, done) => {
       wires.get(client)!.clientId = packet.clientId
       // Sessions are found by client id: until the device is known, it gets one that nobody has.
-      packet.clientId = `pending-${randomUUID()}`
+      packet.clientId = `pending-${++lastPending}`
       // Wills are not for the topics of devices.
       delete packet.will
       done(null, true)
@@ -232,7 +232,6 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   broker.on("unsubscribe", subscriptionsChanged)
 
   const accept = (stream: Socket) => {
-    stream.setNoDelay(true)
     const client = broker.handle(stream)
     const wire: Wire = {
       stream,
@@ -243,21 +242,21 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       forbidden: [],
       read: controlReading(client, stream, {
         maxPacketBytes,
-        mayRead: (handling) => handling < maxHandling && wire.waiting === 0 && !stopping && !stream.writableNeedDrain
+        mayRead: (handling) => handling < maxHandling && wire.waiting === 0 && !stopping && !stream.writableNeedDrain,
+        onDisconnect: () =>
+          runFork(
+            detach(wire).pipe(
+              Effect.andThen(Effect.sleep(closingTime)),
+              Effect.andThen(Effect.sync(() => stream.destroy()))
+            )
+          )
       })
     }
     wires.set(client, wire)
-    letGo(client, stream, () =>
-      runFork(
-        detach(wire).pipe(
-          Effect.andThen(Effect.sleep(closingTime)),
-          Effect.andThen(Effect.sync(() => stream.destroy()))
-        )
-      ))
     stream.on("drain", wire.read)
     stream.once("close", () => {
       wires.delete(client)
-      runFork(detach(wire))
+      if (wire.connection !== undefined) runFork(detach(wire))
     })
   }
 
@@ -287,14 +286,14 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       options.host,
       options.tls.port,
       () =>
-        createTlsServer({ cert: options.tls!.certificate, key: options.tls!.key, minVersion: "TLSv1.2" })
+        createTlsServer({ ...listening, cert: options.tls!.certificate, key: options.tls!.key, minVersion: "TLSv1.2" })
           .on("secureConnection", accept)
           // A failed handshake: the peer is gone already.
           .on("tlsClientError", () => {})
     )
   const mqtt = options.tcp === undefined
     ? undefined
-    : yield* listen(options.host, options.tcp.port, () => createTcpServer(accept))
+    : yield* listen(options.host, options.tcp.port, () => createTcpServer(listening, accept))
 
   const url = (scheme: string, port: number | undefined) =>
     port === undefined
@@ -303,6 +302,9 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
 
   return MqttBroker.of({ mqtts: url("mqtts", mqtts), mqtt: url("mqtt", mqtt) })
 })
+
+/** Small packets leave at once. */
+const listening = { noDelay: true } as const
 
 /** Listens until the scope closes; answers the port. */
 const listen = Effect.fnUntraced(function*(host: string, port: number, create: () => Server) {

@@ -15,11 +15,11 @@ const sign = (method: SignMethod, secret: string, text: string): string =>
 const blockSize = 16
 
 /** AES-CMAC-PRF-128 (RFC 4615): AES-CMAC under a key of any length. */
-const aesCmacPrf128 = (key: Uint8Array, message: Uint8Array): Buffer =>
+export const aesCmacPrf128 = (key: Uint8Array, message: Uint8Array): Buffer =>
   aesCmac(key.length === blockSize ? key : aesCmac(new Uint8Array(blockSize), key), message)
 
 /** AES-CMAC (RFC 4493) under a key of 16 bytes. */
-const aesCmac = (key: Uint8Array, message: Uint8Array): Buffer => {
+export const aesCmac = (key: Uint8Array, message: Uint8Array): Buffer => {
   const subkey1 = double(encryptBlocks(key, Buffer.alloc(blockSize)))
   const blocks = Math.max(1, Math.ceil(message.length / blockSize))
   const complete = message.length === blocks * blockSize

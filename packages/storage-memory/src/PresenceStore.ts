@@ -16,9 +16,10 @@ const make = Effect.gen(function*() {
   const tables = yield* Tables
   const { connections, devices, nodes } = tables
 
-  const setStatus = (device: Device, status: "online" | "offline", at: number): number => {
+  const setOffline = (device: Device, at: number): number => {
     const statusVersion = device.statusVersion + 1
-    devices.set(device.deviceId, { ...device, status, statusVersion, statusChangedAt: at })
+    connections.delete(device.deviceId)
+    devices.set(device.deviceId, { ...device, status: "offline", statusVersion, statusChangedAt: at })
     return statusVersion
   }
 
@@ -27,21 +28,22 @@ const make = Effect.gen(function*() {
     if (device === undefined) return { _tag: "Ignored" }
     if (change._tag === "Offline") {
       if (connections.get(change.deviceId)?.connectionId !== change.connectionId) return { _tag: "Ignored" }
-      connections.delete(change.deviceId)
-      return { _tag: "Changed", version: setStatus(device, "offline", change.at), activated: false }
+      return { _tag: "Changed", version: setOffline(device, change.at), activated: false }
     }
     if (!device.enabled) return { _tag: "Ignored" }
-    connections.set(change.deviceId, { connectionId: change.connectionId, nodeId: change.nodeId })
-    const connected: Device = { ...device, ip: change.ip, activatedAt: device.activatedAt ?? change.at }
-    if (device.status === "online") {
-      devices.set(change.deviceId, connected)
-      return { _tag: "Replaced" }
-    }
-    return {
-      _tag: "Changed",
-      version: setStatus(connected, "online", change.at),
-      activated: device.activatedAt === null
-    }
+    const { at, connectionId, ip, nodeId } = change
+    const changed = device.status !== "online"
+    const version = changed ? device.statusVersion + 1 : device.statusVersion
+    connections.set(change.deviceId, { connectionId, nodeId })
+    devices.set(change.deviceId, {
+      ...device,
+      status: "online",
+      statusVersion: version,
+      statusChangedAt: changed ? at : device.statusChangedAt,
+      activatedAt: device.activatedAt ?? at,
+      ip
+    })
+    return changed ? { _tag: "Changed", version, activated: device.activatedAt === null } : { _tag: "Replaced" }
   }
 
   return PresenceStore.of({
@@ -54,9 +56,8 @@ const make = Effect.gen(function*() {
           .filter(([, connection]) => gone(connection.nodeId))
           .map(([deviceId]) => deviceId)
         const lost = held.slice(0, limit).map((deviceId) => {
-          connections.delete(deviceId)
           const device = devices.get(deviceId)!
-          return { device: deviceIdentity(deviceDetail(tables, device)), version: setStatus(device, "offline", at) }
+          return { device: deviceIdentity(deviceDetail(tables, device)), version: setOffline(device, at) }
         })
         if (held.length <= limit) {
           for (const nodeId of nodes.keys()) {

@@ -5,7 +5,7 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import { Identifiers } from "../Identifiers.ts"
-import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
+import { decodeInput, InvalidInput } from "../InvalidInput.ts"
 import { DeviceLink, type DisconnectReason } from "../message/DeviceLink.ts"
 import type { Page, PageRequest } from "../Page.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
@@ -55,9 +55,14 @@ const make = Effect.gen(function*() {
       if (dataSource !== 3) {
         return first === undefined ? null : yield* new NotACloudGateway({ productKey, fields: [first, ...rest] })
       }
+      const { clientid = "", username = "" } = draft
+      const [missing, ...alsoMissing] = Object.entries({ clientid, username }).flatMap(([field, value]) =>
+        value === "" ? [{ path: [field], message: "Expected text: a device of a cloud gateway needs it" }] : []
+      )
+      if (missing !== undefined) return yield* new InvalidInput({ issues: [missing, ...alsoMissing] })
       const account: CloudGatewayAccount = {
-        clientId: draft.clientid ?? "",
-        username: draft.username ?? "",
+        clientId: clientid,
+        username,
         password: draft.password ?? "",
         deviceUuid: draft.cloudGtwDeviceUuid ?? ""
       }

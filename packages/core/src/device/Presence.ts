@@ -1,7 +1,8 @@
 /**
  * Keeps the stored status of devices true: online, offline, and since when.
  */
-import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Schedule } from "effect"
+import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import * as GroupCommit from "../GroupCommit.ts"
 import { Identifiers } from "../Identifiers.ts"
@@ -20,43 +21,59 @@ const silenceLimitMillis = 12_000
 /** Devices of a lost node that go offline in one transaction. */
 const releaseLimit = 1000
 
-/** The same changes in as few groups as possible, with no device twice in a group and the order of each device kept. */
-const oncePerDevice = (changes: ReadonlyArray<PresenceChange>): ReadonlyArray<ReadonlyArray<PresenceChange>> => {
-  const groups: Array<Array<PresenceChange>> = []
+/** A change, with the device whose event it may become. */
+interface Item {
+  readonly device: DeviceIdentity
+  readonly change: PresenceChange
+}
+
+/** The same items in as few groups as possible, with no device twice in a group and the order of each device kept. */
+const oncePerDevice = (items: ReadonlyArray<Item>): ReadonlyArray<ReadonlyArray<Item>> => {
+  const groups: Array<Array<Item>> = []
   const seen = new Map<DeviceId, number>()
-  for (const change of changes) {
-    const group = seen.get(change.deviceId) ?? 0
-    seen.set(change.deviceId, group + 1)
-    const changesOfGroup = groups[group]
-    if (changesOfGroup === undefined) groups.push([change])
-    else changesOfGroup.push(change)
+  for (const item of items) {
+    const { deviceId } = item.change
+    const group = seen.get(deviceId) ?? 0
+    seen.set(deviceId, group + 1)
+    const itemsOfGroup = groups[group]
+    if (itemsOfGroup === undefined) groups.push([item])
+    else itemsOfGroup.push(item)
   }
   return groups
 }
 
+const statusOf = { Online: "online", Offline: "offline" } as const
+
 const make = Effect.gen(function*() {
   const store = yield* PresenceStore
   const events = yield* EventBus
-  const nodeId = yield* (yield* Identifiers).connectionId
+  const nodeId = yield* (yield* Identifiers).nodeId
 
-  const commit = Effect.fnUntraced(function*(changes: ReadonlyArray<PresenceChange>) {
-    const outcomes = new Map<PresenceChange, PresenceOutcome>()
-    for (const group of oncePerDevice(changes)) {
-      const recorded = yield* store.record(group)
-      group.forEach((change, i) => outcomes.set(change, recorded[i]!))
+  const commit = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
+    const outcomes = new Map<Item, PresenceOutcome>()
+    const happened: Array<DomainEvent> = []
+    for (const group of oncePerDevice(items)) {
+      const recorded = yield* store.record(group.map(({ change }) => change))
+      for (let i = 0; i < group.length; i++) {
+        const item = group[i]!
+        const { change, device } = item
+        const outcome = recorded[i]!
+        outcomes.set(item, outcome)
+        if (outcome._tag !== "Changed") continue
+        const status = statusOf[change._tag]
+        happened.push({ _tag: "DeviceStatusChanged", device, at: change.at, status, version: outcome.version })
+      }
     }
-    return changes.map((change) => outcomes.get(change)!)
+    yield* events.publish(happened)
+    return items.map((item) => outcomes.get(item)!)
   })
 
-  const changes = yield* GroupCommit.make<PresenceChange, PresenceOutcome, StoreError>({
+  const changes = yield* GroupCommit.make<Item, PresenceOutcome, StoreError>({
     capacity,
     maxBatch,
     commit,
     isolate: ({ retryable }) => !retryable
   })
-
-  const publish = (device: DeviceIdentity, status: "online" | "offline", at: number, version: number) =>
-    events.publish([{ _tag: "DeviceStatusChanged", device, at, status, version }])
 
   const online = Effect.fnUntraced(function*(
     device: DeviceIdentity,
@@ -64,26 +81,22 @@ const make = Effect.gen(function*() {
   ) {
     const at = yield* Clock.currentTimeMillis
     const { deviceId } = device
-    const outcome = yield* changes.submit({
-      _tag: "Online",
-      deviceId,
-      connectionId: connection.id,
-      nodeId,
-      ip: connection.ip,
-      at
-    })
-    if (outcome._tag === "Changed") yield* publish(device, "online", at, outcome.version)
+    const { id: connectionId, ip } = connection
+    const change: PresenceChange = { _tag: "Online", deviceId, connectionId, nodeId, ip, at }
+    const outcome = yield* changes.submit({ device, change })
     return outcome._tag !== "Ignored"
   })
 
   const offline = Effect.fnUntraced(function*(device: DeviceIdentity, connectionId: string) {
     const at = yield* Clock.currentTimeMillis
     const change: PresenceChange = { _tag: "Offline", deviceId: device.deviceId, connectionId, at }
-    const outcome = yield* changes.submit(change).pipe(
+    yield* changes.submit({ device, change }).pipe(
       untilStored,
-      Effect.catch((error) => Effect.as(Effect.logError("A device's status could not be stored", error), undefined))
+      Effect.catchCause((cause) =>
+        // After the end of this service: the node has released all its devices.
+        Cause.hasInterrupts(cause) ? Effect.void : Effect.logError("A device's status could not be stored", cause)
+      )
     )
-    if (outcome?._tag === "Changed") yield* publish(device, "offline", at, outcome.version)
   })
 
   /** Until no device is left that the given node, or any silent one, held. */
@@ -91,7 +104,13 @@ const make = Effect.gen(function*() {
     while (true) {
       const at = yield* Clock.currentTimeMillis
       const lost = yield* store.release({ node, at, limit: releaseLimit })
-      for (const { device, version } of lost) yield* publish(device, "offline", at, version)
+      yield* events.publish(lost.map(({ device, version }) => ({
+        _tag: "DeviceStatusChanged",
+        device,
+        at,
+        status: "offline",
+        version
+      })))
       if (lost.length < releaseLimit) return
     }
   })

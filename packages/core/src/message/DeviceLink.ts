@@ -53,9 +53,12 @@ const make = Effect.gen(function*() {
   const sessions = new Map<DeviceId, DeviceSession>()
   /** All sessions that have not been detached. */
   const live = new Set<DeviceSession>()
+  const sessionPrefix = yield* identifiers.nodeId
+  let lastSession = 0
   let lastMessageId = 0
 
-  const count = Effect.suspend(() => Metric.update(connections, sessions.size))
+  const context = yield* Effect.context<never>()
+  const count = () => connections.updateUnsafe(sessions.size, context)
 
   /** Puts `previous` back in the place of `session`, unless it has ended or another one has come. */
   const forget = (session: DeviceSession, previous?: DeviceSession) => {
@@ -68,7 +71,7 @@ const make = Effect.gen(function*() {
 
   const attach = Effect.fnUntraced(function*(connection: DeviceConnection) {
     const { device, ip } = connection
-    const session: DeviceSession = { id: yield* identifiers.connectionId, connection }
+    const session: DeviceSession = { id: `${sessionPrefix}-${++lastSession}`, connection }
     const previous = sessions.get(device.deviceId)
     // In its place before the status is stored: a device that is disabled meanwhile is found and disconnected.
     live.add(session)
@@ -82,13 +85,13 @@ const make = Effect.gen(function*() {
     }
     // After the status is stored: the end of the earlier connection then says nothing about the device.
     if (previous !== undefined) yield* previous.connection.close("replaced")
-    yield* count
+    count()
     return session
   })
 
   const detach = Effect.fnUntraced(function*(session: DeviceSession) {
     forget(session)
-    yield* count
+    count()
     yield* presence.offline(session.connection.device, session.id)
   })
 

@@ -75,7 +75,7 @@ export const applyReports = (
       const reason = refusePropertyId(id) ?? refuseNesting(entry.value) ??
         (previous === undefined ? refuseCount(count) : undefined)
       if (reason !== undefined) {
-        reasons = { ...reasons, [id]: reason }
+        ;(reasons ??= {})[id] = reason
         continue
       }
       if (length >= 0 || previous === undefined || mayBeLonger(entry.value, previous.value)) {
@@ -83,7 +83,7 @@ export const applyReports = (
         const next = length + entryLength(id, entry.value) -
           (previous === undefined ? 0 : entryLength(id, previous.value))
         if (next > maxSideLength) {
-          reasons = { ...reasons, [id]: `the shadow would be longer than ${maxSideLength} characters` }
+          ;(reasons ??= {})[id] = `the shadow would be longer than ${maxSideLength} characters`
           continue
         }
         length = next

@@ -1,0 +1,78 @@
+import { defaultProjectId, type Device, DeviceCloud, Devices, PresenceStore, Products } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { SimulatedDevice } from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Scope } from "effect"
+import { TestClock } from "effect/testing"
+
+/** One node of a cloud whose nodes share their stores; it lives in a scope of its own. */
+const startNode = Effect.gen(function*() {
+  const scope = yield* Scope.make()
+  const context = yield* Layer.buildWithScope(Layer.fresh(DeviceCloud.layer), scope)
+  return { context, stop: Scope.close(scope, Exit.void) }
+})
+
+const createDevice = Effect.gen(function*() {
+  const product = yield* (yield* Products).create(defaultProjectId, {
+    name: "Meter",
+    nodeType: "direct",
+    networkType: "cellular",
+    validateType: "none",
+    dataFormat: "json",
+    authType: "secret"
+  })
+  return yield* (yield* Devices).create(defaultProjectId, product.productKey, {})
+})
+
+const statusOf = ({ deviceId }: Device) =>
+  Effect.flatMap(
+    Devices,
+    (devices) =>
+      Effect.map(devices.get(defaultProjectId, { deviceId }), ({ device: { status, statusVersion } }) =>
+        [status, statusVersion] as const)
+  )
+
+const stores = StorageMemory.layer.pipe(Layer.provideMerge(PlatformNode.layer))
+
+it.effect("the devices of a node that stops go offline with it", () =>
+  Effect.gen(function*() {
+    const [first, second] = [yield* startNode, yield* startNode]
+    const device = yield* Effect.provide(createDevice, first.context)
+    yield* Effect.provide(SimulatedDevice.connect(device), first.context)
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(device), second.context), ["online", 1])
+    yield* first.stop
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(device), second.context), ["offline", 2])
+    yield* second.stop
+  }).pipe(Effect.provide(stores)))
+
+it.effect("the devices of a node that died go offline after its silence, those of live nodes stay", () =>
+  Effect.gen(function*() {
+    const node = yield* startNode
+    const [ghost, alive] = yield* Effect.provide(Effect.all([createDevice, createDevice]), node.context)
+    yield* Effect.provide(SimulatedDevice.connect(alive), node.context)
+    const presence = yield* PresenceStore
+    yield* presence.heartbeat("dead node", 0)
+    const at = 0
+    const { deviceId } = ghost
+    yield* presence.record([{ _tag: "Online", deviceId, connectionId: "c", nodeId: "dead node", ip: "", at }])
+    yield* TestClock.adjust("9 seconds")
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(ghost), node.context), ["online", 1])
+    yield* TestClock.adjust("10 minutes")
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(ghost), node.context), ["offline", 2])
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(alive), node.context), ["online", 1])
+    yield* node.stop
+  }).pipe(Effect.provide(stores)))
+
+it.effect("a device that moves to another node stays online when its old connection ends", () =>
+  Effect.gen(function*() {
+    const [first, second] = [yield* startNode, yield* startNode]
+    const device = yield* Effect.provide(createDevice, first.context)
+    const old = yield* Effect.provide(SimulatedDevice.connect(device), first.context)
+    yield* Effect.provide(SimulatedDevice.connect(device), second.context)
+    yield* old.disconnect
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(device), first.context), ["online", 1])
+    yield* first.stop
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(device), second.context), ["online", 1])
+    yield* second.stop
+  }).pipe(Effect.provide(stores)))

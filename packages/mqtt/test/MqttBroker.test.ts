@@ -1,0 +1,442 @@
+import { defaultProjectId, type Device, DeviceCloud, Devices, Products, Shadows } from "@device-cloud/core"
+import { DevelopmentCertificate, MqttBroker } from "@device-cloud/mqtt"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import * as StoragePg from "@device-cloud/storage-pg"
+import { EmbeddedPostgres } from "@device-cloud/testing"
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Queue, Redacted, Schedule } from "effect"
+import { generate, type IConnectPacket } from "mqtt-packet"
+import { mkdtemp, rm } from "node:fs/promises"
+import { connect as connectTcp } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { inject } from "vitest"
+import { connackOf, connect, type ConnectOptions, credentials, type TestDevice } from "./TestDevice.ts"
+
+class Certificate extends Context.Service<Certificate, DevelopmentCertificate.DevelopmentCertificate>()(
+  "@device-cloud/mqtt/test/Certificate"
+) {}
+
+const certificate = Layer.effect(
+  Certificate,
+  Effect.gen(function*() {
+    const directory = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-tls-"))),
+      (directory) => Effect.promise(() => rm(directory, { recursive: true }))
+    )
+    return yield* DevelopmentCertificate.loadOrMake(directory)
+  })
+)
+
+const broker = Layer.unwrap(
+  Effect.map(
+    Certificate,
+    ({ certificate, key }) =>
+      MqttBroker.layer({ host: "127.0.0.1", tls: { port: 0, certificate, key }, tcp: { port: 0 } })
+  )
+)
+
+const storages = {
+  memory: StorageMemory.layer,
+  PostgreSQL: Layer.unwrap(
+    Effect.map(EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))), (url) => StoragePg.layer({ url }))
+  )
+}
+
+const createDevice = Effect.gen(function*() {
+  const product = yield* (yield* Products).create(defaultProjectId, {
+    name: "Sensor",
+    nodeType: "direct",
+    networkType: "wifi",
+    validateType: "weak",
+    dataFormat: "json",
+    authType: "secret"
+  })
+  return yield* (yield* Devices).create(defaultProjectId, product.productKey, {})
+})
+
+const tls = Effect.gen(function*() {
+  const { mqtts } = yield* MqttBroker
+  return { url: mqtts!.replace("127.0.0.1", "localhost"), ca: (yield* Certificate).authority }
+})
+
+const tcp = Effect.map(MqttBroker, ({ mqtt }) => ({ url: mqtt! }))
+
+const read = ({ deviceId }: Device) =>
+  Effect.flatMap(Devices, (devices) => Effect.map(devices.get(defaultProjectId, { deviceId }), ({ device }) => device))
+
+const reported = ({ deviceId }: Device) =>
+  Effect.flatMap(
+    Shadows,
+    (shadows) =>
+      Effect.map(shadows.get(defaultProjectId, deviceId), ({ shadow }) =>
+        Object.fromEntries(Object.entries(shadow.reported).map(([id, { value }]) => [id, value])))
+  )
+
+/** Until a device has a status; the time limit of the test ends it. */
+const untilStatus = (device: Device, status: string) =>
+  Effect.repeat(read(device), {
+    until: (read) => read.status === status,
+    schedule: Schedule.spaced("5 millis")
+  })
+
+/** Nothing more has arrived after a round trip. */
+const nothingMore = Effect.fnUntraced(function*(device: TestDevice) {
+  yield* device.post({ last: 1 }, { id: "last" })
+  const { message } = yield* Queue.take(device.received)
+  assert.strictEqual(message["id"], "last")
+})
+
+/** Sends bytes on a raw connection; answers all that came back before it was closed. */
+const exchange = (port: number, ...packets: ReadonlyArray<Buffer>) =>
+  Effect.callback<Buffer>((resume) => {
+    const chunks: Array<Buffer> = []
+    const socket = connectTcp(port, "127.0.0.1", () => {
+      for (const packet of packets) socket.write(packet)
+    })
+    socket.on("data", (chunk) => chunks.push(chunk))
+    socket.on("error", () => {})
+    socket.on("close", () => resume(Effect.succeed(Buffer.concat(chunks))))
+    return Effect.sync(() => socket.destroy())
+  })
+
+const connectPacket: IConnectPacket = {
+  cmd: "connect",
+  protocolId: "MQTT",
+  protocolVersion: 4,
+  clientId: "c",
+  clean: true,
+  keepalive: 0
+}
+
+/** Where they stand in a CONNECT packet. */
+const protocolLevelAt = 8
+const connectFlagsAt = 9
+
+const withByte = (packet: Buffer, position: number, byte: number) => {
+  packet[position] = byte
+  return packet
+}
+
+const portOf = (url: string) => Number(new URL(url).port)
+
+for (const [name, storage] of Object.entries(storages)) {
+  const cloud = broker.pipe(
+    Layer.provideMerge(certificate),
+    Layer.provideMerge(DeviceCloud.layer),
+    Layer.provide(storage),
+    Layer.provide(PlatformNode.layer)
+  )
+
+  layer(cloud, { excludeTestServices: true })(`the MQTT broker on ${name}`, (it) => {
+    it.effect("a device connects over TLS, posts, gets its reply, and is seen at once", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const connected = yield* connect(device, yield* tls)
+        const { activatedAt, ip, status } = yield* read(device)
+        assert.deepStrictEqual([status, ip, activatedAt !== null], ["online", "127.0.0.1", true])
+
+        yield* connected.post({ temperature: 21.5, mode: { value: "eco", time: 1795231554300 } }, { id: "17", qos: 1 })
+        assert.deepStrictEqual(yield* Queue.take(connected.received), {
+          topic: connected.topic("thing/event/property/post_reply"),
+          qos: 1,
+          message: {
+            id: "17",
+            code: 200,
+            data: {},
+            message: "success",
+            method: "thing.event.property.post",
+            version: "1.0"
+          }
+        })
+        assert.deepStrictEqual(yield* reported(device), { temperature: 21.5, mode: "eco" })
+
+        yield* connected.end
+        yield* untilStatus(device, "offline")
+      }))
+
+    it.effect("speaks TLS 1.2 and 1.3", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const to = yield* tls
+        for (const tlsVersion of ["TLSv1.2", "TLSv1.3"] as const) {
+          const connected = yield* connect(device, { ...to, tlsVersion })
+          assert.strictEqual(connected.client.connected, true)
+        }
+        assert.strictEqual(yield* connackOf(device, { ...to, tlsVersion: "TLSv1.1" }), -1)
+      }))
+
+    it.effect.each<readonly [string, Partial<ConnectOptions>]>([
+      ["hmacmd5", { signMethod: "hmacmd5" }],
+      ["hmacsha1", { signMethod: "hmacsha1" }],
+      ["hmacsha256", { signMethod: "hmacsha256" }],
+      ["aescmac", { signMethod: "aescmac" }],
+      ["a bare client id", { extension: "" }],
+      ["authType 2", { extension: "|authType=2|" }],
+      ["authType 3", { extension: "|signmethod=hmacsha1,authType=3|" }],
+      ["a signed timestamp", {
+        timestamp: "2524608000000",
+        extension: "|timestamp=2524608000000,signmethod=hmacsha1|"
+      }],
+      ["pairs that mean nothing here", { extension: "|securemode=2,_v=sdk-c-4.2.0,ext=3,regnwl,signmethod=hmacSha1|" }],
+      ["an empty client id in a clean session", { clientId: "" }],
+      ["a long client id", { clientId: "c".repeat(300) }]
+    ])("accepts %s", ([, options]) =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* connackOf(yield* createDevice, { ...yield* tcp, ...options }), 0)
+      }))
+
+    it.effect("accepts a signature in upper case", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const { password } = credentials(device)
+        assert.strictEqual(yield* connackOf(device, { ...yield* tcp, password: password.toUpperCase() }), 0)
+      }))
+
+    it.effect.each<readonly [string, number, Partial<ConnectOptions>]>([
+      ["a wrong signature", 4, { password: "0".repeat(40) }],
+      ["the signature of another method", 4, { signMethod: "hmacmd5", extension: "|signmethod=hmacsha1|" }],
+      ["an unsigned timestamp", 4, { extension: "|timestamp=1|" }],
+      ["a password of the wrong length", 4, { password: "abc" }],
+      ["an unknown sign method", 4, { extension: "|signmethod=sha512|" }],
+      ["an unknown authType", 4, { extension: "|authType=4|" }],
+      ["a user name without product key", 4, { username: "device" }],
+      ["an unknown device", 4, { username: "missing&missing" }],
+      ["a user name of 10 KB", 4, { username: `${"x".repeat(10_000)}&pk` }],
+      ["a NUL character in the user name", 4, { username: "a\0b&pk" }]
+    ])("refuses %s", ([, code, options]) =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* connackOf(yield* createDevice, { ...yield* tcp, ...options }), code)
+      }))
+
+    it.effect.each<readonly [string, Buffer, number]>([
+      ["a CONNECT without credentials", generate(connectPacket), 4],
+      [
+        "an empty client id in a kept session",
+        withByte(generate({ ...connectPacket, clientId: "" }), connectFlagsAt, 0),
+        2
+      ],
+      ["MQTT 5", generate({ ...connectPacket, protocolVersion: 5 }), 1],
+      ...[0, 1, 2, 6, 9, 127].map((level) =>
+        [`protocol level ${level}`, withByte(generate(connectPacket), protocolLevelAt, level), 1] as const
+      )
+    ])("refuses %s on the wire", ([, packet, code]) =>
+      Effect.gen(function*() {
+        const answer = yield* exchange(portOf((yield* tcp).url), packet)
+        assert.deepStrictEqual([...answer], [0x20, 2, 0, code])
+      }))
+
+    it.effect("refuses a disabled device with code 5, also while it is connected", () =>
+      Effect.gen(function*() {
+        const devices = yield* Devices
+        const device = yield* createDevice
+        const connected = yield* connect(device, yield* tls)
+        yield* devices.disable(defaultProjectId, device.deviceId)
+        const { message, topic } = yield* Queue.take(connected.received)
+        assert.deepStrictEqual([topic, message["method"]], [connected.topic("thing/disable"), "thing.disable"])
+        yield* connected.closed
+        assert.strictEqual(yield* connackOf(device, yield* tls), 5)
+        yield* untilStatus(device, "offline")
+        yield* devices.enable(defaultProjectId, device.deviceId)
+        assert.strictEqual(yield* connackOf(device, yield* tls), 0)
+      }))
+
+    it.effect("cuts off a deleted device", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const connected = yield* connect(device, yield* tcp)
+        yield* (yield* Devices).remove(defaultProjectId, device.deviceId)
+        yield* connected.closed
+        assert.strictEqual(yield* connackOf(device, yield* tcp), 4)
+      }))
+
+    it.effect("has one session per device, whatever its client id", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const first = yield* connect(device, { ...yield* tcp, clientId: "first" })
+        const second = yield* connect(device, { ...yield* tls, clientId: "second" })
+        yield* first.closed
+        yield* second.post({ a: 1 })
+        assert.strictEqual((yield* Queue.take(second.received)).message["code"], 200)
+        const { status, statusVersion } = yield* read(device)
+        assert.deepStrictEqual([status, statusVersion], ["online", 1])
+      }))
+
+    it.effect("lets two devices have the same client id", () =>
+      Effect.gen(function*() {
+        const [one, other] = [yield* createDevice, yield* createDevice]
+        const first = yield* connect(one, { ...yield* tcp, clientId: "same" })
+        const second = yield* connect(other, { ...yield* tcp, clientId: "same" })
+        for (const connected of [first, second]) {
+          yield* connected.post({ a: 1 })
+          assert.strictEqual((yield* Queue.take(connected.received)).message["code"], 200)
+        }
+      }))
+
+    it.effect("delivers each reply exactly once, without a subscription and with overlapping ones", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const connected = yield* connect(device, yield* tcp)
+        for (const qos of [0, 1, 2] as const) {
+          yield* connected.post({ qos }, { id: `without ${qos}`, qos })
+          const { message, qos: replyQos } = yield* Queue.take(connected.received)
+          assert.deepStrictEqual([message["id"], replyQos], [`without ${qos}`, Math.min(qos, 1)])
+        }
+        const granted = yield* connected.subscribe([
+          connected.topic("thing/event/property/post_reply"),
+          connected.topic("thing/event/+/post_reply"),
+          connected.topic("#")
+        ], 0)
+        assert.deepStrictEqual(granted, [0, 0, 0])
+        yield* connected.post({ qos: 1 }, { id: "with", qos: 1 })
+        const { message, qos } = yield* Queue.take(connected.received)
+        assert.deepStrictEqual([message["id"], qos], ["with", 0])
+        yield* nothingMore(connected)
+      }))
+
+    it.effect("takes the messages of a device in their order", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const connected = yield* connect(device, yield* tcp)
+        const posts = Array.from({ length: 300 }, (_, i) => i)
+        yield* Effect.forEach(posts, (i) => connected.post({ counter: i }, { id: i, qos: 1 }), {
+          concurrency: "unbounded"
+        })
+        const replies = yield* Queue.takeN(connected.received, posts.length)
+        assert.deepStrictEqual(replies.map(({ message }) => message["id"]), posts)
+        assert.deepStrictEqual(yield* reported(device), { counter: 299 })
+      }))
+
+    it.effect("answers what it cannot use with the protocol's codes, and stays up", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const connected = yield* connect(device, yield* tcp)
+        const post = connected.topic("thing/event/property/post")
+        const cases: ReadonlyArray<readonly [topic: string, payload: string | Buffer, code: number, id: unknown]> = [
+          [post, "not json", 6207, "0"],
+          [post, "", 6207, "0"],
+          [post, Buffer.from([0xff, 0xfe, 0x00]), 6207, "0"],
+          [post, "[1]", 460, "0"],
+          [post, "null", 460, "0"],
+          [post, `{"id":"a","params":"text"}`, 460, "a"],
+          [post, `{"id":5,"params":{"x":1}}`, 200, 5],
+          [post, `{"id":{},"params":{}}`, 200, "0"],
+          [`${post}?_rid=1`, `{"id":"rid","params":{}}`, 200, "rid"],
+          [connected.topic("thing/no/such"), `{"id":"n"}`, 6203, "n"]
+        ]
+        for (const [topic, payload, code, id] of cases) {
+          yield* connected.publish(topic, payload)
+          const reply = yield* Queue.take(connected.received)
+          assert.deepStrictEqual([reply.message["code"], reply.message["id"]], [code, id], String(payload))
+        }
+      }))
+
+    it.effect("sends no reply to a device that wants none, nor to topics that have none", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const connected = yield* connect(device, yield* tcp)
+        yield* connected.publish(
+          connected.topic("thing/event/property/post"),
+          `{"id":"quiet","sys":{"ack":0},"params":{"a":1}}`,
+          1
+        )
+        yield* connected.publish(
+          connected.topic("thing/service/property/set_reply"),
+          `{"id":"1","code":200,"data":{}}`,
+          1
+        )
+        yield* connected.publish(`/ota/device/inform/${device.productKey}/${device.deviceName}`, `{"id":1}`, 1)
+        yield* connected.publish(`/${device.productKey}/${device.deviceName}/user/anything`, "text", 1)
+        yield* nothingMore(connected)
+        assert.deepStrictEqual(yield* reported(device), { a: 1, last: 1 })
+      }))
+
+    it.effect("keeps devices to their own topics", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const victim = yield* createDevice
+        const connected = yield* connect(device, yield* tcp)
+        const { deviceName, productKey } = victim
+        const foreign = `/sys/${productKey}/${deviceName}/thing/event/property/post`
+        const filters = [
+          "#",
+          "/#",
+          "/sys/+/+/#",
+          `/sys/${device.productKey}/+/#`,
+          `/sys/${productKey}/${deviceName}/#`,
+          "$SYS/#",
+          `/ext/ntp/${device.productKey}/${device.deviceName}/response`,
+          `/ext/rrpc/+/sys/${device.productKey}/${device.deviceName}/#`,
+          `/shadow/get/${device.productKey}/${device.deviceName}`,
+          `/${device.productKey}/${device.deviceName}/user/#`
+        ]
+        assert.deepStrictEqual(yield* connected.subscribe(filters), [128, 128, 128, 128, 128, 128, 1, 1, 1, 1])
+
+        for (let i = 0; i < 9; i++) yield* connected.publish(foreign, `{"id":"1","params":{"stolen":1}}`)
+        yield* nothingMore(connected)
+        assert.deepStrictEqual(yield* reported(victim), {})
+        yield* Effect.forkChild(connected.publish(foreign, `{"id":"1","params":{"stolen":1}}`))
+        yield* connected.closed
+        assert.deepStrictEqual(yield* reported(victim), {})
+      }))
+
+    it.effect("ignores wills and retained messages", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const topic = `/sys/${device.productKey}/${device.deviceName}/thing/event/property/post`
+        const will = { topic, payload: Buffer.from(`{"id":"will","params":{"will":1}}`), qos: 1, retain: true } as const
+        const first = yield* connect(device, { ...yield* tcp, options: { will } })
+        yield* Effect.callback<void>((resume) => {
+          first.client.publish(topic, `{"id":"r","params":{"kept":1}}`, { qos: 1, retain: true }, () =>
+            resume(Effect.void))
+        })
+        first.client.stream.destroy()
+        yield* untilStatus(device, "offline")
+        const second = yield* connect(device, yield* tcp)
+        yield* second.subscribe([second.topic("#")])
+        yield* nothingMore(second)
+        assert.deepStrictEqual(yield* reported(device), { kept: 1, last: 1 })
+      }))
+
+    it.effect("closes connections that break the protocol, and serves the others", () =>
+      Effect.gen(function*() {
+        const port = portOf((yield* tcp).url)
+        const device = yield* createDevice
+        const publish = generate({ cmd: "publish", topic: "a", payload: "x", qos: 0, dup: false, retain: false })
+        const accepted = generate({
+          ...connectPacket,
+          ...credentials(device),
+          password: Buffer.from(credentials(device).password)
+        })
+        const huge = Buffer.concat([Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f]), Buffer.alloc(400_000)])
+        const garbage = [Buffer.from("GET / HTTP/1.1\r\n\r\n"), Buffer.alloc(1000, 0xff), publish, huge]
+        for (const bytes of garbage) assert.strictEqual((yield* exchange(port, bytes)).length, 0)
+        for (const bytes of [accepted, huge, Buffer.from([0x36, 2, 0, 0])]) {
+          // What follows at once may end the connection before the CONNACK is out.
+          assert.isAtMost((yield* exchange(port, accepted, bytes)).length, 4)
+        }
+
+        const connected = yield* connect(device, yield* tcp)
+        yield* connected.post({ a: 1 })
+        assert.strictEqual((yield* Queue.take(connected.received)).message["code"], 200)
+      }))
+
+    it.effect("takes payloads up to 256 KB and closes the connection on larger ones", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const connected = yield* connect(device, yield* tcp)
+        const post = (length: number) => {
+          const frame = `{"id":"1","params":{},"x":""}`
+          return connected.publish(
+            connected.topic("thing/event/property/post"),
+            frame.replace(`""`, `"${"x".repeat(length - frame.length)}"`)
+          )
+        }
+        yield* post(256 * 1024)
+        assert.strictEqual((yield* Queue.take(connected.received)).message["code"], 200)
+        yield* post(256 * 1024 + 1)
+        yield* connected.closed
+      }))
+  })
+}

@@ -1,0 +1,209 @@
+/**
+ * The server process of a PostgreSQL database on disk.
+ */
+import { PgConnection } from "@effect/sql-pg"
+import { Effect, Redacted, Schedule, type Scope } from "effect"
+import { closeSync, openSync } from "node:fs"
+import { readFile, rm } from "node:fs/promises"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { attempt, EmbeddedPostgresError, type PostgresCluster, spawnUnder, user } from "./PostgresCluster.ts"
+
+export const host = "127.0.0.1"
+export const database = "postgres"
+
+/** Names the advisory lock of the one owner of the database. */
+const ownerLock = 7_305_117
+
+interface RunningServer {
+  readonly pid: number
+  readonly port: number
+}
+
+/**
+ * Starts the server, or takes over the one that a killed owner left running.
+ * Starts it anew, on the same port, whenever it ends by itself. It stops with
+ * the scope. Answers its port.
+ */
+export const keepRunning = Effect.fnUntraced(function*(cluster: PostgresCluster) {
+  const holder = yield* Effect.acquireRelease(
+    Effect.map(launch(cluster), (server) => ({ server })),
+    ({ server }) => stop(cluster, server),
+    { interruptible: true }
+  )
+  const restart = Effect.gen(function*() {
+    yield* Effect.logError(`PostgreSQL in ${cluster.directory} has ended; it is started again`)
+    holder.server = yield* start(cluster, holder.server.port).pipe(
+      Effect.tapError((error) => Effect.logError(error.message)),
+      Effect.retry(Schedule.spaced("1 second"))
+    )
+  })
+  yield* Effect.suspend(() => isAlive(holder.server.pid) ? Effect.void : restart).pipe(
+    Effect.repeat(Schedule.spaced("500 millis")),
+    Effect.forkScoped
+  )
+  return holder.server.port
+})
+
+const launch = Effect.fnUntraced(function*(cluster: PostgresCluster) {
+  const left = yield* leftRunning(cluster)
+  if (left === undefined) return yield* start(cluster, yield* freePort)
+  yield* claim(cluster, left.port)
+  return left
+})
+
+const pidFile = ({ data }: PostgresCluster) => join(data, "postmaster.pid")
+
+const readText = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "")
+
+/** What the server that runs in the data directory, or ran there last, says of itself. */
+const readPidFile = (cluster: PostgresCluster) =>
+  Effect.promise(async () => {
+    const [pid, , , port] = (await readText(pidFile(cluster))).split("\n").map(Number)
+    return pid ? { pid, port: port ?? 0 } : undefined
+  })
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM"
+  }
+}
+
+/** Whether a process is known to be something else, which got the number of a server that has ended. */
+const isSomethingElse = (pid: number) =>
+  Effect.promise(async () => {
+    const command = await readText(`/proc/${pid}/cmdline`)
+    return command !== "" && !command.includes("postgres")
+  })
+
+const connect = ({ password }: PostgresCluster, port: number) =>
+  PgConnection.make({
+    host,
+    port,
+    username: user,
+    password: Redacted.make(password),
+    database,
+    connectTimeout: "2 seconds",
+    applicationName: "device-cloud embedded"
+  })
+
+const accepts = (cluster: PostgresCluster, port: number) =>
+  Effect.scoped(Effect.flatMap(connect(cluster, port), (connection) => connection.query("SELECT 1")))
+
+/**
+ * The server that still runs in the data directory, after its owner was killed.
+ * One that is about to stop or to start is waited for.
+ */
+const leftRunning = Effect.fnUntraced(function*(cluster: PostgresCluster) {
+  const server = yield* readPidFile(cluster)
+  if (server === undefined || !isAlive(server.pid)) return undefined
+  if (yield* isSomethingElse(server.pid)) {
+    yield* attempt(`${pidFile(cluster)} cannot be removed`, () => rm(pidFile(cluster)))
+    return undefined
+  }
+  const answers = yield* accepts(cluster, server.port).pipe(
+    Effect.as(true),
+    Effect.retry({ schedule: Schedule.spaced("100 millis"), while: () => isAlive(server.pid) }),
+    Effect.orElseSucceed(() => false),
+    Effect.timeoutOrElse({
+      duration: "15 seconds",
+      orElse: () =>
+        Effect.fail(
+          new EmbeddedPostgresError({
+            message: `Process ${server.pid} holds ${pidFile(cluster)} but does not answer as the ` +
+              `database on port ${server.port}. If it is not PostgreSQL, delete that file; otherwise end it first.`
+          })
+        )
+    })
+  )
+  return answers ? server : undefined
+})
+
+/** A port that nobody listens on. */
+const freePort = attempt(`No free port on ${host}`, () =>
+  new Promise<number>((resolve, reject) => {
+    const server = createServer().once("error", reject).listen(0, host, () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  }))
+
+/** Starts the server, waits until it accepts connections, and claims it. */
+const start = Effect.fnUntraced(function*(
+  cluster: PostgresCluster,
+  port: number
+): Effect.fn.Return<RunningServer, EmbeddedPostgresError, Scope.Scope> {
+  const args = [
+    "-D",
+    cluster.data,
+    "-p",
+    String(port),
+    "-c",
+    `listen_addresses=${host}`,
+    "-c",
+    "unix_socket_directories=",
+    ...cluster.durable ? [] : ["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
+  ]
+  const log = openSync(cluster.log, "w", 0o600)
+  const child = spawnUnder(cluster.account, cluster.programs.postgres, args, ["ignore", log, log])
+  closeSync(log)
+  child.unref()
+  const ended = Effect.callback<never, EmbeddedPostgresError>((resume) => {
+    const fail = (cause?: Error) =>
+      resume(
+        Effect.flatMap(
+          Effect.promise(() => readText(cluster.log)),
+          (log) =>
+            new EmbeddedPostgresError({
+              message: `PostgreSQL did not start. Its log, ${cluster.log}, ends: ${
+                log.trim().split("\n").slice(-5).join("\n")
+              }`,
+              cause
+            })
+        )
+      )
+    child.once("error", fail)
+    child.once("exit", () => fail())
+  })
+  const server: RunningServer = { pid: child.pid ?? 0, port }
+  yield* accepts(cluster, port).pipe(
+    Effect.retry(Schedule.spaced("25 millis")),
+    Effect.orDie,
+    Effect.raceFirst(ended),
+    Effect.andThen(claim(cluster, port)),
+    Effect.onError(() => stop(cluster, server))
+  )
+  return server
+})
+
+/** Fast shutdown: open transactions are rolled back, everything committed is on disk. */
+const stop = ({ directory }: PostgresCluster, { pid }: RunningServer) =>
+  Effect.gen(function*() {
+    if (pid === 0 || !isAlive(pid)) return
+    process.kill(pid, "SIGINT")
+    yield* Effect.sync(() => isAlive(pid)).pipe(
+      Effect.repeat({ schedule: Schedule.spaced("20 millis"), while: (alive) => alive }),
+      Effect.timeoutOption("8 seconds")
+    )
+  }).pipe(
+    Effect.catchDefect((cause) => Effect.logWarning(`PostgreSQL in ${directory} could not be stopped`, cause))
+  )
+
+/** Makes sure that no other server uses this database, for as long as the scope lives. */
+const claim = Effect.fnUntraced(function*(cluster: PostgresCluster, port: number) {
+  const { directory } = cluster
+  const connection = yield* connect(cluster, port).pipe(
+    Effect.mapError((cause) => new EmbeddedPostgresError({ message: `The database in ${directory} went away`, cause }))
+  )
+  const { rows } = yield* Effect.orDie(
+    connection.query("SELECT pg_try_advisory_lock($1::bigint) AS claimed", [String(ownerLock)])
+  )
+  if (rows[0]?.["claimed"] !== true) {
+    return yield* new EmbeddedPostgresError({
+      message: `Another server uses ${directory}. Stop it, or give this one a directory of its own (DATA_DIR).`
+    })
+  }
+})

@@ -1,0 +1,93 @@
+import { EmbeddedPostgres } from "@device-cloud/testing"
+import { PgConnection } from "@effect/sql-pg"
+import { assert, it } from "@effect/vitest"
+import { Effect, type Redacted, Schedule } from "effect"
+import { existsSync } from "node:fs"
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-postgres-"))),
+  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+)
+
+const query = (url: Redacted.Redacted, text: string) =>
+  Effect.scoped(Effect.flatMap(PgConnection.make({ url }), (connection) => connection.query(text)))
+
+const processId = (directory: string) =>
+  Effect.map(
+    Effect.promise(() => readFile(join(directory, "data", "postmaster.pid"), "utf8")),
+    (text) => Number.parseInt(text)
+  )
+
+const isAlive = (pid: number) => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+it.live("keeps its data, ends with its scope, and starts again", () =>
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    const first = yield* Effect.scoped(Effect.gen(function*() {
+      const { url } = yield* EmbeddedPostgres.make({ directory })
+      yield* query(url, "CREATE TABLE kept AS SELECT 1 AS value")
+      return yield* processId(directory)
+    }))
+    assert.strictEqual(isAlive(first), false)
+    const { url } = yield* EmbeddedPostgres.make({ directory })
+    const { rows } = yield* query(url, "SELECT value FROM kept")
+    assert.deepStrictEqual(rows, [{ value: 1 }])
+  }))
+
+it.live("comes back at the same address when its process is killed", () =>
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    const { url } = yield* EmbeddedPostgres.make({ directory })
+    yield* query(url, "CREATE TABLE kept AS SELECT 1 AS value")
+    const pid = yield* processId(directory)
+    process.kill(pid, "SIGKILL")
+    const { rows } = yield* Effect.retry(query(url, "SELECT value FROM kept"), Schedule.spaced("50 millis"))
+    assert.deepStrictEqual(rows, [{ value: 1 }])
+    assert.notStrictEqual(yield* processId(directory), pid)
+    const error = yield* Effect.flip(EmbeddedPostgres.make({ directory }))
+    assert.include(error.message, "Another server uses")
+  }))
+
+it.live("belongs to one owner at a time, and a refused one leaves it running", () =>
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    const { url } = yield* EmbeddedPostgres.make({ directory })
+    const error = yield* Effect.flip(Effect.scoped(EmbeddedPostgres.make({ directory })))
+    assert.include(error.message, "Another server uses")
+    assert.strictEqual((yield* query(url, "SELECT 1 AS one")).rows.length, 1)
+  }))
+
+it.live("starts over an interrupted installation and over the mark of a process that is gone", () =>
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    yield* Effect.promise(async () => {
+      await mkdir(join(directory, "data.unfinished"))
+      await writeFile(join(directory, "data.unfinished", "PG_VERSION"), "18")
+      await writeFile(join(directory, "password"), "of the interrupted one")
+    })
+    yield* Effect.scoped(EmbeddedPostgres.make({ directory }))
+    // The process of this test is no PostgreSQL.
+    const mark = [process.pid, join(directory, "data"), 1, 5432, "", "127.0.0.1", "", "ready"].join("\n")
+    yield* Effect.promise(() => writeFile(join(directory, "data", "postmaster.pid"), mark))
+    const { url } = yield* EmbeddedPostgres.make({ directory })
+    assert.strictEqual((yield* query(url, "SELECT 1 AS one")).rows.length, 1)
+  }))
+
+it.live("says what to do when the password of a database is lost", () =>
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    yield* Effect.scoped(EmbeddedPostgres.make({ directory }))
+    yield* Effect.promise(() => rename(join(directory, "password"), join(directory, "elsewhere")))
+    const error = yield* Effect.flip(EmbeddedPostgres.make({ directory }))
+    assert.include(error.message, `${join(directory, "password")} is missing`)
+    assert.strictEqual(existsSync(join(directory, "data", "PG_VERSION")), true)
+  }))
