@@ -1,7 +1,7 @@
 /**
  * Manages access keys and finds out who is calling.
  */
-import { Cache, Clock, Context, Crypto, Effect, Layer, Option, Redacted } from "effect"
+import { Cache, Clock, Context, Crypto, Duration, Effect, Exit, Layer, Option, Redacted } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
 import { Identifiers } from "../Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
@@ -34,10 +34,9 @@ const make = Effect.gen(function*() {
   const hashOf = (key: string) =>
     crypto.digest("SHA-256", new TextEncoder().encode(key)).pipe(Effect.map(Hex.encode), Effect.orDie)
 
-  const known = yield* Cache.make({
+  const known = yield* Cache.makeWith(store.find, {
     capacity: 10_000,
-    timeToLive: cacheTimeToLive,
-    lookup: store.find
+    timeToLive: (exit) => Exit.isSuccess(exit) ? cacheTimeToLive : Duration.zero
   })
 
   const setOwner = Effect.fn("AccessKeys.setOwner")(function*(redacted: Redacted.Redacted) {
