@@ -13,7 +13,11 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   /** The same call may succeed later: connection lost, deadlock, time-out. */
   retryable: Schema.Boolean,
   cause: Schema.Defect()
-}) {}
+}) {
+  override get message(): string {
+    return `${this.operation} failed`
+  }
+}
 
 const whilePassing = {
   while: ({ retryable }: StoreError) => retryable,

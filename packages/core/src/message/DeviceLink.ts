@@ -59,6 +59,7 @@ const make = Effect.gen(function*() {
 
   const context = yield* Effect.context<never>()
   const count = () => connections.updateUnsafe(sessions.size, context)
+  count()
 
   /** Puts `previous` back in the place of `session`, unless it has ended or another one has come. */
   const forget = (session: DeviceSession, previous?: DeviceSession) => {
