@@ -3,7 +3,7 @@
  */
 import { type DeviceCloud, StoreHealth } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, type Redacted } from "effect"
+import { Effect, Layer, type Redacted, Schema } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
@@ -18,10 +18,21 @@ const health = Effect.map(PgClient.PgClient, (sql) => ({
   check: Effect.asVoid(Effect.mapError(sql`SELECT 1`, storeError("StoreHealth.check")))
 }))
 
+/** The database cannot be reached or brought up to date. */
+export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+const databaseError = (cause: Migrator.MigrationError | SqlError.SqlError): DatabaseError => {
+  const { message } = cause._tag === "SqlError" && cause.reason.cause instanceof Error ? cause.reason.cause : cause
+  return new DatabaseError({ message: `The database cannot be used: ${message}`, cause })
+}
+
 /** The stores on a client of your own. Brings the database up to date first. */
 export const layerClient: Layer.Layer<
   DeviceCloud.Stores | StoreHealth,
-  Migrator.MigrationError | SqlError.SqlError,
+  DatabaseError,
   PgClient.PgClient | SqlClient.SqlClient
 > = Layer.mergeAll(
   AccessKeyStore.layer,
@@ -31,13 +42,18 @@ export const layerClient: Layer.Layer<
   ProjectStore.layer,
   ShadowStore.layer,
   Layer.effect(StoreHealth, health)
-).pipe(Layer.provideMerge(Layer.effectDiscard(migrate)))
+).pipe(Layer.provideMerge(Layer.effectDiscard(Effect.mapError(migrate, databaseError))))
+
+/** Short statements of many fibers share connections. */
+const client = (url: Redacted.Redacted) =>
+  Layer.effectContext(
+    Effect.mapError(
+      Layer.build(PgClient.layer({ url, multiplex: true, applicationName: "device-cloud" })),
+      databaseError
+    )
+  )
 
 /** The stores on the database at `url`, for example `postgres://user:password@host:5432/database`. */
 export const layer = (options: {
   readonly url: Redacted.Redacted
-}): Layer.Layer<DeviceCloud.Stores | StoreHealth, Migrator.MigrationError | SqlError.SqlError> =>
-  // Short statements of many fibers share connections.
-  layerClient.pipe(
-    Layer.provide(PgClient.layer({ url: options.url, multiplex: true, applicationName: "device-cloud" }))
-  )
+}): Layer.Layer<DeviceCloud.Stores | StoreHealth, DatabaseError> => layerClient.pipe(Layer.provide(client(options.url)))

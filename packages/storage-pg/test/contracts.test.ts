@@ -1,14 +1,4 @@
-import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres } from "@device-cloud/testing"
 import { suites } from "@device-cloud/testing/contracts"
-import { Effect, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { postgres } from "../../../vitest.storages.ts"
 
-const stores = Layer.unwrap(
-  Effect.map(
-    EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))),
-    (url) => StoragePg.layer({ url })
-  )
-)
-
-suites("PostgreSQL", stores)
+suites("PostgreSQL", postgres)

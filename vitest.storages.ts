@@ -1,0 +1,18 @@
+/**
+ * The storages that tests run on. Each test file gets a database of its own.
+ */
+import type { DeviceCloud, StoreHealth } from "@device-cloud/core"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import * as StoragePg from "@device-cloud/storage-pg"
+import { EmbeddedPostgres } from "@device-cloud/testing"
+import { Effect, Layer, Redacted } from "effect"
+import { inject } from "vitest"
+
+export const postgres: Layer.Layer<DeviceCloud.Stores | StoreHealth, unknown> = Layer.unwrap(
+  Effect.map(
+    Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),
+    (url) => StoragePg.layer({ url })
+  )
+)
+
+export const storages = [["memory", StorageMemory.layer], ["PostgreSQL", postgres]] as const
