@@ -309,8 +309,11 @@ const listening = { noDelay: true } as const
 /** Listens until the scope closes; answers the port. */
 const listen = Effect.fnUntraced(function*(host: string, port: number, create: () => Server) {
   const failed = (cause: unknown) =>
-    new ListenError({ message: `The MQTT broker cannot listen on ${host}, port ${port}: ${String(cause)}`, cause })
-  const server = yield* Effect.try({ try: create, catch: failed })
+    new ListenError({ message: `The MQTT broker cannot listen on ${host}, port ${port} (${String(cause)})`, cause })
+  const server = yield* Effect.try({
+    try: create,
+    catch: (cause) => new ListenError({ message: `The TLS certificate cannot be used (${String(cause)})`, cause })
+  })
   yield* Effect.acquireRelease(
     Effect.callback<void, ListenError>((resume) => {
       server.once("error", (cause) => resume(Effect.fail(failed(cause))))

@@ -1,17 +1,14 @@
 import { defaultProjectId, type Device, DeviceCloud, Devices, Products, Shadows } from "@device-cloud/core"
 import { DevelopmentCertificate, MqttBroker } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
-import * as StorageMemory from "@device-cloud/storage-memory"
-import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres } from "@device-cloud/testing"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Queue, Redacted, Schedule } from "effect"
+import { Context, Effect, Layer, Queue, Schedule } from "effect"
 import { generate, type IConnectPacket } from "mqtt-packet"
 import { mkdtemp, rm } from "node:fs/promises"
 import { connect as connectTcp } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { inject } from "vitest"
+import { storages } from "../../../vitest.storages.ts"
 import { connackOf, connect, type ConnectOptions, credentials, type TestDevice } from "./TestDevice.ts"
 
 class Certificate extends Context.Service<Certificate, DevelopmentCertificate.DevelopmentCertificate>()(
@@ -36,13 +33,6 @@ const broker = Layer.unwrap(
       MqttBroker.layer({ host: "127.0.0.1", tls: { port: 0, certificate, key }, tcp: { port: 0 } })
   )
 )
-
-const storages = {
-  memory: StorageMemory.layer,
-  PostgreSQL: Layer.unwrap(
-    Effect.map(EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))), (url) => StoragePg.layer({ url }))
-  )
-}
 
 const createDevice = Effect.gen(function*() {
   const product = yield* (yield* Products).create(defaultProjectId, {
@@ -121,7 +111,7 @@ const withByte = (packet: Buffer, position: number, byte: number) => {
 
 const portOf = (url: string) => Number(new URL(url).port)
 
-for (const [name, storage] of Object.entries(storages)) {
+for (const [name, storage] of storages) {
   const cloud = broker.pipe(
     Layer.provideMerge(certificate),
     Layer.provideMerge(DeviceCloud.layer),

@@ -5,6 +5,10 @@ import { connectText, type Device, Mac, type SignMethod } from "@device-cloud/co
 import * as PlatformNode from "@device-cloud/platform-node"
 import { Effect, Queue } from "effect"
 import mqtt from "mqtt"
+import { Socket } from "node:net"
+
+/** The device's triple. */
+export type Triple = Pick<Device, "productKey" | "deviceName" | "deviceSecret">
 
 export interface Received {
   readonly topic: string
@@ -46,7 +50,7 @@ const sign = (method: SignMethod, secret: string, text: string) =>
   Effect.runSync(Effect.map(Mac, (mac) => mac.sign(method, secret, text)).pipe(Effect.provide(PlatformNode.layer)))
 
 /** The three fields of CONNECT. */
-export const credentials = (device: Device, options: Partial<ConnectOptions> = {}) => {
+export const credentials = (device: Triple, options: Partial<ConnectOptions> = {}) => {
   const { deviceName, deviceSecret, productKey } = device
   const { clientId = "client-1", signMethod = "hmacsha1", timestamp } = options
   const extension = options.extension ?? `|signmethod=${signMethod},authType=1|`
@@ -58,18 +62,26 @@ export const credentials = (device: Device, options: Partial<ConnectOptions> = {
   }
 }
 
-const open = (device: Device, options: ConnectOptions): mqtt.MqttClient => {
+const open = (device: Triple, options: ConnectOptions): mqtt.MqttClient => {
   const { ca, tlsVersion } = options
   // Passed on to `tls.connect`.
   const tls = {
     ...ca === undefined ? {} : { ca },
     ...tlsVersion === undefined ? {} : { minVersion: tlsVersion, maxVersion: tlsVersion }
   }
-  return mqtt.connect(options.url, { reconnectPeriod: 0, ...tls, ...credentials(device, options), ...options.options })
+  const client = mqtt.connect(options.url, {
+    reconnectPeriod: 0,
+    ...tls,
+    ...credentials(device, options),
+    ...options.options
+  })
+  // A PUBLISH that follows a PUBACK would wait for the peer's delayed TCP acknowledgement.
+  if (client.stream instanceof Socket) client.stream.setNoDelay(true)
+  return client
 }
 
 /** The return code of the CONNACK, 0: accepted; -1: the connection ended without one. */
-export const connackOf = (device: Device, options: ConnectOptions): Effect.Effect<number> =>
+export const connackOf = (device: Triple, options: ConnectOptions): Effect.Effect<number> =>
   Effect.callback((resume) => {
     const client = open(device, options)
     client.once("error", () => {})
@@ -85,7 +97,7 @@ export const connackOf = (device: Device, options: ConnectOptions): Effect.Effec
   })
 
 /** Connects; the connection ends with the scope. */
-export const connect = Effect.fnUntraced(function*(device: Device, options: ConnectOptions) {
+export const connect = Effect.fnUntraced(function*(device: Triple, options: ConnectOptions) {
   const received = yield* Queue.unbounded<Received>()
   const client = yield* Effect.acquireRelease(
     Effect.callback<mqtt.MqttClient, Error>((resume) => {
