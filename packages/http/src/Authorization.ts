@@ -2,9 +2,10 @@
  * Who may call what (decisions, section 2): one place for every route.
  */
 import { AccessKeys, type Principal, type Role, roleIncludes } from "@device-cloud/core"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, type Redacted } from "effect"
+import { HttpClientRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import { Code, failure, failureSchemas, fromDomain } from "./Failure.ts"
+import { Code, failure, failureSchemas, failWith } from "./Failure.ts"
 
 /** The project and role of the access key that came with the request. */
 export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
@@ -32,7 +33,7 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     Effect.map(AccessKeys, (accessKeys) =>
       Authorization.of({
         accessKey: Effect.fnUntraced(function*(handler, { credential, endpoint }) {
-          const principal = yield* Effect.mapError(accessKeys.authenticate(credential), fromDomain)
+          const principal = yield* accessKeys.authenticate(credential).pipe(Effect.catch(failWith))
           const required = requiredRole(endpoint)
           if (!roleIncludes(principal.role, required)) {
             return yield* Effect.fail(
@@ -43,4 +44,13 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
         })
       }))
   )
+
+  /** For typed clients: sends the access key with every request. */
+  static readonly layerClient = (
+    accessKey: Redacted.Redacted
+  ): Layer.Layer<HttpApiMiddleware.ForClient<Authorization>> =>
+    HttpApiMiddleware.layerClient(
+      Authorization,
+      ({ next, request }) => next(HttpClientRequest.bearerToken(request, accessKey))
+    )
 }

@@ -5,7 +5,7 @@
 import { PageNumber, PageSize } from "@device-cloud/core"
 import type { Page, PageRequest } from "@device-cloud/core"
 import { DateTime, Effect, Schema } from "effect"
-import { type DomainError, type Failure, fromDomain } from "./Failure.ts"
+import { type DomainError, type Failure, failWith } from "./Failure.ts"
 
 const success = {
   code: Schema.Literal(0).annotate({ description: "0: success" }),
@@ -43,14 +43,14 @@ const ok = { code: 0, message: "success" } as const
 /** Answers an operation whose result does not matter. */
 export const done = <A, E extends DomainError, R>(
   effect: Effect.Effect<A, E, R>
-): Effect.Effect<typeof ok, Failure, R> => Effect.mapBoth(effect, { onFailure: fromDomain, onSuccess: () => ok })
+): Effect.Effect<typeof ok, Failure, R> => effect.pipe(Effect.as(ok), Effect.catch(failWith))
 
 /** Answers an operation with its result. */
 export const respond = <A, E extends DomainError, R, Data>(
   effect: Effect.Effect<A, E, R>,
   toData: (result: A) => Data
 ): Effect.Effect<typeof ok & { readonly data: Data }, Failure, R> =>
-  Effect.mapBoth(effect, { onFailure: fromDomain, onSuccess: (result) => ({ ...ok, data: toData(result) }) })
+  effect.pipe(Effect.map((result) => ({ ...ok, data: toData(result) })), Effect.catch(failWith))
 
 /** Answers with a page of a list. */
 export const respondPage = <A, E extends DomainError, R, Item>(

@@ -35,13 +35,16 @@ export interface RouteTable {
   readonly methodsOf: (url: string) => ReadonlyArray<string>
 }
 
+/** As long as a request line can be: what is too long for an identifier is told so. */
+export const routerConfig = { maxParamLength: 16_384 }
+
 /** To find out which methods a path would have allowed. */
 export const makeRouteTable = (
   routes: ReadonlyArray<{ readonly method: HttpMethod.HttpMethod; readonly path: `/${string}` }>
 ): RouteTable => {
-  const table = FindMyWay.make<true>()
-  for (const { method, path } of routes) table.on(method, path, true)
-  const methods = [...new Set(routes.map(({ method }) => method))]
+  const table = FindMyWay.make<true>(routerConfig)
+  for (const { method, path } of routes) table.on(method === "GET" ? ["GET", "HEAD"] : method, path, true)
+  const methods = [...new Set(["HEAD", ...routes.map(({ method }) => method)])]
   return { methodsOf: (url) => methods.filter((method) => table.find(method, url) !== undefined) }
 }
 
@@ -54,15 +57,16 @@ export const everyAnswer = (routes: RouteTable) =>
     const request = yield* HttpServerRequest.HttpServerRequest
     const sent = request.headers["x-request-id"]
     const requestId = sent !== undefined && usableRequestId.test(sent) ? sent : yield* makeRequestId
-    const exit = yield* app.pipe(
+    const response = yield* app.pipe(
       Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize),
-      Effect.exit
+      Effect.exit,
+      Effect.flatMap((exit) =>
+        Exit.isSuccess(exit) ? Effect.succeed(complete(exit.value)) : explain(exit.cause, request, requestId, routes)
+      ),
+      Effect.annotateLogs("request_id", requestId)
     )
-    const response = Exit.isSuccess(exit)
-      ? complete(exit.value)
-      : yield* explain(exit.cause, request, requestId, routes)
     return HttpServerResponse.setHeader(response, "x-request-id", requestId)
-  }).pipe(Effect.annotateLogs("request", "http"))
+  })
 
 /** Answers that the router made without the envelope get it; those that invite another try say when. */
 const complete = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
@@ -91,9 +95,7 @@ const explain = Effect.fnUntraced(function*<E>(
       )
     }
   }
-  yield* Effect.logError(`${request.method} ${request.url} failed`, cause).pipe(
-    Effect.annotateLogs("request_id", requestId)
-  )
+  yield* Effect.logError(`${request.method} ${request.url} failed`, cause)
   return toResponse(failure(Code.internal, "Internal error", { request_id: requestId }))
 })
 

@@ -16,7 +16,7 @@ import type {
   StoreError,
   UnknownAccessKey
 } from "@device-cloud/core"
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { snakeCase } from "./Wire.ts"
 
@@ -117,7 +117,18 @@ export type DomainError =
   | StoreError
   | UnknownAccessKey
 
-export const fromDomain = (error: DomainError): Failure => {
+/** Fails as the API does. An error of the storage that will not pass is a defect: nobody outside can act on it. */
+export const failWith = (error: DomainError): Effect.Effect<never, Failure> => {
+  if (error._tag !== "StoreError") return Effect.fail(fromDomain(error))
+  return error.retryable
+    ? Effect.andThen(
+      Effect.logWarning(`${error.operation}: the storage cannot be reached`, error.cause),
+      Effect.fail(failure(Code.storageUnreachable, "The storage cannot be reached; try again later"))
+    )
+    : Effect.die(error)
+}
+
+const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
   switch (error._tag) {
     case "AccessKeyExpired":
       return failure(Code.accessKeyExpired, "The access key has expired; ask for a new one")
@@ -145,11 +156,6 @@ export const fromDomain = (error: DomainError): Failure => {
         error.reason === "is-default"
           ? "The default project cannot be deleted"
           : `Project ${error.projectId} still has products; delete them first`
-      )
-    case "StoreError":
-      return failure(
-        error.retryable ? Code.storageUnreachable : Code.internal,
-        error.retryable ? "The storage cannot be reached; try again later" : "Internal error"
       )
     case "UnknownAccessKey":
       return failure(Code.unauthorized, "Send a valid access key: Authorization: Bearer dck_…")

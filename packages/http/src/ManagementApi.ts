@@ -7,7 +7,7 @@ import { HttpApi, HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Authorization } from "./Authorization.ts"
 import * as DeviceHandlers from "./device/DeviceHandlers.ts"
 import { Api } from "./DeviceCloudApi.ts"
-import { everyAnswer, makeRouteTable } from "./EveryAnswer.ts"
+import { everyAnswer, makeRouteTable, routerConfig } from "./EveryAnswer.ts"
 import * as Operations from "./Operations.ts"
 import * as ProductHandlers from "./product/ProductHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
@@ -53,6 +53,7 @@ const completeAnswers = HttpRouter.use((router) => {
  */
 export const layer = (options: { readonly readiness: Operations.ReadinessChecks }) =>
   HttpRouter.serve(Layer.mergeAll(api, docs, Operations.layer(options.readiness), completeAnswers), {
+    routerConfig,
     disableLogger: true,
     disableListenLog: true
   })

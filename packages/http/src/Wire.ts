@@ -1,42 +1,39 @@
 /**
- * From the names of the domain to those on the wire: the specification writes
- * its fields in snake case.
+ * Between the names of the domain and those on the wire: the specification
+ * writes its fields in snake case.
  */
-import { Schema, SchemaTransformation } from "effect"
+import { Schema } from "effect"
 
 type SnakeCase<Text extends string> = Text extends `${infer Head}${infer Tail}`
   ? Head extends Lowercase<Head> ? `${Head}${SnakeCase<Tail>}` : `_${Lowercase<Head>}${SnakeCase<Tail>}`
   : Text
 
+type CamelCase<Text extends string> = Text extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Text
+
 type SnakeCaseFields<Fields extends Schema.Struct.Fields> = {
-  readonly [Key in keyof Fields & string as SnakeCase<Key>]: Fields[Key]
+  readonly [Name in keyof Fields & string as SnakeCase<Name>]: Fields[Name]
 }
+
+type CamelCaseNames<Body> = { readonly [Name in keyof Body & string as CamelCase<Name>]: Body[Name] }
 
 /** `productKey` becomes `product_key`. */
 export const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/**
- * The same struct with snake-case names on the encoded side. What is wrong with
- * a field is reported under its name on the wire.
- */
-export const wire = <const Fields extends Schema.Struct.Fields>(struct: Schema.Struct<Fields>) => {
-  const names = Object.keys(struct.fields).map((name) => [name, snakeCase(name)] as const)
-  const rename = <From, To>(pairs: ReadonlyArray<readonly [from: string, to: string]>) => (value: From): To => {
-    const source = value as Record<string, unknown>
-    return Object.fromEntries(
-      pairs.flatMap(([from, to]) => Object.hasOwn(source, from) ? [[to, source[from]]] : [])
-    ) as To
-  }
-  const encoded = Schema.Struct(
-    Object.fromEntries(names.map(([name, onWire]) => [onWire, struct.fields[name]])) as unknown as SnakeCaseFields<
-      Fields
-    >
+/** `product_key` becomes `productKey`. */
+const camelCase = (name: string): string => name.replaceAll(/_[a-z]/g, (pair) => pair.charAt(1).toUpperCase())
+
+/** The fields of a domain struct under their names on the wire. Checks of the whole are left to the domain. */
+export const wire = <const Fields extends Schema.Struct.Fields>(
+  struct: Schema.Struct<Fields>
+): Schema.Struct<SnakeCaseFields<Fields>> =>
+  Schema.Struct(
+    Object.fromEntries(
+      Object.entries(struct.fields).map(([name, field]) => [snakeCase(name), field])
+    ) as unknown as SnakeCaseFields<Fields>
   )
-  return encoded.pipe(Schema.decodeTo(
-    Schema.toType(struct),
-    SchemaTransformation.transform<Schema.Struct<Fields>["Type"], Schema.Struct<SnakeCaseFields<Fields>>["Type"]>({
-      decode: rename(names.map(([name, onWire]) => [onWire, name])),
-      encode: rename(names)
-    })
-  ))
-}
+
+/** The members of a body under their names in the domain. */
+export const fromWire = <Body extends object>(body: Body): CamelCaseNames<Body> =>
+  Object.fromEntries(Object.entries(body).map(([name, value]) => [camelCase(name), value])) as CamelCaseNames<Body>

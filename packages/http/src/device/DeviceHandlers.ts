@@ -15,6 +15,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
+import { fromWire } from "../Wire.ts"
 import type { DeviceInfo, DeviceRecord, ThingShadow } from "./DeviceApi.ts"
 
 const deviceRecord = (device: Device): typeof DeviceRecord.Type => ({
@@ -98,7 +99,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       createDevice: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          respond(devices.create(projectId, params.product_key, payload ?? {}), deviceRecord)
+          respond(devices.create(projectId, params.product_key, fromWire(payload ?? {})), deviceRecord)
         ),
       listDevices: ({ query }) =>
         CurrentPrincipal.use(({ projectId }) => {

@@ -7,6 +7,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
+import { fromWire } from "../Wire.ts"
 import type { ProductInfo } from "./ProductApi.ts"
 
 export const productInfo = (product: Product): typeof ProductInfo.Type => ({
@@ -44,7 +45,7 @@ export const layer = HttpApiBuilder.group(
     const products = yield* Products
     return handlers.handleAll({
       createProduct: ({ payload }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(products.create(projectId, payload), oneProduct)),
+        CurrentPrincipal.use(({ projectId }) => respond(products.create(projectId, fromWire(payload)), oneProduct)),
       listProducts: ({ query }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respondPage(query, (page) => products.list(projectId, page), productInfo)
@@ -52,7 +53,9 @@ export const layer = HttpApiBuilder.group(
       getProduct: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => respond(products.get(projectId, params.product_key), oneProduct)),
       updateProduct: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) => done(products.update(projectId, params.product_key, payload))),
+        CurrentPrincipal.use(({ projectId }) =>
+          done(products.update(projectId, params.product_key, fromWire(payload)))
+        ),
       deleteProduct: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => done(products.remove(projectId, params.product_key))),
       setProductStatus: ({ params, payload }) =>

@@ -1,0 +1,112 @@
+/**
+ * The management API on a real socket, and a client that can send anything.
+ */
+import { AccessKeys, DeviceCloud, StoreHealth } from "@device-cloud/core"
+import { ManagementApi } from "@device-cloud/http"
+import * as PlatformNode from "@device-cloud/platform-node"
+import { NodeHttpServer } from "@effect/platform-node"
+import { Effect, Layer, Redacted } from "effect"
+import { HttpServer } from "effect/http"
+import { createServer, request as httpRequest } from "node:http"
+
+/** The key of role owner. */
+export const ownerKey = `dck_${"o".repeat(12)}_${"0".repeat(43)}`
+
+const ownerLayer = Layer.effectDiscard(
+  Effect.flatMap(AccessKeys, (accessKeys) => accessKeys.setOwner(Redacted.make(ownerKey)))
+)
+
+const api = Layer.unwrap(
+  Effect.map(StoreHealth, (store) => ManagementApi.layer({ readiness: { storage: store.check } }))
+)
+
+/** The API on a storage of the test's choice. */
+export const testApi = <E>(storage: Layer.Layer<DeviceCloud.Stores | StoreHealth, E>) =>
+  api.pipe(
+    Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })),
+    Layer.provideMerge(ownerLayer),
+    Layer.provideMerge(DeviceCloud.layer),
+    Layer.provideMerge(storage),
+    Layer.provideMerge(PlatformNode.layer)
+  )
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  readonly text: string
+  /** The envelope, when the answer is JSON. */
+  readonly body: {
+    readonly code: number
+    readonly message: string
+    // oxlint-disable-next-line no-explicit-any -- a test looks into whatever came back
+    readonly data?: any
+  }
+}
+
+export interface CallOptions {
+  /** The access key; null: none. Default: the owner's. */
+  readonly key?: string | null
+  /** Sent as JSON. */
+  readonly body?: unknown
+  /** Sent as it is, in place of `body`. */
+  readonly raw?: string | Buffer
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** `path` is sent as it is, below `/openapi/v1` unless it starts with `//`. */
+export const call = (method: string, path: string, options: CallOptions = {}) =>
+  Effect.flatMap(HttpServer.HttpServer, (server) =>
+    Effect.callback<Answer>((resume) => {
+      const { key = ownerKey } = options
+      const content = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
+      const request = httpRequest(HttpServer.formatAddress(server.address), {
+        method,
+        path: path.startsWith("//") ? path.slice(1) : `/openapi/v1${path}`,
+        agent: false,
+        headers: {
+          ...key === null ? {} : { authorization: `Bearer ${key}` },
+          ...content === undefined
+            ? {}
+            : { "content-type": "application/json", "content-length": Buffer.byteLength(content) },
+          ...options.headers
+        }
+      }, (response) => {
+        const chunks: Array<Buffer> = []
+        response.on("data", (chunk) => chunks.push(chunk))
+        response.on("end", () => {
+          const text = Buffer.concat(chunks).toString()
+          const isJson = method !== "HEAD" && /json/.test(response.headers["content-type"] ?? "")
+          resume(Effect.succeed({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            text,
+            body: isJson ? JSON.parse(text) : { code: -1, message: text }
+          }))
+        })
+      })
+      request.on("error", (error) => resume(Effect.die(error)))
+      request.end(content)
+      return Effect.sync(() => request.destroy())
+    }))
+
+/** The smallest body that makes a product. */
+export const productBody = {
+  name: "Thermometer",
+  node_type: "direct",
+  network_type: "wifi",
+  validate_type: "weak",
+  data_format: "json",
+  auth_type: "secret"
+}
+
+export const createProduct = (body: object = {}, options: CallOptions = {}) =>
+  Effect.map(
+    call("POST", "/products", { ...options, body: { ...productBody, ...body } }),
+    ({ body }) => body.data.product_info as Readonly<Record<string, string>> & { readonly product_key: string }
+  )
+
+export const createDevice = (productKey: string, body?: object) =>
+  Effect.map(
+    call("POST", `/products/${productKey}/things`, { body }),
+    ({ body }) => body.data as Readonly<Record<string, string>> & { readonly device_id: string }
+  )

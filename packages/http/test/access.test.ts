@@ -1,0 +1,197 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { storages } from "../../../vitest.storages.ts"
+import { call, createDevice, createProduct, ownerKey, productBody, testApi } from "./TestApi.ts"
+
+interface Operation {
+  readonly method: string
+  /** Below `/openapi/v1`, with `{parameters}`. */
+  readonly path: string
+  readonly operationId: string
+}
+
+const prefix = "/openapi/v1"
+
+/** Every operation of the management API, as it describes itself. */
+const operations = Effect.map(
+  call("GET", "//openapi.json", { key: null }),
+  ({ text }): ReadonlyArray<Operation> =>
+    Object.entries(JSON.parse(text).paths as Record<string, Record<string, { readonly operationId: string }>>)
+      .flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, { operationId }]) => ({
+          method: method.toUpperCase(),
+          path: path.slice(prefix.length),
+          operationId
+        }))
+      )
+)
+
+/** A body that each operation takes, by its id. */
+const bodies: Readonly<Record<string, object>> = {
+  "products.createProduct": productBody,
+  "products.updateProduct": { name: "Stolen", dynamic_register: true, photo_url: "" },
+  "products.setProductStatus": { status: "released" },
+  "devices.createDevice": {},
+  "devices.changeDeviceStatus": { action: "disable" },
+  "projects.createProject": { name: "Another" },
+  "projects.createAccessKey": { name: "Another", role: "viewer" }
+}
+
+const bodyOf = ({ method, operationId }: Operation) => {
+  if (method === "POST" || method === "PUT") assert.property(bodies, operationId, "a test body for this operation")
+  return bodies[operationId]
+}
+
+const newKey = (body: object) =>
+  Effect.map(call("POST", "/access-keys", { body: { name: "test", ...body } }), ({ body }) => body.data.key as string)
+
+const newProject = Effect.map(
+  call("POST", "/projects", { body: { name: "Other" } }),
+  ({ body }) => body.data.id as string
+)
+
+for (const [name, storage] of storages) {
+  layer(testApi(storage), { excludeTestServices: true })(`access on ${name}`, (it) => {
+    it.effect("lets nobody in without a valid key, on any route", () =>
+      Effect.gen(function*() {
+        const all = yield* operations
+        assert.isAtLeast(all.length, 22)
+        for (const operation of all) {
+          const path = operation.path.replaceAll(/\{\w+\}/g, "x")
+          for (
+            const key of [
+              null,
+              "",
+              "x",
+              `${ownerKey}x`,
+              ownerKey.slice(0, -1),
+              `dck_${"o".repeat(12)}_${"1".repeat(43)}`
+            ]
+          ) {
+            const { body, status } = yield* call(operation.method, path, { key, body: bodyOf(operation) })
+            assert.deepStrictEqual([status, body.code], [401, 40100], `${operation.method} ${path}`)
+          }
+        }
+        const basic = yield* call("GET", "/products", { key: null, headers: { authorization: `Basic ${ownerKey}` } })
+        assert.strictEqual(basic.body.code, 40100)
+        const lowerCase = yield* call("GET", "/products", {
+          key: null,
+          headers: { authorization: `bearer ${ownerKey}` }
+        })
+        assert.strictEqual(lowerCase.body.code, 0)
+      }))
+
+    it.effect("refuses an expired key with 40101 and a deleted one with 40100", () =>
+      Effect.gen(function*() {
+        const expired = yield* newKey({ role: "viewer", expires_at: "2020-01-01T00:00:00+00:00" })
+        const answer = yield* call("GET", "/products", { key: expired })
+        assert.deepStrictEqual([answer.status, answer.body.code], [401, 40101])
+        const { body } = yield* call("POST", "/access-keys", {
+          body: { name: "short", role: "viewer", expires_at: "2999-12-31T23:59:59+08:00" }
+        })
+        assert.deepInclude(body.data, {
+          name: "short",
+          role: "viewer",
+          project_id: "default",
+          expires_at: "2999-12-31T15:59:59.000Z"
+        })
+        assert.strictEqual((yield* call("GET", "/products", { key: body.data.key })).body.code, 0)
+        const list = (yield* call("GET", "/access-keys?page_size=100")).body.data
+        assert.strictEqual(JSON.stringify(list).includes(body.data.key.slice(17)), false)
+        assert.deepInclude(list.results[0], { id: body.data.id, name: "short" })
+        assert.deepStrictEqual((yield* call("DELETE", `/access-keys/${body.data.id}`)).body, {
+          code: 0,
+          message: "success"
+        })
+        assert.strictEqual((yield* call("GET", "/products", { key: body.data.key })).body.code, 40100)
+        assert.strictEqual((yield* call("DELETE", `/access-keys/${body.data.id}`)).body.code, 40412)
+      }))
+
+    it.effect("gives each role what it may do, and no more", () =>
+      Effect.gen(function*() {
+        const keys = {
+          viewer: yield* newKey({ role: "viewer" }),
+          operator: yield* newKey({ role: "operator" }),
+          admin: yield* newKey({ role: "admin" })
+        }
+        const order = ["viewer", "operator", "admin", "owner"]
+        for (const operation of yield* operations) {
+          const needed = operation.path.startsWith("/projects")
+            ? "owner"
+            : operation.path.startsWith("/access-keys")
+            ? "admin"
+            : operation.method === "GET"
+            ? "viewer"
+            : "operator"
+          const path = operation.path.replaceAll(/\{\w+\}/g, "missing")
+          for (const [role, key] of Object.entries(keys)) {
+            const { body, status } = yield* call(operation.method, path, { key, body: bodyOf(operation) })
+            const allowed = order.indexOf(role) >= order.indexOf(needed)
+            assert.strictEqual(status === 403, !allowed, `${role}: ${operation.method} ${path}`)
+            assert.strictEqual(body.code === 40300, !allowed)
+          }
+        }
+      }))
+
+    it.effect("hides everything from other projects, on any route", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const { device_id, device_name } = yield* createDevice(product_key)
+        const { body: { data: mine } } = yield* call("POST", "/access-keys", { body: { name: "mine", role: "viewer" } })
+        const key = yield* newKey({ role: "admin", project_id: yield* newProject })
+        const parameters: Readonly<Record<string, string>> = {
+          product_key,
+          device_id,
+          device_name: device_name!,
+          id: mine.id,
+          project_id: "default"
+        }
+        for (const operation of yield* operations) {
+          if (operation.path.startsWith("/projects")) continue
+          const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => parameters[name] ?? name)
+          const { body, status } = yield* call(operation.method, path, { key, body: bodyOf(operation) })
+          if (path !== operation.path) {
+            assert.deepStrictEqual([status, Math.floor(body.code / 100)], [404, 404], `${operation.method} ${path}`)
+          } else if (operation.method === "GET") {
+            const foreign = JSON.stringify(body.data)
+            for (const id of [product_key, device_id, mine.id]) assert.notInclude(foreign, id)
+          }
+        }
+        const { results } = (yield* call("GET", `/things?product_key=${product_key}`, { key })).body.data
+        assert.deepStrictEqual(results, [])
+        const untouched = (yield* call("GET", `/things/${device_id}/detail`)).body.data.device_info
+        assert.deepInclude(untouched, { enabled_status: "enable", product_name: "Thermometer" })
+        assert.strictEqual((yield* call("GET", `/products/${product_key}`)).body.data.product_info.status, "developing")
+      }))
+
+    it.effect("lets an owner manage projects, and name one for a key; nobody else", () =>
+      Effect.gen(function*() {
+        const id = yield* newProject
+        const { body } = yield* call("GET", `/projects/${id}`)
+        assert.deepInclude(body.data, { id, name: "Other" })
+        const listed = (yield* call("GET", "/projects?page_size=100")).body.data.results
+        assert.isTrue(listed.some((project: { readonly id: string }) => project.id === "default"))
+        const admin = yield* newKey({ role: "admin", project_id: id })
+        const foreign = yield* call("POST", "/access-keys", {
+          key: admin,
+          body: { name: "x", role: "viewer", project_id: "default" }
+        })
+        assert.deepStrictEqual([foreign.status, foreign.body.code], [403, 40300])
+        const nowhere = yield* call("POST", "/access-keys", {
+          body: { name: "x", role: "viewer", project_id: "missing" }
+        })
+        assert.strictEqual(nowhere.body.code, 40412)
+        const owner = yield* call("POST", "/access-keys", { body: { name: "x", role: "owner" } })
+        assert.deepStrictEqual([owner.body.code, Object.keys(owner.body.data.issues)], [40001, ["role"]])
+        const date = yield* call("POST", "/access-keys", { body: { name: "x", role: "admin", expires_at: "tomorrow" } })
+        assert.deepStrictEqual([date.body.code, Object.keys(date.body.data.issues)], [40001, ["expires_at"]])
+
+        const { product_key } = yield* createProduct({}, { key: admin })
+        assert.strictEqual((yield* call("DELETE", `/projects/${id}`)).body.code, 40900)
+        yield* call("DELETE", `/products/${product_key}`, { key: admin })
+        assert.strictEqual((yield* call("DELETE", `/projects/${id}`)).body.code, 0)
+        assert.strictEqual((yield* call("GET", `/projects/${id}`)).body.code, 40412)
+        assert.strictEqual((yield* call("DELETE", "/projects/default")).body.code, 40900)
+      }))
+  })
+}
