@@ -38,12 +38,12 @@ export const loadOrMake = Effect.fnUntraced(function*(dataDir: string) {
       throw error
     })
   )
-  if (kept !== undefined) return Redacted.make(kept.trim())
+  if (kept !== undefined) return { key: Redacted.make(kept.trim()), origin: file }
   const key = yield* generate
   yield* attempt(async () => {
     await mkdir(dataDir, { recursive: true })
     await writeFile(file, `${key}\n`, { mode: 0o600, flag: "wx" })
   })
   yield* Console.log(JSON.stringify({ event: "admin_key", key, file }))
-  return Redacted.make(key)
+  return { key: Redacted.make(key), origin: file }
 })

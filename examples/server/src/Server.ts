@@ -17,9 +17,28 @@ import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
 
-const storage = (config: ServerConfig) => {
+/** Says which variable to look at when a part cannot be built. */
+const blame = <E>(variables: string, explain: (error: E) => string) => <A, R>(layer: Layer.Layer<A, E, R>) =>
+  layer.pipe(
+    Layer.catch((error) =>
+      Layer.unwrap<A, never, never, InvalidConfig, never>(
+        Effect.fail(new InvalidConfig({ message: `${variables}: ${explain(error)}` }))
+      )
+    )
+  )
+
+const storage = (
+  config: ServerConfig
+): Layer.Layer<
+  DeviceCloud.Stores | StoreHealth,
+  InvalidConfig | StoragePg.DatabaseError | Effect.Error<ReturnType<typeof EmbeddedPostgres.make>>
+> => {
   if (config.storage === "memory") return StorageMemory.layer
-  if (Option.isSome(config.databaseUrl)) return StoragePg.layer({ url: config.databaseUrl.value })
+  if (Option.isSome(config.databaseUrl)) {
+    return StoragePg.layer({ url: config.databaseUrl.value }).pipe(
+      blame("DATABASE_URL", ({ message }) => message)
+    )
+  }
   return Layer.unwrap(
     Effect.map(EmbeddedPostgres.make({ directory: join(config.dataDir, "postgres") }), StoragePg.layer)
   )
@@ -55,13 +74,11 @@ const httpServer = (config: ServerConfig) =>
     const server = createServer()
     // After the grace, what is still open is cut off.
     const cutOff = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
-    return cutOff.pipe(Layer.provideMerge(
-      NodeHttpServer.layer(() => server, {
-        host: config.httpHost,
-        port: config.httpPort,
-        gracefulShutdownTimeout: httpGrace
-      })
-    ))
+    const { httpHost: host, httpPort: port } = config
+    const listening = NodeHttpServer.layer(() => server, { host, port, gracefulShutdownTimeout: httpGrace }).pipe(
+      blame("HTTP_HOST, HTTP_PORT", ({ cause }) => `cannot listen on ${host}, port ${port} (${String(cause)})`)
+    )
+    return cutOff.pipe(Layer.provideMerge(listening))
   }))
 
 const api = Layer.unwrap(Effect.map(StoreHealth, (store) =>
@@ -71,8 +88,11 @@ const api = Layer.unwrap(Effect.map(StoreHealth, (store) =>
 const adminKey = (config: ServerConfig) =>
   Layer.effectDiscard(Effect.gen(function*() {
     const accessKeys = yield* AccessKeys
-    yield* accessKeys.setOwner(
-      Option.isSome(config.adminKey) ? config.adminKey.value : yield* AdminKey.loadOrMake(config.dataDir)
+    const { key, origin } = Option.isSome(config.adminKey)
+      ? { key: config.adminKey.value, origin: "ADMIN_KEY" }
+      : yield* AdminKey.loadOrMake(config.dataDir)
+    yield* accessKeys.setOwner(key).pipe(
+      Effect.catchTag("MalformedAccessKey", ({ message }) => new InvalidConfig({ message: `${origin}: ${message}` }))
     )
   }))
 

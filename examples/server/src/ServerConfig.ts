@@ -1,6 +1,7 @@
 /**
  * The configuration of the reference server, from the environment.
  */
+import { inputIssues } from "@device-cloud/core"
 import { Config, ConfigProvider, Effect, Option, Schema } from "effect"
 
 /** A variable has a value that cannot be used. */
@@ -8,12 +9,16 @@ export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidC
   message: Schema.String
 }) {}
 
+/** 0: any free one. */
+const port = (variable: string) =>
+  Config.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 })), variable)
+
 const config = Config.all({
   httpHost: Config.String("HTTP_HOST").pipe(Config.withDefault("127.0.0.1")),
-  httpPort: Config.Port("HTTP_PORT").pipe(Config.withDefault(8080)),
+  httpPort: port("HTTP_PORT").pipe(Config.withDefault(8080)),
   mqttHost: Config.String("MQTT_HOST").pipe(Config.withDefault("127.0.0.1")),
-  mqttsPort: Config.Port("MQTTS_PORT").pipe(Config.withDefault(8883)),
-  mqttPort: Config.option(Config.Port("MQTT_PORT")),
+  mqttsPort: port("MQTTS_PORT").pipe(Config.withDefault(8883)),
+  mqttPort: Config.option(port("MQTT_PORT")),
   storage: Config.Literals(["postgres", "memory"], "STORAGE").pipe(Config.withDefault("postgres" as const)),
   databaseUrl: Config.option(Config.Redacted("DATABASE_URL")),
   dataDir: Config.String("DATA_DIR").pipe(Config.withDefault("./.device-cloud")),
@@ -33,7 +38,13 @@ const environment = (variables: NodeJS.ProcessEnv) =>
 
 export const load = Effect.gen(function*() {
   const { tlsCertFile, tlsKeyFile, ...rest } = yield* config.parse(environment(process.env)).pipe(
-    Effect.mapError((error) => new InvalidConfig({ message: error.message }))
+    Effect.mapError(({ cause, message }) =>
+      new InvalidConfig({
+        message: Schema.isSchemaError(cause)
+          ? inputIssues(cause).map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ")
+          : message
+      })
+    )
   )
   const certificate = Option.getOrUndefined(tlsCertFile)
   const key = Option.getOrUndefined(tlsKeyFile)

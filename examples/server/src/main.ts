@@ -15,14 +15,20 @@ const endBy = (signal: NodeJS.Signals) =>
 endBy("SIGTERM")
 endBy("SIGINT")
 
+/** The message of an error with those of its causes, none twice. */
+const explain = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  const reason = error.cause === undefined ? "" : explain(error.cause)
+  return error.message.includes(reason) ? error.message : `${error.message}: ${reason}`
+}
+
 ServerConfig.load.pipe(
   Effect.flatMap((config) => Layer.launch(Server.layer(config))),
   Effect.tapCause((cause) =>
     Cause.hasInterruptsOnly(cause)
       ? Effect.void
       : Effect.sync(() => {
-        const error = Cause.squash(cause)
-        process.stderr.write(`Device Cloud cannot run. ${error instanceof Error ? error.message : String(error)}\n`)
+        process.stderr.write(`Device Cloud cannot run. ${explain(Cause.squash(cause))}\n`)
       })
   ),
   NodeRuntime.runMain({

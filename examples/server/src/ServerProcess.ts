@@ -1,0 +1,84 @@
+/**
+ * The reference server as a process of its own: for the demonstration and for
+ * tests of the whole.
+ */
+import { Deferred, Effect, Schema, Stream } from "effect"
+import { ChildProcess } from "effect/process"
+import { extname } from "node:path"
+import { fileURLToPath } from "node:url"
+
+/** What the server says when it can be reached. */
+const Ready = Schema.Struct({
+  event: Schema.Literal("ready"),
+  http: Schema.String,
+  mqtts: Schema.String,
+  mqtt: Schema.NullOr(Schema.String)
+})
+export interface Ready extends Schema.Schema.Type<typeof Ready> {}
+
+const AdminKey = Schema.Struct({ event: Schema.Literal("admin_key"), key: Schema.String })
+
+const decodeLine = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Union([Ready, AdminKey])))
+
+/** The exit code of a process that a signal ended. */
+const endedBySignal = -1
+
+/** The server ended before it could be reached. */
+export class ServerEnded extends Schema.TaggedError<ServerEnded>()("ServerEnded", {
+  exitCode: Schema.Int,
+  /** What it wrote to standard error. */
+  output: Schema.String
+}) {
+  override get message(): string {
+    return `The server ended with code ${this.exitCode}: ${this.output}`
+  }
+}
+
+export interface Options {
+  /** Its whole environment. */
+  readonly env: Readonly<Record<string, string>>
+  /** Options of Node.js; default: those of this process. */
+  readonly nodeOptions?: ReadonlyArray<string>
+}
+
+const main = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url))
+
+/** Starts the server and waits until it can be reached; it is told to stop when the scope ends. */
+export const start = Effect.fnUntraced(function*({ env, nodeOptions = process.execArgv }: Options) {
+  const child = yield* ChildProcess.make(process.execPath, [...nodeOptions, main], {
+    env: { PATH: process.env["PATH"], ...env },
+    forceKillAfter: "15 seconds"
+  })
+  const ready = yield* Deferred.make<Ready, ServerEnded>()
+  let adminKey: string | undefined
+  const output: Array<string> = []
+
+  yield* child.stdout.pipe(
+    Stream.decodeText,
+    Stream.splitLines,
+    Stream.mapEffect((line) => decodeLine(line)),
+    Stream.runForEach((said) => {
+      if (said.event === "ready") return Deferred.succeed(ready, said)
+      adminKey = said.key
+      return Effect.void
+    }),
+    Effect.orDie,
+    Effect.forkScoped
+  )
+  yield* child.stderr.pipe(
+    Stream.decodeText,
+    Stream.runForEach((text) => Effect.sync(() => output.push(text))),
+    Effect.andThen(child.exitCode),
+    Effect.orElseSucceed(() => endedBySignal),
+    Effect.flatMap((exitCode) => Deferred.fail(ready, new ServerEnded({ exitCode, output: output.join("") }))),
+    Effect.forkScoped
+  )
+  return {
+    ...yield* Deferred.await(ready),
+    /** The key that was made at this start; undefined: none was. */
+    adminKey,
+    child,
+    /** What it has written to standard error so far. */
+    output: Effect.sync(() => output.join(""))
+  }
+})

@@ -1,0 +1,257 @@
+import { DeviceName, ProductKey } from "@device-cloud/core"
+import { EmbeddedPostgres } from "@device-cloud/testing"
+import { NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
+import { Effect, Redacted, Schedule } from "effect"
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { inject } from "vitest"
+import { connackOf, connect } from "../../../packages/mqtt/test/TestDevice.ts"
+import * as ServerProcess from "../src/ServerProcess.ts"
+
+const nodeOptions = ["--conditions=device-cloud-source", "--import", "tsx"]
+
+const start = (env: Readonly<Record<string, string>>) =>
+  ServerProcess.start({ env: { HTTP_PORT: "0", MQTTS_PORT: "0", ...env }, nodeOptions })
+
+type Server = Effect.Success<ReturnType<typeof start>>
+
+const ownerKey = `dck_${"s".repeat(12)}_${"0".repeat(43)}`
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-server-"))),
+  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+)
+
+const get = (server: Server, path: string) =>
+  Effect.promise(async () => {
+    const response = await fetch(`${server.http}${path}`)
+    return { status: response.status, text: await response.text() }
+  })
+
+const call = (server: Server, method: string, path: string, body?: object, key = ownerKey) =>
+  Effect.promise(async () => {
+    const response = await fetch(`${server.http}/openapi/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...body === undefined ? {} : { body: JSON.stringify(body) }
+    })
+    // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into whatever came back
+    return await response.json() as { readonly code: number; readonly data?: any }
+  })
+
+/** A product with one device; answers the device's id and triple. */
+const createDevice = Effect.fnUntraced(function*(server: Server, key = ownerKey) {
+  const product = {
+    name: "Sensor",
+    node_type: "direct",
+    network_type: "wifi",
+    validate_type: "weak",
+    data_format: "json",
+    auth_type: "secret"
+  }
+  const { data: { product_info: { product_key } } } = yield* call(server, "POST", "/products", product, key)
+  const { data } = yield* call(server, "POST", `/products/${product_key}/things`, undefined, key)
+  return {
+    id: data.device_id as string,
+    productKey: ProductKey.make(product_key),
+    deviceName: DeviceName.make(data.device_name),
+    deviceSecret: data.device_secret as string
+  }
+})
+
+/** How to reach the broker; its certificate is for `localhost`. */
+const broker = (server: Server, dataDir: string) =>
+  Effect.map(
+    Effect.promise(() => readFile(join(dataDir, "tls", "ca.pem"), "utf8")),
+    (ca) => ({ url: server.mqtts.replace("127.0.0.1", "localhost"), ca })
+  )
+
+const counterOf = (server: Server, deviceId: string, key = ownerKey) =>
+  Effect.map(
+    call(server, "GET", `/things/${deviceId}/properties`, undefined, key),
+    (answer) => {
+      assert.strictEqual(answer.code, 0, JSON.stringify(answer))
+      return answer.data.properties.counter as number
+    }
+  )
+
+const untilStatus = (server: Server, deviceId: string, expected: string, key = ownerKey) =>
+  Effect.repeat(call(server, "GET", `/things/${deviceId}/status`, undefined, key), {
+    until: ({ data }) => data.status === expected,
+    schedule: Schedule.spaced("100 millis")
+  })
+
+/** Posts 1, 2, 3 … with QoS 1, as fast as they are acknowledged; answers how to read the last one that was. */
+const postWithoutEnd = Effect.fnUntraced(function*(device: Effect.Success<ReturnType<typeof connect>>) {
+  let sent = 0
+  let acknowledged = 0
+  const post = Effect.suspend(() => {
+    const counter = ++sent
+    return Effect.andThen(
+      device.post({ counter }, { qos: 1 }),
+      Effect.sync(() => {
+        if (device.client.connected) acknowledged = counter
+      })
+    )
+  })
+  yield* Effect.forkScoped(Effect.forever(post))
+  return {
+    acknowledged: Effect.sync(() => acknowledged),
+    /** Until so many more were acknowledged. */
+    progress: (count: number) =>
+      Effect.suspend(() => {
+        const goal = acknowledged + count
+        return Effect.repeat(Effect.sync(() => acknowledged), {
+          until: (now) => now >= goal,
+          schedule: Schedule.spaced("5 millis")
+        })
+      })
+  }
+})
+
+const live = (name: string, test: Effect.Effect<void, unknown, Effect.Services<ReturnType<typeof start>>>) =>
+  it.live(name, () => test.pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 120_000)
+
+live(
+  "runs on memory, says where it is, and stops when it is told to",
+  Effect.gen(function*() {
+    const dataDir = yield* temporaryDirectory
+    const server = yield* start({ STORAGE: "memory", DATA_DIR: dataDir, ADMIN_KEY: ownerKey, MQTT_PORT: "0" })
+    assert.match(server.http, /^http:\/\/127\.0\.0\.1:\d+$/)
+    assert.match(server.mqtts, /^mqtts:\/\/127\.0\.0\.1:\d+$/)
+    assert.match(server.mqtt!, /^mqtt:\/\/127\.0\.0\.1:\d+$/)
+    assert.strictEqual(server.adminKey, undefined)
+    for (const path of ["/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"]) {
+      assert.strictEqual((yield* get(server, path)).status, 200, path)
+    }
+    const device = yield* createDevice(server)
+    const connected = yield* connect(device, yield* broker(server, dataDir))
+    yield* connect({ ...device }, { url: server.mqtt! })
+    yield* connected.closed
+    yield* server.child.kill()
+    assert.strictEqual(yield* server.child.exitCode, 0)
+  })
+)
+
+live(
+  "keeps its data, its key and its certificate over a restart on the embedded database",
+  Effect.gen(function*() {
+    const dataDir = yield* temporaryDirectory
+    const first = yield* start({ DATA_DIR: dataDir })
+    const key = first.adminKey!
+    assert.strictEqual((yield* Effect.promise(() => stat(join(dataDir, "admin-key")))).mode & 0o777, 0o600)
+    const device = yield* createDevice(first, key)
+    const to = yield* broker(first, dataDir)
+    const posts = yield* postWithoutEnd(yield* connect(device, to))
+    yield* posts.progress(200)
+    yield* first.child.kill()
+    assert.strictEqual(yield* first.child.exitCode, 0)
+
+    const second = yield* start({ DATA_DIR: dataDir })
+    assert.strictEqual(second.adminKey, undefined)
+    assert.isAtLeast(yield* counterOf(second, device.id, key), yield* posts.acknowledged)
+    assert.strictEqual(
+      (yield* call(second, "GET", `/things/${device.id}/status`, undefined, key)).data.status,
+      "offline"
+    )
+    const again = yield* broker(second, dataDir)
+    assert.strictEqual(again.ca, to.ca)
+    assert.strictEqual(yield* connackOf(device, again), 0)
+
+    const refused = yield* Effect.flip(start({ DATA_DIR: dataDir }))
+    assert.strictEqual(refused._tag, "ServerEnded")
+    assert.include(refused.message, "Another server uses")
+  })
+)
+
+live(
+  "loses nothing that it acknowledged when it is killed, and takes over its database",
+  Effect.gen(function*() {
+    const dataDir = yield* temporaryDirectory
+    const env = { DATA_DIR: dataDir, ADMIN_KEY: ownerKey }
+    const first = yield* start(env)
+    const device = yield* createDevice(first)
+    const posts = yield* postWithoutEnd(yield* connect(device, yield* broker(first, dataDir)))
+    yield* posts.progress(200)
+    yield* Effect.ignore(first.child.kill({ killSignal: "SIGKILL" }))
+
+    const second = yield* start(env)
+    assert.isAtLeast(yield* counterOf(second, device.id), yield* posts.acknowledged)
+    yield* untilStatus(second, device.id, "offline")
+    yield* connect(device, yield* broker(second, dataDir))
+    yield* untilStatus(second, device.id, "online")
+  })
+)
+
+live(
+  "acknowledges nothing while the database is gone, and goes on when it is back",
+  Effect.gen(function*() {
+    const dataDir = yield* temporaryDirectory
+    const server = yield* start({ DATA_DIR: dataDir, ADMIN_KEY: ownerKey })
+    const device = yield* createDevice(server)
+    const connected = yield* connect(device, yield* broker(server, dataDir))
+    const posts = yield* postWithoutEnd(connected)
+    for (let round = 0; round < 2; round++) {
+      yield* posts.progress(100)
+      const pidFile = yield* Effect.promise(() => readFile(join(dataDir, "postgres", "data", "postmaster.pid"), "utf8"))
+      process.kill(Number.parseInt(pidFile), "SIGKILL")
+      yield* Effect.repeat(get(server, "/readyz"), { until: ({ status }) => status === 503 })
+      const unavailable = yield* call(server, "GET", "/products")
+      assert.include([0, 50300], unavailable.code)
+      assert.strictEqual((yield* get(server, "/healthz")).status, 200)
+      yield* Effect.repeat(get(server, "/readyz"), {
+        until: ({ status }) => status === 200,
+        schedule: Schedule.spaced("100 millis")
+      })
+      yield* posts.progress(100)
+    }
+    const acknowledged = yield* posts.acknowledged
+    assert.isAtLeast(yield* counterOf(server, device.id), acknowledged)
+    assert.strictEqual(connected.client.connected, true)
+    yield* untilStatus(server, device.id, "online")
+  })
+)
+
+live(
+  "shares a database with other servers that start at the same time",
+  Effect.gen(function*() {
+    const [one, two] = [yield* temporaryDirectory, yield* temporaryDirectory]
+    const url = Redacted.value(yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
+    const env = { DATABASE_URL: url, ADMIN_KEY: ownerKey }
+    const [first, second] = yield* Effect.all([start({ ...env, DATA_DIR: one }), start({ ...env, DATA_DIR: two })], {
+      concurrency: "unbounded"
+    })
+    const device = yield* createDevice(first)
+    yield* connect(device, yield* broker(first, one))
+    yield* untilStatus(second, device.id, "online")
+    yield* second.child.kill()
+    assert.strictEqual((yield* call(first, "GET", `/things/${device.id}/status`)).data.status, "online")
+  })
+)
+
+it.live.each([
+  ["HTTP_PORT", { HTTP_PORT: "x" }],
+  ["HTTP_PORT", { HTTP_PORT: "65536" }],
+  ["HTTP_HOST, HTTP_PORT", { HTTP_HOST: "192.0.2.1" }],
+  ["MQTT_PORT", { MQTT_PORT: "-1" }],
+  ["STORAGE", { STORAGE: "redis" }],
+  ["LOG_LEVEL", { LOG_LEVEL: "loud" }],
+  ["ADMIN_KEY", { ADMIN_KEY: "dck_short_key" }],
+  ["TLS_CERT_FILE and TLS_KEY_FILE", { TLS_CERT_FILE: "/nowhere" }],
+  ["TLS_CERT_FILE", { TLS_CERT_FILE: "/nowhere", TLS_KEY_FILE: "/nowhere" }],
+  ["DATABASE_URL", { STORAGE: "postgres", DATABASE_URL: "postgres://user:hunter2@127.0.0.1:1/none" }]
+] as ReadonlyArray<readonly [string, Readonly<Record<string, string>>]>)(
+  "does not start with a wrong %s, and says so",
+  ([variable, env]) =>
+    Effect.gen(function*() {
+      const refused = yield* Effect.flip(start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory, ...env }))
+      assert.strictEqual(refused._tag, "ServerEnded")
+      if (refused._tag !== "ServerEnded") return
+      assert.strictEqual(refused.exitCode, 1)
+      assert.include(refused.output, `Device Cloud cannot run. ${variable}: `)
+      assert.notInclude(refused.output, "hunter2")
+      assert.strictEqual(refused.output.trim().split("\n").length, 1)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
