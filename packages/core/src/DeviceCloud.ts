@@ -2,6 +2,8 @@
  * The whole cloud: all services, wired once.
  */
 import { type Crypto, Layer } from "effect"
+import { Commands } from "./command/Commands.ts"
+import type { CommandStore } from "./command/CommandStore.ts"
 import { Devices } from "./device/Devices.ts"
 import type { DeviceStore } from "./device/DeviceStore.ts"
 import { Presence } from "./device/Presence.ts"
@@ -20,22 +22,39 @@ import { Shadows } from "./shadow/Shadows.ts"
 import type { ShadowStore } from "./shadow/ShadowStore.ts"
 import { DeviceAuthenticator } from "./signature/DeviceAuthenticator.ts"
 import type { Mac } from "./signature/Mac.ts"
+import { History } from "./telemetry/History.ts"
+import type { TelemetryStore } from "./telemetry/TelemetryStore.ts"
+import { ThingModels } from "./thing-model/ThingModels.ts"
+import type { ThingModelStore } from "./thing-model/ThingModelStore.ts"
+import { Validators } from "./thing-model/Validators.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** What the cloud offers. */
 export type DeviceCloud =
   | AccessKeys
+  | Commands
   | DeviceAuthenticator
   | DeviceLink
   | Devices
   | EventBus
+  | History
   | Products
   | Projects
   | Shadows
+  | ThingModels
   | Uplink
 
 /** What a storage adapter provides. */
-export type Stores = AccessKeyStore | DeviceStore | PresenceStore | ProductStore | ProjectStore | ShadowStore
+export type Stores =
+  | AccessKeyStore
+  | CommandStore
+  | DeviceStore
+  | PresenceStore
+  | ProductStore
+  | ProjectStore
+  | ShadowStore
+  | TelemetryStore
+  | ThingModelStore
 
 /** What a platform adapter provides. */
 export type Platform = Crypto.Crypto | Mac
@@ -49,9 +68,13 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   AccessKeys.layer,
   DeviceAuthenticator.layer,
   Projects.layer,
-  Uplink.layer,
-  Shadows.layer
+  Commands.layer,
+  History.layer,
+  Shadows.layer,
+  ThingModels.layer,
+  Uplink.layer
 ).pipe(
+  Layer.provide(Validators.layer),
   Layer.provideMerge(Devices.layer),
   Layer.provideMerge(Layer.mergeAll(Products.layer, DeviceLink.layer)),
   Layer.provide(Presence.layer),

@@ -3,7 +3,12 @@
  */
 import { Schema } from "effect"
 
-const wellFormed = Schema.isPattern(/^[^\0\p{Cs}]*$/u, {
+const wellFormedText = /^[^\0\p{Cs}]*$/u
+
+/** Whether every store can keep it: without NUL characters and unpaired surrogates. */
+export const isWellFormed = (text: string): boolean => wellFormedText.test(text)
+
+const wellFormed = Schema.isPattern(wellFormedText, {
   expected: "text without NUL characters and unpaired surrogates"
 })
 

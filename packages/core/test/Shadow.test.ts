@@ -1,21 +1,41 @@
 import {
-  applyReports,
+  delta,
   DeviceId,
   emptyShadow,
   maxAttributes,
-  type PropertyReport,
   type Shadow,
-  type ShadowEntry
+  ShadowDraft,
+  type ShadowEntry,
+  type ShadowSide
 } from "@device-cloud/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 
 const empty = emptyShadow(DeviceId.make("device"))
 
-const report = (properties: Record<string, ShadowEntry>, receivedAt = 1000): PropertyReport => ({
-  properties,
-  receivedAt
-})
+interface Report {
+  readonly properties: ShadowSide
+  readonly receivedAt: number
+}
+
+const report = (properties: ShadowSide, receivedAt = 1000): Report => ({ properties, receivedAt })
+
+/** Takes reports one after the other; answers what each of them lost, with the reasons. */
+const applyReports = (
+  shadow: Shadow,
+  reports: ReadonlyArray<Report>
+): readonly [dropped: ReadonlyArray<Readonly<Record<string, string>>>, shadow: Shadow] => {
+  const draft = new ShadowDraft(shadow)
+  const dropped = reports.map(({ properties, receivedAt }) => {
+    const reasons = Object.entries(properties).flatMap(([id, entry]) => {
+      const reason = draft.set("reported", id, entry)
+      return reason === undefined ? [] : [[id, reason] as const]
+    })
+    draft.accept(receivedAt)
+    return Object.fromEntries(reasons)
+  })
+  return [dropped, draft.finish()]
+}
 
 const entry = (value: Schema.Json, time = 1000): ShadowEntry => ({ value, time })
 
@@ -99,5 +119,39 @@ describe("a shadow", () => {
       const latest = Math.max(...values.map(({ time }) => time))
       assert.deepStrictEqual(stored, values.findLast(({ time }) => time === latest))
     }
+  })
+
+  it("is the one that it was made of when nothing was accepted", () => {
+    const draft = new ShadowDraft(empty)
+    draft.set("reported", "a", entry(1))
+    assert.strictEqual(draft.finish(), empty)
+  })
+
+  it("counts the versions of each desired value, and measures again what was removed", () => {
+    const draft = new ShadowDraft(empty)
+    const long = "x".repeat(15_000)
+    assert.isUndefined(draft.desire("a", long, 1))
+    assert.isString(draft.desire("b", long, 1))
+    draft.remove("desired", "a")
+    assert.isUndefined(draft.desire("b", long, 1))
+    assert.isUndefined(draft.desire("b", 2, 2))
+    assert.deepStrictEqual(draft.desired, { b: { value: 2, time: 2, version: 2 } })
+    draft.clear("desired")
+    assert.deepStrictEqual(draft.desired, {})
+  })
+
+  it("lacks what is desired, not yet reported, and not reported differently since", () => {
+    const reported = {
+      same: entry({ x: 1, y: [2] }, 5),
+      later: entry("device", 20),
+      earlier: entry("device", 5)
+    }
+    const desired = {
+      same: entry({ y: [2], x: 1 }, 10),
+      later: entry("app", 10),
+      earlier: entry("app", 10),
+      unknown: entry("app", 10)
+    }
+    assert.deepStrictEqual(Object.keys(delta({ desired, reported })), ["earlier", "unknown"])
   })
 })

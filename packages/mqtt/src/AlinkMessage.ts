@@ -1,9 +1,10 @@
 /**
- * The JSON envelope of messages between devices and the cloud (alink-facts,
- * section 1).
+ * The payloads of messages between devices and the cloud (alink-facts, sections
+ * 1, 3.5, 3.15, 6.1).
  */
-import { DeviceReply, type DownlinkMessage } from "@device-cloud/core"
+import { DeviceReply, type DownlinkMessage, type Json } from "@device-cloud/core"
 import { Predicate } from "effect"
+import type { Route } from "./Topic.ts"
 
 /** A message of a device. */
 export interface AlinkRequest {
@@ -12,27 +13,38 @@ export interface AlinkRequest {
   readonly params: unknown
   /** False: the device wants no reply. */
   readonly wantsReply: boolean
+  /** A shadow message's own mark, echoed. */
+  readonly clientToken?: Json
 }
 
 /** Stands for the id of a message that has none. */
 const noId = "0"
 
+/** What is replied to when the message itself cannot be read. */
+export const unreadable: AlinkRequest = { id: noId, params: {}, wantsReply: true }
+
 /** Reads the payload, or answers the reply that says what is wrong with it. */
-export const decode = (payload: Buffer): AlinkRequest | DeviceReply.DeviceReply => {
+export const decode = ({ kind }: Route, payload: Buffer): AlinkRequest | DeviceReply.DeviceReply => {
+  if (kind === "raw") return { id: noId, params: payload.toString("hex"), wantsReply: true }
   const message = parseJson(payload)
-  if (message === undefined) return DeviceReply.notJson
+  if (message === undefined) return kind === "shadow" ? DeviceReply.failure(400, "Invalid JSON.") : DeviceReply.notJson
   if (!Predicate.isObject(message)) return DeviceReply.parameterError("expected a JSON object")
-  const { id, params = {}, sys } = message as {
+  const { clientToken, id, params = {}, sys } = message as {
+    readonly clientToken?: Json
     readonly id?: unknown
     readonly params?: unknown
     readonly sys?: unknown
   }
   return {
     id: typeof id === "string" || typeof id === "number" ? id : noId,
-    params,
-    wantsReply: !(Predicate.hasProperty(sys, "ack") && sys.ack === 0)
+    params: kind === "request" ? paramsOf(params) : message,
+    wantsReply: kind !== "answer" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0),
+    ...clientToken === undefined ? {} : { clientToken }
   }
 }
+
+/** Some devices send the empty object as text. */
+const paramsOf = (params: unknown): unknown => params === "{}" ? {} : params
 
 const parseJson = (payload: Buffer): unknown => {
   try {
@@ -42,15 +54,50 @@ const parseJson = (payload: Buffer): unknown => {
   }
 }
 
-export const encodeReply = (id: string | number | undefined, method: string, reply: DeviceReply.DeviceReply): string =>
-  JSON.stringify({
-    code: reply.code,
-    data: reply.data,
-    id: id ?? noId,
-    message: reply.message,
-    method,
-    version: "1.0"
+/** `at`: Unix milliseconds. */
+export const encodeReply = (
+  { kind, method }: Route,
+  { clientToken, id }: AlinkRequest,
+  reply: DeviceReply.DeviceReply,
+  at: number
+): string => {
+  if (kind === "shadow") return encodeShadowReply(reply, clientToken, at)
+  const { code, data, message } = reply
+  return JSON.stringify({ code, data, id, message, method, version: "1.0" })
+}
+
+const encodeShadowReply = (
+  { code, data, message }: DeviceReply.DeviceReply,
+  clientToken: Json | undefined,
+  at: number
+) => {
+  const { metadata, state, version } = data as {
+    readonly metadata?: Json
+    readonly state?: Json
+    readonly version?: Json
+  }
+  const payload = code === 200
+    ? { status: "success", ...state === undefined ? { version } : { state, metadata } }
+    : { status: "error", content: { errorcode: String(code), errormessage: message } }
+  return JSON.stringify({
+    method: "reply",
+    payload,
+    ...state === undefined ? {} : { version },
+    timestamp: Math.floor(at / 1000),
+    ...clientToken === undefined ? {} : { clientToken }
   })
+}
 
 export const encodeRequest = ({ id, method, params }: DownlinkMessage): string =>
   JSON.stringify({ id, version: "1.0.0", method, params })
+
+/** Tells a device what is desired of it. */
+export const encodeControl = ({ params }: DownlinkMessage): string => {
+  const { metadata, state, timestamp, version } = params as Readonly<Record<string, Json>>
+  return JSON.stringify({
+    method: "control",
+    payload: { status: "success", state, metadata },
+    version,
+    timestamp
+  })
+}

@@ -73,6 +73,8 @@ export const controlReading = (client: Client, stream: Duplex, options: {
   /** Given the number of packets of this client that are being handled. */
   readonly mayRead: (handling: number) => boolean
   readonly onDisconnect: () => void
+  /** The client has confirmed a packet of QoS 1. */
+  readonly onAcknowledge: (packetId: number) => void
 }): () => void => {
   const self = internals(client)
   stream.removeListener("readable", self._nextBatch)
@@ -104,7 +106,8 @@ export const controlReading = (client: Client, stream: Duplex, options: {
   })
   const [handle] = self._parser.listeners("packet") as [(packet: { readonly cmd: string }) => void]
   self._parser.removeListener("packet", handle)
-  self._parser.on("packet", (packet: { readonly cmd: string }) => {
+  self._parser.on("packet", (packet: { readonly cmd: string; readonly messageId?: number }) => {
+    if (packet.cmd === "puback" && client.connected) options.onAcknowledge(packet.messageId ?? 0)
     if (packet.cmd !== "disconnect" || !client.connected) {
       handle.call(self._parser, packet)
       return

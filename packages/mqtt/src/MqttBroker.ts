@@ -1,17 +1,17 @@
 /**
  * The MQTT broker through which devices reach the cloud.
  */
-import { DeviceAuthenticator, DeviceLink, DeviceReply, Uplink, type UplinkExit } from "@device-cloud/core"
+import { DeviceAuthenticator, DeviceLink, DeviceReply, networkTime, Uplink, type UplinkExit } from "@device-cloud/core"
 import type { AedesPublishPacket, Client } from "aedes"
 import { Cause, Clock, Context, Effect, Exit, Layer, Metric, Schedule, Schema, type Scope } from "effect"
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net"
 import { createServer as createTlsServer } from "node:tls"
-import { decode, encodeReply } from "./AlinkMessage.ts"
+import { type AlinkRequest, decode, encodeReply, unreadable } from "./AlinkMessage.ts"
 import * as ConnectPacket from "./ConnectPacket.ts"
 import { controlReading, DeviceBroker } from "./DeviceBroker.ts"
 import type { ServerCertificate } from "./DevelopmentCertificate.ts"
 import { MqttConnection } from "./MqttConnection.ts"
-import { belongsTo, topicToMethod } from "./Topic.ts"
+import { belongsTo, route } from "./Topic.ts"
 
 export interface Options {
   /** The address to listen on, for example `127.0.0.1`. */
@@ -164,8 +164,8 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     const connection = wire?.connection
     if (wire === undefined || connection === undefined) return done(new Error("no device"))
     if (packet.payload.length > maxPayloadBytes) return done(new Error("payload too large"))
-    const method = topicToMethod(connection.prefix, packet.topic)
-    if (method === undefined) {
+    const way = route(packet.topic, connection.prefix, connection.device)
+    if (way === undefined) {
       if (!belongsTo(packet.topic, connection.device)) return forbid(wire, done)
       runFork(Effect.andThen(
         Effect.logDebug("A message on an unsupported topic was dropped", packet.topic),
@@ -173,14 +173,19 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       ))
       return done()
     }
-    const answer = (id: string | number | undefined, reply: DeviceReply.DeviceReply) => {
-      const [topic] = packet.topic.split("?")
-      connection.send(`${topic}_reply`, encodeReply(id, method, reply), packet.qos === 0 ? 0 : 1)
-    }
-    const request = decode(packet.payload as Buffer)
+    const maxQos = packet.qos === 0 ? 0 : 1
+    const receivedAt = clock.currentTimeMillisUnsafe()
+    const answer = (request: AlinkRequest, reply: DeviceReply.DeviceReply) =>
+      connection.send(way.replyTopic, encodeReply(way, request, reply, receivedAt), maxQos)
+    const request = decode(way, packet.payload as Buffer)
     if ("code" in request) {
       done()
-      return answer(undefined, request)
+      return way.kind === "answer" ? undefined : answer(unreadable, request)
+    }
+    if (way.kind === "time") {
+      done()
+      const time = networkTime(request.params, receivedAt, clock.currentTimeMillisUnsafe())
+      return connection.send(way.replyTopic, JSON.stringify(time), maxQos)
     }
     underway++
     const settle = (exit: UplinkExit) => {
@@ -189,13 +194,13 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return done(new Error("not stored"))
       if (Exit.isFailure(exit)) runFork(Effect.logError("A message could not be stored", exit.cause))
       done()
-      if (request.wantsReply) answer(request.id, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
+      if (request.wantsReply) answer(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
     }
     const message = {
       device: connection.device,
-      method,
+      method: way.method,
       params: request.params,
-      receivedAt: clock.currentTimeMillisUnsafe()
+      receivedAt
     }
     if (uplink.submitUnsafe(message, settle)) return
     wire.waiting++
@@ -230,6 +235,8 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   const subscriptionsChanged = (_: unknown, client: Client) => wires.get(client)?.connection?.subscriptionsChanged()
   broker.on("subscribe", subscriptionsChanged)
   broker.on("unsubscribe", subscriptionsChanged)
+  // In the turn that ends with this event, the CONNACK has been written.
+  broker.on("client", (client) => process.nextTick(() => wires.get(client)?.connection?.opened()))
 
   const accept = (stream: Socket) => {
     const client = broker.handle(stream)
@@ -243,6 +250,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       read: controlReading(client, stream, {
         maxPacketBytes,
         mayRead: (handling) => handling < maxHandling && wire.waiting === 0 && !stopping && !stream.writableNeedDrain,
+        onAcknowledge: (packetId) => wire.connection?.acknowledge(packetId),
         onDisconnect: () =>
           runFork(
             detach(wire).pipe(

@@ -11,10 +11,10 @@ import type {
 import type { Client } from "aedes"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
-import { encodeRequest } from "./AlinkMessage.ts"
+import { encodeControl, encodeRequest } from "./AlinkMessage.ts"
 import { nextPacketId } from "./DeviceBroker.ts"
 import * as PublishPacket from "./PublishPacket.ts"
-import { covers, methodPrefix, methodToTopic } from "./Topic.ts"
+import { covers, methodPrefix, methodToTopic, shadowTopic } from "./Topic.ts"
 
 /** Bytes that may wait for a device that does not read; more end its connection. */
 const maxUnsentBytes = 1024 * 1024
@@ -31,6 +31,10 @@ export class MqttConnection implements DeviceConnection {
   readonly prefix: string
   /** Set when the device is attached. */
   session: DeviceSession | undefined
+  /** What is to be sent after the CONNACK; undefined: it has been sent. */
+  #held: Array<() => void> | undefined = []
+  /** By packet identifier, what to do when the device confirms it. */
+  readonly #unacknowledged = new Map<number, () => void>()
   readonly #subscribedQos = new Map<string, 0 | 1 | undefined>()
 
   constructor(options: Pick<MqttConnection, "client" | "stream" | "device" | "ip">) {
@@ -41,8 +45,29 @@ export class MqttConnection implements DeviceConnection {
     this.prefix = methodPrefix(options.device)
   }
 
-  deliver(message: DownlinkMessage): Effect.Effect<void> {
-    return Effect.sync(() => this.send(methodToTopic(this.prefix, message.method), encodeRequest(message), 1))
+  deliver(message: DownlinkMessage, acknowledged?: () => void): Effect.Effect<void> {
+    return Effect.sync(() => {
+      if (message.method === "thing.shadow") {
+        const { deviceName, productKey } = this.device
+        this.send(shadowTopic(`${productKey}/${deviceName}`), encodeControl(message), 1, acknowledged)
+      } else {
+        this.send(methodToTopic(this.prefix, message.method), encodeRequest(message), 1, acknowledged)
+      }
+    })
+  }
+
+  /** The CONNACK has been sent: what was held back follows it. */
+  opened(): void {
+    const held = this.#held
+    this.#held = undefined
+    for (const send of held ?? []) send()
+  }
+
+  /** The device has confirmed a packet. */
+  acknowledge(packetId: number): void {
+    const acknowledged = this.#unacknowledged.get(packetId)
+    this.#unacknowledged.delete(packetId)
+    acknowledged?.()
   }
 
   close(reason: DisconnectReason): Effect.Effect<void> {
@@ -66,10 +91,15 @@ export class MqttConnection implements DeviceConnection {
    * Writes to the device without its having subscribed, exactly once also when
    * it has. A subscription lowers the quality of service to its own.
    */
-  send(topic: string, payload: string, maxQos: 0 | 1): void {
+  send(topic: string, payload: string, maxQos: 0 | 1, acknowledged?: () => void): void {
     const { stream } = this
+    if (this.#held !== undefined) {
+      this.#held.push(() => this.send(topic, payload, maxQos, acknowledged))
+      return
+    }
     if (this.client.closed || stream.destroyed) return
     const packetId = maxQos === 1 && (this.#qosOf(topic) ?? 1) === 1 ? nextPacketId(this.client) : undefined
+    if (packetId !== undefined && acknowledged !== undefined) this.#unacknowledged.set(packetId, acknowledged)
     // What is sent to the device in one turn leaves in one write.
     if (stream.writableCorked === 0) {
       stream.cork()

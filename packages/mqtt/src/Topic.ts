@@ -41,13 +41,49 @@ export const methodPrefix = ({ deviceName, productKey }: Owner): string => `/sys
 /** `thing.event.property.post` is carried on `thing/event/property/post` below the prefix. */
 export const methodToTopic = (prefix: string, method: string): string => prefix + method.replaceAll(".", "/")
 
-/** The method that a device asks for on a topic; undefined for its answers and for other topics. */
-export const topicToMethod = (prefix: string, topic: string): string | undefined => {
-  if (!topic.startsWith(prefix)) return undefined
-  const query = topic.indexOf("?")
-  const method = topic.slice(prefix.length, query < 0 ? undefined : query).replaceAll("/", ".")
-  return method.startsWith("thing.") && !method.endsWith("_reply") ? method : undefined
+/** What a device wants with a message on one of its topics. */
+export interface Route {
+  /**
+   * `request` wants a reply, `answer` is one. `raw` carries bytes, `shadow` and
+   * `time` have forms of their own.
+   */
+  readonly kind: "request" | "answer" | "raw" | "shadow" | "time"
+  readonly method: string
+  /** Where the reply goes; empty: nowhere. */
+  readonly replyTopic: string
 }
+
+/** The way of a topic; undefined: nothing is carried on it. */
+export const route = (topicWithQuery: string, prefix: string, { deviceName, productKey }: Owner): Route | undefined => {
+  const query = topicWithQuery.indexOf("?")
+  const topic = query < 0 ? topicWithQuery : topicWithQuery.slice(0, query)
+  const own = `${productKey}/${deviceName}`
+  if (topic.startsWith(prefix)) return routeMethod(topic, topic.slice(prefix.length))
+  if (topic === `/shadow/update/${own}`) {
+    return { kind: "shadow", method: "thing.shadow", replyTopic: shadowTopic(own) }
+  }
+  if (topic === `/ext/ntp/${own}/request`) {
+    return { kind: "time", method: "", replyTopic: `/ext/ntp/${own}/response` }
+  }
+  return topic.startsWith("/ext/rrpc/") ? rrpcAnswer : undefined
+}
+
+/** An answer to a call that waited for it names the call by the id of its message. */
+const rrpcAnswer: Route = { kind: "answer", method: "thing.service.rrpc_reply", replyTopic: "" }
+
+const routeMethod = (topic: string, path: string): Route | undefined => {
+  const replyTopic = `${topic}_reply`
+  if (path === "thing/model/up_raw") return { kind: "raw", method: "thing.model.up_raw", replyTopic }
+  if (path === "_thing/diag/post") return { kind: "request", method: "thing.diag.post", replyTopic }
+  if (path.startsWith("rrpc/response/")) return rrpcAnswer
+  const method = path.replaceAll("/", ".")
+  if (!method.startsWith("thing.")) return undefined
+  if (!method.endsWith("_reply")) return { kind: "request", method, replyTopic }
+  return method.startsWith("thing.service.") ? { kind: "answer", method, replyTopic: "" } : undefined
+}
+
+/** Where the cloud speaks of the shadow of the device with these product key and name. */
+export const shadowTopic = (own: string): string => `/shadow/get/${own}`
 
 /** Whether `filter` covers `topic`, both without `$` topics. */
 export const covers = (filter: string, topic: string): boolean => {

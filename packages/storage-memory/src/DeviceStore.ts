@@ -1,7 +1,14 @@
 /**
  * Devices in memory.
  */
-import { type Device, type DeviceFilter, type DeviceReference, DeviceStore, type ProjectId } from "@device-cloud/core"
+import {
+  type Device,
+  type DeviceFilter,
+  type DeviceReference,
+  DeviceStore,
+  maxTags,
+  type ProjectId
+} from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
 import { deviceDetail, deviceNameKey, paginate, Tables } from "./Tables.ts"
 
@@ -13,7 +20,7 @@ const matches = (filter: DeviceFilter) => (device: Device): boolean =>
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
-  const { connections, deviceNames, devices, nextId, products, shadows } = tables
+  const { connections, deviceNames, devices, histories, ledger, nextId, products, shadows } = tables
 
   const find = (projectId: ProjectId, reference: DeviceReference): Option.Option<Device> => {
     const deviceId = "deviceId" in reference
@@ -43,6 +50,7 @@ const make = Effect.gen(function*() {
             ip: "",
             firmwareVersion: "",
             timeZone: "",
+            tags: {},
             activatedAt: null,
             updatedAt: draft.createdAt
           }
@@ -74,12 +82,25 @@ const make = Effect.gen(function*() {
           return detail(changed)
         })
       ),
+    changeTags: (deviceId, { remove, set }) =>
+      Effect.sync(() => {
+        const device = devices.get(deviceId)
+        if (device === undefined) return "no-device"
+        const tags = Object.fromEntries(
+          Object.entries({ ...device.tags, ...set }).filter(([key]) => !remove.includes(key))
+        )
+        if (Object.keys(tags).length > maxTags) return "full"
+        devices.set(deviceId, { ...device, tags })
+        return tags
+      }),
     remove: (projectId, deviceId) =>
       Effect.sync(() =>
         Option.map(find(projectId, { deviceId }), (device) => {
           devices.delete(deviceId)
           deviceNames.delete(deviceNameKey(device.productKey, device.deviceName))
           shadows.delete(deviceId)
+          ledger.remove(deviceId)
+          histories.delete(deviceId)
           connections.delete(deviceId)
           return detail(device)
         })

@@ -6,7 +6,7 @@ import { Effect, Layer, Option } from "effect"
 import { paginate, Tables } from "./Tables.ts"
 
 const make = Effect.gen(function*() {
-  const { devices, nextId, products } = yield* Tables
+  const { devices, models, nextId, products } = yield* Tables
 
   const find = (projectId: ProjectId, productKey: ProductKey): Product | undefined => {
     const product = products.get(productKey)
@@ -35,6 +35,7 @@ const make = Effect.gen(function*() {
         if (find(projectId, productKey) === undefined) return "not-found"
         if ([...devices.values()].some((device) => device.productKey === productKey)) return "has-devices"
         products.delete(productKey)
+        models.delete(productKey)
         return "removed"
       })
   })

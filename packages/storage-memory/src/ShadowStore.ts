@@ -1,26 +1,46 @@
 /**
  * Shadows in memory.
  */
-import { emptyShadow, type ShadowModification, ShadowStore } from "@device-cloud/core"
+import { emptyShadow, noFacts, type ShadowModification, ShadowStore } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
 import { Tables } from "./Tables.ts"
+import { append } from "./TelemetryStore.ts"
+
+export const modifyShadow = <A>(
+  tables: Tables["Service"],
+  { deviceId, modify }: ShadowModification<A>,
+  now: number
+): Option.Option<A> => {
+  const { devices, shadows } = tables
+  if (!devices.has(deviceId)) return Option.none()
+  const [answer, shadow, facts = noFacts] = modify(shadows.get(deviceId) ?? emptyShadow(deviceId))
+  shadows.set(deviceId, shadow)
+  append(tables, deviceId, facts, now)
+  return Option.some(answer)
+}
 
 const make = Effect.gen(function*() {
-  const { devices, shadows } = yield* Tables
-
-  const modify = <A>({ deviceId, modify }: ShadowModification<A>): Option.Option<A> => {
-    if (!devices.has(deviceId)) return Option.none()
-    const [answer, shadow] = modify(shadows.get(deviceId) ?? emptyShadow(deviceId))
-    shadows.set(deviceId, shadow)
-    return Option.some(answer)
-  }
-
+  const tables = yield* Tables
+  const { devices, ledger, shadows } = tables
   return ShadowStore.of({
     get: (deviceId) =>
       Effect.sync(() =>
         devices.has(deviceId) ? Option.some(shadows.get(deviceId) ?? emptyShadow(deviceId)) : Option.none()
       ),
-    modify: (modifications) => Effect.sync(() => modifications.map(modify))
+    sample: (productKey, limit) =>
+      Effect.sync(() =>
+        [...devices.values()].filter((device) => device.productKey === productKey).slice(-limit).flatMap((
+          { deviceId }
+        ) => shadows.get(deviceId) ?? [])
+      ),
+    modify: (modifications, outcomes = []) =>
+      Effect.clockWith((clock) =>
+        Effect.sync(() => {
+          const now = clock.currentTimeMillisUnsafe()
+          ledger.advance(outcomes)
+          return modifications.map((modification) => modifyShadow(tables, modification, now))
+        })
+      )
   })
 })
 

@@ -6,15 +6,31 @@ import type {
   Device,
   DeviceDetail,
   DeviceId,
+  EventRecord,
+  ModelVersion,
   Page,
   PageRequest,
   Product,
   ProductKey,
   Project,
   ProjectId,
+  PropertySample,
   Shadow
 } from "@device-cloud/core"
 import { Context, Layer } from "effect"
+import { Ledger } from "./Ledger.ts"
+
+export interface Stored<A> {
+  readonly entry: A
+  /** Unix milliseconds. */
+  readonly storedAt: number
+}
+
+/** In the order in which it was stored. */
+export interface DeviceHistory {
+  readonly samples: Map<string, Array<Stored<PropertySample>>>
+  readonly events: Array<Stored<EventRecord>>
+}
 
 export class Tables extends Context.Service<Tables, {
   readonly projects: Map<ProjectId, Project>
@@ -24,6 +40,10 @@ export class Tables extends Context.Service<Tables, {
   /** `product key/device name` to device id. */
   readonly deviceNames: Map<string, DeviceId>
   readonly shadows: Map<DeviceId, Shadow>
+  readonly ledger: Ledger
+  readonly histories: Map<DeviceId, DeviceHistory>
+  /** The versions of each product's model, newest first. */
+  readonly models: Map<ProductKey, ReadonlyArray<ModelVersion>>
   /** The connection that counts, of devices that are online. */
   readonly connections: Map<DeviceId, { readonly connectionId: string; readonly nodeId: string }>
   /** Node to its latest heartbeat, Unix milliseconds. */
@@ -40,6 +60,9 @@ export class Tables extends Context.Service<Tables, {
       devices: new Map(),
       deviceNames: new Map(),
       shadows: new Map(),
+      ledger: new Ledger(),
+      histories: new Map(),
+      models: new Map(),
       connections: new Map(),
       nodes: new Map(),
       nextId: () => ++lastId

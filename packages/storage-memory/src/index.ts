@@ -5,20 +5,26 @@
 import { type DeviceCloud, StoreHealth } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
+import * as TelemetryStore from "./TelemetryStore.ts"
+import * as ThingModelStore from "./ThingModelStore.ts"
 import { Tables } from "./Tables.ts"
 
 /** An empty database of its own, wherever the layer is built. */
 export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeAll(
   AccessKeyStore.layer,
+  CommandStore.layer,
   DeviceStore.layer,
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,
   ShadowStore.layer,
+  TelemetryStore.layer,
+  ThingModelStore.layer,
   Layer.succeed(StoreHealth, { check: Effect.void })
 ).pipe(Layer.provide(Tables.layer))

@@ -26,6 +26,7 @@ export interface DeviceRow {
   readonly batch_id: bigint
   readonly cloud_gateway: CloudGatewayAccount | null
   readonly firmware_version: string
+  readonly tags: Readonly<Record<string, string>>
   readonly time_zone: string
   readonly status: string
   readonly status_version: bigint
@@ -53,6 +54,7 @@ export const deviceFromRow = (row: DeviceRow): Device => ({
   ip: row.ip,
   firmwareVersion: row.firmware_version,
   timeZone: row.time_zone,
+  tags: row.tags,
   cloudGateway: row.cloud_gateway,
   activatedAt: row.activated_at?.getTime() ?? null,
   createdAt: row.created_at.getTime(),

@@ -1,7 +1,7 @@
 /**
  * Devices on PostgreSQL.
  */
-import { type DeviceFilter, type DeviceReference, DeviceStore, type ProjectId } from "@device-cloud/core"
+import { type DeviceFilter, type DeviceReference, DeviceStore, maxTags, type ProjectId } from "@device-cloud/core"
 import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import type { Statement } from "effect/sql"
@@ -98,10 +98,33 @@ const make = Effect.gen(function*() {
         Effect.map(first),
         Effect.mapError(storeError("DeviceStore.update"))
       ),
+    changeTags: (deviceId, { remove, set }) =>
+      sql<{ readonly tags: Readonly<Record<string, string>>; readonly fits: boolean }>`
+        WITH changed AS (
+          SELECT device_id, (tags::jsonb || ${JSON.stringify(set)}::jsonb) - ${texts(remove)} AS tags
+          FROM device WHERE device_id = ${deviceId} FOR UPDATE
+        ), checked AS (
+          SELECT *, (SELECT count(*) FROM jsonb_object_keys(tags)) <= ${maxTags} AS fits FROM changed
+        ), stored AS (
+          UPDATE device SET tags = checked.tags::json FROM checked
+          WHERE device.device_id = checked.device_id AND checked.fits AND device.tags::jsonb <> checked.tags
+        )
+        SELECT tags, fits FROM checked`.pipe(
+        Effect.map(([row]) => row === undefined ? "no-device" as const : row.fits ? row.tags : "full" as const),
+        Effect.mapError(storeError("DeviceStore.changeTags"))
+      ),
     remove: (projectId, deviceId) =>
-      sql<DeviceDetailRow>`DELETE FROM device USING product
-        WHERE product.product_key = device.product_key AND ${where(projectId, { deviceId })}
-        RETURNING ${columns}`.pipe(
+      sql<DeviceDetailRow>`
+        WITH removed AS (
+          DELETE FROM device USING product
+          WHERE product.product_key = device.product_key AND ${where(projectId, { deviceId })}
+          RETURNING ${columns}
+        ), samples AS (
+          DELETE FROM property_sample WHERE device_id IN (SELECT device_id FROM removed)
+        ), events AS (
+          DELETE FROM device_event WHERE device_id IN (SELECT device_id FROM removed)
+        )
+        SELECT * FROM removed`.pipe(
         Effect.map(first),
         Effect.mapError(storeError("DeviceStore.remove"))
       )

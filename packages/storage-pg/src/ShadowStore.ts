@@ -2,8 +2,11 @@
  * Shadows on PostgreSQL.
  */
 import {
+  type CommandProgress,
   type DeviceId,
   emptyShadow,
+  type Facts,
+  noFacts,
   type Shadow,
   type ShadowModification,
   type ShadowSide,
@@ -11,7 +14,8 @@ import {
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
-import { instants, isForeignKeyViolation, storeError, texts, wholeNumbers } from "./Sql.ts"
+import { advanceCommands } from "./CommandRow.ts"
+import { booleans, instants, isForeignKeyViolation, storeError, texts, wholeNumbers } from "./Sql.ts"
 
 interface Row {
   readonly device_id: string
@@ -38,6 +42,14 @@ interface Computed<A> {
   readonly before: Shadow
   readonly after: Shadow
   readonly answer: A
+  readonly facts: Facts
+}
+
+/** What a device has said, and whether it counts only if the device's shadow is written. */
+interface Said<A> {
+  readonly deviceId: DeviceId
+  readonly bound: boolean
+  readonly fact: A
 }
 
 const make = Effect.gen(function*() {
@@ -50,9 +62,21 @@ const make = Effect.gen(function*() {
       (rows) => new Map(rows.map((row) => [row.device_id, fromRow(row)]))
     )
 
-  /** Writes, in one statement, those that are still as they were read; answers their devices. */
-  const write = (changed: ReadonlyArray<Computed<unknown>>) =>
-    Effect.map(
+  /**
+   * Writes, in one statement, the shadows that are still as they were read, what
+   * belongs to them, and the outcomes of commands. Answers the devices of the
+   * shadows; none: nothing at all was written.
+   */
+  const write = (computed: ReadonlyArray<Computed<unknown>>, outcomes: ReadonlyArray<CommandProgress>) => {
+    const changed = computed.filter(({ after, before }) => after !== before)
+    const said = <A>(of: (facts: Facts) => ReadonlyArray<A>): ReadonlyArray<Said<A>> =>
+      computed.flatMap(({ after, before, facts }) =>
+        of(facts).map((fact) => ({ deviceId: after.deviceId, bound: after !== before, fact }))
+      )
+    const samples = said(({ samples }) => samples)
+    const events = said(({ events }) => events)
+    if (changed.length + samples.length + events.length + outcomes.length === 0) return Effect.succeedSome(new Set())
+    return Effect.map(
       sql<{ readonly device_id: string }>`
         WITH new AS (
           SELECT * FROM unnest(
@@ -72,27 +96,59 @@ const make = Effect.gen(function*() {
           INSERT INTO shadow (device_id, reported, desired, updated_at, version)
           SELECT device_id, reported, desired, updated_at, version FROM new WHERE version_before = 0
           ON CONFLICT DO NOTHING RETURNING device_id
+        ), written AS (
+          SELECT device_id FROM updated UNION ALL SELECT device_id FROM inserted
+        ), sampled AS (
+          INSERT INTO property_sample (device_id, property_id, time, value)
+          SELECT sample.device_id, sample.property_id, sample.time, sample.value FROM unnest(
+            ${texts(samples.map(({ deviceId }) => deviceId))},
+            ${texts(samples.map(({ fact }) => fact.propertyId))},
+            ${instants(samples.map(({ fact }) => fact.time))},
+            ${texts(samples.map(({ fact }) => JSON.stringify(fact.value)))}::json[],
+            ${booleans(samples.map(({ bound }) => bound))}
+          ) AS sample (device_id, property_id, time, value, bound)
+          WHERE NOT sample.bound OR sample.device_id IN (SELECT device_id FROM written)
+        ), happened AS (
+          INSERT INTO device_event (device_id, event_id, time, value)
+          SELECT event.device_id, event.event_id, event.time, event.value FROM unnest(
+            ${texts(events.map(({ deviceId }) => deviceId))},
+            ${texts(events.map(({ fact }) => fact.eventId))},
+            ${instants(events.map(({ fact }) => fact.time))},
+            ${texts(events.map(({ fact }) => JSON.stringify(fact.value)))}::json[],
+            ${booleans(events.map(({ bound }) => bound))}
+          ) AS event (device_id, event_id, time, value, bound)
+          WHERE NOT event.bound OR event.device_id IN (SELECT device_id FROM written)
+        ), answered AS (
+          ${advanceCommands(sql, outcomes)}
         )
-        SELECT device_id FROM updated UNION ALL SELECT device_id FROM inserted`,
-      (rows) => new Set(rows.map(({ device_id }) => device_id))
+        SELECT device_id FROM written`,
+      (rows) => Option.some(new Set(rows.map(({ device_id }) => device_id)))
     ).pipe(
-      // A device was deleted after it had been read: nothing was written.
-      Effect.catchIf(isForeignKeyViolation, () => Effect.succeed(new Set<string>()))
+      // A device was deleted after it had been read.
+      Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone)
     )
+  }
 
-  const modify = Effect.fnUntraced(function*<A>(modifications: ReadonlyArray<ShadowModification<A>>) {
+  const modify = Effect.fnUntraced(function*<A>(
+    modifications: ReadonlyArray<ShadowModification<A>>,
+    outcomes: ReadonlyArray<CommandProgress>
+  ) {
     const answers = new Map<DeviceId, A>()
     let pending = modifications
-    while (pending.length > 0) {
-      const shadows = yield* read(pending.map(({ deviceId }) => deviceId))
+    let unwritten = outcomes
+    while (pending.length + unwritten.length > 0) {
+      const shadows = pending.length === 0
+        ? new Map<string, Shadow>()
+        : yield* read(pending.map(({ deviceId }) => deviceId))
       const computed = pending.flatMap((modification): ReadonlyArray<Computed<A>> => {
         const before = shadows.get(modification.deviceId)
         if (before === undefined) return []
-        const [answer, after] = modification.modify(before)
-        return [{ modification, before, after, answer }]
+        const [answer, after, facts = noFacts] = modification.modify(before)
+        return [{ modification, before, after, answer, facts }]
       })
-      const changed = computed.filter(({ after, before }) => after !== before)
-      const written = changed.length === 0 ? new Set<string>() : yield* write(changed)
+      const written = Option.getOrUndefined(yield* write(computed, unwritten))
+      if (written === undefined) continue
+      unwritten = []
       const overtaken: Array<ShadowModification<A>> = []
       for (const { after, answer, before, modification } of computed) {
         if (after === before || written.has(after.deviceId)) answers.set(after.deviceId, answer)
@@ -111,7 +167,18 @@ const make = Effect.gen(function*() {
         Effect.map((shadows) => Option.fromUndefinedOr(shadows.get(deviceId))),
         Effect.mapError(storeError("ShadowStore.get"))
       ),
-    modify: (modifications) => Effect.mapError(modify(modifications), storeError("ShadowStore.modify"))
+    sample: (productKey, limit) =>
+      sql<Row>`
+        WITH newest AS (
+          SELECT device_id FROM device WHERE product_key = ${productKey}
+          ORDER BY created_at DESC, id DESC LIMIT ${limit}
+        )
+        SELECT shadow.* FROM newest JOIN shadow USING (device_id)`.pipe(
+        Effect.map((rows) => rows.map(fromRow)),
+        Effect.mapError(storeError("ShadowStore.sample"))
+      ),
+    modify: (modifications, outcomes = []) =>
+      Effect.mapError(modify(modifications, outcomes), storeError("ShadowStore.modify"))
   })
 })
 

@@ -30,6 +30,7 @@ const array = (elementOid: number) => (values: ReadonlyArray<unknown>): PgTypes.
 export const texts = array(PgTypes.OID.text)
 /** Whole numbers below 2^53, for a cast to bigint. */
 export const wholeNumbers = array(PgTypes.OID.float8)
+export const booleans = array(PgTypes.OID.bool)
 /** Unix milliseconds, or null. */
 export const instants = array(PgTypes.OID.timestamptz)
 /** Unix milliseconds, or null. */

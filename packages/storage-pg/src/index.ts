@@ -6,12 +6,15 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, type Redacted, Schema } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import { migrate } from "./Migrations.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
+import * as TelemetryStore from "./TelemetryStore.ts"
+import * as ThingModelStore from "./ThingModelStore.ts"
 import { storeError } from "./Sql.ts"
 
 const health = Effect.map(PgClient.PgClient, (sql) => ({
@@ -36,11 +39,13 @@ export const layerClient: Layer.Layer<
   PgClient.PgClient | SqlClient.SqlClient
 > = Layer.mergeAll(
   AccessKeyStore.layer,
+  CommandStore.layer.pipe(Layer.provideMerge(ShadowStore.layer)),
   DeviceStore.layer,
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,
-  ShadowStore.layer,
+  TelemetryStore.layer,
+  ThingModelStore.layer,
   Layer.effect(StoreHealth, health)
 ).pipe(Layer.provideMerge(Layer.effectDiscard(Effect.mapError(migrate, databaseError))))
 

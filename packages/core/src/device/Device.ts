@@ -25,6 +25,9 @@ export const CloudGatewayAccount = Schema.Struct({
 })
 export interface CloudGatewayAccount extends Schema.Schema.Type<typeof CloudGatewayAccount> {}
 
+/** Tags on one device. */
+export const maxTags = 50
+
 export const Device = Schema.Struct({
   /** Positive; grows with each device. */
   id: Schema.Int,
@@ -51,6 +54,8 @@ export const Device = Schema.Struct({
   firmwareVersion: Schema.String,
   timeZone: Schema.String,
   cloudGateway: Schema.NullOr(CloudGatewayAccount),
+  /** At most {@link maxTags}. */
+  tags: Schema.Record(Schema.String, Schema.String),
   /** Its first authenticated connection, Unix milliseconds; null: none yet. */
   activatedAt: Schema.NullOr(Schema.Int),
   /** Unix milliseconds. */

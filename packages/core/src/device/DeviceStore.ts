@@ -14,7 +14,7 @@ export type DeviceChange = Partial<Pick<Device, "enabled" | "bound" | "nickname"
 }
 
 /**
- * Laws: each call is one transaction. All but `findByName` see only devices of
+ * Laws: each call is one transaction. All but `findByName` and `changeTags` see only devices of
  * the given project. `insertMany` stores all or none, in the given order; none
  * when the product does not exist in the project. `remove` takes with it all
  * that is kept about the device.
@@ -46,6 +46,11 @@ export class DeviceStore extends Context.Service<DeviceStore, {
     deviceId: DeviceId,
     change: DeviceChange
   ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
+  /** Its tags after the change; `full`: it would have more than `maxTags`, nothing was changed. */
+  readonly changeTags: (
+    deviceId: DeviceId,
+    change: { readonly set: Readonly<Record<string, string>>; readonly remove: ReadonlyArray<string> }
+  ) => Effect.Effect<Readonly<Record<string, string>> | "full" | "no-device", StoreError>
   /** The device as it was; none when there is no such device. */
   readonly remove: (
     projectId: ProjectId,

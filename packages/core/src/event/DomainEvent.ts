@@ -2,7 +2,7 @@
  * What happened in the cloud, published after it was stored.
  */
 import type { DeviceIdentity } from "../device/Device.ts"
-import type { ShadowSide } from "../shadow/Shadow.ts"
+import type { Json, ShadowSide } from "../shadow/Shadow.ts"
 
 interface DeviceEvent {
   readonly device: DeviceIdentity
@@ -19,8 +19,23 @@ export type DomainEvent =
   }
   | DeviceEvent & {
     readonly _tag: "PropertiesReported"
-    /** What the device reported, also values that are older than the stored ones. */
+    /** What was kept of the report, also values that are older than the stored ones. */
     readonly properties: ShadowSide
+  }
+  | DeviceEvent & {
+    readonly _tag: "EventReported"
+    readonly eventId: string
+    /** When it happened, Unix milliseconds. */
+    readonly time: number
+    readonly value: Json
+  }
+  | DeviceEvent & {
+    readonly _tag: "CommandReplied"
+    readonly messageId: number
+    /** 200: the device has done it. */
+    readonly code: number
+    readonly message: string
+    readonly data: Json
   }
   | DeviceEvent & {
     readonly _tag: "DeviceLifecycle"

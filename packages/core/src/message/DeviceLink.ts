@@ -2,7 +2,7 @@
  * Where the connected devices are. Transports attach the connections of devices
  * that they have authenticated; the cloud delivers and disconnects through them.
  */
-import { Context, Effect, Layer, Metric, Schema } from "effect"
+import { Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { Presence } from "../device/Presence.ts"
 import { Identifiers } from "../Identifiers.ts"
@@ -25,8 +25,8 @@ export interface DeviceConnection {
   readonly device: DeviceIdentity
   /** The device's address. */
   readonly ip: string
-  /** Ends when the message has been handed to the network. */
-  readonly deliver: (message: DownlinkMessage) => Effect.Effect<void>
+  /** Ends when the message has been handed to the network; `acknowledged` is called when the device has confirmed it. */
+  readonly deliver: (message: DownlinkMessage, acknowledged?: () => void) => Effect.Effect<void>
   readonly close: (reason: DisconnectReason) => Effect.Effect<void>
 }
 
@@ -35,6 +35,8 @@ export interface DeviceSession {
   readonly id: string
   readonly connection: DeviceConnection
 }
+
+export type SessionListener = (session: DeviceSession) => Effect.Effect<void>
 
 /** The device was disabled or deleted while it was connecting. */
 export class DeviceNotConnectable extends Schema.TaggedError<DeviceNotConnectable>()("DeviceNotConnectable", {
@@ -56,6 +58,21 @@ const make = Effect.gen(function*() {
   const sessionPrefix = yield* identifiers.nodeId
   let lastSession = 0
   let lastMessageId = 0
+  const attachListeners = new Set<SessionListener>()
+  const detachListeners = new Set<SessionListener>()
+
+  const listen = (listeners: Set<SessionListener>) => (listener: SessionListener) =>
+    Effect.asVoid(
+      Effect.acquireRelease(
+        Effect.sync(() => listeners.add(listener)),
+        () => Effect.sync(() => listeners.delete(listener))
+      )
+    )
+
+  const tell = (listeners: Set<SessionListener>, session: DeviceSession) =>
+    Effect.forEach(listeners, (listener) => Effect.forkDetach(listener(session), { startImmediately: true }), {
+      discard: true
+    })
 
   const context = yield* Effect.context<never>()
   const count = () => connections.updateUnsafe(sessions.size, context)
@@ -87,12 +104,14 @@ const make = Effect.gen(function*() {
     // After the status is stored: the end of the earlier connection then says nothing about the device.
     if (previous !== undefined) yield* previous.connection.close("replaced")
     count()
+    yield* tell(attachListeners, session)
     return session
   })
 
   const detach = Effect.fnUntraced(function*(session: DeviceSession) {
     forget(session)
     count()
+    yield* tell(detachListeners, session)
     yield* presence.offline(session.connection.device, session.id)
   })
 
@@ -112,7 +131,15 @@ const make = Effect.gen(function*() {
     Effect.forEach([...sessions.values()], ({ connection }) => connection.close("shutdown"), { discard: true })
   )
 
-  return DeviceLink.of({ attach, detach, deliver, disconnect })
+  return DeviceLink.of({
+    attach,
+    detach,
+    session: (deviceId) => sessions.get(deviceId),
+    onAttach: listen(attachListeners),
+    onDetach: listen(detachListeners),
+    deliver,
+    disconnect
+  })
 })
 
 export class DeviceLink extends Context.Service<DeviceLink, {
@@ -123,6 +150,12 @@ export class DeviceLink extends Context.Service<DeviceLink, {
   readonly attach: (connection: DeviceConnection) => Effect.Effect<DeviceSession, DeviceNotConnectable | StoreError>
   /** The connection has ended. The status is stored as soon as the store allows. */
   readonly detach: (session: DeviceSession) => Effect.Effect<void>
+  /** The session of the device on this node. */
+  readonly session: (deviceId: DeviceId) => DeviceSession | undefined
+  /** Runs `listener` for each session that is attached from now on, beside its transport. */
+  readonly onAttach: (listener: SessionListener) => Effect.Effect<void, never, Scope.Scope>
+  /** Runs `listener` for each session that is detached from now on, beside its transport. */
+  readonly onDetach: (listener: SessionListener) => Effect.Effect<void, never, Scope.Scope>
   /** False when the device is not connected. */
   readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
   readonly disconnect: (deviceId: DeviceId, reason: DisconnectReason) => Effect.Effect<void>

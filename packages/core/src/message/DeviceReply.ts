@@ -11,12 +11,16 @@ export interface DeviceReply {
 
 export const success = (data: Json): DeviceReply => ({ code: 200, message: "success", data })
 
-const failure = (code: number, message: string): DeviceReply => ({ code, message, data: {} })
+export const failure = (code: number, message: string): DeviceReply => ({ code, message, data: {} })
 
 export const parameterError = (message: string): DeviceReply => failure(460, message)
 export const systemError: DeviceReply = failure(500, "system exception")
 export const deviceNotFound: DeviceReply = failure(6100, "device not found")
+export const tooManyDesired: DeviceReply = failure(6104, "more than 200 properties")
 export const tooManyProperties: DeviceReply = failure(6106, "map size must less than 200")
 /** No such topic or method. */
 export const topicError: DeviceReply = failure(6203, "topic parse error")
 export const notJson: DeviceReply = failure(6207, "data is not JSON")
+export const tooManyEvents: DeviceReply = failure(6356, "more than 200 events")
+/** There is no remote configuration. */
+export const noConfiguration: DeviceReply = failure(6713, "thing config function is not available")

@@ -2,15 +2,23 @@
  * The one door for everything that a device says.
  */
 import { Context, Duration, Effect, type Exit, Layer, Metric, Option } from "effect"
-import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import type { CommandProgress } from "../command/Command.ts"
+import { type DeviceId, type DeviceIdentity, maxTags } from "../device/Device.ts"
+import { DeviceStore } from "../device/DeviceStore.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import * as GroupCommit from "../GroupCommit.ts"
-import { applyReports, type PropertyReport } from "../shadow/Shadow.ts"
+import type { ProductKey } from "../product/Product.ts"
+import type { Json } from "../shadow/Shadow.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import { type StoreError, untilStored } from "../StoreError.ts"
-import { deviceNotFound, type DeviceReply, success, topicError } from "./DeviceReply.ts"
-import { decodePropertyPost } from "./PropertyPost.ts"
+import * as ModelFormat from "../thing-model/ModelFormat.ts"
+import { emptyModel } from "../thing-model/ThingModel.ts"
+import { ThingModelStore } from "../thing-model/ThingModelStore.ts"
+import { Validators } from "../thing-model/Validators.ts"
+import { deviceNotFound, type DeviceReply, parameterError, success } from "./DeviceReply.ts"
+import { DeviceState, type Step } from "./DeviceState.ts"
+import { type Errand, interpret } from "./Interpretation.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
 
 /** Messages that may wait; a transport whose message finds no room stops reading. */
@@ -31,60 +39,120 @@ const commitSeconds = Metric.histogram("device_cloud_uplink_commit_seconds", {
   boundaries: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 })
 
-const propertyPost = "thing.event.property.post"
-
-/** The reports of one device in a batch, and the places of their messages in it. */
-interface DeviceReports {
+/** The messages of one device in a batch that change its state, and their places in it. */
+interface DeviceSteps {
   readonly device: DeviceIdentity
   readonly indices: Array<number>
-  readonly reports: Array<PropertyReport>
+  readonly steps: Array<Step>
 }
 
-/** The reports in a batch by device; the replies to messages that are none. */
+interface PlacedErrand {
+  readonly device: DeviceIdentity
+  readonly errand: Errand
+  readonly index: number
+}
+
+/** A batch by what its messages ask for, with the replies to those that ask for nothing more. */
 const sort = (batch: ReadonlyArray<UplinkMessage>) => {
   const replies = Array.from<DeviceReply>({ length: batch.length })
-  const byDevice = new Map<DeviceId, DeviceReports>()
+  const byDevice = new Map<DeviceId, DeviceSteps>()
+  const outcomes: Array<{ readonly device: DeviceIdentity; readonly progress: CommandProgress }> = []
+  const errands: Array<PlacedErrand> = []
   for (let index = 0; index < batch.length; index++) {
-    const { device, method, params, receivedAt } = batch[index]!
-    const decoded = method === propertyPost ? decodePropertyPost(params, receivedAt) : topicError
-    if ("code" in decoded) {
-      replies[index] = decoded
-      continue
-    }
-    const known = byDevice.get(device.deviceId)
-    if (known === undefined) {
-      byDevice.set(device.deviceId, { device, indices: [index], reports: [decoded] })
-    } else {
-      known.indices.push(index)
-      known.reports.push(decoded)
+    const message = batch[index]!
+    const { device } = message
+    const interpretation = interpret(message)
+    switch (interpretation._tag) {
+      case "Answer":
+        replies[index] = interpretation.reply
+        break
+      case "Outcome":
+        replies[index] = success({})
+        outcomes.push({ device, progress: interpretation.progress })
+        break
+      case "Errand":
+        errands.push({ device, errand: interpretation.errand, index })
+        break
+      case "Change": {
+        const known = byDevice.get(device.deviceId)
+        if (known === undefined) {
+          byDevice.set(device.deviceId, { device, indices: [index], steps: [interpretation.step] })
+        } else {
+          known.indices.push(index)
+          known.steps.push(interpretation.step)
+        }
+      }
     }
   }
-  return { replies, byDevice: [...byDevice.values()] }
+  return { replies, byDevice: [...byDevice.values()], outcomes, errands }
 }
+
+/** Products whose devices report what their model admits only. */
+const checkedProducts = (byDevice: ReadonlyArray<DeviceSteps>): ReadonlyArray<ProductKey> => [
+  ...new Set(byDevice.flatMap(({ device }) => device.validateType === "weak" ? [device.productKey] : []))
+]
 
 const make = Effect.gen(function*() {
   const shadows = yield* ShadowStore
+  const validators = yield* Validators
+  const devices = yield* DeviceStore
+  const models = yield* ThingModelStore
   const events = yield* EventBus
 
-  const commit = Effect.fnUntraced(function*(batch: ReadonlyArray<UplinkMessage>) {
-    const { byDevice, replies } = sort(batch)
-    if (byDevice.length === 0) return replies
-    const outcomes = yield* shadows.modify(byDevice.map(({ device, reports }) => ({
-      deviceId: device.deviceId,
-      modify: (shadow) => applyReports(shadow, reports)
-    })))
-    const reported: Array<DomainEvent> = []
-    for (let i = 0; i < byDevice.length; i++) {
-      const { device, indices, reports } = byDevice[i]!
-      const dropped = Option.getOrUndefined(outcomes[i]!)
-      for (let j = 0; j < indices.length; j++) {
-        replies[indices[j]!] = dropped === undefined ? deviceNotFound : success(dropped[j]!)
-        if (dropped === undefined) continue
-        const { properties, receivedAt } = reports[j]!
-        reported.push({ _tag: "PropertiesReported", device, at: receivedAt, properties })
+  const run = Effect.fnUntraced(function*({ device, errand }: PlacedErrand) {
+    const { deviceId, productKey } = device
+    switch (errand._tag) {
+      case "SetTags":
+        return tagsReply(yield* devices.changeTags(deviceId, { set: errand.tags, remove: [] }))
+      case "RemoveTags":
+        return tagsReply(yield* devices.changeTags(deviceId, { set: {}, remove: errand.keys }))
+      case "ReadTags": {
+        const tags = yield* devices.changeTags(deviceId, { set: {}, remove: [] })
+        return typeof tags === "string"
+          ? tagsReply(tags)
+          : success(Object.entries(tags).map(([attrKey, attrValue]) => ({ attrKey, attrValue })))
+      }
+      case "ReadModel": {
+        const { model, version } = Option.getOrElse(
+          yield* models.latest(productKey),
+          () => ({ model: emptyModel, version: 0 })
+        )
+        return success(ModelFormat.encode("tsl", { model, productKey, version }) as Json)
       }
     }
-    yield* events.publish(reported)
+  })
+
+  const commit = Effect.fnUntraced(function*(batch: ReadonlyArray<UplinkMessage>) {
+    const { byDevice, errands, outcomes, replies } = sort(batch)
+    const happened: Array<DomainEvent> = []
+    if (byDevice.length + outcomes.length > 0) {
+      const compiled = yield* validators.ofProducts(checkedProducts(byDevice))
+      const answers = yield* shadows.modify(
+        byDevice.map(({ device, steps }) => {
+          const validator = device.validateType === "weak" ? compiled.get(device.productKey) : undefined
+          return {
+            deviceId: device.deviceId,
+            modify: (shadow) => {
+              const state = new DeviceState(device, shadow, validator)
+              const replies = steps.map((step) => step(state))
+              return [{ replies, happened: state.happened }, state.draft.finish(), state.facts]
+            }
+          }
+        }),
+        outcomes.map(({ progress }) => progress)
+      )
+      for (let i = 0; i < byDevice.length; i++) {
+        const answer = Option.getOrUndefined(answers[i]!)
+        const { indices } = byDevice[i]!
+        for (let j = 0; j < indices.length; j++) replies[indices[j]!] = answer?.replies[j] ?? deviceNotFound
+        if (answer !== undefined) { for (const event of answer.happened) happened.push(event) }
+      }
+      for (const { device, progress: { at, code, data, message, messageId } } of outcomes) {
+        happened.push({ _tag: "CommandReplied", device, at, messageId, code: code ?? 0, message, data })
+      }
+    }
+    for (const placed of errands) replies[placed.index] = yield* run(placed)
+    if (happened.length > 0) yield* events.publish(happened)
     return replies
   })
 
@@ -110,6 +178,11 @@ const make = Effect.gen(function*() {
   })
 })
 
+const tagsReply = (outcome: Readonly<Record<string, string>> | "full" | "no-device"): DeviceReply => {
+  if (outcome === "no-device") return deviceNotFound
+  return outcome === "full" ? parameterError(`expected at most ${maxTags} tags on a device`) : success({})
+}
+
 /** How many replies have which code. */
 const countCodes = (replies: ReadonlyArray<DeviceReply>): ReadonlyMap<number, number> => {
   const counts = new Map<number, number>()
@@ -125,7 +198,11 @@ const countCodes = (replies: ReadonlyArray<DeviceReply>): ReadonlyMap<number, nu
 export class Uplink extends Context.Service<Uplink, GroupCommit.GroupCommit<UplinkMessage, DeviceReply, StoreError>>()(
   "@device-cloud/core/message/Uplink"
 ) {
-  static readonly layer: Layer.Layer<Uplink, never, ShadowStore | EventBus> = Layer.effect(Uplink, make)
+  static readonly layer: Layer.Layer<
+    Uplink,
+    never,
+    ShadowStore | DeviceStore | ThingModelStore | Validators | EventBus
+  > = Layer.effect(Uplink, make)
 }
 
 export type UplinkExit = Exit.Exit<DeviceReply, StoreError>

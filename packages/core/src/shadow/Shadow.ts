@@ -4,6 +4,7 @@
  */
 import type { Schema } from "effect"
 import type { DeviceId } from "../device/Device.ts"
+import { isWellFormed } from "../Text.ts"
 
 export type Json = Schema.Json
 
@@ -11,6 +12,8 @@ export interface ShadowEntry {
   readonly value: Json
   /** When the value was measured or asked for, Unix milliseconds. */
   readonly time: number
+  /** Of a desired value: how often it was set. */
+  readonly version?: number
 }
 
 export type ShadowSide = Readonly<Record<string, ShadowEntry>>
@@ -42,69 +45,167 @@ export const emptyShadow = (deviceId: DeviceId): Shadow => ({
   updatedAt: null
 })
 
-/** Properties that a device reported in one message. */
-export interface PropertyReport {
-  readonly properties: ShadowSide
-  /** Unix milliseconds. */
-  readonly receivedAt: number
+/**
+ * A shadow that is being changed: sides are copied when they change, and
+ * measured when they may grow too long. Each change that is accepted raises the
+ * version once, by `accept`.
+ */
+export class ShadowDraft {
+  readonly #before: Shadow
+  readonly #sides: { readonly reported: Side; readonly desired: Side }
+  #version: number
+  #updatedAt: number | null
+
+  constructor(shadow: Shadow) {
+    this.#before = shadow
+    this.#sides = { reported: new Side(shadow.reported), desired: new Side(shadow.desired) }
+    this.#version = shadow.version
+    this.#updatedAt = shadow.updatedAt
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  get reported(): ShadowSide {
+    return this.#sides.reported.entries
+  }
+
+  get desired(): ShadowSide {
+    return this.#sides.desired.entries
+  }
+
+  /**
+   * Sets a value, unless the stored one is newer. Answers why it cannot be kept
+   * when it would break a limit.
+   */
+  set(side: "reported" | "desired", id: string, entry: ShadowEntry): string | undefined {
+    return this.#sides[side].set(id, entry)
+  }
+
+  /** Sets a desired value, which gets the next version of its property. */
+  desire(id: string, value: Json, time: number): string | undefined {
+    const previous = Object.hasOwn(this.desired, id) ? this.desired[id] : undefined
+    return this.set("desired", id, {
+      value,
+      time: Math.max(time, previous?.time ?? 0),
+      version: (previous?.version ?? 0) + 1
+    })
+  }
+
+  remove(side: "reported" | "desired", id: string): undefined {
+    return this.#sides[side].remove(id)
+  }
+
+  clear(side: "reported" | "desired"): void {
+    this.#sides[side].clear()
+  }
+
+  /** Ends one change: the shadow gets the next version, or the one that is given. */
+  accept(at: number, version = this.#version + 1): void {
+    this.#version = version
+    this.#updatedAt = at
+  }
+
+  /** The shadow that it was made of when no change was accepted. */
+  finish(): Shadow {
+    if (this.#version === this.#before.version && this.#updatedAt === this.#before.updatedAt) return this.#before
+    return {
+      deviceId: this.#before.deviceId,
+      version: this.#version,
+      reported: this.reported,
+      desired: this.desired,
+      updatedAt: this.#updatedAt
+    }
+  }
 }
 
-/** Property to the reason why its value was not kept. */
-export type Dropped = Readonly<Record<string, string>>
+class Side {
+  entries: ShadowSide
+  #own: Record<string, ShadowEntry> | undefined
+  #count = -1
+  #length = -1
 
-const nothing: Dropped = {}
+  constructor(entries: ShadowSide) {
+    this.entries = entries
+  }
 
-/**
- * Takes the reports of one device into its shadow, in their order. A value
- * whose `time` is older than that of the stored one does not replace it. A
- * property that would break a limit is dropped with its reason; the others stay.
- */
-export const applyReports = (
-  shadow: Shadow,
-  reports: ReadonlyArray<PropertyReport>
-): readonly [dropped: ReadonlyArray<Dropped>, shadow: Shadow] => {
-  const reported: Record<string, ShadowEntry> = { ...shadow.reported }
-  let count = Object.keys(reported).length
-  let length = -1
-  const dropped = reports.map(({ properties }) => {
-    let reasons: Record<string, string> | undefined
-    for (const id of Object.keys(properties)) {
-      const entry = properties[id]!
-      const previous = Object.hasOwn(reported, id) ? reported[id] : undefined
-      if (previous !== undefined && entry.time < previous.time) continue
-      const reason = refusePropertyId(id) ?? refuseNesting(entry.value) ??
-        (previous === undefined ? refuseCount(count) : undefined)
-      if (reason !== undefined) {
-        ;(reasons ??= {})[id] = reason
-        continue
-      }
-      if (length >= 0 || previous === undefined || mayBeLonger(entry.value, previous.value)) {
-        if (length < 0) length = sideLength(reported)
-        const next = length + entryLength(id, entry.value) -
-          (previous === undefined ? 0 : entryLength(id, previous.value))
-        if (next > maxSideLength) {
-          ;(reasons ??= {})[id] = `the shadow would be longer than ${maxSideLength} characters`
-          continue
-        }
-        length = next
-      }
-      if (previous === undefined) count++
-      reported[id] = entry
+  #writable(): Record<string, ShadowEntry> {
+    if (this.#own === undefined) {
+      this.#own = { ...this.entries }
+      this.entries = this.#own
+      this.#count = Object.keys(this.#own).length
     }
-    return reasons ?? nothing
-  })
-  const updatedAt = reports.at(-1)?.receivedAt ?? shadow.updatedAt
-  return [dropped, { ...shadow, reported, version: shadow.version + reports.length, updatedAt }]
+    return this.#own
+  }
+
+  set(id: string, entry: ShadowEntry): string | undefined {
+    const previous = Object.hasOwn(this.entries, id) ? this.entries[id] : undefined
+    if (previous !== undefined && entry.time < previous.time) return undefined
+    const entries = this.#writable()
+    const reason = refusePropertyId(id) ?? refuseNesting(entry.value) ??
+      (previous === undefined ? refuseCount(this.#count) : undefined)
+    if (reason !== undefined) return reason
+    if (this.#length >= 0 || previous === undefined || mayBeLonger(entry.value, previous.value)) {
+      if (this.#length < 0) this.#length = sideLength(entries)
+      const length = this.#length + entryLength(id, entry.value) -
+        (previous === undefined ? 0 : entryLength(id, previous.value))
+      if (length > maxSideLength) return `the shadow would be longer than ${maxSideLength} characters`
+      this.#length = length
+    }
+    if (previous === undefined) this.#count++
+    entries[id] = entry
+    return undefined
+  }
+
+  remove(id: string): undefined {
+    if (!Object.hasOwn(this.entries, id)) return undefined
+    const entries = this.#writable()
+    delete entries[id]
+    this.#count--
+    this.#length = -1
+    return undefined
+  }
+
+  clear(): void {
+    this.#own = {}
+    this.entries = this.#own
+    this.#count = 0
+    this.#length = -1
+  }
 }
 
 /** Removes all desired values; the same shadow when there are none. */
-export const clearDesired = (shadow: Shadow, at: number): Shadow =>
-  Object.keys(shadow.desired).length === 0
-    ? shadow
-    : { ...shadow, desired: {}, version: shadow.version + 1, updatedAt: at }
+export const clearDesired = (shadow: Shadow, at: number): Shadow => {
+  if (Object.keys(shadow.desired).length === 0) return shadow
+  const draft = new ShadowDraft(shadow)
+  draft.clear("desired")
+  draft.accept(at)
+  return draft.finish()
+}
+
+/** What is desired, not older than what the device reported of it, and different from that. */
+export const delta = ({ desired, reported }: Pick<Shadow, "desired" | "reported">): ShadowSide =>
+  Object.fromEntries(
+    Object.entries(desired).filter(([id, wanted]) => {
+      const actual = Object.hasOwn(reported, id) ? reported[id] : undefined
+      return actual === undefined || (actual.time <= wanted.time && !equalJson(actual.value, wanted.value))
+    })
+  )
+
+/** Whether two JSON values are the same, whatever the order of their members. */
+export const equalJson = (a: Json, b: Json): boolean => {
+  if (a === b) return true
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const [left, right] = [a as Readonly<Record<string, Json>>, b as Readonly<Record<string, Json>>]
+  const names = Object.keys(left)
+  return names.length === Object.keys(right).length &&
+    names.every((name) => Object.hasOwn(right, name) && equalJson(left[name]!, right[name]!))
+}
 
 const refusePropertyId = (id: string): string | undefined => {
-  if (id === "" || id.length > maxPropertyIdLength) {
+  if (id === "" || id.length > maxPropertyIdLength || id === "__proto__" || !isWellFormed(id)) {
     return `expected an identifier of 1 to ${maxPropertyIdLength} characters`
   }
   return undefined

@@ -1,17 +1,31 @@
 /**
  * Reads and changes shadows on behalf of the application.
  */
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { type Device, type DeviceId, DeviceNotFound } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
+import { InvalidInput } from "../InvalidInput.ts"
+import { DeviceLink } from "../message/DeviceLink.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../StoreError.ts"
-import type { Shadow } from "./Shadow.ts"
+import { checkValues, type InvalidValues } from "../thing-model/InvalidValues.ts"
+import { Validators } from "../thing-model/Validators.ts"
+import { type Json, type Shadow, ShadowDraft } from "./Shadow.ts"
+import { shadowControl } from "./ShadowMessage.ts"
 import { ShadowStore } from "./ShadowStore.ts"
+
+/** The shadow is not in the version that the caller has seen. */
+export class ShadowVersionConflict extends Schema.TaggedError<ShadowVersionConflict>()("ShadowVersionConflict", {
+  deviceId: Schema.String,
+  /** The version that it has now. */
+  version: Schema.Int
+}) {}
 
 const make = Effect.gen(function*() {
   const store = yield* ShadowStore
   const devices = yield* Devices
+  const validators = yield* Validators
+  const link = yield* DeviceLink
 
   const get = Effect.fn("Shadows.get")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const { device } = yield* devices.get(projectId, { deviceId })
@@ -19,7 +33,45 @@ const make = Effect.gen(function*() {
     return { device, shadow }
   })
 
-  return Shadows.of({ get })
+  const desire = Effect.fn("Shadows.desire")(function*(
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    desired: Readonly<Record<string, Json>>,
+    version?: number
+  ) {
+    const { device } = yield* devices.get(projectId, { deviceId })
+    const validator = Option.getOrUndefined(yield* validators.ofProduct(device.productKey))
+    const values = validator === undefined ? desired : yield* checkValues(
+      desired,
+      (id, value) => value === null ? value : validator.desired(id, value),
+      ["state", "desired"]
+    )
+    const at = yield* Clock.currentTimeMillis
+    const [answer] = yield* store.modify<Shadow | ShadowVersionConflict | InvalidInput>([{
+      deviceId,
+      modify: (shadow) => {
+        if (version !== undefined && version !== shadow.version) {
+          return [new ShadowVersionConflict({ deviceId, version: shadow.version }), shadow]
+        }
+        const draft = new ShadowDraft(shadow)
+        for (const [id, value] of Object.entries(values)) {
+          const reason = value === null ? draft.remove("desired", id) : draft.desire(id, value, at)
+          if (reason !== undefined) {
+            return [new InvalidInput({ issues: [{ path: ["state", "desired", id], message: reason }] }), shadow]
+          }
+        }
+        draft.accept(at)
+        const after = draft.finish()
+        return [after, after]
+      }
+    }])
+    const after = yield* Effect.fromOption(answer!, () => DeviceNotFound.of({ deviceId }))
+    if ("_tag" in after) return yield* Effect.fail(after)
+    yield* link.deliver(deviceId, shadowControl(after))
+    return after
+  })
+
+  return Shadows.of({ get, desire })
 })
 
 export class Shadows extends Context.Service<Shadows, {
@@ -28,6 +80,20 @@ export class Shadows extends Context.Service<Shadows, {
     projectId: ProjectId,
     deviceId: DeviceId
   ) => Effect.Effect<{ readonly device: Device; readonly shadow: Shadow }, DeviceNotFound | StoreError>
+  /**
+   * Merges `desired` into what is desired of the device: null takes a property
+   * off, arrays and objects are replaced as a whole. A connected device is told.
+   */
+  readonly desire: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    desired: Readonly<Record<string, Json>>,
+    /** The change is refused when the shadow is not in this version. */
+    version?: number
+  ) => Effect.Effect<Shadow, DeviceNotFound | InvalidInput | InvalidValues | ShadowVersionConflict | StoreError>
 }>()("@device-cloud/core/shadow/Shadows") {
-  static readonly layer: Layer.Layer<Shadows, never, ShadowStore | Devices> = Layer.effect(Shadows, make)
+  static readonly layer: Layer.Layer<Shadows, never, ShadowStore | Devices | Validators | DeviceLink> = Layer.effect(
+    Shadows,
+    make
+  )
 }

@@ -46,6 +46,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             ip: "",
             firmwareVersion: "",
             timeZone: "",
+            tags: {},
             activatedAt: null
           } as const
           const expected: Device = { ...drafts[i]!, ...neutral, id: device.id, projectId, productKey, updatedAt: epoch }

@@ -1,0 +1,99 @@
+/**
+ * Commands: what the application asks of devices, from the call to its one end
+ * (decisions, section 6).
+ */
+import { Schema } from "effect"
+import type { DeviceId } from "../device/Device.ts"
+import type { ProjectId } from "../project/Project.ts"
+import type { Json } from "../shadow/Shadow.ts"
+
+/**
+ * `queued` until it was handed to the device's connection, `acked` when the
+ * device has confirmed the packet. The last four are final.
+ */
+export const CommandState = Schema.Literals([
+  "queued",
+  "sent",
+  "acked",
+  "succeeded",
+  "failed",
+  "expired",
+  "cancelled"
+])
+export type CommandState = typeof CommandState.Type
+
+/** A command moves forward only: to a state of a higher rank, and never out of a final one. */
+export const rankOf = (state: CommandState): number => Math.min(CommandState.literals.indexOf(state), finalRank)
+
+/** The rank of the final states. */
+export const finalRank = 3
+
+export interface Command {
+  /** Positive, below 2^53; grows with each command. What the device echoes. */
+  readonly messageId: number
+  readonly projectId: ProjectId
+  readonly deviceId: DeviceId
+  /** The service that is called; null: properties are set. */
+  readonly serviceId: string | null
+  readonly params: Readonly<Record<string, Json>>
+  readonly state: CommandState
+  /** What the device answered, or why it ended without an answer. */
+  readonly code: number | null
+  readonly message: string
+  readonly data: Json
+  /** Unix milliseconds. */
+  readonly createdAt: number
+  /** It is not delivered after this, Unix milliseconds. */
+  readonly expiresAt: number
+  /** The latest change of its state, Unix milliseconds. */
+  readonly updatedAt: number
+}
+
+export type NewCommand = Pick<Command, "projectId" | "deviceId" | "serviceId" | "params" | "createdAt" | "expiresAt">
+
+/** A step of a command. */
+export interface CommandProgress {
+  readonly deviceId: DeviceId
+  readonly messageId: number
+  readonly state: CommandState
+  readonly code: number | null
+  readonly message: string
+  readonly data: Json
+  /** Unix milliseconds. */
+  readonly at: number
+}
+
+/** Commands of one device that have not ended. */
+export const maxWaiting = 100
+
+/** What the caller may decide about a call. */
+export interface CallOptions {
+  /** Seconds until the command expires; 0: only if the device is online now. Default 7 days. */
+  readonly ttl?: number | undefined
+}
+
+/** Seconds, 0 to 7 days. */
+export const TimeToLive = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 604_800 }))
+
+export const methodOf = ({ serviceId }: Pick<Command, "serviceId">): string =>
+  serviceId === null ? "thing.service.property.set" : `thing.service.${serviceId}`
+
+/** The device has {@link maxWaiting} commands that have not ended. */
+export class TooManyCommands extends Schema.TaggedError<TooManyCommands>()("TooManyCommands", {
+  deviceId: Schema.String
+}) {}
+
+export class CommandNotFound extends Schema.TaggedError<CommandNotFound>()("CommandNotFound", {
+  messageId: Schema.String
+}) {}
+
+/** Only a queued command can be cancelled. */
+export class CommandNotQueued extends Schema.TaggedError<CommandNotQueued>()("CommandNotQueued", {
+  messageId: Schema.String,
+  state: CommandState
+}) {}
+
+/** The service can only be called synchronously, which the API does not offer. */
+export class ServiceIsSync extends Schema.TaggedError<ServiceIsSync>()("ServiceIsSync", {
+  serviceId: Schema.String
+}) {}

@@ -1,0 +1,396 @@
+/**
+ * Sets properties and calls services of devices, through the ledger.
+ */
+import { Clock, Context, Effect, Layer, Option, Schedule, Stream } from "effect"
+import { type Device, type DeviceDetail, type DeviceId, DeviceNotFound } from "../device/Device.ts"
+import { Devices } from "../device/Devices.ts"
+import * as GroupCommit from "../GroupCommit.ts"
+import { decodeInput, InvalidInput } from "../InvalidInput.ts"
+import { DeviceLink, type DeviceSession } from "../message/DeviceLink.ts"
+import type { Page, PageRequest } from "../Page.ts"
+import type { ProjectId } from "../project/Project.ts"
+import { delta, equalJson, type Json, type Shadow, ShadowDraft } from "../shadow/Shadow.ts"
+import { shadowControl } from "../shadow/ShadowMessage.ts"
+import { ShadowStore } from "../shadow/ShadowStore.ts"
+import { type StoreError, untilStored } from "../StoreError.ts"
+import { checkValues, InvalidValues } from "../thing-model/InvalidValues.ts"
+import { Misfit } from "../thing-model/DataType.ts"
+import { ElementNotFound } from "../thing-model/ThingModel.ts"
+import { Validators } from "../thing-model/Validators.ts"
+import {
+  type CallOptions,
+  type Command,
+  CommandNotFound,
+  CommandNotQueued,
+  type CommandProgress,
+  CommandState,
+  methodOf,
+  type NewCommand,
+  rankOf,
+  ServiceIsSync,
+  TimeToLive,
+  TooManyCommands
+} from "./Command.ts"
+import { CommandStore, type Enqueue } from "./CommandStore.ts"
+
+const defaultTtlSeconds = 7 * 24 * 3600
+/** How long a device that got a command in time may take to answer it, milliseconds. */
+const replyGrace = 60_000
+const expireEvery = "1 second"
+const expireLimit = 1000
+/** Properties in one call. */
+const maxProperties = 200
+/** The parameters of one call as JSON, in UTF-16 code units. */
+const maxParamsLength = 128 * 1024
+/** Commands that are read at once for a device that comes back. */
+const flushLimit = 100
+
+const capacity = 8192
+const maxBatch = 1024
+
+type Params = Readonly<Record<string, Json>>
+
+/** How far the commands of a session's device have been delivered. */
+interface Delivery {
+  readonly session: DeviceSession
+  /** Commands are being read from the ledger; new ones are found there. */
+  flushing: boolean
+  /** A command has come while the ledger was being read. */
+  dirty: boolean
+  /** The latest that was handed to the connection. */
+  lastDelivered: number
+}
+
+const decodeTtl = decodeInput(TimeToLive)
+
+const make = Effect.gen(function*() {
+  const store = yield* CommandStore
+  const shadows = yield* ShadowStore
+  const devices = yield* Devices
+  const validators = yield* Validators
+  const link = yield* DeviceLink
+  const clock = yield* Clock.Clock
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const deliveries = new Map<DeviceId, Delivery>()
+
+  /** Only the latest step of each command in a batch is stored. */
+  const steps = yield* GroupCommit.make<CommandProgress, void, StoreError>({
+    capacity,
+    maxBatch,
+    commit: (items) => {
+      const latest = new Map<number, CommandProgress>()
+      for (const item of items) {
+        const known = latest.get(item.messageId)
+        if (known === undefined || rankOf(item.state) > rankOf(known.state)) latest.set(item.messageId, item)
+      }
+      return Effect.as(untilStored(store.advance([...latest.values()])), items.map(() => undefined))
+    },
+    isolate: ({ retryable }) => !retryable
+  })
+
+  const advance = (command: Command, state: CommandState, message = "") => {
+    const step: CommandProgress = {
+      deviceId: command.deviceId,
+      messageId: command.messageId,
+      state,
+      code: null,
+      message,
+      data: {},
+      at: clock.currentTimeMillisUnsafe()
+    }
+    if (!steps.submitUnsafe(step, () => {})) runFork(steps.submitWhenRoom(step, () => {}))
+  }
+
+  const deliver = Effect.fnUntraced(function*(delivery: Delivery, command: Command, params = command.params) {
+    delivery.lastDelivered = command.messageId
+    yield* delivery.session.connection.deliver(
+      { id: String(command.messageId), method: methodOf(command), params },
+      () => advance(command, "acked")
+    )
+    advance(command, "sent")
+  })
+
+  /** The delivery to the session that counts now. */
+  const currentDelivery = (deviceId: DeviceId): Delivery | undefined => {
+    const delivery = deliveries.get(deviceId)
+    return delivery !== undefined && link.session(deviceId) === delivery.session ? delivery : undefined
+  }
+
+  const dispatch = Effect.fnUntraced(function*(command: Command) {
+    const delivery = currentDelivery(command.deviceId)
+    if (delivery?.flushing === true) delivery.dirty = true
+    else if (delivery !== undefined) yield* deliver(delivery, command)
+    else if (command.expiresAt <= command.createdAt) advance(command, "expired", "the device is not connected")
+  })
+
+  const enqueued = yield* GroupCommit.make<Enqueue, Command | "full" | "no-device", StoreError>({
+    capacity,
+    maxBatch,
+    commit: (items) =>
+      Effect.tap(
+        store.enqueue(items),
+        (results) =>
+          Effect.forEach(results, (result) => typeof result === "string" ? Effect.void : dispatch(result), {
+            discard: true
+          })
+      ),
+    isolate: ({ retryable }) => !retryable
+  })
+
+  /** What of the properties the device has not reported itself since the call. */
+  const stillWanted = (command: Command, { reported }: Shadow): Params =>
+    Object.fromEntries(
+      Object.entries(command.params).filter(([id]) =>
+        !Object.hasOwn(reported, id) || reported[id]!.time < command.createdAt
+      )
+    )
+
+  const redeliver = Effect.fnUntraced(function*(delivery: Delivery, command: Command, shadow: Shadow) {
+    if (command.serviceId !== null) return yield* deliver(delivery, command)
+    const params = stillWanted(command, shadow)
+    if (Object.keys(params).length > 0) return yield* deliver(delivery, command, params)
+    delivery.lastDelivered = command.messageId
+    const reached = Object.entries(command.params).every(([id, value]) => equalJson(shadow.reported[id]!.value, value))
+    advance(
+      command,
+      reached ? "succeeded" : "cancelled",
+      reached ? "the device has reported these values" : "the device has reported later values"
+    )
+  })
+
+  /** Delivers what is in the ledger for the device, in order, until nothing is left. */
+  const flush = Effect.fnUntraced(function*(delivery: Delivery) {
+    const { deviceId } = delivery.session.connection.device
+    if (delivery.flushing) {
+      delivery.dirty = true
+      return
+    }
+    delivery.flushing = true
+    const shadow = yield* untilStored(shadows.get(deviceId))
+    if (Option.isSome(shadow) && Object.keys(delta(shadow.value)).length > 0) {
+      yield* link.deliver(deviceId, shadowControl(shadow.value))
+    }
+    while (Option.isSome(shadow) && currentDelivery(deviceId) === delivery) {
+      delivery.dirty = false
+      const commands = yield* untilStored(store.undelivered({
+        deviceId,
+        after: delivery.lastDelivered,
+        now: yield* Clock.currentTimeMillis,
+        limit: flushLimit
+      }))
+      for (const command of commands) yield* redeliver(delivery, command, shadow.value)
+      // Nothing can come in between: this is one turn with the last look at `dirty`.
+      if (commands.length === 0 && !delivery.dirty) break
+    }
+    delivery.flushing = false
+  })
+
+  const flushSafely = (delivery: Delivery) =>
+    flush(delivery).pipe(
+      Effect.catchCause((cause) => Effect.logError("The waiting commands of a device could not be delivered", cause))
+    )
+
+  yield* link.onAttach((session) => {
+    const { deviceId } = session.connection.device
+    const delivery: Delivery = { session, flushing: false, dirty: false, lastDelivered: 0 }
+    deliveries.set(deviceId, delivery)
+    return flushSafely(delivery)
+  })
+  yield* link.onDetach((session) =>
+    Effect.sync(() => {
+      const { deviceId } = session.connection.device
+      if (deliveries.get(deviceId)?.session === session) deliveries.delete(deviceId)
+    })
+  )
+
+  // Commands that other nodes took for devices that are connected here.
+  yield* store.arrivals.pipe(
+    Stream.runForEach((deviceId) => {
+      const delivery = currentDelivery(deviceId)
+      return delivery === undefined ? Effect.void : flushSafely(delivery)
+    }),
+    Effect.forkScoped
+  )
+
+  const expire = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    while ((yield* store.expire({ now, grace: replyGrace, limit: expireLimit })) === expireLimit) {
+      yield* Effect.yieldNow
+    }
+  })
+  yield* expire.pipe(
+    Effect.catch((error) => Effect.logWarning("Commands could not be expired", error)),
+    Effect.repeat(Schedule.spaced(expireEvery)),
+    Effect.forkScoped
+  )
+
+  const submit = Effect.fnUntraced(function*(
+    { device }: DeviceDetail,
+    call: Pick<NewCommand, "serviceId" | "params">,
+    { ttl: requested = defaultTtlSeconds }: CallOptions
+  ) {
+    if (JSON.stringify(call.params).length > maxParamsLength) {
+      return yield* refuse("params", `Expected at most ${maxParamsLength} characters of JSON`)
+    }
+    const ttl = yield* Effect.mapError(
+      decodeTtl(requested),
+      ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["ttl"], message }] })
+    )
+    const { deviceId, projectId } = device
+    const createdAt = yield* Clock.currentTimeMillis
+    const isHere = currentDelivery(deviceId) !== undefined
+    const isOffline = !isHere && device.status !== "online"
+    const result = yield* enqueued.submit({
+      command: { projectId, deviceId, ...call, createdAt, expiresAt: createdAt + ttl * 1000 },
+      elsewhere: !isHere && !isOffline,
+      ...isOffline && ttl > 0 && call.serviceId === null ? { desire: desire(call.params, createdAt) } : {}
+    })
+    if (result === "full") return yield* new TooManyCommands({ deviceId })
+    if (result === "no-device") return yield* DeviceNotFound.of({ deviceId })
+    return result
+  })
+
+  const setProperties = Effect.fn("Commands.setProperties")(
+    function*(projectId: ProjectId, deviceId: DeviceId, params: Params, options: CallOptions = {}) {
+      const detail = yield* devices.get(projectId, { deviceId })
+      const count = Object.keys(params).length
+      if (count === 0 || count > maxProperties) {
+        return yield* refuse("params", `Expected 1 to ${maxProperties} properties`)
+      }
+      const validator = Option.getOrUndefined(yield* validators.ofProduct(detail.device.productKey))
+      const admitted = validator === undefined
+        ? params
+        : yield* checkValues(params, (id, value) => validator.desired(id, value))
+      // A shadow that is full refuses before anything is stored.
+      yield* roomFor(detail.device, admitted)
+      return yield* submit(detail, { serviceId: null, params: admitted }, options)
+    }
+  )
+
+  /** Fails when the values break a limit of the shadow. */
+  const roomFor = Effect.fnUntraced(function*({ deviceId }: Device, values: Params) {
+    const at = yield* Clock.currentTimeMillis
+    const shadow = yield* shadows.get(deviceId)
+    if (Option.isNone(shadow)) return
+    const draft = new ShadowDraft(shadow.value)
+    for (const [id, value] of Object.entries(values)) {
+      const reason = draft.desire(id, value, at)
+      if (reason !== undefined) {
+        return yield* new InvalidInput({ issues: [{ path: ["params", id], message: reason }] })
+      }
+    }
+  })
+
+  const callService = Effect.fn("Commands.callService")(
+    function*(
+      projectId: ProjectId,
+      deviceId: DeviceId,
+      serviceId: string,
+      params: Params,
+      options: CallOptions = {}
+    ) {
+      const detail = yield* devices.get(projectId, { deviceId })
+      const { productKey } = detail.device
+      const validator = Option.getOrUndefined(yield* validators.ofProduct(productKey))
+      if (validator === undefined) {
+        return /^\w{1,50}$/.test(serviceId)
+          ? yield* submit(detail, { serviceId, params }, options)
+          : yield* refuse("service_id", "Expected 1 to 50 letters, digits and _")
+      }
+      const service = validator.service(serviceId)
+      if (service === undefined) return yield* new ElementNotFound({ productKey, type: "service", id: serviceId })
+      if (service.element.callType === "sync") return yield* new ServiceIsSync({ serviceId })
+      const checked = service.input(params)
+      if (checked instanceof Misfit) {
+        return yield* new InvalidValues({ issues: [{ path: ["params"], message: checked.message }] })
+      }
+      return yield* submit(detail, { serviceId, params: checked }, options)
+    }
+  )
+
+  const get = Effect.fn("Commands.get")(function*(projectId: ProjectId, deviceId: DeviceId, messageId: number) {
+    yield* devices.get(projectId, { deviceId })
+    const command = yield* store.get(deviceId, messageId)
+    return yield* Effect.fromOption(command, () => new CommandNotFound({ messageId: String(messageId) }))
+  })
+
+  const list = Effect.fn("Commands.list")(function*(projectId: ProjectId, deviceId: DeviceId, page: PageRequest) {
+    yield* devices.get(projectId, { deviceId })
+    return yield* store.list(deviceId, page)
+  })
+
+  const cancel = Effect.fn("Commands.cancel")(function*(projectId: ProjectId, deviceId: DeviceId, messageId: number) {
+    yield* devices.get(projectId, { deviceId })
+    const command = yield* Effect.fromOption(
+      yield* store.cancel(deviceId, messageId, yield* Clock.currentTimeMillis),
+      () => new CommandNotFound({ messageId: String(messageId) })
+    )
+    if (command.state !== "cancelled") {
+      return yield* new CommandNotQueued({ messageId: String(messageId), state: command.state })
+    }
+  })
+
+  return Commands.of({ setProperties, callService, get, list, cancel })
+})
+
+const refuse = (field: string, message: string) =>
+  Effect.fail(new InvalidInput({ issues: [{ path: [field], message }] }))
+
+const desire = (params: Params, at: number): NonNullable<Enqueue["desire"]> => (shadow) => {
+  const draft = new ShadowDraft(shadow)
+  for (const [id, value] of Object.entries(params)) draft.desire(id, value, at)
+  draft.accept(at)
+  return [undefined, draft.finish()]
+}
+
+type Refused =
+  | DeviceNotFound
+  | InvalidInput
+  | InvalidValues
+  | TooManyCommands
+  | StoreError
+
+export class Commands extends Context.Service<Commands, {
+  /**
+   * Sends the values to the device, now or when it comes back; what it is not
+   * connected for is also desired of its shadow. With a thing model, they must
+   * fit it and the properties be writable.
+   */
+  readonly setProperties: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    params: Params,
+    options?: CallOptions
+  ) => Effect.Effect<Command, Refused>
+  /** With a thing model, it must have the service, asynchronous, and the inputs fit it. */
+  readonly callService: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    serviceId: string,
+    params: Params,
+    options?: CallOptions
+  ) => Effect.Effect<Command, ElementNotFound | ServiceIsSync | Refused>
+  readonly get: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    messageId: number
+  ) => Effect.Effect<Command, DeviceNotFound | CommandNotFound | StoreError>
+  /** Newest first. */
+  readonly list: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    page: PageRequest
+  ) => Effect.Effect<Page<Command>, DeviceNotFound | StoreError>
+  /** Only a queued command can be cancelled. */
+  readonly cancel: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    messageId: number
+  ) => Effect.Effect<void, DeviceNotFound | CommandNotFound | CommandNotQueued | StoreError>
+}>()("@device-cloud/core/command/Commands") {
+  static readonly layer: Layer.Layer<
+    Commands,
+    never,
+    CommandStore | ShadowStore | Devices | Validators | DeviceLink
+  > = Layer.effect(Commands, make)
+}

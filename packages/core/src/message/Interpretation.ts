@@ -1,0 +1,152 @@
+/**
+ * What a device's message asks of the cloud, by its method (alink-facts,
+ * section 3).
+ */
+import { Predicate } from "effect"
+import type { CommandProgress } from "../command/Command.ts"
+import type { Json } from "../shadow/Shadow.ts"
+import { shadowMessage } from "../shadow/ShadowMessage.ts"
+import { isWellFormed } from "../Text.ts"
+import { desiredDelete, desiredGet } from "./DesiredProperties.ts"
+import { type DeviceReply, noConfiguration, parameterError, success, topicError } from "./DeviceReply.ts"
+import type { Step } from "./DeviceState.ts"
+import {
+  batchPost,
+  diagnosisPost,
+  eventPost,
+  historyPost,
+  logPost,
+  packPost,
+  propertyPost,
+  rawPost
+} from "./Telemetry.ts"
+import type { UplinkMessage } from "./UplinkMessage.ts"
+
+/** What is done outside of the device's shadow and history, after the batch, in order. */
+export type Errand =
+  | { readonly _tag: "SetTags"; readonly tags: Readonly<Record<string, string>> }
+  | { readonly _tag: "RemoveTags"; readonly keys: ReadonlyArray<string> }
+  | { readonly _tag: "ReadTags" }
+  | { readonly _tag: "ReadModel" }
+
+export type Interpretation =
+  | { readonly _tag: "Answer"; readonly reply: DeviceReply }
+  | { readonly _tag: "Change"; readonly step: Step }
+  | { readonly _tag: "Outcome"; readonly progress: CommandProgress }
+  | { readonly _tag: "Errand"; readonly errand: Errand }
+
+const answer = (reply: DeviceReply): Interpretation => ({ _tag: "Answer", reply })
+const errand = (errand: Errand): Interpretation => ({ _tag: "Errand", errand })
+const change = (step: Step | DeviceReply): Interpretation =>
+  typeof step === "function" ? { _tag: "Change", step } : answer(step)
+
+const eventMethod = /^thing\.event\.([^.]+)\.post$/
+const serviceReplyMethod = /^thing\.service\..+_reply$/
+
+/** Logs are not asked for: remote diagnosis is off. */
+const logSwitch = success({ getType: "content", content: { mode: 0 } })
+
+export const interpret = (message: UplinkMessage): Interpretation => {
+  const { device, method, params, receivedAt } = message
+  switch (method) {
+    case "thing.event.property.post":
+      return change(propertyPost(params, receivedAt))
+    case "thing.event.property.batch.post":
+      return change(batchPost(params, receivedAt))
+    case "thing.event.property.pack.post":
+      return change(packPost(params, receivedAt))
+    case "thing.event.property.history.post":
+      return change(historyPost(device, params, receivedAt))
+    case "thing.property.desired.get":
+      return change(desiredGet(params))
+    case "thing.property.desired.delete":
+      return change(desiredDelete(params, receivedAt))
+    case "thing.shadow":
+      return change(shadowMessage(params, receivedAt))
+    case "thing.model.up_raw":
+      return change(rawPost(params, receivedAt))
+    case "thing.log.post":
+      return change(logPost(params, receivedAt))
+    case "thing.diag.post":
+      return change(diagnosisPost(params, receivedAt))
+    case "thing.deviceinfo.update":
+      return tagsUpdate(params)
+    case "thing.deviceinfo.delete":
+      return tagsDelete(params)
+    case "thing.deviceinfo.get":
+      return errand({ _tag: "ReadTags" })
+    case "thing.dsltemplate.get":
+    case "thing.dynamicTsl.get":
+      return errand({ _tag: "ReadModel" })
+    case "thing.config.get":
+      return answer(noConfiguration)
+    case "thing.config.log.get":
+      return answer(logSwitch)
+  }
+  const eventId = eventMethod.exec(method)?.[1]
+  if (eventId !== undefined) return change(eventPost(eventId, params, receivedAt))
+  return serviceReplyMethod.test(method) ? serviceReply(message) : answer(topicError)
+}
+
+/** The device's answer to a command, which it names by its id. */
+const serviceReply = ({ device, params, receivedAt }: UplinkMessage): Interpretation => {
+  const { code, data = {}, id, message = "" } = (Predicate.isObject(params) ? params : {}) as Readonly<
+    Record<string, Json>
+  >
+  const messageId = Number(id)
+  if (!Number.isSafeInteger(messageId) || messageId <= 0 || typeof code !== "number") {
+    return answer(parameterError("expected the id of a command and a code"))
+  }
+  return {
+    _tag: "Outcome",
+    progress: {
+      deviceId: device.deviceId,
+      messageId,
+      state: code === 200 ? "succeeded" : "failed",
+      code: Math.trunc(code),
+      message: toWellFormed(String(message)),
+      data,
+      at: receivedAt
+    }
+  }
+}
+
+/** Of what a device says about the end of a command. */
+const maxMessageLength = 1024
+
+const toWellFormed = (text: string): string => isWellFormed(text) ? text.slice(0, maxMessageLength) : ""
+
+const maxTagsInMessage = 200
+const tagKey = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/
+/** In UTF-16 code units. */
+export const maxTagLength = 128
+
+const attributes = (params: unknown): ReadonlyArray<Readonly<Record<string, unknown>>> | undefined =>
+  Array.isArray(params) && params.length > 0 && params.length <= maxTagsInMessage && params.every(Predicate.isObject)
+    ? params as ReadonlyArray<Readonly<Record<string, unknown>>>
+    : undefined
+
+const tagsUpdate = (params: unknown): Interpretation => {
+  const items = attributes(params)
+  if (items === undefined) {
+    return answer(parameterError(`params: expected an array of 1 to ${maxTagsInMessage} {attrKey, attrValue}`))
+  }
+  const tags: Array<[string, string]> = []
+  for (const { attrKey, attrValue } of items) {
+    if (typeof attrKey !== "string" || !tagKey.test(attrKey)) {
+      return answer(parameterError("attrKey: expected 1 to 100 letters, digits and _, no digit first"))
+    }
+    if (typeof attrValue !== "string" || attrValue.length > maxTagLength || !isWellFormed(attrValue)) {
+      return answer(parameterError(`attrValue: expected text of at most ${maxTagLength} characters`))
+    }
+    tags.push([attrKey, attrValue])
+  }
+  return errand({ _tag: "SetTags", tags: Object.fromEntries(tags) })
+}
+
+const tagsDelete = (params: unknown): Interpretation => {
+  const keys = attributes(params)?.map(({ attrKey }) => attrKey)
+  return keys === undefined || !keys.every(Predicate.isString)
+    ? answer(parameterError(`params: expected an array of 1 to ${maxTagsInMessage} {attrKey}`))
+    : errand({ _tag: "RemoveTags", keys })
+}

@@ -1,0 +1,11 @@
+/**
+ * A device asks what time it is (alink-facts, section 3.15).
+ */
+import { Predicate } from "effect"
+
+/** Times as text, in Unix milliseconds; what the device sent is echoed unchanged. */
+export const networkTime = (params: unknown, receivedAt: number, sentAt: number) => ({
+  deviceSendTime: Predicate.hasProperty(params, "deviceSendTime") ? params.deviceSendTime : "",
+  serverRecvTime: String(receivedAt),
+  serverSendTime: String(sentAt)
+})

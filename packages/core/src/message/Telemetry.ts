@@ -1,0 +1,199 @@
+/**
+ * Messages with which a device reports properties and events: one by one, in
+ * batches, packed, and late (alink-facts, sections 3.1, 3.3, 3.6).
+ */
+import { Predicate } from "effect"
+import type { DeviceIdentity } from "../device/Device.ts"
+import { type Json, maxPropertyIdLength, type ShadowEntry } from "../shadow/Shadow.ts"
+import { isWellFormed } from "../Text.ts"
+import { Misfit } from "../thing-model/DataType.ts"
+import {
+  type DeviceReply,
+  failure,
+  parameterError,
+  success,
+  tooManyEvents,
+  tooManyProperties,
+  topicError
+} from "./DeviceReply.ts"
+import type { Dropped, Step } from "./DeviceState.ts"
+
+/** Properties in one message. */
+export const maxProperties = 200
+/** Events in one message. */
+const maxEvents = 200
+
+type Members = Readonly<Record<string, Json>>
+
+interface Occurrence {
+  readonly eventId: string
+  readonly value: Json
+  readonly time: number
+}
+
+interface Reports {
+  readonly properties: ReadonlyArray<readonly [id: string, entry: ShadowEntry]>
+  readonly events: ReadonlyArray<Occurrence>
+}
+
+const isMembers = (value: unknown): value is Members => Predicate.isObject(value)
+
+/** `__proto__` is not an identifier: assigning it would change an object's prototype. */
+const isId = (id: string): boolean => id !== "__proto__"
+
+const isEventId = (id: string): boolean => id.length <= maxPropertyIdLength && isId(id) && isWellFormed(id)
+
+/** Unix milliseconds that a date can hold. */
+const isTime = (time: unknown): time is number =>
+  typeof time === "number" && Number.isInteger(time) && time >= 0 && time <= 8.64e15
+
+/** An object is the wrapped form when it has `value`, perhaps a numeric `time`, and nothing else. */
+const unwrap = (raw: Json, receivedAt: number): ShadowEntry => {
+  if (typeof raw !== "object" || raw === null || !Object.hasOwn(raw, "value")) return { value: raw, time: receivedAt }
+  const { time, value } = raw as { readonly value: Json; readonly time?: Json }
+  const members = Object.keys(raw).length
+  if (members === 1) return { value, time: receivedAt }
+  return members === 2 && isTime(time) ? { value, time } : { value: raw, time: receivedAt }
+}
+
+/**
+ * `thing.event.property.post`: an object from property to value, or to
+ * `{value, time}` with `time` in Unix milliseconds; without time the value is
+ * as old as the message.
+ */
+export const propertyPost = (params: unknown, receivedAt: number): Step | DeviceReply => {
+  if (!isMembers(params)) return parameterError("params: expected an object from property to value")
+  const ids = Object.keys(params)
+  if (ids.length > maxProperties) return tooManyProperties
+  const values = ids.filter(isId).map((id) => [id, unwrap(params[id]!, receivedAt)] as const)
+  return (state) => success(state.report(values, receivedAt))
+}
+
+/** `thing.event.{event}.post`: the outputs, or `{value: outputs, time}`. */
+export const eventPost = (eventId: string, params: unknown, receivedAt: number): Step | DeviceReply => {
+  if (!isEventId(eventId)) return topicError
+  if (!isMembers(params)) return parameterError("params: expected an object with the outputs of the event")
+  const wrapped = unwrap(params, receivedAt)
+  const { time, value } = isMembers(wrapped.value) ? wrapped : { value: params, time: receivedAt }
+  return (state) => {
+    const misfit = state.occur(eventId, value, time, receivedAt)
+    return misfit === undefined ? success({}) : failure(misfit.code, misfit.message)
+  }
+}
+
+const record = (reports: Reports, receivedAt: number): Step | DeviceReply => {
+  const { events, properties } = reports
+  if (new Set(properties.map(([id]) => id)).size > maxProperties) return tooManyProperties
+  if (events.length > maxEvents) return tooManyEvents
+  return (state) => {
+    const dropped: Record<string, string> = {}
+    if (properties.length > 0) Object.assign(dropped, state.report(properties, receivedAt))
+    for (const { eventId, time, value } of events) {
+      const misfit = state.occur(eventId, value, time, receivedAt)
+      if (misfit instanceof Misfit) dropped[eventId] = misfit.message
+    }
+    return success(dropped as Dropped)
+  }
+}
+
+/** The entries of `{id: one}` or `{id: [several]}`; undefined: it is something else. */
+const entriesOf = (value: Json | undefined, receivedAt: number) => {
+  if (value === undefined) return []
+  if (!isMembers(value)) return undefined
+  return Object.entries(value).filter(([id]) => isId(id)).flatMap(([id, listed]) =>
+    (Array.isArray(listed) ? listed as ReadonlyArray<Json> : [listed]).map((one) =>
+      [id, unwrap(one, receivedAt)] as const
+    )
+  )
+}
+
+const reportsOf = (params: Members, receivedAt: number): Reports | DeviceReply => {
+  const properties = entriesOf(params["properties"], receivedAt)
+  if (properties === undefined) return parameterError("properties: expected an object from property to values")
+  const events = entriesOf(params["events"], receivedAt)
+  if (events === undefined || events.some(([id, { value }]) => !isEventId(id) || !isMembers(value))) {
+    return parameterError("events: expected an object from event to {value, time}")
+  }
+  return { properties, events: events.map(([eventId, { time, value }]) => ({ eventId, time, value })) }
+}
+
+/** `thing.event.property.batch.post`: several values of each property and several occurrences of each event. */
+export const batchPost = (params: unknown, receivedAt: number): Step | DeviceReply => {
+  if (!isMembers(params)) return parameterError("params: expected an object with properties and events")
+  const reports = reportsOf(params, receivedAt)
+  return "code" in reports ? reports : record(reports, receivedAt)
+}
+
+/** `thing.event.property.pack.post`: a gateway's own values and events with those of its sub-devices. */
+export const packPost = (params: unknown, receivedAt: number): Step | DeviceReply => {
+  if (!isMembers(params)) return parameterError("params: expected an object with properties and events")
+  const { subDevices } = params
+  if (Array.isArray(subDevices) && subDevices.length > 0) return failure(6401, "topo relation not exist")
+  return batchPost(params, receivedAt)
+}
+
+const isOwn = (identity: Json | undefined, { deviceName, productKey }: DeviceIdentity): boolean =>
+  identity === undefined ||
+  (isMembers(identity) && identity["productKey"] === productKey && identity["deviceName"] === deviceName)
+
+/** `thing.event.property.history.post`: what was measured while there was no connection. */
+export const historyPost = (device: DeviceIdentity, params: unknown, receivedAt: number): Step | DeviceReply => {
+  if (!Array.isArray(params)) return failure(6301, "params: expected an array")
+  const all: { properties: Array<Reports["properties"][number]>; events: Array<Occurrence> } = {
+    properties: [],
+    events: []
+  }
+  for (const item of params as ReadonlyArray<Json>) {
+    if (!isMembers(item)) return parameterError("params: expected an array of {identity, properties, events}")
+    if (!isOwn(item["identity"], device)) return failure(6401, "topo relation not exist")
+    for (const part of membersOf(item["properties"])) {
+      const reports = reportsOf({ properties: part }, receivedAt)
+      if ("code" in reports) return reports
+      all.properties.push(...reports.properties)
+    }
+    for (const part of membersOf(item["events"])) {
+      const reports = reportsOf({ events: part }, receivedAt)
+      if ("code" in reports) return reports
+      all.events.push(...reports.events)
+    }
+  }
+  return record(all, receivedAt)
+}
+
+/** An array, one item, or nothing. */
+const membersOf = (value: Json | undefined): ReadonlyArray<Json> =>
+  value === undefined ? [] : Array.isArray(value) ? value as ReadonlyArray<Json> : [value]
+
+/** Log entries in one message. */
+const maxLogs = 40
+
+/** `thing.log.post`: what the device writes into its log. */
+export const logPost = (params: unknown, receivedAt: number): Step | DeviceReply => {
+  if (!Array.isArray(params) || params.length === 0 || params.length > maxLogs || !params.every(isMembers)) {
+    return parameterError(`params: expected an array of 1 to ${maxLogs} log entries`)
+  }
+  return (state) => {
+    state.record("log", params as ReadonlyArray<Json>, receivedAt, receivedAt)
+    return success({})
+  }
+}
+
+/** `thing.diag.post`: how well the device is connected. */
+export const diagnosisPost = (params: unknown, receivedAt: number): Step | DeviceReply => {
+  if (!isMembers(params) || params["p"] === undefined) {
+    return parameterError("params: expected an object with p and model")
+  }
+  return (state) => {
+    state.record("diag", params, receivedAt, receivedAt)
+    return success({})
+  }
+}
+
+/** `thing.model.up_raw`: bytes that only the product understands, as hex text. */
+export const rawPost = (params: unknown, receivedAt: number): Step | DeviceReply => {
+  if (typeof params !== "string") return parameterError("expected bytes")
+  return (state) => {
+    state.record("raw", params, receivedAt, receivedAt)
+    return success({})
+  }
+}

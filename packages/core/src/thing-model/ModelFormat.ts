@@ -1,0 +1,84 @@
+/**
+ * A thing model as text, in any of its forms.
+ */
+import { Effect } from "effect"
+import type { ProductKey } from "../product/Product.ts"
+import { Document, type Members } from "./formats/Document.ts"
+import * as Metadata from "./formats/Metadata.ts"
+import * as Sdf from "./formats/Sdf.ts"
+import * as Tsl from "./formats/Tsl.ts"
+import {
+  type ElementType,
+  type EventElement,
+  InvalidThingModel,
+  type ModelType,
+  type PropertyElement,
+  type ServiceElement,
+  type ThingModel
+} from "./ThingModel.ts"
+
+export interface Decoded {
+  readonly model: ThingModel
+  /** What was changed to make it fit. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+const orRefuse = <A>(document: Document, value: A): Effect.Effect<A, InvalidThingModel> => {
+  const [first, ...rest] = document.issues
+  return first === undefined ? Effect.succeed(value) : Effect.fail(new InvalidThingModel({ issues: [first, ...rest] }))
+}
+
+/** Reads a document; fails with all that is wrong with it. */
+export const decode = (type: ModelType, value: unknown): Effect.Effect<Decoded, InvalidThingModel> =>
+  Effect.suspend(() => {
+    const document = new Document()
+    return orRefuse(
+      document,
+      type === "sdf"
+        ? Sdf.read(document, value)
+        : { model: type === "tsl" ? Tsl.read(document, value) : Metadata.read(document, value), warnings: [] }
+    )
+  })
+
+/** Reads the JSON text of a document. */
+export const decodeText = (type: ModelType, text: string): Effect.Effect<Decoded, InvalidThingModel> =>
+  Effect.flatMap(
+    Effect.try({
+      try: (): unknown => JSON.parse(text),
+      catch: (cause) =>
+        new InvalidThingModel({
+          issues: [{ path: [], message: `expected JSON: ${cause instanceof Error ? cause.message : String(cause)}` }]
+        })
+    }),
+    (value) => decode(type, value)
+  )
+
+/** Reads one element, in the form `metadata`. */
+export const decodeElement = (
+  type: ElementType,
+  value: unknown
+): Effect.Effect<PropertyElement | EventElement | ServiceElement, InvalidThingModel> =>
+  Effect.suspend(() => {
+    const document = new Document()
+    const element = Metadata.readElement(document, type, value)
+    return Effect.map(orRefuse(document, element), (element) => element!)
+  })
+
+/** Writes the model in a form. */
+export const encode = (
+  type: ModelType,
+  { model, productKey, version }: {
+    readonly model: ThingModel
+    readonly productKey: ProductKey
+    readonly version: number
+  }
+): Members => {
+  switch (type) {
+    case "metadata":
+      return Metadata.write(model)
+    case "tsl":
+      return Tsl.write(model, productKey, version)
+    case "sdf":
+      return Sdf.write(model, productKey, version)
+  }
+}

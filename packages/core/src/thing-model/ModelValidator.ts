@@ -1,0 +1,61 @@
+/**
+ * A thing model compiled into checks of what devices report and are asked.
+ */
+import type { Json } from "../shadow/Shadow.ts"
+import { type Check, compile, compileFields, type Members, Misfit } from "./DataType.ts"
+import type { PropertyElement, ServiceElement, ThingModel } from "./ThingModel.ts"
+
+type CheckMembers = (members: Members) => Members | Misfit
+
+interface CompiledProperty {
+  readonly element: PropertyElement
+  readonly check: Check
+}
+
+interface CompiledService {
+  readonly element: ServiceElement
+  readonly input: CheckMembers
+}
+
+/** What checks answer is the value as it is stored: `bool` as 0 or 1, `date` as text. */
+export interface ModelValidator {
+  readonly version: number
+  readonly model: ThingModel
+  /** A value that a device reports of a property. */
+  readonly reported: (id: string, value: Json) => Json | Misfit
+  /** A value that the application wants a property to have. */
+  readonly desired: (id: string, value: Json) => Json | Misfit
+  /** What a device reports with an event; undefined: there is no such event. */
+  readonly event: (id: string) => CheckMembers | undefined
+  readonly service: (id: string) => CompiledService | undefined
+}
+
+export const make = (model: ThingModel, version: number): ModelValidator => {
+  const properties = new Map(
+    model.properties.map((element): [string, CompiledProperty] => [
+      element.id,
+      { element, check: compile(element.dataType) }
+    ])
+  )
+  const events = new Map(model.events.map(({ id, outputData }) => [id, compileFields(outputData)]))
+  const services = new Map(
+    model.services.map((element): [string, CompiledService] => [
+      element.id,
+      { element, input: compileFields(element.inputData, true) }
+    ])
+  )
+  const unknownProperty = (id: string) => new Misfit(6320, `tsl parse: params not exist -> ${id}`)
+  return {
+    version,
+    model,
+    reported: (id, value) => properties.get(id)?.check(value) ?? unknownProperty(id),
+    desired: (id, value) => {
+      const property = properties.get(id)
+      if (property === undefined) return new Misfit(6320, "the thing model has no such property")
+      if (property.element.accessMode === "r") return new Misfit(6320, "the property cannot be set: it is read-only")
+      return property.check(value)
+    },
+    event: (id) => events.get(id),
+    service: (id) => services.get(id)
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Thing models: the properties, events and services of a product's devices.
+ */
+import { Schema } from "effect"
+import { InputIssue } from "../InvalidInput.ts"
+import type { DataType, Field } from "./DataType.ts"
+
+interface Element {
+  /** 1 to 50 letters, digits and `_`, unique in the model. */
+  readonly id: string
+  /** 1 to 30 characters. */
+  readonly name: string
+  /** A device without it does not fit the model. */
+  readonly required: boolean
+  /** Taken from a template. */
+  readonly standard: boolean
+  readonly desc: string
+}
+
+export interface PropertyElement extends Element {
+  /** What the application may do: read, write, both. */
+  readonly accessMode: "r" | "w" | "rw"
+  readonly dataType: DataType
+}
+
+export interface EventElement extends Element {
+  readonly eventType: "info" | "alert" | "error"
+  readonly outputData: ReadonlyArray<Field>
+}
+
+export interface ServiceElement extends Element {
+  readonly callType: "async" | "sync"
+  readonly inputData: ReadonlyArray<Field>
+  readonly outputData: ReadonlyArray<Field>
+}
+
+/** The elements `post`, `set` and `get` are not part of it: they follow from the properties. */
+export interface ThingModel {
+  readonly properties: ReadonlyArray<PropertyElement>
+  readonly events: ReadonlyArray<EventElement>
+  readonly services: ReadonlyArray<ServiceElement>
+}
+
+export const emptyModel: ThingModel = { properties: [], events: [], services: [] }
+
+export const isEmpty = ({ events, properties, services }: ThingModel): boolean =>
+  properties.length + events.length + services.length === 0
+
+/** Elements of one model. */
+export const maxElements = 1500
+
+/** How a model is written. */
+export const ModelType = Schema.Literals(["metadata", "tsl", "sdf"])
+export type ModelType = typeof ModelType.Type
+
+export const ElementType = Schema.Literals(["property", "event", "service"])
+export type ElementType = typeof ElementType.Type
+
+export const listOf = { property: "properties", event: "events", service: "services" } as const
+
+/** The model was refused as a whole; nothing was changed. */
+export class InvalidThingModel extends Schema.TaggedError<InvalidThingModel>()("InvalidThingModel", {
+  /** Paths name the members of the document that was given. */
+  issues: Schema.NonEmptyArray(InputIssue)
+}) {}
+
+/** There is no such property, event or service in the model. */
+export class ElementNotFound extends Schema.TaggedError<ElementNotFound>()("ElementNotFound", {
+  productKey: Schema.String,
+  type: ElementType,
+  id: Schema.String
+}) {}

@@ -1,0 +1,217 @@
+/**
+ * Manages the thing models of products.
+ */
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { type ProductKey, type ProductNotFound } from "../product/Product.ts"
+import { Products } from "../product/Products.ts"
+import type { ProjectId } from "../project/Project.ts"
+import { ShadowStore } from "../shadow/ShadowStore.ts"
+import type { StoreError } from "../StoreError.ts"
+import { Misfit } from "./DataType.ts"
+import type { Members } from "./formats/Document.ts"
+import * as ModelFormat from "./ModelFormat.ts"
+import * as ModelValidator from "./ModelValidator.ts"
+import {
+  ElementNotFound,
+  type ElementType,
+  emptyModel,
+  InvalidThingModel,
+  isEmpty,
+  listOf,
+  maxElements,
+  type ModelType,
+  type ThingModel
+} from "./ThingModel.ts"
+import { type ModelVersion, ThingModelStore } from "./ThingModelStore.ts"
+
+/** Devices whose stored values are checked against a changed model. */
+const sampledDevices = 1000
+
+/** What became of a change. */
+export interface ChangedModel extends ModelVersion {
+  /** Sentences about what the change means beyond the model itself. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+type Failure = ProductNotFound | StoreError
+
+const none: ModelVersion = { version: 0, model: emptyModel, createdAt: 0 }
+
+const make = Effect.gen(function*() {
+  const store = yield* ThingModelStore
+  const products = yield* Products
+  const shadows = yield* ShadowStore
+
+  const get = Effect.fn("ThingModels.get")(function*(projectId: ProjectId, productKey: ProductKey) {
+    yield* products.get(projectId, productKey)
+    return Option.getOrElse(yield* store.latest(productKey), () => none)
+  })
+
+  const exportAs = Effect.fn("ThingModels.exportAs")(
+    function*(projectId: ProjectId, productKey: ProductKey, type: ModelType) {
+      const { model, version } = yield* get(projectId, productKey)
+      return ModelFormat.encode(type, { model, productKey, version })
+    }
+  )
+
+  const versions = Effect.fn("ThingModels.versions")(function*(projectId: ProjectId, productKey: ProductKey) {
+    yield* products.get(projectId, productKey)
+    return yield* store.history(productKey)
+  })
+
+  /** Sentences about stored values that the model does not admit. */
+  const misfits = Effect.fnUntraced(function*(productKey: ProductKey, model: ThingModel) {
+    if (isEmpty(model)) return []
+    const validator = ModelValidator.make(model, 0)
+    const counts = new Map<string, number>()
+    for (const { reported } of yield* shadows.sample(productKey, sampledDevices)) {
+      for (const [id, { value }] of Object.entries(reported)) {
+        const checked = validator.reported(id, value)
+        if (checked instanceof Misfit) counts.set(id, (counts.get(id) ?? 0) + 1)
+      }
+    }
+    return [...counts].map(([id, count]) =>
+      `${id}: the stored values of ${count} of the ${sampledDevices} newest devices do not fit the model`
+    )
+  })
+
+  const change = Effect.fnUntraced(function*<E>(
+    projectId: ProjectId,
+    productKey: ProductKey,
+    next: (model: ThingModel) => Effect.Effect<ModelFormat.Decoded, E>
+  ): Effect.fn.Return<ChangedModel, E | Failure> {
+    while (true) {
+      const before = yield* get(projectId, productKey)
+      const { model, warnings } = yield* next(before.model)
+      const version = { version: before.version + 1, model, createdAt: yield* Clock.currentTimeMillis }
+      if (yield* store.insert(productKey, version)) {
+        return { ...version, warnings: [...warnings, ...yield* misfits(productKey, model)] }
+      }
+    }
+  })
+
+  const withoutWarnings = (model: ThingModel): ModelFormat.Decoded => ({ model, warnings: [] })
+
+  const importFrom = Effect.fn("ThingModels.importFrom")(
+    function*(projectId: ProjectId, productKey: ProductKey, type: ModelType, text: string) {
+      const decoded = yield* ModelFormat.decodeText(type, text)
+      return yield* change(projectId, productKey, () => Effect.succeed(decoded))
+    }
+  )
+
+  const copy = Effect.fn("ThingModels.copy")(
+    function*(projectId: ProjectId, productKey: ProductKey, source: ProductKey) {
+      const { model } = yield* get(projectId, source)
+      return yield* change(projectId, productKey, () => Effect.succeed(withoutWarnings(model)))
+    }
+  )
+
+  const clear = Effect.fn("ThingModels.clear")((projectId: ProjectId, productKey: ProductKey) =>
+    change(projectId, productKey, () => Effect.succeed(withoutWarnings(emptyModel)))
+  )
+
+  const addElement = Effect.fn("ThingModels.addElement")(
+    function*(projectId: ProjectId, productKey: ProductKey, type: ElementType, input: unknown) {
+      const element = yield* ModelFormat.decodeElement(type, input)
+      return yield* change(projectId, productKey, (model) => {
+        const elements = [...model.properties, ...model.events, ...model.services]
+        const refuse = (path: string, message: string) =>
+          Effect.fail(new InvalidThingModel({ issues: [{ path: ["element", path], message }] }))
+        if (elements.some(({ id }) => id === element.id)) {
+          return refuse("id", `${element.id} is used more than once in the model`)
+        }
+        if (elements.length >= maxElements) return refuse("id", `expected at most ${maxElements} elements in the model`)
+        const list = listOf[type]
+        return Effect.succeed(withoutWarnings({ ...model, [list]: [...model[list], element] }))
+      })
+    }
+  )
+
+  const changeElements = Effect.fnUntraced(function*(
+    projectId: ProjectId,
+    productKey: ProductKey,
+    { id, type }: { readonly type: ElementType; readonly id: string },
+    replacement: ReadonlyArray<unknown>
+  ) {
+    return yield* change(projectId, productKey, (model) => {
+      const list = listOf[type]
+      const position = model[list].findIndex((element) => element.id === id)
+      return position < 0
+        ? Effect.fail(new ElementNotFound({ productKey, type, id }))
+        : Effect.succeed(withoutWarnings({
+          ...model,
+          [list]: (model[list] as ReadonlyArray<unknown>).toSpliced(position, 1, ...replacement)
+        }))
+    })
+  })
+
+  const updateElement = Effect.fn("ThingModels.updateElement")(
+    function*(projectId: ProjectId, productKey: ProductKey, type: ElementType, input: unknown) {
+      const element = yield* ModelFormat.decodeElement(type, input)
+      return yield* changeElements(projectId, productKey, { type, id: element.id }, [element])
+    }
+  )
+
+  const removeElement = Effect.fn("ThingModels.removeElement")(
+    (projectId: ProjectId, productKey: ProductKey, type: ElementType, id: string) =>
+      changeElements(projectId, productKey, { type, id }, [])
+  )
+
+  return ThingModels.of({ get, exportAs, versions, importFrom, copy, clear, addElement, updateElement, removeElement })
+})
+
+export class ThingModels extends Context.Service<ThingModels, {
+  /** Version 0 and no elements: the product has never had a model. */
+  readonly get: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<ModelVersion, Failure>
+  /** The model in one of its forms, with the elements that follow from its properties. */
+  readonly exportAs: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    type: ModelType
+  ) => Effect.Effect<Members, Failure>
+  /** The latest ones, newest first. */
+  readonly versions: (
+    projectId: ProjectId,
+    productKey: ProductKey
+  ) => Effect.Effect<ReadonlyArray<ModelVersion>, Failure>
+  /** Replaces the model by that of the JSON text, all or nothing. */
+  readonly importFrom: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    type: ModelType,
+    text: string
+  ) => Effect.Effect<ChangedModel, InvalidThingModel | Failure>
+  /** Replaces the model by that of another product of the project. */
+  readonly copy: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    source: ProductKey
+  ) => Effect.Effect<ChangedModel, Failure>
+  /** Empties the model. */
+  readonly clear: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<ChangedModel, Failure>
+  /** Adds an element in the form `metadata`. */
+  readonly addElement: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    type: ElementType,
+    element: unknown
+  ) => Effect.Effect<ChangedModel, InvalidThingModel | Failure>
+  /** Replaces the element of the same id. */
+  readonly updateElement: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    type: ElementType,
+    element: unknown
+  ) => Effect.Effect<ChangedModel, InvalidThingModel | ElementNotFound | Failure>
+  readonly removeElement: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    type: ElementType,
+    id: string
+  ) => Effect.Effect<ChangedModel, ElementNotFound | Failure>
+}>()("@device-cloud/core/thing-model/ThingModels") {
+  static readonly layer: Layer.Layer<ThingModels, never, ThingModelStore | Products | ShadowStore> = Layer.effect(
+    ThingModels,
+    make
+  )
+}

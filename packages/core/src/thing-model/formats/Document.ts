@@ -1,0 +1,76 @@
+/**
+ * Reads a document member by member and remembers all that is wrong with it.
+ */
+import { Predicate } from "effect"
+import type { InputIssue } from "../../InvalidInput.ts"
+
+export type Path = InputIssue["path"]
+
+export type Members = Readonly<Record<string, unknown>>
+
+/** More issues help nobody. */
+const maxIssues = 100
+
+export class Document {
+  readonly issues: Array<InputIssue> = []
+
+  refuse(path: Path, message: string): undefined {
+    if (this.issues.length < maxIssues) this.issues.push({ path, message })
+    return undefined
+  }
+
+  members(value: unknown, path: Path): Members | undefined {
+    return Predicate.isObject(value) ? value as Members : this.refuse(path, "expected an object")
+  }
+
+  /** Absent counts as empty. */
+  list(value: unknown, path: Path): ReadonlyArray<unknown> {
+    if (value === undefined || value === null) return []
+    if (Array.isArray(value)) return value
+    this.refuse(path, "expected an array")
+    return []
+  }
+
+  /** Text of 1 to `max` characters. */
+  text(value: unknown, path: Path, max: number): string {
+    if (typeof value === "string" && value.trim() !== "" && value.length <= max) return value
+    this.refuse(path, `expected text of 1 to ${max} characters`)
+    return ""
+  }
+
+  /** Absent counts as empty. */
+  optionalText(value: unknown, path: Path, max: number): string {
+    return value === undefined || value === null || value === "" ? "" : this.text(value, path, max)
+  }
+
+  optionalBoolean(value: unknown, path: Path): boolean {
+    if (value === undefined || value === null) return false
+    if (typeof value === "boolean") return value
+    this.refuse(path, "expected true or false")
+    return false
+  }
+
+  oneOf<const A extends string>(value: unknown, path: Path, values: ReadonlyArray<A>, absent?: A): A {
+    if (value === undefined && absent !== undefined) return absent
+    if (values.includes(value as A)) return value as A
+    this.refuse(path, `expected one of ${values.join(", ")}`)
+    return values[0]!
+  }
+
+  /** A number, also as text; absent or empty: undefined. */
+  optionalNumber(
+    value: unknown,
+    path: Path,
+    range: { readonly min: number; readonly max: number; readonly whole: boolean }
+  ): number | undefined {
+    if (value === undefined || value === null || value === "") return undefined
+    const number = typeof value === "string" && value.trim() === value ? Number(value) : value
+    if (
+      typeof number === "number" && number >= range.min && number <= range.max &&
+      (!range.whole || Number.isInteger(number))
+    ) {
+      return number
+    }
+    return this.refuse(path, `expected a ${range.whole ? "whole " : ""}number from ${range.min} to ${range.max}`)
+  }
+}

@@ -1,0 +1,442 @@
+/**
+ * The form `sdf` of a thing model: Semantic Definition Format, RFC 9880
+ * (alink-facts, sections 5.5 and 5.6). What it cannot express is kept as JSON
+ * text in `$comment`.
+ */
+import { Predicate } from "effect"
+import type { ProductKey } from "../../product/Product.ts"
+import type { DataType, Field } from "../DataType.ts"
+import {
+  type EventElement,
+  isEmpty,
+  type PropertyElement,
+  type ServiceElement,
+  type ThingModel
+} from "../ThingModel.ts"
+import { Document, type Members, type Path } from "./Document.ts"
+import { isUsableId } from "./Elements.ts"
+import * as Metadata from "./Metadata.ts"
+
+const defaultTextLength = 2048
+const maxNameLength = 30
+
+/** SenML writes degrees Celsius in its own way. */
+const celsius = { sdf: "Cel", model: "°C" }
+
+// Writing
+
+/** The model as the one object of a document. */
+export const write = (model: ThingModel, productKey: ProductKey, version: number) => ({
+  info: { title: productKey, version: `${version}.0`, copyright: "n/a", license: "n/a" },
+  namespace: { thing: "https://device-cloud.example/thing" },
+  defaultNamespace: "thing",
+  ...isEmpty(model) ? {} : { sdfObject: { [productKey]: writeObject(model, productKey) } }
+})
+
+const writeObject = (model: ThingModel, productKey: ProductKey) => {
+  const { events, properties, services } = model
+  const required = [
+    ...requiredPointers("sdfProperty", properties, productKey),
+    ...requiredPointers("sdfEvent", events, productKey),
+    ...requiredPointers("sdfAction", services, productKey)
+  ]
+  return {
+    ...group("sdfProperty", properties, writeProperty),
+    ...group("sdfAction", services, writeService),
+    ...group("sdfEvent", events, writeEvent),
+    ...required.length === 0 ? {} : { sdfRequired: required }
+  }
+}
+
+const group = <A extends { readonly id: string }>(
+  name: string,
+  elements: ReadonlyArray<A>,
+  write: (element: A) => Members
+) =>
+  elements.length === 0
+    ? {}
+    : { [name]: Object.fromEntries(elements.map((element) => [element.id, write(element)])) }
+
+const requiredPointers = (
+  list: string,
+  elements: ReadonlyArray<{ readonly id: string; readonly required: boolean }>,
+  productKey: ProductKey
+) => elements.filter(({ required }) => required).map(({ id }) => `#/sdfObject/${productKey}/${list}/${id}`)
+
+/** `$comment` with what is left, if anything is. */
+const comment = (rest: Members): Members => {
+  const members = Object.entries(rest).filter(([, value]) => value !== undefined)
+  return members.length === 0 ? {} : { $comment: JSON.stringify(Object.fromEntries(members)) }
+}
+
+const writeCommon = ({ desc, name }: { readonly desc: string; readonly name: string }) => ({
+  label: name,
+  ...desc === "" ? {} : { description: desc }
+})
+
+const standardOf = ({ standard }: { readonly standard: boolean }) => standard ? { standard } : {}
+
+const writeProperty = (property: PropertyElement): Members => {
+  const { $comment, ...type } = writeDataType(property.dataType)
+  return {
+    ...writeCommon(property),
+    ...type,
+    ...property.accessMode === "r" ? { writable: false } : {},
+    ...property.accessMode === "w" ? { readable: false } : {},
+    ...comment({ ...readComment($comment), ...standardOf(property) })
+  }
+}
+
+const writeEvent = (event: EventElement): Members => ({
+  ...writeCommon(event),
+  ...writeFields("sdfOutputData", event.outputData),
+  ...comment({ type: event.eventType, ...standardOf(event) })
+})
+
+const writeService = (service: ServiceElement): Members => ({
+  ...writeCommon(service),
+  ...writeFields("sdfInputData", service.inputData),
+  ...writeFields("sdfOutputData", service.outputData),
+  ...comment({ callType: service.callType, ...standardOf(service) })
+})
+
+const writeFields = (name: string, fields: ReadonlyArray<Field>): Members =>
+  fields.length === 0 ? {} : { [name]: { type: "object", properties: writeMembers(fields) } }
+
+const writeMembers = (fields: ReadonlyArray<Field>): Members =>
+  Object.fromEntries(fields.map(({ dataType, id, name }) => [id, { label: name, ...writeDataType(dataType) }]))
+
+const writeDataType = (dataType: DataType): Members => {
+  switch (dataType.type) {
+    case "int":
+    case "float":
+    case "double": {
+      const { max, min, step, type, unit, unitName } = dataType
+      const sdfUnit = unit === celsius.model ? celsius.sdf : unit
+      return {
+        type: type === "int" ? "integer" : "number",
+        ...min === undefined ? {} : { minimum: min },
+        ...max === undefined ? {} : { maximum: max },
+        // A multiple of nothing is no number.
+        ...step === undefined || step === 0 ? {} : { multipleOf: step },
+        ...sdfUnit === undefined ? {} : { unit: sdfUnit },
+        ...comment({
+          type: type === "float" ? type : undefined,
+          step: step === 0 ? step : undefined,
+          // Read back, this one would become degrees Celsius.
+          unit: unit === celsius.sdf ? unit : undefined,
+          unitName
+        })
+      }
+    }
+    case "bool":
+      return { type: "boolean", ...comment({ specs: dataType.specs }) }
+    case "enum": {
+      const labels = Object.values(dataType.specs)
+      const distinct = new Set(labels).size === labels.length
+      return {
+        type: "integer",
+        sdfChoice: Object.fromEntries(
+          Object.entries(dataType.specs).map(([value, label]) => [distinct ? label : value, { const: Number(value) }])
+        ),
+        ...comment({ specs: distinct ? undefined : dataType.specs })
+      }
+    }
+    case "text":
+      return { type: "string", maxLength: dataType.length }
+    case "date":
+      return { type: "number", sdfType: "unix-time" }
+    case "struct":
+      return { type: "object", properties: writeMembers(dataType.specs) }
+    case "array":
+      return { type: "array", maxItems: dataType.size, items: writeDataType(dataType.item) }
+  }
+}
+
+// Reading
+
+/**
+ * Reads the one object of a document. Names that cannot be identifiers are
+ * changed, with a warning.
+ */
+export const read = (
+  document: Document,
+  value: unknown
+): { readonly model: ThingModel; readonly warnings: ReadonlyArray<string> } => {
+  const root = document.members(value, []) ?? {}
+  const found = findObject(document, root)
+  if (found === undefined) return { model: { properties: [], events: [], services: [] }, warnings: [] }
+  const reader = new Reader(document, root, found)
+  const metadata = reader.metadata()
+  const inner = new Document()
+  const model = Metadata.read(inner, metadata)
+  for (const { message, path } of inner.issues) document.refuse(reader.origin(path), message)
+  return { model, warnings: reader.warnings }
+}
+
+interface Place {
+  readonly members: Members
+  readonly path: Path
+}
+
+/** The one `sdfObject` of the document, at its top or inside of its one `sdfThing`. */
+const findObject = (document: Document, root: Members, path: Path = []): Place | undefined => {
+  const objects = Object.entries(document.members(root["sdfObject"] ?? {}, [...path, "sdfObject"]) ?? {})
+  const things = Object.entries(document.members(root["sdfThing"] ?? {}, [...path, "sdfThing"]) ?? {})
+  const [object] = objects
+  const [thing] = things
+  if (objects.length + things.length > 1) {
+    return document.refuse(path, "expected one sdfObject: a product has one thing model")
+  }
+  if (object !== undefined) {
+    const at = [...path, "sdfObject", object[0]]
+    const members = document.members(object[1], at)
+    return members === undefined ? undefined : { members, path: at }
+  }
+  if (thing !== undefined) {
+    const at = [...path, "sdfThing", thing[0]]
+    const members = document.members(thing[1], at)
+    return members === undefined ? undefined : findObject(document, members, at)
+  }
+  return path.length === 0 && !("sdfObject" in root) && !("sdfThing" in root) && "info" in root
+    ? undefined
+    : document.refuse([...path, "sdfObject"], "expected one object")
+}
+
+/** What `$comment` says: JSON, or `name=value` pairs. */
+const readComment = (value: unknown): Members => {
+  if (typeof value !== "string") return {}
+  try {
+    const members: unknown = JSON.parse(value)
+    return Predicate.isObject(members) ? members as Members : {}
+  } catch {
+    return Object.fromEntries(
+      value.split(/[;,]\s*/).flatMap((pair) => {
+        const [name, text] = pair.split("=")
+        return name === undefined || text === undefined ? [] : [[name.trim(), text.trim()]]
+      })
+    )
+  }
+}
+
+/** How members are called in this form, by their name in the metadata form. */
+const sdfNames: Readonly<Record<string, string>> = {
+  min: "minimum",
+  max: "maximum",
+  step: "multipleOf",
+  length: "maxLength",
+  size: "maxItems",
+  name: "label",
+  desc: "description",
+  outputData: "sdfOutputData",
+  inputData: "sdfInputData"
+}
+
+const lists = [
+  { from: "sdfProperty", to: "properties" },
+  { from: "sdfEvent", to: "events" },
+  { from: "sdfAction", to: "services" }
+] as const
+
+class Reader {
+  readonly warnings: Array<string> = []
+  readonly #document: Document
+  readonly #root: Members
+  readonly #object: Place
+  /** The names of the elements of each list of the metadata form. */
+  readonly #names: Record<string, ReadonlyArray<string>> = {}
+
+  constructor(document: Document, root: Members, object: Place) {
+    this.#document = document
+    this.#root = root
+    this.#object = object
+  }
+
+  /** The object in the metadata form, not checked. */
+  metadata(): Members {
+    const { members, path } = this.#object
+    const required = new Set(
+      this.#document.list(members["sdfRequired"], [...path, "sdfRequired"]).map((pointer) => String(pointer))
+    )
+    const prefix = `#/${path.map((step) => escapePointer(String(step))).join("/")}`
+    return Object.fromEntries(lists.map(({ from, to }) => {
+      const elements = this.#document.members(members[from] ?? {}, [...path, from]) ?? {}
+      this.#names[to] = Object.keys(elements)
+      return [
+        to,
+        Object.entries(elements).map(([name, element]) => {
+          const at = [...path, from, name]
+          const resolved = this.#resolve(element, at)
+          const isRequired = required.has(`${prefix}/${from}/${escapePointer(name)}`) ||
+            (Array.isArray(resolved["sdfRequired"]) && resolved["sdfRequired"].includes(true))
+          return { ...this.#common(name, resolved, at), required: isRequired, ...this.#element(from, resolved, at) }
+        })
+      ]
+    }))
+  }
+
+  /** The path of this form that stands for one of the metadata form. */
+  origin(path: Path): Path {
+    const [list, position, ...rest] = path
+    const { from } = lists.find(({ to }) => to === list) ?? {}
+    if (from === undefined) return this.#object.path
+    const name = this.#names[String(list)]?.[Number(position)]
+    return [
+      ...this.#object.path,
+      from,
+      ...name === undefined ? [] : [name],
+      ...rest.filter((step) => step !== "dataType").map((step) => sdfNames[step] ?? step)
+    ]
+  }
+
+  #element(from: typeof lists[number]["from"], members: Members, path: Path): Members {
+    const { callType, type } = readComment(members["$comment"])
+    switch (from) {
+      case "sdfProperty":
+        return {
+          accessMode: members["readable"] === false ? "w" : members["writable"] === false ? "r" : "rw",
+          dataType: this.#dataType(members, path)
+        }
+      case "sdfEvent":
+        return {
+          ...type === undefined ? {} : { eventType: type },
+          outputData: this.#fields(members["sdfOutputData"], [...path, "sdfOutputData"])
+        }
+      case "sdfAction":
+        return {
+          ...callType === undefined ? {} : { callType },
+          inputData: this.#fields(members["sdfInputData"], [...path, "sdfInputData"]),
+          outputData: this.#fields(members["sdfOutputData"], [...path, "sdfOutputData"])
+        }
+    }
+  }
+
+  #common(name: string, members: Members, path: Path): Members {
+    const { standard } = readComment(members["$comment"])
+    return {
+      id: this.#id(name, path),
+      name: members["label"] ?? name.slice(0, maxNameLength),
+      desc: members["description"],
+      ...standard === undefined ? {} : { standard }
+    }
+  }
+
+  #id(name: string, path: Path): string {
+    if (isUsableId(name)) return name
+    const cleaned = name.replaceAll(/\W/g, "_").slice(0, 48)
+    const id = isUsableId(cleaned) ? cleaned : `${cleaned}_`
+    this.warnings.push(`${path.join(".")}: the name cannot be an identifier; it is ${id} in the model`)
+    return id
+  }
+
+  /** The members of an object as fields; another type becomes the one field `data`. */
+  #fields(value: unknown, path: Path): ReadonlyArray<Members> {
+    if (value === undefined) return []
+    const members = this.#resolve(value, path)
+    if (members["type"] !== "object" && !("properties" in members)) {
+      return [{ id: "data", name: members["label"] ?? "data", dataType: this.#dataType(members, path) }]
+    }
+    const properties = this.#document.members(members["properties"] ?? {}, [...path, "properties"]) ?? {}
+    return Object.entries(properties).map(([name, property]) => {
+      const at = [...path, "properties", name]
+      const resolved = this.#resolve(property, at)
+      const { id, name: label } = this.#common(name, resolved, at)
+      return { id, name: label, dataType: this.#dataType(resolved, at) }
+    })
+  }
+
+  #dataType(members: Members, path: Path): Members | undefined {
+    const rest = readComment(members["$comment"])
+    const choices = this.#choices(members, path)
+    if (choices !== undefined) return { type: "enum", specs: rest["specs"] ?? choices }
+    switch (members["type"]) {
+      case "integer":
+      case "number": {
+        if (members["sdfType"] === "unix-time") return { type: "date" }
+        const type = members["type"] === "integer" ? "int" : rest["type"] === "float" ? "float" : "double"
+        const { unit } = members
+        return {
+          type,
+          min: members["minimum"] ?? within(members["exclusiveMinimum"], type, 1),
+          max: members["maximum"] ?? within(members["exclusiveMaximum"], type, -1),
+          step: rest["step"] ?? members["multipleOf"],
+          unit: rest["unit"] ?? (unit === celsius.sdf ? celsius.model : unit),
+          unitName: rest["unitName"]
+        }
+      }
+      case "string":
+        return members["format"] === "date-time" || members["format"] === "date"
+          ? { type: "date" }
+          : { type: "text", length: members["maxLength"] ?? defaultTextLength }
+      case "boolean":
+        return { type: "bool", specs: rest["specs"] ?? { 0: "off", 1: "on" } }
+      case "object":
+        return { type: "struct", specs: this.#fields(members, path) }
+      case "array": {
+        const items = this.#dataType(this.#resolve(members["items"] ?? {}, [...path, "items"]), [...path, "items"])
+        return { ...items, type: "array", size: members["maxItems"] ?? 512, elementType: items?.["type"] }
+      }
+      default:
+        return this.#document.refuse(
+          [...path, "type"],
+          "expected one of number, string, boolean, integer, array, object"
+        )
+    }
+  }
+
+  /** Labels by value, of a choice among constants or of an enumeration of texts. */
+  #choices(members: Members, path: Path): Readonly<Record<string, string>> | undefined {
+    if (Array.isArray(members["enum"])) {
+      return Object.fromEntries(members["enum"].map((label, i) => [i, String(label)]))
+    }
+    if (members["sdfChoice"] === undefined) return undefined
+    const choices = Object.entries(this.#document.members(members["sdfChoice"], [...path, "sdfChoice"]) ?? {})
+    const constants = choices.map(([, choice]) => Predicate.isObject(choice) ? (choice as Members)["const"] : undefined)
+    const numbered = constants.every((constant) => Number.isInteger(constant)) &&
+      new Set(constants).size === constants.length
+    return Object.fromEntries(choices.map(([label], i) => [numbered ? String(constants[i]) : i, label]))
+  }
+
+  /** The definition with what it refers to merged into it. */
+  #resolve(value: unknown, path: Path, seen: ReadonlyArray<string> = []): Members {
+    const members = this.#document.members(value, path) ?? {}
+    const reference = members["sdfRef"]
+    if (reference === undefined) return members
+    if (typeof reference !== "string" || !reference.startsWith("#/")) {
+      this.#document.refuse([...path, "sdfRef"], "expected a pointer into this document, such as #/sdfData/name")
+      return members
+    }
+    const target = seen.includes(reference) ? undefined : this.#target(reference)
+    if (target === undefined) {
+      const problem = seen.includes(reference) ? "refers to itself" : "does not exist in this document"
+      this.#document.refuse([...path, "sdfRef"], `${reference} ${problem}`)
+      return members
+    }
+    const { sdfRef: _, ...own } = members
+    return mergePatch(this.#resolve(target, path, [...seen, reference]), own) as Members
+  }
+
+  #target(pointer: string): unknown {
+    return pointer.slice(2).split("/").reduce<unknown>((value, step) => {
+      const name = step.replaceAll("~1", "/").replaceAll("~0", "~")
+      return Predicate.isObject(value) && Object.hasOwn(value, name) ? (value as Members)[name] : undefined
+    }, this.#root)
+  }
+}
+
+/** The nearest value inside of an exclusive bound; of a real number, the bound itself. */
+const within = (bound: unknown, type: string, inside: number): unknown =>
+  type === "int" && typeof bound === "number" ? bound + inside : bound
+
+const escapePointer = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1")
+
+/** JSON Merge Patch, RFC 7396. */
+const mergePatch = (target: unknown, patch: unknown): unknown => {
+  if (!Predicate.isObject(patch)) return patch
+  const merged: Record<string, unknown> = Predicate.isObject(target) ? { ...target } : {}
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete merged[name]
+    else merged[name] = mergePatch(merged[name], value)
+  }
+  return merged
+}

@@ -1,0 +1,70 @@
+/**
+ * The ledger of commands in memory.
+ */
+import { type Command, CommandStore, type DeviceId, type Enqueue, maxWaiting } from "@device-cloud/core"
+import { Effect, Layer, Option, PubSub, Stream } from "effect"
+import { modifyShadow } from "./ShadowStore.ts"
+import { paginate, Tables } from "./Tables.ts"
+
+const make = Effect.gen(function*() {
+  const tables = yield* Tables
+  const { devices, ledger } = tables
+  const arrivals = yield* Effect.acquireRelease(PubSub.unbounded<DeviceId>(), PubSub.shutdown)
+  let lastId = 0
+
+  const enqueue = ({ command, desire }: Enqueue, now: number): Command | "full" | "no-device" => {
+    const { createdAt, deviceId } = command
+    if (!devices.has(deviceId)) return "no-device"
+    if (ledger.openOf(deviceId).length >= maxWaiting) return "full"
+    const stored: Command = {
+      ...command,
+      messageId: ++lastId,
+      state: "queued",
+      code: null,
+      message: "",
+      data: {},
+      updatedAt: createdAt
+    }
+    ledger.put(stored)
+    if (desire !== undefined) modifyShadow(tables, { deviceId, modify: desire }, now)
+    return stored
+  }
+
+  return CommandStore.of({
+    enqueue: (items) =>
+      Effect.clockWith((clock) =>
+        Effect.sync(() => items.map((item) => enqueue(item, clock.currentTimeMillisUnsafe())))
+      ).pipe(
+        Effect.tap(PubSub.publishAll(
+          arrivals,
+          items.filter(({ elsewhere }) => elsewhere).map(({ command }) => command.deviceId)
+        ))
+      ),
+    arrivals: Stream.fromPubSub(arrivals),
+    advance: (steps) => Effect.sync(() => ledger.advance(steps)),
+    undelivered: ({ after, deviceId, limit, now }) =>
+      Effect.sync(() =>
+        ledger.openOf(deviceId).filter(({ expiresAt, messageId, state }) =>
+          state !== "acked" && messageId > after && expiresAt > now
+        ).slice(0, limit)
+      ),
+    get: (deviceId, messageId) => Effect.sync(() => Option.fromUndefinedOr(ledger.get(deviceId, messageId))),
+    list: (deviceId, page) => Effect.sync(() => paginate(ledger.of(deviceId), page)),
+    cancel: (deviceId, messageId, at) =>
+      Effect.sync(() => {
+        const command = ledger.get(deviceId, messageId)
+        if (command?.state === "queued") ledger.put({ ...command, state: "cancelled", updatedAt: at })
+        return Option.fromUndefinedOr(ledger.get(deviceId, messageId))
+      }),
+    expire: ({ grace, limit, now }) =>
+      Effect.sync(() => {
+        const due = [...ledger.open()].filter(({ expiresAt, state }) =>
+          expiresAt + (state === "queued" ? 0 : grace) <= now
+        ).slice(0, limit)
+        for (const command of due) ledger.put({ ...command, state: "expired", updatedAt: now })
+        return due.length
+      })
+  })
+})
+
+export const layer: Layer.Layer<CommandStore, never, Tables> = Layer.effect(CommandStore, make)

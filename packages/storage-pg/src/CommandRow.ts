@@ -1,0 +1,82 @@
+/**
+ * Commands as rows, and the statement that moves them forward.
+ */
+import {
+  type Command,
+  type CommandProgress,
+  CommandState,
+  type DeviceId,
+  finalRank,
+  type Json,
+  type ProjectId
+} from "@device-cloud/core"
+import { PgTypes } from "@effect/sql-pg"
+import { Result } from "effect"
+import type { SqlClient } from "effect/sql"
+import { instants, texts, wholeNumbers } from "./Sql.ts"
+
+export interface CommandRow {
+  readonly message_id: bigint
+  readonly project_id: string
+  readonly device_id: string
+  readonly service_id: string | null
+  readonly params: Readonly<Record<string, Json>>
+  readonly state: number
+  readonly code: bigint | null
+  readonly message: string
+  readonly data: Json
+  readonly created_at: Date
+  readonly expires_at: Date
+  readonly updated_at: Date
+}
+
+export const commandFromRow = (row: CommandRow): Command => ({
+  messageId: Number(row.message_id),
+  projectId: row.project_id as ProjectId,
+  deviceId: row.device_id as DeviceId,
+  serviceId: row.service_id,
+  params: row.params,
+  state: CommandState.literals[row.state]!,
+  code: row.code === null ? null : Number(row.code),
+  message: row.message,
+  data: row.data,
+  createdAt: row.created_at.getTime(),
+  expiresAt: row.expires_at.getTime(),
+  updatedAt: row.updated_at.getTime()
+})
+
+/** How a state is stored. */
+export const stateNumber = (state: CommandState): number => CommandState.literals.indexOf(state)
+
+const codes = (values: ReadonlyArray<number | null>) => Result.getOrThrow(PgTypes.array(values, PgTypes.OID.float8))
+
+/** Of several steps of one command, the furthest: a statement changes a row once. */
+const furthest = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<CommandProgress> => {
+  const byId = new Map<number, CommandProgress>()
+  for (const step of steps) {
+    const known = byId.get(step.messageId)
+    if (known === undefined || stateNumber(known.state) < Math.min(stateNumber(step.state), finalRank)) {
+      byId.set(step.messageId, step)
+    }
+  }
+  return [...byId.values()]
+}
+
+/** Moves commands forward, those that belong to the device and have not ended. */
+export const advanceCommands = (sql: SqlClient.SqlClient, all: ReadonlyArray<CommandProgress>) => {
+  const steps = furthest(all)
+  return sql`
+    UPDATE command SET state = step.state, code = step.code, message = step.message, data = step.data,
+      updated_at = step.at
+    FROM unnest(
+      ${wholeNumbers(steps.map(({ messageId }) => messageId))}::bigint[],
+      ${texts(steps.map(({ deviceId }) => deviceId))},
+      ${wholeNumbers(steps.map(({ state }) => stateNumber(state)))}::smallint[],
+      ${codes(steps.map(({ code }) => code))}::bigint[],
+      ${texts(steps.map(({ message }) => message))},
+      ${texts(steps.map(({ data }) => JSON.stringify(data)))}::json[],
+      ${instants(steps.map(({ at }) => at))}
+    ) AS step (message_id, device_id, state, code, message, data, at)
+    WHERE command.message_id = step.message_id AND command.device_id = step.device_id
+      AND command.state < ${finalRank} AND command.state < step.state`
+}

@@ -1,0 +1,170 @@
+/**
+ * The ledger of commands on PostgreSQL.
+ */
+import {
+  type Command,
+  CommandStore,
+  type DeviceId,
+  type Enqueue,
+  finalRank,
+  maxWaiting,
+  ShadowStore
+} from "@device-cloud/core"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, Option, Schedule, Stream } from "effect"
+import { advanceCommands, commandFromRow, type CommandRow, stateNumber } from "./CommandRow.ts"
+import { instant, instants, isForeignKeyViolation, paginate, storeError, texts } from "./Sql.ts"
+
+/** Where nodes tell each other of commands for devices that are connected elsewhere. */
+const channel = "device_cloud_command"
+
+const queued = stateNumber("queued")
+const acked = stateNumber("acked")
+const expired = stateNumber("expired")
+const cancelled = stateNumber("cancelled")
+
+const make = Effect.gen(function*() {
+  const sql = yield* PgClient.PgClient
+  const shadows = yield* ShadowStore
+
+  const insert = (items: ReadonlyArray<Enqueue>) =>
+    sql<CommandRow & { readonly position: bigint }>`
+      WITH new AS (
+        SELECT *, row_number() OVER (PARTITION BY device_id ORDER BY position) AS place FROM unnest(
+          ${texts(items.map(({ command }) => command.projectId))},
+          ${texts(items.map(({ command }) => command.deviceId))},
+          ${texts(items.map(({ command }) => command.serviceId))},
+          ${texts(items.map(({ command }) => JSON.stringify(command.params)))}::json[],
+          ${instants(items.map(({ command }) => command.createdAt))},
+          ${instants(items.map(({ command }) => command.expiresAt))}
+        ) WITH ORDINALITY AS new (project_id, device_id, service_id, params, created_at, expires_at, position)
+      ), waiting AS (
+        SELECT ids.device_id, (
+          SELECT count(*) FROM command WHERE command.device_id = ids.device_id AND command.state < ${finalRank}
+        ) AS count
+        FROM (SELECT DISTINCT device_id FROM new) AS ids JOIN device USING (device_id)
+      )
+      INSERT INTO command (project_id, device_id, service_id, params, created_at, expires_at, updated_at)
+      SELECT project_id, device_id, service_id, params, created_at, expires_at, created_at
+      FROM new JOIN waiting USING (device_id) WHERE waiting.count + new.place <= ${maxWaiting}
+      ORDER BY position
+      RETURNING *`
+
+  const exists = (deviceIds: ReadonlyArray<DeviceId>) =>
+    Effect.map(
+      sql<{ readonly device_id: string }>`SELECT device_id FROM device WHERE device_id = ANY(${texts(deviceIds)})`,
+      (rows) => new Set(rows.map(({ device_id }) => device_id))
+    )
+
+  /** Of several commands of one device, the last ones are left out when there are too many. */
+  const enqueueAll = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
+    if (items.length === 0) return []
+    const stored = new Map<DeviceId, Array<Command>>()
+    // A device that is deleted at the same time is not there the next time.
+    const rows = yield* Effect.retry(insert(items), { times: 3, while: isForeignKeyViolation })
+    for (const command of rows.map(commandFromRow)) {
+      const known = stored.get(command.deviceId)
+      if (known === undefined) stored.set(command.deviceId, [command])
+      else known.push(command)
+    }
+    const left = rows.length === items.length
+      ? new Set<string>()
+      : yield* exists(items.map(({ command }) => command.deviceId))
+    return items.map(({ command: { deviceId } }): Command | "full" | "no-device" =>
+      stored.get(deviceId)?.shift() ?? (left.has(deviceId) ? "full" : "no-device")
+    )
+  })
+
+  const enqueueWithDesire = (item: Enqueue) =>
+    Effect.gen(function*() {
+      const [result] = yield* enqueueAll([item])
+      if (typeof result === "object") {
+        yield* shadows.modify([{ deviceId: item.command.deviceId, modify: item.desire! }])
+      }
+      return result!
+    }).pipe(sql.withTransaction)
+
+  /** One stretch after the other, in the order of the items: message ids grow with it. */
+  const enqueue = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
+    const results: Array<Command | "full" | "no-device"> = []
+    while (results.length < items.length) {
+      const rest = items.slice(results.length)
+      const plain = rest.findIndex(({ desire }) => desire !== undefined)
+      if (plain === 0) results.push(yield* enqueueWithDesire(rest[0]!))
+      else results.push(...yield* enqueueAll(plain < 0 ? rest : rest.slice(0, plain)))
+    }
+    for (const { command: { deviceId }, elsewhere } of items) {
+      if (elsewhere) yield* sql.notify(channel, deviceId)
+    }
+    return results
+  })
+
+  return CommandStore.of({
+    enqueue: (items) =>
+      enqueue(items).pipe(
+        Effect.mapError((error) => error._tag === "StoreError" ? error : storeError("CommandStore.enqueue")(error))
+      ),
+    arrivals: Stream.unwrap(Effect.map(sql.listen(channel), Stream.fromQueue)).pipe(
+      Stream.map(({ payload }) => payload as DeviceId),
+      Stream.tapError((error) => Effect.logWarning("Commands of other nodes cannot be heard of", error)),
+      Stream.retry(Schedule.spaced("1 second")),
+      Stream.orDie
+    ),
+    advance: (steps) =>
+      Effect.asVoid(advanceCommands(sql, steps)).pipe(Effect.mapError(storeError("CommandStore.advance"))),
+    undelivered: ({ after, deviceId, limit, now }) =>
+      sql<CommandRow>`
+        SELECT * FROM command
+        WHERE device_id = ${deviceId} AND state < ${finalRank} AND state < ${acked} AND message_id > ${after}
+          AND expires_at > ${instant(now)}
+        ORDER BY message_id LIMIT ${limit}`.pipe(
+        Effect.map((rows) => rows.map(commandFromRow)),
+        Effect.mapError(storeError("CommandStore.undelivered"))
+      ),
+    get: (deviceId, messageId) =>
+      sql<CommandRow>`SELECT * FROM command WHERE message_id = ${messageId} AND device_id = ${deviceId}`.pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), commandFromRow)),
+        Effect.mapError(storeError("CommandStore.get"))
+      ),
+    list: (deviceId, page) =>
+      paginate<CommandRow>(sql, {
+        table: "command",
+        where: sql`device_id = ${deviceId}`,
+        tieBreaker: "message_id",
+        select: sql`SELECT * FROM page`,
+        page
+      }).pipe(
+        Effect.map(({ items, total }) => ({ items: items.map(commandFromRow), total })),
+        Effect.mapError(storeError("CommandStore.list"))
+      ),
+    cancel: (deviceId, messageId, at) =>
+      sql<CommandRow>`
+        UPDATE command SET
+          state = CASE WHEN state = ${queued} THEN ${cancelled} ELSE state END,
+          updated_at = CASE WHEN state = ${queued} THEN ${instant(at)} ELSE updated_at END
+        WHERE message_id = ${messageId} AND device_id = ${deviceId}
+        RETURNING *`.pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), commandFromRow)),
+        Effect.mapError(storeError("CommandStore.cancel"))
+      ),
+    expire: ({ grace, limit, now }) =>
+      sql<{ readonly message_id: bigint }>`
+        WITH due AS (
+          SELECT message_id FROM command
+          WHERE state < ${finalRank} AND expires_at <= ${instant(now)}
+            AND (state = ${queued} OR expires_at <= ${instant(now - grace)})
+          LIMIT ${limit} FOR UPDATE SKIP LOCKED
+        )
+        UPDATE command SET state = ${expired}, updated_at = ${instant(now)}
+        FROM due WHERE command.message_id = due.message_id
+        RETURNING command.message_id`.pipe(
+        Effect.map((rows) => rows.length),
+        Effect.mapError(storeError("CommandStore.expire"))
+      )
+  })
+})
+
+export const layer: Layer.Layer<CommandStore, never, PgClient.PgClient | ShadowStore> = Layer.effect(
+  CommandStore,
+  make
+)
