@@ -4,13 +4,16 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Authorization } from "./Authorization.ts"
+import { CommandApi } from "./command/CommandApi.ts"
 import { DeviceApi } from "./device/DeviceApi.ts"
 import { ProductApi } from "./product/ProductApi.ts"
 import { ProjectApi } from "./project/ProjectApi.ts"
 import { RequestCheck } from "./RequestCheck.ts"
+import { HistoryApi } from "./telemetry/HistoryApi.ts"
+import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
 export class Api extends HttpApi.make("device-cloud")
-  .add(ProductApi, DeviceApi, ProjectApi)
+  .add(ProductApi, ThingModelApi, DeviceApi, CommandApi, HistoryApi, ProjectApi)
   .middleware(RequestCheck)
   .middleware(Authorization)
   .prefix("/openapi/v1")

@@ -73,7 +73,9 @@ const complete = (response: HttpServerResponse.HttpServerResponse): HttpServerRe
   if (response.status === 415) {
     return toResponse(failure(Code.mediaType, "The media type of the body is not supported; send application/json"))
   }
-  return response.status === 503 ? HttpServerResponse.setHeader(response, "retry-after", retryAfter) : response
+  return response.status === 503 || response.status === 429
+    ? HttpServerResponse.setHeader(response, "retry-after", retryAfter)
+    : response
 }
 
 const explain = Effect.fnUntraced(function*<E>(

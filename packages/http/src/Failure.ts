@@ -2,18 +2,27 @@
  * How the API says that something failed (decisions, section 3): an HTTP status
  * and an envelope with a code.
  */
+import { maxWaiting } from "@device-cloud/core"
 import type {
   AccessKeyExpired,
   AccessKeyNotFound,
+  CommandNotFound,
+  CommandNotQueued,
   DeviceNotFound,
+  ElementNotFound,
   InputIssue,
   InvalidInput,
+  InvalidThingModel,
+  InvalidValues,
   NotACloudGateway,
   ProductHasDevices,
   ProductNotFound,
   ProjectNotFound,
   ProjectNotRemovable,
+  ServiceIsSync,
+  ShadowVersionConflict,
   StoreError,
+  TooManyCommands,
   UnknownAccessKey
 } from "@device-cloud/core"
 import { Effect, Schema } from "effect"
@@ -24,6 +33,8 @@ import { snakeCase } from "./Wire.ts"
 export const Code = {
   bodyUnreadable: 40000,
   invalidParameter: 40001,
+  invalidThingModel: 40002,
+  invalidValue: 40003,
   operationUnfit: 40004,
   unauthorized: 40100,
   accessKeyExpired: 40101,
@@ -31,12 +42,16 @@ export const Code = {
   noSuchRoute: 40400,
   noSuchProduct: 40401,
   noSuchDevice: 40402,
+  noSuchElement: 40411,
   noSuchAccessKeyOrProject: 40412,
+  noSuchMessage: 40413,
   methodNotAllowed: 40500,
   stateForbids: 40900,
   productHasDevices: 40902,
+  shadowVersionConflict: 40904,
   tooLarge: 41300,
   mediaType: 41500,
+  tooMany: 42900,
   internal: 50000,
   storageUnreachable: 50300
 } as const
@@ -48,6 +63,8 @@ const FailureData = Schema.Struct({
       description: "Path of each refused field to what was expected of it"
     })
   ),
+  version: Schema.optionalKey(Schema.Int.annotate({ description: "The current version of the shadow" })),
+  retry_after: Schema.optionalKey(Schema.Int.annotate({ description: "Seconds after which it may succeed" })),
   request_id: Schema.optionalKey(Schema.String.annotate({ description: "Names this request in the log of the server" }))
 })
 
@@ -75,6 +92,7 @@ export const failureSchemas = [
   failuresOf(409, "The state of the resource does not allow it"),
   failuresOf(413, "The body is too large"),
   failuresOf(415, "The media type of the body is not supported"),
+  failuresOf(429, "Too many requests; try again later"),
   failuresOf(500, "Internal error"),
   failuresOf(503, "The storage cannot be reached; try again later")
 ] as const
@@ -85,11 +103,15 @@ export const failure = (code: Code, message: string, data?: Failure["data"]): Fa
 export const statusOf = ({ code }: Failure): number => Math.floor(code / 100)
 
 /** Issues by path, for example `{"network_type": ["Expected …"]}`; the empty path is the whole input. */
-export const issuesByPath = (issues: ReadonlyArray<InputIssue>): Readonly<Record<string, ReadonlyArray<string>>> => {
+export const issuesByPath = (
+  issues: ReadonlyArray<InputIssue>,
+  /** From the name of a field in the domain to that on the wire. */
+  nameOf: (name: string) => string = snakeCase
+): Readonly<Record<string, ReadonlyArray<string>>> => {
   const byPath = new Map<string, Array<string>>()
   for (const { message, path } of issues) {
     const key = path.map((segment, i) =>
-      typeof segment === "number" ? `[${segment}]` : i === 0 ? snakeCase(segment) : `.${snakeCase(segment)}`
+      typeof segment === "number" ? `[${segment}]` : i === 0 ? nameOf(segment) : `.${segment}`
     ).join("")
     byPath.set(key, [...byPath.get(key) ?? [], message])
   }
@@ -97,24 +119,40 @@ export const issuesByPath = (issues: ReadonlyArray<InputIssue>): Readonly<Record
 }
 
 /** A failure whose message repeats the first issue. */
-export const invalidParameter = (issues: ReadonlyArray<InputIssue>): Failure => {
-  const byPath = issuesByPath(issues)
+const withIssues = (code: Code, byPath: Readonly<Record<string, ReadonlyArray<string>>>): Failure => {
   const [[path, [message]] = ["", ["Invalid input"]]] = Object.entries(byPath)
-  return failure(Code.invalidParameter, path === "" ? `${message}` : `${path}: ${message}`, { issues: byPath })
+  return failure(code, path === "" ? `${message}` : `${path}: ${message}`, { issues: byPath })
 }
+
+export const invalidParameter = (issues: ReadonlyArray<InputIssue>): Failure =>
+  withIssues(Code.invalidParameter, issuesByPath(issues))
+
+/** Names in documents of the caller are told as they are. */
+const asIs = (name: string): string => name
+
+/** Seconds after which a device may have taken one of its commands. */
+const commandRetryAfter = 10
 
 /** What the domain's services fail with. */
 export type DomainError =
   | AccessKeyExpired
   | AccessKeyNotFound
+  | CommandNotFound
+  | CommandNotQueued
   | DeviceNotFound
+  | ElementNotFound
   | InvalidInput
+  | InvalidThingModel
+  | InvalidValues
   | NotACloudGateway
   | ProductHasDevices
   | ProductNotFound
   | ProjectNotFound
   | ProjectNotRemovable
+  | ServiceIsSync
+  | ShadowVersionConflict
   | StoreError
+  | TooManyCommands
   | UnknownAccessKey
 
 /** Fails as the API does. An error of the storage that will not pass is a defect: nobody outside can act on it. */
@@ -134,10 +172,26 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       return failure(Code.accessKeyExpired, "The access key has expired; ask for a new one")
     case "AccessKeyNotFound":
       return failure(Code.noSuchAccessKeyOrProject, `There is no access key ${error.accessKeyId} in this project`)
+    case "CommandNotFound":
+      return failure(Code.noSuchMessage, `There is no message ${error.messageId} for this device`)
+    case "CommandNotQueued":
+      return failure(
+        Code.stateForbids,
+        `Message ${error.messageId} is ${error.state}; only a queued one can be cancelled`
+      )
     case "DeviceNotFound":
       return failure(Code.noSuchDevice, `There is no device ${error.device} in this project`)
+    case "ElementNotFound":
+      return failure(
+        Code.noSuchElement,
+        `The thing model of product ${error.productKey} has no ${error.type} ${error.id}`
+      )
     case "InvalidInput":
       return invalidParameter(error.issues)
+    case "InvalidThingModel":
+      return withIssues(Code.invalidThingModel, issuesByPath(error.issues, asIs))
+    case "InvalidValues":
+      return withIssues(Code.invalidValue, issuesByPath(error.issues, asIs))
     case "NotACloudGateway":
       return failure(
         Code.operationUnfit,
@@ -156,6 +210,23 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
         error.reason === "is-default"
           ? "The default project cannot be deleted"
           : `Project ${error.projectId} still has products; delete them first`
+      )
+    case "ServiceIsSync":
+      return failure(
+        Code.operationUnfit,
+        `Service ${error.serviceId} is synchronous; only asynchronous ones are called`
+      )
+    case "ShadowVersionConflict":
+      return failure(
+        Code.shadowVersionConflict,
+        `The shadow of device ${error.deviceId} is in version ${error.version}`,
+        { version: error.version }
+      )
+    case "TooManyCommands":
+      return failure(
+        Code.tooMany,
+        `Device ${error.deviceId} has ${maxWaiting} messages that wait; cancel some or let them expire`,
+        { retry_after: commandRetryAfter }
       )
     case "UnknownAccessKey":
       return failure(Code.unauthorized, "Send a valid access key: Authorization: Bearer dck_…")

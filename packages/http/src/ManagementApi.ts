@@ -5,6 +5,7 @@ import { type Effect, Layer, type Types } from "effect"
 import { type HttpMethod, HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Authorization } from "./Authorization.ts"
+import * as CommandHandlers from "./command/CommandHandlers.ts"
 import * as DeviceHandlers from "./device/DeviceHandlers.ts"
 import { Api } from "./DeviceCloudApi.ts"
 import { everyAnswer, makeRouteTable, routerConfig } from "./EveryAnswer.ts"
@@ -12,12 +13,21 @@ import * as Operations from "./Operations.ts"
 import * as ProductHandlers from "./product/ProductHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
 import { RequestCheck } from "./RequestCheck.ts"
+import * as HistoryHandlers from "./telemetry/HistoryHandlers.ts"
+import * as ThingModelHandlers from "./thing-model/ThingModelHandlers.ts"
 
 const openapiPath = "/openapi.json"
 const docsPath = "/docs"
 
 const api = HttpApiBuilder.layer(Api, { openapiPath }).pipe(
-  Layer.provide([ProductHandlers.layer, DeviceHandlers.layer, ProjectHandlers.layer]),
+  Layer.provide([
+    ProductHandlers.layer,
+    ThingModelHandlers.layer,
+    DeviceHandlers.layer,
+    CommandHandlers.layer,
+    HistoryHandlers.layer,
+    ProjectHandlers.layer
+  ]),
   Layer.provide([RequestCheck.layer, Authorization.layer])
 )
 

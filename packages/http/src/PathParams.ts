@@ -12,3 +12,6 @@ export const deviceId = { device_id: id(DeviceId) }
 export const deviceName = { ...productKey, device_name: id(DeviceName) }
 export const accessKeyId = { id: Text(128) }
 export const projectId = { project_id: id(ProjectId) }
+export const service = { ...deviceId, service_id: Text(128) }
+export const message = { ...deviceId, message_id: Text(128) }
+export const property = { ...deviceId, property_id: Text(128) }

@@ -67,7 +67,8 @@ for (const [name, storage] of storages) {
           topics: [],
           sub_amount: 0,
           is_mocker: false,
-          bound: false
+          bound: false,
+          tags: {}
         })
         const byName = yield* call("GET", `/products/${product.product_key}/device-names/${device_name}/detail`)
         assert.deepStrictEqual(byName.body.data, { device_info: info })

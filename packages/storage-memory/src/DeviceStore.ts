@@ -86,9 +86,8 @@ const make = Effect.gen(function*() {
       Effect.sync(() => {
         const device = devices.get(deviceId)
         if (device === undefined) return "no-device"
-        const tags = Object.fromEntries(
-          Object.entries({ ...device.tags, ...set }).filter(([key]) => !remove.includes(key))
-        )
+        const kept = Object.entries(device.tags).filter(([key]) => remove !== "all" && !remove.includes(key))
+        const tags = { ...Object.fromEntries(kept), ...set }
         if (Object.keys(tags).length > maxTags) return "full"
         devices.set(deviceId, { ...device, tags })
         return tags

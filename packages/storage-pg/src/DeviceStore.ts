@@ -101,7 +101,9 @@ const make = Effect.gen(function*() {
     changeTags: (deviceId, { remove, set }) =>
       sql<{ readonly tags: Readonly<Record<string, string>>; readonly fits: boolean }>`
         WITH changed AS (
-          SELECT device_id, (tags::jsonb || ${JSON.stringify(set)}::jsonb) - ${texts(remove)} AS tags
+          SELECT device_id, ${remove === "all" ? sql`'{}'::jsonb` : sql`tags::jsonb - ${texts(remove)}`} || ${
+        JSON.stringify(set)
+      }::jsonb AS tags
           FROM device WHERE device_id = ${deviceId} FOR UPDATE
         ), checked AS (
           SELECT *, (SELECT count(*) FROM jsonb_object_keys(tags)) <= ${maxTags} AS fits FROM changed

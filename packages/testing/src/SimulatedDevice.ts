@@ -31,6 +31,12 @@ export interface SimulatedDevice {
   readonly postProperties: (
     properties: Readonly<Record<string, Json>>
   ) => Effect.Effect<DeviceReply.DeviceReply, StoreError>
+  /** Answers a command; code 200: it was done. */
+  readonly answer: (
+    command: Pick<DownlinkMessage, "id" | "method">,
+    code: number,
+    data?: Json
+  ) => Effect.Effect<void, StoreError>
   /** What the cloud said to the device, in order. */
   readonly received: Queue.Dequeue<DownlinkMessage>
   /** Waits until the cloud has ended the connection; answers why. */
@@ -44,6 +50,8 @@ export interface ConnectOptions {
   readonly signMethod?: SignMethod
   /** Default: the device's own, so that the signature is right. */
   readonly deviceSecret?: string
+  /** Whether it confirms what it receives. Default true. */
+  readonly acknowledgesCommands?: boolean
 }
 
 /** Messages from the cloud that a test may leave unread; of more, the oldest are lost. */
@@ -63,7 +71,7 @@ export const connect = Effect.fnUntraced(function*(
   const uplink = yield* Uplink
   const mac = yield* Mac
   const { deviceName, deviceSecret, productKey } = device
-  const { signMethod = "hmacsha1" } = options
+  const { acknowledgesCommands = true, signMethod = "hmacsha1" } = options
   const clientId = `${deviceName}&${productKey}`
   const signature = mac.sign(
     signMethod,
@@ -77,7 +85,8 @@ export const connect = Effect.fnUntraced(function*(
   const session: DeviceSession = yield* link.attach({
     device: identity,
     ip: "127.0.0.1",
-    deliver: (message) => Effect.asVoid(Queue.offer(received, message)),
+    deliver: (message, acknowledged) =>
+      Effect.map(Queue.offer(received, message), () => acknowledgesCommands ? acknowledged?.() : undefined),
     close: (reason) => Effect.andThen(Deferred.succeed(closed, reason), Effect.suspend(() => link.detach(session)))
   })
   const disconnect = link.detach(session)
@@ -92,6 +101,7 @@ export const connect = Effect.fnUntraced(function*(
     device,
     send,
     postProperties: (properties) => send("thing.event.property.post", properties),
+    answer: ({ id, method }, code, data = {}) => Effect.asVoid(send(`${method}_reply`, { id, code, data })),
     received,
     closed: Deferred.await(closed),
     disconnect

@@ -4,7 +4,7 @@
 import { Schema } from "effect"
 import { type Product, ProductKey, type ValidateType } from "../product/Product.ts"
 import { ProjectId } from "../project/Project.ts"
-import { Text } from "../Text.ts"
+import { NonBlankText, Text } from "../Text.ts"
 
 export const DeviceId = Schema.String.pipe(Schema.brand("DeviceId"))
 export type DeviceId = typeof DeviceId.Type
@@ -27,6 +27,15 @@ export interface CloudGatewayAccount extends Schema.Schema.Type<typeof CloudGate
 
 /** Tags on one device. */
 export const maxTags = 50
+
+/** Key to value. */
+export const Tags = Schema.Record(NonBlankText(100), Text(128)).check(
+  Schema.makeFilter((tags) =>
+    Object.keys(tags).length <= maxTags && !Object.hasOwn(tags, "__proto__")
+      ? undefined
+      : `Expected at most ${maxTags} tags, none of them __proto__`
+  )
+)
 
 export const Device = Schema.Struct({
   /** Positive; grows with each device. */

@@ -46,10 +46,10 @@ export class DeviceStore extends Context.Service<DeviceStore, {
     deviceId: DeviceId,
     change: DeviceChange
   ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
-  /** Its tags after the change; `full`: it would have more than `maxTags`, nothing was changed. */
+  /** Removes tags, then sets some. Its tags after the change; `full`: it would have more than `maxTags`, nothing was changed. */
   readonly changeTags: (
     deviceId: DeviceId,
-    change: { readonly set: Readonly<Record<string, string>>; readonly remove: ReadonlyArray<string> }
+    change: { readonly set: Readonly<Record<string, string>>; readonly remove: ReadonlyArray<string> | "all" }
   ) => Effect.Effect<Readonly<Record<string, string>> | "full" | "no-device", StoreError>
   /** The device as it was; none when there is no such device. */
   readonly remove: (

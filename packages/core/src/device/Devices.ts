@@ -5,7 +5,7 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import { Identifiers } from "../Identifiers.ts"
-import { decodeInput, InvalidInput } from "../InvalidInput.ts"
+import { decodeInput, type InputIssue, InvalidInput } from "../InvalidInput.ts"
 import { DeviceLink, type DisconnectReason } from "../message/DeviceLink.ts"
 import type { Page, PageRequest } from "../Page.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
@@ -25,11 +25,14 @@ import {
   DeviceName,
   DeviceNotFound,
   type DeviceReference,
-  NotACloudGateway
+  NotACloudGateway,
+  Tags
 } from "./Device.ts"
 import { type DeviceChange, DeviceStore } from "./DeviceStore.ts"
 
 const decodeDraft = decodeInput(DeviceDraft)
+const decodeTags = decodeInput(Tags)
+const underTags = ({ message, path }: InputIssue): InputIssue => ({ path: ["tags", ...path], message })
 
 /** The fields of a draft that only a cloud-gateway product takes, those that are not empty. */
 const cloudGatewayFields = (draft: DeviceDraft): ReadonlyArray<string> =>
@@ -133,13 +136,24 @@ const make = Effect.gen(function*() {
     yield* publish(detail, "unbind")
   })
 
+  const setTags = Effect.fn("Devices.setTags")(
+    function*(projectId: ProjectId, deviceId: DeviceId, input: Readonly<Record<string, string>>) {
+      const set = yield* Effect.mapError(
+        decodeTags(input),
+        ({ issues: [first, ...rest] }) => new InvalidInput({ issues: [underTags(first), ...rest.map(underTags)] })
+      )
+      yield* get(projectId, { deviceId })
+      yield* store.changeTags(deviceId, { set, remove: "all" })
+    }
+  )
+
   const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const detail = yield* found(yield* store.remove(projectId, deviceId), { deviceId })
     yield* cutOff(deviceId, "thing.delete", "deleted")
     yield* publish(detail, "delete")
   })
 
-  return Devices.of({ create, get, list: store.list, enable, disable, bind, unbind, remove })
+  return Devices.of({ create, get, list: store.list, enable, disable, bind, unbind, setTags, remove })
 })
 
 export class Devices extends Context.Service<Devices, {
@@ -164,6 +178,12 @@ export class Devices extends Context.Service<Devices, {
   readonly bind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
   /** Also forgets what is desired of the device. */
   readonly unbind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  /** Replaces its tags, at most 50. */
+  readonly setTags: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    tags: Readonly<Record<string, string>>
+  ) => Effect.Effect<void, InvalidInput | DeviceNotFound | StoreError>
   /** Its connection ends; its shadow goes with it. */
   readonly remove: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
 }>()("@device-cloud/core/device/Devices") {

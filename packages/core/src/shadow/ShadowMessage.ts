@@ -92,9 +92,7 @@ const values = (side: ShadowSide) =>
   Object.fromEntries(Object.entries(side).map(([id, { value }]): [string, Json] => [id, value]))
 
 const times = (side: ShadowSide) =>
-  Object.fromEntries(
-    Object.entries(side).map(([id, { time }]): [string, Json] => [id, { timestamp: seconds(time) }])
-  )
+  Object.fromEntries(Object.entries(side).map(([id, { time }]) => [id, { timestamp: seconds(time) }]))
 
 /** State and metadata as devices and applications read them; times in Unix seconds. */
 export const shadowDocument = ({ desired, reported }: Pick<Shadow, "desired" | "reported">) => ({

@@ -8,7 +8,6 @@ import type { ProjectId } from "../project/Project.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import type { StoreError } from "../StoreError.ts"
 import { Misfit } from "./DataType.ts"
-import type { Members } from "./formats/Document.ts"
 import * as ModelFormat from "./ModelFormat.ts"
 import * as ModelValidator from "./ModelValidator.ts"
 import {
@@ -46,13 +45,6 @@ const make = Effect.gen(function*() {
     yield* products.get(projectId, productKey)
     return Option.getOrElse(yield* store.latest(productKey), () => none)
   })
-
-  const exportAs = Effect.fn("ThingModels.exportAs")(
-    function*(projectId: ProjectId, productKey: ProductKey, type: ModelType) {
-      const { model, version } = yield* get(projectId, productKey)
-      return ModelFormat.encode(type, { model, productKey, version })
-    }
-  )
 
   const versions = Effect.fn("ThingModels.versions")(function*(projectId: ProjectId, productKey: ProductKey) {
     yield* products.get(projectId, productKey)
@@ -157,18 +149,12 @@ const make = Effect.gen(function*() {
       changeElements(projectId, productKey, { type, id }, [])
   )
 
-  return ThingModels.of({ get, exportAs, versions, importFrom, copy, clear, addElement, updateElement, removeElement })
+  return ThingModels.of({ get, versions, importFrom, copy, clear, addElement, updateElement, removeElement })
 })
 
 export class ThingModels extends Context.Service<ThingModels, {
   /** Version 0 and no elements: the product has never had a model. */
   readonly get: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<ModelVersion, Failure>
-  /** The model in one of its forms, with the elements that follow from its properties. */
-  readonly exportAs: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    type: ModelType
-  ) => Effect.Effect<Members, Failure>
   /** The latest ones, newest first. */
   readonly versions: (
     projectId: ProjectId,

@@ -38,6 +38,8 @@ const record = {
 
 export const DeviceRecord = Schema.Struct(record).annotate({ identifier: "DeviceRecord" })
 
+const Tags = Schema.Record(Schema.String, Schema.String)
+
 export const DeviceInfo = Schema.Struct({
   ...record,
   product_secret: Schema.String,
@@ -63,7 +65,8 @@ export const DeviceInfo = Schema.Struct({
   topics: Schema.Array(Schema.String),
   sub_amount: Schema.Int,
   is_mocker: Schema.Boolean,
-  bound: Schema.Boolean
+  bound: Schema.Boolean,
+  tags: Tags
 }).annotate({ identifier: "DeviceInfo" })
 
 const OneDevice = Envelope(Schema.Struct({ device_info: DeviceInfo }))
@@ -80,7 +83,8 @@ export const ThingShadow = Schema.Struct({
   id: Schema.Int,
   timestamp: Schema.Int.annotate({ description: "The latest update, Unix seconds; 0: none" }),
   status: DeviceStatus,
-  version: Schema.Int
+  version: Schema.Int,
+  delta: PropertyValues.annotate({ description: "What is desired and not yet reported" })
 }).annotate({ identifier: "ThingShadow" })
 
 /** `disble` is how the specification spells it. */
@@ -132,5 +136,24 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
   HttpApiEndpoint.get("getDeviceShadow", "/things/:device_id/shadow", {
     params: PathParams.deviceId,
     success: Envelope(Schema.Struct({ thing_shadow: ThingShadow }))
-  }).annotate(OpenApi.Summary, "Read the shadow of a device")
+  }).annotate(OpenApi.Summary, "Read the shadow of a device"),
+  HttpApiEndpoint.put("updateDeviceShadow", "/things/:device_id/shadow", {
+    params: PathParams.deviceId,
+    payload: Schema.Struct({
+      state: Schema.Struct({ desired: PropertyValues }),
+      version: Schema.optional(
+        Schema.Int.annotate({ description: "The change is refused when the shadow is not in this version" })
+      )
+    }),
+    success: EnvelopeOnly
+  }).annotate(OpenApi.Summary, "Change what is desired of a device")
+    .annotate(
+      OpenApi.Description,
+      "Merged into what is desired already; null takes a property off. The device is told, now or when it comes back."
+    ),
+  HttpApiEndpoint.put("setDeviceTags", "/things/:device_id/tags", {
+    params: PathParams.deviceId,
+    payload: Schema.Struct({ tags: Tags }),
+    success: EnvelopeOnly
+  }).annotate(OpenApi.Summary, "Replace the tags of a device")
 ).annotate(OpenApi.Title, "Devices") {}

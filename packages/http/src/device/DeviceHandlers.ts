@@ -2,11 +2,13 @@
  * What the routes of devices do.
  */
 import {
+  delta,
   type Device,
   type DeviceDetail,
   Devices,
   type DeviceStatus,
   type Shadow,
+  shadowDocument,
   Shadows,
   type ShadowSide
 } from "@device-cloud/core"
@@ -61,26 +63,24 @@ const deviceInfo = ({ device, product }: DeviceDetail): typeof DeviceInfo.Type =
   topics: [],
   sub_amount: 0,
   is_mocker: false,
-  bound: device.bound
+  bound: device.bound,
+  tags: device.tags
 })
 
 const oneDevice = (detail: DeviceDetail) => ({ device_info: deviceInfo(detail) })
 
 const seconds = (millis: number): number => Math.floor(millis / 1000)
 
-const values = (side: ShadowSide) =>
+const shadowValues = (side: ShadowSide) =>
   Object.fromEntries(Object.entries(side).map(([property, { value }]) => [property, value]))
 
-const times = (side: ShadowSide) =>
-  Object.fromEntries(Object.entries(side).map(([property, { time }]) => [property, { timestamp: seconds(time) }]))
-
 const thingShadow = (id: number, status: DeviceStatus, shadow: Shadow): typeof ThingShadow.Type => ({
-  state: { desired: values(shadow.desired), reported: values(shadow.reported) },
-  metadata: { desired: times(shadow.desired), reported: times(shadow.reported) },
+  ...shadowDocument(shadow),
   id,
   timestamp: seconds(shadow.updatedAt ?? 0),
   status,
-  version: shadow.version
+  version: shadow.version,
+  delta: shadowValues(delta(shadow))
 })
 
 export const layer = HttpApiBuilder.group(
@@ -132,14 +132,23 @@ export const layer = HttpApiBuilder.group(
         CurrentPrincipal.use(({ projectId }) => done(devices.remove(projectId, params.device_id))),
       getDeviceProperties: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          respond(shadows.get(projectId, params.device_id), ({ shadow }) => ({ properties: values(shadow.reported) }))
+          respond(
+            shadows.get(projectId, params.device_id),
+            ({ shadow }) => ({ properties: shadowValues(shadow.reported) })
+          )
         ),
       getDeviceShadow: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(shadows.get(projectId, params.device_id), ({ device, shadow }) => ({
             thing_shadow: thingShadow(device.id, device.status, shadow)
           }))
-        )
+        ),
+      updateDeviceShadow: ({ params, payload: { state, version } }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(shadows.desire(projectId, params.device_id, state.desired, version))
+        ),
+      setDeviceTags: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => done(devices.setTags(projectId, params.device_id, payload.tags)))
     })
   })
 )

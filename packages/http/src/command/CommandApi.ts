@@ -1,0 +1,64 @@
+/**
+ * The routes that ask something of devices, and what became of it
+ * (specification, Endpoints: Devices; decisions, section 6).
+ */
+import { CommandState, TimeToLive } from "@device-cloud/core"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
+import * as PathParams from "../PathParams.ts"
+
+const Params = Schema.Record(Schema.String, Schema.Json)
+
+const Call = Schema.Struct({
+  params: Params,
+  ttl: Schema.optional(
+    TimeToLive.annotate({
+      description: "Seconds until it expires; 0: only if the device is online now; default 7 days"
+    })
+  )
+})
+
+const Accepted = Envelope(Schema.Struct({ message_id: Schema.String }))
+
+export const Message = Schema.Struct({
+  message_id: Schema.String,
+  type: Schema.Literals(["property", "service"]),
+  service_id: Schema.String,
+  params: Params,
+  state: CommandState,
+  code: Schema.NullOr(Schema.Int).annotate({ description: "What the device answered; 200: done" }),
+  message: Schema.String,
+  data: Schema.Json,
+  created_at: DateText,
+  expires_at: DateText,
+  updated_at: DateText
+}).annotate({ identifier: "Message" })
+
+export class CommandApi extends HttpApiGroup.make("commands").add(
+  HttpApiEndpoint.post("setDeviceProperties", "/things/:device_id/properties", {
+    params: PathParams.deviceId,
+    payload: Call,
+    success: Accepted
+  }).annotate(OpenApi.Summary, "Set properties of a device")
+    .annotate(OpenApi.Description, "Delivered now, or when the device comes back."),
+  HttpApiEndpoint.post("callDeviceService", "/things/:device_id/services/:service_id", {
+    params: PathParams.service,
+    payload: Call,
+    success: Accepted
+  }).annotate(OpenApi.Summary, "Call an asynchronous service of a device")
+    .annotate(OpenApi.Description, "Delivered now, or when the device comes back."),
+  HttpApiEndpoint.get("listMessages", "/things/:device_id/messages", {
+    params: PathParams.deviceId,
+    query: pageQuery,
+    success: Paged(Message)
+  }).annotate(OpenApi.Summary, "List what was asked of a device, newest first"),
+  HttpApiEndpoint.get("getMessage", "/things/:device_id/messages/:message_id", {
+    params: PathParams.message,
+    success: Envelope(Message)
+  }).annotate(OpenApi.Summary, "Read what became of a call"),
+  HttpApiEndpoint.delete("cancelMessage", "/things/:device_id/messages/:message_id", {
+    params: PathParams.message,
+    success: EnvelopeOnly
+  }).annotate(OpenApi.Summary, "Cancel a call that has not been delivered")
+).annotate(OpenApi.Title, "Commands") {}
