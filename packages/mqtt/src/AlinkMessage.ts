@@ -36,7 +36,7 @@ export const decode = ({ kind }: Route, payload: Buffer): AlinkRequest | DeviceR
     readonly sys?: unknown
   }
   return {
-    id: typeof id === "string" || typeof id === "number" ? id : noId,
+    id: typeof id === "string" || Number.isFinite(id) ? id as string | number : noId,
     params: kind === "request" ? paramsOf(params) : message,
     wantsReply: kind !== "answer" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0),
     ...clientToken === undefined ? {} : { clientToken }

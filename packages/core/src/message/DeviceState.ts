@@ -4,7 +4,7 @@
 import type { DeviceIdentity } from "../device/Device.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import type { Json, Shadow, ShadowEntry } from "../shadow/Shadow.ts"
-import { ShadowDraft } from "../shadow/Shadow.ts"
+import { isFiniteJson, ShadowDraft } from "../shadow/Shadow.ts"
 import type { EventRecord, Facts, PropertySample } from "../telemetry/Telemetry.ts"
 import { Misfit } from "../thing-model/DataType.ts"
 import type { ModelValidator } from "../thing-model/ModelValidator.ts"
@@ -66,8 +66,11 @@ export class DeviceState {
       kept[id] = entry
       this.#samples.push({ propertyId: id, time, value: admitted })
     }
-    this.draft.accept(receivedAt, version)
-    this.#happened.push({ _tag: "PropertiesReported", device: this.device, at: receivedAt, properties: kept })
+    const isKept = Object.keys(kept).length > 0
+    if (isKept || version !== undefined) this.draft.accept(receivedAt, version)
+    if (isKept) {
+      this.#happened.push({ _tag: "PropertiesReported", device: this.device, at: receivedAt, properties: kept })
+    }
     return dropped ?? nothing
   }
 
@@ -81,15 +84,21 @@ export class DeviceState {
       if (checked instanceof Misfit) return checked
       admitted = checked
     }
-    this.record(eventId, admitted, time, receivedAt)
-    return undefined
+    return this.record(eventId, admitted, time, receivedAt)
   }
 
-  /** Takes something that the model has nothing to say about. */
-  record(eventId: string, value: Json, time: number, receivedAt: number): void {
+  /** Takes something that the model has nothing to say about, if it can be stored. */
+  record(eventId: string, value: Json, time: number, receivedAt: number): Misfit | undefined {
+    if (!isFiniteJson(value, maxEventNesting)) return notStorable
     this.#events.push({ eventId, time, value })
     this.#happened.push({ _tag: "EventReported", device: this.device, at: receivedAt, eventId, time, value })
+    return undefined
   }
 }
+
+/** Objects and arrays inside each other in the outputs of an event. */
+const maxEventNesting = 32
+
+const notStorable = new Misfit(460, `expected finite numbers, and at most ${maxEventNesting} levels`)
 
 const nothing: Dropped = {}

@@ -4,7 +4,7 @@
  */
 import { Predicate } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
-import type { Json } from "../shadow/Shadow.ts"
+import { isFiniteJson, type Json } from "../shadow/Shadow.ts"
 import { shadowMessage } from "../shadow/ShadowMessage.ts"
 import { isWellFormed } from "../Text.ts"
 import { desiredDelete, desiredGet } from "./DesiredProperties.ts"
@@ -105,12 +105,14 @@ const serviceReply = ({ device, params, receivedAt }: UplinkMessage): Interpreta
       state: code === 200 ? "succeeded" : "failed",
       code: Math.trunc(code),
       message: toWellFormed(String(message)),
-      data,
+      data: isFiniteJson(data, maxDataNesting) ? data : {},
       at: receivedAt
     }
   }
 }
 
+/** Of what a device answers to a command; what is nested deeper is not kept. */
+const maxDataNesting = 32
 /** Of what a device says about the end of a command. */
 const maxMessageLength = 1024
 

@@ -6,7 +6,7 @@ import { Predicate } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { type Json, maxPropertyIdLength, type ShadowEntry } from "../shadow/Shadow.ts"
 import { isWellFormed } from "../Text.ts"
-import { Misfit } from "../thing-model/DataType.ts"
+import type { Misfit } from "../thing-model/DataType.ts"
 import {
   type DeviceReply,
   failure,
@@ -75,11 +75,11 @@ export const eventPost = (eventId: string, params: unknown, receivedAt: number):
   if (!isMembers(params)) return parameterError("params: expected an object with the outputs of the event")
   const wrapped = unwrap(params, receivedAt)
   const { time, value } = isMembers(wrapped.value) ? wrapped : { value: params, time: receivedAt }
-  return (state) => {
-    const misfit = state.occur(eventId, value, time, receivedAt)
-    return misfit === undefined ? success({}) : failure(misfit.code, misfit.message)
-  }
+  return (state) => replyTo(state.occur(eventId, value, time, receivedAt))
 }
+
+const replyTo = (misfit: Misfit | undefined): DeviceReply =>
+  misfit === undefined ? success({}) : failure(misfit.code, misfit.message)
 
 const record = (reports: Reports, receivedAt: number): Step | DeviceReply => {
   const { events, properties } = reports
@@ -90,7 +90,7 @@ const record = (reports: Reports, receivedAt: number): Step | DeviceReply => {
     if (properties.length > 0) Object.assign(dropped, state.report(properties, receivedAt))
     for (const { eventId, time, value } of events) {
       const misfit = state.occur(eventId, value, time, receivedAt)
-      if (misfit instanceof Misfit) dropped[eventId] = misfit.message
+      if (misfit !== undefined) dropped[eventId] = misfit.message
     }
     return success(dropped as Dropped)
   }
@@ -172,10 +172,7 @@ export const logPost = (params: unknown, receivedAt: number): Step | DeviceReply
   if (!Array.isArray(params) || params.length === 0 || params.length > maxLogs || !params.every(isMembers)) {
     return parameterError(`params: expected an array of 1 to ${maxLogs} log entries`)
   }
-  return (state) => {
-    state.record("log", params as ReadonlyArray<Json>, receivedAt, receivedAt)
-    return success({})
-  }
+  return (state) => replyTo(state.record("log", params as ReadonlyArray<Json>, receivedAt, receivedAt))
 }
 
 /** `thing.diag.post`: how well the device is connected. */
@@ -183,17 +180,11 @@ export const diagnosisPost = (params: unknown, receivedAt: number): Step | Devic
   if (!isMembers(params) || params["p"] === undefined) {
     return parameterError("params: expected an object with p and model")
   }
-  return (state) => {
-    state.record("diag", params, receivedAt, receivedAt)
-    return success({})
-  }
+  return (state) => replyTo(state.record("diag", params, receivedAt, receivedAt))
 }
 
 /** `thing.model.up_raw`: bytes that only the product understands, as hex text. */
 export const rawPost = (params: unknown, receivedAt: number): Step | DeviceReply => {
   if (typeof params !== "string") return parameterError("expected bytes")
-  return (state) => {
-    state.record("raw", params, receivedAt, receivedAt)
-    return success({})
-  }
+  return (state) => replyTo(state.record("raw", params, receivedAt, receivedAt))
 }

@@ -143,7 +143,7 @@ class Side {
     const previous = Object.hasOwn(this.entries, id) ? this.entries[id] : undefined
     if (previous !== undefined && entry.time < previous.time) return undefined
     const entries = this.#writable()
-    const reason = refusePropertyId(id) ?? refuseNesting(entry.value) ??
+    const reason = refusePropertyId(id) ?? refuseValue(entry.value) ??
       (previous === undefined ? refuseCount(this.#count) : undefined)
     if (reason !== undefined) return reason
     if (this.#length >= 0 || previous === undefined || mayBeLonger(entry.value, previous.value)) {
@@ -214,14 +214,16 @@ const refusePropertyId = (id: string): string | undefined => {
 const refuseCount = (count: number): string | undefined =>
   count >= maxAttributes ? `more than ${maxAttributes} attributes` : undefined
 
-const refuseNesting = (value: Json): string | undefined =>
-  nesting(value, maxNesting) ? undefined : `nested deeper than ${maxNesting} levels`
+const refuseValue = (value: Json): string | undefined =>
+  isFiniteJson(value, maxNesting)
+    ? undefined
+    : `expected finite numbers, text, true, false, null, nested at most ${maxNesting} levels`
 
-/** Whether `value` has at most `levels` objects and arrays inside each other. */
-const nesting = (value: Json, levels: number): boolean => {
-  if (typeof value !== "object" || value === null) return true
-  if (levels === 0) return false
-  return Object.values(value).every((member) => nesting(member, levels - 1))
+/** Whether `value` is JSON with at most `levels` objects and arrays inside each other. */
+export const isFiniteJson = (value: Json | undefined, levels: number): boolean => {
+  if (typeof value === "number") return Number.isFinite(value)
+  if (typeof value !== "object" || value === null) return value !== undefined
+  return levels > 0 && Object.values(value).every((member) => isFiniteJson(member, levels - 1))
 }
 
 /** Text of up to this length is not measured exactly: as JSON it may be longer. */
