@@ -5,27 +5,36 @@
 import type { DeviceCloud } from "@device-cloud/core"
 import type { Layer } from "effect"
 import * as AccessKeyStoreContract from "./contracts/AccessKeyStoreContract.ts"
+import * as CommandStoreContract from "./contracts/CommandStoreContract.ts"
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
 import * as PresenceStoreContract from "./contracts/PresenceStoreContract.ts"
 import * as ProductStoreContract from "./contracts/ProductStoreContract.ts"
 import * as ProjectStoreContract from "./contracts/ProjectStoreContract.ts"
 import * as ShadowStoreContract from "./contracts/ShadowStoreContract.ts"
+import * as TelemetryStoreContract from "./contracts/TelemetryStoreContract.ts"
+import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts"
 
 export {
   AccessKeyStoreContract,
+  CommandStoreContract,
   DeviceStoreContract,
   PresenceStoreContract,
   ProductStoreContract,
   ProjectStoreContract,
-  ShadowStoreContract
+  ShadowStoreContract,
+  TelemetryStoreContract,
+  ThingModelStoreContract
 }
 
 /** Runs the contract of every store. */
 export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
   AccessKeyStoreContract.suite(name, stores)
+  CommandStoreContract.suite(name, stores)
   DeviceStoreContract.suite(name, stores)
   PresenceStoreContract.suite(name, stores)
   ProductStoreContract.suite(name, stores)
   ProjectStoreContract.suite(name, stores)
   ShadowStoreContract.suite(name, stores)
+  TelemetryStoreContract.suite(name, stores)
+  ThingModelStoreContract.suite(name, stores)
 }

@@ -1,0 +1,294 @@
+import {
+  type Command,
+  Commands,
+  defaultProjectId,
+  type Device,
+  DeviceId,
+  type DownlinkMessage,
+  type Json,
+  maxWaiting,
+  Shadows,
+  ThingModels
+} from "@device-cloud/core"
+import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Queue } from "effect"
+import { TestClock } from "effect/testing"
+import { readFileSync } from "node:fs"
+
+const tsl = readFileSync(new URL("./fixtures/air-conditioner.tsl.json", import.meta.url), "utf8")
+
+const createDevice = Effect.flatMap(TestCloud, (cloud) => cloud.createDevice())
+
+const createModelled = Effect.gen(function*() {
+  const cloud = yield* TestCloud
+  const product = yield* cloud.createProduct()
+  yield* (yield* ThingModels).importFrom(defaultProjectId, product.productKey, "tsl", tsl)
+  return yield* cloud.createDevice(product)
+})
+
+const connect = (device: Device, options?: SimulatedDevice.ConnectOptions) => SimulatedDevice.connect(device, options)
+
+const set = ({ deviceId }: Device, params: Readonly<Record<string, Json>>, ttl?: number) =>
+  Effect.flatMap(Commands, (commands) => commands.setProperties(defaultProjectId, deviceId, params, { ttl }))
+
+const call = ({ deviceId }: Device, serviceId: string, params: Readonly<Record<string, Json>> = {}) =>
+  Effect.flatMap(Commands, (commands) => commands.callService(defaultProjectId, deviceId, serviceId, params))
+
+const stored = ({ deviceId, messageId }: Command) =>
+  Effect.flatMap(Commands, (commands) => commands.get(defaultProjectId, deviceId, messageId))
+
+/** What the ledger says, when everything that is on its way to it has been stored. */
+const stateOf = (command: Command) =>
+  Effect.andThen(TestClock.adjust("1 milli"), Effect.map(stored(command), ({ state }) => state))
+
+const take = ({ received }: SimulatedDevice.SimulatedDevice) => Queue.take(received)
+
+/** What has been received so far. */
+const all = ({ received }: SimulatedDevice.SimulatedDevice) =>
+  Effect.andThen(
+    TestClock.adjust("1 milli"),
+    Effect.flatMap(Queue.clear(received), (messages) => Effect.succeed([...messages]))
+  )
+
+const methods = (messages: ReadonlyArray<DownlinkMessage>) => messages.map(({ method }) => method)
+
+layer(TestCloud.layer)("what is asked of devices", (it) => {
+  it.effect("a property is set on a connected device, and its reply ends the command", () =>
+    Effect.gen(function*() {
+      const device = yield* createModelled
+      const connected = yield* connect(device)
+      const command = yield* set(device, { PowerSwitch: true, TargetTemperature: 20.5 })
+      const message = yield* take(connected)
+      assert.deepStrictEqual(message, {
+        id: String(command.messageId),
+        method: "thing.service.property.set",
+        params: { PowerSwitch: 1, TargetTemperature: 20.5 }
+      })
+      assert.strictEqual(yield* stateOf(command), "acked")
+      yield* connected.answer(message, 200, { done: true })
+      const ended = yield* stored(command)
+      assert.deepInclude(ended, { state: "succeeded", code: 200, data: { done: true } })
+      const { shadow } = yield* (yield* Shadows).get(defaultProjectId, device.deviceId)
+      // It is not desired any more than that, and not reported before the device says so.
+      assert.deepStrictEqual([shadow.desired, shadow.reported], [{}, {}])
+    }))
+
+  it.effect("a service is called, and fails when the device says so", () =>
+    Effect.gen(function*() {
+      const device = yield* createModelled
+      const connected = yield* connect(device)
+      const command = yield* call(device, "TimeReset", { TimeZone: "UTC" })
+      const message = yield* take(connected)
+      assert.deepInclude(message, { method: "thing.service.TimeReset", params: { TimeZone: "UTC" } })
+      yield* connected.answer(message, 100_001)
+      assert.deepInclude(yield* stored(command), { state: "failed", code: 100_001 })
+    }))
+
+  it.effect("a command has one end: what comes later is without effect", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const stranger = yield* connect(yield* createDevice)
+      const connected = yield* connect(device)
+      const command = yield* set(device, { a: 1 }, 60)
+      const message = yield* take(connected)
+      yield* stranger.answer(message, 200)
+      assert.strictEqual(yield* stateOf(command), "acked")
+      yield* connected.answer(message, 500)
+      yield* connected.answer(message, 200)
+      yield* TestClock.adjust("3 minutes")
+      assert.deepInclude(yield* stored(command), { state: "failed", code: 500 })
+      const unknown = yield* connected.send("thing.service.property.set_reply", { id: "x", code: 200 })
+      assert.strictEqual(unknown.code, 460)
+    }))
+
+  it.effect("is sent, not acked, as long as the device has not confirmed it, and delivered again when it comes back", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const silent = yield* connect(device, { acknowledgesCommands: false })
+      const first = yield* set(device, { a: 1 })
+      const second = yield* call(device, "reboot")
+      yield* take(silent)
+      assert.strictEqual(yield* stateOf(first), "sent")
+      yield* silent.disconnect
+      const third = yield* set(device, { a: 2 })
+      assert.strictEqual(yield* stateOf(third), "queued")
+
+      const back = yield* connect(device)
+      const messages = yield* all(back)
+      assert.deepStrictEqual(
+        messages.filter(({ method }) => method !== "thing.shadow").map(({ id }) => id),
+        [first, second, third].map(({ messageId }) => String(messageId))
+      )
+      assert.strictEqual(yield* stateOf(third), "acked")
+      yield* back.disconnect
+      // What the device has confirmed is not repeated.
+      assert.deepStrictEqual(methods(yield* all(yield* connect(device))), ["thing.shadow"])
+    }))
+
+  it.effect("what cannot be delivered now is desired of the shadow; services only wait", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      yield* set(device, { mode: "eco", level: 1 })
+      yield* set(device, { level: 2 })
+      yield* call(device, "reboot")
+      const { shadow } = yield* (yield* Shadows).get(defaultProjectId, device.deviceId)
+      assert.deepStrictEqual(
+        Object.entries(shadow.desired).map(([id, { value, version }]) => [id, value, version]),
+        [["mode", "eco", 1], ["level", 2, 2]]
+      )
+      const messages = yield* all(yield* connect(device))
+      assert.deepStrictEqual(methods(messages), [
+        "thing.shadow",
+        "thing.service.property.set",
+        "thing.service.property.set",
+        "thing.service.reboot"
+      ])
+      assert.deepInclude(messages[0]?.params, { state: { reported: {}, desired: { mode: "eco", level: 2 } } })
+    }))
+
+  it.effect("a value is not sent again when the device has reported the property since", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const session = yield* connect(device, { acknowledgesCommands: false })
+      const commands = [yield* set(device, { a: 1 }), yield* set(device, { b: 1 }), yield* set(device, { a: 1, c: 1 })]
+      yield* all(session)
+      yield* TestClock.adjust("1 second")
+      yield* session.postProperties({ a: 1, b: 2 })
+      yield* session.disconnect
+      const messages = yield* all(yield* connect(device))
+      assert.deepStrictEqual(messages.map(({ params }) => params), [{ c: 1 }])
+      const states = yield* Effect.forEach(commands, stateOf)
+      assert.deepStrictEqual(states, ["succeeded", "cancelled", "acked"])
+    }))
+
+  it.effect("commands keep their order when many come at once, also while the device is coming back", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const waiting = yield* Effect.forEach(Array.from({ length: 20 }), (_, i) => call(device, "step", { i }))
+      const connected = yield* connect(device)
+      const live = yield* Effect.forEach(Array.from({ length: 50 }), (_, i) => call(device, "step", { i }), {
+        concurrency: "unbounded"
+      })
+      const ids = (yield* all(connected)).map(({ id }) => Number(id))
+      assert.deepStrictEqual(ids, ids.toSorted((a, b) => a - b))
+      assert.strictEqual(new Set(ids).size, waiting.length + live.length)
+    }))
+
+  it.effect("expires after its time to live; with 0 it is for now or never", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const never = yield* set(device, { a: 1 }, 0)
+      assert.strictEqual(yield* stateOf(never), "expired")
+      const { shadow } = yield* (yield* Shadows).get(defaultProjectId, device.deviceId)
+      assert.deepStrictEqual(shadow.desired, {})
+      const short = yield* set(device, { a: 1 }, 60)
+      const long = yield* set(device, { a: 2 })
+      yield* TestClock.adjust("62 seconds")
+      assert.deepStrictEqual([yield* stateOf(short), yield* stateOf(long)], ["expired", "queued"])
+      const connected = yield* connect(device)
+      assert.deepStrictEqual((yield* all(connected)).map(({ params }) => params).slice(1), [{ a: 2 }])
+      const now = yield* set(device, { a: 3 }, 0)
+      assert.deepStrictEqual((yield* take(connected)).params, { a: 3 })
+      assert.strictEqual(yield* stateOf(now), "acked")
+      // The device has a minute to answer what it got in time.
+      yield* TestClock.adjust("30 seconds")
+      assert.strictEqual(yield* stateOf(now), "acked")
+      yield* TestClock.adjust("40 seconds")
+      assert.strictEqual(yield* stateOf(now), "expired")
+    }))
+
+  it.effect("only a queued command can be cancelled", () =>
+    Effect.gen(function*() {
+      const commands = yield* Commands
+      const device = yield* createDevice
+      const cancelled = yield* set(device, { a: 1 })
+      yield* commands.cancel(defaultProjectId, device.deviceId, cancelled.messageId)
+      assert.strictEqual(yield* stateOf(cancelled), "cancelled")
+      const again = yield* Effect.flip(commands.cancel(defaultProjectId, device.deviceId, cancelled.messageId + 1000))
+      assert.strictEqual(again._tag, "CommandNotFound")
+      const connected = yield* connect(device)
+      assert.deepStrictEqual(methods(yield* all(connected)), ["thing.shadow"])
+      const delivered = yield* set(device, { a: 2 })
+      yield* take(connected)
+      yield* stateOf(delivered)
+      const late = yield* Effect.flip(commands.cancel(defaultProjectId, device.deviceId, delivered.messageId))
+      assert.strictEqual(late._tag, "CommandNotQueued")
+    }))
+
+  it.effect("a device has at most a hundred commands that have not ended", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const commands = yield* Effect.forEach(Array.from({ length: maxWaiting }), () => call(device, "step"))
+      assert.strictEqual((yield* Effect.flip(call(device, "step")))._tag, "TooManyCommands")
+      yield* (yield* Commands).cancel(defaultProjectId, device.deviceId, commands[5]!.messageId)
+      yield* call(device, "step")
+      const { items, total } = yield* (yield* Commands).list(defaultProjectId, device.deviceId, {
+        page: 1,
+        pageSize: 2
+      })
+      assert.strictEqual(total, maxWaiting + 1)
+      assert.isAbove(items[0]!.messageId, items[1]!.messageId)
+    }))
+
+  it.effect("refuses what the model does not admit, and says what", () =>
+    Effect.gen(function*() {
+      const device = yield* createModelled
+      const invalid = yield* Effect.flip(set(device, { CurrentTemperature: 20, WindSpeed: 9, Missing: 1, Alias: "ok" }))
+      assert.deepStrictEqual(invalid._tag === "InvalidValues" ? invalid.issues : [], [
+        { path: ["params", "CurrentTemperature"], message: "the property cannot be set: it is read-only" },
+        { path: ["params", "WindSpeed"], message: "expected one of 0, 1, 2, 3" },
+        { path: ["params", "Missing"], message: "the thing model has no such property" }
+      ])
+      assert.strictEqual((yield* Effect.flip(call(device, "Missing")))._tag, "ElementNotFound")
+      assert.strictEqual((yield* Effect.flip(call(device, "Measure")))._tag, "ServiceIsSync")
+      const input = yield* Effect.flip(call(device, "TimeReset", { TimeZone: 5 }))
+      assert.strictEqual(input._tag, "InvalidValues")
+      assert.strictEqual((yield* Effect.flip(call(device, "TimeReset", {})))._tag, "InvalidValues")
+      const { total } = yield* (yield* Commands).list(defaultProjectId, device.deviceId, { page: 1, pageSize: 1 })
+      assert.strictEqual(total, 0)
+    }))
+
+  it.effect("refuses what no device could take", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const tags = yield* Effect.forEach([
+        Effect.flip(set(device, {})),
+        Effect.flip(set(device, Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`p${i}`, i])))),
+        Effect.flip(set(device, { a: "x".repeat(17_000) })),
+        Effect.flip(set(device, { a: 1 }, -1)),
+        Effect.flip(set(device, { a: 1 }, 604_801)),
+        Effect.flip(call(device, "no such name")),
+        Effect.flip(call(device, "s", { a: "x".repeat(140_000) })),
+        Effect.flip(set({ ...device, deviceId: DeviceId.make("missing") }, { a: 1 }))
+      ], Effect.map(({ _tag }) => _tag))
+      assert.deepStrictEqual(tags, [...Array.from({ length: 7 }, () => "InvalidInput"), "DeviceNotFound"])
+    }))
+
+  it.effect("the shadow takes desired values by version, and a connected device is told", () =>
+    Effect.gen(function*() {
+      const shadows = yield* Shadows
+      const device = yield* createModelled
+      const { deviceId } = device
+      const connected = yield* connect(device)
+      const first = yield* shadows.desire(defaultProjectId, deviceId, { WindSpeed: 1, PowerSwitch: true })
+      assert.deepInclude((yield* take(connected)).params, {
+        state: { reported: {}, desired: { WindSpeed: 1, PowerSwitch: 1 } }
+      })
+      const conflict = yield* Effect.flip(shadows.desire(defaultProjectId, deviceId, { WindSpeed: 2 }, 99))
+      assert.deepInclude(conflict, { _tag: "ShadowVersionConflict", version: first.version })
+      const second = yield* shadows.desire(defaultProjectId, deviceId, { WindSpeed: null }, first.version)
+      assert.deepStrictEqual(Object.keys(second.desired), ["PowerSwitch"])
+      const refused = yield* Effect.flip(shadows.desire(defaultProjectId, deviceId, { CurrentTemperature: 1 }))
+      assert.strictEqual(refused._tag, "InvalidValues")
+      const plain = yield* createDevice
+      const many = Object.fromEntries(Array.from({ length: 129 }, (_, i) => [`p${i}`, i]))
+      for (const desired of [many, { long: "x".repeat(17_000) }]) {
+        const full = yield* Effect.flip(shadows.desire(defaultProjectId, plain.deviceId, desired))
+        assert.strictEqual(full._tag, "InvalidInput")
+      }
+      assert.deepInclude(yield* shadows.get(defaultProjectId, plain.deviceId), {
+        shadow: { deviceId: plain.deviceId, version: 0, reported: {}, desired: {}, updatedAt: null }
+      })
+    }))
+})

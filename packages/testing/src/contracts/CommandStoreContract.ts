@@ -1,0 +1,263 @@
+/**
+ * The laws of `CommandStore`.
+ */
+import {
+  type Command,
+  type CommandProgress,
+  type CommandState,
+  CommandStore,
+  type Device,
+  type DeviceCloud,
+  DeviceId,
+  DeviceStore,
+  type Enqueue,
+  maxWaiting,
+  ShadowStore
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber, type Layer, Option, Stream } from "effect"
+import { epoch, insertDevice } from "./Samples.ts"
+
+const item = (
+  { deviceId, projectId }: Pick<Device, "deviceId" | "projectId">,
+  fields: Partial<Enqueue> & { readonly expiresAt?: number; readonly createdAt?: number } = {}
+): Enqueue => {
+  const { createdAt = epoch, expiresAt = epoch + 60_000, ...rest } = fields
+  return {
+    command: { projectId, deviceId, serviceId: null, params: { a: 1 }, createdAt, expiresAt },
+    elsewhere: false,
+    ...rest
+  }
+}
+
+const enqueue = Effect.fnUntraced(function*(...items: ReadonlyArray<Enqueue>) {
+  return (yield* (yield* CommandStore).enqueue(items)).map((result) => {
+    assert.isObject(result)
+    return result as Command
+  })
+})
+
+const step = ({ deviceId, messageId }: Command, state: CommandState, at = epoch + 1): CommandProgress => ({
+  deviceId,
+  messageId,
+  state,
+  code: state === "succeeded" ? 200 : null,
+  message: state,
+  data: { state },
+  at
+})
+
+const stateOf = ({ deviceId, messageId }: Command) =>
+  Effect.flatMap(
+    CommandStore,
+    (store) => Effect.map(store.get(deviceId, messageId), (command) => Option.getOrThrow(command).state)
+  )
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores, { excludeTestServices: true })(`CommandStore: ${name}`, (it) => {
+    it.effect("stores commands in the order of the items, with growing ids", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const [{ device: first }, { device: second }] = [yield* insertDevice, yield* insertDevice]
+        const service: Enqueue = {
+          command: { ...item(first).command, serviceId: "reboot", params: { "": "\0", deep: [{ a: null }] } },
+          elsewhere: false
+        }
+        const commands = yield* enqueue(item(first), item(second), service)
+        const ids = commands.map(({ messageId }) => messageId)
+        assert.deepStrictEqual(ids, ids.toSorted((a, b) => a - b))
+        assert.deepStrictEqual(commands[2], {
+          ...service.command,
+          messageId: ids[2]!,
+          state: "queued",
+          code: null,
+          message: "",
+          data: {},
+          updatedAt: epoch
+        })
+        assert.deepStrictEqual(yield* store.get(first.deviceId, ids[2]!), Option.some(commands[2]!))
+        assert.isTrue(Option.isNone(yield* store.get(second.deviceId, ids[0]!)))
+      }))
+
+    it.effect(`takes at most ${maxWaiting} open commands of a device, the first ones, and others beside them`, () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const [{ device }, { device: other }] = [yield* insertDevice, yield* insertDevice]
+        const many = Array.from({ length: maxWaiting + 5 }, () => item(device))
+        const missing = item({ ...device, deviceId: DeviceId.make("missing") })
+        const results = yield* store.enqueue([...many, item(other), missing])
+        assert.deepStrictEqual(results.map((result) => typeof result === "string" ? result : "stored"), [
+          ...Array.from({ length: maxWaiting }, () => "stored"),
+          ...Array.from({ length: 5 }, () => "full"),
+          "stored",
+          "no-device"
+        ])
+        assert.deepStrictEqual(yield* store.enqueue([item(device)]), ["full"])
+        yield* store.advance([step(results[0] as Command, "failed")])
+        yield* enqueue(item(device))
+      }))
+
+    it.effect("changes the shadow with the command, or neither", () =>
+      Effect.gen(function*() {
+        const shadows = yield* ShadowStore
+        const store = yield* CommandStore
+        const { device } = yield* insertDevice
+        const desire: NonNullable<Enqueue["desire"]> = (shadow) => [undefined, {
+          ...shadow,
+          version: shadow.version + 1,
+          desired: { a: { value: shadow.version, time: epoch } },
+          updatedAt: epoch
+        }]
+        const plain = item(device)
+        const commands = yield* enqueue(plain, item(device, { desire }), plain, item(device, { desire }))
+        const ids = commands.map(({ messageId }) => messageId)
+        assert.deepStrictEqual(ids, ids.toSorted((a, b) => a - b))
+        assert.deepInclude(Option.getOrThrow(yield* shadows.get(device.deviceId)), {
+          version: 2,
+          desired: { a: { value: 1, time: epoch } }
+        })
+        yield* enqueue(...Array.from({ length: maxWaiting - 4 }, () => plain))
+        assert.deepStrictEqual(yield* store.enqueue([item(device, { desire })]), ["full"])
+        assert.strictEqual(Option.getOrThrow(yield* shadows.get(device.deviceId)).version, 2)
+      }))
+
+    it.effect("moves commands forward only, and keeps their one end", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const [{ device }, { device: stranger }] = [yield* insertDevice, yield* insertDevice]
+        const [command, other] = (yield* enqueue(item(device), item(device))) as [Command, Command]
+        yield* store.advance([step({ ...command, deviceId: stranger.deviceId }, "failed")])
+        yield* store.advance([step(command, "acked"), step(other, "sent")])
+        yield* store.advance([step(command, "sent"), step(other, "acked"), step(other, "succeeded", epoch + 9)])
+        assert.deepStrictEqual([yield* stateOf(command), yield* stateOf(other)], ["acked", "succeeded"])
+        yield* store.advance([step(other, "failed"), step(other, "expired"), step(other, "sent")])
+        const ended = Option.getOrThrow(yield* store.get(device.deviceId, other.messageId))
+        assert.deepInclude(ended, {
+          state: "succeeded",
+          code: 200,
+          message: "succeeded",
+          data: { state: "succeeded" },
+          updatedAt: epoch + 9
+        })
+      }))
+
+    it.effect("takes the outcomes of commands together with shadows, and alone", () =>
+      Effect.gen(function*() {
+        const shadows = yield* ShadowStore
+        const { device } = yield* insertDevice
+        const [first, second] = (yield* enqueue(item(device), item(device))) as [Command, Command]
+        yield* shadows.modify([{
+          deviceId: device.deviceId,
+          modify: (shadow) => [undefined, { ...shadow, version: 1, updatedAt: epoch }]
+        }], [step(first, "succeeded")])
+        yield* shadows.modify([], [step(second, "failed")])
+        assert.deepStrictEqual([yield* stateOf(first), yield* stateOf(second)], ["succeeded", "failed"])
+      }))
+
+    it.effect("knows what has not been confirmed and may still be delivered", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const { device } = yield* insertDevice
+        const { deviceId } = device
+        const commands = yield* enqueue(
+          item(device),
+          item(device),
+          item(device, { expiresAt: epoch + 10 }),
+          item(device),
+          item(device)
+        )
+        const [sent, acked, , ended, queued] = commands as [Command, Command, Command, Command, Command]
+        yield* store.advance([step(sent, "sent"), step(acked, "acked"), step(ended, "failed")])
+        const undelivered = (options: { readonly after?: number; readonly now?: number; readonly limit?: number }) =>
+          Effect.map(
+            store.undelivered({ deviceId, after: 0, now: epoch + 10, limit: 100, ...options }),
+            (found) => found.map(({ messageId }) => messageId)
+          )
+        assert.deepStrictEqual(yield* undelivered({}), [sent.messageId, queued.messageId])
+        assert.strictEqual((yield* undelivered({ now: epoch })).length, 3)
+        assert.deepStrictEqual(yield* undelivered({ after: sent.messageId }), [queued.messageId])
+        assert.deepStrictEqual(yield* undelivered({ limit: 1 }), [sent.messageId])
+      }))
+
+    it.effect("cancels queued commands only", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const { device } = yield* insertDevice
+        const [queued, sent] = (yield* enqueue(item(device), item(device))) as [Command, Command]
+        yield* store.advance([step(sent, "sent")])
+        const cancel = ({ messageId }: Command) =>
+          Effect.map(store.cancel(device.deviceId, messageId, epoch + 5), Option.map(({ state }) => state))
+        assert.deepStrictEqual(yield* cancel(queued), Option.some("cancelled" as const))
+        assert.deepStrictEqual(yield* cancel(queued), Option.some("cancelled" as const))
+        assert.deepStrictEqual(yield* cancel(sent), Option.some("sent" as const))
+        assert.isTrue(Option.isNone(yield* store.cancel(DeviceId.make("missing"), queued.messageId, epoch)))
+      }))
+
+    it.effect("expires what is due, what was delivered after a grace, a part at a time", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const { device } = yield* insertDevice
+        // Earlier than the commands of other tests.
+        const due = epoch - 1_000_000
+        const commands = yield* enqueue(
+          ...Array.from({ length: 4 }, () => item(device, { createdAt: due - 10, expiresAt: due }))
+        )
+        const [first, second, sent, later] = commands as [Command, Command, Command, Command]
+        yield* store.advance([step(sent, "sent"), step(later, "succeeded")])
+        const expire = (now: number, limit = 100) => store.expire({ now, grace: 500, limit })
+        assert.strictEqual(yield* expire(due - 1), 0)
+        assert.strictEqual(yield* expire(due, 1), 1)
+        assert.strictEqual(yield* expire(due), 1)
+        assert.deepStrictEqual([yield* stateOf(first), yield* stateOf(second), yield* stateOf(sent)], [
+          "expired",
+          "expired",
+          "sent"
+        ])
+        assert.strictEqual(yield* expire(due + 499), 0)
+        assert.strictEqual(yield* expire(due + 500), 1)
+        assert.deepStrictEqual([yield* stateOf(sent), yield* stateOf(later)], ["expired", "succeeded"])
+      }))
+
+    it.effect("lists the commands of a device, newest first", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const { device } = yield* insertDevice
+        const commands = yield* enqueue(item(device), item(device), item(device, { createdAt: epoch + 1 }))
+        const page = yield* store.list(device.deviceId, { page: 1, pageSize: 2 })
+        assert.strictEqual(page.total, 3)
+        assert.deepStrictEqual(page.items.map(({ messageId }) => messageId), [
+          commands[2]!.messageId,
+          commands[1]!.messageId
+        ])
+      }))
+
+    it.effect("tells of commands for devices that are connected elsewhere", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const [{ device }, { device: here }] = [yield* insertDevice, yield* insertDevice]
+        const heard = yield* store.arrivals.pipe(
+          Stream.filter((deviceId) => deviceId === device.deviceId || deviceId === here.deviceId),
+          Stream.take(1),
+          Stream.runCollect,
+          Effect.forkChild({ startImmediately: true })
+        )
+        // Until the listener has been heard of.
+        yield* Effect.raceFirst(
+          Effect.forever(
+            Effect.andThen(enqueue(item(here), item(device, { elsewhere: true })), Effect.sleep("20 millis"))
+          ),
+          Effect.asVoid(Fiber.await(heard))
+        )
+        assert.deepStrictEqual([...yield* Fiber.join(heard)], [device.deviceId])
+      }))
+
+    it.effect("forgets the commands of a device with it", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const { device } = yield* insertDevice
+        const [command] = yield* enqueue(item(device))
+        yield* (yield* DeviceStore).remove(device.projectId, device.deviceId)
+        assert.isTrue(Option.isNone(yield* store.get(device.deviceId, command!.messageId)))
+        yield* store.advance([step(command!, "acked")])
+      }))
+  })
