@@ -77,6 +77,9 @@ const subject = (commonName: string): ReadonlyArray<forge.pki.CertificateField> 
   { name: "commonName", value: commonName }
 ]
 
+const keyIdentifierOf = ({ publicKey }: forge.pki.rsa.KeyPair): string =>
+  forge.pki.getPublicKeyFingerprint(publicKey, { type: "RSAPublicKey", encoding: "binary" })
+
 const makeCertificates = async (now: number) => {
   const [authorityKeys, serverKeys] = await Promise.all([makeKeys(), makeKeys()])
 
@@ -104,7 +107,9 @@ const makeCertificates = async (now: number) => {
       { name: "basicConstraints", cA: false, critical: true },
       { name: "keyUsage", digitalSignature: true, keyEncipherment: true, critical: true },
       { name: "extKeyUsage", serverAuth: true },
-      { name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }, { type: 7, ip: "127.0.0.1" }] }
+      { name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }, { type: 7, ip: "127.0.0.1" }] },
+      { name: "subjectKeyIdentifier" },
+      { name: "authorityKeyIdentifier", keyIdentifier: keyIdentifierOf(authorityKeys) }
     ]),
     key: forge.pki.privateKeyToPem(serverKeys.privateKey)
   }

@@ -17,31 +17,62 @@ interface ClientInternals {
   _nextId: number
 }
 
+/** The part of a persistence that its types leave out: fails when the packet is not there. */
+interface IncomingPackets {
+  readonly incomingGetPacket: (client: Client, packet: AedesPublishPacket) => Promise<unknown>
+}
+
 const internals = (client: Client): ClientInternals => client as unknown as ClientInternals
 
-export class DeviceBroker extends Aedes {
-  readonly #consume: (client: Client, packet: AedesPublishPacket, done: (error?: Error | null) => void) => void
+type Done = (error?: Error | null) => void
 
+export class DeviceBroker extends Aedes {
   constructor(
     options: AedesOptions & {
       /** Takes a message of a device; `done` lets the device know that it arrived, or ends the connection. */
-      readonly consume: (client: Client, packet: AedesPublishPacket, done: (error?: Error | null) => void) => void
+      readonly consume: (client: Client, packet: AedesPublishPacket, done: Done) => void
     }
   ) {
+    /** Of each client, the packets of QoS 2 that are being consumed, by their identifier. */
+    const consuming = new WeakMap<Client, Map<number, Array<Done>>>()
+
+    /** A packet that comes again before it was confirmed is consumed once, and confirmed as often as it came. */
+    const consumeOnce = (client: Client, packet: AedesPublishPacket & { messageId: number }, done: Done) => {
+      const { messageId } = packet
+      const ofClient = consuming.get(client) ?? new Map<number, Array<Done>>()
+      consuming.set(client, ofClient)
+      const waiting = ofClient.get(messageId)
+      if (waiting !== undefined) {
+        waiting.push(done)
+        return
+      }
+      ofClient.set(messageId, [done])
+      const settle: Done = (error) => {
+        const settled = ofClient.get(messageId) ?? []
+        ofClient.delete(messageId)
+        for (const each of settled) each(error)
+      }
+      const { persistence } = this as unknown as { readonly persistence: IncomingPackets }
+      persistence.incomingGetPacket(client, packet).then(
+        () => settle(),
+        () => options.consume(client, packet, settle)
+      )
+    }
+
     super({
       ...options,
-      // QoS 0 and 1: the PUBACK follows the answer of this hook.
-      authorizePublish: (client, packet, done) =>
-        client === null || packet.qos === 2 ? done() : options.consume(client, packet as AedesPublishPacket, done)
+      // PUBACK and PUBREC follow the answer of this hook.
+      authorizePublish: (client, packet, done) => {
+        if (client === null) done()
+        else if (packet.qos === 2) consumeOnce(client, packet as AedesPublishPacket & { messageId: number }, done)
+        else options.consume(client, packet as AedesPublishPacket, done)
+      }
     })
-    this.#consume = options.consume
   }
 
-  /** Instead of routing. QoS 2: the PUBREC follows its answer. */
+  /** Nothing is routed between clients. */
   override publish(...args: Array<unknown>): void {
-    const [packet, client, done] = args as [AedesPublishPacket, Client | undefined, ((error?: Error | null) => void)?]
-    if (typeof client === "object" && packet.qos === 2) this.#consume(client, packet, done ?? ignore)
-    else (args.at(-1) as typeof done)?.()
+    ;(args.at(-1) as Done | undefined)?.()
   }
 
   /**
@@ -56,8 +87,6 @@ export class DeviceBroker extends Aedes {
     }
   }
 }
-
-const ignore = () => {}
 
 /**
  * Reads from the client's connection only while `mayRead` says so, and never

@@ -37,6 +37,8 @@ const maxHandling = 64
 /** Messages on foreign topics that a connection may send in a minute; one more ends it. */
 const maxForbiddenPerMinute = 9
 const minuteMillis = 60_000
+/** How long the store may take to say who a device is. */
+const connectTime = "8 seconds"
 /** How long a device that has sent DISCONNECT may take to close the connection. */
 const closingTime = "1 second"
 /** How long the end of the broker waits for messages on their way to the store. */
@@ -102,7 +104,9 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   }
 
   const connect = Effect.fnUntraced(
-    function*(client: Client, wire: Wire, username?: string, password?: Buffer) {
+    function*(client: Client, wire: Wire | undefined, username?: string, password?: Buffer) {
+      // The connection has ended meanwhile.
+      if (wire === undefined) return
       if (stopping) return yield* new ConnectRefused({ returnCode: connack.unavailable, reason: "shutting down" })
       if (wire.clientId === "" && !client.clean) {
         return yield* new ConnectRefused({
@@ -130,6 +134,10 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       DeviceDisabled: () => new ConnectRefused({ returnCode: connack.notAuthorized, reason: "device disabled" }),
       DeviceNotConnectable: () => new ConnectRefused({ returnCode: connack.notAuthorized, reason: "device disabled" }),
       StoreError: () => new ConnectRefused({ returnCode: connack.unavailable, reason: "store unreachable" })
+    }),
+    Effect.timeoutOrElse({
+      duration: connectTime,
+      orElse: () => new ConnectRefused({ returnCode: connack.unavailable, reason: "store does not answer" })
     })
   )
 
@@ -139,7 +147,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     password: Buffer | undefined,
     done: (error: Error & { returnCode: number } | null, success: boolean | null) => void
   ) => {
-    runFork(connect(client, wires.get(client)!, username, password)).addObserver((exit) => {
+    runFork(connect(client, wires.get(client), username, password)).addObserver((exit) => {
       if (Exit.isSuccess(exit)) return done(null, true)
       const error = Cause.squash(exit.cause)
       const { reason, returnCode } = error instanceof ConnectRefused
@@ -216,6 +224,8 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   const broker = new DeviceBroker({
     // MQTT 3.1 allows 23 characters; the client ids of devices are longer.
     maxClientsIdLength: 65_535,
+    // Packets that came in one piece with the CONNECT.
+    queueLimit: 4096,
     preConnect: (client, packet, done) => {
       wires.get(client)!.clientId = packet.clientId
       // Sessions are found by client id: until the device is known, it gets one that nobody has.
