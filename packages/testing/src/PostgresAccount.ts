@@ -29,15 +29,24 @@ export class UnreachableForPostgres extends Schema.TaggedError<UnreachableForPos
 
 const accounts = ["postgres", "nobody"]
 
-/** Finds the account and makes sure that it can reach `paths`. */
-export const resolve = (paths: ReadonlyArray<string>): Effect.Effect<PostgresAccount, UnreachableForPostgres> =>
+/**
+ * Finds the account, the owner of `data` if that is there, and makes sure that
+ * it can reach `paths`.
+ */
+export const resolve = (
+  data: string,
+  paths: ReadonlyArray<string>
+): Effect.Effect<PostgresAccount, UnreachableForPostgres> =>
   Effect.suspend((): Effect.Effect<PostgresAccount, UnreachableForPostgres> => {
     if (process.getuid?.() !== 0) return Effect.succeed({ owner: undefined, prefix: [] })
     const users = readFileSync("/etc/passwd", "utf8").split("\n").map((line) => line.split(":"))
     const [name = "nobody", , uid = "65534", gid = "65534"] = accounts.flatMap((account) =>
       users.filter(([user]) => user === account)
     )[0] ?? []
-    const owner = { uid: Number(uid), gid: Number(gid) }
+    const existing = statSync(data, { throwIfNoEntry: false })
+    const owner = existing === undefined || existing.uid === 0
+      ? { uid: Number(uid), gid: Number(gid) }
+      : { uid: existing.uid, gid: existing.gid }
     const closed = paths.flatMap(ancestors).find((path) => !mayEnter(path, owner))
     if (closed === undefined) return Effect.succeed({ owner, prefix: [] })
     return spawnSync("setpriv", ["--version"]).status === 0

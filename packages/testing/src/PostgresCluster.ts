@@ -6,7 +6,7 @@ import { Effect, Schema } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { existsSync } from "node:fs"
-import { chown, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import { chown, mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -43,7 +43,7 @@ export const open = Effect.fnUntraced(function*(options: { readonly directory: s
   const directory = resolve(options.directory)
   yield* attempt(`${directory} cannot be made`, () => mkdir(directory, { recursive: true }))
   const programs = yield* findPrograms
-  const account = yield* PostgresAccount.resolve([programs.postgres, directory])
+  const account = yield* PostgresAccount.resolve(join(directory, "data"), [programs.postgres, directory])
   const cluster: Omit<PostgresCluster, "password"> = {
     directory,
     data: join(directory, "data"),
@@ -111,47 +111,55 @@ const run = ({ account }: Pick<PostgresCluster, "account">, program: string, arg
     return Effect.sync(() => child.kill())
   })
 
-/** Makes the cluster if it is missing; answers its password. An interrupted attempt leaves nothing behind that counts. */
+/**
+ * Makes the cluster if it is missing; answers its password. It appears as a
+ * whole: an attempt that was interrupted, or overtaken, leaves nothing that
+ * counts.
+ */
 const initialize = Effect.fnUntraced(function*(cluster: Omit<PostgresCluster, "password">) {
   const { data, directory } = cluster
-  const passwordFile = join(directory, "password")
-  if (existsSync(data) && existsSync(passwordFile)) {
-    return yield* attempt(`${passwordFile} cannot be read`, () => readFile(passwordFile, "utf8"))
+  const passwordFile = join(data, "device_cloud_password")
+  if (!existsSync(data)) {
+    const unfinished = yield* attempt(
+      `A directory cannot be made in ${directory}`,
+      () => mkdtemp(join(directory, "unfinished-"))
+    )
+    yield* make(cluster, unfinished).pipe(
+      Effect.ensuring(Effect.promise(() => rm(unfinished, { recursive: true, force: true })))
+    )
   }
-  if (existsSync(data)) {
-    return yield* new EmbeddedPostgresError({
-      message: `${passwordFile} is missing, the password of the database in ${data}. Restore it, or move ${data} away.`
-    })
-  }
+  return yield* attempt(
+    `${passwordFile} cannot be read, the password of the database. Restore it, or move ${data} away.`,
+    () => readFile(passwordFile, "utf8")
+  )
+})
+
+const make = Effect.fnUntraced(function*(cluster: Omit<PostgresCluster, "password">, unfinished: string) {
+  const { data } = cluster
+  const passwordFile = join(unfinished, "password")
+  const unfinishedData = join(unfinished, "data")
   const password = randomBytes(24).toString("hex")
-  const unfinished = join(directory, "data.unfinished")
-  const passwordForInitdb = join(directory, "password.initdb")
-  yield* attempt(`${directory} cannot be prepared`, async () => {
-    await rm(unfinished, { recursive: true, force: true })
-    await mkdir(unfinished, { mode: 0o700 })
-    for (const file of [passwordFile, passwordForInitdb]) {
-      await rm(file, { force: true })
-      await writeFile(file, password, { mode: 0o600 })
-    }
+  yield* attempt(`${unfinished} cannot be prepared`, async () => {
+    await mkdir(unfinishedData, { mode: 0o700 })
+    await writeFile(passwordFile, password, { mode: 0o600 })
     const { owner } = cluster.account
-    for (const path of owner === undefined ? [] : [unfinished, passwordForInitdb]) {
+    for (const path of owner === undefined ? [] : [unfinished, unfinishedData, passwordFile]) {
       await chown(path, owner!.uid, owner!.gid)
     }
   })
-  const settings = [
-    `--pgdata=${unfinished}`,
+  yield* run(cluster, cluster.programs.initdb, [
+    `--pgdata=${unfinishedData}`,
     `--username=${user}`,
     "--auth=scram-sha-256",
-    `--pwfile=${passwordForInitdb}`,
+    `--pwfile=${passwordFile}`,
     "--encoding=UTF8",
     "--locale=C",
     "--no-instructions",
     ...cluster.durable ? [] : ["--no-sync"]
-  ]
-  yield* run(cluster, cluster.programs.initdb, settings)
+  ])
   yield* attempt(`${data} cannot be made`, async () => {
-    await rm(passwordForInitdb)
-    await rename(unfinished, data)
+    await rename(passwordFile, join(unfinishedData, "device_cloud_password"))
+    // Of several servers that start at the same time, one makes the database.
+    await rename(unfinishedData, data).catch((error) => existsSync(data) ? undefined : Promise.reject(error))
   })
-  return password
 })

@@ -3,7 +3,7 @@
  */
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Redacted, Schedule, type Scope } from "effect"
-import { closeSync, openSync } from "node:fs"
+import { closeSync, openSync, readFileSync } from "node:fs"
 import { readFile, rm } from "node:fs/promises"
 import { createServer } from "node:net"
 import { join } from "node:path"
@@ -47,10 +47,20 @@ export const keepRunning = Effect.fnUntraced(function*(cluster: PostgresCluster)
 
 const launch = Effect.fnUntraced(function*(cluster: PostgresCluster) {
   const left = yield* leftRunning(cluster)
-  if (left === undefined) return yield* start(cluster, yield* freePort)
-  yield* claim(cluster, left.port)
-  return left
+  if (left !== undefined) return yield* takeOver(cluster, left)
+  return yield* start(cluster, yield* freePort).pipe(
+    // Another server may have been faster.
+    Effect.catch((error) =>
+      Effect.flatMap(
+        leftRunning(cluster),
+        (faster): Effect.Effect<RunningServer, EmbeddedPostgresError, Scope.Scope> =>
+          faster === undefined ? Effect.fail(error) : takeOver(cluster, faster)
+      )
+    )
+  )
 })
+
+const takeOver = (cluster: PostgresCluster, server: RunningServer) => Effect.as(claim(cluster, server.port), server)
 
 const pidFile = ({ data }: PostgresCluster) => join(data, "postmaster.pid")
 
@@ -63,12 +73,22 @@ const readPidFile = (cluster: PostgresCluster) =>
     return pid ? { pid, port: port ?? 0 } : undefined
   })
 
+/** Whether the process runs; one that has ended and was not collected does not. */
 const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
-    return true
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM"
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false
+  }
+  return !isZombie(pid)
+}
+
+const isZombie = (pid: number): boolean => {
+  try {
+    return /^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"))
+  } catch {
+    // Not Linux.
+    return false
   }
 }
 

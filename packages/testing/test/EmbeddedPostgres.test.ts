@@ -1,7 +1,7 @@
 import { EmbeddedPostgres } from "@device-cloud/testing"
 import { PgConnection } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Effect, type Redacted, Schedule } from "effect"
+import { Effect, type Redacted, Result, Schedule } from "effect"
 import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -70,9 +70,8 @@ it.live("starts over an interrupted installation and over the mark of a process 
   Effect.gen(function*() {
     const directory = yield* temporaryDirectory
     yield* Effect.promise(async () => {
-      await mkdir(join(directory, "data.unfinished"))
-      await writeFile(join(directory, "data.unfinished", "PG_VERSION"), "18")
-      await writeFile(join(directory, "password"), "of the interrupted one")
+      await mkdir(join(directory, "unfinished-x", "data"), { recursive: true })
+      await writeFile(join(directory, "unfinished-x", "data", "PG_VERSION"), "18")
     })
     yield* Effect.scoped(EmbeddedPostgres.make({ directory }))
     // The process of this test is no PostgreSQL.
@@ -82,12 +81,26 @@ it.live("starts over an interrupted installation and over the mark of a process 
     assert.strictEqual((yield* query(url, "SELECT 1 AS one")).rows.length, 1)
   }))
 
+it.live("serves one of several that start at the same time in an empty directory, and tells the others", () =>
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    const results = yield* Effect.all(
+      Array.from({ length: 3 }, () => Effect.result(EmbeddedPostgres.make({ directory }))),
+      { concurrency: "unbounded" }
+    )
+    const running = results.filter(Result.isSuccess)
+    assert.strictEqual(running.length, 1)
+    assert.strictEqual((yield* query(running[0]!.success.url, "SELECT 1 AS one")).rows.length, 1)
+    for (const { failure } of results.filter(Result.isFailure)) assert.include(failure.message, "Another server uses")
+  }))
+
 it.live("says what to do when the password of a database is lost", () =>
   Effect.gen(function*() {
     const directory = yield* temporaryDirectory
     yield* Effect.scoped(EmbeddedPostgres.make({ directory }))
-    yield* Effect.promise(() => rename(join(directory, "password"), join(directory, "elsewhere")))
+    const passwordFile = join(directory, "data", "device_cloud_password")
+    yield* Effect.promise(() => rename(passwordFile, join(directory, "elsewhere")))
     const error = yield* Effect.flip(EmbeddedPostgres.make({ directory }))
-    assert.include(error.message, `${join(directory, "password")} is missing`)
+    assert.include(error.message, `${passwordFile} cannot be read`)
     assert.strictEqual(existsSync(join(directory, "data", "PG_VERSION")), true)
   }))
