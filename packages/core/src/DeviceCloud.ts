@@ -65,7 +65,6 @@ export type Platform = Crypto.Crypto | Mac
  * the first.
  */
 export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = Layer.mergeAll(
-  AccessKeys.layer,
   DeviceAuthenticator.layer,
   Projects.layer,
   Commands.layer,
@@ -78,6 +77,6 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provideMerge(Devices.layer),
   Layer.provideMerge(Layer.mergeAll(Products.layer, DeviceLink.layer)),
   Layer.provide(Presence.layer),
-  Layer.provideMerge(EventBus.layer),
+  Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, EventBus.layer)),
   Layer.provide(Identifiers.layer)
 )

@@ -16,7 +16,19 @@ const check = (dataType: DataType) => {
   }
 }
 
-const someOfEachType: ReadonlyArray<Json> = [null, true, -1, 0.5, "", "a", [], {}, [[1]], Number.NaN, 1e400]
+const someOfEachType: ReadonlyArray<Json> = [
+  null,
+  true,
+  -1,
+  0.5,
+  "",
+  "a",
+  [],
+  {},
+  [[1]],
+  Number.NaN,
+  Number.POSITIVE_INFINITY
+]
 
 const types: ReadonlyArray<{
   readonly dataType: DataType

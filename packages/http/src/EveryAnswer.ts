@@ -54,10 +54,21 @@ export const everyAnswer = (routes: RouteTable) =>
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
   Effect.gen(function*() {
-    const request = yield* HttpServerRequest.HttpServerRequest
+    const request = withLiteralPath(yield* HttpServerRequest.HttpServerRequest)
     const sent = request.headers["x-request-id"]
     const requestId = sent !== undefined && usableRequestId.test(sent) ? sent : yield* makeRequestId
     const response = yield* app.pipe(
+      Effect.timeoutOrElse({
+        duration: answerTime,
+        orElse: () =>
+          Effect.map(
+            Effect.logWarning(
+              `${request.method} ${request.url} took longer than ${answerTime}`
+            ),
+            () => tooLate
+          )
+      }),
+      Effect.provideService(HttpServerRequest.HttpServerRequest, request),
       Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize),
       Effect.exit,
       Effect.flatMap((exit) =>
@@ -67,6 +78,24 @@ export const everyAnswer = (routes: RouteTable) =>
     )
     return HttpServerResponse.setHeader(response, "x-request-id", requestId)
   })
+
+/** How long the storage may take. */
+const answerTime = "15 seconds"
+
+const tooLate = toResponse(
+  failure(
+    Code.storageUnreachable,
+    "The storage does not answer; try again later, the request may have been carried out"
+  )
+)
+
+/** A semicolon is part of a path; the router would take it for the end of one. */
+const withLiteralPath = (request: HttpServerRequest.HttpServerRequest): HttpServerRequest.HttpServerRequest => {
+  const [path = "", ...query] = request.url.split("?")
+  return path.includes(";")
+    ? request.modify({ url: [path.replaceAll(";", "%3B"), ...query].join("?") })
+    : request
+}
 
 /** Answers that the router made without the envelope get it; those that invite another try say when. */
 const complete = (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {

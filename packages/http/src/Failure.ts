@@ -6,6 +6,7 @@ import { maxWaiting } from "@device-cloud/core"
 import type {
   AccessKeyExpired,
   AccessKeyNotFound,
+  AccessKeyNotRemovable,
   CommandNotFound,
   CommandNotQueued,
   DeviceNotFound,
@@ -137,6 +138,7 @@ const commandRetryAfter = 10
 export type DomainError =
   | AccessKeyExpired
   | AccessKeyNotFound
+  | AccessKeyNotRemovable
   | CommandNotFound
   | CommandNotQueued
   | DeviceNotFound
@@ -172,6 +174,8 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       return failure(Code.accessKeyExpired, "The access key has expired; ask for a new one")
     case "AccessKeyNotFound":
       return failure(Code.noSuchAccessKeyOrProject, `There is no access key ${error.accessKeyId} in this project`)
+    case "AccessKeyNotRemovable":
+      return failure(Code.stateForbids, `Access key ${error.accessKeyId} is the owner's; it can only be replaced`)
     case "CommandNotFound":
       return failure(Code.noSuchMessage, `There is no message ${error.messageId} for this device`)
     case "CommandNotQueued":

@@ -126,6 +126,24 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* call("DELETE", `/access-keys/${body.data.id}`)).body.code, 40412)
       }))
 
+    it.effect("keeps the owner's key, whoever wants it gone", () =>
+      Effect.gen(function*() {
+        const path = `/access-keys/${ownerKey.slice(4, 16)}`
+        for (const key of [ownerKey, yield* newKey({ role: "admin" })]) {
+          assert.strictEqual((yield* call("DELETE", path, { key })).body.code, 40900)
+        }
+      }))
+
+    it.effect("takes dates as in RFC 3339 only", () =>
+      Effect.gen(function*() {
+        for (const date of ["1", "2030", "Tue Mar 01 2030", "-004713-01-01T00:00:00Z", "2030-13-01T00:00:00Z"]) {
+          const { body } = yield* call("POST", "/access-keys", {
+            body: { name: "x", role: "viewer", expires_at: date }
+          })
+          assert.deepStrictEqual([body.code, Object.keys(body.data.issues)], [40001, ["expires_at"]], date)
+        }
+      }))
+
     it.effect("gives each role what it may do, and no more", () =>
       Effect.gen(function*() {
         const keys = {
@@ -209,6 +227,8 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* call("DELETE", `/projects/${id}`)).body.code, 40900)
         yield* call("DELETE", `/products/${product_key}`, { key: admin })
         assert.strictEqual((yield* call("DELETE", `/projects/${id}`)).body.code, 0)
+        // The keys of a project go with it, at once.
+        assert.strictEqual((yield* call("GET", "/products", { key: admin })).body.code, 40100)
         assert.strictEqual((yield* call("GET", `/projects/${id}`)).body.code, 40412)
         assert.strictEqual((yield* call("DELETE", "/projects/default")).body.code, 40900)
       }))

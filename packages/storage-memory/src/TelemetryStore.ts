@@ -35,7 +35,7 @@ const select = <A extends { readonly time: number }>(
 ): ReadonlyArray<A> => {
   const inRange = entries.map(({ entry }) => entry).filter(({ time }) => time >= start && time <= end)
     .sort((a, b) => a.time - b.time)
-  return (order === "asc" ? inRange : inRange.reverse()).slice(0, limit)
+  return (order === "asc" ? inRange : inRange.toReversed()).slice(0, limit)
 }
 
 const make = Effect.gen(function*() {

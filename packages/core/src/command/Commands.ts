@@ -23,7 +23,7 @@ import {
   CommandNotFound,
   CommandNotQueued,
   type CommandProgress,
-  CommandState,
+  type CommandState,
   methodOf,
   type NewCommand,
   rankOf,

@@ -4,7 +4,7 @@
 import { Schema } from "effect"
 import { type Product, ProductKey, type ValidateType } from "../product/Product.ts"
 import { ProjectId } from "../project/Project.ts"
-import { NonBlankText, Text } from "../Text.ts"
+import { isWellFormed, Text } from "../Text.ts"
 
 export const DeviceId = Schema.String.pipe(Schema.brand("DeviceId"))
 export type DeviceId = typeof DeviceId.Type
@@ -29,13 +29,16 @@ export interface CloudGatewayAccount extends Schema.Schema.Type<typeof CloudGate
 export const maxTags = 50
 
 /** Key to value. */
-export const Tags = Schema.Record(NonBlankText(100), Text(128)).check(
-  Schema.makeFilter((tags) =>
-    Object.keys(tags).length <= maxTags && !Object.hasOwn(tags, "__proto__")
-      ? undefined
-      : `Expected at most ${maxTags} tags, none of them __proto__`
-  )
+export const Tags = Schema.Record(Schema.String, Text(128)).check(
+  Schema.makeFilter((tags) => {
+    const keys = Object.keys(tags)
+    if (keys.length > maxTags) return `Expected at most ${maxTags} tags`
+    return keys.every(isTagKey) ? undefined : "Expected keys of 1 to 100 characters that are not blank"
+  })
 )
+
+const isTagKey = (key: string): boolean =>
+  key.trim() !== "" && key.length <= 100 && key !== "__proto__" && isWellFormed(key)
 
 export const Device = Schema.Struct({
   /** Positive; grows with each device. */

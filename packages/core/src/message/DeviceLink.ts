@@ -95,7 +95,9 @@ const make = Effect.gen(function*() {
     live.add(session)
     sessions.set(device.deviceId, session)
     const connected = yield* presence.online(device, { id: session.id, ip }).pipe(
-      Effect.onError(() => Effect.sync(() => forget(session, previous)))
+      Effect.onError(() => Effect.sync(() => forget(session, previous))),
+      // What was handed over may be stored all the same.
+      Effect.onInterrupt(() => Effect.forkDetach(presence.offline(device, session.id)))
     )
     if (!connected) {
       forget(session)

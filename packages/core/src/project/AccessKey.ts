@@ -71,3 +71,8 @@ export class AccessKeyExpired extends Schema.TaggedError<AccessKeyExpired>()("Ac
 export class AccessKeyNotFound extends Schema.TaggedError<AccessKeyNotFound>()("AccessKeyNotFound", {
   accessKeyId: Schema.String
 }) {}
+
+/** The owner's key cannot be removed, only replaced. */
+export class AccessKeyNotRemovable extends Schema.TaggedError<AccessKeyNotRemovable>()("AccessKeyNotRemovable", {
+  accessKeyId: Schema.String
+}) {}

@@ -14,6 +14,7 @@ import {
   AccessKeyExpired,
   accessKeyIdOf,
   AccessKeyNotFound,
+  AccessKeyNotRemovable,
   MalformedAccessKey,
   type Principal,
   UnknownAccessKey
@@ -73,6 +74,10 @@ const make = Effect.gen(function*() {
   })
 
   const remove = Effect.fn("AccessKeys.remove")(function*(projectId: ProjectId, accessKeyId: string) {
+    const found = yield* store.find(accessKeyId)
+    if (Option.isSome(found) && found.value.projectId === projectId && found.value.role === "owner") {
+      return yield* new AccessKeyNotRemovable({ accessKeyId })
+    }
     if (!(yield* store.remove(projectId, accessKeyId))) return yield* new AccessKeyNotFound({ accessKeyId })
     yield* Cache.invalidate(known, accessKeyId)
   })
@@ -92,7 +97,7 @@ const make = Effect.gen(function*() {
     return { accessKeyId: id, projectId, role }
   })
 
-  return AccessKeys.of({ setOwner, create, list: store.list, remove, authenticate })
+  return AccessKeys.of({ setOwner, create, list: store.list, remove, forget: Cache.invalidateAll(known), authenticate })
 })
 
 export class AccessKeys extends Context.Service<AccessKeys, {
@@ -104,7 +109,13 @@ export class AccessKeys extends Context.Service<AccessKeys, {
     InvalidInput | ProjectNotFound | StoreError
   >
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<AccessKey>, StoreError>
-  readonly remove: (projectId: ProjectId, accessKeyId: string) => Effect.Effect<void, AccessKeyNotFound | StoreError>
+  /** The owner's key stays; `setOwner` replaces it. */
+  readonly remove: (
+    projectId: ProjectId,
+    accessKeyId: string
+  ) => Effect.Effect<void, AccessKeyNotFound | AccessKeyNotRemovable | StoreError>
+  /** Looks up again who is calling: keys may have gone with their project. */
+  readonly forget: Effect.Effect<void>
   /** A removed key is refused at once on the node that removed it, within 10 seconds on others. */
   readonly authenticate: (
     key: Redacted.Redacted

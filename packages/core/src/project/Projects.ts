@@ -6,6 +6,7 @@ import { Identifiers } from "../Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
 import type { Page, PageRequest } from "../Page.ts"
 import type { StoreError } from "../StoreError.ts"
+import { AccessKeys } from "./AccessKeys.ts"
 import {
   defaultProjectId,
   type Project,
@@ -21,6 +22,7 @@ const decodeDraft = decodeInput(ProjectDraft)
 const make = Effect.gen(function*() {
   const store = yield* ProjectStore
   const identifiers = yield* Identifiers
+  const accessKeys = yield* AccessKeys
 
   yield* store.insert({
     id: defaultProjectId,
@@ -50,7 +52,7 @@ const make = Effect.gen(function*() {
     }
     switch (yield* store.remove(projectId)) {
       case "removed":
-        return
+        return yield* accessKeys.forget
       case "not-found":
         return yield* new ProjectNotFound({ projectId })
       case "has-products":
@@ -71,5 +73,8 @@ export class Projects extends Context.Service<Projects, {
   ) => Effect.Effect<void, ProjectNotFound | ProjectNotRemovable | StoreError>
 }>()("@device-cloud/core/project/Projects") {
   /** Creates the default project when it is missing. */
-  static readonly layer: Layer.Layer<Projects, StoreError, ProjectStore | Identifiers> = Layer.effect(Projects, make)
+  static readonly layer: Layer.Layer<Projects, StoreError, ProjectStore | Identifiers | AccessKeys> = Layer.effect(
+    Projects,
+    make
+  )
 }

@@ -66,7 +66,7 @@ const make = Effect.gen(function*() {
       }
     }])
     const after = yield* Effect.fromOption(answer!, () => DeviceNotFound.of({ deviceId }))
-    if ("_tag" in after) return yield* Effect.fail(after)
+    if ("_tag" in after) return yield* after
     yield* link.deliver(deviceId, shadowControl(after))
     return after
   })

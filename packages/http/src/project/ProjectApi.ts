@@ -28,10 +28,17 @@ export const AccessKeyRecord = Schema.Struct(accessKey).annotate({ identifier: "
 /** The one answer that shows the key. */
 export const CreatedAccessKey = Schema.Struct({ ...accessKey, key: Schema.String })
 
+/** Years 0000 to 9999, with an offset. */
+const Rfc3339 = Schema.String.check(
+  Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i, {
+    expected: "a date and time as in RFC 3339, such as 2030-01-31T12:00:00+00:00"
+  })
+).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
+
 const CreateAccessKey = Schema.Struct({
   name: AccessKeyDraft.fields.name,
   role: AccessKeyDraft.fields.role,
-  expires_at: Schema.optional(Schema.DateTimeUtcFromString.annotate({ description: "RFC 3339; default: never" })),
+  expires_at: Schema.optional(Rfc3339.annotate({ description: "RFC 3339; default: never" })),
   project_id: Schema.optional(
     Text(128).pipe(Schema.decodeTo(ProjectId)).annotate({
       description: "For an owner; default: the project of the key"
