@@ -15,6 +15,8 @@ import { readFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
+import { explain } from "./Explanation.ts"
+import { answerMalformedRequests } from "./MalformedRequests.ts"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
 
 /** Says which variable to look at when a part cannot be built. */
@@ -29,10 +31,7 @@ const blame = <E>(variables: string, explain: (error: E) => string) => <A, R>(la
 
 const storage = (
   config: ServerConfig
-): Layer.Layer<
-  DeviceCloud.Stores | StoreHealth,
-  InvalidConfig | StoragePg.DatabaseError | Effect.Error<ReturnType<typeof EmbeddedPostgres.make>>
-> => {
+): Layer.Layer<DeviceCloud.Stores | StoreHealth, InvalidConfig> => {
   if (config.storage === "memory") return StorageMemory.layer
   if (Option.isSome(config.databaseUrl)) {
     return StoragePg.layer({ url: config.databaseUrl.value }).pipe(
@@ -41,7 +40,7 @@ const storage = (
   }
   return Layer.unwrap(
     Effect.map(EmbeddedPostgres.make({ directory: join(config.dataDir, "postgres") }), StoragePg.layer)
-  )
+  ).pipe(blame("DATA_DIR", explain))
 }
 
 const certificate = Effect.fnUntraced(function*(config: ServerConfig) {
@@ -64,14 +63,15 @@ const broker = (config: ServerConfig) =>
       host: config.mqttHost,
       tls: { port: config.mqttsPort, certificate, key },
       ...Option.isSome(config.mqttPort) ? { tcp: { port: config.mqttPort.value } } : {}
-    })))
+    }).pipe(blame("MQTT_HOST, MQTTS_PORT, MQTT_PORT, or TLS_CERT_FILE, TLS_KEY_FILE", ({ message }) => message))))
 
 /** How long requests that are being answered may take when the server stops. */
 const httpGrace = "3 seconds"
 
 const httpServer = (config: ServerConfig) =>
   Layer.unwrap(Effect.sync(() => {
-    const server = createServer()
+    const server = createServer({ requireHostHeader: false })
+    answerMalformedRequests(server)
     // After the grace, what is still open is cut off.
     const cutOff = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
     const { httpHost: host, httpPort: port } = config
@@ -90,7 +90,9 @@ const adminKey = (config: ServerConfig) =>
     const accessKeys = yield* AccessKeys
     const { key, origin } = Option.isSome(config.adminKey)
       ? { key: config.adminKey.value, origin: "ADMIN_KEY" }
-      : yield* AdminKey.loadOrMake(config.dataDir)
+      : yield* AdminKey.loadOrMake(config.dataDir).pipe(
+        Effect.mapError((error) => new InvalidConfig({ message: `DATA_DIR: ${explain(error)}` }))
+      )
     yield* accessKeys.setOwner(key).pipe(
       Effect.catchTag("MalformedAccessKey", ({ message }) => new InvalidConfig({ message: `${origin}: ${message}` }))
     )

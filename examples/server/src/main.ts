@@ -4,6 +4,7 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer } from "effect"
+import { explain } from "./Explanation.ts"
 import * as Server from "./Server.ts"
 import * as ServerConfig from "./ServerConfig.ts"
 
@@ -14,13 +15,6 @@ const endBy = (signal: NodeJS.Signals) =>
   process.once(signal, () => setTimeout(() => process.exit(1), shutdownLimit).unref())
 endBy("SIGTERM")
 endBy("SIGINT")
-
-/** The message of an error with those of its causes, none twice. */
-const explain = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  const reason = error.cause === undefined ? "" : explain(error.cause)
-  return error.message.includes(reason) ? error.message : `${error.message}: ${reason}`
-}
 
 ServerConfig.load.pipe(
   Effect.flatMap((config) => Layer.launch(Server.layer(config))),

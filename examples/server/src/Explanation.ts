@@ -1,0 +1,10 @@
+/**
+ * Says in one line why something failed.
+ */
+
+/** The message of an error with those of its causes, none twice. */
+export const explain = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  const reason = error.cause === undefined ? "" : explain(error.cause)
+  return error.message.includes(reason) ? error.message : `${error.message}: ${reason}`
+}
