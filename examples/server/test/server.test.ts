@@ -2,8 +2,9 @@ import { DeviceName, ProductKey } from "@device-cloud/core"
 import { EmbeddedPostgres } from "@device-cloud/testing"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, Redacted, Schedule } from "effect"
+import { Effect, Queue, Redacted, Schedule } from "effect"
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises"
+import { connect as connectTcp } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { inject } from "vitest"
@@ -182,6 +183,93 @@ live(
     yield* untilStatus(second, device.id, "offline")
     yield* connect(device, yield* broker(second, dataDir))
     yield* untilStatus(second, device.id, "online")
+  })
+)
+
+live(
+  "delivers a command again that was under way when it was killed",
+  Effect.gen(function*() {
+    const dataDir = yield* temporaryDirectory
+    const env = { DATA_DIR: dataDir, ADMIN_KEY: ownerKey }
+    const first = yield* start(env)
+    const device = yield* createDevice(first)
+    // It reads nothing after its connection: what is sent to it is not confirmed.
+    const frozen = yield* connect(device, yield* broker(first, dataDir))
+    frozen.client.stream.pause()
+    const set = (server: Server, level: number) =>
+      Effect.map(
+        call(server, "POST", `/things/${device.id}/properties`, { params: { level } }),
+        ({ data }) => data.message_id as string
+      )
+    const ids = [yield* set(first, 1), yield* set(first, 2)]
+    const stateOf = (server: Server, id: string) =>
+      Effect.map(call(server, "GET", `/things/${device.id}/messages/${id}`), ({ data }) => data.state as string)
+    yield* Effect.repeat(stateOf(first, ids[1]!), { until: (state) => state === "sent" })
+    yield* Effect.ignore(first.child.kill({ killSignal: "SIGKILL" }))
+
+    const second = yield* start(env)
+    yield* untilStatus(second, device.id, "offline")
+    ids.push(yield* set(second, 3))
+    const back = yield* connect(device, yield* broker(second, dataDir))
+    const received: Array<string> = []
+    while (received.length < ids.length) {
+      const { message } = yield* Queue.take(back.received)
+      if (message["method"] !== "thing.service.property.set") continue
+      received.push(String(message["id"]))
+      yield* back.publish(
+        back.topic("thing/service/property/set_reply"),
+        JSON.stringify({ id: message["id"], code: 200, data: {} }),
+        1
+      )
+    }
+    assert.deepStrictEqual(received, ids)
+    for (const id of ids) {
+      yield* Effect.repeat(stateOf(second, id), { until: (state) => state === "succeeded" })
+    }
+  })
+)
+
+live(
+  "answers what is no HTTP with an envelope, and stays up",
+  Effect.gen(function*() {
+    const server = yield* start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory })
+    const { port } = new URL(server.http)
+    const exchange = (text: string) =>
+      Effect.callback<string>((resume) => {
+        let answer = ""
+        const socket = connectTcp(Number(port), "127.0.0.1", () => socket.write(text))
+        socket.on("data", (bytes) => answer += bytes)
+        socket.on("error", () => {})
+        socket.once("close", () => resume(Effect.succeed(answer)))
+      })
+    for (
+      const [text, status] of [
+        ["garbage\r\n\r\n", 400],
+        ["GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400],
+        [`GET / HTTP/1.1\r\nX: ${"x".repeat(20_000)}\r\n\r\n`, 431],
+        ["GET /x HTTP/1.1\r\nConnection: close\r\n\r\n", 404],
+        ["GET /x HTTP/1.1\r\nHost: a\r\nExpect: foo\r\nConnection: close\r\n\r\n", 404]
+      ] as const
+    ) {
+      const answer = yield* exchange(text)
+      assert.include(answer, `HTTP/1.1 ${status} `, text.slice(0, 40))
+      assert.match(answer, /x-request-id: /i)
+      assert.isNumber(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n"))).code)
+    }
+    assert.strictEqual((yield* get(server, "/healthz")).status, 200)
+  })
+)
+
+live(
+  "says which port is taken",
+  Effect.gen(function*() {
+    const server = yield* start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory })
+    const { port } = new URL(server.mqtts)
+    const refused = yield* Effect.flip(
+      start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory, MQTTS_PORT: port })
+    )
+    assert.include(refused.message, "MQTTS_PORT")
+    assert.include(refused.message, port)
   })
 )
 
