@@ -1,9 +1,10 @@
 /**
- * Device Cloud as it is measured: core, storage and broker in a process of its
- * own, with devices that the load uses.
+ * Device Cloud as it is measured: core, storage, broker and API in a process of
+ * its own, with devices that the load uses.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import {
+  AccessKeys,
   connectText,
   defaultProjectId,
   DeviceCloud,
@@ -11,15 +12,20 @@ import {
   DeviceName,
   DeviceStore,
   Mac,
-  Products
+  Products,
+  StoreHealth,
+  ThingModels
 } from "@device-cloud/core"
+import { ManagementApi } from "@device-cloud/http"
 import { MqttBroker } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { NodeRuntime } from "@effect/platform-node"
+import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Layer, Option, Redacted } from "effect"
+import { HttpServer } from "effect/http"
 import { readFileSync } from "node:fs"
+import { createServer } from "node:http"
 import type { LoadDevice } from "./Load.ts"
 
 export interface CloudPlan {
@@ -47,6 +53,21 @@ const broker = MqttBroker.layer({
   }
 })
 
+/** Fits what the load posts. */
+const model = {
+  properties: [
+    { id: "temperature", name: "Temperature", accessMode: "rw", dataType: { type: "double", min: -40, max: 120 } },
+    { id: "humidity", name: "Humidity", accessMode: "r", dataType: { type: "int", min: 0, max: 100 } },
+    { id: "mode", name: "Mode", accessMode: "rw", dataType: { type: "text", length: 16 } }
+  ]
+}
+
+const accessKey = `dck_${"b".repeat(12)}_${"0".repeat(43)}`
+
+const http = Layer.unwrap(
+  Effect.map(StoreHealth, ({ check }) => ManagementApi.layer({ readiness: { storage: check } }))
+).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
+
 const makeDevices = Effect.gen(function*() {
   const { productKey } = yield* (yield* Products).create(defaultProjectId, {
     name: "Load",
@@ -56,6 +77,7 @@ const makeDevices = Effect.gen(function*() {
     dataFormat: "json",
     authType: "secret"
   })
+  yield* (yield* ThingModels).importFrom(defaultProjectId, productKey, "metadata", JSON.stringify(model))
   const mac = yield* Mac
   const drafts = Array.from({ length: plan.devices }, (_, i) => ({
     deviceId: DeviceId.make(`load${productKey}${i}`),
@@ -67,7 +89,8 @@ const makeDevices = Effect.gen(function*() {
     createdAt: 0
   }))
   Option.getOrThrow(yield* (yield* DeviceStore).insertMany(defaultProjectId, productKey, drafts))
-  return drafts.map(({ deviceName, deviceSecret }): LoadDevice => ({
+  return drafts.map(({ deviceId, deviceName, deviceSecret }): LoadDevice => ({
+    deviceId,
     clientId: `${deviceName}|signmethod=hmacsha1,authType=1|`,
     username: `${deviceName}&${productKey}`,
     password: mac.sign("hmacsha1", deviceSecret, connectText({ clientId: deviceName, deviceName, productKey })),
@@ -78,11 +101,14 @@ const makeDevices = Effect.gen(function*() {
 const announce = Effect.gen(function*() {
   const { mqtt, mqtts } = yield* MqttBroker
   const port = Number(new URL(mqtt ?? mqtts!).port)
-  yield* Console.log(JSON.stringify({ port, devices: yield* makeDevices }))
+  yield* (yield* AccessKeys).setOwner(Redacted.make(accessKey))
+  const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+  yield* Console.log(JSON.stringify({ port, devices: yield* makeDevices, http: { url, accessKey } }))
 })
 
 Layer.effectDiscard(announce).pipe(
   Layer.provideMerge(broker),
+  Layer.provideMerge(http),
   Layer.provideMerge(DeviceCloud.layer),
   Layer.provide(storage),
   Layer.provide(PlatformNode.layer),

@@ -1,13 +1,15 @@
 /**
- * The load: many MQTT connections of one process, each with a fixed number of
- * property posts on the way. Run as a process of its own; speaks just enough
+ * The load: many MQTT connections of one process, which post properties, are
+ * sent commands, or come and go. Run as a process of its own; speaks just enough
  * MQTT to be much cheaper than the broker that it measures.
  */
 import { readFileSync } from "node:fs"
+import { Agent, request as httpRequest } from "node:http"
 import { connect as connectTcp, type Socket } from "node:net"
 import { connect as connectTls } from "node:tls"
 
 export interface LoadDevice {
+  readonly deviceId: string
   readonly clientId: string
   readonly username: string
   readonly password: string
@@ -27,6 +29,19 @@ export interface LoadPlan {
       /** Posts on the way, for each connection. */
       readonly window: number
       /** The broker needs a SUBSCRIBE to deliver replies. */
+      readonly subscribe: boolean
+      /** Posts a second over all connections, whatever the replies; without it, each reply is followed by a post. */
+      readonly perSecond?: number
+      readonly warmupMillis: number
+      readonly measureMillis: number
+    }
+    /** A property is set over HTTP; the device gets it, answers, and its answer is acknowledged. */
+    | {
+      readonly kind: "downlink"
+      /** Where a property of the device with the id `{device}` is set. */
+      readonly url: string
+      readonly accessKey: string
+      /** The broker needs a SUBSCRIBE to deliver commands. */
       readonly subscribe: boolean
       readonly warmupMillis: number
       readonly measureMillis: number
@@ -92,7 +107,7 @@ const publishPacket = (topic: string, qos: 0 | 1): Buffer =>
   packet(0x30 | (qos << 1), text(topic), qos === 0 ? Buffer.alloc(0) : Buffer.from([0, 1]), Buffer.from(payload))
 
 /** Calls `onPacket` for each whole packet in a stream of chunks. */
-const splitter = (onPacket: (header: number, bytes: Buffer, bodyStart: number) => void) => {
+const splitter = (onPacket: (header: number, bytes: Buffer, bodyStart: number, bodyEnd: number) => void) => {
   let rest: Buffer | undefined
   return (chunk: Buffer) => {
     let bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk])
@@ -113,7 +128,7 @@ const splitter = (onPacket: (header: number, bytes: Buffer, bodyStart: number) =
         if ((digit & 0x80) === 0) break
       }
       if (bytes.length < start + length) break
-      onPacket(bytes[0]!, bytes, start)
+      onPacket(bytes[0]!, bytes, start, start + length)
       bytes = bytes.subarray(start + length)
     }
     if (bytes.length > 0) rest = bytes
@@ -201,24 +216,121 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
       socket.on("data", (chunk) => {
         socket.cork()
         split(chunk)
-        if (replies > 0) post(replies)
+        if (replies > 0 && job.perSecond === undefined) post(replies)
         replies = 0
         socket.uncork()
       })
       socket.on("error", (error) => fail(String(error)))
       socket.on("close", () => fail("the broker closed a connection"))
-      starts.push(() => post(job.window))
+      starts.push(() => post(job.perSecond === undefined ? job.window : 1))
+    })
+  ))
+  if (job.perSecond === undefined) { for (const start of starts) start() }
+  else pace(job.perSecond, starts)
+  return measured(job, (now) => measuring = now, () => ({ count, latencies }))
+}
+
+/** Calls the functions in turns, so many times a second. */
+const pace = (perSecond: number, functions: ReadonlyArray<() => void>): void => {
+  const from = performance.now()
+  let done = 0
+  const turn = () => {
+    const due = Math.floor((performance.now() - from) / 1000 * perSecond)
+    for (; done < due; done++) functions[done % functions.length]!()
+    setTimeout(turn, 1)
+  }
+  turn()
+}
+
+/** Waits for the warm-up, then counts while it measures. */
+const measured = async (
+  { measureMillis, warmupMillis }: LoadPlan["job"],
+  setMeasuring: (now: boolean) => void,
+  result: () => { readonly count: number; readonly latencies: ReadonlyArray<number> }
+): Promise<LoadResult> => {
+  await new Promise((resolve) => setTimeout(resolve, warmupMillis))
+  setMeasuring(true)
+  const from = performance.now()
+  await new Promise((resolve) => setTimeout(resolve, measureMillis))
+  setMeasuring(false)
+  const seconds = (performance.now() - from) / 1000
+  const { count, latencies } = result()
+  const sorted = Float64Array.from(latencies).sort()
+  return { count, seconds, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
+}
+
+/** Packet identifiers of the answers to commands. */
+const counted = 1
+const leftOver = 2
+
+const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink" }): Promise<LoadResult> => {
+  let measuring = false
+  let count = 0
+  const latencies: Array<number> = []
+  const agent = new Agent({ keepAlive: true, noDelay: true })
+  const body = Buffer.from(JSON.stringify({ params: { temperature: 21.5 } }))
+  const starts: Array<() => void> = []
+  await Promise.all(plan.devices.map((device) =>
+    new Promise<void>((resolve) => {
+      const command = device.topic.replace("event/property/post", "service/property/set")
+      let at = 0
+      const set = () => {
+        at = performance.now()
+        const request = httpRequest(job.url.replace("{device}", device.deviceId), {
+          method: "POST",
+          agent,
+          headers: {
+            authorization: `Bearer ${job.accessKey}`,
+            "content-type": "application/json",
+            "content-length": body.length
+          }
+        }, (response) => {
+          if (response.statusCode !== 200) fail(`HTTP ${response.statusCode}`)
+          response.resume()
+        })
+        request.on("error", (error) => fail(String(error)))
+        request.end(body)
+      }
+      const split = splitter((header, bytes, start, end) => {
+        switch (header >> 4) {
+          case 2:
+            if (bytes[start + 1] !== 0) fail(`CONNACK ${bytes[start + 1]}`)
+            if (job.subscribe) socket.write(subscribePacket(command, 1))
+            else resolve()
+            return
+          case 9:
+            resolve()
+            return
+          case 3: {
+            const topicLength = bytes.readUInt16BE(start)
+            const idAt = start + 2 + topicLength
+            const ack = Buffer.from([0x40, 2, 0, 0])
+            bytes.copy(ack, 2, idAt, idAt + 2)
+            const { id } = JSON.parse(bytes.subarray(idAt + 2, end).toString()) as { readonly id: string }
+            const reply = Buffer.from(JSON.stringify({ id, code: 200, data: {} }))
+            // What an earlier load has left is answered, and does not count.
+            const packetId = Buffer.from([0, at === 0 ? leftOver : counted])
+            socket.write(Buffer.concat([ack, packet(0x32, text(`${command}_reply`), packetId, reply)]))
+            return
+          }
+          case 4:
+            if (bytes[start + 1] === leftOver) return
+            if (measuring) {
+              count++
+              latencies.push(performance.now() - at)
+            }
+            set()
+        }
+      })
+      const socket = open(plan, () => socket.write(connectPacket(device)))
+      socket.on("data", split)
+      socket.on("error", (error) => fail(String(error)))
+      socket.on("close", () => fail("the broker closed a connection"))
+      starts.push(set)
     })
   ))
   for (const start of starts) start()
-  await new Promise((resolve) => setTimeout(resolve, job.warmupMillis))
-  measuring = true
-  const from = performance.now()
-  await new Promise((resolve) => setTimeout(resolve, job.measureMillis))
-  measuring = false
-  const seconds = (performance.now() - from) / 1000
-  const sorted = Float64Array.from(latencies).sort()
-  return { count, seconds, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
+  return measured(job, (now) => measuring = now, () => ({ count, latencies }))
 }
 
 const connects = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "connect" }): Promise<LoadResult> => {
@@ -244,18 +356,18 @@ const connects = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "connect"
     socket.on("error", (error) => stopped || fail(String(error)))
   }
   for (let i = 0; i < job.concurrency; i++) again()
-  await new Promise((resolve) => setTimeout(resolve, job.warmupMillis))
-  measuring = true
-  const from = performance.now()
-  await new Promise((resolve) => setTimeout(resolve, job.measureMillis))
-  measuring = false
-  stopped = true
-  const seconds = (performance.now() - from) / 1000
-  const sorted = Float64Array.from(latencies).sort()
-  return { count, seconds, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
+  return measured(job, (now) => {
+    measuring = now
+    stopped = !now
+  }, () => ({ count, latencies }))
 }
 
 const plan = JSON.parse(readFileSync(process.argv[2]!, "utf8")) as LoadPlan
-const result = plan.job.kind === "ingest" ? await ingest(plan, plan.job) : await connects(plan, plan.job)
+const { job } = plan
+const result = job.kind === "ingest"
+  ? await ingest(plan, job)
+  : job.kind === "downlink"
+  ? await downlink(plan, job)
+  : await connects(plan, job)
 process.stdout.write(`${JSON.stringify(result)}\n`)
 process.exit(0)

@@ -66,7 +66,7 @@ const ingest = async (options: {
 export const mqttIngestMemory = () => ingest({ benchmark: "mqtt-ingest-memory", qos: 0, bar: 0.8 })
 
 /** Runs `use` on a database that syncs to the disk as a real one does. */
-const withDatabase = <A>(use: (url: string) => Promise<A>): Promise<A> =>
+export const withDatabase = <A>(use: (url: string) => Promise<A>): Promise<A> =>
   withDirectory(async (directory) => {
     const scope = Scope.makeUnsafe()
     try {

@@ -1,6 +1,6 @@
 /**
- * The reference for durable ingest: the rows that the shadow store writes for a
- * batch of reports, by four fibers, through the same driver, with nothing
+ * The reference for durable ingest: the rows that the stores write for a batch of
+ * reports, shadows and history, by four fibers, through the same driver, with nothing
  * around it.
  */
 import { PgClient, PgTypes } from "@effect/sql-pg"
@@ -25,6 +25,12 @@ const program = Effect.gen(function*() {
   yield* sql`DROP TABLE IF EXISTS raw_shadow`
   yield* sql`CREATE TABLE raw_shadow (device_id text COLLATE "C" PRIMARY KEY, version bigint NOT NULL,
     reported json NOT NULL, desired json NOT NULL, updated_at timestamptz NOT NULL) WITH (fillfactor = 50)`
+  yield* sql`DROP TABLE IF EXISTS raw_sample`
+  yield* sql`CREATE TABLE raw_sample (id bigint GENERATED ALWAYS AS IDENTITY, device_id text COLLATE "C" NOT NULL,
+    property_id text COLLATE "C" NOT NULL, time timestamptz NOT NULL, value json NOT NULL,
+    stored_at timestamptz NOT NULL DEFAULT now())`
+  yield* sql`CREATE INDEX ON raw_sample (device_id, property_id, time, id)`
+  yield* sql`CREATE INDEX ON raw_sample USING brin (stored_at)`
   const ids = Array.from({ length: plan.devices }, (_, i) => `loada1b2c3d4e5f${i}`)
   const reported = JSON.stringify({
     temperature: { value: 21.5, time: 1795231554300 },
@@ -33,7 +39,14 @@ const program = Effect.gen(function*() {
   })
 
   const upsert = (rows: ReadonlyArray<string>, now: number) =>
-    sql`INSERT INTO raw_shadow (device_id, version, reported, desired, updated_at)
+    sql`WITH sample AS (
+        INSERT INTO raw_sample (device_id, property_id, time, value) SELECT * FROM unnest(
+          ${array(PgTypes.OID.text, rows.flatMap((id) => [id, id, id]))},
+          ${array(PgTypes.OID.text, rows.flatMap(() => ["temperature", "humidity", "mode"]))},
+          ${array(PgTypes.OID.timestamptz, rows.flatMap(() => [now, now, now]))},
+          ${array(PgTypes.OID.text, rows.flatMap(() => ["21.5", "48", `"eco"`]))}::json[])
+      )
+      INSERT INTO raw_shadow (device_id, version, reported, desired, updated_at)
       SELECT * FROM unnest(
         ${array(PgTypes.OID.text, rows)}, ${array(PgTypes.OID.float8, rows.map(() => 1))}::bigint[],
         ${array(PgTypes.OID.text, rows.map(() => reported))}::json[],

@@ -7,13 +7,19 @@ import { mkdir, writeFile } from "node:fs/promises"
 import { arch, cpus, platform, totalmem } from "node:os"
 import { fileURLToPath } from "node:url"
 import type { Comparison } from "./Comparison.ts"
+import { downlink } from "./Downlink.ts"
+import { modelCheck } from "./ModelCheck.ts"
 import { mqttConnect } from "./MqttConnect.ts"
 import { mqttIngestDurable, mqttIngestMemory } from "./MqttIngest.ts"
+import { mqttLatency } from "./MqttLatency.ts"
 
 const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison>>>> = {
   "mqtt-ingest-memory": mqttIngestMemory,
   "mqtt-ingest-durable": mqttIngestDurable,
-  "mqtt-connect": mqttConnect
+  "mqtt-connect": mqttConnect,
+  "mqtt-latency": mqttLatency,
+  "downlink": downlink,
+  "model-check": modelCheck
 }
 
 const names = process.argv.slice(2)

@@ -15,11 +15,10 @@ const make = Effect.gen(function*() {
   const enqueue = ({ command, desire }: Enqueue, now: number): Command | "full" | "no-device" => {
     const { createdAt, deviceId } = command
     if (!devices.has(deviceId)) return "no-device"
-    if (ledger.openOf(deviceId).length >= maxWaiting) return "full"
+    if (ledger.countOpen(deviceId) >= maxWaiting) return "full"
     const stored: Command = {
       ...command,
       messageId: ++lastId,
-      state: "queued",
       code: null,
       message: "",
       data: {},

@@ -4,7 +4,7 @@
 import { type Command, type CommandProgress, type DeviceId, finalRank, rankOf } from "@device-cloud/core"
 
 /** Ended commands that are kept of each device. */
-const kept = 1000
+const kept = 100
 
 type Commands = Map<number, Command>
 
@@ -26,6 +26,10 @@ export class Ledger {
     return [...this.#open.get(deviceId)?.values() ?? []]
   }
 
+  countOpen(deviceId: DeviceId): number {
+    return this.#open.get(deviceId)?.size ?? 0
+  }
+
   *open(): Iterable<Command> {
     for (const commands of this.#open.values()) yield* commands.values()
   }
@@ -38,7 +42,15 @@ export class Ledger {
     if (rankOf(state) < finalRank) open.set(messageId, command)
     else open.delete(messageId)
     if (open.size === 0) this.#open.delete(deviceId)
-    if (all.size > kept + open.size) all.delete([...all.keys()].find((id) => !open.has(id))!)
+    if (all.size > kept + open.size) this.#forgetOldest(all, open)
+  }
+
+  #forgetOldest(all: Commands, open: Commands): void {
+    for (const messageId of all.keys()) {
+      if (open.has(messageId)) continue
+      all.delete(messageId)
+      return
+    }
   }
 
   /** Moves commands forward, those that belong to the device and have not ended. */

@@ -7,6 +7,7 @@ import type {
   DeviceDetail,
   DeviceId,
   EventRecord,
+  Json,
   ModelVersion,
   Page,
   PageRequest,
@@ -14,22 +15,15 @@ import type {
   ProductKey,
   Project,
   ProjectId,
-  PropertySample,
   Shadow
 } from "@device-cloud/core"
 import { Context, Layer } from "effect"
 import { Ledger } from "./Ledger.ts"
+import type { Series } from "./Series.ts"
 
-export interface Stored<A> {
-  readonly entry: A
-  /** Unix milliseconds. */
-  readonly storedAt: number
-}
-
-/** In the order in which it was stored. */
 export interface DeviceHistory {
-  readonly samples: Map<string, Array<Stored<PropertySample>>>
-  readonly events: Array<Stored<EventRecord>>
+  readonly samples: Map<string, Series<Json>>
+  readonly events: Series<EventRecord>
 }
 
 export class Tables extends Context.Service<Tables, {

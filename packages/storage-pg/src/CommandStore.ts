@@ -13,7 +13,7 @@ import {
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option, Schedule, Stream } from "effect"
 import { advanceCommands, commandFromRow, type CommandRow, stateNumber } from "./CommandRow.ts"
-import { instant, instants, isForeignKeyViolation, paginate, storeError, texts } from "./Sql.ts"
+import { instant, instants, paginate, storeError, texts, wholeNumbers } from "./Sql.ts"
 
 /** Where nodes tell each other of commands for devices that are connected elsewhere. */
 const channel = "device_cloud_command"
@@ -36,16 +36,17 @@ const make = Effect.gen(function*() {
           ${texts(items.map(({ command }) => command.serviceId))},
           ${texts(items.map(({ command }) => JSON.stringify(command.params)))}::json[],
           ${instants(items.map(({ command }) => command.createdAt))},
-          ${instants(items.map(({ command }) => command.expiresAt))}
-        ) WITH ORDINALITY AS new (project_id, device_id, service_id, params, created_at, expires_at, position)
+          ${instants(items.map(({ command }) => command.expiresAt))},
+          ${wholeNumbers(items.map(({ command }) => stateNumber(command.state)))}::smallint[]
+        ) WITH ORDINALITY AS new (project_id, device_id, service_id, params, created_at, expires_at, state, position)
       ), waiting AS (
         SELECT ids.device_id, (
           SELECT count(*) FROM command WHERE command.device_id = ids.device_id AND command.state < ${finalRank}
         ) AS count
         FROM (SELECT DISTINCT device_id FROM new) AS ids JOIN device USING (device_id)
       )
-      INSERT INTO command (project_id, device_id, service_id, params, created_at, expires_at, updated_at)
-      SELECT project_id, device_id, service_id, params, created_at, expires_at, created_at
+      INSERT INTO command (project_id, device_id, service_id, params, state, created_at, expires_at, updated_at)
+      SELECT project_id, device_id, service_id, params, state, created_at, expires_at, created_at
       FROM new JOIN waiting USING (device_id) WHERE waiting.count + new.place <= ${maxWaiting}
       ORDER BY position
       RETURNING *`
@@ -60,8 +61,7 @@ const make = Effect.gen(function*() {
   const enqueueAll = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
     if (items.length === 0) return []
     const stored = new Map<DeviceId, Array<Command>>()
-    // A device that is deleted at the same time is not there the next time.
-    const rows = yield* Effect.retry(insert(items), { times: 3, while: isForeignKeyViolation })
+    const rows = yield* insert(items)
     for (const command of rows.map(commandFromRow)) {
       const known = stored.get(command.deviceId)
       if (known === undefined) stored.set(command.deviceId, [command])

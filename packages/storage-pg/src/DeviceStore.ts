@@ -121,6 +121,8 @@ const make = Effect.gen(function*() {
           DELETE FROM device USING product
           WHERE product.product_key = device.product_key AND ${where(projectId, { deviceId })}
           RETURNING ${columns}
+        ), commands AS (
+          DELETE FROM command WHERE device_id IN (SELECT device_id FROM removed)
         ), samples AS (
           DELETE FROM property_sample WHERE device_id IN (SELECT device_id FROM removed)
         ), events AS (

@@ -117,11 +117,13 @@ const heart = statements([
     PRIMARY KEY (product_key, version)
   )`,
 
+  // No references to devices from here on: checking one for each row would lock
+  // and rewrite the device's own. What belongs to a device is deleted with it.
   // state: the place in the list of CommandState; below 3 it has not ended.
   `CREATE TABLE command (
     message_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     project_id text COLLATE "C" NOT NULL,
-    device_id text COLLATE "C" NOT NULL REFERENCES device ON DELETE CASCADE,
+    device_id text COLLATE "C" NOT NULL,
     service_id text,
     params json NOT NULL,
     state smallint NOT NULL DEFAULT 0,
@@ -136,8 +138,6 @@ const heart = statements([
   `CREATE INDEX command_open ON command (device_id, message_id) WHERE state < 3`,
   `CREATE INDEX command_due ON command (expires_at) WHERE state < 3`,
 
-  // Without references: checking one for each value would lock and rewrite the
-  // device's row. What belongs to a device is deleted with it.
   `CREATE TABLE property_sample (
     id bigint GENERATED ALWAYS AS IDENTITY,
     device_id text COLLATE "C" NOT NULL,

@@ -165,6 +165,9 @@ const start = Effect.fnUntraced(function*(
     `listen_addresses=${host}`,
     "-c",
     "unix_socket_directories=",
+    // Filling a new segment of the log with zeros would hold up commits.
+    "-c",
+    "wal_init_zero=off",
     ...cluster.durable ? [] : ["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
   ]
   const log = openSync(cluster.log, "w", 0o600)

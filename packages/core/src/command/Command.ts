@@ -49,7 +49,12 @@ export interface Command {
   readonly updatedAt: number
 }
 
-export type NewCommand = Pick<Command, "projectId" | "deviceId" | "serviceId" | "params" | "createdAt" | "expiresAt">
+export type NewCommand =
+  & Pick<Command, "projectId" | "deviceId" | "serviceId" | "params" | "createdAt" | "expiresAt">
+  & {
+    /** `sent` when it is handed to the device's connection as soon as it is stored. */
+    readonly state: "queued" | "sent"
+  }
 
 /** A step of a command. */
 export interface CommandProgress {

@@ -24,8 +24,7 @@ export interface Enqueue {
  */
 export class CommandStore extends Context.Service<CommandStore, {
   /**
-   * Stores each command in state `queued`, with its change of the shadow in one
-   * transaction. In the order of the items: the command, or `full` when the
+   * Stores each command, with its change of the shadow in one transaction. In the order of the items: the command, or `full` when the
    * device has as many commands as may wait, or `no-device`.
    */
   readonly enqueue: (

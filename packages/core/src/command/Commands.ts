@@ -107,7 +107,7 @@ const make = Effect.gen(function*() {
       { id: String(command.messageId), method: methodOf(command), params },
       () => advance(command, "acked")
     )
-    advance(command, "sent")
+    if (command.state === "queued") advance(command, "sent")
   })
 
   /** The delivery to the session that counts now. */
@@ -224,6 +224,20 @@ const make = Effect.gen(function*() {
     Effect.forkScoped
   )
 
+  /** Fails when the values break a limit of the shadow. */
+  const roomFor = Effect.fnUntraced(function*({ deviceId }: Device, values: Params) {
+    const at = yield* Clock.currentTimeMillis
+    const shadow = yield* shadows.get(deviceId)
+    if (Option.isNone(shadow)) return
+    const draft = new ShadowDraft(shadow.value)
+    for (const [id, value] of Object.entries(values)) {
+      const reason = draft.desire(id, value, at)
+      if (reason !== undefined) {
+        return yield* new InvalidInput({ issues: [{ path: ["params", id], message: reason }] })
+      }
+    }
+  })
+
   const submit = Effect.fnUntraced(function*(
     { device }: DeviceDetail,
     call: Pick<NewCommand, "serviceId" | "params">,
@@ -238,12 +252,22 @@ const make = Effect.gen(function*() {
     )
     const { deviceId, projectId } = device
     const createdAt = yield* Clock.currentTimeMillis
-    const isHere = currentDelivery(deviceId) !== undefined
-    const isOffline = !isHere && device.status !== "online"
+    const delivery = currentDelivery(deviceId)
+    const isOffline = delivery === undefined && device.status !== "online"
+    const isDesired = isOffline && ttl > 0 && call.serviceId === null
+    // A shadow that is full refuses before anything is stored.
+    if (isDesired) yield* roomFor(device, call.params)
     const result = yield* enqueued.submit({
-      command: { projectId, deviceId, ...call, createdAt, expiresAt: createdAt + ttl * 1000 },
-      elsewhere: !isHere && !isOffline,
-      ...isOffline && ttl > 0 && call.serviceId === null ? { desire: desire(call.params, createdAt) } : {}
+      command: {
+        projectId,
+        deviceId,
+        ...call,
+        createdAt,
+        expiresAt: createdAt + ttl * 1000,
+        state: delivery?.flushing === false ? "sent" : "queued"
+      },
+      elsewhere: delivery === undefined && !isOffline,
+      ...isDesired ? { desire: desire(call.params, createdAt) } : {}
     })
     if (result === "full") return yield* new TooManyCommands({ deviceId })
     if (result === "no-device") return yield* DeviceNotFound.of({ deviceId })
@@ -261,25 +285,9 @@ const make = Effect.gen(function*() {
       const admitted = validator === undefined
         ? params
         : yield* checkValues(params, (id, value) => validator.desired(id, value))
-      // A shadow that is full refuses before anything is stored.
-      yield* roomFor(detail.device, admitted)
       return yield* submit(detail, { serviceId: null, params: admitted }, options)
     }
   )
-
-  /** Fails when the values break a limit of the shadow. */
-  const roomFor = Effect.fnUntraced(function*({ deviceId }: Device, values: Params) {
-    const at = yield* Clock.currentTimeMillis
-    const shadow = yield* shadows.get(deviceId)
-    if (Option.isNone(shadow)) return
-    const draft = new ShadowDraft(shadow.value)
-    for (const [id, value] of Object.entries(values)) {
-      const reason = draft.desire(id, value, at)
-      if (reason !== undefined) {
-        return yield* new InvalidInput({ issues: [{ path: ["params", id], message: reason }] })
-      }
-    }
-  })
 
   const callService = Effect.fn("Commands.callService")(
     function*(

@@ -22,6 +22,7 @@ import {
   type ThingModel
 } from "./ThingModel.ts"
 import { type ModelVersion, ThingModelStore } from "./ThingModelStore.ts"
+import { Validators } from "./Validators.ts"
 
 /** Devices whose stored values are checked against a changed model. */
 const sampledDevices = 1000
@@ -40,6 +41,7 @@ const make = Effect.gen(function*() {
   const store = yield* ThingModelStore
   const products = yield* Products
   const shadows = yield* ShadowStore
+  const validators = yield* Validators
 
   const get = Effect.fn("ThingModels.get")(function*(projectId: ProjectId, productKey: ProductKey) {
     yield* products.get(projectId, productKey)
@@ -77,6 +79,7 @@ const make = Effect.gen(function*() {
       const { model, warnings } = yield* next(before.model)
       const version = { version: before.version + 1, model, createdAt: yield* Clock.currentTimeMillis }
       if (yield* store.insert(productKey, version)) {
+        yield* validators.forget(productKey)
         return { ...version, warnings: [...warnings, ...yield* misfits(productKey, model)] }
       }
     }
@@ -196,8 +199,9 @@ export class ThingModels extends Context.Service<ThingModels, {
     id: string
   ) => Effect.Effect<ChangedModel, ElementNotFound | Failure>
 }>()("@device-cloud/core/thing-model/ThingModels") {
-  static readonly layer: Layer.Layer<ThingModels, never, ThingModelStore | Products | ShadowStore> = Layer.effect(
+  static readonly layer: Layer.Layer<
     ThingModels,
-    make
-  )
+    never,
+    ThingModelStore | Products | ShadowStore | Validators
+  > = Layer.effect(ThingModels, make)
 }

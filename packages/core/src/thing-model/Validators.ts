@@ -1,7 +1,7 @@
 /**
  * The compiled thing models of products, each compiled once per version.
  */
-import { Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { ProductKey } from "../product/Product.ts"
 import type { StoreError } from "../StoreError.ts"
 import * as ModelValidator from "./ModelValidator.ts"
@@ -11,28 +11,60 @@ import { ThingModelStore } from "./ThingModelStore.ts"
 /** Products whose compiled models are kept. */
 const capacity = 4096
 
+/** How long the version of a model that was changed on another node may still count here, milliseconds. */
+const versionTtl = 1000
+
+interface Known {
+  readonly version: number
+  /** Undefined: the model has no elements. */
+  readonly validator: ModelValidator.ModelValidator | undefined
+  /** Unix milliseconds. */
+  readonly askedAt: number
+}
+
 const make = Effect.gen(function*() {
   const store = yield* ThingModelStore
-  const compiled = new Map<ProductKey, ModelValidator.ModelValidator>()
+  const clock = yield* Clock.Clock
+  const known = new Map<ProductKey, Known>()
 
-  const remember = (productKey: ProductKey, validator: ModelValidator.ModelValidator) => {
-    compiled.delete(productKey)
-    compiled.set(productKey, validator)
-    if (compiled.size > capacity) compiled.delete(compiled.keys().next().value!)
+  const remember = (productKey: ProductKey, entry: Known) => {
+    known.delete(productKey)
+    known.set(productKey, entry)
+    if (known.size > capacity) known.delete(known.keys().next().value!)
   }
 
-  const ofProducts = Effect.fnUntraced(function*(productKeys: ReadonlyArray<ProductKey>) {
-    const validators = new Map<ProductKey, ModelValidator.ModelValidator>()
-    if (productKeys.length === 0) return validators
-    for (const [productKey, version] of yield* store.versionsOf(productKeys)) {
-      let validator = compiled.get(productKey)
-      if (validator?.version !== version) {
-        const latest = Option.getOrUndefined(yield* store.latest(productKey))
-        if (latest === undefined) continue
-        validator = ModelValidator.make(latest.model, latest.version)
-        remember(productKey, validator)
+  /** Asks for the versions; compiles what has a new one. */
+  const refresh = Effect.fnUntraced(function*(productKeys: ReadonlyArray<ProductKey>, askedAt: number) {
+    const versions = yield* store.versionsOf(productKeys)
+    for (const productKey of productKeys) {
+      const version = versions.get(productKey) ?? 0
+      const before = known.get(productKey)
+      if (before?.version === version) {
+        remember(productKey, { ...before, askedAt })
+        continue
       }
-      if (!isEmpty(validator.model)) validators.set(productKey, validator)
+      const latest = version === 0 ? undefined : Option.getOrUndefined(yield* store.latest(productKey))
+      remember(productKey, {
+        version: latest?.version ?? 0,
+        validator: latest === undefined || isEmpty(latest.model)
+          ? undefined
+          : ModelValidator.make(latest.model, latest.version),
+        askedAt
+      })
+    }
+  })
+
+  const ofProducts = Effect.fnUntraced(function*(productKeys: ReadonlyArray<ProductKey>) {
+    const now = clock.currentTimeMillisUnsafe()
+    const old = productKeys.filter((productKey) => {
+      const entry = known.get(productKey)
+      return entry === undefined || now - entry.askedAt >= versionTtl
+    })
+    if (old.length > 0) yield* refresh(old, now)
+    const validators = new Map<ProductKey, ModelValidator.ModelValidator>()
+    for (const productKey of productKeys) {
+      const validator = known.get(productKey)?.validator
+      if (validator !== undefined) validators.set(productKey, validator)
     }
     return validators
   })
@@ -40,14 +72,15 @@ const make = Effect.gen(function*() {
   return Validators.of({
     ofProducts,
     ofProduct: (productKey) =>
-      Effect.map(ofProducts([productKey]), (validators) => Option.fromUndefinedOr(validators.get(productKey)))
+      Effect.map(ofProducts([productKey]), (validators) => Option.fromUndefinedOr(validators.get(productKey))),
+    forget: (productKey) => Effect.sync(() => void known.delete(productKey))
   })
 })
 
 export class Validators extends Context.Service<Validators, {
   /**
-   * Those of the products that have a model with elements. The store is asked
-   * for their versions each time: a change counts at once on every node.
+   * Those of the products that have a model with elements. A change counts at
+   * once on the node that made it, within a second on the others.
    */
   readonly ofProducts: (
     productKeys: ReadonlyArray<ProductKey>
@@ -55,6 +88,8 @@ export class Validators extends Context.Service<Validators, {
   readonly ofProduct: (
     productKey: ProductKey
   ) => Effect.Effect<Option.Option<ModelValidator.ModelValidator>, StoreError>
+  /** The model of the product has changed. */
+  readonly forget: (productKey: ProductKey) => Effect.Effect<void>
 }>()("@device-cloud/core/thing-model/Validators") {
   static readonly layer: Layer.Layer<Validators, never, ThingModelStore> = Layer.effect(Validators, make)
 }

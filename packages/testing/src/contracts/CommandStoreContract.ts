@@ -24,7 +24,7 @@ const item = (
 ): Enqueue => {
   const { createdAt = epoch, expiresAt = epoch + 60_000, ...rest } = fields
   return {
-    command: { projectId, deviceId, serviceId: null, params: { a: 1 }, createdAt, expiresAt },
+    command: { projectId, deviceId, serviceId: null, params: { a: 1 }, createdAt, expiresAt, state: "queued" },
     elsewhere: false,
     ...rest
   }
@@ -69,7 +69,6 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(commands[2], {
           ...service.command,
           messageId: ids[2]!,
-          state: "queued",
           code: null,
           message: "",
           data: {},
@@ -177,6 +176,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual((yield* undelivered({ now: epoch })).length, 3)
         assert.deepStrictEqual(yield* undelivered({ after: sent.messageId }), [queued.messageId])
         assert.deepStrictEqual(yield* undelivered({ limit: 1 }), [sent.messageId])
+      }))
+
+    it.effect("stores commands that are sent at once as sent", () =>
+      Effect.gen(function*() {
+        const { device } = yield* insertDevice
+        const { command, ...rest } = item(device)
+        const [sent] = yield* enqueue({ ...rest, command: { ...command, state: "sent" } })
+        assert.strictEqual(yield* stateOf(sent!), "sent")
       }))
 
     it.effect("cancels queued commands only", () =>

@@ -1,0 +1,62 @@
+/**
+ * `downlink`: a property is set over HTTP, the device gets it and answers, and
+ * its answer is acknowledged, which ends the command in the ledger.
+ */
+import type { CloudPlan } from "./Cloud.ts"
+import { compare, type Comparison } from "./Comparison.ts"
+import type { LoadDevice } from "./Load.ts"
+import { withDatabase } from "./MqttIngest.ts"
+import { load, withServer } from "./Processes.ts"
+
+const connections = 200
+const times = { warmupMillis: 1500, measureMillis: 3000 }
+
+interface Said {
+  readonly port: number
+  readonly devices: ReadonlyArray<LoadDevice>
+  readonly http: { readonly url: string; readonly accessKey: string }
+}
+
+const downlinkOn = (scenario: string, databaseUrl?: string): Promise<ReadonlyArray<Comparison>> => {
+  const plan: CloudPlan = { devices: connections, ...databaseUrl === undefined ? {} : { databaseUrl } }
+  return withServer(
+    "./Cloud",
+    [JSON.stringify(plan)],
+    ({ devices, http, port }: Said) =>
+      withServer("./BareDownlink", [], (bare: { readonly port: number; readonly url: string }) => {
+        const { accessKey } = http
+        const topics = Object.fromEntries(devices.map(({ deviceId, topic }) => [deviceId, topic]))
+        return compare({
+          benchmark: "downlink",
+          scenario,
+          bar: 0.4,
+          ours: () => {
+            const url = `${http.url}/openapi/v1/things/{device}/properties`
+            return load({ port, devices, job: { kind: "downlink", url, accessKey, subscribe: false, ...times } })
+          },
+          references: {
+            "bare node:http and aedes": {
+              measure: () => {
+                // It needs no ids: the path is the topic.
+                const known = devices.map((device) => ({
+                  ...device,
+                  deviceId: encodeURIComponent(topics[device.deviceId]!)
+                }))
+                const url = `${bare.url}/{device}`
+                return load({
+                  port: bare.port,
+                  devices: known,
+                  job: { kind: "downlink", url, accessKey, subscribe: true, ...times }
+                })
+              }
+            }
+          }
+        })
+      })
+  )
+}
+
+export const downlink = async (): Promise<ReadonlyArray<Comparison>> => [
+  ...await downlinkOn("memory"),
+  ...await withDatabase((databaseUrl) => downlinkOn("PostgreSQL", databaseUrl))
+]
