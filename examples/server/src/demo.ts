@@ -103,6 +103,20 @@ const play = Effect.fnUntraced(function*(dataDir: string) {
   assert.deepEqual([products.total, products.results[0].status], [1, "released"])
 
   yield* step(
+    "Say what its devices can do",
+    "The thing model: properties, events, services. What devices report and are asked is checked against it."
+  )
+  const element = {
+    id: "temperature",
+    name: "Temperature",
+    accessMode: "rw",
+    dataType: { type: "float", min: 5, max: 30, unit: "°C" }
+  }
+  yield* call("POST", `${product}/thing-model-element`, { type: "property", element })
+  const { thing_model } = yield* call("GET", `${product}/thing-model?model_type=tsl`)
+  assert.equal(thing_model.properties[0].identifier, "temperature")
+
+  yield* step(
     "Create a device",
     "It gets a triple that goes into its firmware: product key, device name, and a secret that never leaves it."
   )
@@ -138,7 +152,9 @@ const play = Effect.fnUntraced(function*(dataDir: string) {
     "The device reports a property",
     "A JSON message on its own topic. The answer comes when the value is stored, not before."
   )
-  const received = yield* Queue.unbounded<{ readonly topic: string; readonly message: { readonly code?: number } }>()
+  const received = yield* Queue.unbounded<
+    { readonly topic: string; readonly message: { readonly code?: number; readonly id?: string } }
+  >()
   client.on(
     "message",
     (topic, payload) => Queue.offerUnsafe(received, { topic, message: JSON.parse(payload.toString()) })
@@ -161,6 +177,24 @@ const play = Effect.fnUntraced(function*(dataDir: string) {
   for (const filter of [`product_key=${triple.product_key}`, "status=online", "enabled_status=enable", "batch_id=0"]) {
     assert.equal((yield* call("GET", `/things?${filter}`)).results[0].device_id, triple.device_id)
   }
+
+  yield* step(
+    "The application sets a property",
+    "The call is stored, delivered, confirmed, answered; were the device away, it would wait."
+  )
+  const { message_id } = yield* call("POST", `${thing}/properties`, { params: { temperature: 19 } })
+  const command = yield* Queue.take(received)
+  yield* show("the device gets", command.message)
+  assert.equal(command.message.id, message_id)
+  client.publish(`${command.topic}_reply`, JSON.stringify({ id: message_id, code: 200, data: {} }), { qos: 1 })
+  client.publish(topic, JSON.stringify({ ...post, params: { temperature: 19 } }), { qos: 1 })
+  yield* Queue.take(received)
+  const message = yield* call("GET", `${thing}/messages/${message_id}`)
+  yield* show("the call has", message.state)
+  assert.equal(message.state, "succeeded")
+  const history = yield* call("GET", `${thing}/properties/temperature/history`)
+  yield* show("the history is", history.results)
+  assert.deepEqual(history.results.map(({ value }: { readonly value: number }) => value), [19, 21.5])
 
   yield* step("The device is disabled", "It is told so, its connection ends, and it is refused with return code 5.")
   yield* call("PUT", `${thing}/status`, { action: "disble" })

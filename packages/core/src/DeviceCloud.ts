@@ -9,6 +9,8 @@ import type { DeviceStore } from "./device/DeviceStore.ts"
 import { Presence } from "./device/Presence.ts"
 import type { PresenceStore } from "./device/PresenceStore.ts"
 import { EventBus } from "./event/EventBus.ts"
+import { Idempotency } from "./idempotency/Idempotency.ts"
+import type { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Identifiers } from "./Identifiers.ts"
 import { DeviceLink } from "./message/DeviceLink.ts"
 import { Uplink } from "./message/Uplink.ts"
@@ -38,6 +40,7 @@ export type DeviceCloud =
   | Devices
   | EventBus
   | History
+  | Idempotency
   | Products
   | Projects
   | Shadows
@@ -49,6 +52,7 @@ export type Stores =
   | AccessKeyStore
   | CommandStore
   | DeviceStore
+  | IdempotencyStore
   | PresenceStore
   | ProductStore
   | ProjectStore
@@ -69,6 +73,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Projects.layer,
   Commands.layer,
   History.layer,
+  Idempotency.layer,
   Shadows.layer,
   ThingModels.layer,
   Uplink.layer

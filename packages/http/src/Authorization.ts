@@ -1,10 +1,11 @@
 /**
  * Who may call what (decisions, section 2): one place for every route.
  */
-import { AccessKeys, type Principal, type Role, roleIncludes } from "@device-cloud/core"
+import { AccessKeys, Idempotency, type Principal, type Role, roleIncludes } from "@device-cloud/core"
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { answerOnce } from "./AnswerOnce.ts"
 import { Code, failure, failureSchemas, failWith } from "./Failure.ts"
 
 /** The project and role of the access key that came with the request. */
@@ -28,9 +29,9 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     error: failureSchemas
   }
 ) {
-  static readonly layer: Layer.Layer<Authorization, never, AccessKeys> = Layer.effect(
+  static readonly layer: Layer.Layer<Authorization, never, AccessKeys | Idempotency> = Layer.effect(
     Authorization,
-    Effect.map(AccessKeys, (accessKeys) =>
+    Effect.map(Effect.all([AccessKeys, Idempotency]), ([accessKeys, idempotency]) =>
       Authorization.of({
         accessKey: Effect.fnUntraced(function*(handler, { credential, endpoint }) {
           const principal = yield* accessKeys.authenticate(credential).pipe(Effect.catch(failWith))
@@ -40,7 +41,9 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
               failure(Code.roleTooLow, `This needs the role ${required}; the access key has the role ${principal.role}`)
             )
           }
-          return yield* Effect.provideService(handler, CurrentPrincipal, principal)
+          const answer = Effect.provideService(handler, CurrentPrincipal, principal)
+          if (endpoint.method !== "POST") return yield* answer
+          return yield* answerOnce(idempotency, principal, answer)
         })
       }))
   )

@@ -309,6 +309,37 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(yield* tags, {})
       }))
 
+    it.effect("answers a POST that comes again as it did the first time", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const path = `/products/${product_key}/things`
+        const post = (key: string, body: unknown, url = path) =>
+          call("POST", url, { body, headers: { "idempotency-key": key } })
+        const key = `key-${product_key}`
+        const first = yield* post(key, { nickname: "One" })
+        const again = yield* post(key, { nickname: "One" })
+        assert.deepStrictEqual([again.status, again.body], [200, first.body])
+        assert.notStrictEqual(again.headers["x-request-id"], first.headers["x-request-id"])
+        assert.deepStrictEqual(refusal(yield* post(key, { nickname: "Two" })), [409, 40900])
+        assert.deepStrictEqual(refusal(yield* post(key, { nickname: "One" }, "/products")), [409, 40900])
+        const other = yield* post(`${key}2`, { nickname: "One" })
+        assert.notStrictEqual(other.body.data.device_id, first.body.data.device_id)
+        // What was refused can be tried again, corrected.
+        assert.deepStrictEqual(refusal(yield* post(`${key}3`, { nickname: 1 })), [400, 40001, "nickname"])
+        assert.strictEqual((yield* post(`${key}3`, { nickname: "Three" })).body.code, 0)
+        const wrong = yield* post("x".repeat(256), {})
+        assert.deepStrictEqual(refusal(wrong), [400, 40001, "idempotency-key"])
+        const many = yield* Effect.all(
+          Array.from({ length: 10 }, () => post(`${key}4`, { nickname: "Four" })),
+          { concurrency: "unbounded" }
+        )
+        const ids = many.flatMap(({ body }) => body.code === 0 ? [body.data.device_id] : [])
+        assert.strictEqual(new Set(ids).size, 1)
+        for (const { body } of many) assert.include([0, 40900], body.code)
+        const { total } = (yield* call("GET", `/things?product_key=${product_key}`)).body.data
+        assert.strictEqual(total, 4)
+      }))
+
     it.effect("takes a semicolon for a part of the path", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()

@@ -14,7 +14,7 @@ import { deviceDetail, Tables } from "./Tables.ts"
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
-  const { connections, devices, nodes } = tables
+  const { connections, devices, ledger, nodes, shadows } = tables
 
   const setOffline = (device: Device, at: number): number => {
     const statusVersion = device.statusVersion + 1
@@ -28,7 +28,7 @@ const make = Effect.gen(function*() {
     if (device === undefined) return { _tag: "Ignored" }
     if (change._tag === "Offline") {
       if (connections.get(change.deviceId)?.connectionId !== change.connectionId) return { _tag: "Ignored" }
-      return { _tag: "Changed", version: setOffline(device, change.at), activated: false }
+      return { _tag: "Changed", version: setOffline(device, change.at), activated: false, waiting: false }
     }
     if (!device.enabled) return { _tag: "Ignored" }
     const { at, connectionId, ip, nodeId } = change
@@ -43,7 +43,13 @@ const make = Effect.gen(function*() {
       activatedAt: device.activatedAt ?? at,
       ip
     })
-    return changed ? { _tag: "Changed", version, activated: device.activatedAt === null } : { _tag: "Replaced" }
+    const waiting = ledger.openOf(change.deviceId).some(({ expiresAt, state }) =>
+      state !== "acked" && expiresAt > at
+    ) ||
+      Object.keys(shadows.get(change.deviceId)?.desired ?? {}).length > 0
+    return changed
+      ? { _tag: "Changed", version, activated: device.activatedAt === null, waiting }
+      : { _tag: "Replaced", waiting }
   }
 
   return PresenceStore.of({

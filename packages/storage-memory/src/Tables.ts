@@ -15,7 +15,8 @@ import type {
   ProductKey,
   Project,
   ProjectId,
-  Shadow
+  Shadow,
+  StoredAnswer
 } from "@device-cloud/core"
 import { Context, Layer } from "effect"
 import { Ledger } from "./Ledger.ts"
@@ -24,6 +25,14 @@ import type { Series } from "./Series.ts"
 export interface DeviceHistory {
   readonly samples: Map<string, Series<Json>>
   readonly events: Series<EventRecord>
+}
+
+export interface StoredRequest {
+  readonly fingerprint: string
+  /** Unix milliseconds. */
+  readonly claimedAt: number
+  /** Undefined: it is being answered. */
+  readonly answer: StoredAnswer | undefined
 }
 
 export class Tables extends Context.Service<Tables, {
@@ -38,6 +47,8 @@ export class Tables extends Context.Service<Tables, {
   readonly histories: Map<DeviceId, DeviceHistory>
   /** The versions of each product's model, newest first. */
   readonly models: Map<ProductKey, ReadonlyArray<ModelVersion>>
+  /** `project/key` to the request of that name, the oldest claim first. */
+  readonly requests: Map<string, StoredRequest>
   /** The connection that counts, of devices that are online. */
   readonly connections: Map<DeviceId, { readonly connectionId: string; readonly nodeId: string }>
   /** Node to its latest heartbeat, Unix milliseconds. */
@@ -57,6 +68,7 @@ export class Tables extends Context.Service<Tables, {
       ledger: new Ledger(),
       histories: new Map(),
       models: new Map(),
+      requests: new Map(),
       connections: new Map(),
       nodes: new Map(),
       nextId: () => ++lastId

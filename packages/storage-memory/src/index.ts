@@ -7,6 +7,7 @@ import { Effect, Layer } from "effect"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
+import * as IdempotencyStore from "./IdempotencyStore.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
@@ -20,6 +21,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   AccessKeyStore.layer,
   CommandStore.layer,
   DeviceStore.layer,
+  IdempotencyStore.layer,
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,

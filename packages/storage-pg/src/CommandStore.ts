@@ -93,9 +93,8 @@ const make = Effect.gen(function*() {
       if (plain === 0) results.push(yield* enqueueWithDesire(rest[0]!))
       else results.push(...yield* enqueueAll(plain < 0 ? rest : rest.slice(0, plain)))
     }
-    for (const { command: { deviceId }, elsewhere } of items) {
-      if (elsewhere) yield* sql.notify(channel, deviceId)
-    }
+    const elsewhere = [...new Set(items.flatMap((item) => item.elsewhere ? [item.command.deviceId] : []))]
+    if (elsewhere.length > 0) yield* sql`SELECT pg_notify(${channel}, id) FROM unnest(${texts(elsewhere)}) AS id`
     return results
   })
 

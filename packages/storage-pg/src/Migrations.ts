@@ -105,7 +105,7 @@ const initial = statements([
   ) WITH (fillfactor = 50)`
 ])
 
-/** Thing models, commands, the history of devices, tags. */
+/** Thing models, commands, the history of devices, tags, answers to requests that may come again. */
 const heart = statements([
   `ALTER TABLE device ADD COLUMN tags json NOT NULL DEFAULT '{}'`,
 
@@ -137,6 +137,17 @@ const heart = statements([
   `CREATE INDEX command_newest ON command (device_id, created_at DESC, message_id DESC)`,
   `CREATE INDEX command_open ON command (device_id, message_id) WHERE state < 3`,
   `CREATE INDEX command_due ON command (expires_at) WHERE state < 3`,
+
+  `CREATE TABLE request (
+    project_id text COLLATE "C" NOT NULL REFERENCES project ON DELETE CASCADE,
+    key text COLLATE "C" NOT NULL,
+    fingerprint text NOT NULL,
+    claimed_at timestamptz NOT NULL,
+    status int,
+    body text,
+    PRIMARY KEY (project_id, key)
+  )`,
+  `CREATE INDEX request_claimed ON request (claimed_at)`,
 
   `CREATE TABLE property_sample (
     id bigint GENERATED ALWAYS AS IDENTITY,

@@ -5,6 +5,7 @@ import {
   type DeviceId,
   type DeviceIdentity,
   type DeviceName,
+  finalRank,
   type PresenceChange,
   type PresenceOutcome,
   PresenceStore,
@@ -13,6 +14,7 @@ import {
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
+import { stateNumber } from "./CommandRow.ts"
 import { instant, instants, storeError, texts } from "./Sql.ts"
 
 interface RecordedRow {
@@ -20,6 +22,7 @@ interface RecordedRow {
   readonly status_version: bigint
   readonly changed: boolean
   readonly activated: boolean
+  readonly waiting: boolean
 }
 
 interface LostRow {
@@ -35,8 +38,8 @@ const outcome = (row: RecordedRow | undefined): PresenceOutcome =>
   row === undefined
     ? { _tag: "Ignored" }
     : row.changed
-    ? { _tag: "Changed", version: Number(row.status_version), activated: row.activated }
-    : { _tag: "Replaced" }
+    ? { _tag: "Changed", version: Number(row.status_version), activated: row.activated, waiting: row.waiting }
+    : { _tag: "Replaced", waiting: row.waiting }
 
 const identity = (row: LostRow): DeviceIdentity => ({
   deviceId: row.device_id as DeviceId,
@@ -87,7 +90,15 @@ const make = Effect.gen(function*() {
       WHERE device.device_id = change.device_id
       RETURNING device.device_id, device.status_version,
         NOT (change.node_id IS NOT NULL AND before.status = 'online') AS changed,
-        change.node_id IS NOT NULL AND before.activated_at IS NULL AS activated`
+        change.node_id IS NOT NULL AND before.activated_at IS NULL AS activated,
+        change.node_id IS NOT NULL AND (
+          EXISTS (
+            SELECT FROM command WHERE command.device_id = device.device_id AND command.state < ${finalRank}
+              AND command.state < ${stateNumber("acked")} AND command.expires_at > change.at
+          ) OR EXISTS (
+            SELECT FROM shadow WHERE shadow.device_id = device.device_id AND shadow.desired::text <> '{}'
+          )
+        ) AS waiting`
 
   return PresenceStore.of({
     record: (changes) =>

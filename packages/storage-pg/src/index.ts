@@ -8,6 +8,7 @@ import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
+import * as IdempotencyStore from "./IdempotencyStore.ts"
 import { migrate } from "./Migrations.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
@@ -41,6 +42,7 @@ export const layerClient: Layer.Layer<
   AccessKeyStore.layer,
   CommandStore.layer.pipe(Layer.provideMerge(ShadowStore.layer)),
   DeviceStore.layer,
+  IdempotencyStore.layer,
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,

@@ -7,6 +7,7 @@ import type { Layer } from "effect"
 import * as AccessKeyStoreContract from "./contracts/AccessKeyStoreContract.ts"
 import * as CommandStoreContract from "./contracts/CommandStoreContract.ts"
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
+import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
 import * as PresenceStoreContract from "./contracts/PresenceStoreContract.ts"
 import * as ProductStoreContract from "./contracts/ProductStoreContract.ts"
 import * as ProjectStoreContract from "./contracts/ProjectStoreContract.ts"
@@ -18,6 +19,7 @@ export {
   AccessKeyStoreContract,
   CommandStoreContract,
   DeviceStoreContract,
+  IdempotencyStoreContract,
   PresenceStoreContract,
   ProductStoreContract,
   ProjectStoreContract,
@@ -31,6 +33,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   AccessKeyStoreContract.suite(name, stores)
   CommandStoreContract.suite(name, stores)
   DeviceStoreContract.suite(name, stores)
+  IdempotencyStoreContract.suite(name, stores)
   PresenceStoreContract.suite(name, stores)
   ProductStoreContract.suite(name, stores)
   ProjectStoreContract.suite(name, stores)

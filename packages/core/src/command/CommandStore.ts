@@ -11,7 +11,7 @@ import type { Command, CommandProgress, NewCommand } from "./Command.ts"
 /** A command to be stored, and what it makes of the device's shadow. */
 export interface Enqueue {
   readonly command: NewCommand
-  /** The device is connected to another node, which is to be told. */
+  /** The device may be connected to another node, which is to be told. */
   readonly elsewhere: boolean
   /** For a device that is not connected: its desired values. */
   readonly desire?: ShadowModification<unknown>["modify"]

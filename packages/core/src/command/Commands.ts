@@ -71,7 +71,7 @@ const make = Effect.gen(function*() {
   const link = yield* DeviceLink
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const deliveries = new Map<DeviceId, Delivery>()
+  const deliveries = new Map<DeviceSession, Delivery>()
 
   /** Only the latest step of each command in a batch is stored. */
   const steps = yield* GroupCommit.make<CommandProgress, void, StoreError>({
@@ -112,8 +112,8 @@ const make = Effect.gen(function*() {
 
   /** The delivery to the session that counts now. */
   const currentDelivery = (deviceId: DeviceId): Delivery | undefined => {
-    const delivery = deliveries.get(deviceId)
-    return delivery !== undefined && link.session(deviceId) === delivery.session ? delivery : undefined
+    const session = link.session(deviceId)
+    return session === undefined ? undefined : deliveries.get(session)
   }
 
   const dispatch = Effect.fnUntraced(function*(command: Command) {
@@ -161,11 +161,6 @@ const make = Effect.gen(function*() {
   /** Delivers what is in the ledger for the device, in order, until nothing is left. */
   const flush = Effect.fnUntraced(function*(delivery: Delivery) {
     const { deviceId } = delivery.session.connection.device
-    if (delivery.flushing) {
-      delivery.dirty = true
-      return
-    }
-    delivery.flushing = true
     const shadow = yield* untilStored(shadows.get(deviceId))
     if (Option.isSome(shadow) && Object.keys(delta(shadow.value)).length > 0) {
       yield* link.deliver(deviceId, shadowControl(shadow.value))
@@ -179,35 +174,45 @@ const make = Effect.gen(function*() {
         limit: flushLimit
       }))
       for (const command of commands) yield* redeliver(delivery, command, shadow.value)
-      // Nothing can come in between: this is one turn with the last look at `dirty`.
-      if (commands.length === 0 && !delivery.dirty) break
+      if (commands.length === 0 && !delivery.dirty) {
+        // In one turn with the last look at `dirty`.
+        delivery.flushing = false
+        return
+      }
     }
-    delivery.flushing = false
   })
 
-  const flushSafely = (delivery: Delivery) =>
-    flush(delivery).pipe(
-      Effect.catchCause((cause) => Effect.logError("The waiting commands of a device could not be delivered", cause))
+  const flushBeside = (delivery: Delivery) => {
+    delivery.flushing = true
+    runFork(
+      flush(delivery).pipe(
+        Effect.ensuring(Effect.sync(() => {
+          delivery.flushing = false
+        })),
+        Effect.catchCause((cause) => Effect.logError("The waiting commands of a device could not be delivered", cause))
+      )
     )
+  }
 
-  yield* link.onAttach((session) => {
-    const { deviceId } = session.connection.device
-    const delivery: Delivery = { session, flushing: false, dirty: false, lastDelivered: 0 }
-    deliveries.set(deviceId, delivery)
-    return flushSafely(delivery)
+  yield* link.listen({
+    // What is called for it meanwhile waits in the ledger.
+    attaching: (session) => deliveries.set(session, { session, flushing: true, dirty: false, lastDelivered: 0 }),
+    attached: (session, waiting) => {
+      const delivery = deliveries.get(session)
+      if (delivery === undefined) return
+      if (waiting || delivery.dirty) flushBeside(delivery)
+      else delivery.flushing = false
+    },
+    detached: (session) => deliveries.delete(session)
   })
-  yield* link.onDetach((session) =>
-    Effect.sync(() => {
-      const { deviceId } = session.connection.device
-      if (deliveries.get(deviceId)?.session === session) deliveries.delete(deviceId)
-    })
-  )
 
   // Commands that other nodes took for devices that are connected here.
   yield* store.arrivals.pipe(
     Stream.runForEach((deviceId) => {
       const delivery = currentDelivery(deviceId)
-      return delivery === undefined ? Effect.void : flushSafely(delivery)
+      if (delivery?.flushing === true) delivery.dirty = true
+      else if (delivery !== undefined) flushBeside(delivery)
+      return Effect.void
     }),
     Effect.forkScoped
   )
@@ -266,7 +271,8 @@ const make = Effect.gen(function*() {
         expiresAt: createdAt + ttl * 1000,
         state: delivery?.flushing === false ? "sent" : "queued"
       },
-      elsewhere: delivery === undefined && !isOffline,
+      // It may be connecting to another node right now.
+      elsewhere: delivery === undefined,
       ...isDesired ? { desire: desire(call.params, createdAt) } : {}
     })
     if (result === "full") return yield* new TooManyCommands({ deviceId })

@@ -84,7 +84,7 @@ const make = Effect.gen(function*() {
     const { id: connectionId, ip } = connection
     const change: PresenceChange = { _tag: "Online", deviceId, connectionId, nodeId, ip, at }
     const outcome = yield* changes.submit({ device, change })
-    return outcome._tag !== "Ignored"
+    return outcome._tag === "Ignored" ? undefined : { waiting: outcome.waiting }
   })
 
   const offline = Effect.fnUntraced(function*(device: DeviceIdentity, connectionId: string) {
@@ -142,12 +142,13 @@ const make = Effect.gen(function*() {
 export class Presence extends Context.Service<Presence, {
   /**
    * Stores that the device is online through this connection, in place of an
-   * earlier one. False: the device has been disabled or deleted.
+   * earlier one, and says whether something waits for it (`PresenceOutcome`).
+   * Undefined: the device has been disabled or deleted.
    */
   readonly online: (
     device: DeviceIdentity,
     connection: { readonly id: string; readonly ip: string }
-  ) => Effect.Effect<boolean, StoreError>
+  ) => Effect.Effect<{ readonly waiting: boolean } | undefined, StoreError>
   /** Stores that the connection has ended, as soon as the store allows; without effect when a newer one counts. */
   readonly offline: (device: DeviceIdentity, connectionId: string) => Effect.Effect<void>
 }>()("@device-cloud/core/device/Presence") {

@@ -26,12 +26,15 @@ export type PresenceChange =
     readonly at: number
   }
 
-/** What a change did. */
+/**
+ * What a change did. `waiting`: it came online, and there are commands for it
+ * that it has not confirmed, or values that are desired of it.
+ */
 export type PresenceOutcome =
   /** The status is another one now. */
-  | { readonly _tag: "Changed"; readonly version: number; readonly activated: boolean }
+  | { readonly _tag: "Changed"; readonly version: number; readonly activated: boolean; readonly waiting: boolean }
   /** The device was online already, through another connection; that connection counts no more. */
-  | { readonly _tag: "Replaced" }
+  | { readonly _tag: "Replaced"; readonly waiting: boolean }
   /** Nothing changed: `Online` for a device that is disabled or gone, `Offline` for a connection that counts no more. */
   | { readonly _tag: "Ignored" }
 

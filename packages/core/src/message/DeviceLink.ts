@@ -36,7 +36,15 @@ export interface DeviceSession {
   readonly connection: DeviceConnection
 }
 
-export type SessionListener = (session: DeviceSession) => Effect.Effect<void>
+/** Follows sessions, in the turn in which something happens to them. */
+export interface SessionListener {
+  /** The device is there; it can be reached in a moment. */
+  readonly attaching: (session: DeviceSession) => void
+  /** It is online, and can be reached. `waiting`: as in `PresenceOutcome`. */
+  readonly attached: (session: DeviceSession, waiting: boolean) => void
+  /** The session has ended, or was never attached. */
+  readonly detached: (session: DeviceSession) => void
+}
 
 /** The device was disabled or deleted while it was connecting. */
 export class DeviceNotConnectable extends Schema.TaggedError<DeviceNotConnectable>()("DeviceNotConnectable", {
@@ -58,21 +66,7 @@ const make = Effect.gen(function*() {
   const sessionPrefix = yield* identifiers.nodeId
   let lastSession = 0
   let lastMessageId = 0
-  const attachListeners = new Set<SessionListener>()
-  const detachListeners = new Set<SessionListener>()
-
-  const listen = (listeners: Set<SessionListener>) => (listener: SessionListener) =>
-    Effect.asVoid(
-      Effect.acquireRelease(
-        Effect.sync(() => listeners.add(listener)),
-        () => Effect.sync(() => listeners.delete(listener))
-      )
-    )
-
-  const tell = (listeners: Set<SessionListener>, session: DeviceSession) =>
-    Effect.forEach(listeners, (listener) => Effect.forkDetach(listener(session), { startImmediately: true }), {
-      discard: true
-    })
+  const listeners = new Set<SessionListener>()
 
   const context = yield* Effect.context<never>()
   const count = () => connections.updateUnsafe(sessions.size, context)
@@ -82,6 +76,7 @@ const make = Effect.gen(function*() {
   const forget = (session: DeviceSession, previous?: DeviceSession) => {
     const { deviceId } = session.connection.device
     live.delete(session)
+    for (const listener of listeners) listener.detached(session)
     if (sessions.get(deviceId) !== session) return
     if (previous !== undefined && live.has(previous)) sessions.set(deviceId, previous)
     else sessions.delete(deviceId)
@@ -94,26 +89,26 @@ const make = Effect.gen(function*() {
     // In its place before the status is stored: a device that is disabled meanwhile is found and disconnected.
     live.add(session)
     sessions.set(device.deviceId, session)
+    for (const listener of listeners) listener.attaching(session)
     const connected = yield* presence.online(device, { id: session.id, ip }).pipe(
       Effect.onError(() => Effect.sync(() => forget(session, previous))),
       // What was handed over may be stored all the same.
       Effect.onInterrupt(() => Effect.forkDetach(presence.offline(device, session.id)))
     )
-    if (!connected) {
+    if (connected === undefined) {
       forget(session)
       return yield* new DeviceNotConnectable({ deviceId: device.deviceId })
     }
     // After the status is stored: the end of the earlier connection then says nothing about the device.
     if (previous !== undefined) yield* previous.connection.close("replaced")
     count()
-    yield* tell(attachListeners, session)
+    for (const listener of listeners) listener.attached(session, connected.waiting)
     return session
   })
 
   const detach = Effect.fnUntraced(function*(session: DeviceSession) {
     forget(session)
     count()
-    yield* tell(detachListeners, session)
     yield* presence.offline(session.connection.device, session.id)
   })
 
@@ -137,8 +132,11 @@ const make = Effect.gen(function*() {
     attach,
     detach,
     session: (deviceId) => sessions.get(deviceId),
-    onAttach: listen(attachListeners),
-    onDetach: listen(detachListeners),
+    listen: (listener) =>
+      Effect.asVoid(Effect.acquireRelease(
+        Effect.sync(() => listeners.add(listener)),
+        () => Effect.sync(() => listeners.delete(listener))
+      )),
     deliver,
     disconnect
   })
@@ -154,10 +152,8 @@ export class DeviceLink extends Context.Service<DeviceLink, {
   readonly detach: (session: DeviceSession) => Effect.Effect<void>
   /** The session of the device on this node. */
   readonly session: (deviceId: DeviceId) => DeviceSession | undefined
-  /** Runs `listener` for each session that is attached from now on, beside its transport. */
-  readonly onAttach: (listener: SessionListener) => Effect.Effect<void, never, Scope.Scope>
-  /** Runs `listener` for each session that is detached from now on, beside its transport. */
-  readonly onDetach: (listener: SessionListener) => Effect.Effect<void, never, Scope.Scope>
+  /** Tells `listener` of all sessions from now on. */
+  readonly listen: (listener: SessionListener) => Effect.Effect<void, never, Scope.Scope>
   /** False when the device is not connected. */
   readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
   readonly disconnect: (deviceId: DeviceId, reason: DisconnectReason) => Effect.Effect<void>

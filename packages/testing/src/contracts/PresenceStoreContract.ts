@@ -2,12 +2,15 @@
  * The laws of `PresenceStore`.
  */
 import {
+  type Command,
+  CommandStore,
   type Device,
   type DeviceCloud,
   type DeviceId,
   deviceIdentity,
   DeviceStore,
-  PresenceStore
+  PresenceStore,
+  ShadowStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
@@ -32,7 +35,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { device } = yield* insertDevice
         const { deviceId } = device
         assert.deepStrictEqual(yield* store.record([online(deviceId, "c1", epoch + 5)]), [
-          { _tag: "Changed", version: 1, activated: true }
+          { _tag: "Changed", version: 1, activated: true, waiting: false }
         ])
         assert.deepStrictEqual(yield* read(device), {
           ...device,
@@ -43,13 +46,58 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           ip: "192.0.2.7"
         })
         assert.deepStrictEqual(yield* store.record([offline(deviceId, "c1", epoch + 6)]), [
-          { _tag: "Changed", version: 2, activated: false }
+          { _tag: "Changed", version: 2, activated: false, waiting: false }
         ])
         assert.deepStrictEqual(yield* store.record([online(deviceId, "c2", epoch + 7)]), [
-          { _tag: "Changed", version: 3, activated: false }
+          { _tag: "Changed", version: 3, activated: false, waiting: false }
         ])
         const { activatedAt, statusChangedAt } = yield* read(device)
         assert.deepStrictEqual([activatedAt, statusChangedAt], [epoch + 5, epoch + 7])
+      }))
+
+    it.effect("says when something waits for a device that comes online", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const commands = yield* CommandStore
+        const [{ device: commanded }, { device: desired }] = [yield* insertDevice, yield* insertDevice]
+        const { deviceId, projectId } = commanded
+        const waiting = (device: Device, connection: string, at: number) =>
+          Effect.map(
+            store.record([online(device.deviceId, connection, at)]),
+            ([outcome]) => outcome?._tag === "Ignored" ? undefined : outcome?.waiting
+          )
+        const [command] = yield* commands.enqueue([{
+          command: {
+            projectId,
+            deviceId,
+            serviceId: null,
+            params: { a: 1 },
+            state: "queued",
+            createdAt: epoch,
+            expiresAt: epoch + 10
+          },
+          elsewhere: false
+        }])
+        assert.isTrue(yield* waiting(commanded, "c1", epoch + 5))
+        assert.isTrue(yield* waiting(commanded, "c2", epoch + 6))
+        assert.isFalse(yield* waiting(commanded, "c3", epoch + 10))
+        const { messageId } = command as Command
+        yield* commands.advance([
+          { deviceId, messageId, state: "acked", code: null, message: "", data: {}, at: epoch + 1 }
+        ])
+        assert.isFalse(yield* waiting(commanded, "c4", epoch + 5))
+
+        assert.isFalse(yield* waiting(desired, "c1", epoch))
+        yield* (yield* ShadowStore).modify([{
+          deviceId: desired.deviceId,
+          modify: (shadow) => [undefined, {
+            ...shadow,
+            version: 1,
+            desired: { a: { value: 1, time: epoch } },
+            updatedAt: epoch
+          }]
+        }])
+        assert.isTrue(yield* waiting(desired, "c2", epoch))
       }))
 
     it.effect("counts the latest connection only", () =>
@@ -58,12 +106,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { device } = yield* insertDevice
         const { deviceId } = device
         yield* store.record([online(deviceId, "old", epoch)])
-        assert.deepStrictEqual(yield* store.record([online(deviceId, "new", epoch + 1)]), [{ _tag: "Replaced" }])
+        assert.deepStrictEqual(yield* store.record([online(deviceId, "new", epoch + 1)]), [{
+          _tag: "Replaced",
+          waiting: false
+        }])
         assert.deepStrictEqual(yield* store.record([offline(deviceId, "old", epoch + 2)]), [{ _tag: "Ignored" }])
         const { status, statusChangedAt, statusVersion } = yield* read(device)
         assert.deepStrictEqual([status, statusChangedAt, statusVersion], ["online", epoch, 1])
         assert.deepStrictEqual(yield* store.record([offline(deviceId, "new", epoch + 3)]), [
-          { _tag: "Changed", version: 2, activated: false }
+          { _tag: "Changed", version: 2, activated: false, waiting: false }
         ])
         assert.deepStrictEqual(yield* store.record([offline(deviceId, "new", epoch + 4)]), [{ _tag: "Ignored" }])
       }))

@@ -1,0 +1,57 @@
+/**
+ * `Idempotency-Key`: a POST that comes again is answered as it was the first
+ * time (decisions, section 6).
+ */
+import { type Idempotency, IdempotencyConflict, type Principal, StoreError } from "@device-cloud/core"
+import { Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Code, type Failure, failure, failWith, invalidParameter } from "./Failure.ts"
+
+const header = "idempotency-key"
+const usableKey = /^[\x21-\x7e]{1,255}$/
+
+/** Its answer shows a secret that is kept nowhere. */
+const neverKept = /\/access-keys$/
+
+export const answerOnce = <E, R>(
+  idempotency: Idempotency["Service"],
+  { projectId }: Principal,
+  answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E | Failure, R | HttpServerRequest.HttpServerRequest> =>
+  Effect.gen(function*() {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const key = request.headers[header]
+    const [path = ""] = request.url.split("?")
+    if (key === undefined || neverKept.test(path)) return yield* answer
+    if (!usableKey.test(key)) {
+      return yield* Effect.fail(
+        invalidParameter([{ path: [header], message: "Expected 1 to 255 visible characters" }])
+      )
+    }
+    const body = yield* Effect.mapError(
+      request.text,
+      () => failure(Code.bodyUnreadable, "The body cannot be read")
+    )
+    const stored = Effect.map(answer, (response) => ({ status: response.status, body: textOf(response) }))
+    const { body: text, status } = yield* idempotency.once(
+      { projectId, key },
+      `${request.method} ${request.url}\n${body}`,
+      stored
+    ).pipe(Effect.catch((error): Effect.Effect<never, E | Failure> => {
+      if (error instanceof IdempotencyConflict) return Effect.fail(conflict(error))
+      return error instanceof StoreError ? failWith(error) : Effect.fail(error as E)
+    }))
+    return HttpServerResponse.text(text, { status, contentType: "application/json" })
+  })
+
+const conflict = ({ reason }: IdempotencyConflict): Failure =>
+  failure(
+    Code.stateForbids,
+    reason === "in-progress"
+      ? "Idempotency-Key: the first request with this key is still being answered"
+      : "Idempotency-Key: this key was used for another request"
+  )
+
+/** All answers of the API are JSON, encoded already. */
+const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
+  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""

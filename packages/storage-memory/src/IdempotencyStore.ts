@@ -1,0 +1,47 @@
+/**
+ * Answers to requests in memory.
+ */
+import { IdempotencyStore, type RequestKey } from "@device-cloud/core"
+import { Effect, Layer } from "effect"
+import { type StoredRequest, Tables } from "./Tables.ts"
+
+const keyOf = ({ key, projectId }: RequestKey): string => `${projectId}/${key}`
+
+const make = Effect.gen(function*() {
+  const { requests } = yield* Tables
+  return IdempotencyStore.of({
+    claim: ({ answerExpiredBefore, at, claimExpiredBefore, fingerprint, ...request }) =>
+      Effect.sync(() => {
+        const known = requests.get(keyOf(request))
+        const isOld = (entry: StoredRequest) =>
+          entry.claimedAt < (entry.answer === undefined ? claimExpiredBefore : answerExpiredBefore)
+        if (known === undefined || isOld(known)) {
+          requests.delete(keyOf(request))
+          requests.set(keyOf(request), { fingerprint, claimedAt: at, answer: undefined })
+          return { _tag: "Claimed" }
+        }
+        return known.answer === undefined
+          ? { _tag: "InProgress", fingerprint: known.fingerprint }
+          : { _tag: "Answered", fingerprint: known.fingerprint, answer: known.answer }
+      }),
+    answer: (request, answer) =>
+      Effect.sync(() => {
+        const known = requests.get(keyOf(request))
+        if (known !== undefined) requests.set(keyOf(request), { ...known, answer })
+      }),
+    release: (request) => Effect.sync(() => void requests.delete(keyOf(request))),
+    prune: ({ claimedBefore, limit }) =>
+      Effect.sync(() => {
+        let count = 0
+        for (const [key, { claimedAt }] of requests) {
+          if (count === limit) return count
+          if (claimedAt >= claimedBefore) continue
+          requests.delete(key)
+          count++
+        }
+        return count
+      })
+  })
+})
+
+export const layer: Layer.Layer<IdempotencyStore, never, Tables> = Layer.effect(IdempotencyStore, make)

@@ -1,0 +1,68 @@
+/**
+ * Answers to requests on PostgreSQL.
+ */
+import { type Claim, IdempotencyStore } from "@device-cloud/core"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer } from "effect"
+import { instant, storeError } from "./Sql.ts"
+
+interface Row {
+  readonly claimed: boolean
+  readonly fingerprint: string
+  readonly status: number | null
+  readonly body: string | null
+}
+
+/** No row: the one that claimed it has released it meanwhile, or is doing so. */
+const claimOf = (row: Row | undefined): Claim => {
+  if (row === undefined) return { _tag: "InProgress", fingerprint: "" }
+  if (row.claimed) return { _tag: "Claimed" }
+  const { body, fingerprint, status } = row
+  return status === null || body === null
+    ? { _tag: "InProgress", fingerprint }
+    : { _tag: "Answered", fingerprint, answer: { status, body } }
+}
+
+const make = Effect.gen(function*() {
+  const sql = yield* PgClient.PgClient
+  return IdempotencyStore.of({
+    claim: ({ answerExpiredBefore, at, claimExpiredBefore, fingerprint, key, projectId }) =>
+      sql<Row>`
+        WITH claimed AS (
+          INSERT INTO request AS known (project_id, key, fingerprint, claimed_at)
+          VALUES (${projectId}, ${key}, ${fingerprint}, ${instant(at)})
+          ON CONFLICT (project_id, key) DO UPDATE SET
+            fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at, status = NULL, body = NULL
+          WHERE known.claimed_at < CASE WHEN known.status IS NULL
+            THEN ${instant(claimExpiredBefore)}::timestamptz ELSE ${instant(answerExpiredBefore)}::timestamptz END
+          RETURNING key
+        )
+        SELECT true AS claimed, '' AS fingerprint, NULL::int AS status, NULL AS body FROM claimed
+        UNION ALL
+        SELECT false, fingerprint, status, body FROM request
+        WHERE project_id = ${projectId} AND key = ${key} AND NOT EXISTS (SELECT FROM claimed)`.pipe(
+        Effect.map(([row]): Claim => claimOf(row)),
+        Effect.mapError(storeError("IdempotencyStore.claim"))
+      ),
+    answer: ({ key, projectId }, { body, status }) =>
+      sql`UPDATE request SET status = ${status}, body = ${body} WHERE project_id = ${projectId} AND key = ${key}`.pipe(
+        Effect.asVoid,
+        Effect.mapError(storeError("IdempotencyStore.answer"))
+      ),
+    release: ({ key, projectId }) =>
+      sql`DELETE FROM request WHERE project_id = ${projectId} AND key = ${key}`.pipe(
+        Effect.asVoid,
+        Effect.mapError(storeError("IdempotencyStore.release"))
+      ),
+    prune: ({ claimedBefore, limit }) =>
+      sql<{ readonly key: string }>`
+        DELETE FROM request WHERE ctid = ANY(ARRAY(
+          SELECT ctid FROM request WHERE claimed_at < ${instant(claimedBefore)} LIMIT ${limit}
+        )) RETURNING key`.pipe(
+        Effect.map((rows) => rows.length),
+        Effect.mapError(storeError("IdempotencyStore.prune"))
+      )
+  })
+})
+
+export const layer: Layer.Layer<IdempotencyStore, never, PgClient.PgClient> = Layer.effect(IdempotencyStore, make)

@@ -1,0 +1,76 @@
+/**
+ * The laws of `IdempotencyStore`.
+ */
+import { type DeviceCloud, IdempotencyStore, type RequestKey } from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer } from "effect"
+import { epoch, insertProject, unique } from "./Samples.ts"
+
+const newRequest = Effect.map(insertProject, ({ id }): RequestKey => ({ projectId: id, key: unique("key") }))
+
+const claim = (request: RequestKey, fields: { readonly fingerprint?: string; readonly at?: number } = {}) =>
+  Effect.flatMap(IdempotencyStore, (store) => {
+    const { at = epoch, fingerprint = "first" } = fields
+    return store.claim({
+      ...request,
+      fingerprint,
+      at,
+      claimExpiredBefore: at - 100,
+      answerExpiredBefore: at - 1000
+    })
+  })
+
+const claimed = { _tag: "Claimed" } as const
+const answer = { status: 200, body: `{"code":0,"text":"\\u0000 é"}` }
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`IdempotencyStore: ${name}`, (it) => {
+    it.effect("gives a request to one caller and its answer to all others", () =>
+      Effect.gen(function*() {
+        const store = yield* IdempotencyStore
+        const request = yield* newRequest
+        assert.deepStrictEqual(yield* claim(request), claimed)
+        assert.deepStrictEqual(yield* claim(request, { fingerprint: "second" }), {
+          _tag: "InProgress",
+          fingerprint: "first"
+        })
+        yield* store.answer(request, answer)
+        assert.deepStrictEqual(yield* claim(request), { _tag: "Answered", fingerprint: "first", answer })
+        assert.deepStrictEqual(yield* claim({ ...request, projectId: (yield* newRequest).projectId }), claimed)
+      }))
+
+    it.effect("gives a request to one of many callers at the same time", () =>
+      Effect.gen(function*() {
+        const request = yield* newRequest
+        const claims = yield* Effect.all(Array.from({ length: 20 }, () => claim(request)), { concurrency: "unbounded" })
+        assert.strictEqual(claims.filter(({ _tag }) => _tag === "Claimed").length, 1)
+      }))
+
+    it.effect("gives a request again that was released, or not answered in time, or answered long ago", () =>
+      Effect.gen(function*() {
+        const store = yield* IdempotencyStore
+        const request = yield* newRequest
+        yield* claim(request)
+        yield* store.release(request)
+        assert.deepStrictEqual(yield* claim(request), claimed)
+        assert.strictEqual((yield* claim(request, { at: epoch + 100 }))._tag, "InProgress")
+        assert.deepStrictEqual(yield* claim(request, { at: epoch + 101, fingerprint: "second" }), claimed)
+        yield* store.answer(request, answer)
+        assert.deepStrictEqual(yield* claim(request, { at: epoch + 1101 }), {
+          _tag: "Answered",
+          fingerprint: "second",
+          answer
+        })
+        assert.deepStrictEqual(yield* claim(request, { at: epoch + 1102 }), claimed)
+      }))
+
+    it.effect("forgets what was claimed long ago, a part at a time", () =>
+      Effect.gen(function*() {
+        const store = yield* IdempotencyStore
+        const at = epoch - 1_000_000
+        const requests = [yield* newRequest, yield* newRequest, yield* newRequest]
+        for (const request of requests) yield* claim(request, { at })
+        const prune = store.prune({ claimedBefore: at + 1, limit: 2 })
+        assert.deepStrictEqual([yield* prune, yield* prune, yield* prune], [2, 1, 0])
+      }))
+  })
