@@ -3,7 +3,7 @@
  */
 import { DeviceAuthenticator, DeviceLink, DeviceReply, networkTime, Uplink, type UplinkExit } from "@device-cloud/core"
 import type { AedesPublishPacket, Client } from "aedes"
-import { Cause, Clock, Context, Effect, Exit, Layer, Metric, Schedule, Schema, type Scope } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Fiber, Layer, Metric, Schedule, Schema, type Scope } from "effect"
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net"
 import { createServer as createTlsServer } from "node:tls"
 import { type AlinkRequest, decode, encodeReply, unreadable } from "./AlinkMessage.ts"
@@ -37,8 +37,8 @@ const maxHandling = 64
 /** Messages on foreign topics that a connection may send in a minute; one more ends it. */
 const maxForbiddenPerMinute = 9
 const minuteMillis = 60_000
-/** How long the store may take to say who a device is. */
-const connectTime = "8 seconds"
+/** How long the store may take to say who a device is, milliseconds. */
+const connectMillis = 8000
 /** How long a device that has sent DISCONNECT may take to close the connection. */
 const closingTime = "1 second"
 /** How long the end of the broker waits for messages on their way to the store. */
@@ -92,6 +92,8 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const wires = new Map<Client, Wire>()
+  /** Devices whose credentials are being checked, and since when, Unix milliseconds. */
+  const connecting = new Map<Fiber.Fiber<unknown, unknown>, number>()
   /** Messages of all connections on their way to the store. */
   let underway = 0
   let stopping = false
@@ -134,10 +136,6 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       DeviceDisabled: () => new ConnectRefused({ returnCode: connack.notAuthorized, reason: "device disabled" }),
       DeviceNotConnectable: () => new ConnectRefused({ returnCode: connack.notAuthorized, reason: "device disabled" }),
       StoreError: () => new ConnectRefused({ returnCode: connack.unavailable, reason: "store unreachable" })
-    }),
-    Effect.timeoutOrElse({
-      duration: connectTime,
-      orElse: () => new ConnectRefused({ returnCode: connack.unavailable, reason: "store does not answer" })
     })
   )
 
@@ -147,13 +145,18 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     password: Buffer | undefined,
     done: (error: Error & { returnCode: number } | null, success: boolean | null) => void
   ) => {
-    runFork(connect(client, wires.get(client), username, password)).addObserver((exit) => {
+    const fiber = runFork(connect(client, wires.get(client), username, password))
+    connecting.set(fiber, clock.currentTimeMillisUnsafe())
+    fiber.addObserver((exit) => {
+      connecting.delete(fiber)
       if (Exit.isSuccess(exit)) return done(null, true)
       const error = Cause.squash(exit.cause)
       const { reason, returnCode } = error instanceof ConnectRefused
         ? error
         : { reason: "internal error", returnCode: connack.unavailable }
-      if (!(error instanceof ConnectRefused)) runFork(Effect.logError("A CONNECT failed", exit.cause))
+      if (!(error instanceof ConnectRefused) && !Cause.hasInterruptsOnly(exit.cause)) {
+        runFork(Effect.logError("A CONNECT failed", exit.cause))
+      }
       runFork(count(refused, { return_code: String(returnCode) }))
       done(Object.assign(new Error(reason), { returnCode }), null)
     })
@@ -247,6 +250,12 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   broker.on("unsubscribe", subscriptionsChanged)
   // In the turn that ends with this event, the CONNACK has been written.
   broker.on("client", (client) => process.nextTick(() => wires.get(client)?.connection?.opened()))
+
+  // One look a second at all of them costs less than a timer for each.
+  yield* Effect.suspend(() => {
+    const tooOld = clock.currentTimeMillisUnsafe() - connectMillis
+    return Fiber.interruptAll([...connecting].flatMap(([fiber, since]) => since < tooOld ? [fiber] : []))
+  }).pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
 
   const accept = (stream: Socket) => {
     const client = broker.handle(stream)

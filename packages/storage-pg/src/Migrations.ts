@@ -106,7 +106,7 @@ const initial = statements([
 ])
 
 /** Thing models, commands, the history of devices, tags, answers to requests that may come again. */
-const heart = statements([
+const modelsCommandsHistory = statements([
   `ALTER TABLE device ADD COLUMN tags json NOT NULL DEFAULT '{}'`,
 
   `CREATE TABLE thing_model (
@@ -175,6 +175,6 @@ const heart = statements([
 
 /** Brings the database up to date; safe when several servers start at once. */
 export const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0001_initial": initial, "0002_heart": heart }),
+  loader: Migrator.fromRecord({ "0001_initial": initial, "0002_models_commands_history": modelsCommandsHistory }),
   table: "device_cloud_migration"
 })

@@ -16,7 +16,7 @@ import * as ModelFormat from "../thing-model/ModelFormat.ts"
 import { emptyModel } from "../thing-model/ThingModel.ts"
 import { ThingModelStore } from "../thing-model/ThingModelStore.ts"
 import { Validators } from "../thing-model/Validators.ts"
-import { deviceNotFound, type DeviceReply, parameterError, success } from "./DeviceReply.ts"
+import { deviceNotFound, type DeviceReply, parameterError, success, systemError } from "./DeviceReply.ts"
 import { DeviceState, type Step } from "./DeviceState.ts"
 import { type Errand, interpret } from "./Interpretation.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
@@ -151,7 +151,13 @@ const make = Effect.gen(function*() {
         happened.push({ _tag: "CommandReplied", device, at, messageId, code: code ?? 0, message, data })
       }
     }
-    for (const placed of errands) replies[placed.index] = yield* run(placed)
+    // By themselves: what has been committed above is not committed again for them.
+    for (const placed of errands) {
+      replies[placed.index] = yield* run(placed).pipe(
+        untilStored,
+        Effect.catch((error) => Effect.as(Effect.logError("A message could not be carried out", error), systemError))
+      )
+    }
     if (happened.length > 0) yield* events.publish(happened)
     return replies
   })
