@@ -45,6 +45,9 @@ interface Computed<A> {
   readonly facts: Facts
 }
 
+/** Shadows that are remembered after they were written. */
+const maxRemembered = 10_000
+
 /** What a device has said, and whether it counts only if the device's shadow is written. */
 interface Said<A> {
   readonly deviceId: DeviceId
@@ -85,12 +88,15 @@ const make = Effect.gen(function*() {
             ${texts(changed.map(({ after }) => JSON.stringify(after.desired)))}::json[],
             ${instants(changed.map(({ after }) => after.updatedAt))},
             ${wholeNumbers(changed.map(({ after }) => after.version))}::bigint[],
-            ${wholeNumbers(changed.map(({ before }) => before.version))}::bigint[]
-          ) AS new (device_id, reported, desired, updated_at, version, version_before)
+            ${wholeNumbers(changed.map(({ before }) => before.version))}::bigint[],
+            ${instants(changed.map(({ before }) => before.updatedAt))}
+          ) AS new (device_id, reported, desired, updated_at, version, version_before, updated_before)
         ), updated AS (
           UPDATE shadow
           SET reported = new.reported, desired = new.desired, updated_at = new.updated_at, version = new.version
           FROM new WHERE shadow.device_id = new.device_id AND shadow.version = new.version_before
+            -- A device may set its version back: the same one may come again.
+            AND shadow.updated_at = new.updated_before
           RETURNING shadow.device_id
         ), inserted AS (
           INSERT INTO shadow (device_id, reported, desired, updated_at, version)
@@ -129,6 +135,15 @@ const make = Effect.gen(function*() {
     )
   }
 
+  /** The shadows that were written here last, the oldest first. */
+  const written = new Map<DeviceId, Shadow>()
+
+  const remember = (shadow: Shadow) => {
+    written.delete(shadow.deviceId)
+    written.set(shadow.deviceId, shadow)
+    if (written.size > maxRemembered) written.delete(written.keys().next().value!)
+  }
+
   const modify = Effect.fnUntraced(function*<A>(
     modifications: ReadonlyArray<ShadowModification<A>>,
     outcomes: ReadonlyArray<CommandProgress>
@@ -137,24 +152,43 @@ const make = Effect.gen(function*() {
     let pending = modifications
     let unwritten = outcomes
     while (pending.length + unwritten.length > 0) {
-      const shadows = pending.length === 0
-        ? new Map<string, Shadow>()
-        : yield* read(pending.map(({ deviceId }) => deviceId))
-      const computed = pending.flatMap((modification): ReadonlyArray<Computed<A>> => {
-        const before = shadows.get(modification.deviceId)
-        if (before === undefined) return []
+      const remembered = new Map(pending.flatMap(({ deviceId }) => {
+        const shadow = written.get(deviceId)
+        return shadow === undefined ? [] : [[deviceId, shadow] as const]
+      }))
+      const unknown = pending.flatMap(({ deviceId }) => remembered.has(deviceId) ? [] : [deviceId])
+      const shadows = unknown.length === 0 ? new Map<string, Shadow>() : yield* read(unknown)
+      const computed: Array<Computed<A>> = []
+      const again: Array<ShadowModification<A>> = []
+      for (const modification of pending) {
+        const { deviceId } = modification
+        const known = remembered.get(deviceId)
+        const before = known ?? shadows.get(deviceId)
+        if (before === undefined) continue
         const [answer, after, facts = noFacts] = modification.modify(before)
-        return [{ modification, before, after, answer, facts }]
-      })
-      const written = Option.getOrUndefined(yield* write(computed, unwritten))
-      if (written === undefined) continue
-      unwritten = []
-      const overtaken: Array<ShadowModification<A>> = []
-      for (const { after, answer, before, modification } of computed) {
-        if (after === before || written.has(after.deviceId)) answers.set(after.deviceId, answer)
-        else overtaken.push(modification)
+        // A write shows whether the shadow is still as it is remembered; without one, it must be read.
+        if (known !== undefined && after === before) {
+          written.delete(deviceId)
+          again.push(modification)
+        } else computed.push({ modification, before, after, answer, facts })
       }
-      pending = overtaken
+      const stored = Option.getOrUndefined(yield* write(computed, unwritten))
+      if (stored === undefined) {
+        for (const { deviceId } of pending) written.delete(deviceId)
+        continue
+      }
+      unwritten = []
+      for (const { after, answer, before, modification } of computed) {
+        const { deviceId } = modification
+        if (after !== before && !stored.has(deviceId)) {
+          written.delete(deviceId)
+          again.push(modification)
+          continue
+        }
+        answers.set(deviceId, answer)
+        if (after !== before) remember(after)
+      }
+      pending = again
     }
     return modifications.map(({ deviceId }) =>
       answers.has(deviceId) ? Option.some(answers.get(deviceId)!) : Option.none()
