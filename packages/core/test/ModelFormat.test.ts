@@ -358,6 +358,50 @@ describe("the forms of a thing model", () => {
     it(`refuses ${what} and names the place`, () => assert.deepStrictEqual(issuesOf(type, document), paths))
   }
 
+  const nested = (levels: number, wrap: (inner: object) => object, innermost: object = { type: "integer" }): object => {
+    let inner = innermost
+    for (let i = 0; i < levels; i++) inner = wrap(inner)
+    return inner
+  }
+  const propertyOf = (definition: object, sdfData: object = {}) => ({
+    sdfData,
+    sdfObject: { a: { sdfProperty: { p: definition } } }
+  })
+  const refTo = (name: string) => ({ sdfRef: `#/sdfData/${name}` })
+  const traps: ReadonlyArray<readonly [what: string, document: object]> = [
+    ["an object that holds itself", propertyOf(refTo("a"), { a: { type: "object", properties: { x: refTo("a") } } })],
+    ["an array of itself", propertyOf(refTo("a"), { a: { type: "array", items: refTo("a") } })],
+    [
+      "a chain of references",
+      propertyOf(
+        refTo("r0"),
+        Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`r${i}`, refTo(`r${i + 1}`)]))
+      )
+    ],
+    ["things in things", { sdfThing: { t: nested(20_000, (inner) => ({ sdfThing: { t: inner } }), {}) } }],
+    ["arrays in arrays", propertyOf(nested(20_000, (inner) => ({ type: "array", items: inner })))],
+    [
+      "a deep object over a deep one",
+      propertyOf(
+        { ...refTo("a"), ...nested(20_000, (inner) => ({ type: "object", properties: { x: inner } })) },
+        { a: nested(20_000, (inner) => ({ type: "object", properties: { x: inner } })) }
+      )
+    ],
+    [
+      "references that multiply",
+      propertyOf(
+        refTo("a0"),
+        Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`a${i}`, {
+          type: "object",
+          properties: Object.fromEntries(Array.from({ length: 50 }, (_, j) => [`x${j}`, refTo(`a${i + 1}`)]))
+        }]))
+      )
+    ]
+  ]
+  for (const [what, document] of traps) {
+    it(`refuses ${what}, without being led astray`, () => assert.isNotEmpty(issuesOf("sdf", document)))
+  }
+
   it("names all that is wrong at once, up to a hundred places", () => {
     const element = { id: "", name: "", accessMode: "", dataType: { type: "" } }
     assert.strictEqual(issuesOf("metadata", { properties: [element] }).length, 4)

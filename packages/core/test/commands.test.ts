@@ -252,7 +252,15 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
   it.effect("refuses what no device could take", () =>
     Effect.gen(function*() {
       const device = yield* createDevice
+      const deep = (levels: number): Json => {
+        let value: Json = 1
+        for (let i = 0; i < levels; i++) value = [value]
+        return value
+      }
       const tags = yield* Effect.forEach([
+        Effect.flip(set(device, { a: deep(20_000) })),
+        Effect.flip(call(device, "s", { a: deep(20_000) })),
+        Effect.flip(call(device, "set")),
         Effect.flip(set(device, {})),
         Effect.flip(set(device, Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`p${i}`, i])))),
         Effect.flip(set(device, { a: "x".repeat(17_000) })),
@@ -262,7 +270,7 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
         Effect.flip(call(device, "s", { a: "x".repeat(140_000) })),
         Effect.flip(set({ ...device, deviceId: DeviceId.make("missing") }, { a: 1 }))
       ], Effect.map(({ _tag }) => _tag))
-      assert.deepStrictEqual(tags, [...Array.from({ length: 7 }, () => "InvalidInput"), "DeviceNotFound"])
+      assert.deepStrictEqual(tags, [...Array.from({ length: 10 }, () => "InvalidInput"), "DeviceNotFound"])
     }))
 
   it.effect("the shadow takes desired values by version, and a connected device is told", () =>

@@ -254,6 +254,8 @@ layer(TestCloud.layer)("what devices say", (it) => {
         yield* codesOf(device, "thing.event.e.post", [{ a: Number.NaN }, { a: deep(33) }, { a: deep(20) }]),
         [460, 460, 200]
       )
+      const late = yield* device.postProperties({ good: { value: Number.POSITIVE_INFINITY, time: 5 } })
+      assert.deepStrictEqual(Object.keys(late.data as object), ["good"])
       const many = Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`p${i}`, i]))
       assert.strictEqual((yield* device.postProperties(many)).code, 6106)
       assert.deepStrictEqual(
@@ -384,13 +386,14 @@ layer(TestCloud.layer)("what devices say", (it) => {
           { method: "update", version: 1 },
           { method: "update", state: { reported: { a: 1 } } },
           { method: "update", state: { reported: { a: 1 } }, version: 1.5 },
+          { method: "update", state: { reported: { a: 1 } }, version: 2 ** 53 - 1 },
           { method: "update", state: {}, version: 1 },
           { method: "update", state: { reported: {} }, version: 1 },
           { method: "drop", version: 1 },
           {},
           { method: "update", state: { reported: many }, version: 1 }
         ]),
-        [400, 401, 402, 403, 403, 404, 405, 406, 407, 408]
+        [400, 401, 402, 403, 403, 403, 404, 405, 406, 407, 408]
       )
       assert.strictEqual((yield* shadowOf(device.device)).version, 0)
     }))

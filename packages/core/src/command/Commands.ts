@@ -9,12 +9,13 @@ import { decodeInput, InvalidInput } from "../InvalidInput.ts"
 import { DeviceLink, type DeviceSession } from "../message/DeviceLink.ts"
 import type { Page, PageRequest } from "../Page.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { delta, equalJson, type Json, type Shadow, ShadowDraft } from "../shadow/Shadow.ts"
+import { delta, equalJson, isFiniteJson, type Json, type Shadow, ShadowDraft } from "../shadow/Shadow.ts"
 import { shadowControl } from "../shadow/ShadowMessage.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import { type StoreError, untilStored } from "../StoreError.ts"
 import { checkValues, InvalidValues } from "../thing-model/InvalidValues.ts"
 import { Misfit } from "../thing-model/DataType.ts"
+import { isUsableId } from "../thing-model/formats/Elements.ts"
 import { ElementNotFound } from "../thing-model/ThingModel.ts"
 import { Validators } from "../thing-model/Validators.ts"
 import {
@@ -42,6 +43,8 @@ const expireLimit = 1000
 const maxProperties = 200
 /** The parameters of one call as JSON, in UTF-16 code units. */
 const maxParamsLength = 128 * 1024
+/** Objects and arrays inside each other in the parameters. */
+const maxParamsNesting = 16
 /** Commands that are read at once for a device that comes back. */
 const flushLimit = 100
 
@@ -119,6 +122,8 @@ const make = Effect.gen(function*() {
   const dispatch = Effect.fnUntraced(function*(command: Command) {
     const delivery = currentDelivery(command.deviceId)
     if (delivery?.flushing === true) delivery.dirty = true
+    // The ledger may have been read between the commit and this turn.
+    else if (delivery !== undefined && command.messageId <= delivery.lastDelivered) return
     else if (delivery !== undefined) yield* deliver(delivery, command)
     else if (command.expiresAt <= command.createdAt) advance(command, "expired", "the device is not connected")
   })
@@ -248,6 +253,9 @@ const make = Effect.gen(function*() {
     call: Pick<NewCommand, "serviceId" | "params">,
     { ttl: requested = defaultTtlSeconds }: CallOptions
   ) {
+    if (!isFiniteJson(call.params, maxParamsNesting)) {
+      return yield* refuse("params", `Expected JSON of at most ${maxParamsNesting} levels`)
+    }
     if (JSON.stringify(call.params).length > maxParamsLength) {
       return yield* refuse("params", `Expected at most ${maxParamsLength} characters of JSON`)
     }
@@ -307,9 +315,9 @@ const make = Effect.gen(function*() {
       const { productKey } = detail.device
       const validator = Option.getOrUndefined(yield* validators.ofProduct(productKey))
       if (validator === undefined) {
-        return /^\w{1,50}$/.test(serviceId)
+        return isUsableId(serviceId)
           ? yield* submit(detail, { serviceId, params }, options)
-          : yield* refuse("service_id", "Expected 1 to 50 letters, digits and _")
+          : yield* refuse("service_id", "Expected 1 to 50 letters, digits and _, no reserved word")
       }
       const service = validator.service(serviceId)
       if (service === undefined) return yield* new ElementNotFound({ productKey, type: "service", id: serviceId })

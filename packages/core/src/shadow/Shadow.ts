@@ -140,11 +140,12 @@ class Side {
   }
 
   set(id: string, entry: ShadowEntry): string | undefined {
+    const refused = refusePropertyId(id) ?? refuseValue(entry.value)
+    if (refused !== undefined) return refused
     const previous = Object.hasOwn(this.entries, id) ? this.entries[id] : undefined
     if (previous !== undefined && entry.time < previous.time) return undefined
     const entries = this.#writable()
-    const reason = refusePropertyId(id) ?? refuseValue(entry.value) ??
-      (previous === undefined ? refuseCount(this.#count) : undefined)
+    const reason = previous === undefined ? refuseCount(this.#count) : undefined
     if (reason !== undefined) return reason
     if (this.#length >= 0 || previous === undefined || mayBeLonger(entry.value, previous.value)) {
       if (this.#length < 0) this.#length = sideLength(entries)

@@ -14,6 +14,9 @@ const isMembers = (value: unknown): value is Members => Predicate.isObject(value
 /** Both ways in which devices write that something is to be deleted. */
 const isNothing = (value: Json | undefined): boolean => value === null || value === "null"
 
+/** What a device may set; the versions of later changes still are exact numbers. */
+const maxVersion = 2 ** 52
+
 /** `method` is `update`, `get` or `delete`. */
 export const shadowMessage = (params: unknown, receivedAt: number): Step | DeviceReply => {
   if (!isMembers(params)) return failure(400, "Invalid JSON.")
@@ -22,7 +25,7 @@ export const shadowMessage = (params: unknown, receivedAt: number): Step | Devic
   if (method === undefined) return failure(401, "The method is missing.")
   if (method === "get") return ({ draft }) => success({ version: draft.version, ...shadowDocument(draft) })
   if (method !== "update" && method !== "delete") return failure(406, "The method is none of update, get, delete.")
-  if (typeof version !== "number" || !Number.isSafeInteger(version) || version < -1) {
+  if (typeof version !== "number" || !Number.isInteger(version) || version < -1 || version > maxVersion) {
     return failure(403, "The version is no valid number.")
   }
   if (version === -1) return clear(receivedAt)

@@ -18,6 +18,14 @@ import { isUsableId } from "./Elements.ts"
 import * as Metadata from "./Metadata.ts"
 
 const defaultTextLength = 2048
+/** Types inside each other: a property, an item, a member; one more is refused by its own rule. */
+const maxDepth = 6
+/** References from one to the next. */
+const maxReferences = 32
+/** Things inside each other. */
+const maxThings = 16
+/** Definitions that are read, those that are referred to as often as they are. */
+const maxDefinitions = 50_000
 const maxNameLength = 30
 
 /** SenML writes degrees Celsius in its own way. */
@@ -185,6 +193,7 @@ const findObject = (document: Document, root: Members, path: Path = []): Place |
   const things = Object.entries(document.members(root["sdfThing"] ?? {}, [...path, "sdfThing"]) ?? {})
   const [object] = objects
   const [thing] = things
+  if (path.length > 2 * maxThings) return document.refuse(path.slice(0, 4), "nested too deeply")
   if (objects.length + things.length > 1) {
     return document.refuse(path, "expected one sdfObject: a product has one thing model")
   }
@@ -245,6 +254,8 @@ class Reader {
   readonly #object: Place
   /** The names of the elements of each list of the metadata form. */
   readonly #names: Record<string, ReadonlyArray<string>> = {}
+  #depth = 0
+  #definitions = 0
 
   constructor(document: Document, root: Members, object: Place) {
     this.#document = document
@@ -346,6 +357,16 @@ class Reader {
   }
 
   #dataType(members: Members, path: Path): Members | undefined {
+    if (this.#depth >= maxDepth) return this.#document.refuse(path, "nested too deeply")
+    this.#depth++
+    try {
+      return this.#typeOf(members, path)
+    } finally {
+      this.#depth--
+    }
+  }
+
+  #typeOf(members: Members, path: Path): Members | undefined {
     const rest = readComment(members["$comment"])
     const choices = this.#choices(members, path)
     if (choices !== undefined) return { type: "enum", specs: rest["specs"] ?? choices }
@@ -400,8 +421,18 @@ class Reader {
   /** The definition with what it refers to merged into it. */
   #resolve(value: unknown, path: Path, seen: ReadonlyArray<string> = []): Members {
     const members = this.#document.members(value, path) ?? {}
+    if (++this.#definitions > maxDefinitions) {
+      if (this.#definitions === maxDefinitions + 1) {
+        this.#document.refuse(path, `expected at most ${maxDefinitions} definitions, with those that are referred to`)
+      }
+      return {}
+    }
     const reference = members["sdfRef"]
     if (reference === undefined) return members
+    if (seen.length > maxReferences) {
+      this.#document.refuse([...path, "sdfRef"], `expected at most ${maxReferences} references in a row`)
+      return members
+    }
     if (typeof reference !== "string" || !reference.startsWith("#/")) {
       this.#document.refuse([...path, "sdfRef"], "expected a pointer into this document, such as #/sdfData/name")
       return members
@@ -431,12 +462,13 @@ const within = (bound: unknown, type: string, inside: number): unknown =>
 const escapePointer = (name: string): string => name.replaceAll("~", "~0").replaceAll("/", "~1")
 
 /** JSON Merge Patch, RFC 7396. */
-const mergePatch = (target: unknown, patch: unknown): unknown => {
-  if (!Predicate.isObject(patch)) return patch
+const mergePatch = (target: unknown, patch: unknown, depth = 0): unknown => {
+  // What lies deeper is refused when it is read.
+  if (!Predicate.isObject(patch) || depth > 4 * maxDepth) return patch
   const merged: Record<string, unknown> = Predicate.isObject(target) ? { ...target } : {}
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) delete merged[name]
-    else merged[name] = mergePatch(merged[name], value)
+    else merged[name] = mergePatch(merged[name], value, depth + 1)
   }
   return merged
 }
