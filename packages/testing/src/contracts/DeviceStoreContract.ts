@@ -25,6 +25,7 @@ import {
   newProduct,
   unique
 } from "./Samples.ts"
+import { randomInt } from "node:crypto"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
   layer(stores)(`DeviceStore: ${name}`, (it) => {
@@ -102,9 +103,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { id: projectId } = yield* insertProject
         const products = yield* Effect.forEach([0, 1], () =>
           Effect.flatMap(ProductStore, (store) => store.insert(newProduct(projectId))))
-        const batches = [0, 1, 2].map((batch) =>
-          batch === 0 ? 0 : Date.now() * 10 + batch
-        )
+        const firstBatch = randomInt(1, 2 ** 47)
+        const batches = [0, firstBatch, firstBatch + 1]
         const inserted: Array<Device> = []
         for (const [i, product] of products.entries()) {
           inserted.push(
@@ -112,7 +112,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
               product,
               Array.from(
                 { length: 12 },
-                (_, j) => newDevice({ batchId: batches[j % 3]!, createdAt: epoch + ((j * 7 + i) % 5) * 1000 })
+                (_, j) =>
+                  newDevice({ batchId: batches[j % 3]!, createdAt: epoch + ((j * 7 + i) % 5) * 1000 })
               )
             )
           )
