@@ -29,6 +29,7 @@ import type { TelemetryStore } from "./telemetry/TelemetryStore.ts"
 import { ThingModels } from "./thing-model/ThingModels.ts"
 import type { ThingModelStore } from "./thing-model/ThingModelStore.ts"
 import { Validators } from "./thing-model/Validators.ts"
+import type { NodeBus } from "./node/NodeBus.ts"
 import type { StoreError } from "./StoreError.ts"
 
 /** What the cloud offers. */
@@ -53,6 +54,7 @@ export type Stores =
   | CommandStore
   | DeviceStore
   | IdempotencyStore
+  | NodeBus
   | PresenceStore
   | ProductStore
   | ProjectStore
@@ -75,9 +77,9 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   History.layer,
   Idempotency.layer,
   Shadows.layer,
-  ThingModels.layer,
-  Uplink.layer
+  ThingModels.layer
 ).pipe(
+  Layer.provideMerge(Uplink.layer),
   Layer.provide(Validators.layer),
   Layer.provideMerge(Devices.layer),
   Layer.provideMerge(Layer.mergeAll(Products.layer, DeviceLink.layer)),

@@ -1,4 +1,12 @@
-import { defaultProjectId, type Device, DeviceCloud, Devices, PresenceStore, Products } from "@device-cloud/core"
+import {
+  defaultProjectId,
+  type Device,
+  DeviceCloud,
+  Devices,
+  PresenceStore,
+  Products,
+  StoreError
+} from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { SimulatedDevice } from "@device-cloud/testing"
@@ -62,6 +70,32 @@ it.effect("the devices of a node that died go offline after its silence, those o
     assert.deepStrictEqual(yield* Effect.provide(statusOf(ghost), node.context), ["offline", 2])
     assert.deepStrictEqual(yield* Effect.provide(statusOf(alive), node.context), ["online", 1])
     yield* node.stop
+  }).pipe(Effect.provide(stores)))
+
+it.effect("the devices of a node that could not speak for too long are online again when it can", () =>
+  Effect.gen(function*() {
+    const presence = yield* PresenceStore
+    let isCutOff = false
+    const cutOff = Effect.fail(new StoreError({ operation: "heartbeat", retryable: true, cause: undefined }))
+    const unreliable = PresenceStore.of({
+      ...presence,
+      heartbeat: (nodeId, at) => isCutOff ? cutOff : presence.heartbeat(nodeId, at)
+    })
+    const [frozen, other] = [yield* Effect.provideService(startNode, PresenceStore, unreliable), yield* startNode]
+    const [device, left] = yield* Effect.provide(Effect.all([createDevice, createDevice]), other.context)
+    const connected = yield* Effect.provide(SimulatedDevice.connect(device), frozen.context)
+    const moved = yield* Effect.provide(SimulatedDevice.connect(left), frozen.context)
+    isCutOff = true
+    yield* TestClock.adjust("20 seconds")
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(device), other.context), ["offline", 2])
+    yield* Effect.provide(SimulatedDevice.connect(left), other.context)
+    isCutOff = false
+    yield* TestClock.adjust("4 seconds")
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(device), other.context), ["online", 3])
+    assert.deepInclude(yield* connected.postProperties({ on: 1 }), { code: 200 })
+    assert.strictEqual(yield* moved.closed, "replaced")
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(left), other.context), ["online", 3])
+    yield* Effect.all([frozen.stop, other.stop])
   }).pipe(Effect.provide(stores)))
 
 it.effect("a device that moves to another node stays online when its old connection ends", () =>

@@ -2,7 +2,7 @@
  * `Idempotency-Key`: a POST that comes again is answered as it was the first
  * time (decisions, section 6).
  */
-import { type Idempotency, IdempotencyConflict, type Principal, StoreError } from "@device-cloud/core"
+import { type Idempotency, IdempotencyConflict, type Principal, type ProjectId, StoreError } from "@device-cloud/core"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Code, type Failure, failure, failWith, invalidParameter } from "./Failure.ts"
@@ -18,11 +18,21 @@ export const answerOnce = <E, R>(
   { projectId }: Principal,
   answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E | Failure, R | HttpServerRequest.HttpServerRequest> =>
-  Effect.gen(function*() {
-    const request = yield* HttpServerRequest.HttpServerRequest
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
     const key = request.headers[header]
-    const [path = ""] = request.url.split("?")
-    if (key === undefined || neverKept.test(path)) return yield* answer
+    return key === undefined || neverKept.test(request.url.split("?")[0]!)
+      ? answer
+      : keep(idempotency, projectId, key, request, answer)
+  })
+
+const keep = Effect.fnUntraced(
+  function*<E, R>(
+    idempotency: Idempotency["Service"],
+    projectId: ProjectId,
+    key: string,
+    request: HttpServerRequest.HttpServerRequest,
+    answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+  ) {
     if (!usableKey.test(key)) {
       return yield* Effect.fail(
         invalidParameter([{ path: [header], message: "Expected 1 to 255 visible characters" }])
@@ -42,7 +52,8 @@ export const answerOnce = <E, R>(
       return error instanceof StoreError ? failWith(error) : Effect.fail(error as E)
     }))
     return HttpServerResponse.text(text, { status, contentType: "application/json" })
-  })
+  }
+)
 
 const conflict = ({ reason }: IdempotencyConflict): Failure =>
   failure(

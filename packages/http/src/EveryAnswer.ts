@@ -2,7 +2,7 @@
  * What every answer has in common, whatever went wrong: the envelope and the
  * request id.
  */
-import { ByteSize, Cause, Effect, Exit, Random } from "effect"
+import { ByteSize, Cause, Context, Effect, Exit, Random, References } from "effect"
 import {
   FindMyWay,
   HttpIncomingMessage,
@@ -23,8 +23,8 @@ const retryAfter = "1"
 const usableRequestId = /^[\x21-\x7e]{1,128}$/
 
 const makeRequestId = Effect.map(
-  Effect.forEach([0, 1], () => Random.nextIntBetween(0, 0xffff_ffff)),
-  (parts) => parts.map((part) => part.toString(16).padStart(8, "0")).join("")
+  Random.Random,
+  (random) => [0, 1].map(() => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")).join("")
 )
 
 const toResponse = (answer: Failure): HttpServerResponse.HttpServerResponse =>
@@ -68,13 +68,20 @@ export const everyAnswer = (routes: RouteTable) =>
             () => tooLate
           )
       }),
-      Effect.provideService(HttpServerRequest.HttpServerRequest, request),
-      Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize),
       Effect.exit,
       Effect.flatMap((exit) =>
         Exit.isSuccess(exit) ? Effect.succeed(complete(exit.value)) : explain(exit.cause, request, requestId, routes)
       ),
-      Effect.annotateLogs("request_id", requestId)
+      Effect.updateContext((context: Context.Context<R>) =>
+        context.pipe(
+          Context.add(HttpServerRequest.HttpServerRequest, request),
+          Context.add(HttpIncomingMessage.MaxBodySize, maxBodySize),
+          Context.add(References.CurrentLogAnnotations, {
+            ...Context.get(context, References.CurrentLogAnnotations),
+            request_id: requestId
+          })
+        )
+      )
     )
     return HttpServerResponse.setHeader(response, "x-request-id", requestId)
   })

@@ -1,15 +1,14 @@
 /**
  * The ledger of commands in memory.
  */
-import { type Command, CommandStore, type DeviceId, type Enqueue, maxWaiting } from "@device-cloud/core"
-import { Effect, Layer, Option, PubSub, Stream } from "effect"
+import { type Command, CommandStore, type Enqueue, maxWaiting } from "@device-cloud/core"
+import { Effect, Layer, Option } from "effect"
 import { modifyShadow } from "./ShadowStore.ts"
 import { paginate, Tables } from "./Tables.ts"
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
   const { devices, ledger } = tables
-  const arrivals = yield* Effect.acquireRelease(PubSub.unbounded<DeviceId>(), PubSub.shutdown)
   let lastId = 0
 
   const enqueue = ({ command, desire }: Enqueue, now: number): Command | "full" | "no-device" => {
@@ -33,13 +32,7 @@ const make = Effect.gen(function*() {
     enqueue: (items) =>
       Effect.clockWith((clock) =>
         Effect.sync(() => items.map((item) => enqueue(item, clock.currentTimeMillisUnsafe())))
-      ).pipe(
-        Effect.tap(PubSub.publishAll(
-          arrivals,
-          items.filter(({ elsewhere }) => elsewhere).map(({ command }) => command.deviceId)
-        ))
       ),
-    arrivals: Stream.fromPubSub(arrivals),
     advance: (steps) => Effect.sync(() => ledger.advance(steps)),
     undelivered: ({ after, deviceId, limit, now }) =>
       Effect.sync(() =>

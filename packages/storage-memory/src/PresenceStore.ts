@@ -54,6 +54,15 @@ const make = Effect.gen(function*() {
 
   return PresenceStore.of({
     record: (changes) => Effect.sync(() => changes.map(record)),
+    connectionsOf: (deviceIds) =>
+      Effect.sync(() =>
+        new Map(deviceIds.flatMap((deviceId) => {
+          const connection = connections.get(deviceId)
+          return connection === undefined || devices.get(deviceId)?.enabled !== true
+            ? []
+            : [[deviceId, connection.connectionId] as const]
+        }))
+      ),
     heartbeat: (nodeId, at) => Effect.sync(() => void nodes.set(nodeId, at)),
     release: ({ at, limit, node }) =>
       Effect.sync(() => {

@@ -8,6 +8,7 @@ import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
+import * as NodeBus from "./NodeBus.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
@@ -22,6 +23,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   CommandStore.layer,
   DeviceStore.layer,
   IdempotencyStore.layer,
+  NodeBus.layer,
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,

@@ -11,12 +11,9 @@ import {
   ShadowStore
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, Option, Schedule, Stream } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { advanceCommands, commandFromRow, type CommandRow, stateNumber } from "./CommandRow.ts"
 import { instant, instants, paginate, storeError, texts, wholeNumbers } from "./Sql.ts"
-
-/** Where nodes tell each other of commands for devices that are connected elsewhere. */
-const channel = "device_cloud_command"
 
 const queued = stateNumber("queued")
 const acked = stateNumber("acked")
@@ -93,8 +90,6 @@ const make = Effect.gen(function*() {
       if (plain === 0) results.push(yield* enqueueWithDesire(rest[0]!))
       else results.push(...yield* enqueueAll(plain < 0 ? rest : rest.slice(0, plain)))
     }
-    const elsewhere = [...new Set(items.flatMap((item) => item.elsewhere ? [item.command.deviceId] : []))]
-    if (elsewhere.length > 0) yield* sql`SELECT pg_notify(${channel}, id) FROM unnest(${texts(elsewhere)}) AS id`
     return results
   })
 
@@ -103,12 +98,6 @@ const make = Effect.gen(function*() {
       enqueue(items).pipe(
         Effect.mapError((error) => error._tag === "StoreError" ? error : storeError("CommandStore.enqueue")(error))
       ),
-    arrivals: Stream.unwrap(Effect.map(sql.listen(channel), Stream.fromQueue)).pipe(
-      Stream.map(({ payload }) => payload as DeviceId),
-      Stream.tapError((error) => Effect.logWarning("Commands of other nodes cannot be heard of", error)),
-      Stream.retry(Schedule.spaced("1 second")),
-      Stream.orDie
-    ),
     advance: (steps) =>
       Effect.asVoid(advanceCommands(sql, steps)).pipe(Effect.mapError(storeError("CommandStore.advance"))),
     undelivered: ({ after, deviceId, limit, now }) =>

@@ -109,6 +109,13 @@ const make = Effect.gen(function*() {
         }),
         Effect.mapError(storeError("PresenceStore.record"))
       ),
+    connectionsOf: (deviceIds) =>
+      sql<{ readonly device_id: string; readonly connection_id: string }>`
+        SELECT device_id, connection_id FROM device
+        WHERE device_id = ANY(${texts(deviceIds)}) AND enabled AND connection_id IS NOT NULL`.pipe(
+        Effect.map((rows) => new Map(rows.map((row) => [row.device_id as DeviceId, row.connection_id]))),
+        Effect.mapError(storeError("PresenceStore.connectionsOf"))
+      ),
     heartbeat: (nodeId, at) =>
       sql`INSERT INTO node (id, heartbeat_at) VALUES (${nodeId}, ${instant(at)})
           ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`.pipe(

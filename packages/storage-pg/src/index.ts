@@ -10,6 +10,7 @@ import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import { migrate } from "./Migrations.ts"
+import * as NodeBus from "./NodeBus.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
@@ -43,6 +44,7 @@ export const layerClient: Layer.Layer<
   CommandStore.layer.pipe(Layer.provideMerge(ShadowStore.layer)),
   DeviceStore.layer,
   IdempotencyStore.layer,
+  Layer.orDie(NodeBus.layer),
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,

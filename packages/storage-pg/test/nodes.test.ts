@@ -1,20 +1,30 @@
 import {
-  type DeviceCloud,
+  Commands,
+  defaultProjectId,
+  type Device,
+  DeviceCloud,
   DeviceId,
   DeviceName,
+  Devices,
   DeviceStore,
   type Json,
+  PresenceStore,
+  type ProductDraft,
   ProductKey,
+  Products,
   ProductStore,
   ProjectId,
   ProjectStore,
   type Shadow,
-  ShadowStore
+  ShadowStore,
+  ThingModels
 } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres } from "@device-cloud/testing"
+import { EmbeddedPostgres, SimulatedDevice } from "@device-cloud/testing"
+import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { type Context, Effect, Layer, Option, Redacted } from "effect"
+import { type Context, Effect, Layer, Option, Queue, Redacted } from "effect"
 import { inject } from "vitest"
 
 const epoch = Date.UTC(2026, 0, 1)
@@ -99,4 +109,123 @@ it.live("several nodes on one database lose no update, whatever each remembers",
       Object.keys(shadow.reported).toSorted(),
       ["d", "e", ...Array.from({ length: 40 }, (_, i) => `w${i}`)].toSorted()
     )
+  }).pipe(Effect.scoped))
+
+/** A cloud of its own on the database, as on another machine. */
+const cloudOn = (url: Redacted.Redacted) =>
+  Layer.build(
+    Layer.fresh(
+      DeviceCloud.layer.pipe(
+        Layer.provide(StoragePg.layer({ url })),
+        Layer.provideMerge(PlatformNode.layer)
+      )
+    )
+  )
+
+const someProduct: ProductDraft = {
+  name: "Lamp",
+  nodeType: "direct",
+  networkType: "wifi",
+  validateType: "weak",
+  dataFormat: "json",
+  authType: "secret"
+}
+
+const createDevice = Effect.gen(function*() {
+  const { productKey } = yield* (yield* Products).create(defaultProjectId, someProduct)
+  return yield* (yield* Devices).create(defaultProjectId, productKey, {})
+})
+
+const statusOf = ({ deviceId }: Device) =>
+  Effect.map(
+    Effect.flatMap(Devices, (devices) => devices.get(defaultProjectId, { deviceId })),
+    ({ device: { status, statusVersion } }) => [status, statusVersion] as const
+  )
+
+it.live("nodes on one database act as one cloud", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const [first, second] = [yield* cloudOn(url), yield* cloudOn(url)]
+    // A node hears the others some time after its start.
+    const heard = Effect.gen(function*() {
+      const device = yield* Effect.provide(createDevice, first)
+      const connected = yield* Effect.provide(SimulatedDevice.connect(device), second)
+      yield* Effect.provide(
+        Effect.flatMap(Devices, (devices) => devices.disable(defaultProjectId, device.deviceId)),
+        first
+      )
+      assert.strictEqual(yield* connected.closed, "disabled")
+      assert.deepInclude(yield* Queue.take(connected.received), { method: "thing.disable" })
+    })
+    yield* Effect.repeat(Effect.timeoutOption(Effect.scoped(heard), "1 second"), { until: Option.isSome })
+
+    // A command that one node takes is delivered by the other.
+    const device = yield* Effect.provide(createDevice, first)
+    const connected = yield* Effect.provide(SimulatedDevice.connect(device), second)
+    const command = yield* Effect.provide(
+      Effect.flatMap(Commands, (commands) => commands.setProperties(defaultProjectId, device.deviceId, { on: 1 })),
+      first
+    )
+    assert.deepInclude(yield* Queue.take(connected.received), { id: String(command.messageId), params: { on: 1 } })
+
+    // A model that one node changes counts at the other.
+    const importing = Effect.flatMap(ThingModels, (models) =>
+      models.importFrom(
+        defaultProjectId,
+        device.productKey,
+        "metadata",
+        JSON.stringify({ properties: [{ id: "on", name: "On", accessMode: "rw", dataType: { type: "int" } }] })
+      ))
+    assert.deepInclude(yield* connected.postProperties({ other: 1 }), { code: 200, data: {} })
+    yield* Effect.provide(importing, first)
+    const refused = yield* Effect.repeat(connected.postProperties({ other: 2 }), {
+      until: ({ data }) => Object.keys(data as object).length > 0
+    })
+    assert.deepStrictEqual(Object.keys(refused.data as object), ["other"])
+
+    // A device that connects to another node ends its first connection, and stays online throughout.
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(device), first), ["online", 1])
+    yield* Effect.provide(SimulatedDevice.connect(device), first)
+    assert.strictEqual(yield* connected.closed, "replaced")
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(device), first), ["online", 1])
+  }).pipe(Effect.scoped))
+
+it.live("a node that did not hear the others finds out what became of its devices", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const deaf = yield* cloudOn(url)
+    const devices = yield* Effect.provide(Effect.all([createDevice, createDevice]), deaf)
+    const [released, disabled] = yield* Effect.provide(
+      Effect.forEach(devices, (device) => SimulatedDevice.connect(device)),
+      deaf
+    )
+    const sql = yield* Layer.build(PgClient.layer({ url }))
+    const listeners = Effect.flatMap(
+      PgClient.PgClient,
+      (client) =>
+        client<{ readonly pid: number }>`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+          WHERE datname = current_database() AND query LIKE 'LISTEN%'`
+    )
+    // Another node has counted it out, and set the devices offline.
+    const other = yield* Layer.build(Layer.fresh(StoragePg.layer({ url })))
+    yield* Effect.flatMap(PresenceStore, (store) =>
+      store.release({ node: { silentSince: Number.MAX_SAFE_INTEGER / 1000 }, at: epoch, limit: 10 })).pipe(
+        Effect.provide(other)
+      )
+    yield* Effect.flatMap(DeviceStore, (store) =>
+      store.update(defaultProjectId, devices[1].deviceId, { enabled: false, updatedAt: epoch })).pipe(
+        Effect.provide(other)
+      )
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(devices[0]), deaf), ["offline", 2])
+    yield* Effect.repeat(Effect.provide(listeners, sql), {
+      until: (rows) =>
+        rows.length > 0
+    })
+    yield* Effect.repeat(Effect.provide(statusOf(devices[0]), deaf), {
+      until: ([status]) =>
+        status === "online"
+    })
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(devices[0]), deaf), ["online", 3])
+    assert.deepInclude(yield* released!.postProperties({ on: 1 }), { code: 200 })
+    assert.strictEqual(yield* disabled!.closed, "disabled")
   }).pipe(Effect.scoped))

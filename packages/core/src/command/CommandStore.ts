@@ -1,7 +1,7 @@
 /**
  * Port: the ledger of commands.
  */
-import { Context, type Effect, type Option, type Stream } from "effect"
+import { Context, type Effect, type Option } from "effect"
 import type { DeviceId } from "../device/Device.ts"
 import type { Page, PageRequest } from "../Page.ts"
 import type { ShadowModification } from "../shadow/ShadowStore.ts"
@@ -11,8 +11,6 @@ import type { Command, CommandProgress, NewCommand } from "./Command.ts"
 /** A command to be stored, and what it makes of the device's shadow. */
 export interface Enqueue {
   readonly command: NewCommand
-  /** The device may be connected to another node, which is to be told. */
-  readonly elsewhere: boolean
   /** For a device that is not connected: its desired values. */
   readonly desire?: ShadowModification<unknown>["modify"]
 }
@@ -30,8 +28,6 @@ export class CommandStore extends Context.Service<CommandStore, {
   readonly enqueue: (
     items: ReadonlyArray<Enqueue>
   ) => Effect.Effect<ReadonlyArray<Command | "full" | "no-device">, StoreError>
-  /** Devices for which a node has stored a command `elsewhere`, from now on. It never ends. */
-  readonly arrivals: Stream.Stream<DeviceId>
   /** The state, code, message and data of each. Steps of commands of other devices are without effect. */
   readonly advance: (steps: ReadonlyArray<CommandProgress>) => Effect.Effect<void, StoreError>
   /** Commands that the device has not confirmed and that may still be delivered, after `after`, oldest first. */

@@ -2,11 +2,13 @@
  * Sets properties and calls services of devices, through the ledger.
  */
 import { Clock, Context, Effect, Layer, Option, Schedule, Stream } from "effect"
-import { type Device, type DeviceDetail, type DeviceId, DeviceNotFound } from "../device/Device.ts"
+import { type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
 import * as GroupCommit from "../GroupCommit.ts"
 import { decodeInput, InvalidInput } from "../InvalidInput.ts"
 import { DeviceLink, type DeviceSession } from "../message/DeviceLink.ts"
+import { NodeBus } from "../node/NodeBus.ts"
+import { Uplink } from "../message/Uplink.ts"
 import type { Page, PageRequest } from "../Page.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { delta, equalJson, isFiniteJson, type Json, type Shadow, ShadowDraft } from "../shadow/Shadow.ts"
@@ -23,11 +25,9 @@ import {
   type Command,
   CommandNotFound,
   CommandNotQueued,
-  type CommandProgress,
   type CommandState,
   methodOf,
   type NewCommand,
-  rankOf,
   ServiceIsSync,
   TimeToLive,
   TooManyCommands
@@ -72,37 +72,14 @@ const make = Effect.gen(function*() {
   const devices = yield* Devices
   const validators = yield* Validators
   const link = yield* DeviceLink
+  const bus = yield* NodeBus
+  const uplink = yield* Uplink
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const deliveries = new Map<DeviceSession, Delivery>()
 
-  /** Only the latest step of each command in a batch is stored. */
-  const steps = yield* GroupCommit.make<CommandProgress, void, StoreError>({
-    capacity,
-    maxBatch,
-    commit: (items) => {
-      const latest = new Map<number, CommandProgress>()
-      for (const item of items) {
-        const known = latest.get(item.messageId)
-        if (known === undefined || rankOf(item.state) > rankOf(known.state)) latest.set(item.messageId, item)
-      }
-      return Effect.as(untilStored(store.advance([...latest.values()])), items.map(() => undefined))
-    },
-    isolate: ({ retryable }) => !retryable
-  })
-
-  const advance = (command: Command, state: CommandState, message = "") => {
-    const step: CommandProgress = {
-      deviceId: command.deviceId,
-      messageId: command.messageId,
-      state,
-      code: null,
-      message,
-      data: {},
-      at: clock.currentTimeMillisUnsafe()
-    }
-    if (!steps.submitUnsafe(step, () => {})) runFork(steps.submitWhenRoom(step, () => {}))
-  }
+  const advance = ({ deviceId, messageId }: Command, state: CommandState, message = "") =>
+    uplink.advance({ deviceId, messageId, state, code: null, message, data: {}, at: clock.currentTimeMillisUnsafe() })
 
   const deliver = Effect.fnUntraced(function*(delivery: Delivery, command: Command, params = command.params) {
     delivery.lastDelivered = command.messageId
@@ -128,17 +105,25 @@ const make = Effect.gen(function*() {
     else if (command.expiresAt <= command.createdAt) advance(command, "expired", "the device is not connected")
   })
 
+  /** The device of each may be connecting to another node right now. */
+  const tellOthers = (commands: ReadonlyArray<Command>) => {
+    const deviceIds = new Set(commands.map(({ deviceId }) => deviceId).filter((id) => link.session(id) === undefined))
+    if (deviceIds.size === 0) return Effect.void
+    return bus.tell([...deviceIds].map((deviceId) => ({ _tag: "CommandWaiting", deviceId }))).pipe(
+      Effect.catch((error) => Effect.logWarning("Other nodes could not be told of commands", error))
+    )
+  }
+
   const enqueued = yield* GroupCommit.make<Enqueue, Command | "full" | "no-device", StoreError>({
     capacity,
     maxBatch,
-    commit: (items) =>
-      Effect.tap(
-        store.enqueue(items),
-        (results) =>
-          Effect.forEach(results, (result) => typeof result === "string" ? Effect.void : dispatch(result), {
-            discard: true
-          })
-      ),
+    commit: Effect.fnUntraced(function*(items) {
+      const results = yield* store.enqueue(items)
+      const commands = results.filter((result) => typeof result !== "string")
+      yield* tellOthers(commands)
+      for (const command of commands) yield* dispatch(command)
+      return results
+    }),
     isolate: ({ retryable }) => !retryable
   })
 
@@ -211,12 +196,17 @@ const make = Effect.gen(function*() {
     detached: (session) => deliveries.delete(session)
   })
 
+  const lookAgain = (delivery: Delivery) => {
+    if (delivery.flushing) delivery.dirty = true
+    else flushBeside(delivery)
+  }
   // Commands that other nodes took for devices that are connected here.
-  yield* store.arrivals.pipe(
-    Stream.runForEach((deviceId) => {
-      const delivery = currentDelivery(deviceId)
-      if (delivery?.flushing === true) delivery.dirty = true
-      else if (delivery !== undefined) flushBeside(delivery)
+  yield* bus.heard.pipe(
+    Stream.runForEach((notice) => {
+      if (notice._tag === "Missed") deliveries.forEach(lookAgain)
+      if (notice._tag !== "CommandWaiting") return Effect.void
+      const delivery = currentDelivery(notice.deviceId)
+      if (delivery !== undefined) lookAgain(delivery)
       return Effect.void
     }),
     Effect.forkScoped
@@ -235,7 +225,7 @@ const make = Effect.gen(function*() {
   )
 
   /** Fails when the values break a limit of the shadow. */
-  const roomFor = Effect.fnUntraced(function*({ deviceId }: Device, values: Params) {
+  const roomFor = Effect.fnUntraced(function*({ deviceId }: DeviceIdentity, values: Params) {
     const at = yield* Clock.currentTimeMillis
     const shadow = yield* shadows.get(deviceId)
     if (Option.isNone(shadow)) return
@@ -248,8 +238,16 @@ const make = Effect.gen(function*() {
     }
   })
 
+  /** The device, which need not be looked up when it is connected here. */
+  const find = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId) {
+    const connected = link.session(deviceId)?.connection.device
+    if (connected?.projectId === projectId) return { device: connected, isOnline: true }
+    const detail = yield* devices.get(projectId, { deviceId })
+    return { device: deviceIdentity(detail), isOnline: detail.device.status === "online" }
+  })
+
   const submit = Effect.fnUntraced(function*(
-    { device }: DeviceDetail,
+    { device, isOnline }: Effect.Success<ReturnType<typeof find>>,
     call: Pick<NewCommand, "serviceId" | "params">,
     { ttl: requested = defaultTtlSeconds }: CallOptions
   ) {
@@ -266,8 +264,7 @@ const make = Effect.gen(function*() {
     const { deviceId, projectId } = device
     const createdAt = yield* Clock.currentTimeMillis
     const delivery = currentDelivery(deviceId)
-    const isOffline = delivery === undefined && device.status !== "online"
-    const isDesired = isOffline && ttl > 0 && call.serviceId === null
+    const isDesired = delivery === undefined && !isOnline && ttl > 0 && call.serviceId === null
     // A shadow that is full refuses before anything is stored.
     if (isDesired) yield* roomFor(device, call.params)
     const result = yield* enqueued.submit({
@@ -279,8 +276,6 @@ const make = Effect.gen(function*() {
         expiresAt: createdAt + ttl * 1000,
         state: delivery?.flushing === false ? "sent" : "queued"
       },
-      // It may be connecting to another node right now.
-      elsewhere: delivery === undefined,
       ...isDesired ? { desire: desire(call.params, createdAt) } : {}
     })
     if (result === "full") return yield* new TooManyCommands({ deviceId })
@@ -290,16 +285,16 @@ const make = Effect.gen(function*() {
 
   const setProperties = Effect.fn("Commands.setProperties")(
     function*(projectId: ProjectId, deviceId: DeviceId, params: Params, options: CallOptions = {}) {
-      const detail = yield* devices.get(projectId, { deviceId })
+      const found = yield* find(projectId, deviceId)
       const count = Object.keys(params).length
       if (count === 0 || count > maxProperties) {
         return yield* refuse("params", `Expected 1 to ${maxProperties} properties`)
       }
-      const validator = Option.getOrUndefined(yield* validators.ofProduct(detail.device.productKey))
+      const validator = Option.getOrUndefined(yield* validators.ofProduct(found.device.productKey))
       const admitted = validator === undefined
         ? params
         : yield* checkValues(params, (id, value) => validator.desired(id, value))
-      return yield* submit(detail, { serviceId: null, params: admitted }, options)
+      return yield* submit(found, { serviceId: null, params: admitted }, options)
     }
   )
 
@@ -311,12 +306,12 @@ const make = Effect.gen(function*() {
       params: Params,
       options: CallOptions = {}
     ) {
-      const detail = yield* devices.get(projectId, { deviceId })
-      const { productKey } = detail.device
+      const found = yield* find(projectId, deviceId)
+      const { productKey } = found.device
       const validator = Option.getOrUndefined(yield* validators.ofProduct(productKey))
       if (validator === undefined) {
         return isUsableId(serviceId)
-          ? yield* submit(detail, { serviceId, params }, options)
+          ? yield* submit(found, { serviceId, params }, options)
           : yield* refuse("service_id", "Expected 1 to 50 letters, digits and _, no reserved word")
       }
       const service = validator.service(serviceId)
@@ -326,7 +321,7 @@ const make = Effect.gen(function*() {
       if (checked instanceof Misfit) {
         return yield* new InvalidValues({ issues: [{ path: ["params"], message: checked.message }] })
       }
-      return yield* submit(detail, { serviceId, params: checked }, options)
+      return yield* submit(found, { serviceId, params: checked }, options)
     }
   )
 
@@ -413,6 +408,6 @@ export class Commands extends Context.Service<Commands, {
   static readonly layer: Layer.Layer<
     Commands,
     never,
-    CommandStore | ShadowStore | Devices | Validators | DeviceLink
+    CommandStore | ShadowStore | Devices | Validators | DeviceLink | NodeBus | Uplink
   > = Layer.effect(Commands, make)
 }

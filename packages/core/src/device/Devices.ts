@@ -6,7 +6,7 @@ import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import { Identifiers } from "../Identifiers.ts"
 import { decodeInput, type InputIssue, InvalidInput } from "../InvalidInput.ts"
-import { DeviceLink, type DisconnectReason } from "../message/DeviceLink.ts"
+import { DeviceLink } from "../message/DeviceLink.ts"
 import type { Page, PageRequest } from "../Page.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
@@ -107,19 +107,13 @@ const make = Effect.gen(function*() {
     }
   )
 
-  /** Tells a connected device what happened to it, then ends its connection. */
-  const cutOff = Effect.fnUntraced(function*(deviceId: DeviceId, method: string, reason: DisconnectReason) {
-    yield* link.deliver(deviceId, { method, params: {} })
-    yield* link.disconnect(deviceId, reason)
-  })
-
   const enable = Effect.fn("Devices.enable")(function*(projectId: ProjectId, deviceId: DeviceId) {
     yield* publish(yield* change(projectId, deviceId, { enabled: true }), "enable")
   })
 
   const disable = Effect.fn("Devices.disable")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const detail = yield* change(projectId, deviceId, { enabled: false })
-    yield* cutOff(deviceId, "thing.disable", "disabled")
+    yield* link.cutOff(deviceId, "thing.disable", "disabled")
     yield* publish(detail, "disable")
   })
 
@@ -149,7 +143,7 @@ const make = Effect.gen(function*() {
 
   const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const detail = yield* found(yield* store.remove(projectId, deviceId), { deviceId })
-    yield* cutOff(deviceId, "thing.delete", "deleted")
+    yield* link.cutOff(deviceId, "thing.delete", "deleted")
     yield* publish(detail, "delete")
   })
 

@@ -1,7 +1,7 @@
 /**
  * Keeps the stored status of devices true: online, offline, and since when.
  */
-import { Cause, Clock, Context, Effect, Layer, Schedule } from "effect"
+import { Cause, Clock, Context, Effect, Layer, PubSub, Schedule, Stream } from "effect"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import * as GroupCommit from "../GroupCommit.ts"
@@ -84,7 +84,9 @@ const make = Effect.gen(function*() {
     const { id: connectionId, ip } = connection
     const change: PresenceChange = { _tag: "Online", deviceId, connectionId, nodeId, ip, at }
     const outcome = yield* changes.submit({ device, change })
-    return outcome._tag === "Ignored" ? undefined : { waiting: outcome.waiting }
+    return outcome._tag === "Ignored"
+      ? undefined
+      : { waiting: outcome.waiting, replaced: outcome._tag === "Replaced" }
   })
 
   const offline = Effect.fnUntraced(function*(device: DeviceIdentity, connectionId: string) {
@@ -115,11 +117,15 @@ const make = Effect.gen(function*() {
     }
   })
 
-  yield* store.heartbeat(nodeId, yield* Clock.currentTimeMillis)
+  const silences = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
+  let lastBeat = yield* Clock.currentTimeMillis
+  yield* store.heartbeat(nodeId, lastBeat)
 
   const beat = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     yield* store.heartbeat(nodeId, now)
+    if (now - lastBeat >= silenceLimitMillis) yield* PubSub.publish(silences, undefined)
+    lastBeat = now
     yield* release({ silentSince: now - silenceLimitMillis })
   })
 
@@ -136,21 +142,30 @@ const make = Effect.gen(function*() {
     )
   )
 
-  return Presence.of({ online, offline })
+  return Presence.of({
+    online,
+    offline,
+    connectionsOf: store.connectionsOf,
+    silences: Stream.fromPubSub(silences)
+  })
 })
 
 export class Presence extends Context.Service<Presence, {
   /**
    * Stores that the device is online through this connection, in place of an
-   * earlier one, and says whether something waits for it (`PresenceOutcome`).
-   * Undefined: the device has been disabled or deleted.
+   * earlier one. `waiting`: something waits for it (`PresenceOutcome`);
+   * `replaced`: it was online already. Undefined: the device has been disabled
+   * or deleted.
    */
   readonly online: (
     device: DeviceIdentity,
     connection: { readonly id: string; readonly ip: string }
-  ) => Effect.Effect<{ readonly waiting: boolean } | undefined, StoreError>
+  ) => Effect.Effect<{ readonly waiting: boolean; readonly replaced: boolean } | undefined, StoreError>
   /** Stores that the connection has ended, as soon as the store allows; without effect when a newer one counts. */
   readonly offline: (device: DeviceIdentity, connectionId: string) => Effect.Effect<void>
+  readonly connectionsOf: PresenceStore["Service"]["connectionsOf"]
+  /** This node was silent for so long that others may have set its devices offline. */
+  readonly silences: Stream.Stream<void>
 }>()("@device-cloud/core/device/Presence") {
   /**
    * The node says every 3 seconds that it is alive. Devices of a node that has

@@ -55,6 +55,10 @@ export class PresenceStore extends Context.Service<PresenceStore, {
   readonly record: (
     changes: ReadonlyArray<PresenceChange>
   ) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
+  /** The connection that counts, of each device that has one and is enabled. */
+  readonly connectionsOf: (
+    deviceIds: ReadonlyArray<DeviceId>
+  ) => Effect.Effect<ReadonlyMap<DeviceId, string>, StoreError>
   /** The node is alive at `at` (Unix milliseconds). */
   readonly heartbeat: (nodeId: string, at: number) => Effect.Effect<void, StoreError>
   /**

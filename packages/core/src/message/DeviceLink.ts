@@ -2,12 +2,13 @@
  * Where the connected devices are. Transports attach the connections of devices
  * that they have authenticated; the cloud delivers and disconnects through them.
  */
-import { Context, Effect, Layer, Metric, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, Metric, Schema, type Scope, Stream } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { Presence } from "../device/Presence.ts"
 import { Identifiers } from "../Identifiers.ts"
+import { NodeBus, type NodeNotice } from "../node/NodeBus.ts"
 import type { Json } from "../shadow/Shadow.ts"
-import type { StoreError } from "../StoreError.ts"
+import { type StoreError, untilStored } from "../StoreError.ts"
 
 /** Something that the cloud tells a device, whatever transport carries it. */
 export interface DownlinkMessage {
@@ -54,15 +55,21 @@ export class DeviceNotConnectable extends Schema.TaggedError<DeviceNotConnectabl
 /** Device SDKs read ids as unsigned 32-bit numbers (alink-facts, section 1). */
 const maxMessageId = 2 ** 32 - 1
 
+/** Sessions that are compared with the store at once. */
+const reconcileLimit = 1000
+
 const connections = Metric.gauge("device_cloud_connections", { description: "Devices connected to this node" })
 
 const make = Effect.gen(function*() {
   const presence = yield* Presence
+  const bus = yield* NodeBus
   const identifiers = yield* Identifiers
   /** The session that counts, of each device. */
   const sessions = new Map<DeviceId, DeviceSession>()
   /** All sessions that have not been detached. */
   const live = new Set<DeviceSession>()
+  /** Those of them whose status has been stored. */
+  const stored = new WeakSet<DeviceSession>()
   const sessionPrefix = yield* identifiers.nodeId
   let lastSession = 0
   let lastMessageId = 0
@@ -82,6 +89,11 @@ const make = Effect.gen(function*() {
     else sessions.delete(deviceId)
   }
 
+  const tell = (notice: NodeNotice) =>
+    bus.tell([notice]).pipe(
+      Effect.catch((error) => Effect.logWarning("Other nodes could not be told of a device", error))
+    )
+
   const attach = Effect.fnUntraced(function*(connection: DeviceConnection) {
     const { device, ip } = connection
     const session: DeviceSession = { id: `${sessionPrefix}-${++lastSession}`, connection }
@@ -99,8 +111,10 @@ const make = Effect.gen(function*() {
       forget(session)
       return yield* new DeviceNotConnectable({ deviceId: device.deviceId })
     }
+    stored.add(session)
     // After the status is stored: the end of the earlier connection then says nothing about the device.
     if (previous !== undefined) yield* previous.connection.close("replaced")
+    else if (connected.replaced) yield* tell({ _tag: "Replaced", deviceId: device.deviceId })
     count()
     for (const listener of listeners) listener.attached(session, connected.waiting)
     return session
@@ -124,6 +138,55 @@ const make = Effect.gen(function*() {
     yield* sessions.get(deviceId)?.connection.close(reason) ?? Effect.void
   })
 
+  const cutOffHere = Effect.fnUntraced(function*(deviceId: DeviceId, method: string, reason: DisconnectReason) {
+    yield* deliver(deviceId, { method, params: {} })
+    yield* disconnect(deviceId, reason)
+  })
+
+  const cutOff = Effect.fnUntraced(function*(deviceId: DeviceId, method: string, reason: DisconnectReason) {
+    yield* cutOffHere(deviceId, method, reason)
+    yield* tell({ _tag: "CutOff", deviceId, method, reason })
+  })
+
+  /** Ends sessions that count no more; says of those that count nowhere that they are here. */
+  const reconcile = Effect.fnUntraced(function*(all: ReadonlyArray<DeviceSession>) {
+    for (let start = 0; start < all.length; start += reconcileLimit) {
+      const some = all.slice(start, start + reconcileLimit)
+      const counting = yield* untilStored(
+        presence.connectionsOf(some.map(({ connection }) => connection.device.deviceId))
+      )
+      for (const session of some) {
+        const { connection, id } = session
+        const { deviceId } = connection.device
+        const connectionId = counting.get(deviceId)
+        if (connectionId === id || sessions.get(deviceId) !== session) continue
+        if (connectionId !== undefined) yield* connection.close("replaced")
+        else if ((yield* untilStored(presence.online(connection.device, { id, ip: connection.ip }))) === undefined) {
+          yield* connection.close("disabled")
+        }
+      }
+    }
+  }, Effect.catchCause((cause) => Effect.logError("Sessions could not be compared with the store", cause)))
+
+  const reconcileAll = Effect.suspend(() => reconcile([...sessions.values()].filter((session) => stored.has(session))))
+
+  const hear = (notice: NodeNotice): Effect.Effect<void> => {
+    switch (notice._tag) {
+      case "CutOff":
+        return cutOffHere(notice.deviceId, notice.method, notice.reason)
+      case "Replaced": {
+        const session = sessions.get(notice.deviceId)
+        return session !== undefined && stored.has(session) ? reconcile([session]) : Effect.void
+      }
+      case "Missed":
+        return reconcileAll
+      default:
+        return Effect.void
+    }
+  }
+  yield* Effect.forkScoped(Stream.runForEach(bus.heard, hear))
+  yield* Effect.forkScoped(Stream.runForEach(presence.silences, () => reconcileAll))
+
   yield* Effect.addFinalizer(() =>
     Effect.forEach([...sessions.values()], ({ connection }) => connection.close("shutdown"), { discard: true })
   )
@@ -138,7 +201,7 @@ const make = Effect.gen(function*() {
         () => Effect.sync(() => listeners.delete(listener))
       )),
     deliver,
-    disconnect
+    cutOff
   })
 })
 
@@ -156,7 +219,11 @@ export class DeviceLink extends Context.Service<DeviceLink, {
   readonly listen: (listener: SessionListener) => Effect.Effect<void, never, Scope.Scope>
   /** False when the device is not connected. */
   readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
-  readonly disconnect: (deviceId: DeviceId, reason: DisconnectReason) => Effect.Effect<void>
+  /** Tells the device, wherever it is connected, and ends its connection. `method`: for example `thing.disable`. */
+  readonly cutOff: (deviceId: DeviceId, method: string, reason: DisconnectReason) => Effect.Effect<void>
 }>()("@device-cloud/core/message/DeviceLink") {
-  static readonly layer: Layer.Layer<DeviceLink, never, Presence | Identifiers> = Layer.effect(DeviceLink, make)
+  static readonly layer: Layer.Layer<DeviceLink, never, Presence | NodeBus | Identifiers> = Layer.effect(
+    DeviceLink,
+    make
+  )
 }

@@ -3,6 +3,7 @@
  */
 import { Context, Duration, Effect, type Exit, Layer, Metric, Option } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
+import { CommandStore } from "../command/CommandStore.ts"
 import { type DeviceId, type DeviceIdentity, maxTags } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
@@ -39,6 +40,11 @@ const commitSeconds = Metric.histogram("device_cloud_uplink_commit_seconds", {
   boundaries: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 })
 
+/** What is stored together: what devices say, and how far commands have come. */
+type Item = UplinkMessage | CommandProgress
+
+const isProgress = (item: Item): item is CommandProgress => "messageId" in item
+
 /** The messages of one device in a batch that change its state, and their places in it. */
 interface DeviceSteps {
   readonly device: DeviceIdentity
@@ -53,13 +59,19 @@ interface PlacedErrand {
 }
 
 /** A batch by what its messages ask for, with the replies to those that ask for nothing more. */
-const sort = (batch: ReadonlyArray<UplinkMessage>) => {
+const sort = (batch: ReadonlyArray<Item>) => {
   const replies = Array.from<DeviceReply>({ length: batch.length })
   const byDevice = new Map<DeviceId, DeviceSteps>()
+  const progress: Array<CommandProgress> = []
   const outcomes: Array<{ readonly device: DeviceIdentity; readonly progress: CommandProgress }> = []
   const errands: Array<PlacedErrand> = []
   for (let index = 0; index < batch.length; index++) {
     const message = batch[index]!
+    if (isProgress(message)) {
+      replies[index] = noted
+      progress.push(message)
+      continue
+    }
     const { device } = message
     const interpretation = interpret(message)
     switch (interpretation._tag) {
@@ -69,6 +81,7 @@ const sort = (batch: ReadonlyArray<UplinkMessage>) => {
       case "Outcome":
         replies[index] = success({})
         outcomes.push({ device, progress: interpretation.progress })
+        progress.push(interpretation.progress)
         break
       case "Errand":
         errands.push({ device, errand: interpretation.errand, index })
@@ -84,8 +97,10 @@ const sort = (batch: ReadonlyArray<UplinkMessage>) => {
       }
     }
   }
-  return { replies, byDevice: [...byDevice.values()], outcomes, errands }
+  return { replies, byDevice: [...byDevice.values()], progress, outcomes, errands }
 }
+
+const noted = success({})
 
 /** Products whose devices report what their model admits only. */
 const checkedProducts = (byDevice: ReadonlyArray<DeviceSteps>): ReadonlyArray<ProductKey> => [
@@ -94,6 +109,7 @@ const checkedProducts = (byDevice: ReadonlyArray<DeviceSteps>): ReadonlyArray<Pr
 
 const make = Effect.gen(function*() {
   const shadows = yield* ShadowStore
+  const commands = yield* CommandStore
   const validators = yield* Validators
   const devices = yield* DeviceStore
   const models = yield* ThingModelStore
@@ -122,10 +138,10 @@ const make = Effect.gen(function*() {
     }
   })
 
-  const commit = Effect.fnUntraced(function*(batch: ReadonlyArray<UplinkMessage>) {
-    const { byDevice, errands, outcomes, replies } = sort(batch)
+  const commit = Effect.fnUntraced(function*(batch: ReadonlyArray<Item>) {
+    const { byDevice, errands, outcomes, progress, replies } = sort(batch)
     const happened: Array<DomainEvent> = []
-    if (byDevice.length + outcomes.length > 0) {
+    if (byDevice.length > 0) {
       const compiled = yield* validators.ofProducts(checkedProducts(byDevice))
       const answers = yield* shadows.modify(
         byDevice.map(({ device, steps }) => {
@@ -139,7 +155,7 @@ const make = Effect.gen(function*() {
             }
           }
         }),
-        outcomes.map(({ progress }) => progress)
+        progress
       )
       for (let i = 0; i < byDevice.length; i++) {
         const answer = Option.getOrUndefined(answers[i]!)
@@ -147,9 +163,9 @@ const make = Effect.gen(function*() {
         for (let j = 0; j < indices.length; j++) replies[indices[j]!] = answer?.replies[j] ?? deviceNotFound
         if (answer !== undefined) { for (const event of answer.happened) happened.push(event) }
       }
-      for (const { device, progress: { at, code, data, message, messageId } } of outcomes) {
-        happened.push({ _tag: "CommandReplied", device, at, messageId, code: code ?? 0, message, data })
-      }
+    } else if (progress.length > 0) yield* commands.advance(progress)
+    for (const { device, progress: { at, code, data, message, messageId } } of outcomes) {
+      happened.push({ _tag: "CommandReplied", device, at, messageId, code: code ?? 0, message, data })
     }
     // By themselves: what has been committed above is not committed again for them.
     for (const placed of errands) {
@@ -162,7 +178,7 @@ const make = Effect.gen(function*() {
     return replies
   })
 
-  const measured = (batch: ReadonlyArray<UplinkMessage>) =>
+  const measured = (batch: ReadonlyArray<Item>) =>
     commit(batch).pipe(
       untilStored,
       Effect.timed,
@@ -176,12 +192,18 @@ const make = Effect.gen(function*() {
       }))
     )
 
-  return yield* GroupCommit.make<UplinkMessage, DeviceReply, StoreError>({
+  const items = yield* GroupCommit.make<Item, DeviceReply, StoreError>({
     capacity,
     maxBatch,
     commit: measured,
     isolate: ({ retryable }) => !retryable
   })
+
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const advance = (progress: CommandProgress) => {
+    if (!items.submitUnsafe(progress, () => {})) runFork(items.submitWhenRoom(progress, () => {}))
+  }
+  return Uplink.of({ ...items, advance })
 })
 
 const tagsReply = (outcome: Readonly<Record<string, string>> | "full" | "no-device"): DeviceReply => {
@@ -189,10 +211,10 @@ const tagsReply = (outcome: Readonly<Record<string, string>> | "full" | "no-devi
   return outcome === "full" ? parameterError(`expected at most ${maxTags} tags on a device`) : success({})
 }
 
-/** How many replies have which code. */
+/** How many replies to messages have which code. */
 const countCodes = (replies: ReadonlyArray<DeviceReply>): ReadonlyMap<number, number> => {
   const counts = new Map<number, number>()
-  for (const { code } of replies) counts.set(code, (counts.get(code) ?? 0) + 1)
+  for (const reply of replies) if (reply !== noted) counts.set(reply.code, (counts.get(reply.code) ?? 0) + 1)
   return counts
 }
 
@@ -201,13 +223,17 @@ const countCodes = (replies: ReadonlyArray<DeviceReply>): ReadonlyMap<number, nu
  * over. The reply comes after the commit; the store being unreachable delays
  * it until the store is back.
  */
-export class Uplink extends Context.Service<Uplink, GroupCommit.GroupCommit<UplinkMessage, DeviceReply, StoreError>>()(
-  "@device-cloud/core/message/Uplink"
-) {
+export class Uplink extends Context.Service<
+  Uplink,
+  GroupCommit.GroupCommit<UplinkMessage, DeviceReply, StoreError> & {
+    /** Stores how far a command has come, together with what is said meanwhile: mostly its outcome. */
+    readonly advance: (progress: CommandProgress) => void
+  }
+>()("@device-cloud/core/message/Uplink") {
   static readonly layer: Layer.Layer<
     Uplink,
     never,
-    ShadowStore | DeviceStore | ThingModelStore | Validators | EventBus
+    CommandStore | ShadowStore | DeviceStore | ThingModelStore | Validators | EventBus
   > = Layer.effect(Uplink, make)
 }
 

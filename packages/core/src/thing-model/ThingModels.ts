@@ -79,7 +79,7 @@ const make = Effect.gen(function*() {
       const { model, warnings } = yield* next(before.model)
       const version = { version: before.version + 1, model, createdAt: yield* Clock.currentTimeMillis }
       if (yield* store.insert(productKey, version)) {
-        yield* validators.forget(productKey)
+        yield* validators.changed(productKey)
         return { ...version, warnings: [...warnings, ...yield* misfits(productKey, model)] }
       }
     }

@@ -1,7 +1,8 @@
 /**
  * The compiled thing models of products, each compiled once per version.
  */
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
+import { NodeBus } from "../node/NodeBus.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { StoreError } from "../StoreError.ts"
 import * as ModelValidator from "./ModelValidator.ts"
@@ -11,7 +12,7 @@ import { ThingModelStore } from "./ThingModelStore.ts"
 /** Products whose compiled models are kept. */
 const capacity = 4096
 
-/** How long the version of a model that was changed on another node may still count here, milliseconds. */
+/** How long a model may count whose change another node could not tell, milliseconds. */
 const versionTtl = 1000
 
 interface Known {
@@ -24,6 +25,7 @@ interface Known {
 
 const make = Effect.gen(function*() {
   const store = yield* ThingModelStore
+  const bus = yield* NodeBus
   const clock = yield* Clock.Clock
   const known = new Map<ProductKey, Known>()
 
@@ -69,18 +71,32 @@ const make = Effect.gen(function*() {
     return validators
   })
 
+  yield* bus.heard.pipe(
+    Stream.runForEach((notice) =>
+      Effect.sync(() => {
+        if (notice._tag === "ModelChanged") known.delete(notice.productKey)
+        if (notice._tag === "Missed") known.clear()
+      })
+    ),
+    Effect.forkScoped
+  )
+
   return Validators.of({
     ofProducts,
     ofProduct: (productKey) =>
       Effect.map(ofProducts([productKey]), (validators) => Option.fromUndefinedOr(validators.get(productKey))),
-    forget: (productKey) => Effect.sync(() => void known.delete(productKey))
+    changed: (productKey) =>
+      Effect.suspend(() => {
+        known.delete(productKey)
+        return bus.tell([{ _tag: "ModelChanged", productKey }])
+      }).pipe(Effect.catch((error) => Effect.logWarning("Other nodes could not be told of a model", error)))
   })
 })
 
 export class Validators extends Context.Service<Validators, {
   /**
    * Those of the products that have a model with elements. A change counts at
-   * once on the node that made it, within a second on the others.
+   * once; within a second on nodes that could not be told of it.
    */
   readonly ofProducts: (
     productKeys: ReadonlyArray<ProductKey>
@@ -89,7 +105,7 @@ export class Validators extends Context.Service<Validators, {
     productKey: ProductKey
   ) => Effect.Effect<Option.Option<ModelValidator.ModelValidator>, StoreError>
   /** The model of the product has changed. */
-  readonly forget: (productKey: ProductKey) => Effect.Effect<void>
+  readonly changed: (productKey: ProductKey) => Effect.Effect<void>
 }>()("@device-cloud/core/thing-model/Validators") {
-  static readonly layer: Layer.Layer<Validators, never, ThingModelStore> = Layer.effect(Validators, make)
+  static readonly layer: Layer.Layer<Validators, never, ThingModelStore | NodeBus> = Layer.effect(Validators, make)
 }

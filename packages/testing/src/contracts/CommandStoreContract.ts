@@ -15,7 +15,7 @@ import {
   ShadowStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, type Layer, Option, Stream } from "effect"
+import { Effect, type Layer, Option } from "effect"
 import { epoch, insertDevice } from "./Samples.ts"
 
 const item = (
@@ -25,7 +25,6 @@ const item = (
   const { createdAt = epoch, expiresAt = epoch + 60_000, ...rest } = fields
   return {
     command: { projectId, deviceId, serviceId: null, params: { a: 1 }, createdAt, expiresAt, state: "queued" },
-    elsewhere: false,
     ...rest
   }
 }
@@ -60,8 +59,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* CommandStore
         const [{ device: first }, { device: second }] = [yield* insertDevice, yield* insertDevice]
         const service: Enqueue = {
-          command: { ...item(first).command, serviceId: "reboot", params: { "": "\0", deep: [{ a: null }] } },
-          elsewhere: false
+          command: { ...item(first).command, serviceId: "reboot", params: { "": "\0", deep: [{ a: null }] } }
         }
         const commands = yield* enqueue(item(first), item(second), service)
         const ids = commands.map(({ messageId }) => messageId)
@@ -236,26 +234,6 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           commands[2]!.messageId,
           commands[1]!.messageId
         ])
-      }))
-
-    it.effect("tells of commands for devices that are connected elsewhere", () =>
-      Effect.gen(function*() {
-        const store = yield* CommandStore
-        const [{ device }, { device: here }] = [yield* insertDevice, yield* insertDevice]
-        const heard = yield* store.arrivals.pipe(
-          Stream.filter((deviceId) => deviceId === device.deviceId || deviceId === here.deviceId),
-          Stream.take(1),
-          Stream.runCollect,
-          Effect.forkChild({ startImmediately: true })
-        )
-        // Until the listener has been heard of.
-        yield* Effect.raceFirst(
-          Effect.forever(
-            Effect.andThen(enqueue(item(here), item(device, { elsewhere: true })), Effect.sleep("20 millis"))
-          ),
-          Effect.asVoid(Fiber.await(heard))
-        )
-        assert.deepStrictEqual([...yield* Fiber.join(heard)], [device.deviceId])
       }))
 
     it.effect("forgets the commands of a device with it", () =>

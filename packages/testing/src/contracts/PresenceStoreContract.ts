@@ -55,6 +55,22 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual([activatedAt, statusChangedAt], [epoch + 5, epoch + 7])
       }))
 
+    it.effect("tells which connections count, of devices that are enabled", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const devices = yield* insertDevices(yield* insertProduct, [newDevice(), newDevice(), newDevice()])
+        const [first, second, third] = devices.map(({ deviceId }) => deviceId) as [DeviceId, DeviceId, DeviceId]
+        yield* store.record([online(first, "c1", epoch), online(second, "c2", epoch), online(third, "c3", epoch)])
+        yield* store.record([offline(second, "c2", epoch + 1)])
+        assert.deepStrictEqual(
+          [...yield* store.connectionsOf([first, second, third, "unknown" as DeviceId])].toSorted(),
+          [[first, "c1"], [third, "c3"]].toSorted()
+        )
+        yield* (yield* DeviceStore).update(devices[0]!.projectId, first, { enabled: false, updatedAt: epoch + 2 })
+        assert.deepStrictEqual([...yield* store.connectionsOf([first])], [])
+        assert.deepStrictEqual([...yield* store.connectionsOf([])], [])
+      }))
+
     it.effect("says when something waits for a device that comes online", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore
@@ -75,8 +91,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             state: "queued",
             createdAt: epoch,
             expiresAt: epoch + 10
-          },
-          elsewhere: false
+          }
         }])
         assert.isTrue(yield* waiting(commanded, "c1", epoch + 5))
         assert.isTrue(yield* waiting(commanded, "c2", epoch + 6))

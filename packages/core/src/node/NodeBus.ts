@@ -1,0 +1,29 @@
+/**
+ * Port: what the nodes of one cloud tell each other.
+ */
+import { Context, type Effect, type Stream } from "effect"
+import type { DeviceId } from "../device/Device.ts"
+import type { DisconnectReason } from "../message/DeviceLink.ts"
+import type { ProductKey } from "../product/Product.ts"
+import type { StoreError } from "../StoreError.ts"
+
+export type NodeNotice =
+  /** A command was stored for a device that is not connected to the node that took it. */
+  | { readonly _tag: "CommandWaiting"; readonly deviceId: DeviceId }
+  /** The device may not be connected any more; `method` is the last that it is told. */
+  | { readonly _tag: "CutOff"; readonly deviceId: DeviceId; readonly method: string; readonly reason: DisconnectReason }
+  /** The device has connected while another connection of it counted. */
+  | { readonly _tag: "Replaced"; readonly deviceId: DeviceId }
+  | { readonly _tag: "ModelChanged"; readonly productKey: ProductKey }
+  /** Nobody said this: notices may have been lost before it. */
+  | { readonly _tag: "Missed" }
+
+/**
+ * Laws: what a node tells is heard by the others, in its order; or they hear
+ * `Missed` after it. The node itself may hear it as well.
+ */
+export class NodeBus extends Context.Service<NodeBus, {
+  readonly tell: (notices: ReadonlyArray<NodeNotice>) => Effect.Effect<void, StoreError>
+  /** What nodes tell from now on. It never ends. */
+  readonly heard: Stream.Stream<NodeNotice>
+}>()("@device-cloud/core/node/NodeBus") {}
