@@ -41,6 +41,7 @@ const plugIn = Effect.fn("plugIn")(function*(sensor: Device) {
     productKey,
     deviceName,
     clientId,
+    address: "127.0.0.1",
     signMethod: "hmacsha256",
     signature
   })

@@ -23,6 +23,8 @@ import type { ProjectStore } from "./project/ProjectStore.ts"
 import { Shadows } from "./shadow/Shadows.ts"
 import type { ShadowStore } from "./shadow/ShadowStore.ts"
 import { DeviceAuthenticator } from "./signature/DeviceAuthenticator.ts"
+import { Provisioning } from "./signature/Provisioning.ts"
+import { SignatureGuard } from "./signature/SignatureGuard.ts"
 import type { Mac } from "./signature/Mac.ts"
 import { History } from "./telemetry/History.ts"
 import type { TelemetryStore } from "./telemetry/TelemetryStore.ts"
@@ -44,6 +46,7 @@ export type DeviceCloud =
   | Idempotency
   | Products
   | Projects
+  | Provisioning
   | Shadows
   | ThingModels
   | Uplink
@@ -72,6 +75,7 @@ export type Platform = Crypto.Crypto | Mac
  */
 export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = Layer.mergeAll(
   DeviceAuthenticator.layer,
+  Provisioning.layer,
   Projects.layer,
   Commands.layer,
   History.layer,
@@ -82,6 +86,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provideMerge(Uplink.layer),
   Layer.provide(Validators.layer),
   Layer.provideMerge(Devices.layer),
+  Layer.provide(SignatureGuard.layer),
   Layer.provideMerge(Layer.mergeAll(Products.layer, DeviceLink.layer)),
   Layer.provide(Presence.layer),
   Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, EventBus.layer)),

@@ -2,8 +2,9 @@
  * The payloads of messages between devices and the cloud (alink-facts, sections
  * 1, 3.5, 3.15, 6.1).
  */
-import { DeviceReply, type DownlinkMessage, type Json } from "@device-cloud/core"
+import { DeviceReply, type DownlinkMessage, type Json, type UserMessage } from "@device-cloud/core"
 import { Predicate } from "effect"
+import { isUtf8 } from "node:buffer"
 import type { Route } from "./Topic.ts"
 
 /** A message of a device. */
@@ -24,7 +25,14 @@ const noId = "0"
 export const unreadable: AlinkRequest = { id: noId, params: {}, wantsReply: true }
 
 /** Reads the payload, or answers the reply that says what is wrong with it. */
-export const decode = ({ kind }: Route, payload: Buffer): AlinkRequest | DeviceReply.DeviceReply => {
+export const decode = (
+  { kind, userTopic = "" }: Route,
+  payload: Buffer
+): AlinkRequest | DeviceReply.DeviceReply => {
+  if (kind === "user") {
+    const encoding = isUtf8(payload) ? "utf8" : "base64"
+    return { id: noId, params: { topic: userTopic, payload: payload.toString(encoding), encoding }, wantsReply: false }
+  }
   if (kind === "raw") return { id: noId, params: payload.toString("hex"), wantsReply: true }
   const message = parseJson(payload)
   if (message === undefined) return kind === "shadow" ? DeviceReply.failure(400, "Invalid JSON.") : DeviceReply.notJson
@@ -90,6 +98,14 @@ const encodeShadowReply = (
 
 export const encodeRequest = ({ id, method, params }: DownlinkMessage): string =>
   JSON.stringify({ id, version: "1.0.0", method, params })
+
+/** The bytes of a message on a user topic, and what its topic ends with. */
+export const encodeUserMessage = (
+  { params }: DownlinkMessage
+): { readonly topic: string; readonly payload: Buffer } => {
+  const { encoding, payload, topic } = params as unknown as UserMessage
+  return { topic, payload: Buffer.from(payload, encoding) }
+}
 
 /** Tells a device what is desired of it. */
 export const encodeControl = ({ params }: DownlinkMessage): string => {

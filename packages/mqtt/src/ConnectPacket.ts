@@ -2,7 +2,15 @@
  * What a device says of itself in the fields of its MQTT CONNECT
  * (specification, Device MQTT connection; decisions, section 7).
  */
-import { type ConnectCredentials, DeviceName, ProductKey, SignMethod, Text } from "@device-cloud/core"
+import {
+  type AlinkRegistration,
+  type ConnectCredentials,
+  DeviceName,
+  ProductKey,
+  SignMethod,
+  Text,
+  type TokenCredentials
+} from "@device-cloud/core"
 import { Result, Schema } from "effect"
 
 /** The fields as they came over the wire. */
@@ -11,6 +19,14 @@ export interface ConnectFields {
   readonly username: string | undefined
   readonly password: string | undefined
 }
+
+/** What a device wants with its CONNECT. */
+export type ConnectIntent =
+  | { readonly _tag: "Signed"; readonly credentials: ConnectCredentials }
+  /** It registered without being created beforehand. */
+  | { readonly _tag: "Token"; readonly credentials: TokenCredentials }
+  /** It knows only the secret of its product, and asks for its own. */
+  | { readonly _tag: "Register"; readonly unlisted: boolean; readonly request: AlinkRegistration }
 
 /** Why the fields name no device. */
 export class MalformedCredentials extends Schema.TaggedError<MalformedCredentials>()("MalformedCredentials", {
@@ -24,7 +40,7 @@ const isSignMethod = Schema.is(SignMethod)
 /** Product keys and device names that could be stored. */
 const isName = Schema.is(Text(128))
 
-/** All three schemes of authentication sign their connection in the same way. */
+/** These schemes of authentication sign their connection in the same way. */
 const authTypes = new Set(["1", "2", "3"])
 
 /**
@@ -32,7 +48,10 @@ const authTypes = new Set(["1", "2", "3"])
  * client id for the defaults; pairs that mean nothing here are ignored. The
  * user name is `{device_name}&{product_key}`, the password the signature.
  */
-export const parse = (fields: ConnectFields): Result.Result<ConnectCredentials, MalformedCredentials> => {
+export const parse = (
+  fields: ConnectFields,
+  address: string
+): Result.Result<ConnectIntent, MalformedCredentials> => {
   const { clientId, extension } = splitClientId(fields.clientId)
   const separator = fields.username?.lastIndexOf("&") ?? -1
   if (fields.username === undefined || separator <= 0) return refuse("user name: expected device_name&product_key")
@@ -42,14 +61,29 @@ export const parse = (fields: ConnectFields): Result.Result<ConnectCredentials, 
   if (!fields.password) return refuse("password: expected a signature")
   const signMethod = extension.get("signmethod")?.toLowerCase() ?? "hmacsha1"
   if (!isSignMethod(signMethod)) return refuse(`signmethod: expected one of ${SignMethod.literals.join(", ")}`)
-  if (!authTypes.has(extension.get("authtype") ?? "1")) return refuse("authType: expected 1, 2 or 3")
+  const device = { productKey: ProductKey.make(productKey), deviceName: DeviceName.make(deviceName), address }
+  const authType = extension.get("authtype") ?? "1"
+  switch (authType) {
+    case "register":
+    case "regnwl":
+      return Result.succeed({
+        _tag: "Register",
+        unlisted: authType === "regnwl",
+        request: { ...device, random: extension.get("random") ?? "", signMethod, sign: fields.password }
+      })
+    case "connwl":
+      return Result.succeed({ _tag: "Token", credentials: { ...device, clientId, token: fields.password } })
+  }
+  if (!authTypes.has(authType)) return refuse("authType: expected 1, 2, 3, register, regnwl or connwl")
   return Result.succeed({
-    productKey: ProductKey.make(productKey),
-    deviceName: DeviceName.make(deviceName),
-    clientId,
-    timestamp: extension.get("timestamp"),
-    signMethod,
-    signature: fields.password
+    _tag: "Signed",
+    credentials: {
+      ...device,
+      clientId,
+      timestamp: extension.get("timestamp"),
+      signMethod,
+      signature: fields.password
+    }
   })
 }
 

@@ -135,19 +135,27 @@ export const controlReading = (client: Client, stream: Duplex, options: {
   })
   const [handle] = self._parser.listeners("packet") as [(packet: { readonly cmd: string }) => void]
   self._parser.removeListener("packet", handle)
-  self._parser.on("packet", (packet: { readonly cmd: string; readonly messageId?: number }) => {
-    if (packet.cmd === "puback" && client.connected) options.onAcknowledge(packet.messageId ?? 0)
-    if (packet.cmd !== "disconnect" || !client.connected) {
-      handle.call(self._parser, packet)
-      return
+  self._parser.on(
+    "packet",
+    (packet: { readonly cmd: string; readonly messageId?: number; readonly bridgeMode?: boolean }) => {
+      // The protocol levels by which bridges introduce themselves.
+      if (packet.bridgeMode === true) {
+        stream.end(unacceptableProtocolLevel)
+        return
+      }
+      if (packet.cmd === "puback" && client.connected) options.onAcknowledge(packet.messageId ?? 0)
+      if (packet.cmd !== "disconnect" || !client.connected) {
+        handle.call(self._parser, packet)
+        return
+      }
+      self._disconnected = true
+      self._parser.removeAllListeners("packet")
+      stream.removeListener("readable", read)
+      stream.end()
+      stream.resume()
+      options.onDisconnect()
     }
-    self._disconnected = true
-    self._parser.removeAllListeners("packet")
-    stream.removeListener("readable", read)
-    stream.end()
-    stream.resume()
-    options.onDisconnect()
-  })
+  )
   return read
 }
 

@@ -1,16 +1,26 @@
 /**
  * The MQTT broker through which devices reach the cloud.
  */
-import { DeviceAuthenticator, DeviceLink, DeviceReply, networkTime, Uplink, type UplinkExit } from "@device-cloud/core"
+import {
+  DeviceAuthenticator,
+  DeviceLink,
+  DeviceReply,
+  networkTime,
+  Provisioning,
+  Uplink,
+  type UplinkExit
+} from "@device-cloud/core"
 import type { AedesPublishPacket, Client } from "aedes"
 import { Cause, Clock, Context, Effect, Exit, Fiber, Layer, Metric, Schedule, Schema, type Scope } from "effect"
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net"
+import type { Duplex } from "node:stream"
 import { createServer as createTlsServer } from "node:tls"
 import { type AlinkRequest, decode, encodeReply, unreadable } from "./AlinkMessage.ts"
 import * as ConnectPacket from "./ConnectPacket.ts"
 import { controlReading, DeviceBroker } from "./DeviceBroker.ts"
 import type { ServerCertificate } from "./DevelopmentCertificate.ts"
 import { MqttConnection } from "./MqttConnection.ts"
+import * as PublishPacket from "./PublishPacket.ts"
 import { belongsTo, route } from "./Topic.ts"
 
 export interface Options {
@@ -41,6 +51,8 @@ const minuteMillis = 60_000
 const connectMillis = 8000
 /** How long a device that has sent DISCONNECT may take to close the connection. */
 const closingTime = "1 second"
+/** How long a device that has registered may take to close the connection. */
+const registeredTime = "10 seconds"
 /** How long the end of the broker waits for messages on their way to the store. */
 const drainTimeout = "4 seconds"
 
@@ -66,11 +78,15 @@ class ConnectRefused extends Schema.TaggedError<ConnectRefused>()("ConnectRefuse
 
 /** What is known of a connection before and after its device has proved who it is. */
 interface Wire {
-  readonly stream: Socket
+  readonly stream: Duplex
   readonly ip: string
+  /** Nobody on the way can read it. */
+  readonly isSecure: boolean
   /** The client id as the device sent it. */
   clientId: string
   connection: MqttConnection | undefined
+  /** What a device that registers is told after the CONNACK. */
+  registered: Buffer | undefined
   /** Messages that wait for room in the queue of the cloud. */
   waiting: number
   /** When foreign topics were used, Unix milliseconds. */
@@ -84,9 +100,10 @@ type Done = (error?: Error | null) => void
 const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   MqttBroker["Service"],
   ListenError,
-  DeviceAuthenticator | DeviceLink | Uplink | Scope.Scope
+  DeviceAuthenticator | DeviceLink | Provisioning | Uplink | Scope.Scope
 > {
   const authenticator = yield* DeviceAuthenticator
+  const provisioning = yield* Provisioning
   const link = yield* DeviceLink
   const uplink = yield* Uplink
   const clock = yield* Clock.Clock
@@ -105,6 +122,18 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     return session === undefined ? Effect.void : link.detach(session)
   }
 
+  /** What a device that registers is told: its secret, or a token. */
+  const register = Effect.fnUntraced(
+    function*({ request, unlisted }: ConnectPacket.ConnectIntent & { readonly _tag: "Register" }, ip: string) {
+      if (!unlisted) {
+        const triple = yield* provisioning.registerNamed(request, ip)
+        return PublishPacket.encode("/ext/register", JSON.stringify(triple), undefined)
+      }
+      const { token, ...rest } = yield* provisioning.registerUnlisted(request, ip)
+      return PublishPacket.encode("/ext/regnwl", JSON.stringify({ ...rest, deviceToken: token }), undefined)
+    }
+  )
+
   const connect = Effect.fnUntraced(
     function*(client: Client, wire: Wire | undefined, username?: string, password?: Buffer) {
       // The connection has ended meanwhile.
@@ -116,12 +145,19 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
           reason: "empty client id without clean session"
         })
       }
-      const credentials = yield* Effect.fromResult(ConnectPacket.parse({
-        clientId: wire.clientId,
-        username,
-        password: password?.toString()
-      }))
-      const device = yield* authenticator.authenticate(credentials)
+      const intent = yield* Effect.fromResult(
+        ConnectPacket.parse({ clientId: wire.clientId, username, password: password?.toString() }, wire.ip)
+      )
+      if (intent._tag === "Register") {
+        if (!wire.isSecure) {
+          return yield* new ConnectRefused({ returnCode: connack.notAuthorized, reason: "registration without TLS" })
+        }
+        wire.registered = yield* register(intent, wire.ip)
+        return
+      }
+      const device = yield* intent._tag === "Token"
+        ? authenticator.authenticateToken(intent.credentials)
+        : authenticator.authenticate(intent.credentials)
       // The session belongs to the device, whatever client id it chose.
       client.id = `${device.productKey}&${device.deviceName}`
       const connection = new MqttConnection({ client, stream: wire.stream, device, ip: wire.ip })
@@ -134,6 +170,13 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       DeviceNotFound: () => new ConnectRefused({ returnCode: connack.badCredentials, reason: "unknown device" }),
       WrongSignature: () => new ConnectRefused({ returnCode: connack.badCredentials, reason: "wrong signature" }),
       DeviceDisabled: () => new ConnectRefused({ returnCode: connack.notAuthorized, reason: "device disabled" }),
+      TooManyWrongSignatures: () =>
+        new ConnectRefused({ returnCode: connack.notAuthorized, reason: "too many wrong signatures" }),
+      ProductNotFound: () => new ConnectRefused({ returnCode: connack.badCredentials, reason: "unknown product" }),
+      InvalidInput: ({ issues: [{ message, path }] }) =>
+        new ConnectRefused({ returnCode: connack.badCredentials, reason: `${path.join(".")}: ${message}` }),
+      RegistrationOff: () => new ConnectRefused({ returnCode: connack.notAuthorized, reason: "registration is off" }),
+      AlreadyActive: () => new ConnectRefused({ returnCode: connack.notAuthorized, reason: "device already active" }),
       DeviceNotConnectable: () => new ConnectRefused({ returnCode: connack.notAuthorized, reason: "device disabled" }),
       StoreError: () => new ConnectRefused({ returnCode: connack.unavailable, reason: "store unreachable" })
     })
@@ -249,7 +292,15 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   broker.on("subscribe", subscriptionsChanged)
   broker.on("unsubscribe", subscriptionsChanged)
   // In the turn that ends with this event, the CONNACK has been written.
-  broker.on("client", (client) => process.nextTick(() => wires.get(client)?.connection?.opened()))
+  broker.on("client", (client) =>
+    process.nextTick(() => {
+      const wire = wires.get(client)
+      wire?.connection?.opened()
+      if (wire?.registered === undefined) return
+      wire.stream.write(wire.registered)
+      // The device has what it came for; it connects again as itself.
+      runFork(Effect.andThen(Effect.sleep(registeredTime), Effect.sync(() => void wire.stream.destroy())))
+    }))
 
   // One look a second at all of them costs less than a timer for each.
   yield* Effect.suspend(() => {
@@ -257,13 +308,17 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     return Fiber.interruptAll([...connecting].flatMap(([fiber, since]) => since < tooOld ? [fiber] : []))
   }).pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
 
-  const accept = (stream: Socket) => {
+  const acceptSocket = (isSecure: boolean) => (stream: Socket) => accept(stream, stream.remoteAddress ?? "", isSecure)
+
+  const accept = (stream: Duplex, remoteAddress: string, isSecure: boolean) => {
     const client = broker.handle(stream)
     const wire: Wire = {
       stream,
-      ip: (stream.remoteAddress ?? "").replace(/^::ffff:/, ""),
+      ip: remoteAddress.replace(/^::ffff:/, ""),
+      isSecure,
       clientId: "",
       connection: undefined,
+      registered: undefined,
       waiting: 0,
       forbidden: [],
       read: controlReading(client, stream, {
@@ -314,20 +369,20 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       options.tls.port,
       () =>
         createTlsServer({ ...listening, cert: options.tls!.certificate, key: options.tls!.key, minVersion: "TLSv1.2" })
-          .on("secureConnection", accept)
+          .on("secureConnection", acceptSocket(true))
           // A failed handshake: the peer is gone already.
           .on("tlsClientError", () => {})
     )
   const mqtt = options.tcp === undefined
     ? undefined
-    : yield* listen(options.host, options.tcp.port, () => createTcpServer(listening, accept))
+    : yield* listen(options.host, options.tcp.port, () => createTcpServer(listening, acceptSocket(false)))
 
   const url = (scheme: string, port: number | undefined) =>
     port === undefined
       ? undefined
       : `${scheme}://${options.host.includes(":") ? `[${options.host}]` : options.host}:${port}`
 
-  return MqttBroker.of({ mqtts: url("mqtts", mqtts), mqtt: url("mqtt", mqtt) })
+  return MqttBroker.of({ mqtts: url("mqtts", mqtts), mqtt: url("mqtt", mqtt), accept })
 })
 
 /** Small packets leave at once. */
@@ -358,6 +413,8 @@ export class MqttBroker extends Context.Service<MqttBroker, {
   readonly mqtts: string | undefined
   /** For example `mqtt://127.0.0.1:1883`. */
   readonly mqtt: string | undefined
+  /** Takes a connection from another listener. `isSecure`: nobody on the way can read it. */
+  readonly accept: (stream: Duplex, remoteAddress: string, isSecure: boolean) => void
 }>()("@device-cloud/mqtt/MqttBroker") {
   /**
    * Listens while the layer lives. At its end no message is read any more, those
@@ -365,6 +422,6 @@ export class MqttBroker extends Context.Service<MqttBroker, {
    */
   static readonly layer = (
     options: Options
-  ): Layer.Layer<MqttBroker, ListenError, DeviceAuthenticator | DeviceLink | Uplink> =>
+  ): Layer.Layer<MqttBroker, ListenError, DeviceAuthenticator | DeviceLink | Provisioning | Uplink> =>
     Layer.effect(MqttBroker, make(options))
 }

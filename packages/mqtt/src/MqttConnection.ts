@@ -1,20 +1,21 @@
 /**
  * One device's MQTT connection, from CONNECT to its end.
  */
-import type {
-  DeviceConnection,
-  DeviceIdentity,
-  DeviceSession,
-  DisconnectReason,
-  DownlinkMessage
+import {
+  type DeviceConnection,
+  type DeviceIdentity,
+  type DeviceSession,
+  type DisconnectReason,
+  type DownlinkMessage,
+  userMethod
 } from "@device-cloud/core"
 import type { Client } from "aedes"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
-import { encodeControl, encodeRequest } from "./AlinkMessage.ts"
+import { encodeControl, encodeRequest, encodeUserMessage } from "./AlinkMessage.ts"
 import { nextPacketId } from "./DeviceBroker.ts"
 import * as PublishPacket from "./PublishPacket.ts"
-import { covers, methodPrefix, methodToTopic, shadowTopic } from "./Topic.ts"
+import { covers, methodPrefix, methodToTopic, shadowTopic, userTopicPrefix } from "./Topic.ts"
 
 /** Bytes that may wait for a device that does not read; more end its connection. */
 const maxUnsentBytes = 1024 * 1024
@@ -47,11 +48,17 @@ export class MqttConnection implements DeviceConnection {
 
   deliver(message: DownlinkMessage, acknowledged?: () => void): Effect.Effect<void> {
     return Effect.sync(() => {
-      if (message.method === "thing.shadow") {
-        const { deviceName, productKey } = this.device
-        this.send(shadowTopic(`${productKey}/${deviceName}`), encodeControl(message), 1, acknowledged)
-      } else {
-        this.send(methodToTopic(this.prefix, message.method), encodeRequest(message), 1, acknowledged)
+      switch (message.method) {
+        case "thing.shadow": {
+          const { deviceName, productKey } = this.device
+          return this.send(shadowTopic(`${productKey}/${deviceName}`), encodeControl(message), 1, acknowledged)
+        }
+        case userMethod: {
+          const { payload, topic } = encodeUserMessage(message)
+          return this.send(userTopicPrefix(this.device) + topic, payload, 1, acknowledged)
+        }
+        default:
+          return this.send(methodToTopic(this.prefix, message.method), encodeRequest(message), 1, acknowledged)
       }
     })
   }
@@ -91,7 +98,7 @@ export class MqttConnection implements DeviceConnection {
    * Writes to the device without its having subscribed, exactly once also when
    * it has. A subscription lowers the quality of service to its own.
    */
-  send(topic: string, payload: string, maxQos: 0 | 1, acknowledged?: () => void): void {
+  send(topic: string, payload: string | Buffer, maxQos: 0 | 1, acknowledged?: () => void): void {
     const { stream } = this
     if (this.#held !== undefined) {
       this.#held.push(() => this.send(topic, payload, maxQos, acknowledged))

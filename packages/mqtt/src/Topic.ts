@@ -1,7 +1,7 @@
 /**
  * The topics of a device, and what is carried on them (alink-facts, section 3).
  */
-import type { DeviceName, ProductKey } from "@device-cloud/core"
+import { type DeviceName, type ProductKey, userMethod } from "@device-cloud/core"
 
 interface Owner {
   readonly productKey: ProductKey
@@ -44,13 +44,15 @@ export const methodToTopic = (prefix: string, method: string): string => prefix 
 /** What a device wants with a message on one of its topics. */
 export interface Route {
   /**
-   * `request` wants a reply, `answer` is one. `raw` carries bytes, `shadow` and
-   * `time` have forms of their own.
+   * `request` wants a reply, `answer` is one. `raw` and `user` carry bytes,
+   * `shadow` and `time` have forms of their own.
    */
-  readonly kind: "request" | "answer" | "raw" | "shadow" | "time"
+  readonly kind: "request" | "answer" | "raw" | "shadow" | "time" | "user"
   readonly method: string
   /** Where the reply goes; empty: nowhere. */
   readonly replyTopic: string
+  /** Of `user`: the levels after that. */
+  readonly userTopic?: string
 }
 
 /** The way of a topic; undefined: nothing is carried on it. */
@@ -65,8 +67,15 @@ export const route = (topicWithQuery: string, prefix: string, { deviceName, prod
   if (topic === `/ext/ntp/${own}/request`) {
     return { kind: "time", method: "", replyTopic: `/ext/ntp/${own}/response` }
   }
+  const userPrefix = userTopicPrefix({ deviceName, productKey })
+  if (topic.startsWith(userPrefix) && topic.length > userPrefix.length) {
+    return { kind: "user", method: userMethod, replyTopic: "", userTopic: topic.slice(userPrefix.length) }
+  }
   return topic.startsWith("/ext/rrpc/") ? rrpcAnswer : undefined
 }
+
+/** What the topics begin with that the application and the device agree on. */
+export const userTopicPrefix = ({ deviceName, productKey }: Owner): string => `/${productKey}/${deviceName}/user/`
 
 /** An answer to a call that waited for it names the call by the id of its message. */
 const rrpcAnswer: Route = { kind: "answer", method: "thing.service.rrpc_reply", replyTopic: "" }

@@ -3,3 +3,4 @@
  */
 export * as DevelopmentCertificate from "./DevelopmentCertificate.ts"
 export { ListenError, MqttBroker, type Options } from "./MqttBroker.ts"
+export * as MqttWebSocket from "./MqttWebSocket.ts"

@@ -3,10 +3,13 @@
  */
 import {
   type Device,
+  type DeviceDetail,
   type DeviceFilter,
   type DeviceReference,
   DeviceStore,
   maxTags,
+  type NewDevice,
+  type Product,
   type ProjectId
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
@@ -20,7 +23,7 @@ const matches = (filter: DeviceFilter) => (device: Device): boolean =>
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
-  const { connections, deviceNames, devices, histories, ledger, nextId, products, shadows } = tables
+  const { connections, deviceNames, devices, histories, ledger, nextId, products, shadows, sightings } = tables
 
   const find = (projectId: ProjectId, reference: DeviceReference): Option.Option<Device> => {
     const deviceId = "deviceId" in reference
@@ -32,32 +35,63 @@ const make = Effect.gen(function*() {
 
   const detail = (device: Device) => deviceDetail(tables, device)
 
+  const insert = ({ productKey, projectId }: Product, draft: NewDevice, mac: string | null): Device => {
+    const device: Device = {
+      ...draft,
+      id: nextId(),
+      projectId,
+      productKey,
+      status: "unactive",
+      statusVersion: 0,
+      statusChangedAt: null,
+      enabled: true,
+      bound: false,
+      ip: "",
+      firmwareVersion: "",
+      timeZone: "",
+      mac,
+      diagnosisEnabled: false,
+      tags: {},
+      activatedAt: null,
+      updatedAt: draft.createdAt
+    }
+    devices.set(device.deviceId, device)
+    deviceNames.set(deviceNameKey(productKey, device.deviceName), device.deviceId)
+    return device
+  }
+
+  const register = (device: Device, mac: string): DeviceDetail | "active" => {
+    if (device.activatedAt !== null) return "active"
+    const registered = { ...device, mac }
+    devices.set(device.deviceId, registered)
+    return detail(registered)
+  }
+
   return DeviceStore.of({
     insertMany: (projectId, productKey, drafts) =>
       Effect.sync(() => {
-        if (products.get(productKey)?.projectId !== projectId) return Option.none()
-        return Option.some(drafts.map((draft) => {
-          const device: Device = {
-            ...draft,
-            id: nextId(),
-            projectId,
-            productKey,
-            status: "unactive",
-            statusVersion: 0,
-            statusChangedAt: null,
-            enabled: true,
-            bound: false,
-            ip: "",
-            firmwareVersion: "",
-            timeZone: "",
-            tags: {},
-            activatedAt: null,
-            updatedAt: draft.createdAt
-          }
-          devices.set(device.deviceId, device)
-          deviceNames.set(deviceNameKey(productKey, device.deviceName), device.deviceId)
-          return device
-        }))
+        const product = products.get(productKey)
+        return product?.projectId === projectId
+          ? Option.some(drafts.map((draft) => insert(product, draft, null)))
+          : Option.none()
+      }),
+    claimByMac: (productKey, mac) =>
+      Effect.sync(() => {
+        let free: Device | undefined
+        for (const device of devices.values()) {
+          if (device.productKey !== productKey) continue
+          if (device.mac === mac) return register(device, mac)
+          if (device.mac === null && device.activatedAt === null && device.enabled) free ??= device
+        }
+        return free === undefined ? "none" : register(free, mac)
+      }),
+    claimByName: (productKey, deviceName, draft) =>
+      Effect.sync(() => {
+        const product = products.get(productKey)
+        const deviceId = deviceNames.get(deviceNameKey(productKey, deviceName))
+        const known = deviceId === undefined ? undefined : devices.get(deviceId)
+        if (known !== undefined) return register(known, known.mac ?? "")
+        return product === undefined || draft === undefined ? "none" : detail(insert(product, draft, ""))
       }),
     get: (projectId, reference) => Effect.sync(() => Option.map(find(projectId, reference), detail)),
     findByName: (productKey, deviceName) =>
@@ -101,6 +135,7 @@ const make = Effect.gen(function*() {
           ledger.remove(deviceId)
           histories.delete(deviceId)
           connections.delete(deviceId)
+          sightings.delete(deviceId)
           return detail(device)
         })
       )

@@ -7,14 +7,15 @@ import {
   deviceIdentity,
   type PresenceChange,
   type PresenceOutcome,
-  PresenceStore
+  PresenceStore,
+  type Sighting
 } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { deviceDetail, Tables } from "./Tables.ts"
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
-  const { connections, devices, ledger, nodes, shadows } = tables
+  const { connections, devices, ledger, nodes, shadows, sightings } = tables
 
   const setOffline = (device: Device, at: number): number => {
     const statusVersion = device.statusVersion + 1
@@ -35,6 +36,7 @@ const make = Effect.gen(function*() {
     const changed = device.status !== "online"
     const version = changed ? device.statusVersion + 1 : device.statusVersion
     connections.set(change.deviceId, { connectionId, nodeId })
+    sightings.delete(change.deviceId)
     devices.set(change.deviceId, {
       ...device,
       status: "online",
@@ -52,7 +54,40 @@ const make = Effect.gen(function*() {
       : { _tag: "Replaced", waiting }
   }
 
+  const sight = ({ at, deviceId, ip, until }: Sighting): PresenceOutcome => {
+    const device = devices.get(deviceId)
+    if (device === undefined || !device.enabled) return { _tag: "Ignored" }
+    if (connections.has(deviceId)) return { _tag: "Replaced", waiting: false }
+    sightings.set(deviceId, Math.max(until, sightings.get(deviceId) ?? 0))
+    const changed = device.status !== "online"
+    const version = changed ? device.statusVersion + 1 : device.statusVersion
+    devices.set(deviceId, {
+      ...device,
+      status: "online",
+      statusVersion: version,
+      statusChangedAt: changed ? at : device.statusChangedAt,
+      activatedAt: device.activatedAt ?? at,
+      ip
+    })
+    return changed
+      ? { _tag: "Changed", version, activated: device.activatedAt === null, waiting: false }
+      : { _tag: "Replaced", waiting: false }
+  }
+
+  const lose = (device: Device, at: number) => ({
+    device: deviceIdentity(deviceDetail(tables, device)),
+    version: setOffline(device, at)
+  })
+
   return PresenceStore.of({
+    sight: (all) => Effect.sync(() => all.map(sight)),
+    expire: ({ limit, now }) =>
+      Effect.sync(() =>
+        [...sightings].filter(([, until]) => until <= now).slice(0, limit).map(([deviceId]) => {
+          sightings.delete(deviceId)
+          return lose(devices.get(deviceId)!, now)
+        })
+      ),
     record: (changes) => Effect.sync(() => changes.map(record)),
     connectionsOf: (deviceIds) =>
       Effect.sync(() =>
@@ -70,10 +105,7 @@ const make = Effect.gen(function*() {
         const held: ReadonlyArray<DeviceId> = [...connections]
           .filter(([, connection]) => gone(connection.nodeId))
           .map(([deviceId]) => deviceId)
-        const lost = held.slice(0, limit).map((deviceId) => {
-          const device = devices.get(deviceId)!
-          return { device: deviceIdentity(deviceDetail(tables, device)), version: setOffline(device, at) }
-        })
+        const lost = held.slice(0, limit).map((deviceId) => lose(devices.get(deviceId)!, at))
         if (held.length <= limit) {
           for (const nodeId of nodes.keys()) {
             if (gone(nodeId)) nodes.delete(nodeId)

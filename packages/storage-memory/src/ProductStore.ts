@@ -21,6 +21,7 @@ const make = Effect.gen(function*() {
         return product
       }),
     get: (projectId, productKey) => Effect.sync(() => Option.fromUndefinedOr(find(projectId, productKey))),
+    find: (productKey) => Effect.sync(() => Option.fromUndefinedOr(products.get(productKey))),
     list: (projectId, page) =>
       Effect.sync(() => paginate([...products.values()].filter((product) => product.projectId === projectId), page)),
     update: (projectId, productKey, change) =>

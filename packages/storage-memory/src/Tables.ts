@@ -51,6 +51,8 @@ export class Tables extends Context.Service<Tables, {
   readonly requests: Map<string, StoredRequest>
   /** The connection that counts, of devices that are online. */
   readonly connections: Map<DeviceId, { readonly connectionId: string; readonly nodeId: string }>
+  /** Until when devices count as online that hold no connection, Unix milliseconds. */
+  readonly sightings: Map<DeviceId, number>
   /** Node to its latest heartbeat, Unix milliseconds. */
   readonly nodes: Map<string, number>
   /** The next product or device id. */
@@ -70,6 +72,7 @@ export class Tables extends Context.Service<Tables, {
       models: new Map(),
       requests: new Map(),
       connections: new Map(),
+      sightings: new Map(),
       nodes: new Map(),
       nextId: () => ++lastId
     }

@@ -20,6 +20,7 @@ export interface CommandRow {
   readonly project_id: string
   readonly device_id: string
   readonly service_id: string | null
+  readonly user_topic: string | null
   readonly params: Readonly<Record<string, Json>>
   readonly state: number
   readonly code: bigint | null
@@ -35,6 +36,7 @@ export const commandFromRow = (row: CommandRow): Command => ({
   projectId: row.project_id as ProjectId,
   deviceId: row.device_id as DeviceId,
   serviceId: row.service_id,
+  userTopic: row.user_topic,
   params: row.params,
   state: CommandState.literals[row.state]!,
   code: row.code === null ? null : Number(row.code),

@@ -31,19 +31,21 @@ const make = Effect.gen(function*() {
           ${texts(items.map(({ command }) => command.projectId))},
           ${texts(items.map(({ command }) => command.deviceId))},
           ${texts(items.map(({ command }) => command.serviceId))},
+          ${texts(items.map(({ command }) => command.userTopic))},
           ${texts(items.map(({ command }) => JSON.stringify(command.params)))}::json[],
           ${instants(items.map(({ command }) => command.createdAt))},
           ${instants(items.map(({ command }) => command.expiresAt))},
           ${wholeNumbers(items.map(({ command }) => stateNumber(command.state)))}::smallint[]
-        ) WITH ORDINALITY AS new (project_id, device_id, service_id, params, created_at, expires_at, state, position)
+        ) WITH ORDINALITY AS new (project_id, device_id, service_id, user_topic, params, created_at, expires_at, state, position)
       ), waiting AS (
         SELECT ids.device_id, (
           SELECT count(*) FROM command WHERE command.device_id = ids.device_id AND command.state < ${finalRank}
         ) AS count
         FROM (SELECT DISTINCT device_id FROM new) AS ids JOIN device USING (device_id)
       )
-      INSERT INTO command (project_id, device_id, service_id, params, state, created_at, expires_at, updated_at)
-      SELECT project_id, device_id, service_id, params, state, created_at, expires_at, created_at
+      INSERT INTO command (project_id, device_id, service_id, user_topic, params, state, created_at, expires_at,
+        updated_at)
+      SELECT project_id, device_id, service_id, user_topic, params, state, created_at, expires_at, created_at
       FROM new JOIN waiting USING (device_id) WHERE waiting.count + new.place <= ${maxWaiting}
       ORDER BY position
       RETURNING *`

@@ -26,6 +26,8 @@ export interface DeviceRow {
   readonly batch_id: bigint
   readonly cloud_gateway: CloudGatewayAccount | null
   readonly firmware_version: string
+  readonly mac: string | null
+  readonly diagnosis_enabled: boolean
   readonly tags: Readonly<Record<string, string>>
   readonly time_zone: string
   readonly status: string
@@ -54,6 +56,8 @@ export const deviceFromRow = (row: DeviceRow): Device => ({
   ip: row.ip,
   firmwareVersion: row.firmware_version,
   timeZone: row.time_zone,
+  mac: row.mac,
+  diagnosisEnabled: row.diagnosis_enabled,
   tags: row.tags,
   cloudGateway: row.cloud_gateway,
   activatedAt: row.activated_at?.getTime() ?? null,

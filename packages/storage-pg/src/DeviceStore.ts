@@ -12,7 +12,16 @@ import {
   deviceFromRow,
   type DeviceRow
 } from "./DeviceRow.ts"
-import { instant, instants, isForeignKeyViolation, paginate, storeError, texts, wholeNumbers } from "./Sql.ts"
+import {
+  instant,
+  instants,
+  isForeignKeyViolation,
+  isUniqueViolation,
+  paginate,
+  storeError,
+  texts,
+  wholeNumbers
+} from "./Sql.ts"
 
 const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
@@ -37,6 +46,8 @@ const make = Effect.gen(function*() {
     ])
 
   const first = ([row]: ReadonlyArray<DeviceDetailRow>) => Option.map(Option.fromUndefinedOr(row), deviceDetailFromRow)
+
+  const unlessActive = (row: DeviceDetailRow) => row.activated_at === null ? deviceDetailFromRow(row) : "active"
 
   return DeviceStore.of({
     insertMany: (projectId, productKey, devices) =>
@@ -74,6 +85,56 @@ const make = Effect.gen(function*() {
         Effect.map(first),
         Effect.mapError(storeError("DeviceStore.findByName"))
       ),
+    claimByMac: (productKey, mac) => {
+      const attempt = Effect.gen(function*() {
+        const known = yield* sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
+          WHERE device.product_key = ${productKey} AND device.mac = ${mac} AND device.mac <> ''`
+        if (known[0] !== undefined) return unlessActive(known[0])
+        const [claimed] = yield* sql<DeviceDetailRow>`
+          WITH free AS (
+            SELECT device_id FROM device
+            WHERE product_key = ${productKey} AND mac IS NULL AND activated_at IS NULL AND enabled
+            ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+          )
+          UPDATE device SET mac = ${mac} FROM free, product
+          WHERE device.device_id = free.device_id AND product.product_key = device.product_key
+          RETURNING ${columns}`
+        if (claimed !== undefined) return deviceDetailFromRow(claimed)
+        const [left] = yield* sql`SELECT FROM device
+          WHERE product_key = ${productKey} AND activated_at IS NULL AND (mac = ${mac} OR (mac IS NULL AND enabled))
+          LIMIT 1`
+        // What is left is being given to others, or to this one.
+        return left === undefined ? "none" : "wait"
+      }).pipe(
+        // The same one asked twice at the same moment: it has a device now.
+        Effect.catchIf(isUniqueViolation, () => Effect.succeed("wait" as const))
+      )
+      return attempt.pipe(
+        Effect.repeat({ while: (claimed) => claimed === "wait" }),
+        Effect.mapError(storeError("DeviceStore.claimByMac"))
+      )
+    },
+    claimByName: (productKey, deviceName, draft) =>
+      Effect.gen(function*() {
+        const stored = draft === undefined
+          ? []
+          : yield* sql<DeviceDetailRow>`
+            INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname,
+              batch_id, cloud_gateway, mac, created_at, updated_at)
+            SELECT project_id, product_key, ${draft.deviceId}, ${draft.deviceName}, ${draft.deviceSecret},
+              ${draft.nickname}, ${draft.batchId}::bigint, NULL, '', ${instant(draft.createdAt)},
+              ${instant(draft.createdAt)}
+            FROM product WHERE product_key = ${productKey}
+            ON CONFLICT (product_key, device_name) DO NOTHING
+            RETURNING device_id`
+        const [known] = yield* sql<DeviceDetailRow>`
+          UPDATE device SET mac = coalesce(mac, '') FROM product
+          WHERE device.product_key = ${productKey} AND device.device_name = ${deviceName}
+            AND product.product_key = device.product_key
+          RETURNING ${columns}`
+        if (known === undefined) return "none"
+        return stored.length > 0 ? deviceDetailFromRow(known) : unlessActive(known)
+      }).pipe(Effect.mapError(storeError("DeviceStore.claimByName"))),
     list: (projectId, filter, page) =>
       paginate<DeviceDetailRow>(sql, {
         table: "device",
@@ -91,6 +152,7 @@ const make = Effect.gen(function*() {
           enabled = coalesce(${PgTypes.bool(change.enabled ?? null)}, enabled),
           bound = coalesce(${PgTypes.bool(change.bound ?? null)}, bound),
           nickname = coalesce(${PgTypes.text(change.nickname ?? null)}, nickname),
+          diagnosis_enabled = coalesce(${PgTypes.bool(change.diagnosisEnabled ?? null)}, diagnosis_enabled),
           updated_at = ${instant(change.updatedAt)}
         FROM product
         WHERE product.product_key = device.product_key AND ${where(projectId, { deviceId })}

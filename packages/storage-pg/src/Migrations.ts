@@ -173,8 +173,24 @@ const modelsCommandsHistory = statements([
   `CREATE INDEX device_event_stored ON device_event USING brin (stored_at)`
 ])
 
+/** Registration of devices, devices that hold no connection, messages on topics of the application. */
+const deviceAccess = statements([
+  `ALTER TABLE device
+    ADD mac text COLLATE "C",
+    ADD diagnosis_enabled boolean NOT NULL DEFAULT false,
+    ADD online_until timestamptz`,
+  `CREATE UNIQUE INDEX device_of_mac ON device (product_key, mac) WHERE mac <> ''`,
+  `CREATE INDEX device_unregistered ON device (product_key, id) WHERE mac IS NULL AND activated_at IS NULL AND enabled`,
+  `CREATE INDEX device_online_until ON device (online_until) WHERE online_until IS NOT NULL`,
+  `ALTER TABLE command ADD user_topic text`
+])
+
 /** Brings the database up to date; safe when several servers start at once. */
 export const migrate = Migrator.make({})({
-  loader: Migrator.fromRecord({ "0001_initial": initial, "0002_models_commands_history": modelsCommandsHistory }),
+  loader: Migrator.fromRecord({
+    "0001_initial": initial,
+    "0002_models_commands_history": modelsCommandsHistory,
+    "0003_device_access": deviceAccess
+  }),
   table: "device_cloud_migration"
 })

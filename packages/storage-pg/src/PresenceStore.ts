@@ -14,6 +14,7 @@ import {
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
+import type { Statement } from "effect/sql"
 import { stateNumber } from "./CommandRow.ts"
 import { instant, instants, storeError, texts } from "./Sql.ts"
 
@@ -40,6 +41,15 @@ const outcome = (row: RecordedRow | undefined): PresenceOutcome =>
     : row.changed
     ? { _tag: "Changed", version: Number(row.status_version), activated: row.activated, waiting: row.waiting }
     : { _tag: "Replaced", waiting: row.waiting }
+
+/** The outcomes of what was recorded of devices, in the order of the devices. */
+const inOrder = (devices: ReadonlyArray<{ readonly deviceId: DeviceId }>, rows: ReadonlyArray<RecordedRow>) => {
+  const byDevice = new Map(rows.map((row) => [row.device_id, row]))
+  return devices.map(({ deviceId }) => outcome(byDevice.get(deviceId)))
+}
+
+const lostDevices = (rows: ReadonlyArray<LostRow>) =>
+  rows.map((row) => ({ device: identity(row), version: Number(row.status_version) }))
 
 const identity = (row: LostRow): DeviceIdentity => ({
   deviceId: row.device_id as DeviceId,
@@ -77,6 +87,7 @@ const make = Effect.gen(function*() {
       )
       UPDATE device SET
         connection_id = CASE WHEN change.node_id IS NOT NULL THEN change.connection_id END,
+        online_until = NULL,
         node_id = change.node_id,
         ip = coalesce(change.ip, device.ip),
         activated_at = CASE WHEN change.node_id IS NULL
@@ -100,14 +111,62 @@ const make = Effect.gen(function*() {
           )
         ) AS waiting`
 
+  /** Sets at most `limit` of the devices offline. */
+  const lose = (which: Statement.Fragment, at: number, limit: number) =>
+    sql<LostRow>`
+      WITH lost AS (
+        SELECT device_id FROM device WHERE ${which} ORDER BY device_id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+      )
+      UPDATE device SET
+        connection_id = NULL, node_id = NULL, online_until = NULL, status = 'offline',
+        status_version = status_version + 1, status_changed_at = ${instant(at)}
+      FROM lost, product
+      WHERE device.device_id = lost.device_id AND product.product_key = device.product_key
+      RETURNING device.device_id, device.project_id, device.product_key, device.device_name,
+        product.validate_type, device.status_version`
+
   return PresenceStore.of({
     record: (changes) =>
       record(changes).pipe(
-        Effect.map((rows) => {
-          const byDevice = new Map(rows.map((row) => [row.device_id, row]))
-          return changes.map(({ deviceId }) => outcome(byDevice.get(deviceId)))
-        }),
+        Effect.map((rows) => inOrder(changes, rows)),
         Effect.mapError(storeError("PresenceStore.record"))
+      ),
+    sight: (sightings) =>
+      sql<RecordedRow>`
+        WITH sighting AS (
+          SELECT * FROM unnest(
+            ${texts(sightings.map(({ deviceId }) => deviceId))},
+            ${texts(sightings.map(({ ip }) => ip))},
+            ${instants(sightings.map(({ at }) => at))},
+            ${instants(sightings.map(({ until }) => until))}
+          ) AS sighting (device_id, ip, at, until)
+        ), before AS (
+          SELECT device.device_id, device.status, device.activated_at, device.connection_id, device.status_version
+          FROM device JOIN sighting USING (device_id) WHERE device.enabled
+          ORDER BY device.device_id COLLATE "C" FOR UPDATE OF device
+        ), changed AS (
+          UPDATE device SET
+            online_until = greatest(device.online_until, sighting.until),
+            ip = sighting.ip,
+            activated_at = coalesce(device.activated_at, sighting.at),
+            status = 'online',
+            status_version = device.status_version + CASE WHEN before.status = 'online' THEN 0 ELSE 1 END,
+            status_changed_at = CASE WHEN before.status = 'online' THEN device.status_changed_at ELSE sighting.at END
+          FROM sighting JOIN before USING (device_id)
+          WHERE device.device_id = sighting.device_id AND before.connection_id IS NULL
+          RETURNING device.device_id, device.status_version, before.status <> 'online' AS changed,
+            before.activated_at IS NULL AS activated, false AS waiting
+        )
+        SELECT * FROM changed
+        UNION ALL
+        SELECT device_id, status_version, false, false, false FROM before WHERE connection_id IS NOT NULL`.pipe(
+        Effect.map((rows) => inOrder(sightings, rows)),
+        Effect.mapError(storeError("PresenceStore.sight"))
+      ),
+    expire: ({ limit, now }) =>
+      lose(sql`device.online_until <= ${instant(now)}`, now, limit).pipe(
+        Effect.map(lostDevices),
+        Effect.mapError(storeError("PresenceStore.expire"))
       ),
     connectionsOf: (deviceIds) =>
       sql<{ readonly device_id: string; readonly connection_id: string }>`
@@ -128,24 +187,13 @@ const make = Effect.gen(function*() {
         : sql`device.node_id IS NOT NULL AND NOT EXISTS (
             SELECT FROM node WHERE node.id = device.node_id AND node.heartbeat_at >= ${instant(node.silentSince)})`
       const forgotten = "id" in node ? sql`id = ${node.id}` : sql`heartbeat_at < ${instant(node.silentSince)}`
-      const lost = sql<LostRow>`
-        WITH lost AS (
-          SELECT device_id FROM device WHERE ${gone} ORDER BY device_id LIMIT ${limit} FOR UPDATE SKIP LOCKED
-        )
-        UPDATE device SET
-          connection_id = NULL, node_id = NULL, status = 'offline',
-          status_version = status_version + 1, status_changed_at = ${instant(at)}
-        FROM lost, product
-        WHERE device.device_id = lost.device_id AND product.product_key = device.product_key
-        RETURNING device.device_id, device.project_id, device.product_key, device.device_name,
-          product.validate_type, device.status_version`
       return Effect.gen(function*() {
-        const rows = yield* lost
+        const rows = yield* lose(gone, at, limit)
         if (rows.length < limit) {
           yield* sql`DELETE FROM node WHERE ${forgotten}
             AND NOT EXISTS (SELECT FROM device WHERE device.node_id = node.id)`
         }
-        return rows.map((row) => ({ device: identity(row), version: Number(row.status_version) }))
+        return lostDevices(rows)
       }).pipe(sql.withTransaction, Effect.mapError(storeError("PresenceStore.release")))
     }
   })

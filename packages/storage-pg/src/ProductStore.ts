@@ -41,6 +41,11 @@ const make = Effect.gen(function*() {
         Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), productFromRow)),
         Effect.mapError(storeError("ProductStore.get"))
       ),
+    find: (productKey) =>
+      sql<ProductRow>`SELECT * FROM product WHERE product_key = ${productKey}`.pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), productFromRow)),
+        Effect.mapError(storeError("ProductStore.find"))
+      ),
     list: (projectId, page) =>
       paginate<ProductRow>(sql, {
         table: "product",

@@ -19,10 +19,13 @@ const isRetryable = (error: SqlError.SqlError): boolean => {
 export const storeError = (operation: string) => (error: SqlError.SqlError): StoreError =>
   new StoreError({ operation, retryable: isRetryable(error), cause: error })
 
+const isViolation = (sqlState: string) => ({ reason: { cause } }: SqlError.SqlError): boolean =>
+  Predicate.hasProperty(cause, "code") && cause.code === sqlState
+
 /** Whether a row that the statement refers to does not exist, or is still referred to. */
-export const isForeignKeyViolation = (error: SqlError.SqlError): boolean =>
-  error.reason._tag === "ConstraintError" && Predicate.hasProperty(error.reason.cause, "code") &&
-  error.reason.cause.code === "23503"
+export const isForeignKeyViolation = isViolation("23503")
+/** Whether there is a row already that is to be the only one of its kind. */
+export const isUniqueViolation = isViolation("23505")
 
 const array = (elementOid: number) => (values: ReadonlyArray<unknown>): PgTypes.Parameter =>
   Result.getOrThrow(PgTypes.array(values, elementOid))

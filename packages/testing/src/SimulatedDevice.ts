@@ -18,6 +18,7 @@ import {
   Mac,
   type SignMethod,
   type StoreError,
+  type TooManyWrongSignatures,
   Uplink,
   type WrongSignature
 } from "@device-cloud/core"
@@ -50,6 +51,8 @@ export interface ConnectOptions {
   readonly signMethod?: SignMethod
   /** Default: the device's own, so that the signature is right. */
   readonly deviceSecret?: string
+  /** Where it connects from; default 127.0.0.1. */
+  readonly address?: string
   /** Whether it confirms what it receives. Default true. */
   readonly acknowledgesCommands?: boolean
 }
@@ -63,7 +66,7 @@ export const connect = Effect.fnUntraced(function*(
   options: ConnectOptions = {}
 ): Effect.fn.Return<
   SimulatedDevice,
-  DeviceNotFound | WrongSignature | DeviceDisabled | DeviceNotConnectable | StoreError,
+  DeviceNotFound | WrongSignature | DeviceDisabled | TooManyWrongSignatures | DeviceNotConnectable | StoreError,
   DeviceAuthenticator | DeviceLink | Mac | Uplink | Scope.Scope
 > {
   const authenticator = yield* DeviceAuthenticator
@@ -78,7 +81,14 @@ export const connect = Effect.fnUntraced(function*(
     options.deviceSecret ?? deviceSecret,
     connectText({ clientId, deviceName, productKey })
   )
-  const identity = yield* authenticator.authenticate({ productKey, deviceName, clientId, signMethod, signature })
+  const identity = yield* authenticator.authenticate({
+    address: options.address ?? "127.0.0.1",
+    productKey,
+    deviceName,
+    clientId,
+    signMethod,
+    signature
+  })
 
   const received = yield* Queue.sliding<DownlinkMessage>(receivedCapacity)
   const closed = yield* Deferred.make<DisconnectReason>()

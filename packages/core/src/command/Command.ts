@@ -9,7 +9,8 @@ import type { Json } from "../shadow/Shadow.ts"
 
 /**
  * `queued` until it was handed to the device's connection, `acked` when the
- * device has confirmed the packet. The last four are final.
+ * device has confirmed the packet, which ends a user message: nothing answers
+ * it. The last four are final.
  */
 export const CommandState = Schema.Literals([
   "queued",
@@ -33,8 +34,10 @@ export interface Command {
   readonly messageId: number
   readonly projectId: ProjectId
   readonly deviceId: DeviceId
-  /** The service that is called; null: properties are set. */
+  /** The service that is called. */
   readonly serviceId: string | null
+  /** The topic of a user message, below the device's user topics. Neither this nor a service: properties are set. */
+  readonly userTopic: string | null
   readonly params: Readonly<Record<string, Json>>
   readonly state: CommandState
   /** What the device answered, or why it ended without an answer. */
@@ -50,7 +53,7 @@ export interface Command {
 }
 
 export type NewCommand =
-  & Pick<Command, "projectId" | "deviceId" | "serviceId" | "params" | "createdAt" | "expiresAt">
+  & Pick<Command, "projectId" | "deviceId" | "serviceId" | "userTopic" | "params" | "createdAt" | "expiresAt">
   & {
     /** `sent` when it is handed to the device's connection as soon as it is stored. */
     readonly state: "queued" | "sent"
@@ -80,8 +83,27 @@ export interface CallOptions {
 /** Seconds, 0 to 7 days. */
 export const TimeToLive = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 604_800 }))
 
-export const methodOf = ({ serviceId }: Pick<Command, "serviceId">): string =>
-  serviceId === null ? "thing.service.property.set" : `thing.service.${serviceId}`
+/** The method of messages on the topics that the application and the device agree on. */
+export const userMethod = "user"
+
+export const methodOf = ({ serviceId, userTopic }: Pick<Command, "serviceId" | "userTopic">): string => {
+  if (userTopic !== null) return userMethod
+  return serviceId === null ? "thing.service.property.set" : `thing.service.${serviceId}`
+}
+
+/** What is carried on a user topic. */
+export const UserMessage = Schema.Struct({
+  /** Levels below `/{product_key}/{device_name}/user/`, without wildcards. At most 100 characters. */
+  topic: Schema.String.check(
+    Schema.isPattern(/^[^/+#\0\p{Cs}?][^+#\0\p{Cs}?]{0,99}$/u, {
+      expected: "1 to 100 characters without a slash in front, + # ? and NUL"
+    })
+  ),
+  payload: Schema.String,
+  /** How `payload` stands for bytes. */
+  encoding: Schema.Literals(["utf8", "base64"])
+})
+export interface UserMessage extends Schema.Schema.Type<typeof UserMessage> {}
 
 /** The device has {@link maxWaiting} commands that have not ended. */
 export class TooManyCommands extends Schema.TaggedError<TooManyCommands>()("TooManyCommands", {

@@ -30,7 +30,8 @@ import {
   type NewCommand,
   ServiceIsSync,
   TimeToLive,
-  TooManyCommands
+  TooManyCommands,
+  UserMessage
 } from "./Command.ts"
 import { CommandStore, type Enqueue } from "./CommandStore.ts"
 
@@ -64,6 +65,11 @@ interface Delivery {
   lastDelivered: number
 }
 
+/** What a command is that neither calls a service nor carries a user message. */
+const setsProperties = { serviceId: null, userTopic: null } as const
+
+const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+const decodeUserMessage = decodeInput(UserMessage)
 const decodeTtl = decodeInput(TimeToLive)
 
 const make = Effect.gen(function*() {
@@ -84,8 +90,12 @@ const make = Effect.gen(function*() {
   const deliver = Effect.fnUntraced(function*(delivery: Delivery, command: Command, params = command.params) {
     delivery.lastDelivered = command.messageId
     yield* delivery.session.connection.deliver(
-      { id: String(command.messageId), method: methodOf(command), params },
-      () => advance(command, "acked")
+      {
+        id: String(command.messageId),
+        method: methodOf(command),
+        params: command.userTopic === null ? params : { ...params, topic: command.userTopic }
+      },
+      () => advance(command, command.userTopic === null ? "acked" : "succeeded")
     )
     if (command.state === "queued") advance(command, "sent")
   })
@@ -136,7 +146,7 @@ const make = Effect.gen(function*() {
     )
 
   const redeliver = Effect.fnUntraced(function*(delivery: Delivery, command: Command, shadow: Shadow) {
-    if (command.serviceId !== null) return yield* deliver(delivery, command)
+    if (methodOf(command) !== methodOf(setsProperties)) return yield* deliver(delivery, command)
     const params = stillWanted(command, shadow)
     if (Object.keys(params).length > 0) return yield* deliver(delivery, command, params)
     delivery.lastDelivered = command.messageId
@@ -248,7 +258,7 @@ const make = Effect.gen(function*() {
 
   const submit = Effect.fnUntraced(function*(
     { device, isOnline }: Effect.Success<ReturnType<typeof find>>,
-    call: Pick<NewCommand, "serviceId" | "params">,
+    call: Pick<NewCommand, "serviceId" | "userTopic" | "params">,
     { ttl: requested = defaultTtlSeconds }: CallOptions
   ) {
     if (!isFiniteJson(call.params, maxParamsNesting)) {
@@ -264,7 +274,7 @@ const make = Effect.gen(function*() {
     const { deviceId, projectId } = device
     const createdAt = yield* Clock.currentTimeMillis
     const delivery = currentDelivery(deviceId)
-    const isDesired = delivery === undefined && !isOnline && ttl > 0 && call.serviceId === null
+    const isDesired = delivery === undefined && !isOnline && ttl > 0 && methodOf(call) === methodOf(setsProperties)
     // A shadow that is full refuses before anything is stored.
     if (isDesired) yield* roomFor(device, call.params)
     const result = yield* enqueued.submit({
@@ -294,7 +304,7 @@ const make = Effect.gen(function*() {
       const admitted = validator === undefined
         ? params
         : yield* checkValues(params, (id, value) => validator.desired(id, value))
-      return yield* submit(found, { serviceId: null, params: admitted }, options)
+      return yield* submit(found, { ...setsProperties, params: admitted }, options)
     }
   )
 
@@ -311,7 +321,7 @@ const make = Effect.gen(function*() {
       const validator = Option.getOrUndefined(yield* validators.ofProduct(productKey))
       if (validator === undefined) {
         return isUsableId(serviceId)
-          ? yield* submit(found, { serviceId, params }, options)
+          ? yield* submit(found, { serviceId, userTopic: null, params }, options)
           : yield* refuse("service_id", "Expected 1 to 50 letters, digits and _, no reserved word")
       }
       const service = validator.service(serviceId)
@@ -321,7 +331,18 @@ const make = Effect.gen(function*() {
       if (checked instanceof Misfit) {
         return yield* new InvalidValues({ issues: [{ path: ["params"], message: checked.message }] })
       }
-      return yield* submit(found, { serviceId, params: checked }, options)
+      return yield* submit(found, { serviceId, userTopic: null, params: checked }, options)
+    }
+  )
+
+  const sendUserMessage = Effect.fn("Commands.sendUserMessage")(
+    function*(projectId: ProjectId, deviceId: DeviceId, input: UserMessage, options: CallOptions = {}) {
+      const { topic, ...params } = yield* decodeUserMessage(input)
+      if (params.encoding === "base64" && !isBase64.test(params.payload)) {
+        return yield* refuse("payload", "Expected base64")
+      }
+      const found = yield* find(projectId, deviceId)
+      return yield* submit(found, { serviceId: null, userTopic: topic, params }, options)
     }
   )
 
@@ -347,7 +368,7 @@ const make = Effect.gen(function*() {
     }
   })
 
-  return Commands.of({ setProperties, callService, get, list, cancel })
+  return Commands.of({ setProperties, callService, sendUserMessage, get, list, cancel })
 })
 
 const refuse = (field: string, message: string) =>
@@ -387,6 +408,13 @@ export class Commands extends Context.Service<Commands, {
     params: Params,
     options?: CallOptions
   ) => Effect.Effect<Command, ElementNotFound | ServiceIsSync | Refused>
+  /** Sends bytes on a topic that the application and the device agree on, now or when the device comes back. */
+  readonly sendUserMessage: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    message: UserMessage,
+    options?: CallOptions
+  ) => Effect.Effect<Command, Refused>
   readonly get: (
     projectId: ProjectId,
     deviceId: DeviceId,

@@ -66,6 +66,13 @@ export const Device = Schema.Struct({
   firmwareVersion: Schema.String,
   timeZone: Schema.String,
   cloudGateway: Schema.NullOr(CloudGatewayAccount),
+  /**
+   * What it named itself by when it registered, mostly its hardware address;
+   * empty: it registered by its device name; null: it has not registered.
+   */
+  mac: Schema.NullOr(Schema.String),
+  /** Whether the device is asked for its logs. */
+  diagnosisEnabled: Schema.Boolean,
   /** At most {@link maxTags}. */
   tags: Schema.Record(Schema.String, Schema.String),
   /** Its first authenticated connection, Unix milliseconds; null: none yet. */
@@ -82,6 +89,12 @@ export type NewDevice = Pick<
   Device,
   "deviceId" | "deviceName" | "deviceSecret" | "nickname" | "batchId" | "cloudGateway" | "createdAt"
 >
+
+/** How a device learns whether it is to send its logs (alink-facts, section 3.10). */
+export const logSwitch = ({ diagnosisEnabled }: Pick<Device, "diagnosisEnabled">) => ({
+  getType: "content",
+  content: { mode: diagnosisEnabled ? 1 : 0 }
+})
 
 /** A device with the product that it belongs to. */
 export interface DeviceDetail {

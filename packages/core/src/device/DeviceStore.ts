@@ -8,14 +8,14 @@ import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../StoreError.ts"
 import type { Device, DeviceDetail, DeviceFilter, DeviceId, DeviceName, DeviceReference, NewDevice } from "./Device.ts"
 
-export type DeviceChange = Partial<Pick<Device, "enabled" | "bound" | "nickname">> & {
+export type DeviceChange = Partial<Pick<Device, "enabled" | "bound" | "nickname" | "diagnosisEnabled">> & {
   /** Unix milliseconds. */
   readonly updatedAt: number
 }
 
 /**
- * Laws: each call is one transaction. All but `findByName` and `changeTags` see only devices of
- * the given project. `insertMany` stores all or none, in the given order; none
+ * Laws: each call is one transaction. Those that take a project see only its
+ * devices. `insertMany` stores all or none, in the given order; none
  * when the product does not exist in the project. `remove` takes with it all
  * that is kept about the device.
  */
@@ -35,6 +35,26 @@ export class DeviceStore extends Context.Service<DeviceStore, {
     productKey: ProductKey,
     deviceName: DeviceName
   ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
+  /**
+   * Gives a device of the product that nobody has registered yet and that has
+   * never been active to `mac`, the oldest first, and the same one again when it
+   * asks again. Of several callers at the same time, no two get the same device.
+   * `active`: the device of `mac` has been active; `none`: no device is left.
+   */
+  readonly claimByMac: (
+    productKey: ProductKey,
+    mac: string
+  ) => Effect.Effect<DeviceDetail | "active" | "none", StoreError>
+  /**
+   * Marks the device of this name as registered; stores `draft`, which has this
+   * name, when there is none. `active`: it has been active; `none`: no such
+   * device or product.
+   */
+  readonly claimByName: (
+    productKey: ProductKey,
+    deviceName: DeviceName,
+    draft?: NewDevice
+  ) => Effect.Effect<DeviceDetail | "active" | "none", StoreError>
   readonly list: (
     projectId: ProjectId,
     filter: DeviceFilter,

@@ -25,6 +25,7 @@ import {
   DeviceName,
   DeviceNotFound,
   type DeviceReference,
+  logSwitch,
   NotACloudGateway,
   Tags
 } from "./Device.ts"
@@ -130,6 +131,13 @@ const make = Effect.gen(function*() {
     yield* publish(detail, "unbind")
   })
 
+  const setDiagnosis = Effect.fn("Devices.setDiagnosis")(
+    function*(projectId: ProjectId, deviceId: DeviceId, enabled: boolean) {
+      const { device } = yield* change(projectId, deviceId, { diagnosisEnabled: enabled })
+      yield* link.deliver(deviceId, { method: "thing.config.log.push", params: logSwitch(device) })
+    }
+  )
+
   const setTags = Effect.fn("Devices.setTags")(
     function*(projectId: ProjectId, deviceId: DeviceId, input: Readonly<Record<string, string>>) {
       const set = yield* Effect.mapError(
@@ -147,7 +155,7 @@ const make = Effect.gen(function*() {
     yield* publish(detail, "delete")
   })
 
-  return Devices.of({ create, get, list: store.list, enable, disable, bind, unbind, setTags, remove })
+  return Devices.of({ create, get, list: store.list, enable, disable, bind, unbind, setDiagnosis, setTags, remove })
 })
 
 export class Devices extends Context.Service<Devices, {
@@ -172,6 +180,12 @@ export class Devices extends Context.Service<Devices, {
   readonly bind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
   /** Also forgets what is desired of the device. */
   readonly unbind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  /** Asks the device for its logs, or asks for them no more; a connected device learns so at once. */
+  readonly setDiagnosis: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    enabled: boolean
+  ) => Effect.Effect<void, DeviceNotFound | StoreError>
   /** Replaces its tags, at most 50. */
   readonly setTags: (
     projectId: ProjectId,

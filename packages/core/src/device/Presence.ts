@@ -8,7 +8,13 @@ import * as GroupCommit from "../GroupCommit.ts"
 import { Identifiers } from "../Identifiers.ts"
 import { type StoreError, untilStored } from "../StoreError.ts"
 import type { DeviceId, DeviceIdentity } from "./Device.ts"
-import { type PresenceChange, type PresenceOutcome, PresenceStore } from "./PresenceStore.ts"
+import {
+  type LostDevice,
+  type PresenceChange,
+  type PresenceOutcome,
+  PresenceStore,
+  type Sighting
+} from "./PresenceStore.ts"
 
 /** Changes that may wait to be stored. */
 const capacity = 8192
@@ -20,6 +26,11 @@ const heartbeatEvery = "3 seconds"
 const silenceLimitMillis = 12_000
 /** Devices of a lost node that go offline in one transaction. */
 const releaseLimit = 1000
+
+/** How long a device that holds no connection counts as online after it has said something, milliseconds. */
+const sightingMillis = 300_000
+/** How long before its end a sighting is prolonged when the device has said more, milliseconds. */
+const prolongMillis = 30_000
 
 /** A change, with the device whose event it may become. */
 interface Item {
@@ -40,6 +51,12 @@ const oncePerDevice = (items: ReadonlyArray<Item>): ReadonlyArray<ReadonlyArray<
     else itemsOfGroup.push(item)
   }
   return groups
+}
+
+/** A device that was seen without a connection. */
+interface Seen {
+  readonly device: DeviceIdentity
+  readonly sighting: Sighting
 }
 
 const statusOf = { Online: "online", Offline: "offline" } as const
@@ -101,18 +118,79 @@ const make = Effect.gen(function*() {
     )
   })
 
+  const publishLost = (lost: ReadonlyArray<LostDevice>, at: number) =>
+    events.publish(
+      lost.map(({ device, version }) => ({ _tag: "DeviceStatusChanged", device, at, status: "offline", version }))
+    )
+
   /** Until no device is left that the given node, or any silent one, held. */
   const release = Effect.fnUntraced(function*(node: { readonly id: string } | { readonly silentSince: number }) {
     while (true) {
       const at = yield* Clock.currentTimeMillis
       const lost = yield* store.release({ node, at, limit: releaseLimit })
-      yield* events.publish(lost.map(({ device, version }) => ({
-        _tag: "DeviceStatusChanged",
-        device,
-        at,
-        status: "offline",
-        version
-      })))
+      yield* publishLost(lost, at)
+      if (lost.length < releaseLimit) return
+    }
+  })
+
+  const publishChanges = (seen: ReadonlyArray<Seen>, outcomes: ReadonlyArray<PresenceOutcome>) =>
+    events.publish(seen.flatMap(({ device, sighting: { at } }, i): ReadonlyArray<DomainEvent> => {
+      const outcome = outcomes[i]!
+      return outcome._tag === "Changed"
+        ? [{ _tag: "DeviceStatusChanged", device, at, status: "online", version: outcome.version }]
+        : []
+    }))
+
+  const sightings = yield* GroupCommit.make<Seen, PresenceOutcome, StoreError>({
+    capacity,
+    maxBatch,
+    commit: Effect.fnUntraced(function*(seen) {
+      const latest = new Map(seen.map((each) => [each.sighting.deviceId, each]))
+      const distinct = [...latest.values()]
+      const outcomes = yield* store.sight(distinct.map(({ sighting }) => sighting))
+      yield* publishChanges(distinct, outcomes)
+      const byDevice = new Map(distinct.map(({ sighting: { deviceId } }, i) => [deviceId, outcomes[i]!]))
+      return seen.map(({ sighting: { deviceId } }) => byDevice.get(deviceId)!)
+    }),
+    isolate: ({ retryable }) => !retryable
+  })
+
+  /** Devices that are online without a connection, seen by this node. */
+  const visible = new Map<DeviceId, { seen: Seen; lastAt: number }>()
+
+  const sight = Effect.fnUntraced(function*(device: DeviceIdentity, ip: string) {
+    const at = yield* Clock.currentTimeMillis
+    const { deviceId } = device
+    const known = visible.get(deviceId)
+    if (known !== undefined && at < known.seen.sighting.until - prolongMillis && known.seen.sighting.ip === ip) {
+      known.lastAt = at
+      return
+    }
+    const seen: Seen = { device, sighting: { deviceId, ip, at, until: at + sightingMillis } }
+    const outcome = yield* sightings.submit(seen)
+    if (outcome._tag === "Ignored") visible.delete(deviceId)
+    else visible.set(deviceId, { seen, lastAt: at })
+  })
+
+  /** Stores that devices have said more since their sightings were stored, before these end. */
+  const prolong = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const ending = [...visible.values()].filter(({ seen }) => seen.sighting.until - prolongMillis <= now)
+    const prolonged = ending.flatMap(({ lastAt, seen: { device, sighting } }) =>
+      lastAt > sighting.at ? [{ device, sighting: { ...sighting, at: lastAt, until: lastAt + sightingMillis } }] : []
+    )
+    for (const { seen } of ending) visible.delete(seen.sighting.deviceId)
+    for (const seen of prolonged) visible.set(seen.sighting.deviceId, { seen, lastAt: seen.sighting.at })
+    for (let start = 0; start < prolonged.length; start += maxBatch) {
+      yield* store.sight(prolonged.slice(start, start + maxBatch).map(({ sighting }) => sighting))
+    }
+  })
+
+  const expire = Effect.gen(function*() {
+    while (true) {
+      const now = yield* Clock.currentTimeMillis
+      const lost = yield* store.expire({ now, limit: releaseLimit })
+      yield* publishLost(lost, now)
       if (lost.length < releaseLimit) return
     }
   })
@@ -126,6 +204,8 @@ const make = Effect.gen(function*() {
     yield* store.heartbeat(nodeId, now)
     if (now - lastBeat >= silenceLimitMillis) yield* PubSub.publish(silences, undefined)
     lastBeat = now
+    yield* prolong
+    yield* expire
     yield* release({ silentSince: now - silenceLimitMillis })
   })
 
@@ -145,6 +225,7 @@ const make = Effect.gen(function*() {
   return Presence.of({
     online,
     offline,
+    sight,
     connectionsOf: store.connectionsOf,
     silences: Stream.fromPubSub(silences)
   })
@@ -163,6 +244,11 @@ export class Presence extends Context.Service<Presence, {
   ) => Effect.Effect<{ readonly waiting: boolean; readonly replaced: boolean } | undefined, StoreError>
   /** Stores that the connection has ended, as soon as the store allows; without effect when a newer one counts. */
   readonly offline: (device: DeviceIdentity, connectionId: string) => Effect.Effect<void>
+  /**
+   * The device has said something without holding a connection: it is online
+   * for five minutes, and activated. Without effect while it holds one.
+   */
+  readonly sight: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
   readonly connectionsOf: PresenceStore["Service"]["connectionsOf"]
   /** This node was silent for so long that others may have set its devices offline. */
   readonly silences: Stream.Stream<void>

@@ -38,6 +38,16 @@ export type PresenceOutcome =
   /** Nothing changed: `Online` for a device that is disabled or gone, `Offline` for a connection that counts no more. */
   | { readonly _tag: "Ignored" }
 
+/** A device has said something without holding a connection. */
+export interface Sighting {
+  readonly deviceId: DeviceId
+  readonly ip: string
+  /** Unix milliseconds. */
+  readonly at: number
+  /** How long it counts as online, Unix milliseconds. */
+  readonly until: number
+}
+
 /** A device whose status was changed on behalf of a node that is gone. */
 export interface LostDevice {
   readonly device: DeviceIdentity
@@ -55,6 +65,17 @@ export class PresenceStore extends Context.Service<PresenceStore, {
   readonly record: (
     changes: ReadonlyArray<PresenceChange>
   ) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
+  /**
+   * Devices that hold no connection are online until the given times, and
+   * activated; for those that hold one, nothing changes. At most one sighting
+   * per device; in their order: as `record` answers.
+   */
+  readonly sight: (sightings: ReadonlyArray<Sighting>) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
+  /** Sets at most `limit` devices offline that hold no connection and counted as online until `now`. */
+  readonly expire: (options: {
+    readonly now: number
+    readonly limit: number
+  }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
   /** The connection that counts, of each device that has one and is enabled. */
   readonly connectionsOf: (
     deviceIds: ReadonlyArray<DeviceId>

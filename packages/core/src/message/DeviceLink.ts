@@ -200,6 +200,7 @@ const make = Effect.gen(function*() {
         Effect.sync(() => listeners.add(listener)),
         () => Effect.sync(() => listeners.delete(listener))
       )),
+    sight: (device, ip) => sessions.has(device.deviceId) ? Effect.void : presence.sight(device, ip),
     deliver,
     cutOff
   })
@@ -217,6 +218,8 @@ export class DeviceLink extends Context.Service<DeviceLink, {
   readonly session: (deviceId: DeviceId) => DeviceSession | undefined
   /** Tells `listener` of all sessions from now on. */
   readonly listen: (listener: SessionListener) => Effect.Effect<void, never, Scope.Scope>
+  /** A device has said something over a transport without connections: it counts as online for five minutes. */
+  readonly sight: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
   /** False when the device is not connected. */
   readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
   /** Tells the device, wherever it is connected, and ends its connection. `method`: for example `thing.disable`. */

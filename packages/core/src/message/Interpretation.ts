@@ -3,12 +3,12 @@
  * section 3).
  */
 import { Predicate } from "effect"
-import type { CommandProgress } from "../command/Command.ts"
+import { type CommandProgress, userMethod } from "../command/Command.ts"
 import { isFiniteJson, type Json } from "../shadow/Shadow.ts"
 import { shadowMessage } from "../shadow/ShadowMessage.ts"
 import { isWellFormed } from "../Text.ts"
 import { desiredDelete, desiredGet } from "./DesiredProperties.ts"
-import { type DeviceReply, noConfiguration, parameterError, success, topicError } from "./DeviceReply.ts"
+import { type DeviceReply, noConfiguration, parameterError, topicError } from "./DeviceReply.ts"
 import type { Step } from "./DeviceState.ts"
 import {
   batchPost,
@@ -18,7 +18,8 @@ import {
   logPost,
   packPost,
   propertyPost,
-  rawPost
+  rawPost,
+  userPost
 } from "./Telemetry.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
 
@@ -28,6 +29,7 @@ export type Errand =
   | { readonly _tag: "RemoveTags"; readonly keys: ReadonlyArray<string> }
   | { readonly _tag: "ReadTags" }
   | { readonly _tag: "ReadModel" }
+  | { readonly _tag: "ReadLogSwitch" }
 
 export type Interpretation =
   | { readonly _tag: "Answer"; readonly reply: DeviceReply }
@@ -42,9 +44,6 @@ const change = (step: Step | DeviceReply): Interpretation =>
 
 const eventMethod = /^thing\.event\.([^.]+)\.post$/
 const serviceReplyMethod = /^thing\.service\..+_reply$/
-
-/** Logs are not asked for: remote diagnosis is off. */
-const logSwitch = success({ getType: "content", content: { mode: 0 } })
 
 export const interpret = (message: UplinkMessage): Interpretation => {
   const { device, method, params, receivedAt } = message
@@ -78,10 +77,12 @@ export const interpret = (message: UplinkMessage): Interpretation => {
     case "thing.dsltemplate.get":
     case "thing.dynamicTsl.get":
       return errand({ _tag: "ReadModel" })
+    case userMethod:
+      return change(userPost(params, receivedAt))
     case "thing.config.get":
       return answer(noConfiguration)
     case "thing.config.log.get":
-      return answer(logSwitch)
+      return errand({ _tag: "ReadLogSwitch" })
   }
   const eventId = eventMethod.exec(method)?.[1]
   if (eventId !== undefined) return change(eventPost(eventId, params, receivedAt))

@@ -188,3 +188,7 @@ export const rawPost = (params: unknown, receivedAt: number): Step | DeviceReply
   if (typeof params !== "string") return parameterError("expected bytes")
   return (state) => replyTo(state.record("raw", params, receivedAt, receivedAt))
 }
+
+/** What the device says on a topic that it and the application agree on. */
+export const userPost = (params: unknown, receivedAt: number): Step => (state) =>
+  replyTo(state.record("user", params as Json, receivedAt, receivedAt))

@@ -4,7 +4,7 @@
 import { Context, Duration, Effect, type Exit, Layer, Metric, Option } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
 import { CommandStore } from "../command/CommandStore.ts"
-import { type DeviceId, type DeviceIdentity, maxTags } from "../device/Device.ts"
+import { type DeviceId, type DeviceIdentity, logSwitch, maxTags } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
@@ -127,6 +127,13 @@ const make = Effect.gen(function*() {
         return typeof tags === "string"
           ? tagsReply(tags)
           : success(Object.entries(tags).map(([attrKey, attrValue]) => ({ attrKey, attrValue })))
+      }
+      case "ReadLogSwitch": {
+        const found = yield* devices.get(device.projectId, { deviceId })
+        return Option.match(found, {
+          onNone: () => deviceNotFound,
+          onSome: (detail) => success(logSwitch(detail.device))
+        })
       }
       case "ReadModel": {
         const { model, version } = Option.getOrElse(

@@ -14,14 +14,16 @@ export type ProductChange = Partial<ProductUpdate> & {
 }
 
 /**
- * Laws: each call is one transaction. Everything but `insert` sees only the
- * products of the given project. `insert` needs an existing project. `remove`
+ * Laws: each call is one transaction. Those that take a project see only its
+ * products. `insert` needs an existing project. `remove`
  * of a product that has devices changes nothing, also when a device is being
  * created at the same time.
  */
 export class ProductStore extends Context.Service<ProductStore, {
   readonly insert: (product: NewProduct) => Effect.Effect<Product, StoreError>
   readonly get: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<Option.Option<Product>, StoreError>
+  /** For registering devices, whose project is not known yet. */
+  readonly find: (productKey: ProductKey) => Effect.Effect<Option.Option<Product>, StoreError>
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Product>, StoreError>
   /** False when there is no such product. */
   readonly update: (

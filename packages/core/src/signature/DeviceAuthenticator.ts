@@ -1,23 +1,45 @@
 /**
  * Finds out whether a device is who it says it is.
  */
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
 import { type DeviceIdentity, deviceIdentity, type DeviceName, DeviceNotFound } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { StoreError } from "../StoreError.ts"
 import { Mac, type SignMethod } from "./Mac.ts"
-import { connectText, equalInConstantTime } from "./Signature.ts"
+import { connectText, equalInConstantTime, tokenText, uplinkText } from "./Signature.ts"
+import { SignatureGuard, type TooManyWrongSignatures } from "./SignatureGuard.ts"
 
-/** What a connecting device presents. */
-export interface ConnectCredentials {
+/** Which device something comes from, as it says, and from where. */
+interface Claimed {
   readonly productKey: ProductKey
   readonly deviceName: DeviceName
+  /** The address that it connects from. */
+  readonly address: string
+}
+
+/** What a connecting device presents. */
+export interface ConnectCredentials extends Claimed {
   /** The identifier that the device chose for itself; it is signed, not trusted. */
   readonly clientId: string
   readonly timestamp?: string | undefined
   readonly signMethod: SignMethod
   /** Hex of either case. */
+  readonly signature: string
+}
+
+/** What a device presents that registered without being created beforehand. */
+export interface TokenCredentials extends Claimed {
+  /** The client id that it was given when it registered. */
+  readonly clientId: string
+  readonly token: string
+}
+
+/** What a device presents with a message over HTTP. */
+export interface UplinkCredentials extends Claimed {
+  readonly random: string
+  readonly signMethod: SignMethod
+  /** Lower-case hex. */
   readonly signature: string
 }
 
@@ -31,33 +53,66 @@ export class DeviceDisabled extends Schema.TaggedError<DeviceDisabled>()("Device
   deviceName: Schema.String
 }) {}
 
+/** What counts against whoever presented it: guesses at names, too. */
+const isWrong = Predicate.or(Predicate.isTagged("WrongSignature"), Predicate.isTagged("DeviceNotFound"))
+
 const make = Effect.gen(function*() {
   const store = yield* DeviceStore
   const mac = yield* Mac
+  const { guard } = yield* SignatureGuard
 
-  const authenticate = Effect.fnUntraced(function*(credentials: ConnectCredentials) {
-    const { deviceName, productKey } = credentials
-    const found = yield* store.findByName(productKey, deviceName)
-    if (Option.isNone(found)) return yield* DeviceNotFound.of({ productKey, deviceName })
-    const { device } = found.value
-    const expected = mac.sign(credentials.signMethod, device.deviceSecret, connectText(credentials))
-    if (!equalInConstantTime(expected, credentials.signature.toLowerCase())) {
-      return yield* new WrongSignature({ productKey, deviceName })
-    }
-    if (!device.enabled) return yield* new DeviceDisabled({ productKey, deviceName })
-    return deviceIdentity(found.value)
+  /** Finds the device, and compares what it presents with what its secret makes. */
+  const check = (
+    { address, deviceName, productKey }: Claimed,
+    presented: string,
+    expected: (deviceSecret: string) => string
+  ) =>
+    guard(
+      { name: `${productKey}/${deviceName}`, address },
+      isWrong,
+      Effect.gen(function*() {
+        const found = yield* store.findByName(productKey, deviceName)
+        if (Option.isNone(found)) return yield* DeviceNotFound.of({ productKey, deviceName })
+        const { device } = found.value
+        if (!equalInConstantTime(expected(device.deviceSecret), presented)) {
+          return yield* new WrongSignature({ productKey, deviceName })
+        }
+        if (!device.enabled) return yield* new DeviceDisabled({ productKey, deviceName })
+        return deviceIdentity(found.value)
+      })
+    )
+
+  return DeviceAuthenticator.of({
+    authenticate: (credentials) =>
+      check(
+        credentials,
+        credentials.signature.toLowerCase(),
+        (secret) => mac.sign(credentials.signMethod, secret, connectText(credentials))
+      ),
+    authenticateToken: (credentials) =>
+      check(
+        credentials,
+        credentials.token.toLowerCase(),
+        (secret) => mac.sign("hmacsha256", secret, tokenText(credentials))
+      ),
+    authenticateUplink: (credentials) =>
+      check(
+        credentials,
+        credentials.signature,
+        (secret) => mac.sign(credentials.signMethod, secret, uplinkText(credentials))
+      )
   })
-
-  return DeviceAuthenticator.of({ authenticate })
 })
 
+type Refused = DeviceNotFound | WrongSignature | DeviceDisabled | TooManyWrongSignatures | StoreError
+
+/** A device that is disabled learns so only with a right signature. */
 export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
-  /** A device that is disabled learns so only with a right signature. */
-  readonly authenticate: (
-    credentials: ConnectCredentials
-  ) => Effect.Effect<DeviceIdentity, DeviceNotFound | WrongSignature | DeviceDisabled | StoreError>
+  readonly authenticate: (credentials: ConnectCredentials) => Effect.Effect<DeviceIdentity, Refused>
+  readonly authenticateToken: (credentials: TokenCredentials) => Effect.Effect<DeviceIdentity, Refused>
+  readonly authenticateUplink: (credentials: UplinkCredentials) => Effect.Effect<DeviceIdentity, Refused>
 }>()("@device-cloud/core/signature/DeviceAuthenticator") {
-  static readonly layer: Layer.Layer<DeviceAuthenticator, never, DeviceStore | Mac> = Layer.effect(
+  static readonly layer: Layer.Layer<DeviceAuthenticator, never, DeviceStore | Mac | SignatureGuard> = Layer.effect(
     DeviceAuthenticator,
     make
   )

@@ -24,7 +24,16 @@ const item = (
 ): Enqueue => {
   const { createdAt = epoch, expiresAt = epoch + 60_000, ...rest } = fields
   return {
-    command: { projectId, deviceId, serviceId: null, params: { a: 1 }, createdAt, expiresAt, state: "queued" },
+    command: {
+      projectId,
+      deviceId,
+      serviceId: null,
+      userTopic: null,
+      params: { a: 1 },
+      createdAt,
+      expiresAt,
+      state: "queued"
+    },
     ...rest
   }
 }

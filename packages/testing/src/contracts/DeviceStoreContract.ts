@@ -4,6 +4,7 @@
 import {
   type Device,
   type DeviceCloud,
+  type DeviceDetail,
   type DeviceFilter,
   DeviceId,
   DeviceName,
@@ -47,6 +48,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             ip: "",
             firmwareVersion: "",
             timeZone: "",
+            mac: null,
+            diagnosisEnabled: false,
             tags: {},
             activatedAt: null
           } as const
@@ -177,6 +180,71 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* store.get(projectId, { deviceId }),
           Option.some({ device: { ...disabled, bound: true, nickname: "", updatedAt: epoch + 2 }, product })
         )
+      }))
+
+    it.effect("gives each mac a device of its own, and the same one again until it has been active", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const product = yield* insertProduct
+        const { productKey, projectId } = product
+        const macOf = (claimed: DeviceDetail | "active" | "none") =>
+          typeof claimed === "string" ? claimed : [claimed.device.deviceId, claimed.device.mac]
+        const devices = yield* insertDevices(product, Array.from({ length: 42 }, () => newDevice()))
+        const [first, disabled, ...others] = devices.map(({ deviceId }) => deviceId)
+        yield* store.update(projectId, disabled!, { enabled: false, updatedAt: epoch + 1 })
+        assert.deepStrictEqual(macOf(yield* store.claimByMac(productKey, "aa")), [first!, "aa"])
+        const asked = Array.from({ length: 41 }, (_, i) => `mac${i}`).flatMap((mac) => [mac, mac])
+        const claimed = yield* Effect.forEach(
+          asked,
+          (mac) => Effect.map(store.claimByMac(productKey, mac), (answer) => [mac, macOf(answer)] as const),
+          { concurrency: "unbounded" }
+        )
+        const byMac = new Map(claimed.map(([mac, answer]) => [mac, answer]))
+        for (const [mac, answer] of claimed) assert.deepStrictEqual(byMac.get(mac), answer)
+        const given = [...byMac.values()].filter((answer) => answer !== "none")
+        assert.strictEqual(given.length, 40)
+        assert.deepStrictEqual(new Set(given.map(([deviceId]) => deviceId!)), new Set<string>(others))
+        assert.deepStrictEqual(macOf(yield* store.claimByMac(productKey, "aa")), [first!, "aa"])
+        const at = epoch + 2
+        yield* (yield* PresenceStore).record([
+          { _tag: "Online", deviceId: first!, connectionId: "c", nodeId: unique("node"), ip: "", at }
+        ])
+        assert.strictEqual(yield* store.claimByMac(productKey, "aa"), "active")
+        assert.strictEqual(yield* store.claimByMac(ProductKey.make("missing"), "aa"), "none")
+      }))
+
+    it.effect("gives a device by its name, which nobody else gets by a mac", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const product = yield* insertProduct
+        const { productKey } = product
+        const [known] = yield* insertDevices(product, [newDevice()])
+        const detailOf = (claimed: DeviceDetail | "active" | "none") => {
+          assert.isObject(claimed)
+          return claimed as DeviceDetail
+        }
+        const named = detailOf(yield* store.claimByName(productKey, known!.deviceName))
+        assert.deepStrictEqual(named, { device: { ...known!, mac: "" }, product })
+        const draft = newDevice()
+        assert.strictEqual(yield* store.claimByName(productKey, draft.deviceName), "none")
+        const made = yield* Effect.forEach(
+          [draft, newDevice({ deviceName: draft.deviceName })],
+          (each) => Effect.map(store.claimByName(productKey, draft.deviceName, each), detailOf),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(made[0], made[1])
+        assert.deepStrictEqual(detailOf(yield* store.claimByName(productKey, draft.deviceName)), made[0])
+        assert.strictEqual(yield* store.claimByMac(productKey, "aa"), "none")
+        assert.strictEqual(yield* store.claimByName(ProductKey.make("missing"), draft.deviceName, draft), "none")
+        yield* (yield* PresenceStore).record([{
+          _tag: "Online",
+          deviceId: known!.deviceId,
+          connectionId: "c",
+          nodeId: unique("node"),
+          ip: "",
+          at: epoch
+        }])
+        assert.strictEqual(yield* store.claimByName(productKey, known!.deviceName), "active")
       }))
 
     it.effect("removes a device with its shadow", () =>

@@ -9,6 +9,7 @@ import {
   type DeviceId,
   deviceIdentity,
   DeviceStore,
+  type LostDevice,
   PresenceStore,
   ShadowStore
 } from "@device-cloud/core"
@@ -55,6 +56,49 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual([activatedAt, statusChangedAt], [epoch + 5, epoch + 7])
       }))
 
+    it.effect("counts a device without a connection as online for a time", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const [{ device }, { device: connected }, { device: disabled }] = [
+          yield* insertDevice,
+          yield* insertDevice,
+          yield* insertDevice
+        ]
+        // Later than everything else in this suite.
+        const at = epoch + 7_200_000
+        const sighting = ({ deviceId }: Device, seen: number) => ({
+          deviceId,
+          ip: "192.0.2.8",
+          at: seen,
+          until: seen + 60
+        })
+        const mine = (lost: ReadonlyArray<LostDevice>) =>
+          lost.flatMap(({ device: { deviceId }, version }) => deviceId === device.deviceId ? [version] : [])
+        const expire = (now: number) => Effect.map(store.expire({ now, limit: 1000 }), mine)
+        yield* store.record([online(connected.deviceId, "c", at)])
+        yield* (yield* DeviceStore).update(disabled.projectId, disabled.deviceId, { enabled: false, updatedAt: at })
+        const changed = { _tag: "Changed", version: 1, activated: true, waiting: false } as const
+        assert.deepStrictEqual(
+          yield* store.sight([sighting(connected, at + 1), sighting(device, at + 1), sighting(disabled, at + 1)]),
+          [{ _tag: "Replaced", waiting: false }, changed, { _tag: "Ignored" }]
+        )
+        const seen = yield* read(device)
+        assert.deepStrictEqual([seen.status, seen.activatedAt, seen.ip], ["online", at + 1, "192.0.2.8"])
+        assert.strictEqual((yield* read(connected)).ip, "192.0.2.7")
+        assert.deepStrictEqual(yield* store.sight([sighting(device, at + 10)]), [{ _tag: "Replaced", waiting: false }])
+        assert.deepStrictEqual(yield* store.sight([sighting(device, at + 5)]), [{ _tag: "Replaced", waiting: false }])
+        assert.deepStrictEqual(yield* expire(at + 69), [])
+        assert.strictEqual((yield* read(device)).status, "online")
+        assert.deepStrictEqual(yield* expire(at + 70), [2])
+        const { status, statusChangedAt } = yield* read(device)
+        assert.deepStrictEqual([status, statusChangedAt], ["offline", at + 70])
+        // A connection ends what a sighting began.
+        yield* store.sight([sighting(device, at + 80)])
+        yield* store.record([online(device.deviceId, "c2", at + 81)])
+        assert.deepStrictEqual(yield* expire(at + 10_000), [])
+        assert.strictEqual((yield* read(connected)).status, "online")
+      }))
+
     it.effect("tells which connections count, of devices that are enabled", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore
@@ -87,6 +131,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             projectId,
             deviceId,
             serviceId: null,
+            userTopic: null,
             params: { a: 1 },
             state: "queued",
             createdAt: epoch,
