@@ -3,7 +3,7 @@
  */
 import { AccessKeys, DeviceCloud, StoreHealth } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
-import { DevelopmentCertificate, MqttBroker } from "@device-cloud/mqtt"
+import { DevelopmentCertificate, MqttBroker, MqttWebSocket } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -69,9 +69,10 @@ const broker = (config: ServerConfig) =>
 const httpGrace = "3 seconds"
 
 const httpServer = (config: ServerConfig) =>
-  Layer.unwrap(Effect.sync(() => {
+  Layer.unwrap(Effect.gen(function*() {
     const server = createServer({ requireHostHeader: false })
     answerMalformedRequests(server)
+    yield* MqttWebSocket.attach(server)
     // After the grace, what is still open is cut off.
     const cutOff = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
     const { httpHost: host, httpPort: port } = config
@@ -81,9 +82,10 @@ const httpServer = (config: ServerConfig) =>
     return cutOff.pipe(Layer.provideMerge(listening))
   }))
 
-const api = Layer.unwrap(Effect.map(StoreHealth, (store) =>
-  // The broker listens for as long as this layer lives.
-  ManagementApi.layer({ readiness: { storage: store.check, mqtt: Effect.void } })))
+const api = ({ strictReplay }: ServerConfig) =>
+  Layer.unwrap(Effect.map(StoreHealth, (store) =>
+    // The broker listens for as long as this layer lives.
+    ManagementApi.layer({ readiness: { storage: store.check, mqtt: Effect.void }, strictReplay })))
 
 const adminKey = (config: ServerConfig) =>
   Layer.effectDiscard(Effect.gen(function*() {
@@ -107,7 +109,7 @@ const announce = Layer.effectDiscard(Effect.gen(function*() {
 
 export const layer = (config: ServerConfig) =>
   announce.pipe(
-    Layer.provide(api),
+    Layer.provide(api(config)),
     Layer.provide(httpServer(config)),
     Layer.provideMerge(broker(config)),
     Layer.provideMerge(adminKey(config)),

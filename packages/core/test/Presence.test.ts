@@ -2,6 +2,8 @@ import {
   defaultProjectId,
   type Device,
   DeviceCloud,
+  deviceIdentity,
+  DeviceLink,
   Devices,
   PresenceStore,
   Products,
@@ -109,4 +111,38 @@ it.effect("a device that moves to another node stays online when its old connect
     yield* first.stop
     assert.deepStrictEqual(yield* Effect.provide(statusOf(device), second.context), ["online", 1])
     yield* second.stop
+  }).pipe(Effect.provide(stores)))
+
+it.effect("a device without a connection is online for five minutes after it has said something", () =>
+  Effect.gen(function*() {
+    const node = yield* startNode
+    const { context } = node
+    const device = yield* Effect.provide(createDevice, context)
+    const identity = deviceIdentity({
+      device,
+      product: yield* Effect.provide(
+        Effect.flatMap(Products, (products) => products.get(defaultProjectId, device.productKey)),
+        context
+      )
+    })
+    const speak = Effect.provide(Effect.flatMap(DeviceLink, (link) => link.sight(identity, "192.0.2.1")), context)
+    const status = Effect.provide(statusOf(device), context)
+    assert.deepStrictEqual(yield* status, ["unactive", 0])
+    yield* speak
+    assert.deepStrictEqual(yield* status, ["online", 1])
+    yield* TestClock.adjust("4 minutes")
+    yield* speak
+    yield* TestClock.adjust("290 seconds")
+    assert.deepStrictEqual(yield* status, ["online", 1])
+    yield* TestClock.adjust("15 seconds")
+    assert.deepStrictEqual(yield* status, ["offline", 2])
+    yield* speak
+    // Its connection counts from now on, and ends by itself.
+    const connected = yield* Effect.provide(SimulatedDevice.connect(device), context)
+    yield* speak
+    yield* TestClock.adjust("10 minutes")
+    assert.deepStrictEqual(yield* status, ["online", 3])
+    yield* connected.disconnect
+    assert.deepStrictEqual(yield* status, ["offline", 4])
+    yield* node.stop
   }).pipe(Effect.provide(stores)))

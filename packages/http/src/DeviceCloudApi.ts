@@ -5,6 +5,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Authorization } from "./Authorization.ts"
 import { CommandApi } from "./command/CommandApi.ts"
+import { DeviceAccessApi } from "./device-access/DeviceAccessApi.ts"
 import { DeviceApi } from "./device/DeviceApi.ts"
 import { ProductApi } from "./product/ProductApi.ts"
 import { ProjectApi } from "./project/ProjectApi.ts"
@@ -14,8 +15,9 @@ import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
 export class Api extends HttpApi.make("device-cloud")
   .add(ProductApi, ThingModelApi, DeviceApi, CommandApi, HistoryApi, ProjectApi)
-  .middleware(RequestCheck)
   .middleware(Authorization)
+  .add(DeviceAccessApi)
+  .middleware(RequestCheck)
   .prefix("/openapi/v1")
   // All that is wrong with a request, not only the first thing.
   .annotate(HttpApi.ParseOptions, { errors: "all" })

@@ -16,7 +16,7 @@ import { Code, type Failure, failure, statusOf } from "./Failure.ts"
 /** Bodies that are not streamed may have this many bytes. */
 export const maxBodySize = ByteSize.mebibytes(2)
 
-/** Seconds after which a client may try again. */
+/** Seconds after which a client may try again, unless the answer says it. */
 const retryAfter = "1"
 
 /** A request id of the client, if it can stand in a header and a log line. */
@@ -27,7 +27,7 @@ const makeRequestId = Effect.map(
   (random) => [0, 1].map(() => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")).join("")
 )
 
-const toResponse = (answer: Failure): HttpServerResponse.HttpServerResponse =>
+export const toResponse = (answer: Failure): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(answer, { status: statusOf(answer) })
 
 export interface RouteTable {
@@ -110,8 +110,14 @@ const complete = (response: HttpServerResponse.HttpServerResponse): HttpServerRe
     return toResponse(failure(Code.mediaType, "The media type of the body is not supported; send application/json"))
   }
   return response.status === 503 || response.status === 429
-    ? HttpServerResponse.setHeader(response, "retry-after", retryAfter)
+    ? HttpServerResponse.setHeader(response, "retry-after", retryAfterOf(response))
     : response
+}
+
+const retryAfterOf = ({ body }: HttpServerResponse.HttpServerResponse): string => {
+  if (body._tag !== "Uint8Array") return retryAfter
+  const { data } = JSON.parse(new TextDecoder().decode(body.body)) as Failure
+  return String(data?.retry_after ?? retryAfter)
 }
 
 const explain = Effect.fnUntraced(function*<E>(

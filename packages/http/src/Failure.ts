@@ -7,24 +7,31 @@ import type {
   AccessKeyExpired,
   AccessKeyNotFound,
   AccessKeyNotRemovable,
+  AlreadyActive,
   CommandNotFound,
   CommandNotQueued,
+  DeviceDisabled,
   DeviceNotFound,
   ElementNotFound,
   InputIssue,
   InvalidInput,
   InvalidThingModel,
   InvalidValues,
+  NoDeviceLeft,
   NotACloudGateway,
   ProductHasDevices,
   ProductNotFound,
   ProjectNotFound,
   ProjectNotRemovable,
+  RandomUsed,
+  RegistrationOff,
   ServiceIsSync,
   ShadowVersionConflict,
   StoreError,
   TooManyCommands,
-  UnknownAccessKey
+  TooManyWrongSignatures,
+  UnknownAccessKey,
+  WrongSignature
 } from "@device-cloud/core"
 import { Effect, Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
@@ -39,7 +46,10 @@ export const Code = {
   operationUnfit: 40004,
   unauthorized: 40100,
   accessKeyExpired: 40101,
+  wrongSignature: 40110,
   roleTooLow: 40300,
+  deviceDisabled: 40301,
+  registrationOff: 40302,
   noSuchRoute: 40400,
   noSuchProduct: 40401,
   noSuchDevice: 40402,
@@ -50,6 +60,8 @@ export const Code = {
   stateForbids: 40900,
   productHasDevices: 40902,
   shadowVersionConflict: 40904,
+  alreadyActive: 40905,
+  otherGateway: 40906,
   tooLarge: 41300,
   mediaType: 41500,
   tooMany: 42900,
@@ -66,6 +78,9 @@ const FailureData = Schema.Struct({
   ),
   version: Schema.optionalKey(Schema.Int.annotate({ description: "The current version of the shadow" })),
   retry_after: Schema.optionalKey(Schema.Int.annotate({ description: "Seconds after which it may succeed" })),
+  device_code: Schema.optionalKey(
+    Schema.Int.annotate({ description: "What the device protocol calls it; of messages of devices" })
+  ),
   request_id: Schema.optionalKey(Schema.String.annotate({ description: "Names this request in the log of the server" }))
 })
 
@@ -87,8 +102,8 @@ const failuresOf = (status: number, description: string) =>
 /** Every failure that any route may answer with, by HTTP status. */
 export const failureSchemas = [
   failuresOf(400, "The request is not well formed, or a parameter is invalid"),
-  failuresOf(401, "The access key is missing, unknown or expired"),
-  failuresOf(403, "The role of the access key is too low"),
+  failuresOf(401, "The access key is missing, unknown or expired; or the device's signature is wrong"),
+  failuresOf(403, "The role of the access key is too low; or the device may not do this"),
   failuresOf(404, "There is no such resource in the project of the access key"),
   failuresOf(409, "The state of the resource does not allow it"),
   failuresOf(413, "The body is too large"),
@@ -139,23 +154,30 @@ export type DomainError =
   | AccessKeyExpired
   | AccessKeyNotFound
   | AccessKeyNotRemovable
+  | AlreadyActive
   | CommandNotFound
   | CommandNotQueued
+  | DeviceDisabled
   | DeviceNotFound
   | ElementNotFound
   | InvalidInput
   | InvalidThingModel
   | InvalidValues
+  | NoDeviceLeft
   | NotACloudGateway
   | ProductHasDevices
   | ProductNotFound
   | ProjectNotFound
   | ProjectNotRemovable
+  | RandomUsed
+  | RegistrationOff
   | ServiceIsSync
   | ShadowVersionConflict
   | StoreError
   | TooManyCommands
+  | TooManyWrongSignatures
   | UnknownAccessKey
+  | WrongSignature
 
 /** Fails as the API does. An error of the storage that will not pass is a defect: nobody outside can act on it. */
 export const failWith = (error: DomainError): Effect.Effect<never, Failure> => {
@@ -176,6 +198,8 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       return failure(Code.noSuchAccessKeyOrProject, `There is no access key ${error.accessKeyId} in this project`)
     case "AccessKeyNotRemovable":
       return failure(Code.stateForbids, `Access key ${error.accessKeyId} is the owner's; it can only be replaced`)
+    case "AlreadyActive":
+      return failure(Code.alreadyActive, `Device ${error.device} has been active; its triple is not told again`)
     case "CommandNotFound":
       return failure(Code.noSuchMessage, `There is no message ${error.messageId} for this device`)
     case "CommandNotQueued":
@@ -183,8 +207,10 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
         Code.stateForbids,
         `Message ${error.messageId} is ${error.state}; only a queued one can be cancelled`
       )
+    case "DeviceDisabled":
+      return failure(Code.deviceDisabled, `Device ${error.productKey}/${error.deviceName} is disabled`)
     case "DeviceNotFound":
-      return failure(Code.noSuchDevice, `There is no device ${error.device} in this project`)
+      return failure(Code.noSuchDevice, `There is no device ${error.device}`)
     case "ElementNotFound":
       return failure(
         Code.noSuchElement,
@@ -196,6 +222,11 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       return withIssues(Code.invalidThingModel, issuesByPath(error.issues, asIs))
     case "InvalidValues":
       return withIssues(Code.invalidValue, issuesByPath(error.issues, asIs))
+    case "NoDeviceLeft":
+      return failure(
+        Code.alreadyActive,
+        `Product ${error.productKey} has no device left that was created beforehand and is not registered; create more`
+      )
     case "NotACloudGateway":
       return failure(
         Code.operationUnfit,
@@ -205,7 +236,7 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
     case "ProductHasDevices":
       return failure(Code.productHasDevices, `Product ${error.productKey} still has devices; delete them first`)
     case "ProductNotFound":
-      return failure(Code.noSuchProduct, `There is no product ${error.productKey} in this project`)
+      return failure(Code.noSuchProduct, `There is no product ${error.productKey}`)
     case "ProjectNotFound":
       return failure(Code.noSuchAccessKeyOrProject, `There is no project ${error.projectId}`)
     case "ProjectNotRemovable":
@@ -215,6 +246,13 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
           ? "The default project cannot be deleted"
           : `Project ${error.projectId} still has products; delete them first`
       )
+    case "RandomUsed":
+      return failure(
+        Code.wrongSignature,
+        `random: ${error.random} was used within the last five minutes; send another one`
+      )
+    case "RegistrationOff":
+      return failure(Code.registrationOff, `Dynamic registration of product ${error.productKey} is off`)
     case "ServiceIsSync":
       return failure(
         Code.operationUnfit,
@@ -231,6 +269,15 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
         Code.tooMany,
         `Device ${error.deviceId} has ${maxWaiting} messages that wait; cancel some or let them expire`,
         { retry_after: commandRetryAfter }
+      )
+    case "TooManyWrongSignatures":
+      return failure(Code.tooMany, "Too many wrong signatures from this device or address; try again later", {
+        retry_after: error.retryAfter
+      })
+    case "WrongSignature":
+      return failure(
+        Code.wrongSignature,
+        `sign: it is not what ${error.deviceName} of product ${error.productKey} would sign`
       )
     case "UnknownAccessKey":
       return failure(Code.unauthorized, "Send a valid access key: Authorization: Bearer dck_…")

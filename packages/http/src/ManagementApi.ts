@@ -4,8 +4,11 @@
 import { type Effect, Layer, type Types } from "effect"
 import { type HttpMethod, HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { ReplayGuard } from "@device-cloud/core"
 import { Authorization } from "./Authorization.ts"
 import * as CommandHandlers from "./command/CommandHandlers.ts"
+import * as AlinkRegistration from "./device-access/AlinkRegistration.ts"
+import * as DeviceAccessHandlers from "./device-access/DeviceAccessHandlers.ts"
 import * as DeviceHandlers from "./device/DeviceHandlers.ts"
 import { Api } from "./DeviceCloudApi.ts"
 import { everyAnswer, makeRouteTable, routerConfig } from "./EveryAnswer.ts"
@@ -24,6 +27,7 @@ const api = HttpApiBuilder.layer(Api, { openapiPath }).pipe(
     ProductHandlers.layer,
     ThingModelHandlers.layer,
     DeviceHandlers.layer,
+    DeviceAccessHandlers.layer,
     CommandHandlers.layer,
     HistoryHandlers.layer,
     ProjectHandlers.layer
@@ -39,6 +43,7 @@ const routeTable = () => {
     docsPath,
     ...Operations.paths
   ].map((path) => ({ method: "GET", path: path as `/${string}` }))
+  routes.push({ method: "POST", path: AlinkRegistration.path })
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => routes.push({ method: endpoint.method, path: endpoint.path as `/${string}` })
@@ -61,9 +66,18 @@ const completeAnswers = HttpRouter.use((router) => {
  * server that is provided. Provide the core and the storage outside of this
  * layer, once, so that all transports share them.
  */
-export const layer = (options: { readonly readiness: Operations.ReadinessChecks }) =>
-  HttpRouter.serve(Layer.mergeAll(api, docs, Operations.layer(options.readiness), completeAnswers), {
-    routerConfig,
-    disableLogger: true,
-    disableListenLog: true
-  })
+export const layer = (options: {
+  readonly readiness: Operations.ReadinessChecks
+  /** Whether a message over HTTP is refused whose `random` its device has used within five minutes. Default false. */
+  readonly strictReplay?: boolean
+}) =>
+  HttpRouter.serve(
+    Layer.mergeAll(api, docs, AlinkRegistration.layer, Operations.layer(options.readiness), completeAnswers).pipe(
+      Layer.provide(options.strictReplay === true ? ReplayGuard.layer : Layer.empty)
+    ),
+    {
+      routerConfig,
+      disableLogger: true,
+      disableListenLog: true
+    }
+  )

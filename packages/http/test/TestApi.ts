@@ -16,13 +16,17 @@ const ownerLayer = Layer.effectDiscard(
   Effect.flatMap(AccessKeys, (accessKeys) => accessKeys.setOwner(Redacted.make(ownerKey)))
 )
 
-const api = Layer.unwrap(
-  Effect.map(StoreHealth, (store) => ManagementApi.layer({ readiness: { storage: store.check } }))
-)
+const api = (options: { readonly strictReplay?: boolean }) =>
+  Layer.unwrap(
+    Effect.map(StoreHealth, (store) => ManagementApi.layer({ ...options, readiness: { storage: store.check } }))
+  )
 
 /** The API on a storage of the test's choice. */
-export const testApi = <E>(storage: Layer.Layer<DeviceCloud.Stores | StoreHealth, E>) =>
-  api.pipe(
+export const testApi = <E>(
+  storage: Layer.Layer<DeviceCloud.Stores | StoreHealth, E>,
+  options: { readonly strictReplay?: boolean } = {}
+) =>
+  api(options).pipe(
     Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })),
     Layer.provideMerge(ownerLayer),
     Layer.provideMerge(DeviceCloud.layer),

@@ -12,11 +12,15 @@ interface Operation {
 
 const prefix = "/openapi/v1"
 
+/** What devices call with signatures in the place of access keys. */
+const ofDevices = ["/auth/register/device", "/auth/generator/device", "/thing-uplink"]
+
 /** Every operation of the management API, as it describes itself. */
 const operations = Effect.map(
   call("GET", "//openapi.json", { key: null }),
   ({ text }): ReadonlyArray<Operation> =>
     Object.entries(JSON.parse(text).paths as Record<string, Record<string, { readonly operationId: string }>>)
+      .filter(([path]) => !ofDevices.includes(path.slice(prefix.length)))
       .flatMap(([path, methods]) =>
         Object.entries(methods).map(([method, { operationId }]) => ({
           method: method.toUpperCase(),
@@ -41,6 +45,8 @@ const bodies: Readonly<Record<string, object>> = {
   "thingModels.updateThingModelElement": { type: "event", element: { id: "stolen", name: "Stolen" } },
   "commands.setDeviceProperties": { params: { stolen: true } },
   "commands.callDeviceService": { params: {} },
+  "commands.sendUserMessage": { topic: "stolen", payload: "" },
+  "devices.setDeviceDiagnosis": { enabled: true },
   "projects.createProject": { name: "Another" },
   "projects.createAccessKey": { name: "Another", role: "viewer" }
 }

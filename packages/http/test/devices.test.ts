@@ -68,6 +68,7 @@ for (const [name, storage] of storages) {
           sub_amount: 0,
           is_mocker: false,
           bound: false,
+          mac: "",
           tags: {}
         })
         const byName = yield* call("GET", `/products/${product.product_key}/device-names/${device_name}/detail`)

@@ -223,7 +223,7 @@ for (const [name, storage] of storages) {
           body: { params: { TimeZone: "" } }
         })
         assert.deepStrictEqual(refusal(full), [429, 42900])
-        assert.deepStrictEqual(full.headers["retry-after"], "1")
+        assert.deepStrictEqual(full.headers["retry-after"], "10")
       }))
 
     it.effect("changes the shadow by its version, and shows what the device lacks", () =>

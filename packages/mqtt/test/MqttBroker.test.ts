@@ -1,38 +1,12 @@
-import { defaultProjectId, type Device, DeviceCloud, Devices, Products, Shadows } from "@device-cloud/core"
-import { DevelopmentCertificate, MqttBroker } from "@device-cloud/mqtt"
-import * as PlatformNode from "@device-cloud/platform-node"
+import { defaultProjectId, type Device, Devices, Products, Shadows } from "@device-cloud/core"
+
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Queue, Schedule } from "effect"
+import { Effect, Queue, Schedule } from "effect"
 import { generate, type IConnectPacket } from "mqtt-packet"
-import { mkdtemp, rm } from "node:fs/promises"
 import { connect as connectTcp } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { storages } from "../../../vitest.storages.ts"
+import { brokerOn, tcp, tls } from "./TestBroker.ts"
 import { connackOf, connect, type ConnectOptions, credentials, type TestDevice } from "./TestDevice.ts"
-
-class Certificate extends Context.Service<Certificate, DevelopmentCertificate.DevelopmentCertificate>()(
-  "@device-cloud/mqtt/test/Certificate"
-) {}
-
-const certificate = Layer.effect(
-  Certificate,
-  Effect.gen(function*() {
-    const directory = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-tls-"))),
-      (directory) => Effect.promise(() => rm(directory, { recursive: true }))
-    )
-    return yield* DevelopmentCertificate.loadOrMake(directory)
-  })
-)
-
-const broker = Layer.unwrap(
-  Effect.map(
-    Certificate,
-    ({ certificate, key }) =>
-      MqttBroker.layer({ host: "127.0.0.1", tls: { port: 0, certificate, key }, tcp: { port: 0 } })
-  )
-)
 
 const createDevice = Effect.gen(function*() {
   const product = yield* (yield* Products).create(defaultProjectId, {
@@ -45,13 +19,6 @@ const createDevice = Effect.gen(function*() {
   })
   return yield* (yield* Devices).create(defaultProjectId, product.productKey, {})
 })
-
-const tls = Effect.gen(function*() {
-  const { mqtts } = yield* MqttBroker
-  return { url: mqtts!.replace("127.0.0.1", "localhost"), ca: (yield* Certificate).authority }
-})
-
-const tcp = Effect.map(MqttBroker, ({ mqtt }) => ({ url: mqtt! }))
 
 const read = ({ deviceId }: Device) =>
   Effect.flatMap(Devices, (devices) => Effect.map(devices.get(defaultProjectId, { deviceId }), ({ device }) => device))
@@ -112,14 +79,7 @@ const withByte = (packet: Buffer, position: number, byte: number) => {
 const portOf = (url: string) => Number(new URL(url).port)
 
 for (const [name, storage] of storages) {
-  const cloud = broker.pipe(
-    Layer.provideMerge(certificate),
-    Layer.provideMerge(DeviceCloud.layer),
-    Layer.provide(storage),
-    Layer.provide(PlatformNode.layer)
-  )
-
-  layer(cloud, { excludeTestServices: true })(`the MQTT broker on ${name}`, (it) => {
+  layer(brokerOn(storage), { excludeTestServices: true })(`the MQTT broker on ${name}`, (it) => {
     it.effect("a device connects over TLS, posts, gets its reply, and is seen at once", () =>
       Effect.gen(function*() {
         const device = yield* createDevice

@@ -6,7 +6,7 @@ import { type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } fr
 import { Devices } from "../device/Devices.ts"
 import * as GroupCommit from "../GroupCommit.ts"
 import { decodeInput, InvalidInput } from "../InvalidInput.ts"
-import { DeviceLink, type DeviceSession } from "../message/DeviceLink.ts"
+import { DeviceLink, type DeviceSession, type DownlinkMessage } from "../message/DeviceLink.ts"
 import { NodeBus } from "../node/NodeBus.ts"
 import { Uplink } from "../message/Uplink.ts"
 import type { Page, PageRequest } from "../Page.ts"
@@ -90,11 +90,7 @@ const make = Effect.gen(function*() {
   const deliver = Effect.fnUntraced(function*(delivery: Delivery, command: Command, params = command.params) {
     delivery.lastDelivered = command.messageId
     yield* delivery.session.connection.deliver(
-      {
-        id: String(command.messageId),
-        method: methodOf(command),
-        params: command.userTopic === null ? params : { ...params, topic: command.userTopic }
-      },
+      messageOf(command, params),
       () => advance(command, command.userTopic === null ? "acked" : "succeeded")
     )
     if (command.state === "queued") advance(command, "sent")
@@ -145,17 +141,39 @@ const make = Effect.gen(function*() {
       )
     )
 
-  const redeliver = Effect.fnUntraced(function*(delivery: Delivery, command: Command, shadow: Shadow) {
-    if (methodOf(command) !== methodOf(setsProperties)) return yield* deliver(delivery, command)
-    const params = stillWanted(command, shadow)
-    if (Object.keys(params).length > 0) return yield* deliver(delivery, command, params)
-    delivery.lastDelivered = command.messageId
-    const reached = Object.entries(command.params).every(([id, value]) => equalJson(shadow.reported[id]!.value, value))
+  /** The device has reported all properties since the call. */
+  const endOvertaken = (command: Command, { reported }: Shadow) => {
+    const reached = Object.entries(command.params).every(([id, value]) => equalJson(reported[id]!.value, value))
     advance(
       command,
       reached ? "succeeded" : "cancelled",
       reached ? "the device has reported these values" : "the device has reported later values"
     )
+  }
+
+  const redeliver = Effect.fnUntraced(function*(delivery: Delivery, command: Command, shadow: Shadow) {
+    if (!setsAnything(command)) return yield* deliver(delivery, command)
+    const params = stillWanted(command, shadow)
+    if (Object.keys(params).length > 0) return yield* deliver(delivery, command, params)
+    delivery.lastDelivered = command.messageId
+    endOvertaken(command, shadow)
+  })
+
+  const pull = Effect.fnUntraced(function*({ deviceId }: DeviceIdentity) {
+    if (link.session(deviceId) !== undefined) return []
+    const shadow = yield* shadows.get(deviceId)
+    if (Option.isNone(shadow)) return []
+    const now = yield* Clock.currentTimeMillis
+    const messages: Array<DownlinkMessage> = []
+    for (const command of yield* store.undelivered({ deviceId, after: 0, now, limit: flushLimit })) {
+      const params = setsAnything(command) ? stillWanted(command, shadow.value) : command.params
+      if (Object.keys(params).length === 0 && setsAnything(command)) endOvertaken(command, shadow.value)
+      else {
+        messages.push(messageOf(command, params))
+        if (command.state === "queued") advance(command, "sent")
+      }
+    }
+    return messages
   })
 
   /** Delivers what is in the ledger for the device, in order, until nothing is left. */
@@ -274,7 +292,7 @@ const make = Effect.gen(function*() {
     const { deviceId, projectId } = device
     const createdAt = yield* Clock.currentTimeMillis
     const delivery = currentDelivery(deviceId)
-    const isDesired = delivery === undefined && !isOnline && ttl > 0 && methodOf(call) === methodOf(setsProperties)
+    const isDesired = delivery === undefined && !isOnline && ttl > 0 && setsAnything(call)
     // A shadow that is full refuses before anything is stored.
     if (isDesired) yield* roomFor(device, call.params)
     const result = yield* enqueued.submit({
@@ -368,7 +386,17 @@ const make = Effect.gen(function*() {
     }
   })
 
-  return Commands.of({ setProperties, callService, sendUserMessage, get, list, cancel })
+  return Commands.of({ setProperties, callService, sendUserMessage, pull, get, list, cancel })
+})
+
+/** Whether the command sets properties. */
+const setsAnything = (command: Pick<Command, "serviceId" | "userTopic">): boolean =>
+  methodOf(command) === methodOf(setsProperties)
+
+const messageOf = (command: Command, params: Params): DownlinkMessage => ({
+  id: String(command.messageId),
+  method: methodOf(command),
+  params: command.userTopic === null ? params : { ...params, topic: command.userTopic }
 })
 
 const refuse = (field: string, message: string) =>
@@ -415,6 +443,8 @@ export class Commands extends Context.Service<Commands, {
     message: UserMessage,
     options?: CallOptions
   ) => Effect.Effect<Command, Refused>
+  /** What waits for a device that fetches it over a transport without connections, oldest first, at most 100. */
+  readonly pull: (device: DeviceIdentity) => Effect.Effect<ReadonlyArray<DownlinkMessage>, StoreError>
   readonly get: (
     projectId: ProjectId,
     deviceId: DeviceId,

@@ -22,5 +22,7 @@ export const tooManyProperties: DeviceReply = failure(6106, "map size must less 
 export const topicError: DeviceReply = failure(6203, "topic parse error")
 export const notJson: DeviceReply = failure(6207, "data is not JSON")
 export const tooManyEvents: DeviceReply = failure(6356, "more than 200 events")
+/** The device does not belong to the gateway. */
+export const noTopology: DeviceReply = failure(6401, "topo relation not exist")
 /** There is no remote configuration. */
 export const noConfiguration: DeviceReply = failure(6713, "thing config function is not available")

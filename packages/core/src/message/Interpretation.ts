@@ -8,7 +8,8 @@ import { isFiniteJson, type Json } from "../shadow/Shadow.ts"
 import { shadowMessage } from "../shadow/ShadowMessage.ts"
 import { isWellFormed } from "../Text.ts"
 import { desiredDelete, desiredGet } from "./DesiredProperties.ts"
-import { type DeviceReply, noConfiguration, parameterError, topicError } from "./DeviceReply.ts"
+import { networkTime } from "./NetworkTime.ts"
+import { type DeviceReply, noConfiguration, noTopology, parameterError, success, topicError } from "./DeviceReply.ts"
 import type { Step } from "./DeviceState.ts"
 import {
   batchPost,
@@ -16,6 +17,7 @@ import {
   eventPost,
   historyPost,
   logPost,
+  modbusPost,
   packPost,
   propertyPost,
   rawPost,
@@ -46,6 +48,7 @@ const eventMethod = /^thing\.event\.([^.]+)\.post$/
 const serviceReplyMethod = /^thing\.service\..+_reply$/
 
 export const interpret = (message: UplinkMessage): Interpretation => {
+  if (message.subDevice !== undefined) return answer(noTopology)
   const { device, method, params, receivedAt } = message
   switch (method) {
     case "thing.event.property.post":
@@ -77,6 +80,10 @@ export const interpret = (message: UplinkMessage): Interpretation => {
     case "thing.dsltemplate.get":
     case "thing.dynamicTsl.get":
       return errand({ _tag: "ReadModel" })
+    case "thing.modbus.post":
+      return change(modbusPost(params, receivedAt))
+    case "thing.ntp":
+      return answer(success(networkTime(params, receivedAt, receivedAt)))
     case userMethod:
       return change(userPost(params, receivedAt))
     case "thing.config.get":

@@ -2,10 +2,11 @@
  * A device asks what time it is (alink-facts, section 3.15).
  */
 import { Predicate } from "effect"
+import type { Json } from "../shadow/Shadow.ts"
 
 /** Times as text, in Unix milliseconds; what the device sent is echoed unchanged. */
-export const networkTime = (params: unknown, receivedAt: number, sentAt: number) => ({
-  deviceSendTime: Predicate.hasProperty(params, "deviceSendTime") ? params.deviceSendTime : "",
+export const networkTime = (params: unknown, receivedAt: number, sentAt: number): Readonly<Record<string, Json>> => ({
+  deviceSendTime: Predicate.hasProperty(params, "deviceSendTime") ? params.deviceSendTime as Json : "",
   serverRecvTime: String(receivedAt),
   serverSendTime: String(sentAt)
 })

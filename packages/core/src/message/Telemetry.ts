@@ -10,6 +10,7 @@ import type { Misfit } from "../thing-model/DataType.ts"
 import {
   type DeviceReply,
   failure,
+  noTopology,
   parameterError,
   success,
   tooManyEvents,
@@ -128,7 +129,7 @@ export const batchPost = (params: unknown, receivedAt: number): Step | DeviceRep
 export const packPost = (params: unknown, receivedAt: number): Step | DeviceReply => {
   if (!isMembers(params)) return parameterError("params: expected an object with properties and events")
   const { subDevices } = params
-  if (Array.isArray(subDevices) && subDevices.length > 0) return failure(6401, "topo relation not exist")
+  if (Array.isArray(subDevices) && subDevices.length > 0) return noTopology
   return batchPost(params, receivedAt)
 }
 
@@ -145,7 +146,7 @@ export const historyPost = (device: DeviceIdentity, params: unknown, receivedAt:
   }
   for (const item of params as ReadonlyArray<Json>) {
     if (!isMembers(item)) return parameterError("params: expected an array of {identity, properties, events}")
-    if (!isOwn(item["identity"], device)) return failure(6401, "topo relation not exist")
+    if (!isOwn(item["identity"], device)) return noTopology
     for (const part of membersOf(item["properties"])) {
       const reports = reportsOf({ properties: part }, receivedAt)
       if ("code" in reports) return reports
@@ -192,3 +193,9 @@ export const rawPost = (params: unknown, receivedAt: number): Step | DeviceReply
 /** What the device says on a topic that it and the application agree on. */
 export const userPost = (params: unknown, receivedAt: number): Step => (state) =>
   replyTo(state.record("user", params as Json, receivedAt, receivedAt))
+
+/** What a device says on behalf of what it is wired to: the whole message is kept. */
+export const modbusPost = (params: unknown, receivedAt: number): Step | DeviceReply => {
+  if (!isMembers(params)) return parameterError("expected an object with id, version, method and params")
+  return (state) => replyTo(state.record("modbus", params, receivedAt, receivedAt))
+}

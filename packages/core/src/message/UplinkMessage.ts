@@ -11,4 +11,6 @@ export interface UplinkMessage {
   readonly params: unknown
   /** Unix milliseconds. */
   readonly receivedAt: number
+  /** The sub-device of the gateway `device` that says it. */
+  readonly subDevice?: Pick<DeviceIdentity, "productKey" | "deviceName">
 }

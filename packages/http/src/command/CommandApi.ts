@@ -2,7 +2,7 @@
  * The routes that ask something of devices, and what became of it
  * (specification, Endpoints: Devices; decisions, section 6).
  */
-import { CommandState, TimeToLive } from "@device-cloud/core"
+import { CommandState, TimeToLive, UserMessage } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
@@ -23,8 +23,9 @@ const Accepted = Envelope(Schema.Struct({ message_id: Schema.String }))
 
 export const Message = Schema.Struct({
   message_id: Schema.String,
-  type: Schema.Literals(["property", "service"]),
+  type: Schema.Literals(["property", "service", "user"]),
   service_id: Schema.String,
+  topic: Schema.String.annotate({ description: "Of a user message" }),
   params: Params,
   state: CommandState,
   code: Schema.NullOr(Schema.Int).annotate({ description: "What the device answered; 200: done" }),
@@ -48,6 +49,24 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
     success: Accepted
   }).annotate(OpenApi.Summary, "Call an asynchronous service of a device")
     .annotate(OpenApi.Description, "Delivered now, or when the device comes back."),
+  HttpApiEndpoint.post("sendUserMessage", "/things/:device_id/user-messages", {
+    params: PathParams.deviceId,
+    payload: Schema.Struct({
+      topic: UserMessage.fields.topic.annotate({
+        description: "Levels after `/{product_key}/{device_name}/user/`, without wildcards"
+      }),
+      payload: Schema.String,
+      encoding: Schema.optional(
+        UserMessage.fields.encoding.annotate({ description: "How `payload` stands for bytes; default utf8" })
+      ),
+      ttl: Call.fields.ttl
+    }),
+    success: Accepted
+  }).annotate(OpenApi.Summary, "Send a device bytes on a topic of your own")
+    .annotate(
+      OpenApi.Description,
+      "Delivered now, or when the device comes back; what it says there is an event `user`."
+    ),
   HttpApiEndpoint.get("listMessages", "/things/:device_id/messages", {
     params: PathParams.deviceId,
     query: pageQuery,

@@ -11,8 +11,9 @@ import type { Message } from "./CommandApi.ts"
 
 const message = (command: Command): typeof Message.Type => ({
   message_id: String(command.messageId),
-  type: command.serviceId === null ? "property" : "service",
+  type: command.userTopic !== null ? "user" : command.serviceId === null ? "property" : "service",
   service_id: command.serviceId ?? "",
+  topic: command.userTopic ?? "",
   params: command.params,
   state: command.state,
   code: command.code,
@@ -47,6 +48,13 @@ export const layer = HttpApiBuilder.group(
         CurrentPrincipal.use(({ projectId }) =>
           respond(
             commands.callService(projectId, params.device_id, params.service_id, payload.params, { ttl }),
+            accepted
+          )
+        ),
+      sendUserMessage: ({ params, payload: { encoding = "utf8", payload, topic, ttl } }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            commands.sendUserMessage(projectId, params.device_id, { topic, payload, encoding }, { ttl }),
             accepted
           )
         ),

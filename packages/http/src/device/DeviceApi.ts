@@ -66,6 +66,7 @@ export const DeviceInfo = Schema.Struct({
   sub_amount: Schema.Int,
   is_mocker: Schema.Boolean,
   bound: Schema.Boolean,
+  mac: Schema.String.annotate({ description: "What the device named itself by when it registered" }),
   tags: Tags
 }).annotate({ identifier: "DeviceInfo" })
 
@@ -151,6 +152,12 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
       OpenApi.Description,
       "Merged into what is desired already; null takes a property off. The device is told, now or when it comes back."
     ),
+  HttpApiEndpoint.put("setDeviceDiagnosis", "/things/:device_id/diagnosis", {
+    params: PathParams.deviceId,
+    payload: Schema.Struct({ enabled: Schema.Boolean }),
+    success: EnvelopeOnly
+  }).annotate(OpenApi.Summary, "Ask a device for its logs, or no more")
+    .annotate(OpenApi.Description, "What it sends are events `log` and `diag`."),
   HttpApiEndpoint.put("setDeviceTags", "/things/:device_id/tags", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ tags: Tags }),

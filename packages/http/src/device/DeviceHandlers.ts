@@ -53,7 +53,7 @@ const deviceInfo = ({ device, product }: DeviceDetail): typeof DeviceInfo.Type =
     iot_platform: 0,
     platform_name: "",
     data_source: product.dataSource,
-    diagnosis_enabled: false,
+    diagnosis_enabled: device.diagnosisEnabled,
     access_key: "",
     cloud_gtw_mqtt_param: device.cloudGateway === null ? null : {
       clientid: device.cloudGateway.clientId,
@@ -65,6 +65,7 @@ const deviceInfo = ({ device, product }: DeviceDetail): typeof DeviceInfo.Type =
     sub_amount: 0,
     is_mocker: false,
     bound: device.bound,
+    mac: device.mac ?? "",
     tags: device.tags
   })
 
@@ -147,6 +148,10 @@ export const layer = HttpApiBuilder.group(
       updateDeviceShadow: ({ params, payload: { state, version } }) =>
         CurrentPrincipal.use(({ projectId }) =>
           done(shadows.desire(projectId, params.device_id, state.desired, version))
+        ),
+      setDeviceDiagnosis: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(devices.setDiagnosis(projectId, params.device_id, payload.enabled))
         ),
       setDeviceTags: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) => done(devices.setTags(projectId, params.device_id, payload.tags)))

@@ -1,0 +1,113 @@
+/**
+ * The routes that devices call, with signatures in place of access keys
+ * (specification, Device registration, Device HTTP uplink).
+ */
+import { NamedRegistration, Registration } from "@device-cloud/core"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Envelope } from "../Envelope.ts"
+import { failureSchemas } from "../Failure.ts"
+import * as PathParams from "../PathParams.ts"
+import { wire } from "../Wire.ts"
+
+const Triple = Schema.Struct({
+  product_key: Schema.String,
+  device_name: Schema.String,
+  device_secret: Schema.String
+}).annotate({ identifier: "Triple" })
+
+export const Action = Schema.Literals([
+  "PostProperty",
+  "PostEvent",
+  "PostServiceReply",
+  "PostHex",
+  "PostSubHex",
+  "PostModbus",
+  "PostModbusSub",
+  "PostStarTopo",
+  "StarTopo",
+  "PostMeshTopo",
+  "PostShadow",
+  "PostOTA",
+  "PostNTP",
+  "PostSysMsg",
+  "PostRemoteDiagnosis"
+])
+export type Action = typeof Action.Type
+
+const uplinkQuery = {
+  product_key: PathParams.productKey.product_key,
+  device_name: PathParams.deviceName.device_name,
+  sign_method: Schema.Literals(["hmacsha256", "hmacsha1"]),
+  random: Schema.String.check(Schema.isMinLength(8), Schema.isMaxLength(16)).annotate({
+    description: "8 to 16 characters"
+  }),
+  sign: Schema.String.annotate({
+    description: "Of `productKey` + product_key + `deviceName` + device_name + `random` + random with the device's " +
+      "secret; hex or base64"
+  }),
+  action: Action,
+  event_id: Schema.optional(Schema.String.annotate({ description: "Of PostEvent" })),
+  service_id: Schema.optional(Schema.String.annotate({ description: "Of PostServiceReply" })),
+  method: Schema.optional(
+    Schema.String.annotate({
+      description: "Of PostStarTopo: add, delete, get, login, logout; of PostMeshTopo: add, delete, get"
+    })
+  ),
+  pull: Schema.optional(Schema.Literals(["0", "1"]).annotate({ description: "1: answer what waits for the device" }))
+}
+
+const UplinkQuery = Schema.Struct(uplinkQuery)
+export type UplinkQuery = typeof UplinkQuery.Type
+
+const PendingCommand = Schema.Struct({
+  id: Schema.String,
+  version: Schema.String,
+  method: Schema.String,
+  params: Schema.Json
+})
+
+export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
+  HttpApiEndpoint.post("registerDevice", "/auth/register/device", {
+    payload: wire(Registration),
+    success: Envelope(Triple),
+    error: failureSchemas
+  }).annotate(OpenApi.Summary, "Get a triple that was created beforehand")
+    .annotate(
+      OpenApi.Description,
+      "`sign` of `mac` + mac + `productKey` + product_key + `random` + random with the product's secret, in hex. The " +
+        "same mac gets the same triple until its device has been active."
+    ),
+  HttpApiEndpoint.post("generateDevice", "/auth/generator/device", {
+    payload: wire(NamedRegistration),
+    success: Envelope(Triple),
+    error: failureSchemas
+  }).annotate(OpenApi.Summary, "Get a triple with a name of the device's own")
+    .annotate(
+      OpenApi.Description,
+      "`sign` of `deviceName` + device_name + `productKey` + product_key + `random` + random with the product's " +
+        "secret, in hex. The same name gets the same triple until its device has been active."
+    ),
+  HttpApiEndpoint.post("uplink", "/thing-uplink", {
+    query: uplinkQuery,
+    payload: [
+      Schema.Json,
+      Schema.String.pipe(HttpApiSchema.asText()),
+      Schema.Uint8Array.pipe(HttpApiSchema.asUint8Array())
+    ],
+    success: Schema.Struct({
+      ...Envelope(Schema.Json).fields,
+      data_pending: Schema.optionalKey(
+        Schema.Array(PendingCommand).annotate({ description: "With `pull=1`: what waits for the device" })
+      )
+    }),
+    error: failureSchemas
+  }).annotate(OpenApi.Summary, "Send a message of a device")
+    .annotate(
+      OpenApi.Description,
+      "The body is the message of the MQTT topic that the action stands for, `data` what its reply carries. PostHex " +
+        "and PostSubHex also take bytes, or hex as text."
+    )
+).annotate(OpenApi.Title, "Device access")
+  .annotate(OpenApi.Description, "For devices: signatures stand in the place of access keys.")
+{}

@@ -1,0 +1,289 @@
+import {
+  Commands,
+  defaultProjectId,
+  type Device,
+  DeviceCloud,
+  DeviceLink,
+  Devices,
+  Products,
+  Shadows,
+  ThingModels
+} from "@device-cloud/core"
+import { MqttBroker } from "@device-cloud/mqtt"
+import * as PlatformNode from "@device-cloud/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Logger, Queue, Schedule } from "effect"
+import { connect as connectTcp, createServer } from "node:net"
+import { storages } from "../../../vitest.storages.ts"
+import { conversation, Dice, greeting, hasFirstPacket } from "./HostileInput.ts"
+import { connect as connectTo } from "./TestDevice.ts"
+import { connect as connectWire, connectPacket, encode, payloadOf, portOf, post } from "./WireDevice.ts"
+
+/** The same seed sends the same bytes. */
+const seed = 20_261_121
+
+/** Connections of each kind, on each storage. */
+const cases = 1200
+/** Connections at a time. */
+const concurrency = 24
+/** After so many connections the control device talks. */
+const casesBetween = 100
+/** Milliseconds; for slow machines. */
+const timeout = 120_000
+
+/** Whether this machine has addresses of its own beside 127.0.0.1, so that each connection can come from another. */
+const otherAddresses = await new Promise<boolean>((resolve) => {
+  const server = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    const socket = connectTcp({ port, host: "127.0.0.1", localAddress: "127.77.77.77" })
+    const answer = (found: boolean) => () => {
+      socket.destroy()
+      server.close()
+      resolve(found)
+    }
+    socket.once("connect", answer(true)).once("error", answer(false))
+  })
+})
+
+/** A loopback address that nobody else uses, other than 127.0.0.1. */
+const addressOf = (n: number): string => `127.${1 + (n >> 16)}.${(n >> 8) & 0xff}.${n & 0xff}`
+
+/** JSON of more levels than a recursive function can follow. */
+const nested = "[".repeat(50_000) + "]".repeat(50_000)
+
+const model = {
+  properties: [
+    { id: "power", name: "Power", accessMode: "rw", dataType: { type: "bool", specs: { 0: "off", 1: "on" } } },
+    { id: "level", name: "Level", accessMode: "rw", dataType: { type: "int", min: 0, max: 10 } }
+  ],
+  events: [{
+    id: "alarm",
+    name: "Alarm",
+    eventType: "alert",
+    outputData: [{ id: "code", name: "Code", dataType: { type: "int" } }]
+  }]
+}
+
+const createProduct = Effect.fnUntraced(function*(withModel: boolean) {
+  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
+    name: "Sensor",
+    nodeType: "direct",
+    networkType: "wifi",
+    validateType: "weak",
+    dataFormat: "json",
+    authType: "secret"
+  })
+  if (withModel) {
+    yield* (yield* ThingModels).importFrom(defaultProjectId, productKey, "metadata", JSON.stringify(model))
+  }
+  return productKey
+})
+
+const reported = ({ deviceId }: Device) =>
+  Effect.flatMap(
+    Shadows,
+    (shadows) =>
+      Effect.map(shadows.get(defaultProjectId, deviceId), ({ shadow }) =>
+        Object.fromEntries(Object.entries(shadow.reported).map(([id, { value }]) => [id, value])))
+  )
+
+/**
+ * One connection: writes the pieces, each after the server has said something,
+ * and then ends its side. Answers when the server has ended its own.
+ */
+const converse = (options: {
+  readonly port: number
+  readonly localAddress: string | undefined
+  /** What is sent at once; an answer is awaited when there is one to come. */
+  readonly first: Buffer
+  readonly awaitsAnswer: boolean
+  readonly more: ReadonlyArray<Buffer>
+}) =>
+  Effect.callback<void>((resume) => {
+    const { awaitsAnswer, first, localAddress, more, port } = options
+    const socket = connectTcp({ port, host: "127.0.0.1", noDelay: true, ...localAddress && { localAddress } })
+    const finish = () => {
+      for (const piece of more) socket.write(piece)
+      socket.end()
+    }
+    socket.on("connect", () => {
+      socket.write(first)
+      if (awaitsAnswer) socket.once("data", finish)
+      else finish()
+    })
+    socket.on("data", () => {})
+    // A reset is an end like any other.
+    socket.on("error", () => {})
+    socket.once("close", () => resume(Effect.void))
+    return Effect.sync(() => socket.destroy())
+  })
+
+for (const [name, storage] of storages) {
+  /** What the cloud itself says has gone wrong. */
+  const errors: Array<string> = []
+  const errorCollector = Logger.layer([
+    Logger.make(({ logLevel, message, cause }) => {
+      if (logLevel === "Error" || logLevel === "Fatal") errors.push(`${String(message)} ${String(cause)}`)
+    })
+  ])
+  const cloud = MqttBroker.layer({ host: "127.0.0.1", tcp: { port: 0 } }).pipe(
+    Layer.provideMerge(DeviceCloud.layer),
+    Layer.provide(storage),
+    Layer.provide(PlatformNode.layer),
+    Layer.provideMerge(errorCollector)
+  )
+
+  layer(cloud, { excludeTestServices: true })(`the MQTT broker on ${name}, under fire (seed ${seed})`, (it) => {
+    /** Sends all cases, while a control device talks; then all is as it should be. */
+    const withstands = Effect.fnUntraced(function*(
+      deviceCount: number,
+      attack: (
+        dice: Dice,
+        n: number,
+        device: Device,
+        victim: Device
+      ) => Omit<Parameters<typeof converse>[0], "port">
+    ) {
+      errors.length = 0
+      const devices = yield* Devices
+      const { mqtt } = yield* MqttBroker
+      const productKeys = [yield* createProduct(true), yield* createProduct(false)]
+      const attackers = yield* Effect.forEach(
+        Array.from({ length: deviceCount }, (_, i) => productKeys[i % 2]!),
+        (productKey) => devices.create(defaultProjectId, productKey, {})
+      )
+      const victim = yield* devices.create(defaultProjectId, productKeys[0]!, {})
+      const control = yield* devices.create(defaultProjectId, productKeys[1]!, {})
+      const connected = yield* connectTo(control, { url: mqtt! })
+
+      const talk = Effect.fnUntraced(function*(n: number) {
+        for (let i = 0; i < 3; i++) {
+          yield* connected.post({ last: n + i }, { id: `${n + i}`, qos: 1 })
+          const { message } = yield* Queue.take(connected.received)
+          assert.deepInclude(message, { id: `${n + i}`, code: 200 })
+        }
+        const command = yield* (yield* Commands).setProperties(defaultProjectId, control.deviceId, { n })
+        const { message } = yield* Queue.take(connected.received)
+        assert.deepInclude(message, { id: String(command.messageId), params: { n } })
+        yield* connected.publish(
+          connected.topic("thing/service/property/set_reply"),
+          JSON.stringify({ id: message["id"], code: 200, data: {} }),
+          1
+        )
+      })
+
+      for (let start = 0; start < cases; start += casesBetween) {
+        const numbers = Array.from({ length: Math.min(casesBetween, cases - start) }, (_, i) => start + i)
+        yield* Effect.all([
+          Effect.forEach(numbers, (n) => {
+            const dice = new Dice(seed + n)
+            return converse({ port: portOf(mqtt!), ...attack(dice, n, dice.pick(attackers), victim) })
+          }, { concurrency, discard: true }),
+          talk(start)
+        ], { concurrency: 2, discard: true })
+      }
+
+      assert.strictEqual((yield* reported(control))["last"], cases - casesBetween + 2)
+      assert.strictEqual(connected.client.connected, true)
+      assert.strictEqual((yield* devices.get(defaultProjectId, control)).device.statusVersion, 1)
+      assert.deepStrictEqual(yield* reported(victim), {})
+      assert.strictEqual((yield* devices.get(defaultProjectId, victim)).device.status, "unactive")
+      assert.notProperty({}, "polluted")
+
+      // Nothing is left of the connections that ended.
+      const link = yield* DeviceLink
+      for (const device of attackers) {
+        yield* Effect.repeat(devices.get(defaultProjectId, device), {
+          until: ({ device }) => device.status !== "online",
+          schedule: Schedule.spaced("5 millis")
+        })
+        assert.isUndefined(link.session(device.deviceId))
+      }
+      assert.deepStrictEqual(errors, [])
+      return { attackers, mqtt: mqtt! }
+    })
+
+    /** A report in one piece with what is before it takes effect and is answered. */
+    const followed = Effect.fnUntraced(function*(topic: string, payload: string) {
+      errors.length = 0
+      const device = yield* (yield* Devices).create(defaultProjectId, yield* createProduct(false), {})
+      const wire = yield* connectWire(portOf((yield* MqttBroker).mqtt!), device)
+      yield* wire.write(
+        {
+          cmd: "publish",
+          topic: topic.replace("{own}", `${device.productKey}/${device.deviceName}`),
+          payload,
+          qos: 0,
+          dup: false,
+          retain: false
+        },
+        post(device, { after: 1 }, { id: "after", qos: 0 })
+      )
+      let id: unknown
+      while (id !== "after") id = payloadOf(yield* wire.take)["id"]
+      assert.deepInclude(yield* reported(device), { after: 1 })
+      assert.deepStrictEqual(errors, [])
+    })
+
+    it.effect("connected devices that send all kinds of broken messages harm nobody", () =>
+      Effect.gen(function*() {
+        const { attackers, mqtt } = yield* withstands(40, (dice, _, device, victim) => ({
+          localAddress: otherAddresses ? addressOf(dice.below(1000)) : undefined,
+          first: Buffer.from(encode(connectPacket(device, { clean: dice.chance(0.5) }))),
+          awaitsAnswer: dice.chance(0.9),
+          more: conversation(dice, device, victim)
+        }))
+        // They are served again.
+        for (const device of attackers) {
+          const connected = yield* connectTo(device, { url: mqtt })
+          yield* connected.post({ level: 7 }, { id: "again", qos: 1 })
+          let id: unknown
+          while (id !== "again") id = (yield* Queue.take(connected.received)).message["id"]
+          assert.strictEqual((yield* reported(device))["level"], 7)
+        }
+      }), timeout)
+
+    it.effect.skipIf(!otherAddresses)(
+      otherAddresses
+        ? "broken CONNECT packets harm nobody"
+        : "broken CONNECT packets harm nobody (SKIPPED: this machine has no loopback addresses beside 127.0.0.1)",
+      () =>
+        withstands(300, (dice, n, device, victim) => {
+          const first = greeting(dice, device, victim)
+          return {
+            // Each from another one: an address with many wrong signatures is refused.
+            localAddress: addressOf(1000 + n),
+            first,
+            awaitsAnswer: hasFirstPacket(first) && dice.chance(0.7),
+            more: []
+          }
+        }),
+      timeout
+    )
+
+    it.effect.each<readonly [string, string, string]>([
+      ["a time request", "/ext/ntp/{own}/request", `{"deviceSendTime":${nested}}`],
+      ["the mark of a shadow message", "/shadow/update/{own}", `{"method":"get","clientToken":${nested}}`],
+      ["the data of an answer", "/sys/{own}/thing/service/a_reply", `{"id":"1","code":200,"data":${nested}}`],
+      ["the text of an answer", "/sys/{own}/thing/service/a_reply", `{"id":"1","code":200,"message":${nested}}`],
+      ["a value", "/sys/{own}/thing/event/property/post", `{"id":"1","params":{"a":${nested}}}`],
+      ["an event", "/sys/{own}/thing/event/alarm/post", `{"id":"1","params":{"a":${nested}}}`],
+      ["a log", "/sys/{own}/thing/log/post", `{"id":"1","params":[{"logContent":${nested}}]}`],
+      ["an id", "/sys/{own}/thing/event/property/post", `{"id":${nested},"params":{}}`]
+    ])(
+      "what follows %s that is nested very deeply is answered, and nothing has gone wrong",
+      ([, topic, payload]) => followed(topic, payload)
+    )
+
+    it.effect.each<readonly [string, string]>([
+      ["id", `{"id":{"toString":1,"valueOf":1},"code":200}`],
+      ["code", `{"id":"1","code":{"toString":1,"valueOf":1}}`],
+      ["message", `{"id":"1","code":200,"message":{"toString":1,"valueOf":1}}`],
+      ["data", `{"id":"1","code":200,"data":{"toString":1,"valueOf":1,"toJSON":1}}`]
+    ])(
+      "what follows an answer with an object as %s is answered, and nothing has gone wrong",
+      ([, payload]) => followed("/sys/{own}/thing/service/a_reply", payload)
+    )
+  })
+}
