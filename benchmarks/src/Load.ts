@@ -46,6 +46,8 @@ export interface LoadPlan {
       readonly warmupMillis: number
       readonly measureMillis: number
     }
+    /** Connections that subscribe to these topics of theirs, and stay. */
+    | { readonly kind: "hold"; readonly subscriptions: ReadonlyArray<string> }
     /** Connections, so many at a time, each closed as soon as it is accepted. */
     | {
       readonly kind: "connect"
@@ -244,7 +246,7 @@ const pace = (perSecond: number, functions: ReadonlyArray<() => void>): void => 
 
 /** Waits for the warm-up, then counts while it measures. */
 const measured = async (
-  { measureMillis, warmupMillis }: LoadPlan["job"],
+  { measureMillis, warmupMillis }: Exclude<LoadPlan["job"], { readonly kind: "hold" }>,
   setMeasuring: (now: boolean) => void,
   result: () => { readonly count: number; readonly latencies: ReadonlyArray<number> }
 ): Promise<LoadResult> => {
@@ -362,12 +364,42 @@ const connects = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "connect"
   }, () => ({ count, latencies }))
 }
 
+/** Connections that are being opened at the same time. */
+const opening = 50
+
+const holdOpen = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "hold" }): Promise<void> => {
+  const devices = plan.devices.values()
+  const openNext = async (): Promise<void> => {
+    for (const device of devices) {
+      await new Promise<void>((resolve) => {
+        let left = job.subscriptions.length
+        const split = splitter((header, bytes, start) => {
+          if (header >> 4 === 2) {
+            if (bytes[start + 1] !== 0) fail(`CONNACK ${bytes[start + 1]}`)
+            for (const rest of job.subscriptions) {
+              socket.write(subscribePacket(device.topic.replace("thing/event/property/post", rest), 1))
+            }
+          } else if (--left === 0) resolve()
+        })
+        const socket = open(plan, () => socket.write(connectPacket(device)))
+        socket.on("data", split)
+        socket.on("error", (error) => fail(String(error)))
+        socket.on("close", () => fail("the broker closed a connection"))
+      })
+    }
+  }
+  await Promise.all(Array.from({ length: opening }, openNext))
+  process.stdout.write("{}\n")
+  await new Promise(() => {})
+}
+
 const plan = JSON.parse(readFileSync(process.argv[2]!, "utf8")) as LoadPlan
 const { job } = plan
+if (job.kind === "hold") await holdOpen(plan, job)
 const result = job.kind === "ingest"
   ? await ingest(plan, job)
   : job.kind === "downlink"
   ? await downlink(plan, job)
-  : await connects(plan, job)
+  : await connects(plan, job as LoadPlan["job"] & { kind: "connect" })
 process.stdout.write(`${JSON.stringify(result)}\n`)
 process.exit(0)

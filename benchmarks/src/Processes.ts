@@ -9,9 +9,15 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import type { LoadPlan, LoadResult } from "./Load.ts"
 
-const run = (program: string, args: ReadonlyArray<string>): ChildProcess => {
+const run = (
+  program: string,
+  args: ReadonlyArray<string>,
+  nodeOptions: ReadonlyArray<string> = []
+): ChildProcess => {
   const file = fileURLToPath(new URL(`${program}.js`, import.meta.url))
-  return spawn(process.execPath, [...process.execArgv, file, ...args], { stdio: ["ignore", "pipe", "inherit"] })
+  return spawn(process.execPath, [...process.execArgv, ...nodeOptions, file, ...args], {
+    stdio: ["ignore", "pipe", "inherit"]
+  })
 }
 
 const firstLine = (child: ChildProcess): Promise<string> =>
@@ -24,11 +30,12 @@ const firstLine = (child: ChildProcess): Promise<string> =>
 export const withServer = async <Said, A>(
   program: string,
   args: ReadonlyArray<string>,
-  use: (said: Said) => Promise<A>
+  use: (said: Said & { readonly pid: number }) => Promise<A>,
+  nodeOptions: ReadonlyArray<string> = []
 ): Promise<A> => {
-  const child = run(program, args)
+  const child = run(program, args, nodeOptions)
   try {
-    return await use(JSON.parse(await firstLine(child)) as Said)
+    return await use({ ...JSON.parse(await firstLine(child)) as Said, pid: child.pid! })
   } finally {
     const ended = new Promise((resolve) => child.once("exit", resolve))
     child.kill("SIGTERM")
@@ -50,6 +57,14 @@ export const withDirectory = async <A>(use: (directory: string) => Promise<A>): 
 /** Runs a program to its first line of output. */
 export const outputOf = async <A>(program: string, args: ReadonlyArray<string>): Promise<A> =>
   JSON.parse(await firstLine(run(program, args))) as A
+
+/** Runs `use` while the connections of a load are open. */
+export const hold = <A>(plan: LoadPlan, use: () => Promise<A>): Promise<A> =>
+  withDirectory(async (directory) => {
+    const file = join(directory, "plan.json")
+    await writeFile(file, JSON.stringify(plan))
+    return withServer("./Load", [file], use)
+  })
 
 export const load = (plan: LoadPlan): Promise<LoadResult> =>
   withDirectory(async (directory) => {

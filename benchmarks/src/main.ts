@@ -11,6 +11,7 @@ import { downlink } from "./Downlink.ts"
 import { modelCheck } from "./ModelCheck.ts"
 import { mqttConnect } from "./MqttConnect.ts"
 import { mqttIngestDurable, mqttIngestMemory } from "./MqttIngest.ts"
+import { mqttMemory } from "./MqttMemory.ts"
 import { mqttLatency } from "./MqttLatency.ts"
 
 const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison>>>> = {
@@ -18,6 +19,7 @@ const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison
   "mqtt-ingest-durable": mqttIngestDurable,
   "mqtt-connect": mqttConnect,
   "mqtt-latency": mqttLatency,
+  "mqtt-memory": mqttMemory,
   "downlink": downlink,
   "model-check": modelCheck
 }
@@ -56,7 +58,7 @@ for (const name of names.length > 0 ? names : Object.keys(benchmarks)) {
       reference,
       String(theirs.perSecond),
       ratio.toFixed(2),
-      `${ratio >= bar ? "≥" : "below"} ${bar}`
+      `${ratio >= bar ? "≥" : "below"} ${Number(bar.toFixed(2))}`
     ]))
   }
   await writeFile(`${results}${name}.json`, `${JSON.stringify({ machine, comparisons }, undefined, 2)}\n`)

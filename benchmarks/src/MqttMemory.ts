@@ -1,0 +1,53 @@
+/**
+ * `mqtt-memory`: resident bytes of an idle connection that has been
+ * authenticated, with its subscriptions.
+ */
+import { execFileSync } from "node:child_process"
+import { setTimeout } from "node:timers/promises"
+import type { Comparison } from "./Comparison.ts"
+import type { LoadDevice } from "./Load.ts"
+import { hold, withServer } from "./Processes.ts"
+
+const connections = 10_000
+const subscriptions = ["thing/event/property/post_reply", "thing/service/property/set", "thing/event/+/post_reply"]
+
+interface Said {
+  readonly port: number
+  readonly pid: number
+}
+
+const residentBytes = async (pid: number): Promise<number> => {
+  for (let i = 0; i < 3; i++) {
+    process.kill(pid, "SIGUSR2")
+    await setTimeout(1000)
+  }
+  return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1024
+}
+
+/** Of one connection, when all are there. */
+const bytesPerConnection = async ({ pid, port }: Said, devices: ReadonlyArray<LoadDevice>): Promise<number> => {
+  const before = await residentBytes(pid)
+  return hold(
+    { port, devices, job: { kind: "hold", subscriptions } },
+    async () => Math.round((await residentBytes(pid) - before) / connections)
+  )
+}
+
+export const mqttMemory = async (): Promise<ReadonlyArray<Comparison>> => {
+  const collecting = ["--expose-gc", "--import", new URL("./CollectOnSignal.js", import.meta.url).href]
+  const plan = JSON.stringify({ devices: connections })
+  const { devices, ours } = await withServer("./Cloud", [plan], async (
+    said: Said & { readonly devices: ReadonlyArray<LoadDevice> }
+  ) => ({ devices: said.devices, ours: await bytesPerConnection(said, said.devices) }), collecting)
+  const theirs = await withServer("./BareBroker", [], (said: Said) => bytesPerConnection(said, devices), collecting)
+  return [{
+    benchmark: "mqtt-memory",
+    scenario: `${connections} connections, bytes of each`,
+    reference: "bare aedes",
+    ours: { perSecond: ours, p50: 0, p99: 0 },
+    theirs: { perSecond: theirs, p50: 0, p99: 0 },
+    // At most 1.3 times as much.
+    ratio: theirs / ours,
+    bar: 1 / 1.3
+  }]
+}
