@@ -4,6 +4,7 @@
 import { type Crypto, Layer } from "effect"
 import { Commands } from "./command/Commands.ts"
 import type { CommandStore } from "./command/CommandStore.ts"
+import { Batches } from "./device/Batches.ts"
 import { Devices } from "./device/Devices.ts"
 import type { DeviceStore } from "./device/DeviceStore.ts"
 import { Presence } from "./device/Presence.ts"
@@ -37,6 +38,7 @@ import type { StoreError } from "./StoreError.ts"
 /** What the cloud offers. */
 export type DeviceCloud =
   | AccessKeys
+  | Batches
   | Commands
   | DeviceAuthenticator
   | DeviceLink
@@ -77,6 +79,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   DeviceAuthenticator.layer,
   Provisioning.layer,
   Projects.layer,
+  Batches.layer,
   Commands.layer,
   History.layer,
   Idempotency.layer,

@@ -7,6 +7,9 @@ const lower = "abcdefghijklmnopqrstuvwxyz"
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + lower
 const digits = "0123456789"
 
+/** What a platform gives at once. */
+const maxRandomBytes = 65_536
+
 const make = Effect.gen(function*() {
   const crypto = yield* Crypto.Crypto
 
@@ -15,7 +18,7 @@ const make = Effect.gen(function*() {
     const limit = 256 - (256 % alphabet.length)
     let result = ""
     while (result.length < length) {
-      for (const byte of yield* crypto.randomBytes(length - result.length)) {
+      for (const byte of yield* crypto.randomBytes(Math.min(length - result.length, maxRandomBytes))) {
         if (byte < limit) result += alphabet[byte % alphabet.length]
       }
     }
@@ -31,6 +34,17 @@ const make = Effect.gen(function*() {
     deviceId: text(letters + digits, 20),
     deviceName: text(letters + digits, 20),
     deviceSecret: text(lower + digits, 32),
+    triples: (count) =>
+      Effect.map(
+        Effect.all([text(letters + digits, 40 * count), text(lower + digits, 32 * count)]),
+        ([names, all]) =>
+          Array.from({ length: count }, (_, i) => ({
+            deviceId: names.slice(40 * i, 40 * i + 20),
+            deviceName: names.slice(40 * i + 20, 40 * i + 40),
+            deviceSecret: all.slice(32 * i, 32 * i + 32)
+          }))
+      ),
+    objectId: text(letters + digits, 32),
     projectId: text(lower + digits, 12),
     accessKeyId: text(letters + digits, 12),
     nodeId: text(letters + digits, 16)
@@ -48,6 +62,12 @@ export class Identifiers extends Context.Service<Identifiers, {
   readonly deviceName: Effect.Effect<string>
   /** 32 characters `[a-z0-9]`. */
   readonly deviceSecret: Effect.Effect<string>
+  /** Many of the three at once. */
+  readonly triples: (count: number) => Effect.Effect<
+    ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>
+  >
+  /** 32 characters `[A-Za-z0-9]`. */
+  readonly objectId: Effect.Effect<string>
   /** 12 characters `[a-z0-9]`. */
   readonly projectId: Effect.Effect<string>
   /** 12 characters `[A-Za-z0-9]`. */

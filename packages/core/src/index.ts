@@ -4,6 +4,7 @@
 export * from "./command/Command.ts"
 export { Commands } from "./command/Commands.ts"
 export * from "./command/CommandStore.ts"
+export { Batches } from "./device/Batches.ts"
 export * from "./device/Device.ts"
 export { Devices } from "./device/Devices.ts"
 export * from "./device/DeviceStore.ts"

@@ -6,6 +6,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { Authorization } from "./Authorization.ts"
 import { CommandApi } from "./command/CommandApi.ts"
 import { DeviceAccessApi } from "./device-access/DeviceAccessApi.ts"
+import { BatchApi } from "./device/BatchApi.ts"
 import { DeviceApi } from "./device/DeviceApi.ts"
 import { ProductApi } from "./product/ProductApi.ts"
 import { ProjectApi } from "./project/ProjectApi.ts"
@@ -14,7 +15,7 @@ import { HistoryApi } from "./telemetry/HistoryApi.ts"
 import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
 export class Api extends HttpApi.make("device-cloud")
-  .add(ProductApi, ThingModelApi, DeviceApi, CommandApi, HistoryApi, ProjectApi)
+  .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, CommandApi, HistoryApi, ProjectApi)
   .middleware(Authorization)
   .add(DeviceAccessApi)
   .middleware(RequestCheck)

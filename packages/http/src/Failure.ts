@@ -8,6 +8,7 @@ import type {
   AccessKeyNotFound,
   AccessKeyNotRemovable,
   AlreadyActive,
+  BatchNotFound,
   CommandNotFound,
   CommandNotQueued,
   DeviceDisabled,
@@ -53,6 +54,7 @@ export const Code = {
   noSuchRoute: 40400,
   noSuchProduct: 40401,
   noSuchDevice: 40402,
+  noSuchBatch: 40403,
   noSuchElement: 40411,
   noSuchAccessKeyOrProject: 40412,
   noSuchMessage: 40413,
@@ -155,6 +157,7 @@ export type DomainError =
   | AccessKeyNotFound
   | AccessKeyNotRemovable
   | AlreadyActive
+  | BatchNotFound
   | CommandNotFound
   | CommandNotQueued
   | DeviceDisabled
@@ -200,6 +203,8 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       return failure(Code.stateForbids, `Access key ${error.accessKeyId} is the owner's; it can only be replaced`)
     case "AlreadyActive":
       return failure(Code.alreadyActive, `Device ${error.device} has been active; its triple is not told again`)
+    case "BatchNotFound":
+      return failure(Code.noSuchBatch, `Product ${error.productKey} has no batch ${error.batchId}`)
     case "CommandNotFound":
       return failure(Code.noSuchMessage, `There is no message ${error.messageId} for this device`)
     case "CommandNotQueued":

@@ -9,6 +9,7 @@ import { Authorization } from "./Authorization.ts"
 import * as CommandHandlers from "./command/CommandHandlers.ts"
 import * as AlinkRegistration from "./device-access/AlinkRegistration.ts"
 import * as DeviceAccessHandlers from "./device-access/DeviceAccessHandlers.ts"
+import * as BatchHandlers from "./device/BatchHandlers.ts"
 import * as DeviceHandlers from "./device/DeviceHandlers.ts"
 import { Api } from "./DeviceCloudApi.ts"
 import { everyAnswer, makeRouteTable, routerConfig } from "./EveryAnswer.ts"
@@ -27,6 +28,7 @@ const api = HttpApiBuilder.layer(Api, { openapiPath }).pipe(
     ProductHandlers.layer,
     ThingModelHandlers.layer,
     DeviceHandlers.layer,
+    BatchHandlers.layer,
     DeviceAccessHandlers.layer,
     CommandHandlers.layer,
     HistoryHandlers.layer,

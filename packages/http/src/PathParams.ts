@@ -10,6 +10,13 @@ const id = <S extends Schema.Codec<string & {}, string>>(schema: S) => Text(128)
 export const productKey = { product_key: id(ProductKey) }
 export const deviceId = { device_id: id(DeviceId) }
 export const deviceName = { ...productKey, device_name: id(DeviceName) }
+/** A number that names nothing is looked for, and not found. */
+const number = Schema.FiniteFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+)
+
+export const batch = { ...productKey, batch_id: number }
 export const accessKeyId = { id: Text(128) }
 export const projectId = { project_id: id(ProjectId) }
 export const service = { ...deviceId, service_id: Text(128) }

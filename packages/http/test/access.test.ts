@@ -13,14 +13,14 @@ interface Operation {
 const prefix = "/openapi/v1"
 
 /** What devices call with signatures in the place of access keys. */
-const ofDevices = ["/auth/register/device", "/auth/generator/device", "/thing-uplink"]
+const ofDevices = new Set(["/auth/register/device", "/auth/generator/device", "/thing-uplink"])
 
 /** Every operation of the management API, as it describes itself. */
 const operations = Effect.map(
   call("GET", "//openapi.json", { key: null }),
   ({ text }): ReadonlyArray<Operation> =>
     Object.entries(JSON.parse(text).paths as Record<string, Record<string, { readonly operationId: string }>>)
-      .filter(([path]) => !ofDevices.includes(path.slice(prefix.length)))
+      .filter(([path]) => !ofDevices.has(path.slice(prefix.length)))
       .flatMap(([path, methods]) =>
         Object.entries(methods).map(([method, { operationId }]) => ({
           method: method.toUpperCase(),
@@ -36,6 +36,7 @@ const bodies: Readonly<Record<string, object>> = {
   "products.updateProduct": { name: "Stolen", dynamic_register: true, photo_url: "" },
   "products.setProductStatus": { status: "released" },
   "devices.createDevice": {},
+  "batches.createBatch": { num: 1 },
   "devices.changeDeviceStatus": { action: "disable" },
   "devices.updateDeviceShadow": { state: { desired: { stolen: true } } },
   "devices.setDeviceTags": { tags: { stolen: "yes" } },
@@ -166,7 +167,7 @@ for (const [name, storage] of storages) {
             : operation.method === "GET"
             ? "viewer"
             : "operator"
-          const path = urlOf(operation, () => "missing")
+          const path = urlOf(operation, (name) => name === "batch_id" ? "1" : "missing")
           for (const [role, key] of Object.entries(keys)) {
             const { body, status } = yield* call(operation.method, path, { key, body: bodyOf(operation) })
             const allowed = order.indexOf(role) >= order.indexOf(needed)
@@ -180,11 +181,15 @@ for (const [name, storage] of storages) {
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()
         const { device_id, device_name } = yield* createDevice(product_key)
+        const { body: { data: { batch_id } } } = yield* call("POST", `/products/${product_key}/batch-things`, {
+          body: { num: 1 }
+        })
         const { body: { data: mine } } = yield* call("POST", "/access-keys", { body: { name: "mine", role: "viewer" } })
         const key = yield* newKey({ role: "admin", project_id: yield* newProject })
         const parameters: Readonly<Record<string, string>> = {
           product_key,
           device_id,
+          batch_id: String(batch_id),
           device_name: device_name!,
           id: mine.id,
           project_id: "default"

@@ -5,11 +5,13 @@ import {
   type Device,
   type DeviceDetail,
   type DeviceFilter,
+  deviceIdentity,
   type DeviceReference,
   DeviceStore,
   maxTags,
   type NewDevice,
   type Product,
+  type ProductKey,
   type ProjectId
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
@@ -19,11 +21,14 @@ const matches = (filter: DeviceFilter) => (device: Device): boolean =>
   (filter.productKey === undefined || device.productKey === filter.productKey) &&
   (filter.batchId === undefined || device.batchId === filter.batchId) &&
   (filter.enabled === undefined || device.enabled === filter.enabled) &&
-  (filter.status === undefined || device.status === filter.status)
+  (filter.status === undefined || device.status === filter.status) &&
+  (filter.tag === undefined || device.tags[filter.tag[0]] === filter.tag[1]) &&
+  (filter.keyword === undefined || device.deviceName.startsWith(filter.keyword) ||
+    device.nickname.startsWith(filter.keyword))
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
-  const { connections, deviceNames, devices, histories, ledger, nextId, products, shadows, sightings } = tables
+  const { batches, connections, deviceNames, devices, histories, ledger, nextId, products, shadows, sightings } = tables
 
   const find = (projectId: ProjectId, reference: DeviceReference): Option.Option<Device> => {
     const deviceId = "deviceId" in reference
@@ -67,7 +72,59 @@ const make = Effect.gen(function*() {
     return detail(registered)
   }
 
+  const drop = (device: Device): DeviceDetail => {
+    const { deviceId } = device
+    devices.delete(deviceId)
+    deviceNames.delete(deviceNameKey(device.productKey, device.deviceName))
+    shadows.delete(deviceId)
+    ledger.remove(deviceId)
+    histories.delete(deviceId)
+    connections.delete(deviceId)
+    sightings.delete(deviceId)
+    return detail(device)
+  }
+
+  const findBatch = (projectId: ProjectId, productKey: ProductKey, batchId: number) => {
+    const known = batches.get(batchId)
+    return known?.projectId === projectId && known.batch.productKey === productKey ? known : undefined
+  }
+
+  const devicesOf = (batchId: number) => [...devices.values()].filter((device) => device.batchId === batchId)
+
   return DeviceStore.of({
+    insertBatch: (projectId, productKey, { createdAt, description }, drafts) =>
+      Effect.sync(() => {
+        const product = products.get(productKey)
+        if (product?.projectId !== projectId) return Option.none()
+        const batchId = nextId()
+        const batch = { batchId, productKey, size: drafts.length, description, createdAt }
+        batches.set(batchId, { batch, projectId })
+        for (const draft of drafts) {
+          const { deviceId, deviceName, deviceSecret } = draft
+          insert(
+            product,
+            { deviceId, deviceName, deviceSecret, nickname: "", batchId, cloudGateway: null, createdAt },
+            null
+          )
+        }
+        return Option.some(batch)
+      }),
+    getBatch: (projectId, productKey, batchId) =>
+      Effect.sync(() =>
+        Option.map(Option.fromUndefinedOr(findBatch(projectId, productKey, batchId)), ({ batch }) => batch)
+      ),
+    devicesOfBatch: (projectId, batchId) =>
+      Effect.sync(() =>
+        devicesOf(batchId).filter((device) => device.projectId === projectId && batchId !== 0).map((
+          { deviceId, deviceName, deviceSecret }
+        ) => ({ deviceId, deviceName, deviceSecret }))
+      ),
+    removeBatch: (projectId, productKey, batchId) =>
+      Effect.sync(() => {
+        if (findBatch(projectId, productKey, batchId) === undefined) return Option.none()
+        batches.delete(batchId)
+        return Option.some(devicesOf(batchId).map((device) => deviceIdentity(drop(device))))
+      }),
     insertMany: (projectId, productKey, drafts) =>
       Effect.sync(() => {
         const product = products.get(productKey)
@@ -126,19 +183,7 @@ const make = Effect.gen(function*() {
         devices.set(deviceId, { ...device, tags })
         return tags
       }),
-    remove: (projectId, deviceId) =>
-      Effect.sync(() =>
-        Option.map(find(projectId, { deviceId }), (device) => {
-          devices.delete(deviceId)
-          deviceNames.delete(deviceNameKey(device.productKey, device.deviceName))
-          shadows.delete(deviceId)
-          ledger.remove(deviceId)
-          histories.delete(deviceId)
-          connections.delete(deviceId)
-          sightings.delete(deviceId)
-          return detail(device)
-        })
-      )
+    remove: (projectId, deviceId) => Effect.sync(() => Option.map(find(projectId, { deviceId }), drop))
   })
 })
 

@@ -3,6 +3,7 @@
  */
 import type {
   AccessKey,
+  Batch,
   Device,
   DeviceDetail,
   DeviceId,
@@ -55,7 +56,8 @@ export class Tables extends Context.Service<Tables, {
   readonly sightings: Map<DeviceId, number>
   /** Node to its latest heartbeat, Unix milliseconds. */
   readonly nodes: Map<string, number>
-  /** The next product or device id. */
+  readonly batches: Map<number, { readonly batch: Batch; readonly projectId: ProjectId }>
+  /** The next product, device or batch id. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
   static readonly layer: Layer.Layer<Tables> = Layer.sync(Tables, () => {
@@ -74,6 +76,7 @@ export class Tables extends Context.Service<Tables, {
       connections: new Map(),
       sightings: new Map(),
       nodes: new Map(),
+      batches: new Map(),
       nextId: () => ++lastId
     }
   })

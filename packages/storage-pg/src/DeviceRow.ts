@@ -6,6 +6,7 @@ import type {
   Device,
   DeviceDetail,
   DeviceId,
+  DeviceIdentity,
   DeviceName,
   DeviceStatus,
   ProductKey,
@@ -63,6 +64,26 @@ export const deviceFromRow = (row: DeviceRow): Device => ({
   activatedAt: row.activated_at?.getTime() ?? null,
   createdAt: row.created_at.getTime(),
   updatedAt: row.updated_at.getTime()
+})
+
+export interface IdentityRow {
+  readonly device_id: string
+  readonly project_id: string
+  readonly product_key: string
+  readonly device_name: string
+  readonly validate_type: string
+}
+
+/** The select list of {@link IdentityRow}, for the tables `device` and `product`. */
+export const identityColumns =
+  "device.device_id, device.project_id, device.product_key, device.device_name, product.validate_type"
+
+export const identityFromRow = (row: IdentityRow): DeviceIdentity => ({
+  deviceId: row.device_id as DeviceId,
+  projectId: row.project_id as ProjectId,
+  productKey: row.product_key as ProductKey,
+  deviceName: row.device_name as DeviceName,
+  validateType: row.validate_type as DeviceIdentity["validateType"]
 })
 
 /** A device row with the columns of its product, each prefixed. */

@@ -1,7 +1,18 @@
 /**
  * Devices on PostgreSQL.
  */
-import { type DeviceFilter, type DeviceReference, DeviceStore, maxTags, type ProjectId } from "@device-cloud/core"
+import {
+  type Batch,
+  type DeviceFilter,
+  type DeviceId,
+  type DeviceName,
+  type DeviceReference,
+  DeviceStore,
+  maxTags,
+  type NewDevice,
+  type ProductKey,
+  type ProjectId
+} from "@device-cloud/core"
 import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import type { Statement } from "effect/sql"
@@ -10,7 +21,10 @@ import {
   deviceDetailFromRow,
   type DeviceDetailRow,
   deviceFromRow,
-  type DeviceRow
+  type DeviceRow,
+  identityColumns,
+  identityFromRow,
+  type IdentityRow
 } from "./DeviceRow.ts"
 import {
   instant,
@@ -22,6 +36,25 @@ import {
   texts,
   wholeNumbers
 } from "./Sql.ts"
+
+interface BatchRow {
+  readonly batch_id: bigint
+  readonly product_key: string
+  readonly size: number
+  readonly description: string
+  readonly created_at: Date
+}
+
+const batchFromRow = (row: BatchRow): Batch => ({
+  batchId: Number(row.batch_id),
+  productKey: row.product_key as ProductKey,
+  size: row.size,
+  description: row.description,
+  createdAt: row.created_at.getTime()
+})
+
+/** It comes after every other one, also in UTF-8. */
+const lastCharacter = "\u{10ffff}"
 
 const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
@@ -42,16 +75,26 @@ const make = Effect.gen(function*() {
         ? []
         : [filter.batchId === 0 ? sql`batch_id = 0` : sql`batch_id = ${filter.batchId} AND batch_id <> 0`],
       ...filter.enabled === undefined ? [] : [filter.enabled ? sql`enabled` : sql`NOT enabled`],
-      ...filter.status === undefined ? [] : [sql`status = ${filter.status}`]
+      ...filter.status === undefined ? [] : [sql`status = ${filter.status}`],
+      ...filter.tag === undefined
+        ? []
+        : [sql`tags <> '{}' AND tags @> ${JSON.stringify(Object.fromEntries([filter.tag]))}::jsonb`],
+      ...filter.keyword === undefined ? [] : [beginsWith(filter.keyword)]
     ])
+
+  /** In ranges, which indexes can follow. */
+  const beginsWith = (keyword: string): Statement.Fragment => {
+    const end = keyword + lastCharacter
+    return sql`(device_name >= ${keyword} AND device_name <= ${end}
+      OR nickname <> '' AND nickname COLLATE "C" >= ${keyword} AND nickname COLLATE "C" <= ${end})`
+  }
 
   const first = ([row]: ReadonlyArray<DeviceDetailRow>) => Option.map(Option.fromUndefinedOr(row), deviceDetailFromRow)
 
   const unlessActive = (row: DeviceDetailRow) => row.activated_at === null ? deviceDetailFromRow(row) : "active"
 
-  return DeviceStore.of({
-    insertMany: (projectId, productKey, devices) =>
-      sql<DeviceRow>`
+  const insertMany = (projectId: ProjectId, productKey: ProductKey, devices: ReadonlyArray<NewDevice>) =>
+    sql<DeviceRow>`
         INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname,
           batch_id, cloud_gateway, created_at, updated_at)
         SELECT product.project_id, product.product_key, new.device_id, new.device_name, new.device_secret,
@@ -69,10 +112,93 @@ const make = Effect.gen(function*() {
         WHERE product.project_id = ${projectId} AND product.product_key = ${productKey}
         ORDER BY new.position
         RETURNING *`.pipe(
-        Effect.map((rows) => rows.length === devices.length ? Option.some(rows.map(deviceFromRow)) : Option.none()),
+      Effect.map((rows) => rows.length === devices.length ? Option.some(rows.map(deviceFromRow)) : Option.none()),
+      Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone)
+    )
+
+  /** With a batch; nothing comes back of the devices. */
+  const insertBatch = (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batch: Pick<Batch, "description" | "createdAt">,
+    devices: ReadonlyArray<Pick<NewDevice, "deviceId" | "deviceName" | "deviceSecret">>
+  ) =>
+    sql<BatchRow>`
+      WITH batch AS (
+        INSERT INTO device_batch (project_id, product_key, size, description, created_at)
+        SELECT project_id, product_key, ${devices.length}::int, ${batch.description}, ${instant(batch.createdAt)}
+        FROM product WHERE project_id = ${projectId} AND product_key = ${productKey}
+        RETURNING *
+      ), devices AS (
+        INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname, batch_id,
+          created_at, updated_at)
+        SELECT batch.project_id, batch.product_key, new.device_id, new.device_name, new.device_secret, '',
+          batch.batch_id, batch.created_at, batch.created_at
+        FROM batch, unnest(
+          ${texts(devices.map(({ deviceId }) => deviceId))},
+          ${texts(devices.map(({ deviceName }) => deviceName))},
+          ${texts(devices.map(({ deviceSecret }) => deviceSecret))}
+        ) WITH ORDINALITY AS new (device_id, device_name, device_secret, position)
+        ORDER BY new.position
+      )
+      SELECT * FROM batch`
+
+  /** Removes devices with all that is kept about them, in one statement. */
+  const removeWhere = <Row extends object>(which: Statement.Fragment, returning: Statement.Fragment) =>
+    sql<Row>`
+      WITH removed AS (
+        DELETE FROM device USING product
+        WHERE product.product_key = device.product_key AND ${which}
+        RETURNING ${returning}
+      ), commands AS (
+        DELETE FROM command WHERE device_id IN (SELECT device_id FROM removed)
+      ), samples AS (
+        DELETE FROM property_sample WHERE device_id IN (SELECT device_id FROM removed)
+      ), events AS (
+        DELETE FROM device_event WHERE device_id IN (SELECT device_id FROM removed)
+      )
+      SELECT * FROM removed`
+
+  return DeviceStore.of({
+    insertMany: (projectId, productKey, devices) =>
+      Effect.mapError(insertMany(projectId, productKey, devices), storeError("DeviceStore.insertMany")),
+    insertBatch: (projectId, productKey, batch, devices) =>
+      insertBatch(projectId, productKey, batch, devices).pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), batchFromRow)),
         Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone),
-        Effect.mapError(storeError("DeviceStore.insertMany"))
+        Effect.mapError(storeError("DeviceStore.insertBatch"))
       ),
+    getBatch: (projectId, productKey, batchId) =>
+      sql<BatchRow>`SELECT * FROM device_batch
+        WHERE batch_id = ${batchId} AND project_id = ${projectId} AND product_key = ${productKey}`.pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), batchFromRow)),
+        Effect.mapError(storeError("DeviceStore.getBatch"))
+      ),
+    devicesOfBatch: (projectId, batchId) =>
+      sql<Pick<DeviceRow, "device_id" | "device_name" | "device_secret">>`
+        SELECT device_id, device_name, device_secret FROM device
+        WHERE batch_id = ${batchId} AND batch_id <> 0 AND project_id = ${projectId} ORDER BY id`.pipe(
+        Effect.map((rows) =>
+          rows.map((row) => ({
+            deviceId: row.device_id as DeviceId,
+            deviceName: row.device_name as DeviceName,
+            deviceSecret: row.device_secret
+          }))
+        ),
+        Effect.mapError(storeError("DeviceStore.devicesOfBatch"))
+      ),
+    removeBatch: (projectId, productKey, batchId) =>
+      Effect.gen(function*() {
+        const [batch] = yield* sql`DELETE FROM device_batch
+          WHERE batch_id = ${batchId} AND project_id = ${projectId} AND product_key = ${productKey}
+          RETURNING batch_id`
+        if (batch === undefined) return Option.none()
+        const rows = yield* removeWhere<IdentityRow>(
+          sql`device.batch_id = ${batchId} AND device.batch_id <> 0`,
+          sql.literal(identityColumns)
+        )
+        return Option.some(rows.map(identityFromRow))
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("DeviceStore.removeBatch"))),
     get: (projectId, reference) =>
       sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
         WHERE ${where(projectId, reference)}`.pipe(
@@ -163,34 +289,22 @@ const make = Effect.gen(function*() {
     changeTags: (deviceId, { remove, set }) =>
       sql<{ readonly tags: Readonly<Record<string, string>>; readonly fits: boolean }>`
         WITH changed AS (
-          SELECT device_id, ${remove === "all" ? sql`'{}'::jsonb` : sql`tags::jsonb - ${texts(remove)}`} || ${
+          SELECT device_id, ${remove === "all" ? sql`'{}'::jsonb` : sql`tags - ${texts(remove)}`} || ${
         JSON.stringify(set)
       }::jsonb AS tags
           FROM device WHERE device_id = ${deviceId} FOR UPDATE
         ), checked AS (
           SELECT *, (SELECT count(*) FROM jsonb_object_keys(tags)) <= ${maxTags} AS fits FROM changed
         ), stored AS (
-          UPDATE device SET tags = checked.tags::json FROM checked
-          WHERE device.device_id = checked.device_id AND checked.fits AND device.tags::jsonb <> checked.tags
+          UPDATE device SET tags = checked.tags FROM checked
+          WHERE device.device_id = checked.device_id AND checked.fits AND device.tags <> checked.tags
         )
         SELECT tags, fits FROM checked`.pipe(
         Effect.map(([row]) => row === undefined ? "no-device" as const : row.fits ? row.tags : "full" as const),
         Effect.mapError(storeError("DeviceStore.changeTags"))
       ),
     remove: (projectId, deviceId) =>
-      sql<DeviceDetailRow>`
-        WITH removed AS (
-          DELETE FROM device USING product
-          WHERE product.product_key = device.product_key AND ${where(projectId, { deviceId })}
-          RETURNING ${columns}
-        ), commands AS (
-          DELETE FROM command WHERE device_id IN (SELECT device_id FROM removed)
-        ), samples AS (
-          DELETE FROM property_sample WHERE device_id IN (SELECT device_id FROM removed)
-        ), events AS (
-          DELETE FROM device_event WHERE device_id IN (SELECT device_id FROM removed)
-        )
-        SELECT * FROM removed`.pipe(
+      removeWhere<DeviceDetailRow>(where(projectId, { deviceId }), columns).pipe(
         Effect.map(first),
         Effect.mapError(storeError("DeviceStore.remove"))
       )

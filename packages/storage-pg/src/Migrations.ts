@@ -185,12 +185,32 @@ const deviceAccess = statements([
   `ALTER TABLE command ADD user_topic text`
 ])
 
+/** Batches, tags and names by which devices are found, products of other platforms. */
+const batches = statements([
+  `CREATE TABLE device_batch (
+    batch_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    project_id text COLLATE "C" NOT NULL,
+    product_key text COLLATE "C" NOT NULL REFERENCES product ON DELETE CASCADE,
+    size int NOT NULL,
+    description text NOT NULL,
+    created_at timestamptz NOT NULL
+  )`,
+  `ALTER TABLE device ALTER tags DROP DEFAULT, ALTER tags TYPE jsonb USING tags::jsonb, ALTER tags SET DEFAULT '{}'`,
+  `CREATE INDEX device_by_tag ON device USING gin (tags jsonb_path_ops) WHERE tags <> '{}'`,
+  `CREATE INDEX device_by_name ON device (project_id, device_name)`,
+  `CREATE INDEX device_by_nickname ON device (project_id, nickname COLLATE "C") WHERE nickname <> ''`,
+  `ALTER TABLE product
+    ADD platform int NOT NULL DEFAULT 0,
+    ADD platform_name text NOT NULL DEFAULT ''`
+])
+
 /** Brings the database up to date; safe when several servers start at once. */
 export const migrate = Migrator.make({})({
   loader: Migrator.fromRecord({
     "0001_initial": initial,
     "0002_models_commands_history": modelsCommandsHistory,
-    "0003_device_access": deviceAccess
+    "0003_device_access": deviceAccess,
+    "0004_batches": batches
   }),
   table: "device_cloud_migration"
 })

@@ -1,21 +1,12 @@
 /**
  * Presence on PostgreSQL.
  */
-import {
-  type DeviceId,
-  type DeviceIdentity,
-  type DeviceName,
-  finalRank,
-  type PresenceChange,
-  type PresenceOutcome,
-  PresenceStore,
-  type ProductKey,
-  type ProjectId
-} from "@device-cloud/core"
+import { type DeviceId, finalRank, type PresenceChange, type PresenceOutcome, PresenceStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { Statement } from "effect/sql"
 import { stateNumber } from "./CommandRow.ts"
+import { identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
 import { instant, instants, storeError, texts } from "./Sql.ts"
 
 interface RecordedRow {
@@ -26,12 +17,7 @@ interface RecordedRow {
   readonly waiting: boolean
 }
 
-interface LostRow {
-  readonly device_id: string
-  readonly project_id: string
-  readonly product_key: string
-  readonly device_name: string
-  readonly validate_type: string
+interface LostRow extends IdentityRow {
   readonly status_version: bigint
 }
 
@@ -49,15 +35,7 @@ const inOrder = (devices: ReadonlyArray<{ readonly deviceId: DeviceId }>, rows: 
 }
 
 const lostDevices = (rows: ReadonlyArray<LostRow>) =>
-  rows.map((row) => ({ device: identity(row), version: Number(row.status_version) }))
-
-const identity = (row: LostRow): DeviceIdentity => ({
-  deviceId: row.device_id as DeviceId,
-  projectId: row.project_id as ProjectId,
-  productKey: row.product_key as ProductKey,
-  deviceName: row.device_name as DeviceName,
-  validateType: row.validate_type as DeviceIdentity["validateType"]
-})
+  rows.map((row) => ({ device: identityFromRow(row), version: Number(row.status_version) }))
 
 const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
@@ -122,8 +100,7 @@ const make = Effect.gen(function*() {
         status_version = status_version + 1, status_changed_at = ${instant(at)}
       FROM lost, product
       WHERE device.device_id = lost.device_id AND product.product_key = device.product_key
-      RETURNING device.device_id, device.project_id, device.product_key, device.device_name,
-        product.validate_type, device.status_version`
+      RETURNING ${sql.literal(identityColumns)}, device.status_version`
 
   return PresenceStore.of({
     record: (changes) =>

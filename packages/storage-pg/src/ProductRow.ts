@@ -19,6 +19,8 @@ export interface ProductRow {
   readonly data_format: string
   readonly auth_type: string
   readonly data_source: number
+  readonly platform: number
+  readonly platform_name: string
   readonly dynamic_register: boolean
   readonly status: string
   readonly created_at: Date
@@ -42,6 +44,8 @@ export const productColumns = [
   "data_format",
   "auth_type",
   "data_source",
+  "platform",
+  "platform_name",
   "dynamic_register",
   "status",
   "created_at",
@@ -64,6 +68,8 @@ export const productFromRow = (row: ProductRow): Product => ({
   dataFormat: row.data_format as Product["dataFormat"],
   authType: row.auth_type as Product["authType"],
   dataSource: row.data_source as Product["dataSource"],
+  platform: row.platform as Product["platform"],
+  platformName: row.platform_name,
   dynamicRegister: row.dynamic_register,
   status: row.status as Product["status"],
   createdAt: row.created_at.getTime(),

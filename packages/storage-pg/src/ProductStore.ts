@@ -27,6 +27,8 @@ const make = Effect.gen(function*() {
           data_format: product.dataFormat,
           auth_type: product.authType,
           data_source: product.dataSource,
+          platform: product.platform,
+          platform_name: product.platformName,
           dynamic_register: product.dynamicRegister,
           status: product.status,
           created_at: instant(product.createdAt),

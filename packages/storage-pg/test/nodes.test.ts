@@ -47,6 +47,8 @@ const insertDevice = Effect.gen(function*() {
     dataFormat: "json",
     authType: "secret",
     dataSource: 0,
+    platform: 0,
+    platformName: "",
     dynamicRegister: false,
     status: "developing",
     createdAt: epoch,

@@ -132,12 +132,42 @@ export const DeviceDraft = Schema.Struct({
 })
 export interface DeviceDraft extends Schema.Schema.Type<typeof DeviceDraft> {}
 
+/** Devices in one batch. */
+export const maxBatchSize = 10_000
+
+/** Devices that are made together. */
+export const BatchDraft = Schema.Struct({
+  num: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxBatchSize })),
+  desc: Schema.optional(Text(1024))
+})
+export interface BatchDraft extends Schema.Schema.Type<typeof BatchDraft> {}
+
+export interface Batch {
+  /** Positive; grows with each batch. */
+  readonly batchId: number
+  readonly productKey: ProductKey
+  /** Devices that were made with it. */
+  readonly size: number
+  readonly description: string
+  /** Unix milliseconds. */
+  readonly createdAt: number
+}
+
+export class BatchNotFound extends Schema.TaggedError<BatchNotFound>()("BatchNotFound", {
+  productKey: Schema.String,
+  batchId: Schema.Int
+}) {}
+
 /** All given conditions must hold. */
 export interface DeviceFilter {
   readonly productKey?: ProductKey | undefined
   readonly batchId?: number | undefined
   readonly enabled?: boolean | undefined
   readonly status?: DeviceStatus | undefined
+  /** Key and value of a tag. */
+  readonly tag?: readonly [key: string, value: string] | undefined
+  /** What its name or its nickname begins with. */
+  readonly keyword?: string | undefined
 }
 
 /** Names a device by its id, or by product key and name. */

@@ -6,7 +6,17 @@ import type { Page, PageRequest } from "../Page.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../StoreError.ts"
-import type { Device, DeviceDetail, DeviceFilter, DeviceId, DeviceName, DeviceReference, NewDevice } from "./Device.ts"
+import type {
+  Batch,
+  Device,
+  DeviceDetail,
+  DeviceFilter,
+  DeviceId,
+  DeviceIdentity,
+  DeviceName,
+  DeviceReference,
+  NewDevice
+} from "./Device.ts"
 
 export type DeviceChange = Partial<Pick<Device, "enabled" | "bound" | "nickname" | "diagnosisEnabled">> & {
   /** Unix milliseconds. */
@@ -26,6 +36,29 @@ export class DeviceStore extends Context.Service<DeviceStore, {
     productKey: ProductKey,
     devices: ReadonlyArray<NewDevice>
   ) => Effect.Effect<Option.Option<ReadonlyArray<Device>>, StoreError>
+  /** A new batch with its devices, which have no nickname. None: no such product. */
+  readonly insertBatch: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batch: Pick<Batch, "description" | "createdAt">,
+    devices: ReadonlyArray<Pick<NewDevice, "deviceId" | "deviceName" | "deviceSecret">>
+  ) => Effect.Effect<Option.Option<Batch>, StoreError>
+  readonly getBatch: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batchId: number
+  ) => Effect.Effect<Option.Option<Batch>, StoreError>
+  /** Its devices, those that are left, in the order in which they were made. */
+  readonly devicesOfBatch: (
+    projectId: ProjectId,
+    batchId: number
+  ) => Effect.Effect<ReadonlyArray<Pick<Device, "deviceId" | "deviceName" | "deviceSecret">>, StoreError>
+  /** Removes the batch and its devices, with all that is kept about them; none when there is no such batch. */
+  readonly removeBatch: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batchId: number
+  ) => Effect.Effect<Option.Option<ReadonlyArray<DeviceIdentity>>, StoreError>
   readonly get: (
     projectId: ProjectId,
     reference: DeviceReference

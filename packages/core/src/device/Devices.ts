@@ -114,7 +114,7 @@ const make = Effect.gen(function*() {
 
   const disable = Effect.fn("Devices.disable")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const detail = yield* change(projectId, deviceId, { enabled: false })
-    yield* link.cutOff(deviceId, "thing.disable", "disabled")
+    yield* link.cutOff([deviceId], "thing.disable", "disabled")
     yield* publish(detail, "disable")
   })
 
@@ -151,7 +151,7 @@ const make = Effect.gen(function*() {
 
   const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const detail = yield* found(yield* store.remove(projectId, deviceId), { deviceId })
-    yield* link.cutOff(deviceId, "thing.delete", "deleted")
+    yield* link.cutOff([deviceId], "thing.delete", "deleted")
     yield* publish(detail, "delete")
   })
 

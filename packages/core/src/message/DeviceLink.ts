@@ -89,8 +89,8 @@ const make = Effect.gen(function*() {
     else sessions.delete(deviceId)
   }
 
-  const tell = (notice: NodeNotice) =>
-    bus.tell([notice]).pipe(
+  const tell = (...notices: ReadonlyArray<NodeNotice>) =>
+    bus.tell(notices).pipe(
       Effect.catch((error) => Effect.logWarning("Other nodes could not be told of a device", error))
     )
 
@@ -143,10 +143,15 @@ const make = Effect.gen(function*() {
     yield* disconnect(deviceId, reason)
   })
 
-  const cutOff = Effect.fnUntraced(function*(deviceId: DeviceId, method: string, reason: DisconnectReason) {
-    yield* cutOffHere(deviceId, method, reason)
-    yield* tell({ _tag: "CutOff", deviceId, method, reason })
-  })
+  const cutOff = Effect.fnUntraced(
+    function*(deviceIds: ReadonlyArray<DeviceId>, method: string, reason: DisconnectReason) {
+      yield* Effect.forEach(deviceIds, (deviceId) => cutOffHere(deviceId, method, reason), {
+        concurrency: "unbounded",
+        discard: true
+      })
+      yield* tell(...deviceIds.map((deviceId) => ({ _tag: "CutOff", deviceId, method, reason }) as const))
+    }
+  )
 
   /** Ends sessions that count no more; says of those that count nowhere that they are here. */
   const reconcile = Effect.fnUntraced(function*(all: ReadonlyArray<DeviceSession>) {
@@ -222,8 +227,12 @@ export class DeviceLink extends Context.Service<DeviceLink, {
   readonly sight: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
   /** False when the device is not connected. */
   readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
-  /** Tells the device, wherever it is connected, and ends its connection. `method`: for example `thing.disable`. */
-  readonly cutOff: (deviceId: DeviceId, method: string, reason: DisconnectReason) => Effect.Effect<void>
+  /** Tells the devices, wherever they are connected, and ends their connections. `method`: for example `thing.disable`. */
+  readonly cutOff: (
+    deviceIds: ReadonlyArray<DeviceId>,
+    method: string,
+    reason: DisconnectReason
+  ) => Effect.Effect<void>
 }>()("@device-cloud/core/message/DeviceLink") {
   static readonly layer: Layer.Layer<DeviceLink, never, Presence | NodeBus | Identifiers> = Layer.effect(
     DeviceLink,

@@ -41,6 +41,9 @@ export type ProductStatus = typeof ProductStatus.Type
 /** 0 or 1: local device, 2: cloud-to-cloud integrated device, 3: cloud gateway device. */
 export const DataSource = Schema.Literals([0, 1, 2, 3])
 
+/** 0 or 1: local platform device; 2, 3, 4: devices of three distinct external cloud platforms. */
+export const Platform = Schema.Literals([0, 1, 2, 3, 4])
+
 const editable = {
   name: NonBlankText(128),
   dynamicRegister: Schema.Boolean,
@@ -63,6 +66,8 @@ export const Product = Schema.Struct({
   dataFormat: DataFormat,
   authType: AuthType,
   dataSource: DataSource,
+  platform: Platform,
+  platformName: Text(128),
   status: ProductStatus,
   /** Unix milliseconds. */
   createdAt: Schema.Int,
@@ -86,7 +91,10 @@ export const ProductDraft = Schema.Struct({
   dynamicRegister: Schema.optional(editable.dynamicRegister),
   photoUrl: Schema.optional(editable.photoUrl),
   description: Schema.optional(editable.description),
-  deviceType: Schema.optional(Text(128))
+  deviceType: Schema.optional(Text(128)),
+  dataSource: Schema.optional(DataSource),
+  platform: Schema.optional(Platform),
+  platformName: Schema.optional(Text(128))
 }).check(
   Schema.makeFilter(({ networkType = "", nodeType, protocolType = "" }) => {
     const issues: Array<Schema.FilterIssue> = []

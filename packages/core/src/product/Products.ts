@@ -43,7 +43,9 @@ const make = Effect.gen(function*() {
       photoUrl: draft.photoUrl ?? "",
       description: draft.description ?? "",
       deviceType: draft.deviceType ?? "",
-      dataSource: 0,
+      dataSource: draft.dataSource ?? 0,
+      platform: draft.platform ?? 0,
+      platformName: draft.platformName ?? "",
       status: "developing",
       createdAt: now,
       updatedAt: now

@@ -54,7 +54,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     path,
     register.pipe(Effect.catch((error) => {
       if (error._tag === "StoreError") {
-        return Effect.catch(failWith(error), (answer) => Effect.succeed(toResponse(answer)))
+        return failWith(error).pipe(Effect.catch((answer) => Effect.succeed(toResponse(answer))))
       }
       if (error._tag === "HttpServerError") return Effect.succeed(refuse(460, "request parameter error"))
       if (error._tag === "InvalidInput") {

@@ -10,6 +10,7 @@ import {
   DeviceStatus,
   NodeType,
   ProtocolType,
+  Text,
   ValidateType
 } from "@device-cloud/core"
 import { Schema } from "effect"
@@ -96,7 +97,13 @@ const listQuery = {
   product_key: Schema.optional(PathParams.productKey.product_key),
   batch_id: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
   enabled_status: Schema.optional(EnabledStatus),
-  status: Schema.optional(DeviceStatus)
+  status: Schema.optional(DeviceStatus),
+  tag: Schema.optional(
+    Schema.String.check(Schema.isPattern(/^[^:]{1,100}:.*$/s, { expected: "key:value" })).annotate({
+      description: "A tag that the device has, as `key:value`"
+    })
+  ),
+  keyword: Schema.optional(Text(128).annotate({ description: "What the name or the nickname begins with" }))
 }
 
 export class DeviceApi extends HttpApiGroup.make("devices").add(

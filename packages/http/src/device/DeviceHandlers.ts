@@ -49,9 +49,9 @@ const deviceInfo = ({ device, product }: DeviceDetail): typeof DeviceInfo.Type =
     auth_type: product.authType,
     device_type: product.deviceType,
     time_zone: device.timeZone,
-    platform: 0,
-    iot_platform: 0,
-    platform_name: "",
+    platform: product.platform,
+    iot_platform: product.platform,
+    platform_name: product.platformName,
     data_source: product.dataSource,
     diagnosis_enabled: device.diagnosisEnabled,
     access_key: "",
@@ -68,6 +68,12 @@ const deviceInfo = ({ device, product }: DeviceDetail): typeof DeviceInfo.Type =
     mac: device.mac ?? "",
     tags: device.tags
   })
+
+/** From `key:value`. */
+const tagOf = (text: string): readonly [string, string] => {
+  const colon = text.indexOf(":")
+  return [text.slice(0, colon), text.slice(colon + 1)]
+}
 
 const oneDevice = (detail: DeviceDetail) => ({ device_info: deviceInfo(detail) })
 
@@ -109,7 +115,9 @@ export const layer = HttpApiBuilder.group(
             productKey: query.product_key,
             batchId: query.batch_id,
             enabled: query.enabled_status === undefined ? undefined : query.enabled_status === "enable",
-            status: query.status
+            status: query.status,
+            tag: query.tag === undefined ? undefined : tagOf(query.tag),
+            keyword: query.keyword
           }
           return respondPage(query, (page) => devices.list(projectId, filter, page), deviceInfo)
         }),

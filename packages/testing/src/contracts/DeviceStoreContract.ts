@@ -182,6 +182,74 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
       }))
 
+    it.effect("stores a batch with its devices, or nothing, and removes it with them", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const product = yield* insertProduct
+        const { productKey, projectId } = product
+        const { id: stranger } = yield* insertProject
+        const drafts = Array.from({ length: 25 }, () => newDevice())
+        const draft = { description: "First run", createdAt: epoch + 3 }
+        assert.isTrue(Option.isNone(yield* store.insertBatch(stranger, productKey, draft, drafts)))
+        const batch = Option.getOrThrow(yield* store.insertBatch(projectId, productKey, draft, drafts))
+        const { batchId } = batch
+        assert.deepStrictEqual(batch, { ...draft, batchId, productKey, size: 25 })
+        assert.deepStrictEqual(yield* store.getBatch(projectId, productKey, batchId), Option.some(batch))
+        assert.isTrue(Option.isNone(yield* store.getBatch(stranger, productKey, batchId)))
+        assert.isTrue(Option.isNone(yield* store.getBatch(projectId, ProductKey.make("other"), batchId)))
+        const next = Option.getOrThrow(yield* store.insertBatch(projectId, productKey, draft, [newDevice()]))
+        assert.isTrue(next.batchId > batchId)
+        assert.deepStrictEqual(
+          yield* store.devicesOfBatch(projectId, batchId),
+          drafts.map(({ deviceId, deviceName, deviceSecret }) => ({ deviceId, deviceName, deviceSecret }))
+        )
+        assert.deepStrictEqual(yield* store.devicesOfBatch(stranger, batchId), [])
+        const { device } = Option.getOrThrow(yield* store.get(projectId, { deviceId: drafts[3]!.deviceId }))
+        assert.deepInclude(device, { batchId, createdAt: epoch + 3, status: "unactive", mac: null })
+        const listed = yield* store.list(projectId, { batchId }, { page: 2, pageSize: 10 })
+        assert.deepStrictEqual([listed.total, listed.items.length], [25, 10])
+
+        assert.isTrue(Option.isNone(yield* store.removeBatch(stranger, productKey, batchId)))
+        const removed = Option.getOrThrow(yield* store.removeBatch(projectId, productKey, batchId))
+        assert.deepStrictEqual(
+          new Set(removed.map(({ deviceId }) => deviceId)),
+          new Set(drafts.map(({ deviceId }) => deviceId))
+        )
+        assert.deepInclude(removed[0]!, { projectId, productKey, validateType: product.validateType })
+        assert.isTrue(Option.isNone(yield* store.getBatch(projectId, productKey, batchId)))
+        assert.isTrue(Option.isNone(yield* store.get(projectId, { deviceId: drafts[0]!.deviceId })))
+        assert.strictEqual((yield* store.devicesOfBatch(projectId, next.batchId)).length, 1)
+      }))
+
+    it.effect("finds devices by a tag, and by what their names begin with", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const product = yield* insertProduct
+        const { projectId } = product
+        const [first, second, third] = yield* insertDevices(product, [
+          newDevice({ deviceName: DeviceName.make("lamp-1"), nickname: "Küche" }),
+          newDevice({ deviceName: DeviceName.make("lamp-2"), nickname: "" }),
+          newDevice({ deviceName: DeviceName.make("Lamp%3"), nickname: "lamp" })
+        ])
+        yield* store.changeTags(first!.deviceId, { set: { room: "kitchen", floor: "1" }, remove: [] })
+        yield* store.changeTags(third!.deviceId, { set: { room: "kitchen:old" }, remove: [] })
+        const found = (filter: DeviceFilter) =>
+          Effect.map(
+            store.list(projectId, filter, { page: 1, pageSize: 10 }),
+            ({ items }) => items.map(({ device }) => device.deviceName)
+          )
+        assert.deepStrictEqual(yield* found({ tag: ["room", "kitchen"] }), [first!.deviceName])
+        assert.deepStrictEqual(yield* found({ tag: ["room", "kitchen:old"] }), [third!.deviceName])
+        assert.deepStrictEqual(yield* found({ tag: ["room", ""] }), [])
+        assert.deepStrictEqual(yield* found({ tag: ["__proto__", "x"] }), [])
+        assert.deepStrictEqual(yield* found({ keyword: "lamp" }), [third!, second!, first!].map((d) => d.deviceName))
+        assert.deepStrictEqual(yield* found({ keyword: "lamp-1" }), [first!.deviceName])
+        assert.deepStrictEqual(yield* found({ keyword: "Lamp%" }), [third!.deviceName])
+        assert.deepStrictEqual(yield* found({ keyword: "K" }), [first!.deviceName])
+        assert.deepStrictEqual(yield* found({ keyword: "%" }), [])
+        assert.deepStrictEqual(yield* found({ keyword: "lamp", tag: ["floor", "1"] }), [first!.deviceName])
+      }))
+
     it.effect("gives each mac a device of its own, and the same one again until it has been active", () =>
       Effect.gen(function*() {
         const store = yield* DeviceStore

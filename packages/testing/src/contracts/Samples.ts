@@ -40,6 +40,8 @@ export const newProduct = (projectId: ProjectId, fields: Partial<NewProduct> = {
   dataFormat: "json",
   authType: "secret",
   dataSource: 0,
+  platform: 0,
+  platformName: "",
   dynamicRegister: false,
   status: "developing",
   createdAt: epoch,

@@ -1,0 +1,122 @@
+/**
+ * Devices that are made together (specification, Devices: batch-things).
+ */
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { EventBus } from "../event/EventBus.ts"
+import { Identifiers } from "../Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
+import { DeviceLink } from "../message/DeviceLink.ts"
+import { type ProductKey, ProductNotFound } from "../product/Product.ts"
+import { Products } from "../product/Products.ts"
+import type { ProjectId } from "../project/Project.ts"
+import type { StoreError } from "../StoreError.ts"
+import {
+  type Batch,
+  BatchDraft,
+  BatchNotFound,
+  type Device,
+  DeviceId,
+  type DeviceIdentity,
+  DeviceName,
+  NotACloudGateway
+} from "./Device.ts"
+import { DeviceStore } from "./DeviceStore.ts"
+
+const decodeDraft = decodeInput(BatchDraft)
+
+const make = Effect.gen(function*() {
+  const store = yield* DeviceStore
+  const products = yield* Products
+  const identifiers = yield* Identifiers
+  const events = yield* EventBus
+  const link = yield* DeviceLink
+
+  const publish = (devices: ReadonlyArray<DeviceIdentity>, at: number, action: "create" | "delete") =>
+    events.publish(devices.map((device) => ({ _tag: "DeviceLifecycle", device, at, action })))
+
+  const create = Effect.fn("Batches.create")(
+    function*(projectId: ProjectId, productKey: ProductKey, input: BatchDraft) {
+      const { desc = "", num } = yield* decodeDraft(input)
+      const { dataSource, validateType } = yield* products.get(projectId, productKey)
+      // Each of its devices would need an account of its own.
+      if (dataSource === 3) return yield* new NotACloudGateway({ productKey, fields: ["num"] })
+      const createdAt = yield* Clock.currentTimeMillis
+      const triples = (yield* identifiers.triples(num)).map(({ deviceId, deviceName, deviceSecret }) => ({
+        deviceId: DeviceId.make(deviceId),
+        deviceName: DeviceName.make(deviceName),
+        deviceSecret
+      }))
+      const batch = yield* store.insertBatch(
+        projectId,
+        productKey,
+        { description: desc, createdAt },
+        triples
+      )
+      if (Option.isNone(batch)) return yield* new ProductNotFound({ productKey })
+      yield* publish(
+        triples.map(({ deviceId, deviceName }) => ({ deviceId, projectId, productKey, deviceName, validateType })),
+        createdAt,
+        "create"
+      )
+      return batch.value
+    }
+  )
+
+  const get = Effect.fn("Batches.get")(function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {
+    const batch = yield* store.getBatch(projectId, productKey, batchId)
+    return yield* Effect.fromOption(batch, () => new BatchNotFound({ productKey, batchId }))
+  })
+
+  const devices = Effect.fn("Batches.devices")(
+    function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {
+      yield* get(projectId, productKey, batchId)
+      return yield* store.devicesOfBatch(projectId, batchId)
+    }
+  )
+
+  const remove = Effect.fn("Batches.remove")(
+    function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {
+      const removed = yield* store.removeBatch(projectId, productKey, batchId)
+      if (Option.isNone(removed)) return yield* new BatchNotFound({ productKey, batchId })
+      yield* link.cutOff(removed.value.map(({ deviceId }) => deviceId), "thing.delete", "deleted")
+      yield* publish(removed.value, yield* Clock.currentTimeMillis, "delete")
+    }
+  )
+
+  return Batches.of({ create, get, devices, remove })
+})
+
+export class Batches extends Context.Service<Batches, {
+  /** Makes all its devices or none, each as `Devices.create` does. */
+  readonly create: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    draft: BatchDraft
+  ) => Effect.Effect<Batch, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
+  readonly get: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batchId: number
+  ) => Effect.Effect<Batch, BatchNotFound | StoreError>
+  /** Those that are left. */
+  readonly devices: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batchId: number
+  ) => Effect.Effect<
+    ReadonlyArray<Pick<Device, "deviceId" | "deviceName" | "deviceSecret">>,
+    BatchNotFound | StoreError
+  >
+  /** Removes its devices with it; their connections end. */
+  readonly remove: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batchId: number
+  ) => Effect.Effect<void, BatchNotFound | StoreError>
+}>()("@device-cloud/core/device/Batches") {
+  static readonly layer: Layer.Layer<
+    Batches,
+    never,
+    DeviceStore | Products | Identifiers | EventBus | DeviceLink
+  > = Layer.effect(Batches, make)
+}

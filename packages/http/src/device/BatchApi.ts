@@ -1,0 +1,36 @@
+/**
+ * The routes of batches of devices (specification, Endpoints: Devices).
+ */
+import { BatchDraft } from "@device-cloud/core"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { DateText, Envelope } from "../Envelope.ts"
+import * as PathParams from "../PathParams.ts"
+
+const BatchId = Envelope(Schema.Struct({ batch_id: Schema.Int }))
+
+export const BatchInfo = Schema.Struct({
+  batch_id: Schema.Int,
+  product_key: Schema.String,
+  num: Schema.Int,
+  desc: Schema.String,
+  created_at: DateText
+}).annotate({ identifier: "Batch" })
+
+export class BatchApi extends HttpApiGroup.make("batches").add(
+  HttpApiEndpoint.post("createBatch", "/products/:product_key/batch-things", {
+    params: PathParams.productKey,
+    payload: BatchDraft,
+    success: BatchId
+  }).annotate(OpenApi.Summary, "Create up to 10,000 devices at once")
+    .annotate(OpenApi.Description, "All of them or none. `GET /things?batch_id=…` lists them."),
+  HttpApiEndpoint.get("getBatch", "/products/:product_key/batch-things/:batch_id", {
+    params: PathParams.batch,
+    query: { format: Schema.optional(Schema.Literals(["json", "csv"])) },
+    success: [Envelope(BatchInfo), Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))]
+  }).annotate(OpenApi.Summary, "Read a batch, or with `format=csv` the triples of its devices"),
+  HttpApiEndpoint.delete("deleteBatch", "/products/:product_key/batch-things/:batch_id", {
+    params: PathParams.batch,
+    success: BatchId
+  }).annotate(OpenApi.Summary, "Delete a batch with its devices")
+).annotate(OpenApi.Title, "Batches") {}

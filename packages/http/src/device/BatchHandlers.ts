@@ -1,0 +1,62 @@
+/**
+ * What the routes of batches do.
+ */
+import { type Batch, Batches } from "@device-cloud/core"
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { CurrentPrincipal } from "../Authorization.ts"
+import { Api } from "../DeviceCloudApi.ts"
+import { dateText, respond } from "../Envelope.ts"
+import { failWith } from "../Failure.ts"
+import type { BatchInfo } from "./BatchApi.ts"
+
+const batchInfo = (batch: Batch): typeof BatchInfo.Type => ({
+  batch_id: batch.batchId,
+  product_key: batch.productKey,
+  num: batch.size,
+  desc: batch.description,
+  created_at: dateText(batch.createdAt)
+})
+
+const batchId = ({ batchId }: Pick<Batch, "batchId">) => ({ batch_id: batchId })
+
+/** No name or secret of ours needs quotes; a name that a device chose is of letters and digits, or - _ @ . : */
+const csv = (
+  productKey: string,
+  devices: ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>
+): string =>
+  [
+    "product_key,device_name,device_secret,device_id",
+    ...devices.map(({ deviceId, deviceName, deviceSecret }) =>
+      [productKey, deviceName, deviceSecret, deviceId].join(",")
+    )
+  ].join("\r\n") + "\r\n"
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "batches",
+  Effect.fnUntraced(function*(handlers) {
+    const batches = yield* Batches
+    return handlers.handleAll({
+      createBatch: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(batches.create(projectId, params.product_key, payload), batchId)
+        ),
+      getBatch: ({ params: { batch_id, product_key }, query }) =>
+        Effect.gen(function*() {
+          const { projectId } = yield* CurrentPrincipal
+          if (query.format !== "csv") return yield* respond(batches.get(projectId, product_key, batch_id), batchInfo)
+          const devices = yield* batches.devices(projectId, product_key, batch_id).pipe(Effect.catch(failWith))
+          return HttpServerResponse.text(csv(product_key, devices), {
+            contentType: "text/csv; charset=utf-8",
+            headers: { "content-disposition": `attachment; filename="batch-${batch_id}.csv"` }
+          })
+        }),
+      deleteBatch: ({ params: { batch_id, product_key } }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(batches.remove(projectId, product_key, batch_id), () => batchId({ batchId: batch_id }))
+        )
+    })
+  })
+)

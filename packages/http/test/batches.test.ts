@@ -1,0 +1,132 @@
+import { defaultProjectId, DeviceId, type DeviceIdentity, DeviceLink, DeviceName, ProductKey } from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import { storages } from "../../../vitest.storages.ts"
+import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
+
+const createBatch = (productKey: string, body: object) => call("POST", `/products/${productKey}/batch-things`, { body })
+
+for (const [name, storage] of storages) {
+  layer(testApi(storage), { excludeTestServices: true })(`batches on ${name}`, (it) => {
+    it.effect("makes 10,000 devices in one call, and deletes them with their batch", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const kept = yield* createDevice(product_key)
+        const { body, status } = yield* createBatch(product_key, { num: 10_000, desc: "First run" })
+        assert.deepStrictEqual([status, body.code, Object.keys(body.data)], [200, 0, ["batch_id"]])
+        const { batch_id } = body.data as { readonly batch_id: number }
+        const path = `/products/${product_key}/batch-things/${batch_id}`
+        const read = yield* call("GET", path)
+        assert.deepInclude(read.body.data, { batch_id, product_key, num: 10_000, desc: "First run" })
+        const { data } = (yield* call("GET", `/things?batch_id=${batch_id}&page=100&page_size=100`)).body
+        assert.deepStrictEqual([data.total, data.pages, data.results.length], [10_000, 100, 100])
+        assert.deepInclude(data.results[0], { batch_id, status: "unactive", enabled_status: "enable", product_key })
+        const csv = yield* call("GET", `${path}?format=csv`)
+        assert.match(String(csv.headers["content-type"]), /^text\/csv/)
+        const [head, ...lines] = csv.text.trimEnd().split("\r\n")
+        assert.strictEqual(head, "product_key,device_name,device_secret,device_id")
+        assert.strictEqual(new Set(lines.map((line) => line.split(",")[1])).size, 10_000)
+        for (const line of lines) assert.match(line, /^[A-Za-z0-9]{11},[A-Za-z0-9]{20},[a-z0-9]{32},[A-Za-z0-9]{20}$/)
+
+        const [, device_name] = lines[0]!.split(",")
+        const { device_id } = (yield* call("GET", `/products/${product_key}/device-names/${device_name}/detail`))
+          .body.data.device_info
+        const closed = yield* Deferred.make<string>()
+        const identity: DeviceIdentity = {
+          deviceId: DeviceId.make(device_id),
+          projectId: defaultProjectId,
+          productKey: ProductKey.make(product_key),
+          deviceName: DeviceName.make(device_name!),
+          validateType: "weak"
+        }
+        yield* (yield* DeviceLink).attach({
+          device: identity,
+          ip: "192.0.2.1",
+          deliver: () => Effect.void,
+          close: (reason) => Effect.asVoid(Deferred.succeed(closed, reason))
+        })
+        const removed = yield* call("DELETE", path)
+        assert.deepStrictEqual(removed.body, { code: 0, message: "success", data: { batch_id } })
+        assert.strictEqual(yield* Deferred.await(closed), "deleted")
+        assert.strictEqual((yield* call("GET", path)).body.code, 40403)
+        assert.strictEqual((yield* call("DELETE", path)).body.code, 40403)
+        const left = (yield* call("GET", `/things?product_key=${product_key}`)).body.data
+        assert.deepStrictEqual(left.results.map((device: { device_id: string }) => device.device_id), [kept.device_id])
+      }))
+
+    it.effect.each<readonly [object, string]>([
+      [{ num: 0 }, "num"],
+      [{ num: 10_001 }, "num"],
+      [{ num: 1.5 }, "num"],
+      [{ num: "5" }, "num"],
+      [{}, "num"],
+      [{ num: 1, desc: 5 }, "desc"],
+      [{ num: 1, desc: "x".repeat(1025) }, "desc"]
+    ])("refuses a batch of %j, and stores nothing", ([body, field]) =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const answer = yield* createBatch(product_key, body)
+        assert.deepStrictEqual([answer.status, answer.body.code], [400, 40001])
+        assert.deepStrictEqual(Object.keys(answer.body.data.issues), [field])
+        assert.strictEqual((yield* call("GET", `/things?product_key=${product_key}`)).body.data.total, 0)
+      }))
+
+    it.effect("knows batches of their product only", () =>
+      Effect.gen(function*() {
+        const [one, other] = [yield* createProduct(), yield* createProduct()]
+        const { batch_id } = (yield* createBatch(one.product_key, { num: 1 })).body.data
+        for (
+          const [key, id] of [[other.product_key, batch_id], [one.product_key, 0], [
+            one.product_key,
+            "9007199254740991"
+          ]]
+        ) {
+          const path = `/products/${key}/batch-things/${id}`
+          for (const method of ["GET", "DELETE"]) {
+            const { body, status } = yield* call(method, path)
+            assert.deepStrictEqual([status, body.code], [404, 40403], `${method} ${path}`)
+          }
+        }
+        assert.strictEqual((yield* call("GET", `/products/${one.product_key}/batch-things/x`)).body.code, 40001)
+        assert.strictEqual((yield* createBatch("unknown", { num: 1 })).body.code, 40401)
+      }))
+
+    it.effect("devices of a cloud gateway are made one by one, with their accounts", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct({ data_source: 3, platform: 2, platform_name: "Other cloud" })
+        assert.strictEqual((yield* createBatch(product_key, { num: 1 })).body.code, 40004)
+        const missing = yield* call("POST", `/products/${product_key}/things`, { body: {} })
+        assert.deepStrictEqual(Object.keys(missing.body.data.issues), ["clientid", "username"])
+        const { device_id } = yield* createDevice(product_key, { clientid: "c", username: "u", password: "" })
+        const { device_info } = (yield* call("GET", `/things/${device_id}/detail`)).body.data
+        assert.deepInclude(device_info, {
+          platform: 2,
+          iot_platform: 2,
+          platform_name: "Other cloud",
+          data_source: 3,
+          cloud_gtw_mqtt_param: { clientid: "c", username: "u", password: "" }
+        })
+      }))
+
+    it.effect("lists devices by tag and by keyword", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const [one, two] = [
+          yield* createDevice(product_key, { nickname: "Kitchen lamp" }),
+          yield* createDevice(product_key, { nickname: "Hall lamp" })
+        ]
+        yield* call("PUT", `/things/${one.device_id}/tags`, { body: { tags: { room: "a:b" } } })
+        const found = (query: string) =>
+          Effect.map(
+            call("GET", `/things?product_key=${product_key}&${query}`),
+            ({ body }) => body.data.results.map((device: { device_id: string }) => device.device_id)
+          )
+        assert.deepStrictEqual(yield* found("tag=room:a%3Ab"), [one.device_id])
+        assert.deepStrictEqual(yield* found("tag=room:a"), [])
+        assert.deepStrictEqual(yield* found("keyword=Hall"), [two.device_id])
+        assert.deepStrictEqual(yield* found("keyword=lamp"), [])
+        const { body } = yield* call("GET", "/things?tag=room")
+        assert.deepStrictEqual([body.code, Object.keys(body.data.issues)], [40001, ["tag"]])
+      }))
+  })
+}
