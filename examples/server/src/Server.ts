@@ -1,7 +1,7 @@
 /**
  * The reference server: core, storage, broker and API put together.
  */
-import { AccessKeys, DeviceCloud, StoreHealth } from "@device-cloud/core"
+import { AccessKeys, DeviceCloud, Objects, StoreHealth } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
 import { DevelopmentCertificate, MqttBroker, MqttWebSocket } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
@@ -43,6 +43,14 @@ const storage = (
   ).pipe(blame("DATA_DIR", explain))
 }
 
+/** Objects are files, also beside a database that is elsewhere. */
+const objects = (config: ServerConfig) =>
+  config.storage === "memory"
+    ? PlatformNode.MemoryObjectStore.layer
+    : PlatformNode.FileObjectStore.layer({ directory: join(config.dataDir, "objects") }).pipe(
+      blame("DATA_DIR", ({ cause }) => String(cause))
+    )
+
 const certificate = Effect.fnUntraced(function*(config: ServerConfig) {
   const files = config.certificateFiles
   if (files === undefined) return yield* DevelopmentCertificate.loadOrMake(join(config.dataDir, "tls"))
@@ -65,12 +73,15 @@ const broker = (config: ServerConfig) =>
       ...Option.isSome(config.mqttPort) ? { tcp: { port: config.mqttPort.value } } : {}
     }).pipe(blame("MQTT_HOST, MQTTS_PORT, MQTT_PORT, or TLS_CERT_FILE, TLS_KEY_FILE", ({ message }) => message))))
 
+/** How long a request may take to arrive, milliseconds: files are large and networks slow. */
+const uploadTime = 3_600_000
+
 /** How long requests that are being answered may take when the server stops. */
 const httpGrace = "3 seconds"
 
 const httpServer = (config: ServerConfig) =>
   Layer.unwrap(Effect.gen(function*() {
-    const server = createServer({ requireHostHeader: false })
+    const server = createServer({ requireHostHeader: false, requestTimeout: uploadTime })
     answerMalformedRequests(server)
     yield* MqttWebSocket.attach(server)
     // After the grace, what is still open is cut off.
@@ -82,10 +93,17 @@ const httpServer = (config: ServerConfig) =>
     return cutOff.pipe(Layer.provideMerge(listening))
   }))
 
-const api = ({ strictReplay }: ServerConfig) =>
-  Layer.unwrap(Effect.map(StoreHealth, (store) =>
-    // The broker listens for as long as this layer lives.
-    ManagementApi.layer({ readiness: { storage: store.check, mqtt: Effect.void }, strictReplay })))
+const api = ({ publicUrl, strictReplay }: ServerConfig) =>
+  Layer.unwrap(Effect.gen(function*() {
+    const store = yield* StoreHealth
+    const { address } = yield* HttpServer.HttpServer
+    return ManagementApi.layer({
+      // The broker listens for as long as this layer lives.
+      readiness: { storage: store.check, mqtt: Effect.void },
+      strictReplay,
+      publicUrl: Option.getOrElse(publicUrl, () => HttpServer.formatAddress(address))
+    })
+  }))
 
 const adminKey = (config: ServerConfig) =>
   Layer.effectDiscard(Effect.gen(function*() {
@@ -115,6 +133,7 @@ export const layer = (config: ServerConfig) =>
     Layer.provideMerge(adminKey(config)),
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(storage(config)),
+    Layer.provideMerge(Layer.provide(Objects.layer, objects(config))),
     Layer.provide(PlatformNode.layer),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, config.logLevel)),
     Layer.provide(Layer.succeed(Logger.LogToStderr, true))

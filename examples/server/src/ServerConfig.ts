@@ -25,6 +25,7 @@ const config = Config.all({
   adminKey: Config.option(Config.Redacted("ADMIN_KEY")),
   tlsCertFile: Config.option(Config.String("TLS_CERT_FILE")),
   tlsKeyFile: Config.option(Config.String("TLS_KEY_FILE")),
+  publicUrl: Config.option(Config.String("PUBLIC_URL")),
   strictReplay: Config.Boolean("STRICT_REPLAY").pipe(Config.withDefault(false)),
   logLevel: Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const))
 })

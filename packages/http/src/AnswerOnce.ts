@@ -10,8 +10,8 @@ import { Code, type Failure, failure, failWith, invalidParameter } from "./Failu
 const header = "idempotency-key"
 const usableKey = /^[\x21-\x7e]{1,255}$/
 
-/** Its answer shows a secret that is kept nowhere. */
-const neverKept = /\/access-keys$/
+/** Its answer shows a secret that is kept nowhere; or its body is too large to be compared. */
+const neverKept = /\/access-keys$|\/oss(?:\/|$)/
 
 export const answerOnce = <E, R>(
   idempotency: Idempotency["Service"],

@@ -57,17 +57,7 @@ export const everyAnswer = (routes: RouteTable) =>
     const request = withLiteralPath(yield* HttpServerRequest.HttpServerRequest)
     const sent = request.headers["x-request-id"]
     const requestId = sent !== undefined && usableRequestId.test(sent) ? sent : yield* makeRequestId
-    const response = yield* app.pipe(
-      Effect.timeoutOrElse({
-        duration: answerTime,
-        orElse: () =>
-          Effect.map(
-            Effect.logWarning(
-              `${request.method} ${request.url} took longer than ${answerTime}`
-            ),
-            () => tooLate
-          )
-      }),
+    const response = yield* (isUpload(request) ? app : inTime(app, request)).pipe(
       Effect.exit,
       Effect.flatMap((exit) =>
         Exit.isSuccess(exit) ? Effect.succeed(complete(exit.value)) : explain(exit.cause, request, requestId, routes)
@@ -84,6 +74,19 @@ export const everyAnswer = (routes: RouteTable) =>
       )
     )
     return HttpServerResponse.setHeader(response, "x-request-id", requestId)
+  })
+
+/** It takes as long as the client's network needs. */
+const isUpload = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["content-type"]?.startsWith("multipart/") === true
+
+const inTime = <E, R>(
+  app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+  { method, url }: HttpServerRequest.HttpServerRequest
+) =>
+  Effect.timeoutOrElse(app, {
+    duration: answerTime,
+    orElse: () => Effect.as(Effect.logWarning(`${method} ${url} took longer than ${answerTime}`), tooLate)
   })
 
 /** How long the storage may take. */

@@ -20,6 +20,8 @@ import type {
   InvalidValues,
   NoDeviceLeft,
   NotACloudGateway,
+  ObjectNotFound,
+  ObjectTooLarge,
   ProductHasDevices,
   ProductNotFound,
   ProjectNotFound,
@@ -55,6 +57,7 @@ export const Code = {
   noSuchProduct: 40401,
   noSuchDevice: 40402,
   noSuchBatch: 40403,
+  noSuchObject: 40409,
   noSuchElement: 40411,
   noSuchAccessKeyOrProject: 40412,
   noSuchMessage: 40413,
@@ -66,6 +69,7 @@ export const Code = {
   otherGateway: 40906,
   tooLarge: 41300,
   mediaType: 41500,
+  rangeUnsatisfiable: 41600,
   tooMany: 42900,
   internal: 50000,
   storageUnreachable: 50300
@@ -168,6 +172,8 @@ export type DomainError =
   | InvalidValues
   | NoDeviceLeft
   | NotACloudGateway
+  | ObjectNotFound
+  | ObjectTooLarge
   | ProductHasDevices
   | ProductNotFound
   | ProjectNotFound
@@ -238,6 +244,10 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
         `${error.fields.map(snakeCase).join(", ")}: only a cloud-gateway product takes this, and product ` +
           `${error.productKey} is none`
       )
+    case "ObjectNotFound":
+      return failure(Code.noSuchObject, `There is no object ${error.objectId}`)
+    case "ObjectTooLarge":
+      return failure(Code.tooLarge, `The file is larger than ${error.maximum} bytes`)
     case "ProductHasDevices":
       return failure(Code.productHasDevices, `Product ${error.productKey} still has devices; delete them first`)
     case "ProductNotFound":

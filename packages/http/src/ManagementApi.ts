@@ -13,6 +13,9 @@ import * as BatchHandlers from "./device/BatchHandlers.ts"
 import * as DeviceHandlers from "./device/DeviceHandlers.ts"
 import { Api } from "./DeviceCloudApi.ts"
 import { everyAnswer, makeRouteTable, routerConfig } from "./EveryAnswer.ts"
+import * as Download from "./object/Download.ts"
+import { PublicUrl } from "./object/ObjectAddress.ts"
+import * as ObjectHandlers from "./object/ObjectHandlers.ts"
 import * as Operations from "./Operations.ts"
 import * as ProductHandlers from "./product/ProductHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
@@ -32,6 +35,7 @@ const api = HttpApiBuilder.layer(Api, { openapiPath }).pipe(
     DeviceAccessHandlers.layer,
     CommandHandlers.layer,
     HistoryHandlers.layer,
+    ObjectHandlers.layer,
     ProjectHandlers.layer
   ]),
   Layer.provide([RequestCheck.layer, Authorization.layer])
@@ -45,7 +49,7 @@ const routeTable = () => {
     docsPath,
     ...Operations.paths
   ].map((path) => ({ method: "GET", path: path as `/${string}` }))
-  routes.push({ method: "POST", path: AlinkRegistration.path })
+  routes.push({ method: "POST", path: AlinkRegistration.path }, ...Download.routes)
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => routes.push({ method: endpoint.method, path: endpoint.path as `/${string}` })
@@ -72,10 +76,20 @@ export const layer = (options: {
   readonly readiness: Operations.ReadinessChecks
   /** Whether a message over HTTP is refused whose `random` its device has used within five minutes. Default false. */
   readonly strictReplay?: boolean
+  /** What the addresses of objects begin with, for example `https://cloud.example.com`. Default: where the request went. */
+  readonly publicUrl?: string
 }) =>
   HttpRouter.serve(
-    Layer.mergeAll(api, docs, AlinkRegistration.layer, Operations.layer(options.readiness), completeAnswers).pipe(
-      Layer.provide(options.strictReplay === true ? ReplayGuard.layer : Layer.empty)
+    Layer.mergeAll(
+      api,
+      docs,
+      AlinkRegistration.layer,
+      Download.layer,
+      Operations.layer(options.readiness),
+      completeAnswers
+    ).pipe(
+      Layer.provide(options.strictReplay === true ? ReplayGuard.layer : Layer.empty),
+      Layer.provide(Layer.succeed(PublicUrl, options.publicUrl))
     ),
     {
       routerConfig,

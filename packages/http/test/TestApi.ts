@@ -1,7 +1,7 @@
 /**
  * The management API on a real socket, and a client that can send anything.
  */
-import { AccessKeys, DeviceCloud, StoreHealth } from "@device-cloud/core"
+import { AccessKeys, DeviceCloud, Objects, StoreHealth } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
 import * as PlatformNode from "@device-cloud/platform-node"
 import { NodeHttpServer } from "@effect/platform-node"
@@ -24,12 +24,14 @@ const api = (options: { readonly strictReplay?: boolean }) =>
 /** The API on a storage of the test's choice. */
 export const testApi = <E>(
   storage: Layer.Layer<DeviceCloud.Stores | StoreHealth, E>,
-  options: { readonly strictReplay?: boolean } = {}
+  options: { readonly strictReplay?: boolean } = {},
+  { objects = Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer)) } = {}
 ) =>
   api(options).pipe(
     Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })),
     Layer.provideMerge(ownerLayer),
     Layer.provideMerge(DeviceCloud.layer),
+    Layer.provideMerge(objects),
     Layer.provideMerge(storage),
     Layer.provideMerge(PlatformNode.layer)
   )

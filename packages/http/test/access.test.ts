@@ -48,6 +48,8 @@ const bodies: Readonly<Record<string, object>> = {
   "commands.callDeviceService": { params: {} },
   "commands.sendUserMessage": { topic: "stolen", payload: "" },
   "devices.setDeviceDiagnosis": { enabled: true },
+  "objects.uploadObject": {},
+  "objects.uploadFirmwareFile": {},
   "projects.createProject": { name: "Another" },
   "projects.createAccessKey": { name: "Another", role: "viewer" }
 }

@@ -78,7 +78,6 @@ const oddValues: ReadonlyArray<string> = [
   `"\\ufffe"`,
   `"😀"`,
   `"${"x".repeat(2000)}"`,
-  `"${"x".repeat(100_000)}"`,
   `"${"\\u0001".repeat(5000)}"`,
   "[]",
   "{}",
@@ -100,13 +99,17 @@ const oddValues: ReadonlyArray<string> = [
   `{"version":1}`,
   `{"version":"1"}`,
   nested(20),
+  nestedObject(40),
+  `[${Array.from({ length: 300 }, (_, i) => i).join()}]`,
+  `{${Array.from({ length: 300 }, (_, i) => `"p${i}":${i}`).join()}}`
+]
+
+const hugeValues: ReadonlyArray<string> = [
+  `"${"x".repeat(100_000)}"`,
   nested(1000),
   nested(50_000),
-  nestedObject(40),
   nestedObject(20_000),
-  `[${Array.from({ length: 300 }, (_, i) => i).join()}]`,
   `[${"1,".repeat(120_000)}1]`,
-  `{${Array.from({ length: 300 }, (_, i) => `"p${i}":${i}`).join()}}`,
   `{${Array.from({ length: 9000 }, (_, i) => `"p${i}":${i}`).join()}}`
 ]
 
@@ -152,6 +155,7 @@ const oddIds: ReadonlyArray<string> = [
 ]
 
 const oddValue = (dice: Dice): string => {
+  if (dice.chance(0.03)) return dice.pick(hugeValues)
   if (dice.chance(0.7)) return dice.pick(oddValues)
   return dice.chance(0.5)
     ? `[${dice.many(dice.below(4), () => oddValue(dice)).join()}]`
@@ -171,7 +175,7 @@ const paramsForms: ReadonlyArray<(dice: Dice) => string> = [
   (dice) => `{"properties":${oddMembers(dice)},"subDevices":${oddValue(dice)}}`,
   (dice) => `{"properties":{"level":[${dice.many(3, () => `{"value":${oddValue(dice)},"time":1}`).join()}]}}`,
   (dice) => `[{"identity":${oddValue(dice)},"properties":[${oddMembers(dice)}],"events":${oddValue(dice)}}]`,
-  (dice) => `[{"properties":{"level":[${"1,".repeat(120_000)}1]}}]`,
+  (dice) => `[{"properties":{"level":${dice.chance(0.1) ? dice.pick(hugeValues) : oddValue(dice)}}}]`,
   (dice) => `[{"attrKey":${oddValue(dice)},"attrValue":${oddValue(dice)}}]`,
   (dice) => `[{"attrKey":"${dice.pick(oddNames)}","attrValue":${oddValue(dice)}}]`,
   (dice) => `["${dice.pick(oddNames)}",${oddValue(dice)}]`,

@@ -11,9 +11,11 @@ export interface WireDevice {
   readonly socket: Socket
   /** Sends all of it in one piece. */
   readonly write: (...parts: ReadonlyArray<Packet | Uint8Array>) => Effect.Effect<void>
-  /** The next packet; fails when the connection has ended. */
-  readonly take: Effect.Effect<Packet, Cause.Done>
-  readonly takeN: (count: number) => Effect.Effect<ReadonlyArray<Packet>, Cause.Done>
+  /** The next packet; undefined: the connection has ended. */
+  readonly next: Effect.Effect<Packet | undefined>
+  /** The next packet, of a connection that must not have ended. */
+  readonly take: Effect.Effect<Packet>
+  readonly takeN: (count: number) => Effect.Effect<ReadonlyArray<Packet>>
   /** All that comes until the connection ends. */
   readonly rest: Effect.Effect<ReadonlyArray<Packet>>
 }
@@ -21,6 +23,8 @@ export interface WireDevice {
 export const encode = (part: Packet | Uint8Array): Uint8Array => part instanceof Uint8Array ? part : generate(part)
 
 export const portOf = (url: string): number => Number(new URL(url).port)
+
+const ended = Effect.die(new Error("The connection has ended"))
 
 /** A TCP connection to the broker, which ends with the scope at the latest. */
 export const open = Effect.fnUntraced(function*(
@@ -43,8 +47,9 @@ export const open = Effect.fnUntraced(function*(
   return {
     socket,
     write: (...parts) => Effect.sync(() => void socket.write(Buffer.concat(parts.map(encode)))),
-    take: Queue.take(packets),
-    takeN: (count) => Queue.takeN(packets, count),
+    next: Effect.catchTag(Queue.take(packets), "Done", () => Effect.undefined),
+    take: Effect.catchTag(Queue.take(packets), "Done", () => ended),
+    takeN: (count) => Effect.catchTag(Queue.takeN(packets, count), "Done", () => ended),
     rest: Queue.collect(packets)
   }
 })

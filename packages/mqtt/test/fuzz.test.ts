@@ -2,22 +2,20 @@ import {
   Commands,
   defaultProjectId,
   type Device,
-  DeviceCloud,
   DeviceLink,
   Devices,
   Products,
   Shadows,
   ThingModels
 } from "@device-cloud/core"
-import { MqttBroker } from "@device-cloud/mqtt"
-import * as PlatformNode from "@device-cloud/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Logger, Queue, Schedule } from "effect"
 import { connect as connectTcp, createServer } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
 import { conversation, Dice, greeting, hasFirstPacket } from "./HostileInput.ts"
+import { brokerOn, tcp } from "./TestBroker.ts"
 import { connect as connectTo } from "./TestDevice.ts"
-import { connect as connectWire, connectPacket, encode, payloadOf, portOf, post } from "./WireDevice.ts"
+import { connect as connectWire, connectPacket, encode, payloadOf, portOf, post, topicOf } from "./WireDevice.ts"
 
 /** The same seed sends the same bytes. */
 const seed = 20_261_121
@@ -51,6 +49,13 @@ const addressOf = (n: number): string => `127.${1 + (n >> 16)}.${(n >> 8) & 0xff
 
 /** JSON of more levels than a recursive function can follow. */
 const nested = "[".repeat(50_000) + "]".repeat(50_000)
+
+/** An object that cannot be made a number, nor text. */
+const noPrimitive = `{"toString":1,"valueOf":1}`
+
+const many = Array.from({ length: 120_000 }, () => 1).join()
+
+const answerTopic = "/sys/{own}/thing/service/a_reply"
 
 const model = {
   properties: [
@@ -127,163 +132,198 @@ for (const [name, storage] of storages) {
       if (logLevel === "Error" || logLevel === "Fatal") errors.push(`${String(message)} ${String(cause)}`)
     })
   ])
-  const cloud = MqttBroker.layer({ host: "127.0.0.1", tcp: { port: 0 } }).pipe(
-    Layer.provideMerge(DeviceCloud.layer),
-    Layer.provide(storage),
-    Layer.provide(PlatformNode.layer),
-    Layer.provideMerge(errorCollector)
-  )
-
-  layer(cloud, { excludeTestServices: true })(`the MQTT broker on ${name}, under fire (seed ${seed})`, (it) => {
-    /** Sends all cases, while a control device talks; then all is as it should be. */
-    const withstands = Effect.fnUntraced(function*(
-      deviceCount: number,
-      attack: (
-        dice: Dice,
-        n: number,
-        device: Device,
-        victim: Device
-      ) => Omit<Parameters<typeof converse>[0], "port">
-    ) {
-      errors.length = 0
-      const devices = yield* Devices
-      const { mqtt } = yield* MqttBroker
-      const productKeys = [yield* createProduct(true), yield* createProduct(false)]
-      const attackers = yield* Effect.forEach(
-        Array.from({ length: deviceCount }, (_, i) => productKeys[i % 2]!),
-        (productKey) => devices.create(defaultProjectId, productKey, {})
-      )
-      const victim = yield* devices.create(defaultProjectId, productKeys[0]!, {})
-      const control = yield* devices.create(defaultProjectId, productKeys[1]!, {})
-      const connected = yield* connectTo(control, { url: mqtt! })
-
-      const talk = Effect.fnUntraced(function*(n: number) {
-        for (let i = 0; i < 3; i++) {
-          yield* connected.post({ last: n + i }, { id: `${n + i}`, qos: 1 })
-          const { message } = yield* Queue.take(connected.received)
-          assert.deepInclude(message, { id: `${n + i}`, code: 200 })
-        }
-        const command = yield* (yield* Commands).setProperties(defaultProjectId, control.deviceId, { n })
-        const { message } = yield* Queue.take(connected.received)
-        assert.deepInclude(message, { id: String(command.messageId), params: { n } })
-        yield* connected.publish(
-          connected.topic("thing/service/property/set_reply"),
-          JSON.stringify({ id: message["id"], code: 200, data: {} }),
-          1
+  layer(Layer.provideMerge(brokerOn(storage), errorCollector), { excludeTestServices: true })(
+    `the MQTT broker on ${name}, under fire (seed ${seed})`,
+    (it) => {
+      /** Sends all cases, while a control device talks; then all is as it should be. */
+      const withstands = Effect.fnUntraced(function*(
+        deviceCount: number,
+        attack: (
+          dice: Dice,
+          n: number,
+          device: Device,
+          victim: Device
+        ) => Omit<Parameters<typeof converse>[0], "port">
+      ) {
+        errors.length = 0
+        const devices = yield* Devices
+        const { url } = yield* tcp
+        const productKeys = [yield* createProduct(true), yield* createProduct(false)]
+        const attackers = yield* Effect.forEach(
+          Array.from({ length: deviceCount }, (_, i) => productKeys[i % 2]!),
+          (productKey) => devices.create(defaultProjectId, productKey, {})
         )
+        const victim = yield* devices.create(defaultProjectId, productKeys[0]!, {})
+        const control = yield* devices.create(defaultProjectId, productKeys[1]!, {})
+        const connected = yield* connectTo(control, { url })
+
+        const talk = Effect.fnUntraced(function*(n: number) {
+          for (let i = 0; i < 3; i++) {
+            yield* connected.post({ last: n + i }, { id: `${n + i}`, qos: 1 })
+            const { message } = yield* Queue.take(connected.received)
+            assert.deepInclude(message, { id: `${n + i}`, code: 200 })
+          }
+          const command = yield* (yield* Commands).setProperties(defaultProjectId, control.deviceId, { n })
+          const { message } = yield* Queue.take(connected.received)
+          assert.deepInclude(message, { id: String(command.messageId), params: { n } })
+          yield* connected.publish(
+            connected.topic("thing/service/property/set_reply"),
+            JSON.stringify({ id: message["id"], code: 200, data: {} }),
+            1
+          )
+        })
+
+        for (let start = 0; start < cases; start += casesBetween) {
+          const numbers = Array.from({ length: Math.min(casesBetween, cases - start) }, (_, i) => start + i)
+          yield* Effect.all([
+            Effect.forEach(numbers, (n) => {
+              const dice = new Dice(seed + n)
+              return converse({ port: portOf(url), ...attack(dice, n, dice.pick(attackers), victim) })
+            }, { concurrency, discard: true }),
+            talk(start)
+          ], { concurrency: 2, discard: true })
+        }
+
+        assert.strictEqual((yield* reported(control))["last"], cases - casesBetween + 2)
+        assert.strictEqual(connected.client.connected, true)
+        assert.strictEqual((yield* devices.get(defaultProjectId, control)).device.statusVersion, 1)
+        assert.deepStrictEqual(yield* reported(victim), {})
+        assert.strictEqual((yield* devices.get(defaultProjectId, victim)).device.status, "unactive")
+        assert.notProperty({}, "polluted")
+
+        // Nothing is left of the connections that ended.
+        const link = yield* DeviceLink
+        for (const device of attackers) {
+          yield* Effect.repeat(devices.get(defaultProjectId, device), {
+            until: ({ device }) => device.status !== "online",
+            schedule: Schedule.spaced("5 millis")
+          })
+          assert.isUndefined(link.session(device.deviceId))
+        }
+        assert.deepStrictEqual([...new Set(errors)], [])
+        return { attackers, url }
       })
 
-      for (let start = 0; start < cases; start += casesBetween) {
-        const numbers = Array.from({ length: Math.min(casesBetween, cases - start) }, (_, i) => start + i)
-        yield* Effect.all([
-          Effect.forEach(numbers, (n) => {
-            const dice = new Dice(seed + n)
-            return converse({ port: portOf(mqtt!), ...attack(dice, n, dice.pick(attackers), victim) })
-          }, { concurrency, discard: true }),
-          talk(start)
-        ], { concurrency: 2, discard: true })
-      }
+      /** A report in one piece with what is before it takes effect and is answered. */
+      const followed = Effect.fnUntraced(function*(topic: string, payload: string) {
+        errors.length = 0
+        const device = yield* (yield* Devices).create(defaultProjectId, yield* createProduct(false), {})
+        const wire = yield* connectWire(portOf((yield* tcp).url), device)
+        yield* wire.write(
+          {
+            cmd: "publish",
+            topic: topic.replace("{own}", `${device.productKey}/${device.deviceName}`),
+            payload,
+            qos: 0,
+            dup: false,
+            retain: false
+          },
+          post(device, { after: 1 }, { id: "after", qos: 0 })
+        )
+        let id: unknown
+        while (id !== "after") id = payloadOf(yield* wire.take)["id"]
+        assert.deepInclude(yield* reported(device), { after: 1 })
+        assert.deepStrictEqual([...new Set(errors)], [])
+      })
 
-      assert.strictEqual((yield* reported(control))["last"], cases - casesBetween + 2)
-      assert.strictEqual(connected.client.connected, true)
-      assert.strictEqual((yield* devices.get(defaultProjectId, control)).device.statusVersion, 1)
-      assert.deepStrictEqual(yield* reported(victim), {})
-      assert.strictEqual((yield* devices.get(defaultProjectId, victim)).device.status, "unactive")
-      assert.notProperty({}, "polluted")
-
-      // Nothing is left of the connections that ended.
-      const link = yield* DeviceLink
-      for (const device of attackers) {
-        yield* Effect.repeat(devices.get(defaultProjectId, device), {
-          until: ({ device }) => device.status !== "online",
-          schedule: Schedule.spaced("5 millis")
-        })
-        assert.isUndefined(link.session(device.deviceId))
-      }
-      assert.deepStrictEqual(errors, [])
-      return { attackers, mqtt: mqtt! }
-    })
-
-    /** A report in one piece with what is before it takes effect and is answered. */
-    const followed = Effect.fnUntraced(function*(topic: string, payload: string) {
-      errors.length = 0
-      const device = yield* (yield* Devices).create(defaultProjectId, yield* createProduct(false), {})
-      const wire = yield* connectWire(portOf((yield* MqttBroker).mqtt!), device)
-      yield* wire.write(
-        {
-          cmd: "publish",
-          topic: topic.replace("{own}", `${device.productKey}/${device.deviceName}`),
-          payload,
-          qos: 0,
-          dup: false,
-          retain: false
-        },
-        post(device, { after: 1 }, { id: "after", qos: 0 })
-      )
-      let id: unknown
-      while (id !== "after") id = payloadOf(yield* wire.take)["id"]
-      assert.deepInclude(yield* reported(device), { after: 1 })
-      assert.deepStrictEqual(errors, [])
-    })
-
-    it.effect("connected devices that send all kinds of broken messages harm nobody", () =>
-      Effect.gen(function*() {
-        const { attackers, mqtt } = yield* withstands(40, (dice, _, device, victim) => ({
-          localAddress: otherAddresses ? addressOf(dice.below(1000)) : undefined,
-          first: Buffer.from(encode(connectPacket(device, { clean: dice.chance(0.5) }))),
-          awaitsAnswer: dice.chance(0.9),
-          more: conversation(dice, device, victim)
-        }))
-        // They are served again.
-        for (const device of attackers) {
-          const connected = yield* connectTo(device, { url: mqtt })
-          yield* connected.post({ level: 7 }, { id: "again", qos: 1 })
-          let id: unknown
-          while (id !== "again") id = (yield* Queue.take(connected.received)).message["id"]
-          assert.strictEqual((yield* reported(device))["level"], 7)
-        }
-      }), timeout)
-
-    it.effect.skipIf(!otherAddresses)(
-      otherAddresses
-        ? "broken CONNECT packets harm nobody"
-        : "broken CONNECT packets harm nobody (SKIPPED: this machine has no loopback addresses beside 127.0.0.1)",
-      () =>
-        withstands(300, (dice, n, device, victim) => {
-          const first = greeting(dice, device, victim)
-          return {
-            // Each from another one: an address with many wrong signatures is refused.
-            localAddress: addressOf(1000 + n),
-            first,
-            awaitsAnswer: hasFirstPacket(first) && dice.chance(0.7),
-            more: []
+      it.effect("connected devices that send all kinds of broken messages harm nobody", () =>
+        Effect.gen(function*() {
+          const { attackers, url } = yield* withstands(40, (dice, _, device, victim) => ({
+            localAddress: otherAddresses ? addressOf(dice.below(1000)) : undefined,
+            first: Buffer.from(encode(connectPacket(device, { clean: dice.chance(0.5) }))),
+            awaitsAnswer: dice.chance(0.9),
+            more: conversation(dice, device, victim)
+          }))
+          // They are served again.
+          for (const device of attackers) {
+            const connected = yield* connectTo(device, { url })
+            yield* connected.post({ level: 7 }, { id: "again", qos: 1 })
+            let id: unknown
+            while (id !== "again") id = (yield* Queue.take(connected.received)).message["id"]
+            assert.strictEqual((yield* reported(device))["level"], 7)
           }
-        }),
-      timeout
-    )
+        }), timeout)
 
-    it.effect.each<readonly [string, string, string]>([
-      ["a time request", "/ext/ntp/{own}/request", `{"deviceSendTime":${nested}}`],
-      ["the mark of a shadow message", "/shadow/update/{own}", `{"method":"get","clientToken":${nested}}`],
-      ["the data of an answer", "/sys/{own}/thing/service/a_reply", `{"id":"1","code":200,"data":${nested}}`],
-      ["the text of an answer", "/sys/{own}/thing/service/a_reply", `{"id":"1","code":200,"message":${nested}}`],
-      ["a value", "/sys/{own}/thing/event/property/post", `{"id":"1","params":{"a":${nested}}}`],
-      ["an event", "/sys/{own}/thing/event/alarm/post", `{"id":"1","params":{"a":${nested}}}`],
-      ["a log", "/sys/{own}/thing/log/post", `{"id":"1","params":[{"logContent":${nested}}]}`],
-      ["an id", "/sys/{own}/thing/event/property/post", `{"id":${nested},"params":{}}`]
-    ])(
-      "what follows %s that is nested very deeply is answered, and nothing has gone wrong",
-      ([, topic, payload]) => followed(topic, payload)
-    )
+      it.effect.skipIf(!otherAddresses)(
+        otherAddresses
+          ? "broken CONNECT packets harm nobody"
+          : "broken CONNECT packets harm nobody (SKIPPED: this machine has no loopback addresses beside 127.0.0.1)",
+        () =>
+          withstands(300, (dice, n, device, victim) => {
+            const first = greeting(dice, device, victim)
+            return {
+              // Each from another one: an address with many wrong signatures is refused.
+              localAddress: addressOf(1000 + n),
+              first,
+              awaitsAnswer: hasFirstPacket(first) && dice.chance(0.7),
+              more: []
+            }
+          }),
+        timeout
+      )
 
-    it.effect.each<readonly [string, string]>([
-      ["id", `{"id":{"toString":1,"valueOf":1},"code":200}`],
-      ["code", `{"id":"1","code":{"toString":1,"valueOf":1}}`],
-      ["message", `{"id":"1","code":200,"message":{"toString":1,"valueOf":1}}`],
-      ["data", `{"id":"1","code":200,"data":{"toString":1,"valueOf":1,"toJSON":1}}`]
-    ])(
-      "what follows an answer with an object as %s is answered, and nothing has gone wrong",
-      ([, payload]) => followed("/sys/{own}/thing/service/a_reply", payload)
-    )
-  })
+      it.effect.each<readonly [string, string, string]>([
+        ["a time request that is nested very deeply", "/ext/ntp/{own}/request", `{"deviceSendTime":${nested}}`],
+        [
+          "a shadow message with a mark that is nested very deeply",
+          "/shadow/update/{own}",
+          `{"clientToken":${nested}}`
+        ],
+        ["a shadow that is nested very deeply", "/shadow/update/{own}", `{"method":"update","state":${nested}}`],
+        ["a property that is nested very deeply", "/sys/{own}/thing/event/property/post", `{"params":{"a":${nested}}}`],
+        ["an event that is nested very deeply", "/sys/{own}/thing/event/alarm/post", `{"params":{"a":${nested}}}`],
+        ["a log that is nested very deeply", "/sys/{own}/thing/log/post", `{"params":[{"logContent":${nested}}]}`],
+        ["a diagnosis that is nested very deeply", "/sys/{own}/_thing/diag/post", `{"params":{"p":${nested}}}`],
+        ["a user message that is nested very deeply", "/{own}/user/a", nested],
+        ["an id that is nested very deeply", "/sys/{own}/thing/event/property/post", `{"id":${nested},"params":{}}`],
+        ["an answer with data that are nested very deeply", answerTopic, `{"id":"1","code":200,"data":${nested}}`],
+        ["an answer with a text that is nested very deeply", answerTopic, `{"id":"1","code":200,"message":${nested}}`],
+        ["an answer with an object as id", answerTopic, `{"id":${noPrimitive},"code":200}`],
+        ["an answer with an object as code", answerTopic, `{"id":"1","code":${noPrimitive}}`],
+        ["an answer with an object as text", answerTopic, `{"id":"1","code":200,"message":${noPrimitive}}`],
+        ["an answer with a code of no integer type", answerTopic, `{"id":"1","code":1e300}`],
+        ["an answer with an infinite code", answerTopic, `{"id":"1","code":1e999}`],
+        ["an answer with a NUL in its text", answerTopic, `{"id":"1","code":200,"message":"a\\u0000"}`],
+        ["an answer with a NUL in its data", answerTopic, `{"id":"1","code":200,"data":{"a\\u0000":"\\u0000"}}`],
+        ["the removal of a tag with a NUL", "/sys/{own}/thing/deviceinfo/delete", `{"params":[{"attrKey":"\\u0000"}]}`],
+        ["an event with a NUL", "/sys/{own}/thing/event/alarm/post", `{"params":{"a\\u0000":"\\u0000"}}`],
+        ["a property with a surrogate", "/sys/{own}/thing/event/property/post", `{"params":{"\\ud800":"\\ud800"}}`],
+        [
+          "120000 values",
+          "/sys/{own}/thing/event/property/history/post",
+          `{"params":[{"properties":[{"a":[${many}]}]}]}`
+        ]
+      ])("what follows %s is answered, and nothing has gone wrong", ([, topic, payload]) => followed(topic, payload))
+
+      it.effect.each(["1e300", "-1e300", "1e999", "9223372036854775808"])(
+        "a command that is answered with the code %s ends all the same, and nothing has gone wrong",
+        (code) =>
+          Effect.gen(function*() {
+            errors.length = 0
+            const commands = yield* Commands
+            const device = yield* (yield* Devices).create(defaultProjectId, yield* createProduct(false), {})
+            const wire = yield* connectWire(portOf((yield* tcp).url), device)
+            const { messageId } = yield* commands.setProperties(defaultProjectId, device.deviceId, { a: 1 })
+            for (const each of [code, "200"]) {
+              yield* wire.write({
+                cmd: "publish",
+                topic: topicOf(device, "thing/service/property/set_reply"),
+                payload: `{"id":"${messageId}","code":${each},"data":{}}`,
+                qos: 0,
+                dup: false,
+                retain: false
+              })
+            }
+            // Its reply comes after what was said before it.
+            yield* wire.write(post(device, { a: 1 }, { id: "after" }))
+            let id: unknown
+            while (id !== "after") id = payloadOf(yield* wire.take)["id"]
+            const ended = yield* commands.get(defaultProjectId, device.deviceId, messageId)
+            assert.include(["succeeded", "failed"], ended.state)
+            assert.isTrue(Number.isSafeInteger(ended.code))
+            assert.deepStrictEqual([...new Set(errors)], [])
+          })
+      )
+    }
+  )
 }

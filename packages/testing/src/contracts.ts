@@ -8,6 +8,7 @@ import * as AccessKeyStoreContract from "./contracts/AccessKeyStoreContract.ts"
 import * as CommandStoreContract from "./contracts/CommandStoreContract.ts"
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
+import * as ObjectStoreContract from "./contracts/ObjectStoreContract.ts"
 import * as PresenceStoreContract from "./contracts/PresenceStoreContract.ts"
 import * as ProductStoreContract from "./contracts/ProductStoreContract.ts"
 import * as ProjectStoreContract from "./contracts/ProjectStoreContract.ts"
@@ -20,6 +21,7 @@ export {
   CommandStoreContract,
   DeviceStoreContract,
   IdempotencyStoreContract,
+  ObjectStoreContract,
   PresenceStoreContract,
   ProductStoreContract,
   ProjectStoreContract,

@@ -1,0 +1,69 @@
+/**
+ * Manages objects.
+ */
+import { Clock, Context, type Crypto, Effect, Layer, Option, type Stream } from "effect"
+import { Identifiers } from "../Identifiers.ts"
+import type { ProjectId } from "../project/Project.ts"
+import type { StoreError } from "../StoreError.ts"
+import { ObjectStore } from "./ObjectStore.ts"
+import {
+  type ByteRange,
+  defaultMaxObjectSize,
+  ObjectNotFound,
+  type ObjectTooLarge,
+  safeFileName,
+  type StoredObject
+} from "./StoredObject.ts"
+
+/** Bytes that one object may have. */
+export const MaxObjectSize = Context.Reference<number>("@device-cloud/core/object/MaxObjectSize", {
+  defaultValue: () => defaultMaxObjectSize
+})
+
+const make = Effect.gen(function*() {
+  const store = yield* ObjectStore
+  const identifiers = yield* Identifiers
+  const maximum = yield* MaxObjectSize
+
+  const upload = Effect.fnUntraced(
+    function*<E>(projectId: ProjectId, fileName: string, content: Stream.Stream<Uint8Array, E>) {
+      const objectId = yield* identifiers.objectId
+      const createdAt = yield* Clock.currentTimeMillis
+      return yield* store.write(
+        { objectId, projectId, fileName: safeFileName(fileName), createdAt },
+        content,
+        maximum
+      )
+    }
+  )
+
+  const get = Effect.fn("Objects.get")(function*(objectId: string) {
+    return yield* Effect.fromOption(yield* store.find(objectId), () => new ObjectNotFound({ objectId }))
+  })
+
+  const remove = Effect.fn("Objects.remove")(function*(projectId: ProjectId, objectId: string) {
+    const found = Option.filter(yield* store.find(objectId), (object) => object.projectId === projectId)
+    if (Option.isNone(found)) return yield* new ObjectNotFound({ objectId })
+    yield* store.remove(objectId)
+  })
+
+  return Objects.of({ upload, get, read: store.read, remove })
+})
+
+export class Objects extends Context.Service<Objects, {
+  /** `fileName` is the client's; a safe one is made of it. */
+  readonly upload: <E>(
+    projectId: ProjectId,
+    fileName: string,
+    content: Stream.Stream<Uint8Array, E>
+  ) => Effect.Effect<StoredObject, E | ObjectTooLarge | StoreError>
+  /** Whoever knows its id may read it. */
+  readonly get: (objectId: string) => Effect.Effect<StoredObject, ObjectNotFound | StoreError>
+  readonly read: (object: StoredObject, range?: ByteRange) => Stream.Stream<Uint8Array, StoreError>
+  readonly remove: (projectId: ProjectId, objectId: string) => Effect.Effect<void, ObjectNotFound | StoreError>
+}>()("@device-cloud/core/object/Objects") {
+  /** Beside the cloud: an application that keeps no objects needs no store of them. */
+  static readonly layer: Layer.Layer<Objects, never, ObjectStore | Crypto.Crypto> = Layer.effect(Objects, make).pipe(
+    Layer.provide(Identifiers.layer)
+  )
+}

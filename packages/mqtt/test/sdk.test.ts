@@ -1,0 +1,285 @@
+import {
+  type Command,
+  Commands,
+  defaultProjectId,
+  type Device,
+  DeviceLink,
+  Devices,
+  History,
+  Products,
+  Shadows,
+  ThingModels
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Clock, Effect, Queue, Schedule } from "effect"
+import { fork, spawn, spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { storages } from "../../../vitest.storages.ts"
+import { brokerOn, Certificate, tls } from "./TestBroker.ts"
+import { credentials } from "./TestDevice.ts"
+
+const model = {
+  properties: [
+    { id: "power", name: "Power", accessMode: "rw", dataType: { type: "bool", specs: { 0: "off", 1: "on" } } },
+    { id: "level", name: "Level", accessMode: "rw", dataType: { type: "int", min: 0, max: 10 } }
+  ],
+  events: [{
+    id: "Error",
+    name: "Error",
+    eventType: "error",
+    outputData: [{ id: "ErrorCode", name: "Code", dataType: { type: "int" } }]
+  }],
+  services: ["Reset", "SetLight"].map((id) => ({
+    id,
+    name: id,
+    callType: "async",
+    inputData: [{ id: "strength", name: "Strength", dataType: { type: "int" } }]
+  }))
+}
+
+const createDevice = Effect.gen(function*() {
+  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
+    name: "Lamp",
+    nodeType: "direct",
+    networkType: "wifi",
+    validateType: "weak",
+    dataFormat: "json",
+    authType: "secret"
+  })
+  yield* (yield* ThingModels).importFrom(defaultProjectId, productKey, "metadata", JSON.stringify(model))
+  return yield* (yield* Devices).create(defaultProjectId, productKey, {})
+})
+
+const read = (device: Device) =>
+  Effect.flatMap(Devices, (devices) => Effect.map(devices.get(defaultProjectId, device), ({ device }) => device))
+
+const reported = ({ deviceId }: Device) =>
+  Effect.flatMap(
+    Shadows,
+    (shadows) =>
+      Effect.map(shadows.get(defaultProjectId, deviceId), ({ shadow }) =>
+        Object.fromEntries(Object.entries(shadow.reported).map(([id, { value }]) => [id, value])))
+  )
+
+/** Until a device has a status; the time limit of the test ends it. */
+const untilStatus = (device: Device, status: string) =>
+  Effect.repeat(read(device), { until: (read) => read.status === status, schedule: Schedule.spaced("5 millis") })
+
+/** Until the ledger says so; the time limit of the test ends it. */
+const untilState = ({ deviceId, messageId }: Command, state: string) =>
+  Effect.flatMap(Commands, (commands) =>
+    Effect.repeat(commands.get(defaultProjectId, deviceId, messageId), {
+      until: (command) => command.state === state,
+      schedule: Schedule.spaced("5 millis")
+    }))
+
+type Message = Readonly<Record<string, unknown>>
+
+interface Told {
+  readonly event: "connect" | "props" | "service" | "shadow" | "config" | "reply" | "error"
+  readonly data: Message
+}
+
+const program = fileURLToPath(new URL("sdk-device.mjs", import.meta.url))
+
+/** Starts the device program; it ends with the scope. It is connected. */
+const start = Effect.fnUntraced(function*({ deviceName, deviceSecret, productKey }: Device) {
+  const { url } = yield* tls
+  const { authorityFile } = yield* Certificate
+  const told = yield* Queue.unbounded<Told>()
+  const others: Array<Told> = []
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() => fork(program, { execArgv: [], env: { NODE_EXTRA_CA_CERTS: authorityFile } })),
+    (child) => Effect.sync(() => child.kill())
+  )
+  child.on("message", (message) => Queue.offerUnsafe(told, message as Told))
+  child.once("exit", (code) => Queue.offerUnsafe(told, { event: "error", data: { exit: code } }))
+  child.send({ productKey, deviceName, deviceSecret, brokerUrl: url })
+
+  /** What the program tells of an event next, also when it did so earlier. */
+  const heard = Effect.fnUntraced(function*(event: Told["event"]) {
+    const earlier = others.findIndex((each) => each.event === event)
+    if (earlier >= 0) return others.splice(earlier, 1)[0]!.data
+    while (true) {
+      const next = yield* Queue.take(told)
+      if (next.event === event) return next.data
+      if (next.event === "error") return assert.fail(`The device program says ${JSON.stringify(next.data)}`)
+      others.push(next)
+    }
+  })
+  const call = (method: string, ...args: ReadonlyArray<unknown>) =>
+    Effect.sync(() => void child.send({ call: method, args }))
+  yield* heard("connect")
+  return {
+    heard,
+    call,
+    /** Calls a function of the SDK that has a callback; answers what that is given. */
+    ask: (method: string, ...args: ReadonlyArray<unknown>) => Effect.andThen(call(method, ...args), heard("reply"))
+  }
+})
+
+const hasMosquitto = ["mosquitto_pub", "mosquitto_sub"].every((command) =>
+  spawnSync(command, ["--help"]).error === undefined
+)
+const mosquittoTest = (name: string) => hasMosquitto ? name : `${name} (SKIPPED: Mosquitto's clients are not installed)`
+
+/** Runs one of Mosquitto's clients to its end; answers what it printed. */
+const mosquitto = Effect.fnUntraced(function*(
+  command: "mosquitto_pub" | "mosquitto_sub",
+  device: Device,
+  ...args: ReadonlyArray<string>
+) {
+  const { port } = new URL((yield* tls).url)
+  const { authorityFile } = yield* Certificate
+  const { clientId, password, username } = credentials(device)
+  const connection = ["-h", "localhost", "-p", port, "--cafile", authorityFile]
+  const identity = ["-i", clientId, "-u", username, "-P", password, "-q", "1"]
+  return yield* Effect.callback<string>((resume) => {
+    const child = spawn(command, [...connection, ...identity, ...args], { stdio: ["ignore", "pipe", "pipe"] })
+    let output = ""
+    child.stdout.on("data", (chunk) => output += chunk)
+    child.stderr.on("data", (chunk) => output += chunk)
+    child.once(
+      "close",
+      (code) =>
+        resume(code === 0 ? Effect.succeed(output) : Effect.die(new Error(`${command} ended with ${code}: ${output}`)))
+    )
+    return Effect.sync(() => child.kill())
+  })
+})
+
+for (const [name, storage] of storages) {
+  layer(brokerOn(storage), { excludeTestServices: true })(`public device software on ${name}`, (it) => {
+    it.effect("a device on the SDK connects over TLS, is seen at once, and says goodbye", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const running = yield* start(device)
+        assert.strictEqual((yield* read(device)).status, "online")
+        yield* running.call("end")
+        yield* untilStatus(device, "offline")
+      }))
+
+    it.effect("the SDK's callbacks get the replies to properties, events, tags and configuration", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const { ask } = yield* start(device)
+        assert.deepInclude(yield* ask("postProps", { power: 1, level: 3 }), {
+          code: 200,
+          message: "success",
+          method: "thing.event.property.post"
+        })
+        assert.deepStrictEqual(yield* reported(device), { power: 1, level: 3 })
+        assert.deepInclude(yield* ask("postProps", { level: 11 }), { code: 200 })
+        assert.deepStrictEqual(yield* reported(device), { power: 1, level: 3 })
+
+        assert.deepInclude(yield* ask("postEvent", "Error", { ErrorCode: 7 }), {
+          code: 200,
+          method: "thing.event.Error.post"
+        })
+        const range = { start: 0, end: 8.64e15, limit: 10, order: "asc" } as const
+        const events = yield* (yield* History).events(defaultProjectId, device.deviceId, "Error", range)
+        assert.deepStrictEqual(events.map(({ value }) => value), [{ ErrorCode: 7 }])
+        assert.deepInclude(yield* ask("postEvent", "Error", { ErrorCode: "x" }), { code: 6306 })
+
+        const tags = [{ attrKey: "site", attrValue: "roof" }, { attrKey: "floor", attrValue: "9" }]
+        assert.deepInclude(yield* ask("postTags", tags), { code: 200, method: "thing.deviceinfo.update" })
+        assert.deepStrictEqual((yield* read(device)).tags, { site: "roof", floor: "9" })
+        assert.deepInclude(yield* ask("deleteTags", ["floor"]), { code: 200, method: "thing.deviceinfo.delete" })
+        assert.deepStrictEqual((yield* read(device)).tags, { site: "roof" })
+
+        assert.deepInclude(yield* ask("getConfig"), { code: 6713, method: "thing.config.get" })
+      }))
+
+    it.effect("a property is set on the SDK's device, which reports its new value", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const { heard } = yield* start(device)
+        const command = yield* (yield* Commands).setProperties(defaultProjectId, device.deviceId, { level: 5 })
+        assert.deepInclude(yield* heard("props"), {
+          id: String(command.messageId),
+          method: "thing.service.property.set",
+          params: { level: 5 }
+        })
+        assert.deepInclude(yield* heard("reply"), { code: 200 })
+        assert.deepStrictEqual(yield* reported(device), { level: 5 })
+        yield* untilState(command, "acked")
+      }))
+
+    it.effect("services are called on the SDK's device, also one it did not subscribe to, and end with its answer", () =>
+      Effect.gen(function*() {
+        const commands = yield* Commands
+        const device = yield* createDevice
+        const { heard } = yield* start(device)
+        const calls = [["Reset", "succeeded", 200, { restarts: 1 }], ["SetLight", "failed", 100_001, {
+          reason: "broken"
+        }]] as const
+        for (const [service, state, code, data] of calls) {
+          const command = yield* commands.callService(defaultProjectId, device.deviceId, service, { strength: 1 })
+          assert.deepInclude(yield* heard("service"), {
+            id: String(command.messageId),
+            method: `thing.service.${service}`,
+            params: { strength: 1 }
+          })
+          assert.deepInclude(yield* untilState(command, state), { code, data })
+        }
+      }))
+
+    it.effect("the SDK's device reads, changes and empties its shadow, and is told what is desired", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const { call, heard } = yield* start(device)
+        const told = Effect.map(heard("shadow"), ({ payload }) => payload as Message)
+        yield* call("postShadow", { level: 3, power: 1 })
+        const { version } = yield* told
+        assert.deepStrictEqual(yield* reported(device), { level: 3, power: 1 })
+        yield* call("getShadow")
+        assert.deepInclude(yield* told, {
+          status: "success",
+          state: { reported: { level: 3, power: 1 }, desired: {} }
+        })
+        // The SDK takes the time as the version, which has to grow.
+        yield* Effect.repeat(Clock.currentTimeMillis, { until: (now) => now > Number(version) })
+        yield* call("deleteShadow", ["power"])
+        assert.deepInclude(yield* told, { status: "success" })
+        assert.deepStrictEqual(yield* reported(device), { level: 3 })
+        yield* (yield* Shadows).desire(defaultProjectId, device.deviceId, { level: 9 })
+        const control = yield* heard("shadow")
+        assert.deepInclude(control, { method: "control" })
+        assert.deepInclude(control["payload"], { state: { reported: { level: 3 }, desired: { level: 9 } } })
+      }))
+
+    it.effect("the SDK's device comes back by itself, and gets what was called meanwhile", () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const { heard } = yield* start(device)
+        const session = (yield* DeviceLink).session(device.deviceId)
+        yield* session!.connection.close("shutdown")
+        yield* untilStatus(device, "offline")
+        const command = yield* (yield* Commands).callService(defaultProjectId, device.deviceId, "Reset", {
+          strength: 2
+        })
+        yield* heard("connect")
+        assert.deepInclude(yield* heard("service"), { id: String(command.messageId), params: { strength: 2 } })
+        yield* untilState(command, "succeeded")
+      }))
+
+    it.effect.skipIf(!hasMosquitto)(mosquittoTest("mosquitto_pub reports a property"), () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const topic = `/sys/${device.productKey}/${device.deviceName}/thing/event/property/post`
+        yield* mosquitto("mosquitto_pub", device, "-t", topic, "-m", `{"id":"1","params":{"level":4}}`)
+        assert.deepStrictEqual(yield* reported(device), { level: 4 })
+      }))
+
+    it.effect.skipIf(!hasMosquitto)(mosquittoTest("mosquitto_sub gets a command"), () =>
+      Effect.gen(function*() {
+        const device = yield* createDevice
+        const topic = `/sys/${device.productKey}/${device.deviceName}/thing/service/Reset`
+        const command = yield* (yield* Commands).callService(defaultProjectId, device.deviceId, "Reset", {
+          strength: 1
+        })
+        const output = yield* mosquitto("mosquitto_sub", device, "-t", topic, "-C", "1")
+        assert.deepInclude(JSON.parse(output), { id: String(command.messageId), params: { strength: 1 } })
+      }))
+  })
+}

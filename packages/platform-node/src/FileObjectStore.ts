@@ -1,0 +1,119 @@
+/**
+ * Objects as files: a directory for each, with its content and what is known of it.
+ */
+import { ObjectStore, ObjectTooLarge, type StoredObject, StoreError } from "@device-cloud/core"
+import { NodeStream } from "@effect/platform-node"
+import { Effect, Layer, Option, Predicate, Stream } from "effect"
+import { createHash } from "node:crypto"
+import { createReadStream } from "node:fs"
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises"
+import { join } from "node:path"
+
+/** Where content is written before it is whole. */
+const uploads = ".uploads"
+const contentFile = "content"
+const factsFile = "object.json"
+
+/** Ids are made by the cloud; nothing else becomes a path. */
+const isObjectId = (text: string): boolean => /^[A-Za-z0-9]{16,64}$/.test(text)
+
+const attempt = <A>(operation: string, run: () => Promise<A>) =>
+  Effect.tryPromise({ try: run, catch: (cause) => new StoreError({ operation, retryable: false, cause }) })
+
+/** Makes a rename in the directory outlast a crash. */
+const syncDirectory = async (directory: string): Promise<void> => {
+  const handle = await open(directory, "r")
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+const writeSynced = async (file: string, text: string): Promise<void> => {
+  const handle = await open(file, "wx", 0o600)
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+const make = Effect.fnUntraced(function*(directory: string) {
+  const uploading = join(directory, uploads)
+  // What a crash has left half-written.
+  yield* attempt("ObjectStore.open", async () => {
+    await mkdir(uploading, { recursive: true, mode: 0o700 })
+    for (const name of await readdir(uploading)) await rm(join(uploading, name), { recursive: true, force: true })
+  })
+
+  const writeContent = Effect.fnUntraced(
+    function*<E>(file: string, content: Stream.Stream<Uint8Array, E>, maximum: number) {
+      const handle = yield* Effect.acquireRelease(
+        attempt("ObjectStore.write", () => open(file, "wx", 0o600)),
+        (handle) => Effect.promise(() => handle.close())
+      )
+      const hash = createHash("md5")
+      let size = 0
+      yield* Stream.runForEach(content, (chunk): Effect.Effect<void, ObjectTooLarge | StoreError> => {
+        size += chunk.length
+        if (size > maximum) return Effect.fail(new ObjectTooLarge({ maximum }))
+        hash.update(chunk)
+        return attempt("ObjectStore.write", () => handle.writeFile(chunk))
+      })
+      yield* attempt("ObjectStore.write", () => handle.sync())
+      return { size, md5: hash.digest("hex") }
+    },
+    Effect.scoped
+  )
+
+  return ObjectStore.of({
+    write: (draft, content, maximum) => {
+      const temporary = join(uploading, draft.objectId)
+      return Effect.gen(function*() {
+        yield* attempt("ObjectStore.write", () => mkdir(temporary, { mode: 0o700 }))
+        const object: StoredObject = {
+          ...draft,
+          ...yield* writeContent(join(temporary, contentFile), content, maximum)
+        }
+        yield* attempt("ObjectStore.write", async () => {
+          await writeSynced(join(temporary, factsFile), JSON.stringify(object))
+          await syncDirectory(temporary)
+          await rename(temporary, join(directory, object.objectId))
+          await syncDirectory(directory)
+        })
+        return object
+      }).pipe(
+        Effect.onError(() => Effect.promise(() => rm(temporary, { recursive: true, force: true })))
+      )
+    },
+    find: (objectId) =>
+      isObjectId(objectId)
+        ? attempt("ObjectStore.find", async () => {
+          try {
+            const text = await readFile(join(directory, objectId, factsFile), "utf8")
+            return Option.some(JSON.parse(text) as StoredObject)
+          } catch (error) {
+            if (Predicate.hasProperty(error, "code") && error.code === "ENOENT") return Option.none()
+            throw error
+          }
+        })
+        : Effect.succeedNone,
+    read: ({ objectId, size }, range) =>
+      size === 0
+        ? Stream.empty
+        : NodeStream.fromReadable({
+          evaluate: () => createReadStream(join(directory, objectId, contentFile), { ...range }),
+          onError: (cause) => new StoreError({ operation: "ObjectStore.read", retryable: false, cause })
+        }),
+    remove: (objectId) =>
+      isObjectId(objectId)
+        ? attempt("ObjectStore.remove", () => rm(join(directory, objectId), { recursive: true, force: true }))
+        : Effect.void
+  })
+})
+
+/** In `directory`, which is made. One process at a time. */
+export const layer = (options: { readonly directory: string }): Layer.Layer<ObjectStore, StoreError> =>
+  Layer.effect(ObjectStore, make(options.directory))

@@ -1,0 +1,44 @@
+import { ObjectStore, ProjectId } from "@device-cloud/core"
+import { FileObjectStore, MemoryObjectStore } from "@device-cloud/platform-node"
+import { ObjectStoreContract } from "@device-cloud/testing/contracts"
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer, Option, Stream } from "effect"
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const temporary = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-objects-"))),
+  (directory) => Effect.promise(() => rm(directory, { recursive: true }))
+)
+
+ObjectStoreContract.suite(
+  "files",
+  Layer.unwrap(Effect.map(temporary, (directory) => FileObjectStore.layer({ directory })))
+)
+
+ObjectStoreContract.suite("memory", MemoryObjectStore.layer)
+
+it.effect("what a crash has left half-written is gone at the next start, the rest is there", () =>
+  Effect.gen(function*() {
+    const directory = yield* temporary
+    const open = Layer.build(Layer.fresh(FileObjectStore.layer({ directory })))
+    const draft = {
+      objectId: "a".repeat(32),
+      projectId: ProjectId.make("project"),
+      fileName: "a.bin",
+      createdAt: 1
+    }
+    const written = yield* Effect.flatMap(
+      ObjectStore,
+      (store) => store.write(draft, Stream.succeed(Buffer.from("bytes")), 10)
+    ).pipe(Effect.provide(yield* open))
+    const half = join(directory, ".uploads", "b".repeat(32))
+    yield* Effect.promise(() => mkdir(half))
+    yield* Effect.promise(() => writeFile(join(half, "content"), "half"))
+    const found = yield* Effect.flatMap(ObjectStore, (store) => store.find(draft.objectId)).pipe(
+      Effect.provide(yield* open)
+    )
+    assert.deepStrictEqual(found, Option.some(written))
+    assert.deepStrictEqual(yield* Effect.promise(() => readdir(join(directory, ".uploads"))), [])
+  }))

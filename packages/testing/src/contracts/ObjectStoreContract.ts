@@ -1,0 +1,86 @@
+/**
+ * The laws of `ObjectStore`.
+ */
+import {
+  type ByteRange,
+  type NewObject,
+  ObjectStore,
+  ObjectTooLarge,
+  ProjectId,
+  type StoredObject
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer, Option, Stream } from "effect"
+import { createHash, randomBytes } from "node:crypto"
+import { epoch } from "./Samples.ts"
+
+const newObject = (): NewObject => ({
+  objectId: randomBytes(16).toString("hex"),
+  projectId: ProjectId.make("project"),
+  fileName: "firmware.bin",
+  createdAt: epoch
+})
+
+const chunksOf = (bytes: Buffer, size: number): ReadonlyArray<Uint8Array> =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size))
+
+const readAll = (object: StoredObject, range?: ByteRange) =>
+  Effect.flatMap(
+    ObjectStore,
+    (store) => Effect.map(Stream.runCollect(store.read(object, range)), (chunks) => Buffer.concat([...chunks]))
+  )
+
+export const suite = <E>(name: string, stores: Layer.Layer<ObjectStore, E>): void =>
+  layer(stores)(`ObjectStore: ${name}`, (it) => {
+    it.effect("keeps what was written, whole and in parts", () =>
+      Effect.gen(function*() {
+        const store = yield* ObjectStore
+        const bytes = randomBytes(1_000_003)
+        const draft = newObject()
+        const object = yield* store.write(draft, Stream.fromIterable(chunksOf(bytes, 65_536)), bytes.length)
+        const md5 = createHash("md5").update(bytes).digest("hex")
+        assert.deepStrictEqual(object, { ...draft, size: bytes.length, md5 })
+        assert.deepStrictEqual(yield* store.find(draft.objectId), Option.some(object))
+        assert.isTrue(bytes.equals(yield* readAll(object)))
+        for (const [start, end] of [[0, 0], [65_535, 65_536], [10, 999_999], [1_000_002, 1_000_002]] as const) {
+          assert.isTrue(bytes.subarray(start, end + 1).equals(yield* readAll(object, { start, end })))
+        }
+        yield* store.remove(draft.objectId)
+        assert.isTrue(Option.isNone(yield* store.find(draft.objectId)))
+        yield* store.remove(draft.objectId)
+      }))
+
+    it.effect("keeps an object without bytes", () =>
+      Effect.gen(function*() {
+        const store = yield* ObjectStore
+        const object = yield* store.write(newObject(), Stream.empty, 10)
+        assert.deepInclude(object, { size: 0, md5: "d41d8cd98f00b204e9800998ecf8427e" })
+        assert.strictEqual((yield* readAll(object)).length, 0)
+      }))
+
+    it.effect("leaves nothing of content that is too large or breaks off", () =>
+      Effect.gen(function*() {
+        const store = yield* ObjectStore
+        const [large, broken] = [newObject(), newObject()]
+        const chunks = Stream.fromIterable(chunksOf(Buffer.alloc(101), 10))
+        assert.deepStrictEqual(
+          yield* Effect.flip(store.write(large, chunks, 100)),
+          new ObjectTooLarge({ maximum: 100 })
+        )
+        assert.strictEqual(
+          yield* Effect.flip(store.write(broken, Stream.concat(chunks, Stream.fail("broken off")), 1000)),
+          "broken off"
+        )
+        assert.isTrue(Option.isNone(yield* store.find(large.objectId)))
+        assert.isTrue(Option.isNone(yield* store.find(broken.objectId)))
+      }))
+
+    it.effect("knows nothing of ids that it has not been given", () =>
+      Effect.gen(function*() {
+        const store = yield* ObjectStore
+        for (const id of ["", "..", "../../etc/passwd", "a".repeat(32), "x/y", ".uploads", "%2e%2e"]) {
+          assert.isTrue(Option.isNone(yield* store.find(id)), id)
+          yield* store.remove(id)
+        }
+      }))
+  })
