@@ -1,10 +1,10 @@
 /**
  * The management API on any HTTP server.
  */
-import { type Effect, Layer, type Types } from "effect"
-import { type HttpMethod, HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { Context, Effect, Layer, type Types } from "effect"
+import { type HttpMethod, HttpRouter, HttpServer, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiBuilder, HttpApiScalar } from "effect/http-api"
-import { ReplayGuard } from "@device-cloud/core"
+import { type DeviceCloud, type IdempotencyStore, type Objects, ReplayGuard } from "@device-cloud/core"
 import { Authorization } from "./Authorization.ts"
 import * as CommandHandlers from "./command/CommandHandlers.ts"
 import * as AlinkRegistration from "./device-access/AlinkRegistration.ts"
@@ -66,34 +66,57 @@ const completeAnswers = HttpRouter.use((router) => {
   )
 })
 
-/**
- * Serves the API under `/openapi/v1`, its description (`/openapi.json`), a page
- * to read it (`/docs`), and `/healthz`, `/readyz`, `/metrics`, on the HTTP
- * server that is provided. Provide the core and the storage outside of this
- * layer, once, so that all transports share them.
- */
-export const layer = (options: {
+export interface Options {
   readonly readiness: Operations.ReadinessChecks
   /** Whether a message over HTTP is refused whose `random` its device has used within five minutes. Default false. */
   readonly strictReplay?: boolean
   /** What the addresses of objects begin with, for example `https://cloud.example.com`. Default: where the request went. */
   readonly publicUrl?: string
-}) =>
-  HttpRouter.serve(
-    Layer.mergeAll(
-      api,
-      docs,
-      AlinkRegistration.layer,
-      Download.layer,
-      Operations.layer(options.readiness),
-      completeAnswers
-    ).pipe(
-      Layer.provide(options.strictReplay === true ? ReplayGuard.layer : Layer.empty),
-      Layer.provide(Layer.succeed(PublicUrl, options.publicUrl))
-    ),
-    {
-      routerConfig,
-      disableLogger: true,
-      disableListenLog: true
-    }
+}
+
+const routes = ({ publicUrl, readiness, strictReplay }: Options) =>
+  Layer.mergeAll(
+    api,
+    docs,
+    AlinkRegistration.layer,
+    Download.layer,
+    Operations.layer(readiness),
+    completeAnswers
+  ).pipe(
+    Layer.provide(strictReplay === true ? ReplayGuard.layer : Layer.empty),
+    Layer.provide(Layer.succeed(PublicUrl, publicUrl))
   )
+
+/**
+ * Serves the API under `/openapi/v1`, its description (`/openapi.json`), a page
+ * to read it (`/docs`), `/objects`, and `/healthz`, `/readyz`, `/metrics`, on the
+ * HTTP server that is provided. Provide the core and the storage outside of this
+ * layer, once, so that all transports share them.
+ */
+export const layer = (options: Options) =>
+  HttpRouter.serve(routes(options), { routerConfig, disableLogger: true, disableListenLog: true })
+
+/**
+ * The same as a function from request to response, to be mounted in another
+ * server, on the cloud that is provided; it works until the scope closes.
+ */
+export const fetchHandler = (options: Options) =>
+  Effect.gen(function*() {
+    const context = yield* Effect.context<DeviceCloud.DeviceCloud | Objects | IdempotencyStore>()
+    const { handler } = yield* Effect.acquireRelease(
+      Effect.sync(() =>
+        HttpRouter.toWebHandler(
+          routes(options).pipe(
+            Layer.provide([
+              HttpServer.layerServices,
+              Layer.succeedContext(Context.omit(HttpRouter.HttpRouter)(context))
+            ])
+          ),
+          // Not that of a server which is built in the same place.
+          { routerConfig, disableLogger: true, memoMap: Layer.makeMemoMapUnsafe() }
+        )
+      ),
+      ({ dispose }) => Effect.promise(dispose)
+    )
+    return (request: Request): Promise<Response> => handler(request)
+  })

@@ -3,5 +3,6 @@
  */
 export { Authorization } from "./Authorization.ts"
 export { Api } from "./DeviceCloudApi.ts"
+export { DeviceCloudClient } from "./DeviceCloudClient.ts"
 export * as ManagementApi from "./ManagementApi.ts"
 export type { ReadinessChecks } from "./Operations.ts"

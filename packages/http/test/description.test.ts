@@ -1,10 +1,9 @@
-import { Api, Authorization } from "@device-cloud/http"
+import { DeviceCloudClient, ManagementApi } from "@device-cloud/http"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { FetchHttpClient, HttpServer } from "effect/http"
-import { HttpApiClient } from "effect/http-api"
-import { call, ownerKey, testApi } from "./TestApi.ts"
+import { HttpServer } from "effect/http"
+import { call, ownerKey, productBody, testApi } from "./TestApi.ts"
 
 layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (it) => {
   it.effect("describes itself in OpenAPI, with wire names, summaries and failures", () =>
@@ -46,20 +45,54 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (i
   it.effect("has a typed client, whose failures are typed too", () =>
     Effect.gen(function*() {
       const baseUrl = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
-      const client = yield* HttpApiClient.make(Api, { baseUrl })
-      const { data: { product_info } } = yield* client.products.createProduct({
-        payload: {
-          name: "Typed",
-          node_type: "direct",
-          network_type: "wifi",
-          validate_type: "weak",
-          data_format: "json",
-          auth_type: "secret"
-        }
-      })
-      const { data } = yield* client.products.listProducts({ query: { page: 1, page_size: 5 } })
-      assert.deepStrictEqual(data.results.map(({ product_key }) => product_key), [product_info.product_key])
-      const failure = yield* Effect.flip(client.devices.getDevice({ params: { device_id: "missing" as never } }))
-      assert.deepInclude(failure, { code: 40402 })
-    }).pipe(Effect.provide([FetchHttpClient.layer, Authorization.layerClient(Redacted.make(ownerKey))])))
+      yield* Effect.gen(function*() {
+        const client = yield* DeviceCloudClient
+        const { data: { product_info } } = yield* client.products.createProduct({
+          payload: {
+            name: "Typed",
+            node_type: "direct",
+            network_type: "wifi",
+            validate_type: "weak",
+            data_format: "json",
+            auth_type: "secret"
+          }
+        })
+        const { data } = yield* client.products.listProducts({ query: { page: 1, page_size: 5 } })
+        assert.deepStrictEqual(data.results.map(({ product_key }) => product_key), [product_info.product_key])
+        const failure = yield* Effect.flip(client.devices.getDevice({ params: { device_id: "missing" as never } }))
+        assert.deepInclude(failure, { code: 40402 })
+      }).pipe(Effect.provide(DeviceCloudClient.layer({ baseUrl, accessKey: Redacted.make(ownerKey) })))
+    }))
+
+  it.effect("is a function from request to response, for other servers", () =>
+    Effect.gen(function*() {
+      const fetch = yield* ManagementApi.fetchHandler({ readiness: {}, publicUrl: "https://cloud.example.com/base/" })
+      const ask = (method: string, path: string, body?: string | FormData) =>
+        Effect.promise(async () => {
+          const response = await fetch(
+            new Request(`http://localhost${path}`, {
+              method,
+              headers: {
+                authorization: `Bearer ${ownerKey}`,
+                ...typeof body === "string" ? { "content-type": "application/json" } : {}
+              },
+              ...body === undefined ? {} : { body }
+            })
+          )
+          return { status: response.status, text: await response.text(), id: response.headers.get("x-request-id") }
+        })
+      const created = yield* ask("POST", "/openapi/v1/products", JSON.stringify({ ...productBody, name: "Fetched" }))
+      assert.strictEqual(created.status, 200)
+      assert.isNotEmpty(created.id)
+      const { product_key } = JSON.parse(created.text).data.product_info
+      // It is the cloud that the server serves.
+      assert.strictEqual((yield* call("GET", `/products/${product_key}`)).body.data.product_info.name, "Fetched")
+      const missing = yield* ask("GET", "/openapi/v1/nothing")
+      assert.deepStrictEqual([missing.status, JSON.parse(missing.text).code], [404, 40400])
+      const form = new FormData()
+      form.append("file", new Blob(["hello"]), "hello.txt")
+      const { data: { url } } = JSON.parse((yield* ask("POST", "/openapi/v1/oss", form)).text)
+      assert.match(url, /^https:\/\/cloud\.example\.com\/base\/objects\/\w{32}\/hello\.txt$/)
+      assert.strictEqual((yield* ask("GET", new URL(url).pathname.replace("/base", ""))).text, "hello")
+    }))
 })

@@ -37,8 +37,7 @@ const etagOf = ({ md5 }: StoredObject): string => `"${md5}"`
 const matches = (header: string | undefined, etag: string): boolean =>
   header !== undefined && header.split(",").some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag)
 
-const found = Effect.gen(function*() {
-  const objects = yield* Objects
+const find = Effect.fnUntraced(function*(objects: Objects["Service"]) {
   const { params } = yield* HttpRouter.RouteContext
   const object = yield* objects.get(params["object_id"] ?? "").pipe(
     Effect.catchTag("ObjectNotFound", () => Effect.fail(noObject)),
@@ -47,9 +46,8 @@ const found = Effect.gen(function*() {
   return object.fileName === params["file_name"] ? object : yield* Effect.fail(noObject)
 })
 
-const download = Effect.gen(function*() {
-  const objects = yield* Objects
-  const object = yield* found
+const download = Effect.fnUntraced(function*(objects: Objects["Service"]) {
+  const object = yield* find(objects)
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const etag = etagOf(object)
   const common = {
@@ -81,9 +79,7 @@ const download = Effect.gen(function*() {
   })
 })
 
-const remove = Effect.gen(function*() {
-  const accessKeys = yield* AccessKeys
-  const objects = yield* Objects
+const remove = Effect.fnUntraced(function*(objects: Objects["Service"], accessKeys: AccessKeys["Service"]) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const [, key = ""] = /^Bearer (.*)$/i.exec(headers["authorization"] ?? "") ?? []
   const principal = yield* accessKeys.authenticate(Redacted.make(key)).pipe(Effect.catch(failWith))
@@ -92,14 +88,16 @@ const remove = Effect.gen(function*() {
       failure(Code.roleTooLow, `This needs the role operator; the access key has the role ${principal.role}`)
     )
   }
-  const { objectId } = yield* found
+  const { objectId } = yield* find(objects)
   yield* objects.remove(principal.projectId, objectId).pipe(Effect.catch(failWith))
   return HttpServerResponse.jsonUnsafe({ code: 0, message: "success" })
 })
 
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const objects = yield* Objects
+  const accessKeys = yield* AccessKeys
   const answered = <R>(answer: Effect.Effect<HttpServerResponse.HttpServerResponse, ReturnType<typeof failure>, R>) =>
     answer.pipe(Effect.catch((refusal) => Effect.succeed(toResponse(refusal))))
-  yield* router.add("GET", path, answered(download))
-  yield* router.add("DELETE", path, answered(remove))
+  yield* router.add("GET", path, answered(download(objects)))
+  yield* router.add("DELETE", path, answered(remove(objects, accessKeys)))
 }))
