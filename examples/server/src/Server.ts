@@ -10,7 +10,8 @@ import * as StoragePg from "@device-cloud/storage-pg"
 import { EmbeddedPostgres } from "@device-cloud/testing"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Console, Effect, Layer, Logger, Option, References } from "effect"
-import { HttpServer } from "effect/http"
+import { FetchHttpClient, HttpServer } from "effect/http"
+import { Otlp } from "effect/observability"
 import { readFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
@@ -93,7 +94,7 @@ const httpServer = (config: ServerConfig) =>
     return cutOff.pipe(Layer.provideMerge(listening))
   }))
 
-const api = ({ publicUrl, strictReplay }: ServerConfig) =>
+const api = ({ publicUrl, rateLimitAddress, rateLimitDevice, rateLimitProject, strictReplay }: ServerConfig) =>
   Layer.unwrap(Effect.gen(function*() {
     const store = yield* StoreHealth
     const { address } = yield* HttpServer.HttpServer
@@ -101,9 +102,26 @@ const api = ({ publicUrl, strictReplay }: ServerConfig) =>
       // The broker listens for as long as this layer lives.
       readiness: { storage: store.check, mqtt: Effect.void },
       strictReplay,
-      publicUrl: Option.getOrElse(publicUrl, () => HttpServer.formatAddress(address))
-    })
+      publicUrl: Option.getOrElse(publicUrl, () => HttpServer.formatAddress(address)),
+      rateLimits: {
+        project: Option.getOrUndefined(rateLimitProject),
+        address: Option.getOrUndefined(rateLimitAddress),
+        device: Option.getOrUndefined(rateLimitDevice)
+      }
+    }).pipe(
+      blame("RATE_LIMIT_PROJECT, RATE_LIMIT_ADDRESS, RATE_LIMIT_DEVICE", ({ message }) => message)
+    )
   }))
+
+/** Traces, metrics and logs to a collector of OpenTelemetry. */
+const telemetry = ({ otlpUrl }: ServerConfig) =>
+  Option.match(otlpUrl, {
+    onNone: () => Layer.empty,
+    onSome: (baseUrl) =>
+      Otlp.layerJson({ baseUrl, resource: { serviceName: "device-cloud" } }).pipe(
+        Layer.provide(FetchHttpClient.layer)
+      )
+  })
 
 const adminKey = (config: ServerConfig) =>
   Layer.effectDiscard(Effect.gen(function*() {
@@ -135,6 +153,7 @@ export const layer = (config: ServerConfig) =>
     Layer.provideMerge(storage(config)),
     Layer.provideMerge(Layer.provide(Objects.layer, objects(config))),
     Layer.provide(PlatformNode.layer),
+    Layer.provide(telemetry(config)),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, config.logLevel)),
     Layer.provide(Layer.succeed(Logger.LogToStderr, true))
   )

@@ -25,6 +25,10 @@ const config = Config.all({
   adminKey: Config.option(Config.Redacted("ADMIN_KEY")),
   tlsCertFile: Config.option(Config.String("TLS_CERT_FILE")),
   tlsKeyFile: Config.option(Config.String("TLS_KEY_FILE")),
+  rateLimitProject: Config.option(Config.String("RATE_LIMIT_PROJECT")),
+  rateLimitAddress: Config.option(Config.String("RATE_LIMIT_ADDRESS")),
+  rateLimitDevice: Config.option(Config.String("RATE_LIMIT_DEVICE")),
+  otlpUrl: Config.option(Config.String("OTLP_URL")),
   publicUrl: Config.option(Config.String("PUBLIC_URL")),
   strictReplay: Config.Boolean("STRICT_REPLAY").pipe(Config.withDefault(false)),
   logLevel: Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const))

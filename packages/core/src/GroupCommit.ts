@@ -14,6 +14,8 @@ export interface GroupCommit<in A, out B, out E> {
    * use `submitWhenRoom`.
    */
   readonly submitUnsafe: (item: A, resume: (exit: Exit.Exit<B, E>) => void) => boolean
+  /** Items that wait to be committed. */
+  readonly waiting: () => number
   /** Hands `item` over as soon as there is room, in the order of the calls. */
   readonly submitWhenRoom: (item: A, resume: (exit: Exit.Exit<B, E>) => void) => Effect.Effect<void>
 }
@@ -102,5 +104,5 @@ export const make = Effect.fnUntraced(function*<A, B, E>(options: {
         : Effect.andThen(submitWhenRoom(item, resume), Deferred.await(settled))
     })
 
-  return { submit, submitUnsafe, submitWhenRoom }
+  return { submit, submitUnsafe, submitWhenRoom, waiting: () => Queue.sizeUnsafe(queue) }
 })

@@ -6,6 +6,7 @@ import { Context, Effect, Layer, type Redacted } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { answerOnce } from "./AnswerOnce.ts"
+import { RateLimits } from "./RateLimits.ts"
 import { Code, failure, failureSchemas, failWith } from "./Failure.ts"
 
 /** The project and role of the access key that came with the request. */
@@ -29,23 +30,30 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     error: failureSchemas
   }
 ) {
-  static readonly layer: Layer.Layer<Authorization, never, AccessKeys | Idempotency> = Layer.effect(
+  static readonly layer: Layer.Layer<Authorization, never, AccessKeys | Idempotency | RateLimits> = Layer.effect(
     Authorization,
-    Effect.map(Effect.all([AccessKeys, Idempotency]), ([accessKeys, idempotency]) =>
-      Authorization.of({
-        accessKey: Effect.fnUntraced(function*(handler, { credential, endpoint }) {
-          const principal = yield* accessKeys.authenticate(credential).pipe(Effect.catch(failWith))
-          const required = requiredRole(endpoint)
-          if (!roleIncludes(principal.role, required)) {
-            return yield* Effect.fail(
-              failure(Code.roleTooLow, `This needs the role ${required}; the access key has the role ${principal.role}`)
-            )
-          }
-          const answer = Effect.provideService(handler, CurrentPrincipal, principal)
-          if (endpoint.method !== "POST") return yield* answer
-          return yield* answerOnce(idempotency, principal, answer)
+    Effect.map(
+      Effect.all([AccessKeys, Idempotency, RateLimits]),
+      ([accessKeys, idempotency, limits]) =>
+        Authorization.of({
+          accessKey: Effect.fnUntraced(function*(handler, { credential, endpoint }) {
+            const principal = yield* accessKeys.authenticate(credential).pipe(Effect.catch(failWith))
+            yield* limits.check("project", principal.projectId)
+            const required = requiredRole(endpoint)
+            if (!roleIncludes(principal.role, required)) {
+              return yield* Effect.fail(
+                failure(
+                  Code.roleTooLow,
+                  `This needs the role ${required}; the access key has the role ${principal.role}`
+                )
+              )
+            }
+            const answer = Effect.provideService(handler, CurrentPrincipal, principal)
+            if (endpoint.method !== "POST") return yield* answer
+            return yield* answerOnce(idempotency, principal, answer)
+          })
         })
-      }))
+    )
   )
 
   /** For typed clients: sends the access key with every request. */

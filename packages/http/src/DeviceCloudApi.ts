@@ -8,6 +8,7 @@ import { CommandApi } from "./command/CommandApi.ts"
 import { DeviceAccessApi } from "./device-access/DeviceAccessApi.ts"
 import { BatchApi } from "./device/BatchApi.ts"
 import { DeviceApi } from "./device/DeviceApi.ts"
+import { EventApi } from "./event/EventApi.ts"
 import { ObjectApi } from "./object/ObjectApi.ts"
 import { ProductApi } from "./product/ProductApi.ts"
 import { ProjectApi } from "./project/ProjectApi.ts"
@@ -16,7 +17,7 @@ import { HistoryApi } from "./telemetry/HistoryApi.ts"
 import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
 export class Api extends HttpApi.make("device-cloud")
-  .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, CommandApi, HistoryApi, ObjectApi, ProjectApi)
+  .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, CommandApi, HistoryApi, EventApi, ObjectApi, ProjectApi)
   .middleware(Authorization)
   .add(DeviceAccessApi)
   .middleware(RequestCheck)

@@ -2,7 +2,7 @@
  * What every answer has in common, whatever went wrong: the envelope and the
  * request id.
  */
-import { ByteSize, Cause, Context, Effect, Exit, Random, References } from "effect"
+import { ByteSize, Cause, Clock, Context, Effect, Exit, Option, Predicate, Random, References } from "effect"
 import {
   FindMyWay,
   HttpIncomingMessage,
@@ -11,6 +11,8 @@ import {
   HttpServerRequest,
   HttpServerResponse
 } from "effect/http"
+import type { RateLimits } from "./RateLimits.ts"
+import type * as RequestMetrics from "./RequestMetrics.ts"
 import { Code, type Failure, failure, statusOf } from "./Failure.ts"
 
 /** Bodies that are not streamed may have this many bytes. */
@@ -31,6 +33,8 @@ export const toResponse = (answer: Failure): HttpServerResponse.HttpServerRespon
   HttpServerResponse.jsonUnsafe(answer, { status: statusOf(answer) })
 
 export interface RouteTable {
+  /** The route that fits, as it was declared; empty: none. */
+  readonly routeOf: (method: string, url: string) => string
   /** The methods of the routes that fit this URL. */
   readonly methodsOf: (url: string) => ReadonlyArray<string>
 }
@@ -42,14 +46,21 @@ export const routerConfig = { maxParamLength: 16_384 }
 export const makeRouteTable = (
   routes: ReadonlyArray<{ readonly method: HttpMethod.HttpMethod; readonly path: `/${string}` }>
 ): RouteTable => {
-  const table = FindMyWay.make<true>(routerConfig)
-  for (const { method, path } of routes) table.on(method === "GET" ? ["GET", "HEAD"] : method, path, true)
+  const table = FindMyWay.make<string>(routerConfig)
+  for (const { method, path } of routes) table.on(method === "GET" ? ["GET", "HEAD"] : method, path, path)
   const methods = [...new Set(["HEAD", ...routes.map(({ method }) => method)])]
-  return { methodsOf: (url) => methods.filter((method) => table.find(method, url) !== undefined) }
+  return {
+    routeOf: (method, url) => table.find(method, url)?.handler ?? "",
+    methodsOf: (url) => methods.filter((method) => table.find(method, url) !== undefined)
+  }
 }
 
 /** Wraps the whole API, outside of all routes. */
-export const everyAnswer = (routes: RouteTable) =>
+export const everyAnswer = ({ count, limits, routes }: {
+  readonly routes: RouteTable
+  readonly limits: RateLimits["Service"]
+  readonly count: ReturnType<typeof RequestMetrics.make>
+}) =>
 <E, R>(
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
@@ -57,7 +68,9 @@ export const everyAnswer = (routes: RouteTable) =>
     const request = withLiteralPath(yield* HttpServerRequest.HttpServerRequest)
     const sent = request.headers["x-request-id"]
     const requestId = sent !== undefined && usableRequestId.test(sent) ? sent : yield* makeRequestId
-    const response = yield* (isUpload(request) ? app : inTime(app, request)).pipe(
+    const startedAt = yield* Clock.currentTimeMillis
+    const limited = Effect.andThen(limits.check("address", addressOf(request)), app)
+    const response = yield* (isUpload(request) ? limited : inTime(limited, request)).pipe(
       Effect.exit,
       Effect.flatMap((exit) =>
         Exit.isSuccess(exit) ? Effect.succeed(complete(exit.value)) : explain(exit.cause, request, requestId, routes)
@@ -73,8 +86,18 @@ export const everyAnswer = (routes: RouteTable) =>
         )
       )
     )
+    const { method, url } = request
+    const took = (yield* Clock.currentTimeMillis) - startedAt
+    count(method, routes.routeOf(method, url), response.status, took)
+    yield* Effect.logDebug(`${method} ${url} ${response.status} ${took} ms`).pipe(
+      Effect.annotateLogs("request_id", requestId)
+    )
     return HttpServerResponse.setHeader(response, "x-request-id", requestId)
   })
+
+/** Where a request comes from. */
+export const addressOf = ({ remoteAddress }: HttpServerRequest.HttpServerRequest): string =>
+  Option.getOrElse(remoteAddress, () => "").replace(/^::ffff:/, "")
 
 /** It takes as long as the client's network needs. */
 const isUpload = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
@@ -131,6 +154,7 @@ const explain = Effect.fnUntraced(function*<E>(
 ) {
   if (Cause.hasInterruptsOnly(cause)) return yield* Effect.failCause(cause as Cause.Cause<never>)
   const error = Cause.squash(cause)
+  if (isFailure(error)) return complete(toResponse(error))
   if (HttpServerError.isHttpServerError(error)) {
     const { reason } = error
     if (reason._tag === "RouteNotFound") return noRoute(request, routes.methodsOf(request.url))
@@ -145,6 +169,9 @@ const explain = Effect.fnUntraced(function*<E>(
   yield* Effect.logError(`${request.method} ${request.url} failed`, cause)
   return toResponse(failure(Code.internal, "Internal error", { request_id: requestId }))
 })
+
+const isFailure = (error: unknown): error is Failure =>
+  Predicate.hasProperty(error, "code") && error.code === Code.tooMany
 
 const noRoute = (request: HttpServerRequest.HttpServerRequest, methods: ReadonlyArray<string>) => {
   const [path] = request.url.split("?")

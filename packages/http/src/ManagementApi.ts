@@ -16,9 +16,12 @@ import { everyAnswer, makeRouteTable, routerConfig } from "./EveryAnswer.ts"
 import * as Download from "./object/Download.ts"
 import { PublicUrl } from "./object/ObjectAddress.ts"
 import * as ObjectHandlers from "./object/ObjectHandlers.ts"
+import * as EventHandlers from "./event/EventHandlers.ts"
 import * as Operations from "./Operations.ts"
 import * as ProductHandlers from "./product/ProductHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
+import { type RateLimitOptions, RateLimits } from "./RateLimits.ts"
+import * as RequestMetrics from "./RequestMetrics.ts"
 import { RequestCheck } from "./RequestCheck.ts"
 import * as HistoryHandlers from "./telemetry/HistoryHandlers.ts"
 import * as ThingModelHandlers from "./thing-model/ThingModelHandlers.ts"
@@ -35,6 +38,7 @@ const api = HttpApiBuilder.layer(Api, { openapiPath }).pipe(
     DeviceAccessHandlers.layer,
     CommandHandlers.layer,
     HistoryHandlers.layer,
+    EventHandlers.layer,
     ObjectHandlers.layer,
     ProjectHandlers.layer
   ]),
@@ -57,14 +61,18 @@ const routeTable = () => {
   return makeRouteTable(routes)
 }
 
-const completeAnswers = HttpRouter.use((router) => {
-  const complete = everyAnswer(routeTable())
-  return router.addGlobalMiddleware((
+const completeAnswers = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const complete = everyAnswer({
+    routes: routeTable(),
+    limits: yield* RateLimits,
+    count: RequestMetrics.make(yield* Effect.context<never>())
+  })
+  yield* router.addGlobalMiddleware((
     app
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled, HttpServerRequest.HttpServerRequest> =>
     complete(app)
   )
-})
+}))
 
 export interface Options {
   readonly readiness: Operations.ReadinessChecks
@@ -72,9 +80,11 @@ export interface Options {
   readonly strictReplay?: boolean
   /** What the addresses of objects begin with, for example `https://cloud.example.com`. Default: where the request went. */
   readonly publicUrl?: string
+  /** How often projects, addresses and devices may ask. Default: as often as they like. */
+  readonly rateLimits?: RateLimitOptions
 }
 
-const routes = ({ publicUrl, readiness, strictReplay }: Options) =>
+const routes = ({ publicUrl, rateLimits = {}, readiness, strictReplay }: Options) =>
   Layer.mergeAll(
     api,
     docs,
@@ -84,6 +94,7 @@ const routes = ({ publicUrl, readiness, strictReplay }: Options) =>
     completeAnswers
   ).pipe(
     Layer.provide(strictReplay === true ? ReplayGuard.layer : Layer.empty),
+    Layer.provide(RateLimits.layer(rateLimits)),
     Layer.provide(Layer.succeed(PublicUrl, publicUrl))
   )
 

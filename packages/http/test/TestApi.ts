@@ -16,7 +16,9 @@ const ownerLayer = Layer.effectDiscard(
   Effect.flatMap(AccessKeys, (accessKeys) => accessKeys.setOwner(Redacted.make(ownerKey)))
 )
 
-const api = (options: { readonly strictReplay?: boolean }) =>
+type ApiOptions = Omit<ManagementApi.Options, "readiness">
+
+const api = (options: ApiOptions) =>
   Layer.unwrap(
     Effect.map(StoreHealth, (store) => ManagementApi.layer({ ...options, readiness: { storage: store.check } }))
   )
@@ -24,7 +26,7 @@ const api = (options: { readonly strictReplay?: boolean }) =>
 /** The API on a storage of the test's choice. */
 export const testApi = <E>(
   storage: Layer.Layer<DeviceCloud.Stores | StoreHealth, E>,
-  options: { readonly strictReplay?: boolean } = {},
+  options: ApiOptions = {},
   { objects = Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer)) } = {}
 ) =>
   api(options).pipe(

@@ -162,6 +162,8 @@ for (const [name, storage] of storages) {
         }
         const order = ["viewer", "operator", "admin", "owner"]
         for (const operation of yield* operations) {
+          // It does not end.
+          if (operation.operationId === "events.streamEvents") continue
           const needed = operation.path.startsWith("/projects")
             ? "owner"
             : operation.path.startsWith("/access-keys")
@@ -197,7 +199,7 @@ for (const [name, storage] of storages) {
           project_id: "default"
         }
         for (const operation of yield* operations) {
-          if (operation.path.startsWith("/projects")) continue
+          if (operation.path.startsWith("/projects") || operation.operationId === "events.streamEvents") continue
           const path = urlOf(operation, (name) => parameters[name] ?? name)
           const { body, status } = yield* call(operation.method, path, { key, body: bodyOf(operation) })
           if (operation.path.includes("{")) {

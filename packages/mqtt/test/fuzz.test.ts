@@ -94,14 +94,15 @@ const reported = ({ deviceId }: Device) =>
   )
 
 /**
- * One connection: writes the pieces, each after the server has said something,
- * and then ends its side. Answers when the server has ended its own.
+ * One connection: writes what it has, perhaps the rest after the server's first
+ * answer, and then ends its side. Answers when the server has ended its own.
  */
 const converse = (options: {
   readonly port: number
   readonly localAddress: string | undefined
-  /** What is sent at once; an answer is awaited when there is one to come. */
+  /** What is sent at once. */
   readonly first: Buffer
+  /** Whether the rest waits for an answer to that. */
   readonly awaitsAnswer: boolean
   readonly more: ReadonlyArray<Buffer>
 }) =>
@@ -132,6 +133,7 @@ for (const [name, storage] of storages) {
       if (logLevel === "Error" || logLevel === "Fatal") errors.push(`${String(message)} ${String(cause)}`)
     })
   ])
+
   layer(Layer.provideMerge(brokerOn(storage), errorCollector), { excludeTestServices: true })(
     `the MQTT broker on ${name}, under fire (seed ${seed})`,
     (it) => {

@@ -35,6 +35,13 @@ const batchSize = Metric.histogram("device_cloud_uplink_batch_size", {
   description: "Messages committed together",
   boundaries: [1, 4, 16, 64, 256, 1024, 2048]
 })
+const queueDepth = Metric.gauge("device_cloud_uplink_queue_depth", {
+  description: "Messages that wait to be committed"
+})
+const commandSteps = Metric.counter("device_cloud_commands_total", {
+  description: "Steps of commands, by the state that they lead to",
+  incremental: true
+})
 const commitSeconds = Metric.histogram("device_cloud_uplink_commit_seconds", {
   description: "From the start of a batch to its commit",
   boundaries: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
@@ -171,6 +178,7 @@ const make = Effect.gen(function*() {
         if (answer !== undefined) { for (const event of answer.happened) happened.push(event) }
       }
     } else if (progress.length > 0) yield* commands.advance(progress)
+    for (const { state } of progress) yield* Metric.update(Metric.withAttributes(commandSteps, { state }), 1)
     for (const { device, progress: { at, code, data, message, messageId } } of outcomes) {
       happened.push({ _tag: "CommandReplied", device, at, messageId, code: code ?? 0, message, data })
     }
@@ -185,13 +193,14 @@ const make = Effect.gen(function*() {
     return replies
   })
 
-  const measured = (batch: ReadonlyArray<Item>) =>
+  const measured = (batch: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<DeviceReply>, StoreError> =>
     commit(batch).pipe(
       untilStored,
       Effect.timed,
       Effect.flatMap(Effect.fnUntraced(function*([duration, replies]) {
         yield* Metric.update(commitSeconds, Duration.toSeconds(duration))
         yield* Metric.update(batchSize, batch.length)
+        yield* Metric.update(queueDepth, items.waiting())
         for (const [code, count] of countCodes(replies)) {
           yield* Metric.update(Metric.withAttributes(messages, { code: String(code) }), count)
         }
@@ -199,11 +208,11 @@ const make = Effect.gen(function*() {
       }))
     )
 
-  const items = yield* GroupCommit.make<Item, DeviceReply, StoreError>({
+  const items: GroupCommit.GroupCommit<Item, DeviceReply, StoreError> = yield* GroupCommit.make({
     capacity,
     maxBatch,
     commit: measured,
-    isolate: ({ retryable }) => !retryable
+    isolate: ({ retryable }: StoreError) => !retryable
   })
 
   const runFork = Effect.runForkWith(yield* Effect.context<never>())

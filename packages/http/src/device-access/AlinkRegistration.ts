@@ -5,9 +5,8 @@
 import { DeviceName, ProductKey, Provisioning, SignMethod } from "@device-cloud/core"
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { toResponse } from "../EveryAnswer.ts"
+import { addressOf, toResponse } from "../EveryAnswer.ts"
 import { failWith } from "../Failure.ts"
-import { addressOf } from "./DeviceAccessHandlers.ts"
 
 export const path = "/auth/register/device"
 

@@ -17,6 +17,8 @@ import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
+import { addressOf } from "../EveryAnswer.ts"
+import { RateLimits } from "../RateLimits.ts"
 import { Code, failure, failWith } from "../Failure.ts"
 import { fromWire } from "../Wire.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
@@ -31,9 +33,6 @@ const tripleData = ({ deviceName, deviceSecret, productKey }: Triple) => ({
   device_name: deviceName,
   device_secret: deviceSecret
 })
-
-export const addressOf = ({ remoteAddress }: HttpServerRequest.HttpServerRequest): string =>
-  Option.getOrElse(remoteAddress, () => "").replace(/^::ffff:/, "")
 
 const address = Effect.map(HttpServerRequest.HttpServerRequest, addressOf)
 
@@ -74,6 +73,7 @@ export const layer = HttpApiBuilder.group(
     const link = yield* DeviceLink
     const uplink = yield* Uplink
     const commands = yield* Commands
+    const limits = yield* RateLimits
     const replays = yield* Effect.serviceOption(ReplayGuard)
 
     const send = Effect.fnUntraced(function*(query: UplinkQuery) {
@@ -87,6 +87,7 @@ export const layer = HttpApiBuilder.group(
         signMethod,
         signature: UplinkAction.signatureHex(sign, signMethod)
       }).pipe(Effect.catch(failWith))
+      yield* limits.check("device", device.deviceId)
       const { method, params, subDevice } = yield* readRequest(query)
       if (Option.isSome(replays)) yield* replays.value.use(device, random).pipe(Effect.catch(failWith))
       yield* link.sight(device, ip).pipe(Effect.catch(failWith))

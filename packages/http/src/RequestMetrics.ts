@@ -1,0 +1,36 @@
+/**
+ * How many requests came, by route and status, and how long they took.
+ */
+import { type Context, Metric } from "effect"
+
+const requests = Metric.counter("device_cloud_http_requests_total", {
+  description: "Answered HTTP requests, by method, route and status",
+  incremental: true
+})
+const seconds = Metric.histogram("device_cloud_http_request_seconds", {
+  description: "From a request to the start of its answer, by method and route",
+  boundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15]
+})
+
+/** A function that counts; `millis` is how long the answer took. */
+export const make = (context: Context.Context<never>) => {
+  // Metrics are looked up by their attributes once.
+  const counters = new Map<string, Metric.Counter<number>>()
+  const histograms = new Map<string, Metric.Histogram<number>>()
+  return (method: string, route: string, status: number, millis: number): void => {
+    const name = `${method} ${route}`
+    const counterKey = `${name} ${status}`
+    let counter = counters.get(counterKey)
+    if (counter === undefined) {
+      counter = Metric.withAttributes(requests, { method, route, status: String(status) })
+      counters.set(counterKey, counter)
+    }
+    let histogram = histograms.get(name)
+    if (histogram === undefined) {
+      histogram = Metric.withAttributes(seconds, { method, route })
+      histograms.set(name, histogram)
+    }
+    counter.updateUnsafe(1, context)
+    histogram.updateUnsafe(millis / 1000, context)
+  }
+}

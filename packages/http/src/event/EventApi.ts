@@ -1,0 +1,32 @@
+/**
+ * The stream of what happens (decisions, section 15).
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import * as PathParams from "../PathParams.ts"
+
+export const EventType = Schema.Literals(["status", "property", "event", "reply", "lifecycle"])
+
+export class EventApi extends HttpApiGroup.make("events").add(
+  HttpApiEndpoint.get("streamEvents", "/events", {
+    query: {
+      product_key: Schema.optional(PathParams.productKey.product_key),
+      device_id: Schema.optional(PathParams.deviceId.device_id),
+      type: Schema.optional(
+        Schema.String.check(Schema.makeFilter(
+          (text) => text.split(",").every((type) => Schema.is(EventType)(type)),
+          { expected: `types separated by commas, of ${EventType.literals.join(", ")}` }
+        )).annotate({ description: `${EventType.literals.join(", ")}; several are separated by commas` })
+      )
+    },
+    headers: { "last-event-id": Schema.optional(Schema.String.annotate({ description: "Goes on after this event" })) },
+    success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/event-stream" }))
+  }).annotate(OpenApi.Summary, "Follow what happens, as server-sent events")
+    .annotate(
+      OpenApi.Description,
+      "Each event has an `id`, the type as `event`, and `data`: `product_key`, `device_name`, `device_id`, `time` (Unix " +
+        "milliseconds) and, by type, `status` and `version`; `properties` (value and time of each); `event_id`, " +
+        "`event_time` and `value`; `message_id`, `code`, `message` and `data`; `action`. With `Last-Event-ID`, what was " +
+        "missed comes first. An event `gap` says that events are missing there."
+    )
+).annotate(OpenApi.Title, "Events") {}

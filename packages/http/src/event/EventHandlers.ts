@@ -1,0 +1,73 @@
+/**
+ * What the stream of events carries.
+ */
+import { type DomainEvent, EventBus, type PublishedEvent } from "@device-cloud/core"
+import { Effect, Schedule, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { CurrentPrincipal } from "../Authorization.ts"
+import { Api } from "../DeviceCloudApi.ts"
+import type { EventType } from "./EventApi.ts"
+
+/** How often something is sent, so that nobody on the way takes the connection for dead. */
+const heartbeatEvery = "15 seconds"
+
+const typeOf = {
+  DeviceStatusChanged: "status",
+  PropertiesReported: "property",
+  EventReported: "event",
+  CommandReplied: "reply",
+  DeviceLifecycle: "lifecycle"
+} as const satisfies Record<DomainEvent["_tag"], typeof EventType.Type>
+
+/** What the type of an event adds. */
+const detailOf = (event: DomainEvent) => {
+  switch (event._tag) {
+    case "DeviceStatusChanged":
+      return { status: event.status, version: event.version }
+    case "PropertiesReported":
+      return { properties: event.properties }
+    case "EventReported":
+      return { event_id: event.eventId, event_time: event.time, value: event.value }
+    case "CommandReplied":
+      return { message_id: String(event.messageId), code: event.code, message: event.message, data: event.data }
+    case "DeviceLifecycle":
+      return { action: event.action }
+  }
+}
+
+const encode = ({ event, id }: PublishedEvent): string => {
+  const { at, device: { deviceId, deviceName, productKey } } = event
+  const data = { product_key: productKey, device_name: deviceName, device_id: deviceId, time: at, ...detailOf(event) }
+  return `id: ${id}\nevent: ${typeOf[event._tag]}\ndata: ${JSON.stringify(data)}\n\n`
+}
+
+const gap = "event: gap\ndata: {}\n\n"
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "events",
+  Effect.fnUntraced(function*(handlers) {
+    const bus = yield* EventBus
+    return handlers.handleRaw("streamEvents", ({ headers, query }) =>
+      Effect.gen(function*() {
+        const { projectId } = yield* CurrentPrincipal
+        const types = query.type === undefined ? undefined : new Set(query.type.split(","))
+        const concerns = ({ event: { _tag, device } }: PublishedEvent): boolean =>
+          device.projectId === projectId &&
+          (query.product_key === undefined || device.productKey === query.product_key) &&
+          (query.device_id === undefined || device.deviceId === query.device_id) &&
+          (types === undefined || types.has(typeOf[_tag]))
+        const events = (yield* bus.since(headers["last-event-id"])).pipe(
+          Stream.filter((published) => published === "gap" || concerns(published)),
+          Stream.map((published) => published === "gap" ? gap : encode(published))
+        )
+        // The first tells the client at once that it is heard.
+        const heartbeat = Stream.map(Stream.fromSchedule(Schedule.spaced(heartbeatEvery)), () => ":\n\n")
+        return HttpServerResponse.stream(
+          Stream.concat(Stream.succeed("retry: 1000\n\n"), Stream.merge(events, heartbeat)).pipe(Stream.encodeText),
+          { contentType: "text/event-stream", headers: { "cache-control": "no-store", "x-accel-buffering": "no" } }
+        )
+      }))
+  })
+)
