@@ -5,6 +5,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Authorization } from "./Authorization.ts"
 import { CommandApi } from "./command/CommandApi.ts"
+import { complete } from "./Description.ts"
 import { DeviceAccessApi } from "./device-access/DeviceAccessApi.ts"
 import { BatchApi } from "./device/BatchApi.ts"
 import { DeviceApi } from "./device/DeviceApi.ts"
@@ -28,6 +29,7 @@ export class Api extends HttpApi.make("device-cloud")
     title: "Device Cloud",
     version: "1",
     description: "Management of connected devices. Every answer is an envelope: `code` 0 and `data`, or a non-zero " +
-      "`code` and a `message` that says what to do."
+      "`code` and a `message` that says what to do.",
+    transform: complete
   }))
 {}

@@ -17,7 +17,7 @@ const Call = Schema.Struct({
       description: "Seconds until it expires; 0: only if the device is online now; default 7 days"
     })
   )
-})
+}).annotate({ examples: [{ params: { TargetTemperature: 21.5 }, ttl: 3600 }] })
 
 const Accepted = Envelope(Schema.Struct({ message_id: Schema.String }))
 

@@ -20,7 +20,7 @@ export const BatchInfo = Schema.Struct({
 export class BatchApi extends HttpApiGroup.make("batches").add(
   HttpApiEndpoint.post("createBatch", "/products/:product_key/batch-things", {
     params: PathParams.productKey,
-    payload: BatchDraft,
+    payload: BatchDraft.annotate({ examples: [{ num: 1000, desc: "First run" }] }),
     success: BatchId
   }).annotate(OpenApi.Summary, "Create up to 10,000 devices at once")
     .annotate(OpenApi.Description, "All of them or none. `GET /things?batch_id=…` lists them."),

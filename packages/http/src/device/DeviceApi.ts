@@ -131,7 +131,7 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
   }).annotate(OpenApi.Summary, "Read whether a device is connected"),
   HttpApiEndpoint.put("changeDeviceStatus", "/things/:device_id/status", {
     params: PathParams.deviceId,
-    payload: Schema.Struct({ action: Action }),
+    payload: Schema.Struct({ action: Action }).annotate({ examples: [{ action: "disable" }] }),
     success: EnvelopeOnly
   }).annotate(OpenApi.Summary, "Enable, disable, bind or unbind a device")
     .annotate(OpenApi.Description, "A disabled device is disconnected and cannot connect."),
@@ -152,7 +152,7 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
       version: Schema.optional(
         Schema.Int.annotate({ description: "The change is refused when the shadow is not in this version" })
       )
-    }),
+    }).annotate({ examples: [{ state: { desired: { TargetTemperature: 21.5, Alias: null } } }] }),
     success: EnvelopeOnly
   }).annotate(OpenApi.Summary, "Change what is desired of a device")
     .annotate(
@@ -167,7 +167,7 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
     .annotate(OpenApi.Description, "What it sends are events `log` and `diag`."),
   HttpApiEndpoint.put("setDeviceTags", "/things/:device_id/tags", {
     params: PathParams.deviceId,
-    payload: Schema.Struct({ tags: Tags }),
+    payload: Schema.Struct({ tags: Tags }).annotate({ examples: [{ tags: { room: "kitchen" } }] }),
     success: EnvelopeOnly
   }).annotate(OpenApi.Summary, "Replace the tags of a device")
 ).annotate(OpenApi.Title, "Devices") {}

@@ -48,7 +48,19 @@ export const ProductInfo = Schema.Struct({
 const OneProduct = Envelope(Schema.Struct({ product_info: ProductInfo }))
 
 export class ProductApi extends HttpApiGroup.make("products").add(
-  HttpApiEndpoint.post("createProduct", "/products", { payload: wire(ProductDraft), success: OneProduct })
+  HttpApiEndpoint.post("createProduct", "/products", {
+    payload: wire(ProductDraft).annotate({
+      examples: [{
+        name: "Thermostat",
+        node_type: "direct",
+        network_type: "wifi",
+        validate_type: "weak",
+        data_format: "json",
+        auth_type: "secret"
+      }]
+    }),
+    success: OneProduct
+  })
     .annotate(OpenApi.Summary, "Create a product")
     .annotate(OpenApi.Description, "The product starts in status developing, with a new key and secret."),
   HttpApiEndpoint.get("listProducts", "/products", { query: pageQuery, success: Paged(ProductInfo) })

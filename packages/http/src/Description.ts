@@ -1,0 +1,104 @@
+/**
+ * What the OpenAPI description says better than it is derived from the schemas:
+ * what is on the wire, for those who read it and for generators of clients.
+ */
+import { Predicate } from "effect"
+
+type Json = Readonly<Record<string, unknown>>
+
+const isJson = (value: unknown): value is Json => Predicate.isObject(value) && !Array.isArray(value)
+
+/** The pattern of a number that is carried as text. */
+const isNumericText = ({ pattern, type }: Json): boolean =>
+  type === "string" && typeof pattern === "string" && pattern.startsWith("^[+-]?(?:\\d+")
+
+/** What any text here keeps to; it says nothing to a reader. */
+const wellFormedPattern = "^[^\\0\\p{Cs}]*$"
+
+/** A union without null, when it has one: nothing stands for it outside of JSON. */
+const withoutNull = (schema: Json): Json => {
+  const { anyOf, ...rest } = schema
+  if (!Array.isArray(anyOf)) return schema
+  const members = (anyOf as ReadonlyArray<Json>).filter(({ type }) => type !== "null")
+  return members.length === 1 ? { ...members[0], ...rest } : { ...rest, anyOf: members }
+}
+
+const safeInteger = Number.MAX_SAFE_INTEGER
+
+/** One schema, whose parts have been described already. */
+const describe = (schema: Json): Json => {
+  const { additionalProperties, format, maximum, minimum, pattern, ...rest } = schema
+  // An unset date is an empty text.
+  if (format === "date-time") {
+    const { description } = rest as Json
+    return {
+      ...description === undefined ? {} : { description },
+      anyOf: [{ type: "string", format }, { type: "string", maxLength: 0 }],
+      examples: ["2026-01-31T12:00:00.000Z"]
+    }
+  }
+  return {
+    ...rest,
+    // Members that nobody knows are allowed.
+    ...additionalProperties === undefined || additionalProperties === false ? {} : { additionalProperties },
+    ...format === undefined ? {} : { format },
+    ...maximum === undefined || maximum === safeInteger ? {} : { maximum },
+    ...minimum === undefined || minimum === -safeInteger ? {} : { minimum },
+    ...pattern === undefined || pattern === wellFormedPattern ? {} : { pattern }
+  }
+}
+
+const isSchema = (value: Json): boolean => "type" in value || "anyOf" in value || "$ref" in value
+
+const walk = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(walk)
+  if (!isJson(value)) return value
+  const parts = Object.fromEntries(Object.entries(value).map(([key, part]) => [key, walk(part)]))
+  return isSchema(value) ? describe(parts) : parts
+}
+
+/** Limits and defaults of parameters that lists share. */
+const lists: Readonly<Record<string, Json>> = {
+  page: { minimum: 1, default: 1 },
+  page_size: { minimum: 1, maximum: 100, default: 10 }
+}
+
+const parameter = (of: Json): Json => {
+  if (!isJson(of["schema"])) return of
+  const schema = withoutNull(of["schema"])
+  const { description, ...rest } = schema
+  return {
+    ...of,
+    ...description === undefined ? {} : { description },
+    schema: isNumericText(schema) ? { type: "integer", minimum: 0, ...lists[String(of["name"])] } : rest
+  }
+}
+
+const requestBody = (body: Json): Json => {
+  if (!isJson(body["content"])) return body
+  let required = true
+  const content = Object.fromEntries(
+    Object.entries(body["content"] as Readonly<Record<string, Json>>).map(([mediaType, { schema, ...rest }]) => {
+      if (!isJson(schema)) return [mediaType, { schema, ...rest }]
+      const { anyOf } = schema
+      if (Array.isArray(anyOf) && (anyOf as ReadonlyArray<Json>).some(({ type }) => type === "null")) required = false
+      return [mediaType, { ...rest, schema: withoutNull(schema) }]
+    })
+  )
+  return { ...body, content, required }
+}
+
+const operation = (of: Json): Json => ({
+  ...of,
+  ...Array.isArray(of["parameters"]) ? { parameters: (of["parameters"] as ReadonlyArray<Json>).map(parameter) } : {},
+  ...isJson(of["requestBody"]) ? { requestBody: requestBody(of["requestBody"]) } : {}
+})
+
+/** From the derived description to the one that is served. */
+export const complete = (spec: Record<string, unknown>): Record<string, unknown> => {
+  const paths = Object.entries(spec["paths"] as Readonly<Record<string, Readonly<Record<string, Json>>>>)
+  const described = paths.map(([path, methods]) =>
+    [path, Object.fromEntries(Object.entries(methods).map(([method, of]) => [method, operation(of)]))] as const
+  )
+  return walk({ ...spec, paths: Object.fromEntries(described) }) as Record<string, unknown>
+}
