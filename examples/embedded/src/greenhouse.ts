@@ -48,6 +48,7 @@ const plugIn = Effect.fn("plugIn")(function*(sensor: Device) {
   const connection: DeviceConnection = {
     device,
     ip: "bus",
+    backlog: () => undefined,
     deliver: (message) => Effect.logInfo(`to ${deviceName}`, message),
     close: (reason) => Effect.logInfo(`${deviceName} is unplugged: ${reason}`)
   }

@@ -45,9 +45,16 @@ export const make = Effect.fnUntraced(function*<A, B, E>(options: {
 }): Effect.fn.Return<GroupCommit<A, B, E>, never, Scope.Scope> {
   const queue = yield* Queue.bounded<Entry<A, B, E>, Cause.Done>(options.capacity)
 
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+
+  /** Answers all, also when one of them cannot be answered. */
   const settle = (entries: ReadonlyArray<Entry<A, B, E>>, exit: Exit.Exit<ReadonlyArray<B>, E>): void => {
     for (let i = 0; i < entries.length; i++) {
-      entries[i]!.resume(Exit.map(exit, (answers) => answers[i]!))
+      try {
+        entries[i]!.resume(Exit.map(exit, (answers) => answers[i]!))
+      } catch (defect) {
+        runFork(Effect.logError("A caller failed on the answer to its item", defect))
+      }
     }
   }
 
@@ -66,10 +73,7 @@ export const make = Effect.fnUntraced(function*<A, B, E>(options: {
 
   const worker = yield* Queue.takeBetween(queue, 1, options.maxBatch).pipe(
     Effect.flatMap((entries) =>
-      commit(entries).pipe(
-        Effect.onInterrupt(() => Effect.sync(() => settle(entries, Exit.interrupt()))),
-        Effect.catchDefect((defect) => Effect.logError("A caller failed on the answer to its item", defect))
-      )
+      Effect.onInterrupt(commit(entries), () => Effect.sync(() => settle(entries, Exit.interrupt())))
     ),
     Effect.forever,
     Effect.exit,

@@ -43,6 +43,7 @@ for (const [name, storage] of storages) {
           device: identity,
           ip: "192.0.2.1",
           deliver: () => Effect.void,
+          backlog: () => undefined,
           close: (reason) => Effect.asVoid(Deferred.succeed(closed, reason))
         })
         const removed = yield* call("DELETE", path)

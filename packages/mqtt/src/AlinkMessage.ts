@@ -47,7 +47,7 @@ export const decode = (
     id: typeof id === "string" || Number.isFinite(id) ? id as string | number : noId,
     params: kind === "request" ? paramsOf(params) : message,
     wantsReply: kind !== "answer" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0),
-    ...clientToken === undefined ? {} : { clientToken }
+    ...typeof clientToken === "string" ? { clientToken } : {}
   }
 }
 

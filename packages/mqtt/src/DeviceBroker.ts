@@ -24,6 +24,8 @@ interface IncomingPackets {
 
 const internals = (client: Client): ClientInternals => client as unknown as ClientInternals
 
+const nothing = Buffer.alloc(0)
+
 type Done = (error?: Error | null) => void
 
 export class DeviceBroker extends Aedes {
@@ -43,12 +45,15 @@ export class DeviceBroker extends Aedes {
       consuming.set(client, ofClient)
       const waiting = ofClient.get(messageId)
       if (waiting !== undefined) {
+        packet.payload = nothing
         waiting.push(done)
         return
       }
       ofClient.set(messageId, [done])
       const settle: Done = (error) => {
         const settled = ofClient.get(messageId) ?? []
+        // Aedes remembers the packet until the device completes it; what it carried is stored.
+        packet.payload = nothing
         ofClient.delete(messageId)
         for (const each of settled) each(error)
       }
@@ -133,14 +138,20 @@ export const controlReading = (client: Client, stream: Duplex, options: {
     // The parser of MQTT packets says it in these words.
     if (message === "Invalid protocol version") stream.write(unacceptableProtocolLevel)
   })
-  const [handle] = self._parser.listeners("packet") as [(packet: { readonly cmd: string }) => void]
+  const [handle] = self._parser.listeners("packet") as [(packet: Packet) => void]
   self._parser.removeListener("packet", handle)
   self._parser.on(
     "packet",
-    (packet: { readonly cmd: string; readonly messageId?: number; readonly bridgeMode?: boolean }) => {
+    (packet: Packet) => {
       // The protocol levels by which bridges introduce themselves.
       if (packet.bridgeMode === true) {
+        self._parser.removeAllListeners("packet")
         stream.end(unacceptableProtocolLevel)
+        stream.resume()
+        return
+      }
+      if (!keepsToProtocol(packet)) {
+        client.emit("error", new Error("protocol violation"))
         return
       }
       if (packet.cmd === "puback" && client.connected) options.onAcknowledge(packet.messageId ?? 0)
@@ -157,6 +168,51 @@ export const controlReading = (client: Client, stream: Duplex, options: {
     }
   )
   return read
+}
+
+/** A packet as the parser gives it; which members it has depends on `cmd`. */
+interface Packet {
+  readonly cmd: string
+  /** Of the packet without its fixed header. */
+  readonly length: number
+  readonly messageId?: number
+  readonly qos: number
+  readonly topic: string
+  readonly will?: { readonly qos: number }
+  readonly subscriptions: ReadonlyArray<{ readonly topic: string }>
+  readonly unsubscriptions: ReadonlyArray<string>
+  readonly bridgeMode?: boolean
+}
+
+/** Without NUL and what was no UTF-8. */
+const isText = (text: string): boolean => !/[\0\uFFFD]/.test(text)
+const isId = (id: number | undefined): boolean => id !== undefined && id > 0
+
+/** What the parser does not look at (MQTT 3.1.1, sections 1.5.3, 2.3.1, 3). */
+const keepsToProtocol = (packet: Packet): boolean => {
+  const { cmd, length, messageId } = packet
+  switch (cmd) {
+    case "connect":
+      return packet.will === undefined || packet.will.qos < 3
+    case "publish":
+      return isText(packet.topic) &&
+        (packet.qos === 0 || (isId(messageId) && length >= 4 + Buffer.byteLength(packet.topic)))
+    case "puback":
+    case "pubrec":
+    case "pubrel":
+    case "pubcomp":
+      return length === 2 && isId(messageId)
+    case "subscribe":
+      return isId(messageId) && packet.subscriptions.length > 0 &&
+        packet.subscriptions.every(({ topic }) => isText(topic))
+    case "unsubscribe":
+      return isId(messageId) && packet.unsubscriptions.length > 0 && packet.unsubscriptions.every(isText)
+    case "pingreq":
+    case "disconnect":
+      return length === 0
+    default:
+      return true
+  }
 }
 
 /** CONNACK with return code 1. */

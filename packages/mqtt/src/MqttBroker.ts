@@ -282,15 +282,23 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     },
     authenticate,
     authorizeSubscribe: (client, subscription, done) => {
-      const device = wires.get(client)?.connection?.device
-      done(null, device !== undefined && belongsTo(subscription.topic, device) ? subscription : null)
+      const connection = wires.get(client)?.connection
+      done(null, connection !== undefined && connection.admitsSubscription(subscription.topic) ? subscription : null)
     },
-    consume
+    // Whatever a device finds to say ends its own connection at most.
+    consume: (client, packet, done) => {
+      try {
+        consume(client, packet, done)
+      } catch (defect) {
+        runFork(Effect.logError("A message could not be handled", defect))
+        done(new Error("not handled"))
+      }
+    }
   })
   yield* Effect.promise(() => broker.listen())
   const subscriptionsChanged = (_: unknown, client: Client) => wires.get(client)?.connection?.subscriptionsChanged()
   broker.on("subscribe", subscriptionsChanged)
-  broker.on("unsubscribe", subscriptionsChanged)
+  broker.on("unsubscribe", (_, client) => wires.get(client)?.connection?.unsubscribed())
   // In the turn that ends with this event, the CONNACK has been written.
   broker.on("client", (client) =>
     process.nextTick(() => {

@@ -15,10 +15,16 @@ import type { Duplex } from "node:stream"
 import { encodeControl, encodeRequest, encodeUserMessage } from "./AlinkMessage.ts"
 import { nextPacketId } from "./DeviceBroker.ts"
 import * as PublishPacket from "./PublishPacket.ts"
-import { covers, methodPrefix, methodToTopic, shadowTopic, userTopicPrefix } from "./Topic.ts"
+import { belongsTo, covers, methodPrefix, methodToTopic, shadowTopic, userTopicPrefix } from "./Topic.ts"
 
 /** Bytes that may wait for a device that does not read; more end its connection. */
 const maxUnsentBytes = 1024 * 1024
+
+/** Subscriptions of one session: a gateway has some for each of its 1,500 sub-devices. */
+const maxSubscriptions = 25_000
+
+/** Bytes that wait for a device before it gets no more commands for now. */
+const maxBacklogBytes = 128 * 1024
 
 /** How long a device may take to read the last words before its connection is cut. */
 const goodbyeTime = "500 millis"
@@ -36,6 +42,7 @@ export class MqttConnection implements DeviceConnection {
   #held: Array<() => void> | undefined = []
   /** By packet identifier, what to do when the device confirms it. */
   readonly #unacknowledged = new Map<number, () => void>()
+  #subscriptionCount = 0
   readonly #subscribedQos = new Map<string, 0 | 1 | undefined>()
 
   constructor(options: Pick<MqttConnection, "client" | "stream" | "device" | "ip">) {
@@ -77,6 +84,30 @@ export class MqttConnection implements DeviceConnection {
     acknowledged?.()
   }
 
+  backlog(): Effect.Effect<void> | undefined {
+    const { stream } = this
+    if (stream.destroyed) return undefined
+    if (this.#held !== undefined) {
+      const held = this.#held
+      return held.length === 0 ? undefined : Effect.callback<void>((resume) => {
+        if (this.#held === undefined) return resume(Effect.void)
+        held.push(() => resume(Effect.void))
+        stream.once("close", () => resume(Effect.void))
+      })
+    }
+    if (stream.writableLength <= maxBacklogBytes) return undefined
+    return Effect.callback<void>((resume) => {
+      const go = () => {
+        stream.off("drain", go)
+        stream.off("close", go)
+        resume(Effect.void)
+      }
+      stream.on("drain", go)
+      stream.on("close", go)
+      return Effect.sync(go)
+    })
+  }
+
   close(reason: DisconnectReason): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (reason === "replaced") {
@@ -116,17 +147,36 @@ export class MqttConnection implements DeviceConnection {
     if (stream.writableLength > maxUnsentBytes) stream.destroy()
   }
 
+  /** Whether it may subscribe to a topic or filter. */
+  admitsSubscription(topic: string): boolean {
+    if (!belongsTo(topic, this.device)) return false
+    if (Object.hasOwn(this.#subscriptions, topic)) return true
+    if (this.#subscriptionCount >= maxSubscriptions) return false
+    this.#subscriptionCount++
+    return true
+  }
+
   /** The device has subscribed or unsubscribed. */
   subscriptionsChanged(): void {
     this.#subscribedQos.clear()
   }
 
+  /** The device has unsubscribed. */
+  unsubscribed(): void {
+    this.#subscriptionCount = Object.keys(this.#subscriptions).length
+    this.subscriptionsChanged()
+  }
+
+  get #subscriptions(): Record<string, { readonly qos: number }> {
+    return (this.client as unknown as { readonly subscriptions: Record<string, { readonly qos: number }> })
+      .subscriptions
+  }
+
   #qosOf(topic: string): 0 | 1 | undefined {
     if (this.#subscribedQos.has(topic)) return this.#subscribedQos.get(topic)
-    const { subscriptions } = this.client as unknown as {
-      readonly subscriptions: Record<string, { readonly qos: number }>
-    }
-    const granted = Object.entries(subscriptions).filter(([filter]) => covers(filter, topic)).map(([, { qos }]) => qos)
+    const granted = Object.entries(this.#subscriptions).filter(([filter]) => covers(filter, topic)).map(([, { qos }]) =>
+      qos
+    )
     const qos = granted.length === 0 ? undefined : Math.max(...granted) === 0 ? 0 : 1
     if (this.#subscribedQos.size < maxRememberedTopics) this.#subscribedQos.set(topic, qos)
     return qos

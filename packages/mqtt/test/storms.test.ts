@@ -230,39 +230,46 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm"
     timeout
   )
 
-  it.effect("a device that never reads its commands is cut off, and holds up nobody", () =>
-    Effect.gen(function*() {
-      const commands = yield* Commands
-      const [other, deaf] = yield* createDevices(2)
-      const listening = yield* connect(other!)
-      const wire = yield* connect(deaf!)
-      yield* wire.write({
-        cmd: "subscribe",
-        messageId: 1,
-        subscriptions: [{ topic: topicOf(deaf!, "thing/service/#"), qos: 1 }]
-      })
-      assert.deepInclude(yield* wire.take, { cmd: "suback" })
-      wire.socket.pause()
-      const text = "x".repeat(100_000)
-      for (let n = 1; n <= 100; n++) {
-        yield* commands.callService(defaultProjectId, deaf!.deviceId, "fill", { text })
-        const command = yield* commands.callService(defaultProjectId, other!.deviceId, "fill", { n })
-        const delivered = yield* listening.take
-        assert.deepInclude(payloadOf(delivered), { id: String(command.messageId), params: { n } })
-        yield* listening.write({
-          cmd: "publish",
-          topic: topicOf(other!, "thing/service/fill_reply"),
-          payload: JSON.stringify({ id: String(command.messageId), code: 200, data: {} }),
-          qos: 1,
-          messageId: n,
-          dup: false,
-          retain: false
+  it.effect(
+    "a device that never reads its commands holds up nobody, and gets them when it reads again",
+    () =>
+      Effect.gen(function*() {
+        const commands = yield* Commands
+        const [other, deaf] = yield* createDevices(2)
+        const listening = yield* connect(other!)
+        const wire = yield* connect(deaf!)
+        yield* wire.write({
+          cmd: "subscribe",
+          messageId: 1,
+          subscriptions: [{ topic: topicOf(deaf!, "thing/service/#"), qos: 1 }]
         })
-        assert.deepInclude(yield* listening.take, { cmd: "puback", messageId: n })
-        yield* postAndWait(other!, listening, n)
-      }
-      yield* untilOffline(deaf!)
-    }), timeout)
+        assert.deepInclude(yield* wire.take, { cmd: "suback" })
+        wire.socket.pause()
+        const text = "x".repeat(100_000)
+        for (let n = 1; n <= 100; n++) {
+          yield* commands.callService(defaultProjectId, deaf!.deviceId, "fill", { text })
+          const command = yield* commands.callService(defaultProjectId, other!.deviceId, "fill", { n })
+          const delivered = yield* listening.take
+          assert.deepInclude(payloadOf(delivered), { id: String(command.messageId), params: { n } })
+          yield* listening.write({
+            cmd: "publish",
+            topic: topicOf(other!, "thing/service/fill_reply"),
+            payload: JSON.stringify({ id: String(command.messageId), code: 200, data: {} }),
+            qos: 1,
+            messageId: n,
+            dup: false,
+            retain: false
+          })
+          assert.deepInclude(yield* listening.take, { cmd: "puback", messageId: n })
+          yield* postAndWait(other!, listening, n)
+        }
+        wire.socket.resume()
+        const told = (yield* wire.takeN(100)).map((packet) => payloadOf(packet)["id"])
+        assert.deepStrictEqual(told, told.toSorted((a, b) => Number(a) - Number(b)))
+        assert.strictEqual(new Set(told).size, 100)
+      }),
+    timeout
+  )
 
   it.effect(
     "messages of QoS 2 that are never completed do not stay in memory, whatever their size",

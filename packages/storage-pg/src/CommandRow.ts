@@ -52,13 +52,14 @@ export const stateNumber = (state: CommandState): number => CommandState.literal
 
 const codes = (values: ReadonlyArray<number | null>) => Result.getOrThrow(PgTypes.array(values, PgTypes.OID.float8))
 
-/** Of several steps of one command, the furthest: a statement changes a row once. */
+/** Of several steps of one command by its device, the furthest: a statement changes a row once. */
 const furthest = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<CommandProgress> => {
-  const byId = new Map<number, CommandProgress>()
+  const byId = new Map<string, CommandProgress>()
   for (const step of steps) {
-    const known = byId.get(step.messageId)
+    const key = `${step.deviceId} ${step.messageId}`
+    const known = byId.get(key)
     if (known === undefined || stateNumber(known.state) < Math.min(stateNumber(step.state), finalRank)) {
-      byId.set(step.messageId, step)
+      byId.set(key, step)
     }
   }
   return [...byId.values()]

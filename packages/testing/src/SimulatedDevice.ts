@@ -97,6 +97,7 @@ export const connect = Effect.fnUntraced(function*(
     ip: "127.0.0.1",
     deliver: (message, acknowledged) =>
       Effect.map(Queue.offer(received, message), () => acknowledgesCommands ? acknowledged?.() : undefined),
+    backlog: () => undefined,
     close: (reason) => Effect.andThen(Deferred.succeed(closed, reason), Effect.suspend(() => link.detach(session)))
   })
   const disconnect = link.detach(session)

@@ -107,6 +107,7 @@ const make = Effect.gen(function*() {
     if (delivery?.flushing === true) delivery.dirty = true
     // The ledger may have been read between the commit and this turn.
     else if (delivery !== undefined && command.messageId <= delivery.lastDelivered) return
+    else if (delivery?.session.connection.backlog() !== undefined) flushBeside(delivery)
     else if (delivery !== undefined) yield* deliver(delivery, command)
     else if (command.expiresAt <= command.createdAt) advance(command, "expired", "the device is not connected")
   })
@@ -191,7 +192,10 @@ const make = Effect.gen(function*() {
         now: yield* Clock.currentTimeMillis,
         limit: flushLimit
       }))
-      for (const command of commands) yield* redeliver(delivery, command, shadow.value)
+      for (const command of commands) {
+        yield* delivery.session.connection.backlog() ?? Effect.void
+        yield* redeliver(delivery, command, shadow.value)
+      }
       if (commands.length === 0 && !delivery.dirty) {
         // In one turn with the last look at `dirty`.
         delivery.flushing = false

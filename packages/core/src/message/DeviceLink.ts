@@ -28,6 +28,11 @@ export interface DeviceConnection {
   readonly ip: string
   /** Ends when the message has been handed to the network; `acknowledged` is called when the device has confirmed it. */
   readonly deliver: (message: DownlinkMessage, acknowledged?: () => void) => Effect.Effect<void>
+  /**
+   * Undefined: there is room for another message. Otherwise what waits until
+   * there is, or the connection has ended.
+   */
+  readonly backlog: () => Effect.Effect<void> | undefined
   readonly close: (reason: DisconnectReason) => Effect.Effect<void>
 }
 

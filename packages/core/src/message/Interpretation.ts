@@ -101,8 +101,10 @@ const serviceReply = ({ device, params, receivedAt }: UplinkMessage): Interpreta
   const { code, data = {}, id, message = "" } = (Predicate.isObject(params) ? params : {}) as Readonly<
     Record<string, Json>
   >
-  const messageId = Number(id)
-  if (!Number.isSafeInteger(messageId) || messageId <= 0 || typeof code !== "number") {
+  // Whatever else it may be is never made a number or text of.
+  const messageId = typeof id === "string" || typeof id === "number" ? Number(id) : 0
+  const outcome = typeof code === "number" ? Math.trunc(code) : Number.NaN
+  if (!Number.isSafeInteger(messageId) || messageId <= 0 || !Number.isSafeInteger(outcome)) {
     return answer(parameterError("expected the id of a command and a code"))
   }
   return {
@@ -111,8 +113,8 @@ const serviceReply = ({ device, params, receivedAt }: UplinkMessage): Interpreta
       deviceId: device.deviceId,
       messageId,
       state: code === 200 ? "succeeded" : "failed",
-      code: Math.trunc(code),
-      message: toWellFormed(String(message)),
+      code: outcome,
+      message: toWellFormed(typeof message === "string" ? message : ""),
       data: isFiniteJson(data, maxDataNesting) ? data : {},
       at: receivedAt
     }
@@ -154,9 +156,11 @@ const tagsUpdate = (params: unknown): Interpretation => {
   return errand({ _tag: "SetTags", tags: Object.fromEntries(tags) })
 }
 
+const isStorableText = (value: unknown): value is string => typeof value === "string" && isWellFormed(value)
+
 const tagsDelete = (params: unknown): Interpretation => {
   const keys = attributes(params)?.map(({ attrKey }) => attrKey)
-  return keys === undefined || !keys.every(Predicate.isString)
+  return keys === undefined || !keys.every(isStorableText)
     ? answer(parameterError(`params: expected an array of 1 to ${maxTagsInMessage} {attrKey}`))
     : errand({ _tag: "RemoveTags", keys })
 }

@@ -1,0 +1,780 @@
+/**
+ * The tables of the specification: fields of resources, endpoints, limits.
+ */
+import { createHmac } from "node:crypto"
+
+/** What a field holds. */
+export type Kind =
+  | "string"
+  | "int"
+  | "bool"
+  /** Unix time. */
+  | "seconds"
+  /** RFC 3339 with offset; unset: empty or null. */
+  | "date"
+  | "object"
+  | "list"
+  /** Present; its type is not shown. */
+  | "any"
+  | { readonly oneOf: ReadonlyArray<string | number> }
+  | { readonly members: Fields }
+  | { readonly each: Fields }
+
+export interface Fields {
+  readonly [name: string]: Kind
+}
+
+const oneOf = (...values: ReadonlyArray<string | number>): Kind => ({ oneOf: values })
+export const members = (fields: Fields): Kind => ({ members: fields })
+export const listOf = (fields: Fields): Kind => ({ each: fields })
+
+// Resources and their fields
+
+const product: Fields = {
+  product_key: "string",
+  product_secret: "string",
+  name: "string",
+  device_type: "string",
+  network_type: oneOf("wifi", "ethernet", "cellular", "lorawan", "others", "wifi+ble-mesh", ""),
+  node_type: oneOf("direct", "gateway", "gateway-sub"),
+  protocol_type: oneOf("zigbee", "ble", "ble-mesh", ""),
+  validate_type: oneOf("none", "weak"),
+  data_format: oneOf("json", "raw"),
+  register_at: "date",
+  created_at: "date",
+  updated_at: "date",
+  dynamic_register: "bool",
+  status: oneOf("developing", "released"),
+  auth_type: oneOf("secret"),
+  platform: oneOf(0, 1, 2, 3, 4),
+  platform_name: "string",
+  data_source: oneOf(0, 1, 2, 3),
+  id: "any",
+  project_id: "any",
+  description: "any",
+  photo_url: "any",
+  configuration: "any"
+}
+
+const deviceStatus = oneOf("online", "offline", "unactive")
+const enabledStatus = oneOf("enable", "disable")
+
+const device: Fields = {
+  device_id: "string",
+  device_name: "string",
+  product_key: "string",
+  device_secret: "string",
+  product_secret: "string",
+  product_name: "string",
+  nickname: "string",
+  node_type: product["node_type"]!,
+  protocol_type: product["protocol_type"]!,
+  validate_type: product["validate_type"]!,
+  data_format: product["data_format"]!,
+  auth_type: product["auth_type"]!,
+  status: deviceStatus,
+  enabled_status: enabledStatus,
+  register_at: "date",
+  updated_at: "date",
+  created_at: "date",
+  batch_id: "int",
+  ip: "string",
+  firmware_version: "string",
+  time_zone: "string",
+  platform: product["platform"]!,
+  data_source: product["data_source"]!,
+  platform_name: "string",
+  access_key: "any",
+  device_type: "any",
+  cloud_gtw_mqtt_param: "any",
+  cloud_gtw_device_uuid: "any",
+  topics: "any",
+  product_id: "any",
+  sub_amount: "any",
+  is_mocker: "any"
+}
+
+const listedDevice: Fields = { ...device, iot_platform: "int", diagnosis_enabled: "bool" }
+
+/** The answer to the creation of a device. */
+const deviceRecord: Fields = {
+  device_id: "string",
+  product_key: "string",
+  device_name: "string",
+  device_secret: "string",
+  nickname: "string",
+  status: deviceStatus,
+  created_at: "date",
+  register_at: "date",
+  updated_at: "date",
+  batch_id: "int",
+  enabled_status: enabledStatus,
+  ip: "string",
+  firmware_version: "string"
+}
+
+const dataType = members({ type: "string" })
+export const parameter: Fields = { id: "string", name: "string", dataType }
+const element: Fields = {
+  id: "string",
+  name: "string",
+  required: "bool",
+  standard: "bool",
+  desc: "string",
+  method: "string",
+  outputData: listOf(parameter)
+}
+
+/** The metadata form. */
+const thingModel = members({
+  properties: listOf({
+    id: "string",
+    name: "string",
+    required: "bool",
+    standard: "bool",
+    funcType: oneOf("property"),
+    accessMode: oneOf("r", "w", "rw"),
+    dataType
+  }),
+  events: listOf({ ...element, funcType: oneOf("event"), eventType: "string" }),
+  services: listOf({
+    ...element,
+    funcType: oneOf("service"),
+    callType: "string",
+    // Of the services that are not generated: `parameter`.
+    inputData: listOf({ id: "string" })
+  })
+})
+
+const thingShadow = members({
+  state: members({ desired: "object", reported: "object" }),
+  metadata: members({
+    desired: members({ power: members({ timestamp: "seconds" }) }),
+    reported: members({ temperature: members({ timestamp: "seconds" }) })
+  }),
+  id: "int",
+  timestamp: "seconds",
+  status: deviceStatus
+})
+
+const paged = (item: Fields): Fields => ({
+  results: listOf(item),
+  total: "int",
+  page: "int",
+  page_size: "int",
+  pages: "int"
+})
+
+const page: Fields = { page: "int", page_size: "int" }
+
+const triple: Fields = { product_key: "string", device_name: "string", device_secret: "string" }
+
+// Endpoints
+
+/** What the paths, bodies and queries below name. */
+export interface Given {
+  readonly product_key: string
+  readonly product_secret: string
+  /** Of a product without devices. */
+  readonly empty_product_key: string
+  /** Of a product whose devices reach the cloud through another one. */
+  readonly cloud_gateway_product_key: string
+  readonly source_product_key: string
+  readonly device_id: string
+  readonly device_name: string
+  readonly device_secret: string
+  readonly batch_id: number
+  readonly service_id: string
+  /** Of a call that waits for the device. */
+  readonly message_id: string
+}
+
+export interface Input {
+  readonly query?: Readonly<Record<string, string | undefined>>
+  readonly body?: Readonly<Record<string, unknown>>
+  /** A form with this in its field `file`. */
+  readonly file?: string
+}
+
+export interface Operation {
+  readonly method: string
+  readonly path: string
+  readonly query?: Fields
+  readonly body?: Fields
+  /** Paths in query and body. */
+  readonly required?: ReadonlyArray<string>
+  /** Calls that succeed. The path names something else for them where `on` says so. */
+  readonly calls?: (given: Given) => ReadonlyArray<Input>
+  readonly on?: Readonly<Record<string, keyof Given>>
+  /** Adds the signature of a device, which has no access key. */
+  readonly sign?: (given: Given, input: Input) => Input
+  /** Absent: envelope only. */
+  readonly data?: Fields
+  /** More that is refused: a change of the first call, and the field that is named. */
+  readonly refuses?: ReadonlyArray<readonly [Readonly<Record<string, unknown>>, string]>
+}
+
+const hmac = (signMethod: unknown, secret: string, text: string) =>
+  createHmac(String(signMethod).replace("hmac", ""), secret).update(text).digest("hex")
+
+const isHmac = (signMethod: unknown) => /^hmac(?:md5|sha1|sha256)$/.test(String(signMethod))
+
+/** Signs a registration. The text begins with the field that names the device. */
+const signRegistration = (label: string, field: string) => ({ product_secret }: Given, { body = {} }: Input): Input => {
+  const text = `${label}${body[field]}productKey${body["product_key"]}random${body["random"]}`
+  return { body: { sign: isHmac(body["sign_method"]) ? hmac(body["sign_method"], product_secret, text) : "", ...body } }
+}
+
+const signUplink = ({ device_secret }: Given, { query = {}, ...input }: Input): Input => {
+  const { device_name, product_key, random, sign_method } = query
+  const text = `productKey${product_key}deviceName${device_name}random${random}`
+  return { ...input, query: { sign: isHmac(sign_method) ? hmac(sign_method, device_secret, text) : "", ...query } }
+}
+
+const devices: ReadonlyArray<Operation> = [
+  {
+    method: "POST",
+    path: "/things/{device_id}/properties",
+    body: { params: "object" },
+    required: ["params"],
+    calls: () => [{ body: { params: { power: 1 } } }],
+    data: { message_id: "string" }
+  },
+  {
+    method: "POST",
+    path: "/things/{device_id}/services/{service_id}",
+    body: { params: "object" },
+    required: ["params"],
+    calls: () => [{ body: { params: { delay: 5 } } }],
+    data: { message_id: "string" }
+  },
+  { method: "GET", path: "/things/{device_id}/detail", data: { device_info: members(device) } },
+  {
+    method: "GET",
+    path: "/products/{product_key}/device-names/{device_name}/detail",
+    data: { device_info: members(device) }
+  },
+  { method: "GET", path: "/things/{device_id}/status", data: { status: deviceStatus } },
+  {
+    method: "PUT",
+    path: "/things/{device_id}/status",
+    body: { action: oneOf("enable", "disble", "unbind", "bind") },
+    required: ["action"],
+    calls: () => ["disble", "enable", "bind", "unbind"].map((action) => ({ body: { action } }))
+  },
+  { method: "GET", path: "/things/{device_id}/properties", data: { properties: members({ temperature: "any" }) } },
+  {
+    method: "POST",
+    path: "/products/{product_key}/things",
+    body: {
+      nickname: "string",
+      clientid: "string",
+      username: "string",
+      password: "string",
+      cloud_gtw_device_uuid: "string"
+    },
+    calls: () => [{ body: { nickname: "Kitchen" } }, { body: {} }, {}],
+    data: deviceRecord
+  },
+  {
+    method: "POST",
+    path: "/products/{product_key}/things",
+    on: { product_key: "cloud_gateway_product_key" },
+    calls: () => [
+      {
+        body: { nickname: "Far", clientid: "c1", username: "u1", password: "p1", cloud_gtw_device_uuid: "uuid" }
+      },
+      { body: { clientid: "c2", username: "u2", password: "", cloud_gtw_device_uuid: "" } },
+      { body: { clientid: "c3", username: "u3" } }
+    ],
+    data: deviceRecord,
+    refuses: [
+      [{ clientid: undefined }, "clientid"],
+      [{ clientid: "" }, "clientid"],
+      [{ username: undefined }, "username"],
+      [{ username: "" }, "username"]
+    ]
+  },
+  { method: "DELETE", path: "/things/{device_id}" },
+  {
+    method: "POST",
+    path: "/products/{product_key}/batch-things",
+    body: { num: "int", desc: "string" },
+    required: ["num"],
+    calls: () => [{ body: { num: 3, desc: "First run" } }],
+    data: { batch_id: "int" }
+  },
+  { method: "DELETE", path: "/products/{product_key}/batch-things/{batch_id}", data: { batch_id: "int" } },
+  {
+    method: "GET",
+    path: "/things",
+    query: {
+      ...page,
+      product_key: "string",
+      batch_id: "int",
+      enabled_status: enabledStatus,
+      status: oneOf("online", "offline")
+    },
+    calls: ({ batch_id, product_key }) => [
+      {},
+      { query: { page: "1", page_size: "5" } },
+      { query: { product_key } },
+      { query: { product_key, batch_id: String(batch_id) } },
+      { query: { product_key, enabled_status: "enable", status: "online" } },
+      {
+        query: {
+          page: "1",
+          page_size: "10",
+          product_key,
+          batch_id: "0",
+          enabled_status: "disable",
+          status: "offline"
+        }
+      }
+    ],
+    data: paged(listedDevice)
+  }
+]
+
+const createProductBody: Fields = {
+  name: "string",
+  network_type: oneOf("wifi", "ethernet", "cellular", "lorawan", "wifi+ble-mesh"),
+  node_type: oneOf("direct", "gateway", "gateway-sub"),
+  protocol_type: oneOf("zigbee", "ble", "ble-mesh"),
+  validate_type: oneOf("none", "weak"),
+  data_format: oneOf("json", "raw"),
+  dynamic_register: "bool",
+  auth_type: oneOf("secret"),
+  photo_url: "string",
+  description: "string"
+}
+
+const oneProduct = {
+  name: "Lamp",
+  validate_type: "none",
+  data_format: "raw",
+  dynamic_register: true,
+  auth_type: "secret",
+  photo_url: "https://example.com/lamp.png",
+  description: "It shines"
+}
+
+const products: ReadonlyArray<Operation> = [
+  { method: "GET", path: "/products/{product_key}", data: { product_info: members(product) } },
+  {
+    method: "GET",
+    path: "/products",
+    query: page,
+    calls: () => [{}, { query: { page: "1", page_size: "2" } }],
+    data: paged(product)
+  },
+  {
+    method: "POST",
+    path: "/products",
+    body: createProductBody,
+    required: ["name", "node_type", "validate_type", "data_format", "auth_type"],
+    calls: () => [
+      { body: { ...oneProduct, node_type: "direct", network_type: "wifi" } },
+      { body: { ...oneProduct, node_type: "direct", network_type: "ethernet", validate_type: "weak" } },
+      { body: { ...oneProduct, node_type: "direct", network_type: "cellular", data_format: "json" } },
+      { body: { ...oneProduct, node_type: "direct", network_type: "lorawan" } },
+      { body: { ...oneProduct, node_type: "direct", network_type: "wifi+ble-mesh" } },
+      { body: { ...oneProduct, node_type: "gateway", network_type: "ethernet" } },
+      { body: { ...oneProduct, node_type: "gateway" } },
+      { body: { ...oneProduct, node_type: "gateway-sub", protocol_type: "zigbee" } },
+      { body: { ...oneProduct, node_type: "gateway-sub", protocol_type: "ble" } },
+      { body: { ...oneProduct, node_type: "gateway-sub", protocol_type: "ble-mesh" } },
+      {
+        body: {
+          ...oneProduct,
+          node_type: "direct",
+          network_type: "wifi",
+          product_key: "a1b2c3d4e5f",
+          product_secret: "0123456789abcdef",
+          device_type: "Light"
+        }
+      },
+      {
+        body: {
+          name: "Smallest",
+          node_type: "direct",
+          network_type: "wifi",
+          validate_type: "none",
+          data_format: "json",
+          auth_type: "secret"
+        }
+      }
+    ],
+    data: { product_info: members(product) },
+    refuses: [
+      [{ network_type: undefined }, "network_type"],
+      [{ node_type: "gateway-sub", network_type: undefined }, "protocol_type"]
+    ]
+  },
+  { method: "DELETE", path: "/products/{product_key}", on: { product_key: "empty_product_key" } },
+  {
+    method: "PUT",
+    path: "/products/{product_key}",
+    body: { name: "string", dynamic_register: "bool", photo_url: "string", description: "string" },
+    required: ["name", "dynamic_register", "photo_url"],
+    calls: () => [
+      { body: { name: "New", dynamic_register: true, photo_url: "https://example.com/new.png", description: "Text" } },
+      { body: { name: "New", dynamic_register: false, photo_url: "" } }
+    ]
+  },
+  {
+    method: "PUT",
+    path: "/products/{product_key}/status",
+    body: { status: oneOf("developing", "released") },
+    required: ["status"],
+    calls: () => ["released", "developing"].map((status) => ({ body: { status } }))
+  }
+]
+
+const onOff = { 0: "off", 1: "on" }
+
+/** A property, an event and a service in the metadata form. */
+export const model = {
+  properties: [
+    { id: "power", name: "Power", accessMode: "rw", required: true, dataType: { type: "bool", specs: onOff } },
+    { id: "temperature", name: "Temperature", accessMode: "r", dataType: { type: "float", min: -40, max: 120 } },
+    { id: "label", name: "Label", accessMode: "rw", dataType: { type: "text", length: 64 } },
+    { id: "timers", name: "Timers", accessMode: "rw", dataType: { type: "array", size: 10, elementType: "int" } }
+  ],
+  events: [{
+    id: "overheated",
+    name: "Overheated",
+    eventType: "info",
+    outputData: [{ id: "temperature", name: "Temperature", dataType: { type: "float", min: -40, max: 200 } }]
+  }],
+  services: [{
+    id: "reset",
+    name: "Reset",
+    callType: "async",
+    inputData: [{ id: "delay", name: "Delay", dataType: { type: "int", min: 0, max: 60 } }],
+    outputData: []
+  }]
+}
+
+const changedModel: Fields = { thing_model: thingModel }
+
+const thingModels: ReadonlyArray<Operation> = [
+  {
+    method: "GET",
+    path: "/products/{product_key}/thing-model",
+    query: { model_type: oneOf("metadata", "tsl", "sdf") },
+    required: ["model_type"],
+    calls: () => [{ query: { model_type: "metadata" } }],
+    data: { thing_model: thingModel }
+  },
+  {
+    method: "GET",
+    path: "/products/{product_key}/thing-model",
+    calls: () => ["tsl", "sdf"].map((model_type) => ({ query: { model_type } })),
+    data: { thing_model: "object" }
+  },
+  {
+    method: "POST",
+    path: "/products/{product_key}/thing-model",
+    body: { model_type: oneOf("metadata", "tsl", "sdf"), model_data: "string" },
+    required: ["model_type", "model_data"],
+    calls: () => [{ body: { model_type: "metadata", model_data: JSON.stringify(model) } }],
+    data: changedModel
+  },
+  {
+    method: "PUT",
+    path: "/products/{product_key}/thing-model",
+    query: { source_product_key: "string" },
+    required: ["source_product_key"],
+    calls: ({ source_product_key }) => [{ query: { source_product_key } }],
+    data: changedModel
+  },
+  { method: "DELETE", path: "/products/{product_key}/thing-model", data: changedModel },
+  {
+    method: "POST",
+    path: "/products/{product_key}/thing-model-element",
+    body: { type: oneOf("property", "event", "service"), element: "object" },
+    required: ["type", "element"],
+    calls: () => [
+      { body: { type: "property", element: { ...model.properties[0]!, id: "added" } } },
+      { body: { type: "event", element: { ...model.events[0]!, id: "happened" } } },
+      { body: { type: "service", element: { ...model.services[0]!, id: "serve" } } }
+    ],
+    data: changedModel
+  },
+  {
+    method: "PUT",
+    path: "/products/{product_key}/thing-model-element",
+    body: { type: oneOf("property", "event", "service"), element: "object" },
+    required: ["type", "element"],
+    calls: () => [
+      { body: { type: "property", element: { ...model.properties[0]!, name: "Switch" } } },
+      { body: { type: "event", element: { ...model.events[0]!, name: "Hot" } } },
+      { body: { type: "service", element: { ...model.services[0]!, name: "Restart" } } }
+    ],
+    data: changedModel
+  },
+  {
+    method: "DELETE",
+    path: "/products/{product_key}/thing-model-element",
+    calls: () => [
+      { body: { type: "property", id: "power" } },
+      { body: { type: "event", id: "overheated" } },
+      { query: { type: "service", id: "reset" } }
+    ],
+    data: changedModel
+  }
+]
+
+const shadows: ReadonlyArray<Operation> = [
+  { method: "GET", path: "/things/{device_id}/shadow", data: { thing_shadow: thingShadow } },
+  {
+    method: "PUT",
+    path: "/things/{device_id}/shadow",
+    body: { state: members({ desired: "object" }) },
+    required: ["state", "state.desired"],
+    calls: () => [{ body: { state: { desired: { power: 0 } } } }]
+  }
+]
+
+export const content = "firmware"
+
+export const objects: ReadonlyArray<Operation> = [
+  { method: "POST", path: "/oss", calls: () => [{ file: content }], data: { url: "string", md5: "string" } },
+  {
+    method: "POST",
+    path: "/oss/ota/{product_key}",
+    calls: () => [{ file: content }],
+    data: { filename: "string", size: "int", md5: "string" }
+  }
+]
+
+const registration: ReadonlyArray<Operation> = [
+  {
+    method: "POST",
+    path: "/auth/register/device",
+    body: {
+      product_key: "string",
+      random: "string",
+      mac: "string",
+      sign_method: oneOf("hmacsha1", "hmacmd5"),
+      sign: "string"
+    },
+    required: ["product_key", "random", "mac", "sign_method", "sign"],
+    calls: ({ product_key }) =>
+      ["hmacsha1", "hmacmd5"].map((sign_method) => ({
+        body: { product_key, random: "abcdefgh", mac: "AA:BB:CC:DD:EE:FF", sign_method }
+      })),
+    sign: signRegistration("mac", "mac"),
+    data: triple
+  },
+  {
+    method: "POST",
+    path: "/auth/generator/device",
+    body: {
+      product_key: "string",
+      random: "string",
+      device_name: "string",
+      sign_method: oneOf("hmacsha1", "hmacmd5"),
+      sign: "string"
+    },
+    required: ["product_key", "random", "device_name", "sign_method", "sign"],
+    calls: ({ product_key }) =>
+      ["hmacsha1", "hmacmd5"].map((sign_method) => ({
+        body: { product_key, random: "abcdefgh", device_name: "Device01", sign_method }
+      })),
+    sign: signRegistration("deviceName", "device_name"),
+    data: triple
+  }
+]
+
+export const uplinkQuery: Fields = {
+  device_name: "string",
+  product_key: "string",
+  sign_method: oneOf("hmacsha256", "hmacsha1"),
+  random: "string",
+  sign: "string",
+  action: oneOf(
+    "PostProperty",
+    "PostEvent",
+    "PostServiceReply",
+    "PostHex",
+    "PostSubHex",
+    "PostModbus",
+    "PostModbusSub",
+    "PostStarTopo",
+    "PostMeshTopo",
+    "PostShadow",
+    "PostOTA",
+    "PostNTP",
+    "PostSysMsg",
+    "PostRemoteDiagnosis"
+  )
+}
+
+/** One action of the uplink. */
+const uplink = (
+  action: string,
+  body: (given: Given) => Readonly<Record<string, unknown>>,
+  { data = {}, extra = {} }: { readonly data?: Fields; readonly extra?: Readonly<Record<string, string>> } = {}
+): Operation => ({
+  method: "POST",
+  path: "/thing-uplink",
+  query: { ...uplinkQuery, ...Object.fromEntries(Object.keys(extra).map((name): [string, Kind] => [name, "any"])) },
+  required: [...Object.keys(uplinkQuery), ...Object.keys(extra).filter((name) => name !== "ts")],
+  calls: (given) =>
+    ["hmacsha256", "hmacsha1"].map((sign_method) => ({
+      query: {
+        device_name: given.device_name,
+        product_key: given.product_key,
+        sign_method,
+        random: "abcdefgh",
+        action,
+        ...extra
+      },
+      body: body(given)
+    })),
+  sign: signUplink,
+  data
+})
+
+export const uplinks: ReadonlyArray<Operation> = [
+  uplink("PostProperty", () => ({ id: "1", version: "1.0", params: { temperature: 21.5 } })),
+  uplink("PostEvent", () => ({ id: "2", params: { value: { temperature: 99 }, time: 1_795_231_554_300 } }), {
+    extra: { event_id: "overheated" }
+  }),
+  uplink("PostServiceReply", ({ message_id }) => ({ id: message_id, code: 200, data: {} }), {
+    extra: { service_id: "reset", ts: "1795231554" }
+  }),
+  uplink("PostHex", () => ({ params: { data: "0aff" } })),
+  uplink("PostModbus", () => ({ id: 1, version: "1.0", method: "edge.get", params: { register: 4 } })),
+  uplink("PostShadow", () => ({ method: "get" }), { data: { state: "object", metadata: "object" } }),
+  uplink("PostNTP", () => ({ deviceSendTime: "1795231840050" }), {
+    data: { deviceSendTime: "string", serverRecvTime: "string", serverSendTime: "string" }
+  }),
+  uplink("PostSysMsg", () => ({
+    method: "thing.deviceinfo.update",
+    params: [{ attrKey: "room", attrValue: "kitchen" }]
+  })),
+  uplink("PostRemoteDiagnosis", () => ({ params: { model: "format=simple", p: { wifi: { rssi: -75 } } } }))
+]
+
+export const operations = [...devices, ...products, ...thingModels, ...shadows, ...objects, ...registration, ...uplinks]
+
+/** What the specification lists and the API does not have: whoever adds it moves its row to a table above. */
+export const later: ReadonlyArray<readonly [string, string]> = [
+  ["POST", "/auth/ble/products/{product_key}/identity"],
+  ["GET", "/products/{product_key}/device-names/{device_name}/bind"],
+  // Gateway topology
+  ["PUT", "/things/{device_id}/topo"],
+  ["DELETE", "/things/{device_id}/topo/sub-devices"],
+  ["GET", "/things/{device_id}/topo/sub-devices"],
+  ["POST", "/things/{device_id}/topo/sub-devices"],
+  // Firmware and upgrade
+  ["GET", "/things/{device_id}/upgrade"],
+  ["POST", "/things/{device_id}/upgrade"],
+  ["GET", "/things/{device_id}/upgrade-step"],
+  ["GET", "/things/{device_id}/version"],
+  ["GET", "/things/upgrade"],
+  ["GET", "/ota/firmwares/{firmware_id}"],
+  ["GET", "/ota/firmwares"],
+  ["POST", "/products/{product_key}/ota/firmwares"],
+  ["DELETE", "/ota/firmwares/{firmware_id}"],
+  ["POST", "/ota/firmwares/{firmware_id}/verify-task"],
+  ["POST", "/ota/firmwares/{firmware_id}/upgrade-tasks"],
+  ["GET", "/ota/firmwares/{firmware_id}/verify-task"],
+  ["GET", "/ota/upgrade-tasks/{task_id}"],
+  ["GET", "/ota/firmwares/{firmware_id}/upgrade-tasks"],
+  ["DELETE", "/ota/tasks/{task_id}"],
+  ["PUT", "/ota/verify-tasks/{task_id}"],
+  ["PUT", "/ota/upgrade-tasks/{task_id}/status"],
+  ["PUT", "/ota/upgrade-tasks/{task_id}/things/{device_id}/status"],
+  ["PUT", "/ota/upgrade-tasks/{task_id}/confirmation"],
+  ["PUT", "/ota/upgrade-tasks/{task_id}/things/{device_id}/confirmation"],
+  // Rule-engine scenes
+  ["POST", "/rule-engine/scenes"],
+  ["PUT", "/rule-engine/scenes/{id}"],
+  ["DELETE", "/rule-engine/scenes/{id}"],
+  ["GET", "/rule-engine/scenes/{id}"],
+  ["GET", "/rule-engine/scenes"],
+  ["POST", "/rule-engine/scenes/{id}/actions"],
+  ["PUT", "/rule-engine/scenes/{id}/status"],
+  // Mesh
+  ["POST", "/mesh/networks"],
+  ["GET", "/mesh/networks/{network_key}"],
+  ["DELETE", "/mesh/networks/{network_key}"],
+  ["POST", "/mesh/networks/{network_key}/nodes"],
+  ["DELETE", "/mesh/networks/{network_key}/nodes/{device_id}"],
+  ["POST", "/mesh/networks/{network_key}/raw-data"]
+]
+
+/** Actions of the uplink that are answered as messages which the cloud does not know, or has no topology for. */
+export const laterActions: ReadonlyArray<readonly [string, Operation]> = [
+  ["PostStarTopo", uplink("PostStarTopo", () => ({ params: {} }), { extra: { method: "get" } })],
+  ["StarTopo", uplink("StarTopo", () => ({ params: [] }), { extra: { method: "add" } })],
+  ["PostMeshTopo", uplink("PostMeshTopo", () => ({ params: {} }), { extra: { method: "get" } })],
+  ["PostOTA", uplink("PostOTA", () => ({ method: "thing.ota.inform", params: { version: "1.0.0" } }))],
+  [
+    "PostSubHex",
+    uplink("PostSubHex", ({ device_name, product_key }) => ({ params: { data: "00", product_key, device_name } }))
+  ],
+  [
+    "PostModbusSub",
+    uplink("PostModbusSub", ({ device_name, product_key }) => ({ params: { product_key, device_name } }))
+  ]
+]
+
+// Limits
+
+export interface Limit {
+  readonly method: string
+  readonly path: string
+  readonly field: string
+  readonly takes: ReadonlyArray<unknown>
+  readonly refuses: ReadonlyArray<unknown>
+}
+
+/** So many bytes of text. */
+const bytes = (length: number) => "r".repeat(length)
+
+export const limits: ReadonlyArray<Limit> = [
+  {
+    method: "POST",
+    path: "/products/{product_key}/batch-things",
+    field: "num",
+    takes: [1, 10_000],
+    refuses: [0, -1, 10_001]
+  },
+  {
+    method: "POST",
+    path: "/auth/register/device",
+    field: "random",
+    takes: [bytes(5), bytes(20), "é".repeat(10), "éé1"],
+    refuses: [bytes(4), bytes(21), "", "é".repeat(11), "éé"]
+  },
+  {
+    method: "POST",
+    path: "/auth/generator/device",
+    field: "random",
+    takes: [bytes(5), bytes(20), "é".repeat(10)],
+    refuses: [bytes(4), bytes(21), "", "é".repeat(11)]
+  },
+  {
+    method: "POST",
+    path: "/auth/generator/device",
+    field: "device_name",
+    takes: ["Abc123", "a".repeat(20), "012345"],
+    refuses: ["Abc12", "a".repeat(21), "", "abc-123", "abc_123", "abc 123", "abcdéf", "abc123\n"]
+  },
+  {
+    method: "POST",
+    path: "/thing-uplink",
+    field: "random",
+    takes: [bytes(8), bytes(16), "a b&c=d%"],
+    refuses: [bytes(7), bytes(17), ""]
+  },
+  { method: "GET", path: "/things", field: "page", takes: ["1", "1000"], refuses: ["0", "-1", "1.5", "one", ""] },
+  { method: "GET", path: "/things", field: "page_size", takes: ["1", "100"], refuses: ["0", "-1", "101", "ten", ""] },
+  { method: "GET", path: "/products", field: "page", takes: ["1", "1000"], refuses: ["0", "-1", "1.5", "one", ""] },
+  { method: "GET", path: "/products", field: "page_size", takes: ["1", "100"], refuses: ["0", "-1", "101", "ten", ""] }
+]
