@@ -15,6 +15,9 @@ import type { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Identifiers } from "./Identifiers.ts"
 import { DeviceLink } from "./message/DeviceLink.ts"
 import { Uplink } from "./message/Uplink.ts"
+import { Firmwares } from "./ota/Firmwares.ts"
+import { Upgrades } from "./ota/Upgrades.ts"
+import type { OtaStore } from "./ota/OtaStore.ts"
 import { Products } from "./product/Products.ts"
 import type { ProductStore } from "./product/ProductStore.ts"
 import { AccessKeys } from "./project/AccessKeys.ts"
@@ -44,6 +47,7 @@ export type DeviceCloud =
   | DeviceLink
   | Devices
   | EventBus
+  | Firmwares
   | History
   | Idempotency
   | Products
@@ -51,6 +55,7 @@ export type DeviceCloud =
   | Provisioning
   | Shadows
   | ThingModels
+  | Upgrades
   | Uplink
 
 /** What a storage adapter provides. */
@@ -60,6 +65,7 @@ export type Stores =
   | DeviceStore
   | IdempotencyStore
   | NodeBus
+  | OtaStore
   | PresenceStore
   | ProductStore
   | ProjectStore
@@ -87,6 +93,8 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   ThingModels.layer
 ).pipe(
   Layer.provideMerge(Uplink.layer),
+  Layer.provideMerge(Upgrades.layer),
+  Layer.provideMerge(Firmwares.layer),
   Layer.provide(Validators.layer),
   Layer.provideMerge(Devices.layer),
   Layer.provide(SignatureGuard.layer),

@@ -11,6 +11,7 @@ import { BatchApi } from "./device/BatchApi.ts"
 import { DeviceApi } from "./device/DeviceApi.ts"
 import { EventApi } from "./event/EventApi.ts"
 import { ObjectApi } from "./object/ObjectApi.ts"
+import { OtaApi } from "./ota/OtaApi.ts"
 import { ProductApi } from "./product/ProductApi.ts"
 import { ProjectApi } from "./project/ProjectApi.ts"
 import { RequestCheck } from "./RequestCheck.ts"
@@ -18,7 +19,7 @@ import { HistoryApi } from "./telemetry/HistoryApi.ts"
 import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
 export class Api extends HttpApi.make("device-cloud")
-  .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, CommandApi, HistoryApi, EventApi, ObjectApi, ProjectApi)
+  .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, CommandApi, HistoryApi, EventApi, ObjectApi, OtaApi, ProjectApi)
   .middleware(Authorization)
   .add(DeviceAccessApi)
   .middleware(RequestCheck)

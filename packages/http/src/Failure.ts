@@ -12,8 +12,13 @@ import type {
   CommandNotFound,
   CommandNotQueued,
   DeviceDisabled,
+  DeviceIsUpgrading,
   DeviceNotFound,
+  DevicesNotOfProduct,
   ElementNotFound,
+  FirmwareNotFound,
+  FirmwareState,
+  FirmwareVersionTaken,
   InputIssue,
   InvalidInput,
   InvalidThingModel,
@@ -27,10 +32,13 @@ import type {
   ProjectNotFound,
   ProjectNotRemovable,
   RandomUsed,
+  RecordNotFound,
   RegistrationOff,
   ServiceIsSync,
   ShadowVersionConflict,
   StoreError,
+  TaskNotFound,
+  TaskState,
   TooManyCommands,
   TooManyWrongSignatures,
   UnknownAccessKey,
@@ -57,13 +65,17 @@ export const Code = {
   noSuchProduct: 40401,
   noSuchDevice: 40402,
   noSuchBatch: 40403,
+  noSuchFirmware: 40404,
+  noSuchTask: 40405,
   noSuchObject: 40409,
   noSuchElement: 40411,
   noSuchAccessKeyOrProject: 40412,
   noSuchMessage: 40413,
   methodNotAllowed: 40500,
   stateForbids: 40900,
+  taken: 40901,
   productHasDevices: 40902,
+  deviceIsUpgrading: 40903,
   shadowVersionConflict: 40904,
   alreadyActive: 40905,
   otherGateway: 40906,
@@ -165,6 +177,14 @@ export type DomainError =
   | CommandNotFound
   | CommandNotQueued
   | DeviceDisabled
+  | DeviceIsUpgrading
+  | DevicesNotOfProduct
+  | FirmwareNotFound
+  | FirmwareState
+  | FirmwareVersionTaken
+  | RecordNotFound
+  | TaskNotFound
+  | TaskState
   | DeviceNotFound
   | ElementNotFound
   | InvalidInput
@@ -220,6 +240,31 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       )
     case "DeviceDisabled":
       return failure(Code.deviceDisabled, `Device ${error.productKey}/${error.deviceName} is disabled`)
+    case "DeviceIsUpgrading":
+      return failure(
+        Code.deviceIsUpgrading,
+        `Device ${error.deviceId} has an unfinished task for this module; cancel it first`
+      )
+    case "DevicesNotOfProduct":
+      return invalidParameter(error.deviceIds.map((deviceId) => ({
+        path: ["device_ids"],
+        message: `${deviceId} is no device of product ${error.productKey}`
+      })))
+    case "FirmwareNotFound":
+      return failure(Code.noSuchFirmware, `There is no firmware ${error.firmwareId} in this project`)
+    case "FirmwareState":
+      return failure(Code.stateForbids, `Firmware ${error.firmwareId}: ${error.reason}`)
+    case "FirmwareVersionTaken":
+      return failure(
+        Code.taken,
+        `version: product ${error.productKey} has a firmware ${error.version} for module ${error.module}`
+      )
+    case "RecordNotFound":
+      return failure(Code.noSuchTask, `Device ${error.deviceId} is not in task ${error.taskId}`)
+    case "TaskNotFound":
+      return failure(Code.noSuchTask, `There is no task ${error.taskId} in this project`)
+    case "TaskState":
+      return failure(Code.stateForbids, `Task ${error.taskId}: ${error.reason}`)
     case "DeviceNotFound":
       return failure(Code.noSuchDevice, `There is no device ${error.device}`)
     case "ElementNotFound":

@@ -17,6 +17,7 @@ import * as Download from "./object/Download.ts"
 import { PublicUrl } from "./object/ObjectAddress.ts"
 import * as ObjectHandlers from "./object/ObjectHandlers.ts"
 import * as EventHandlers from "./event/EventHandlers.ts"
+import * as OtaHandlers from "./ota/OtaHandlers.ts"
 import * as Operations from "./Operations.ts"
 import * as ProductHandlers from "./product/ProductHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
@@ -40,6 +41,7 @@ const api = HttpApiBuilder.layer(Api, { openapiPath }).pipe(
     HistoryHandlers.layer,
     EventHandlers.layer,
     ObjectHandlers.layer,
+    OtaHandlers.layer,
     ProjectHandlers.layer
   ]),
   Layer.provide([RequestCheck.layer, Authorization.layer])

@@ -16,6 +16,9 @@ const number = Schema.FiniteFromString.check(
   Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 )
 
+export const firmware = { firmware_id: number }
+export const task = { task_id: number }
+export const deviceOfTask = { ...task, ...deviceId }
 export const batch = { ...productKey, batch_id: number }
 export const accessKeyId = { id: Text(128) }
 export const projectId = { project_id: id(ProjectId) }

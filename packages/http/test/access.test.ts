@@ -48,6 +48,21 @@ const bodies: Readonly<Record<string, object>> = {
   "commands.callDeviceService": { params: {} },
   "commands.sendUserMessage": { topic: "stolen", payload: "" },
   "devices.setDeviceDiagnosis": { enabled: true },
+  "ota.startUpgrade": { task_id: 1 },
+  "ota.createFirmware": {
+    name: "Stolen",
+    version: "1.0.0",
+    oss_path: "https://example.com/x",
+    algorithms: 1,
+    hash: "0".repeat(32)
+  },
+  "ota.createVerifyTask": { device_ids: ["x"] },
+  "ota.createUpgradeTask": { scope_mode: 0 },
+  "ota.decideVerifyTask": { result: true },
+  "ota.cancelUpgradeTask": {},
+  "ota.cancelDeviceUpgrade": {},
+  "ota.confirmUpgradeTask": {},
+  "ota.confirmDeviceUpgrade": {},
   "objects.uploadObject": {},
   "objects.uploadFirmwareFile": {},
   "projects.createProject": { name: "Another" },
@@ -58,7 +73,8 @@ const bodies: Readonly<Record<string, object>> = {
 const queries: Readonly<Record<string, string>> = {
   "thingModels.getThingModel": "?model_type=tsl",
   "thingModels.copyThingModel": "?source_product_key=x",
-  "thingModels.removeThingModelElement": "?type=event&id=x"
+  "thingModels.removeThingModelElement": "?type=event&id=x",
+  "ota.getUpgrades": "?device_ids=x"
 }
 
 /** The path with a value for each parameter, and the query that it needs. */
@@ -171,7 +187,7 @@ for (const [name, storage] of storages) {
             : operation.method === "GET"
             ? "viewer"
             : "operator"
-          const path = urlOf(operation, (name) => name === "batch_id" ? "1" : "missing")
+          const path = urlOf(operation, (name) => /^(?:batch|firmware|task)_id$/.test(name) ? "1" : "missing")
           for (const [role, key] of Object.entries(keys)) {
             const { body, status } = yield* call(operation.method, path, { key, body: bodyOf(operation) })
             const allowed = order.indexOf(role) >= order.indexOf(needed)
@@ -188,12 +204,19 @@ for (const [name, storage] of storages) {
         const { body: { data: { batch_id } } } = yield* call("POST", `/products/${product_key}/batch-things`, {
           body: { num: 1 }
         })
+        const firmware = yield* call("POST", `/products/${product_key}/ota/firmwares`, {
+          body: bodies["ota.createFirmware"]
+        })
+        const firmware_id = firmware.body.data.id
+        const task = yield* call("POST", `/ota/firmwares/${firmware_id}/upgrade-tasks`, { body: { scope_mode: 0 } })
         const { body: { data: mine } } = yield* call("POST", "/access-keys", { body: { name: "mine", role: "viewer" } })
         const key = yield* newKey({ role: "admin", project_id: yield* newProject })
         const parameters: Readonly<Record<string, string>> = {
           product_key,
           device_id,
           batch_id: String(batch_id),
+          firmware_id: String(firmware_id),
+          task_id: String(task.body.data.task_id),
           device_name: device_name!,
           id: mine.id,
           project_id: "default"

@@ -1,43 +1,13 @@
-import { Mac, type SignMethod } from "@device-cloud/core"
+import type { SignMethod } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { call, type CallOptions, createDevice, createProduct, testApi } from "./TestApi.ts"
-
-const sign = (method: SignMethod, secret: string, text: string) =>
-  Effect.map(Mac, (mac) => mac.sign(method, secret, text))
-
-interface Triple {
-  readonly product_key: string
-  readonly device_name: string
-  readonly device_secret: string
-}
+import { sign, signedQuery, type Triple, uplink } from "./HttpDevice.ts"
+import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
 const createTriple = Effect.gen(function*() {
   const { product_key } = yield* createProduct()
   return (yield* createDevice(product_key)) as unknown as Triple & { readonly device_id: string }
-})
-
-/** The query of an uplink call, signed. */
-const signedQuery = Effect.fnUntraced(function*(
-  device: Triple,
-  action: string,
-  extra: Readonly<Record<string, string>> = {}
-) {
-  const { random = "12345678", sign_method = "hmacsha256", ...rest } = extra
-  const { device_name, device_secret, product_key } = device
-  const text = `productKey${product_key}deviceName${device_name}random${random}`
-  const signature = yield* sign(sign_method as SignMethod, device_secret, text)
-  return { device_name, product_key, sign_method, random, sign: signature, action, ...rest }
-})
-
-const uplink = Effect.fnUntraced(function*(
-  device: Triple,
-  action: string,
-  options: CallOptions & { readonly query?: Readonly<Record<string, string>> } = {}
-) {
-  const query = new URLSearchParams(yield* signedQuery(device, action, options.query)).toString()
-  return yield* call("POST", `/thing-uplink?${query}`, { key: null, ...options })
 })
 
 const detail = (deviceId: string) =>

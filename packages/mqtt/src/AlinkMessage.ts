@@ -45,8 +45,8 @@ export const decode = (
   }
   return {
     id: typeof id === "string" || Number.isFinite(id) ? id as string | number : noId,
-    params: kind === "request" ? paramsOf(params) : message,
-    wantsReply: kind !== "answer" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0),
+    params: kind === "request" || kind === "notice" ? paramsOf(params) : message,
+    wantsReply: kind !== "answer" && kind !== "notice" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0),
     ...typeof clientToken === "string" ? { clientToken } : {}
   }
 }
@@ -98,6 +98,10 @@ const encodeShadowReply = (
 
 export const encodeRequest = ({ id, method, params }: DownlinkMessage): string =>
   JSON.stringify({ id, version: "1.0.0", method, params })
+
+/** Tells a device of a firmware: its SDKs expect a code that is text, and an id that is a number. */
+export const encodeUpgrade = ({ id, params }: DownlinkMessage): string =>
+  JSON.stringify({ code: "1000", id: Number(id), message: "success", data: params })
 
 /** The bytes of a message on a user topic, and what its topic ends with. */
 export const encodeUserMessage = (

@@ -234,7 +234,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     const request = decode(way, packet.payload as Buffer)
     if ("code" in request) {
       done()
-      return way.kind === "answer" ? undefined : answer(unreadable, request)
+      return way.replyTopic === "" ? undefined : answer(unreadable, request)
     }
     if (way.kind === "time") {
       done()

@@ -7,15 +7,16 @@ import {
   type DeviceSession,
   type DisconnectReason,
   type DownlinkMessage,
+  upgradeMethod,
   userMethod
 } from "@device-cloud/core"
 import type { Client } from "aedes"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
-import { encodeControl, encodeRequest, encodeUserMessage } from "./AlinkMessage.ts"
+import { encodeControl, encodeRequest, encodeUpgrade, encodeUserMessage } from "./AlinkMessage.ts"
 import { nextPacketId } from "./DeviceBroker.ts"
 import * as PublishPacket from "./PublishPacket.ts"
-import { belongsTo, covers, methodPrefix, methodToTopic, shadowTopic, userTopicPrefix } from "./Topic.ts"
+import { belongsTo, covers, methodPrefix, methodToTopic, shadowTopic, upgradeTopic, userTopicPrefix } from "./Topic.ts"
 
 /** Bytes that may wait for a device that does not read; more end its connection. */
 const maxUnsentBytes = 1024 * 1024
@@ -60,6 +61,8 @@ export class MqttConnection implements DeviceConnection {
           const { deviceName, productKey } = this.device
           return this.send(shadowTopic(`${productKey}/${deviceName}`), encodeControl(message), 1, acknowledged)
         }
+        case upgradeMethod:
+          return this.send(upgradeTopic(this.device), encodeUpgrade(message), 1, acknowledged)
         case userMethod: {
           const { payload, topic } = encodeUserMessage(message)
           return this.send(userTopicPrefix(this.device) + topic, payload, 1, acknowledged)

@@ -44,10 +44,10 @@ export const methodToTopic = (prefix: string, method: string): string => prefix 
 /** What a device wants with a message on one of its topics. */
 export interface Route {
   /**
-   * `request` wants a reply, `answer` is one. `raw` and `user` carry bytes,
-   * `shadow` and `time` have forms of their own.
+   * `request` wants a reply, `notice` has none, `answer` is one. `raw` and
+   * `user` carry bytes, `shadow` and `time` have forms of their own.
    */
-  readonly kind: "request" | "answer" | "raw" | "shadow" | "time" | "user"
+  readonly kind: "request" | "notice" | "answer" | "raw" | "shadow" | "time" | "user"
   readonly method: string
   /** Where the reply goes; empty: nowhere. */
   readonly replyTopic: string
@@ -67,12 +67,26 @@ export const route = (topicWithQuery: string, prefix: string, { deviceName, prod
   if (topic === `/ext/ntp/${own}/request`) {
     return { kind: "time", method: "", replyTopic: `/ext/ntp/${own}/response` }
   }
+  const upgrade = upgradeRoutes[topic.slice(0, -own.length)]
+  if (upgrade !== undefined && topic.endsWith(own)) return upgrade
   const userPrefix = userTopicPrefix({ deviceName, productKey })
   if (topic.startsWith(userPrefix) && topic.length > userPrefix.length) {
     return { kind: "user", method: userMethod, replyTopic: "", userTopic: topic.slice(userPrefix.length) }
   }
   return topic.startsWith("/ext/rrpc/") ? rrpcAnswer : undefined
 }
+
+const notice = (method: string): Route => ({ kind: "notice", method, replyTopic: "" })
+
+/** What a device says of upgrades, by what stands before its product key and name. */
+const upgradeRoutes: Readonly<Record<string, Route>> = {
+  "/ota/device/inform/": notice("thing.ota.inform"),
+  "/ota/device/progress/": notice("thing.ota.progress")
+}
+
+/** Where a device is told that there is something for it. */
+export const upgradeTopic = ({ deviceName, productKey }: Owner): string =>
+  `/ota/device/upgrade/${productKey}/${deviceName}`
 
 /** What the topics begin with that the application and the device agree on. */
 export const userTopicPrefix = ({ deviceName, productKey }: Owner): string => `/${productKey}/${deviceName}/user/`

@@ -9,6 +9,7 @@ import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import * as NodeBus from "./NodeBus.ts"
+import * as OtaStore from "./OtaStore.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
@@ -24,6 +25,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   DeviceStore.layer,
   IdempotencyStore.layer,
   NodeBus.layer,
+  OtaStore.layer,
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,

@@ -11,6 +11,7 @@ import * as DeviceStore from "./DeviceStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import { migrate } from "./Migrations.ts"
 import * as NodeBus from "./NodeBus.ts"
+import * as OtaStore from "./OtaStore.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
@@ -45,6 +46,7 @@ export const layerClient: Layer.Layer<
   DeviceStore.layer,
   IdempotencyStore.layer,
   Layer.orDie(NodeBus.layer),
+  OtaStore.layer,
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,

@@ -6,6 +6,8 @@ import { EventBus } from "../event/EventBus.ts"
 import { Identifiers } from "../Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
 import { DeviceLink } from "../message/DeviceLink.ts"
+import { endUpgrades } from "../ota/EndOfDevice.ts"
+import { OtaStore } from "../ota/OtaStore.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
@@ -30,6 +32,7 @@ const make = Effect.gen(function*() {
   const identifiers = yield* Identifiers
   const events = yield* EventBus
   const link = yield* DeviceLink
+  const upgrades = yield* OtaStore
 
   const publish = (devices: ReadonlyArray<DeviceIdentity>, at: number, action: "create" | "delete") =>
     events.publish(devices.map((device) => ({ _tag: "DeviceLifecycle", device, at, action })))
@@ -79,6 +82,7 @@ const make = Effect.gen(function*() {
       const removed = yield* store.removeBatch(projectId, productKey, batchId)
       if (Option.isNone(removed)) return yield* new BatchNotFound({ productKey, batchId })
       yield* link.cutOff(removed.value.map(({ deviceId }) => deviceId), "thing.delete", "deleted")
+      yield* endUpgrades(upgrades, removed.value.map(({ deviceId }) => deviceId))
       yield* publish(removed.value, yield* Clock.currentTimeMillis, "delete")
     }
   )
@@ -117,6 +121,6 @@ export class Batches extends Context.Service<Batches, {
   static readonly layer: Layer.Layer<
     Batches,
     never,
-    DeviceStore | Products | Identifiers | EventBus | DeviceLink
+    DeviceStore | OtaStore | Products | Identifiers | EventBus | DeviceLink
   > = Layer.effect(Batches, make)
 }

@@ -7,6 +7,8 @@ import { EventBus } from "../event/EventBus.ts"
 import { Identifiers } from "../Identifiers.ts"
 import { decodeInput, type InputIssue, InvalidInput } from "../InvalidInput.ts"
 import { DeviceLink } from "../message/DeviceLink.ts"
+import { endUpgrades } from "../ota/EndOfDevice.ts"
+import { OtaStore } from "../ota/OtaStore.ts"
 import type { Page, PageRequest } from "../Page.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
@@ -42,6 +44,7 @@ const cloudGatewayFields = (draft: DeviceDraft): ReadonlyArray<string> =>
 const make = Effect.gen(function*() {
   const store = yield* DeviceStore
   const shadows = yield* ShadowStore
+  const upgrades = yield* OtaStore
   const products = yield* Products
   const link = yield* DeviceLink
   const events = yield* EventBus
@@ -152,6 +155,7 @@ const make = Effect.gen(function*() {
   const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const detail = yield* found(yield* store.remove(projectId, deviceId), { deviceId })
     yield* link.cutOff([deviceId], "thing.delete", "deleted")
+    yield* endUpgrades(upgrades, [deviceId])
     yield* publish(detail, "delete")
   })
 
@@ -198,6 +202,6 @@ export class Devices extends Context.Service<Devices, {
   static readonly layer: Layer.Layer<
     Devices,
     never,
-    DeviceStore | ShadowStore | Products | DeviceLink | EventBus | Identifiers
+    DeviceStore | ShadowStore | OtaStore | Products | DeviceLink | EventBus | Identifiers
   > = Layer.effect(Devices, make)
 }

@@ -182,7 +182,8 @@ const make = Effect.gen(function*() {
     for (const { seen } of ending) visible.delete(seen.sighting.deviceId)
     for (const seen of prolonged) visible.set(seen.sighting.deviceId, { seen, lastAt: seen.sighting.at })
     for (let start = 0; start < prolonged.length; start += maxBatch) {
-      yield* store.sight(prolonged.slice(start, start + maxBatch).map(({ sighting }) => sighting))
+      const seen = prolonged.slice(start, start + maxBatch)
+      yield* publishChanges(seen, yield* store.sight(seen.map(({ sighting }) => sighting)))
     }
   })
 

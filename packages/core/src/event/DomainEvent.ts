@@ -5,7 +5,7 @@ import type { DeviceIdentity } from "../device/Device.ts"
 import type { Json, ShadowSide } from "../shadow/Shadow.ts"
 
 interface DeviceEvent {
-  readonly device: DeviceIdentity
+  readonly device: Omit<DeviceIdentity, "validateType">
   /** Unix milliseconds. */
   readonly at: number
 }
@@ -36,6 +36,19 @@ export type DomainEvent =
     readonly code: number
     readonly message: string
     readonly data: Json
+  }
+  | DeviceEvent & {
+    readonly _tag: "UpgradeProgressed"
+    readonly taskId: number
+    readonly module: string
+    /** The target. */
+    readonly version: string
+    /** 1 pending, 2 upgrading, 3 succeeded, 4 failed, 5 cancelled. */
+    readonly status: number
+    /** Percent, or -1: failed. */
+    readonly step: number
+    /** What the device or the cloud said last. */
+    readonly reason: string
   }
   | DeviceEvent & {
     readonly _tag: "DeviceLifecycle"

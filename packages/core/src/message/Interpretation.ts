@@ -4,6 +4,7 @@
  */
 import { Predicate } from "effect"
 import { type CommandProgress, userMethod } from "../command/Command.ts"
+import { inform, moduleOf, progress, type UpgradeReport } from "../ota/UpgradeMessage.ts"
 import { isFiniteJson, type Json } from "../shadow/Shadow.ts"
 import { shadowMessage } from "../shadow/ShadowMessage.ts"
 import { isWellFormed } from "../Text.ts"
@@ -32,17 +33,22 @@ export type Errand =
   | { readonly _tag: "ReadTags" }
   | { readonly _tag: "ReadModel" }
   | { readonly _tag: "ReadLogSwitch" }
+  | { readonly _tag: "FetchFirmware"; readonly module: string }
 
 export type Interpretation =
   | { readonly _tag: "Answer"; readonly reply: DeviceReply }
   | { readonly _tag: "Change"; readonly step: Step }
   | { readonly _tag: "Outcome"; readonly progress: CommandProgress }
+  | { readonly _tag: "Upgrade"; readonly report: UpgradeReport }
   | { readonly _tag: "Errand"; readonly errand: Errand }
 
 const answer = (reply: DeviceReply): Interpretation => ({ _tag: "Answer", reply })
 const errand = (errand: Errand): Interpretation => ({ _tag: "Errand", errand })
 const change = (step: Step | DeviceReply): Interpretation =>
   typeof step === "function" ? { _tag: "Change", step } : answer(step)
+
+const upgrade = (report: UpgradeReport | DeviceReply): Interpretation =>
+  "_tag" in report ? { _tag: "Upgrade", report } : answer(report)
 
 const eventMethod = /^thing\.event\.([^.]+)\.post$/
 const serviceReplyMethod = /^thing\.service\..+_reply$/
@@ -84,6 +90,16 @@ export const interpret = (message: UplinkMessage): Interpretation => {
       return change(modbusPost(params, receivedAt))
     case "thing.ntp":
       return answer(success(networkTime(params, receivedAt, receivedAt)))
+    case "thing.ota.inform":
+      return upgrade(inform(message.device, params, receivedAt))
+    case "thing.ota.progress":
+      return upgrade(progress(message.device, params, receivedAt))
+    case "thing.ota.firmware.get": {
+      const module = moduleOf(params)
+      return module === undefined
+        ? answer(parameterError("module: expected 1 to 64 letters, digits and _ . -"))
+        : errand({ _tag: "FetchFirmware", module })
+    }
     case userMethod:
       return change(userPost(params, receivedAt))
     case "thing.config.get":

@@ -9,6 +9,8 @@ import { DeviceStore } from "../device/DeviceStore.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import * as GroupCommit from "../GroupCommit.ts"
+import type { UpgradeReport } from "../ota/UpgradeMessage.ts"
+import { Upgrades } from "../ota/Upgrades.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { Json } from "../shadow/Shadow.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
@@ -70,6 +72,7 @@ const sort = (batch: ReadonlyArray<Item>) => {
   const replies = Array.from<DeviceReply>({ length: batch.length })
   const byDevice = new Map<DeviceId, DeviceSteps>()
   const progress: Array<CommandProgress> = []
+  const upgrades: Array<UpgradeReport> = []
   const outcomes: Array<{ readonly device: DeviceIdentity; readonly progress: CommandProgress }> = []
   const errands: Array<PlacedErrand> = []
   for (let index = 0; index < batch.length; index++) {
@@ -90,6 +93,10 @@ const sort = (batch: ReadonlyArray<Item>) => {
         outcomes.push({ device, progress: interpretation.progress })
         progress.push(interpretation.progress)
         break
+      case "Upgrade":
+        replies[index] = success({})
+        upgrades.push(interpretation.report)
+        break
       case "Errand":
         errands.push({ device, errand: interpretation.errand, index })
         break
@@ -104,7 +111,7 @@ const sort = (batch: ReadonlyArray<Item>) => {
       }
     }
   }
-  return { replies, byDevice: [...byDevice.values()], progress, outcomes, errands }
+  return { replies, byDevice: [...byDevice.values()], progress, outcomes, upgrades, errands }
 }
 
 const noted = success({})
@@ -121,6 +128,7 @@ const make = Effect.gen(function*() {
   const devices = yield* DeviceStore
   const models = yield* ThingModelStore
   const events = yield* EventBus
+  const upgrades = yield* Upgrades
 
   const run = Effect.fnUntraced(function*({ device, errand }: PlacedErrand) {
     const { deviceId, productKey } = device
@@ -135,6 +143,8 @@ const make = Effect.gen(function*() {
           ? tagsReply(tags)
           : success(Object.entries(tags).map(([attrKey, attrValue]) => ({ attrKey, attrValue })))
       }
+      case "FetchFirmware":
+        return success(yield* upgrades.fetch(device, errand.module))
       case "ReadLogSwitch": {
         const found = yield* devices.get(device.projectId, { deviceId })
         return Option.match(found, {
@@ -153,7 +163,7 @@ const make = Effect.gen(function*() {
   })
 
   const commit = Effect.fnUntraced(function*(batch: ReadonlyArray<Item>) {
-    const { byDevice, errands, outcomes, progress, replies } = sort(batch)
+    const { byDevice, errands, outcomes, progress, replies, upgrades: reports } = sort(batch)
     const happened: Array<DomainEvent> = []
     if (byDevice.length > 0) {
       const compiled = yield* validators.ofProducts(checkedProducts(byDevice))
@@ -182,6 +192,7 @@ const make = Effect.gen(function*() {
     for (const { device, progress: { at, code, data, message, messageId } } of outcomes) {
       happened.push({ _tag: "CommandReplied", device, at, messageId, code: code ?? 0, message, data })
     }
+    if (reports.length > 0) yield* upgrades.report(reports)
     // By themselves: what has been committed above is not committed again for them.
     for (const placed of errands) {
       replies[placed.index] = yield* run(placed).pipe(
@@ -249,7 +260,7 @@ export class Uplink extends Context.Service<
   static readonly layer: Layer.Layer<
     Uplink,
     never,
-    CommandStore | ShadowStore | DeviceStore | ThingModelStore | Validators | EventBus
+    CommandStore | ShadowStore | DeviceStore | ThingModelStore | Validators | EventBus | Upgrades
   > = Layer.effect(Uplink, make)
 }
 

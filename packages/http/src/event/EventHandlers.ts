@@ -17,6 +17,7 @@ const typeOf = {
   PropertiesReported: "property",
   EventReported: "event",
   CommandReplied: "reply",
+  UpgradeProgressed: "upgrade",
   DeviceLifecycle: "lifecycle"
 } as const satisfies Record<DomainEvent["_tag"], typeof EventType.Type>
 
@@ -31,6 +32,10 @@ const detailOf = (event: DomainEvent) => {
       return { event_id: event.eventId, event_time: event.time, value: event.value }
     case "CommandReplied":
       return { message_id: String(event.messageId), code: event.code, message: event.message, data: event.data }
+    case "UpgradeProgressed": {
+      const { module, reason, status, step, taskId, version } = event
+      return { task_id: taskId, module, version, status, step, reason }
+    }
     case "DeviceLifecycle":
       return { action: event.action }
   }

@@ -1,0 +1,117 @@
+import { type RecordCounts, type RecordStatus, taskStatus, type UpgradeRecord } from "@device-cloud/core"
+import { assert, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { advance, isAborted, isFinal, isReleased, type UpgradeEvent } from "../src/ota/UpgradeStateMachine.ts"
+
+const At = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 }))
+
+const Event = Schema.Union([
+  Schema.TaggedStruct("HandedOut", { at: At }),
+  Schema.TaggedStruct("Progressed", {
+    at: At,
+    step: Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 100 })),
+    description: Schema.String
+  }),
+  Schema.TaggedStruct("VersionReported", { at: At, version: Schema.Literals(["1.0.0", "2.0.0"]) }),
+  Schema.TaggedStruct("Due", { at: At }),
+  Schema.TaggedStruct("Confirmed", { at: At }),
+  Schema.TaggedStruct("Cancelled", { at: At, whole: Schema.Boolean })
+])
+
+const Conduct = Schema.Struct({
+  version: Schema.Literal("2.0.0"),
+  timeout: Schema.Literals([0, 10]),
+  needAppConfirm: Schema.Boolean,
+  isAppConfirmed: Schema.Boolean,
+  upgradePolicy: Schema.Literals([0, 1]),
+  retryCount: Schema.Literals([0, 2]),
+  retryInterval: Schema.Literals([0, 60])
+})
+
+const start: UpgradeRecord = {
+  taskId: 1,
+  deviceId: "device" as UpgradeRecord["deviceId"],
+  deviceName: "device" as UpgradeRecord["deviceName"],
+  status: 1,
+  step: 0,
+  isConfirmed: false,
+  failures: 0,
+  reason: "",
+  dueAt: null,
+  updatedAt: 0,
+  revision: 0
+}
+
+/** Where each status may lead; a failed attempt may lead back. */
+const allowed: Readonly<Record<RecordStatus, ReadonlyArray<RecordStatus>>> = {
+  1: [1, 2, 3, 4, 5],
+  2: [1, 2, 3, 4, 5],
+  3: [],
+  4: [],
+  5: []
+}
+
+it.effect.prop("no events in any order lead out of the allowed transitions", {
+  events: Schema.Array(Event),
+  task: Conduct
+}, ({ events, task }) =>
+  Effect.sync(() => {
+    let record = start
+    for (const event of events as ReadonlyArray<UpgradeEvent>) {
+      const after = advance(record, task, event)
+      if (after === record) continue
+      assert.include(allowed[record.status], after.status)
+      assert.strictEqual(after.revision, record.revision + 1)
+      assert.strictEqual(after.updatedAt, event.at)
+      if (event._tag === "HandedOut") assert.isTrue(isReleased(task, record))
+      // Success is what the device reports to run, and nothing else.
+      assert.strictEqual(after.status === 3, event._tag === "VersionReported" && event.version === task.version)
+      if (after.status === 4) assert.strictEqual(after.failures, task.retryCount + 1)
+      if (isFinal(after.status)) assert.isNull(after.dueAt)
+      assert.isTrue(after.step >= -1 && after.step <= 100)
+      record = after
+    }
+  }))
+
+it.effect.prop(
+  "a record that has begun ends in time, once",
+  { events: Schema.Array(Event), task: Conduct },
+  ({ events, task }) =>
+    Effect.sync(() => {
+      let record = start
+      for (const event of events as ReadonlyArray<UpgradeEvent>) record = advance(record, task, event)
+      const ends = record
+      for (let at = 200_000; !isFinal(record.status) && at < 10_000_000; at += 60_000) {
+        record = advance(record, { ...task, timeout: 10, isAppConfirmed: true }, { _tag: "HandedOut", at })
+        record = advance(record, task, { _tag: "Progressed", at, step: -1, description: "flash" })
+      }
+      assert.isTrue(isFinal(record.status))
+      if (isFinal(ends.status)) assert.strictEqual(record, ends)
+    })
+)
+
+const count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))
+const Counts = Schema.Struct({ pending: count, upgrading: count, succeeded: count, failed: count, cancelled: count })
+
+it.effect.prop("the status of a task is what its records imply", { counts: Counts }, ({ counts }) =>
+  Effect.sync(() => {
+    const open = counts.pending + counts.upgrading
+    const ended = counts.succeeded + counts.failed + counts.cancelled
+    const expected = open > 0
+      ? counts.upgrading + ended === 0 ? 0 : 1
+      : counts.succeeded > 0 || ended === 0
+      ? 2
+      : 3
+    for (const status of [0, 1, 2, 3] as const) assert.strictEqual(taskStatus(status, counts), expected)
+    assert.strictEqual(taskStatus(4, counts), 4)
+  }))
+
+it("a task is given up when too many have failed", () => {
+  const counts: RecordCounts = { pending: 5, upgrading: 0, succeeded: 6, failed: 4, cancelled: 0 }
+  const task = { abortMinExecuted: 10, abortThresholdPercent: 40, counts, status: 1 } as const
+  assert.isTrue(isAborted(task))
+  assert.isFalse(isAborted({ ...task, abortThresholdPercent: 41 }))
+  assert.isFalse(isAborted({ ...task, abortMinExecuted: 11 }))
+  assert.isFalse(isAborted({ ...task, abortThresholdPercent: 0 }))
+  assert.isFalse(isAborted({ ...task, status: 2 }))
+})

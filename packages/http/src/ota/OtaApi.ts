@@ -1,0 +1,232 @@
+/**
+ * The routes of firmware and upgrades (specification, Endpoints: Firmware and
+ * upgrade).
+ */
+import { DeviceStatus, FirmwareDraft, FirmwareStatus, UpgradeTaskDraft, VerifyTaskDraft } from "@device-cloud/core"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
+import * as PathParams from "../PathParams.ts"
+import { wire } from "../Wire.ts"
+
+const Empty = Envelope(Schema.Struct({}))
+
+const module = Schema.optional(PathParams.property.property_id.annotate({ description: "Default `default`" }))
+
+export const FirmwareRecord = Schema.Struct({
+  id: Schema.Int,
+  name: Schema.String,
+  version: Schema.String,
+  oss_path: Schema.String,
+  algorithms: Schema.Int.annotate({ description: "1: md5" }),
+  hash: Schema.String,
+  size: Schema.Int.annotate({ description: "Bytes; 0: not known" }),
+  status: FirmwareStatus.annotate({
+    description: "0 pending verification, 1 verifying, 2 verification succeeded, 3 verification failed, 4 cancelled"
+  }),
+  ongoing: Schema.Boolean.annotate({ description: "Whether it has an unfinished task" }),
+  remark: Schema.String,
+  module: Schema.String,
+  product_key: Schema.String,
+  product_name: Schema.String,
+  created_at: DateText,
+  updated_at: DateText
+}).annotate({ identifier: "Firmware" })
+
+export const TaskRecord = Schema.Struct({
+  task_id: Schema.Int,
+  firmware_id: Schema.Int,
+  upgrade_type: Schema.Int.annotate({ description: "1: static" }),
+  upgrade_policy: Schema.Int.annotate({ description: "1: the cloud tells the devices, 0: they ask" }),
+  status: Schema.Int.annotate({ description: "0 pending, 1 in progress, 2 completed, 3 failed, 4 cancelled" }),
+  scope_mode: Schema.Int.annotate({ description: "0: all, 1: targeted" }),
+  need_app_confirm: Schema.Boolean,
+  is_app_confirmed: Schema.Boolean,
+  created_at: DateText,
+  updated_at: DateText,
+  summary: Schema.Struct({
+    pending: Schema.Int,
+    upgrading: Schema.Int,
+    succeeded: Schema.Int,
+    failed: Schema.Int,
+    cancelled: Schema.Int
+  }).annotate({ description: "Devices by their status" })
+}).annotate({ identifier: "UpgradeTask" })
+
+export const DeviceTaskRecord = Schema.Struct({
+  device_id: Schema.String,
+  device_name: Schema.String,
+  version: Schema.String.annotate({ description: "What it runs now" }),
+  step: Schema.Int.annotate({ description: "Percent; -1: failed" }),
+  status: Schema.Int.annotate({ description: "1 pending, 2 upgrading, 3 succeeded, 4 failed, 5 cancelled" }),
+  reason: Schema.String,
+  updated_at: DateText,
+  thing_status: DeviceStatus,
+  need_app_confirm: Schema.Boolean,
+  is_app_confirm: Schema.Boolean
+}).annotate({ identifier: "DeviceTaskRecord" })
+
+export const UpgradeInfo = Schema.Struct({
+  size: Schema.Int,
+  sign: Schema.String,
+  sign_method: Schema.String,
+  version: Schema.String,
+  url: Schema.optionalKey(Schema.String.annotate({ description: "Left out until the upgrade is confirmed" })),
+  module: Schema.String,
+  task_id: Schema.Int,
+  description: Schema.String,
+  need_app_confirm: Schema.Boolean,
+  is_app_confirmed: Schema.Boolean
+}).annotate({ identifier: "UpgradeInfo" })
+
+const VerifyRecords = Envelope(
+  Schema.Struct({
+    task_id: Schema.Int.annotate({ description: "0: the firmware has no verify task" }),
+    ...Paged(DeviceTaskRecord).fields.data.fields
+  })
+)
+
+const rejected = { ...pageQuery, rejected_thing_status: Schema.optional(DeviceStatus) }
+
+/** Nothing, or what is to be done. */
+const Cancel = [Schema.Struct({ action: Schema.optional(Schema.Literals(["cancel"])) }), Schema.Null] as const
+
+const status = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 4 }))
+
+export class OtaApi extends HttpApiGroup.make("ota").add(
+  HttpApiEndpoint.get("getUpgrade", "/things/:device_id/upgrade", {
+    params: PathParams.deviceId,
+    query: { module },
+    success: Envelope(Schema.Union([UpgradeInfo, Schema.Struct({})]))
+  }).annotate(OpenApi.Summary, "Read what a device can be upgraded to")
+    .annotate(OpenApi.Description, "Without anything, `data` is empty."),
+  HttpApiEndpoint.post("startUpgrade", "/things/:device_id/upgrade", {
+    params: PathParams.deviceId,
+    payload: Schema.Struct({ task_id: Schema.Int }),
+    success: EnvelopeOnly
+  }).annotate(OpenApi.Summary, "Tell a connected device of its upgrade now"),
+  HttpApiEndpoint.get("getUpgradeStep", "/things/:device_id/upgrade-step", {
+    params: PathParams.deviceId,
+    query: { task_id: Schema.optional(PathParams.task.task_id) },
+    success: Envelope(Schema.Struct({ step: Schema.Int }))
+  }).annotate(OpenApi.Summary, "Read how far a device is")
+    .annotate(OpenApi.Description, "Percent, or -1: failed; of the task, or of the newest one."),
+  HttpApiEndpoint.get("getVersion", "/things/:device_id/version", {
+    params: PathParams.deviceId,
+    query: { module },
+    success: Envelope(Schema.Struct({ version: Schema.String }))
+  }).annotate(OpenApi.Summary, "Read the version that a device has reported"),
+  HttpApiEndpoint.get("diagnoseUpgrade", "/things/:device_id/upgrade-diagnosis", {
+    params: PathParams.deviceId,
+    query: { module },
+    success: Envelope(
+      Schema.Struct({
+        reason: Schema.String,
+        message: Schema.String,
+        current_version: Schema.String,
+        task_id: Schema.NullOr(Schema.Int),
+        target_version: Schema.NullOr(Schema.String),
+        status: Schema.NullOr(Schema.Int),
+        step: Schema.NullOr(Schema.Int)
+      })
+    )
+  }).annotate(OpenApi.Summary, "Find out why a device is or is not being upgraded"),
+  HttpApiEndpoint.get("getUpgrades", "/things/upgrade", {
+    query: {
+      module,
+      device_ids: Schema.optional(Schema.Union([Schema.String, Schema.Array(Schema.String)]))
+    },
+    success: Envelope(Schema.Struct({ things_upgrade_job: Schema.Record(Schema.String, UpgradeInfo) }))
+  }).annotate(OpenApi.Summary, "Read what devices can be upgraded to")
+    .annotate(
+      OpenApi.Description,
+      "The devices as `device_ids`, an array in a JSON body, or repeated in the query. Only those that can be upgraded " +
+        "are in the answer, by their ids."
+    ),
+  HttpApiEndpoint.get("getFirmware", "/ota/firmwares/:firmware_id", {
+    params: PathParams.firmware,
+    success: Envelope(FirmwareRecord)
+  }).annotate(OpenApi.Summary, "Read a firmware"),
+  HttpApiEndpoint.get("listFirmwares", "/ota/firmwares", {
+    query: {
+      ...pageQuery,
+      product_key: Schema.optional(PathParams.productKey.product_key),
+      name: Schema.optional(PathParams.property.property_id.annotate({ description: "What the name contains" }))
+    },
+    success: Paged(FirmwareRecord)
+  }).annotate(OpenApi.Summary, "List the firmware of the project"),
+  HttpApiEndpoint.post("createFirmware", "/products/:product_key/ota/firmwares", {
+    params: PathParams.productKey,
+    payload: wire(FirmwareDraft).annotate({
+      examples: [{
+        name: "Thermostat",
+        version: "1.1.0",
+        oss_path: "https://cloud.example.com/objects/…/firmware.bin",
+        algorithms: 1,
+        hash: "93230c3bde425a9d7984a594ac55ea1e"
+      }]
+    }),
+    success: Envelope(FirmwareRecord)
+  }).annotate(OpenApi.Summary, "Create a firmware"),
+  HttpApiEndpoint.delete("deleteFirmware", "/ota/firmwares/:firmware_id", {
+    params: PathParams.firmware,
+    success: Empty
+  }).annotate(OpenApi.Summary, "Delete a firmware that has no unfinished task"),
+  HttpApiEndpoint.post("createVerifyTask", "/ota/firmwares/:firmware_id/verify-task", {
+    params: PathParams.firmware,
+    payload: wire(VerifyTaskDraft),
+    success: Envelope(Schema.Array(Schema.String))
+  }).annotate(OpenApi.Summary, "Try a firmware on a few devices")
+    .annotate(OpenApi.Description, "Answers the devices that have not the version already."),
+  HttpApiEndpoint.post("createUpgradeTask", "/ota/firmwares/:firmware_id/upgrade-tasks", {
+    params: PathParams.firmware,
+    payload: wire(UpgradeTaskDraft).annotate({ examples: [{ scope_mode: 0, cloud_push: true, timeout: 3600 }] }),
+    success: Envelope(Schema.Struct({ task_id: Schema.Int }))
+  }).annotate(OpenApi.Summary, "Upgrade devices to a firmware"),
+  HttpApiEndpoint.get("getVerifyTask", "/ota/firmwares/:firmware_id/verify-task", {
+    params: PathParams.firmware,
+    query: rejected,
+    success: VerifyRecords
+  }).annotate(OpenApi.Summary, "List the devices of the newest verify task of a firmware"),
+  HttpApiEndpoint.get("getUpgradeTask", "/ota/upgrade-tasks/:task_id", {
+    params: PathParams.task,
+    query: rejected,
+    success: Paged(DeviceTaskRecord)
+  }).annotate(OpenApi.Summary, "List the devices of an upgrade task"),
+  HttpApiEndpoint.get("listUpgradeTasks", "/ota/firmwares/:firmware_id/upgrade-tasks", {
+    params: PathParams.firmware,
+    query: {
+      ...pageQuery,
+      status: Schema.optional(status),
+      task_id: Schema.optional(PathParams.task.task_id),
+      product_key: Schema.optional(PathParams.productKey.product_key),
+      name: Schema.optional(PathParams.property.property_id)
+    },
+    success: Paged(TaskRecord)
+  }).annotate(OpenApi.Summary, "List the upgrade tasks of a firmware"),
+  HttpApiEndpoint.delete("cancelTask", "/ota/tasks/:task_id", { params: PathParams.task, success: Empty })
+    .annotate(OpenApi.Summary, "Cancel a verify or upgrade task"),
+  HttpApiEndpoint.put("decideVerifyTask", "/ota/verify-tasks/:task_id", {
+    params: PathParams.task,
+    payload: Schema.Struct({ result: Schema.Boolean }),
+    success: Empty
+  }).annotate(OpenApi.Summary, "Say whether a verification has passed"),
+  HttpApiEndpoint.put("cancelUpgradeTask", "/ota/upgrade-tasks/:task_id/status", {
+    params: PathParams.task,
+    payload: Cancel,
+    success: Empty
+  }).annotate(OpenApi.Summary, "Cancel an upgrade task"),
+  HttpApiEndpoint.put("cancelDeviceUpgrade", "/ota/upgrade-tasks/:task_id/things/:device_id/status", {
+    params: PathParams.deviceOfTask,
+    payload: Cancel,
+    success: Empty
+  }).annotate(OpenApi.Summary, "Cancel one device of an upgrade task"),
+  HttpApiEndpoint.put("confirmUpgradeTask", "/ota/upgrade-tasks/:task_id/confirmation", {
+    params: PathParams.task,
+    success: Empty
+  }).annotate(OpenApi.Summary, "Confirm an upgrade task"),
+  HttpApiEndpoint.put("confirmDeviceUpgrade", "/ota/upgrade-tasks/:task_id/things/:device_id/confirmation", {
+    params: PathParams.deviceOfTask,
+    success: Empty
+  }).annotate(OpenApi.Summary, "Confirm one device of an upgrade task")
+).annotate(OpenApi.Title, "Firmware and upgrades") {}

@@ -1,0 +1,248 @@
+/**
+ * What the routes of firmware and upgrades do.
+ */
+import {
+  type Assignment,
+  type DeviceId,
+  type FirmwareDetail,
+  Firmwares,
+  type Page,
+  type PageRequest,
+  type RecordDetail,
+  Upgrades,
+  type UpgradeTask
+} from "@device-cloud/core"
+import { Effect, Option, Schema } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { CurrentPrincipal } from "../Authorization.ts"
+import { Api } from "../DeviceCloudApi.ts"
+import { dateText, done, pageRequest, respond, respondPage } from "../Envelope.ts"
+import { Code, failure, failWith, invalidParameter } from "../Failure.ts"
+import { fromWire } from "../Wire.ts"
+import type { DeviceTaskRecord, FirmwareRecord, TaskRecord, UpgradeInfo } from "./OtaApi.ts"
+
+const firmwareRecord = ({ firmware, ongoing, productName }: FirmwareDetail): typeof FirmwareRecord.Type => ({
+  id: firmware.firmwareId,
+  name: firmware.name,
+  version: firmware.version,
+  oss_path: firmware.ossPath,
+  algorithms: firmware.algorithms,
+  hash: firmware.hash,
+  size: firmware.size,
+  status: firmware.status,
+  ongoing,
+  remark: firmware.remark,
+  module: firmware.module,
+  product_key: firmware.productKey,
+  product_name: productName,
+  created_at: dateText(firmware.createdAt),
+  updated_at: dateText(firmware.updatedAt)
+})
+
+const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
+  task_id: task.taskId,
+  firmware_id: task.firmwareId,
+  upgrade_type: task.upgradeType,
+  upgrade_policy: task.upgradePolicy,
+  status: task.status,
+  scope_mode: task.scopeMode,
+  need_app_confirm: task.needAppConfirm,
+  is_app_confirmed: task.isAppConfirmed,
+  created_at: dateText(task.createdAt),
+  updated_at: dateText(task.updatedAt),
+  summary: task.counts
+})
+
+const deviceRecord =
+  (task: UpgradeTask) => ({ currentVersion, deviceStatus, record }: RecordDetail): typeof DeviceTaskRecord.Type => ({
+    device_id: record.deviceId,
+    device_name: record.deviceName,
+    version: currentVersion,
+    step: record.step,
+    status: record.status,
+    reason: record.reason,
+    updated_at: dateText(record.updatedAt),
+    thing_status: deviceStatus,
+    need_app_confirm: task.needAppConfirm,
+    is_app_confirm: task.isAppConfirmed || record.isConfirmed
+  })
+
+const upgradeInfo = ({ firmware, record, task }: Assignment): typeof UpgradeInfo.Type => {
+  const isConfirmed = task.isAppConfirmed || record.isConfirmed
+  return {
+    size: firmware.size,
+    sign: firmware.hash,
+    sign_method: "md5",
+    version: firmware.version,
+    ...task.needAppConfirm && !isConfirmed ? {} : { url: firmware.ossPath },
+    module: firmware.module,
+    task_id: task.taskId,
+    description: firmware.remark,
+    need_app_confirm: task.needAppConfirm,
+    is_app_confirmed: isConfirmed
+  }
+}
+
+const pageOf = (request: PageRequest, { items, total }: Page<typeof DeviceTaskRecord.Type>) => ({
+  results: items,
+  total,
+  page: request.page,
+  page_size: request.pageSize,
+  pages: Math.ceil(total / request.pageSize)
+})
+
+const empty = () => ({})
+
+const isDeviceIds = Schema.is(Schema.Array(Schema.String))
+
+/** Devices whose upgrades are read at once. */
+const maxDevices = 1000
+
+/** From the query, or from a JSON body, which a GET may have. */
+const readDeviceIds = Effect.fnUntraced(function*(query: string | ReadonlyArray<string> | undefined) {
+  if (query !== undefined) return typeof query === "string" ? [query] : query
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const unreadable = failure(Code.bodyUnreadable, "The body is not valid JSON; send {\"device_ids\": [\"…\"]}")
+  const text = yield* Effect.mapError(request.text, () => unreadable)
+  const body = yield* Effect.try({ try: (): unknown => JSON.parse(text === "" ? "{}" : text), catch: () => unreadable })
+  const { device_ids } = (typeof body === "object" && body !== null ? body : {}) as { readonly device_ids?: unknown }
+  if (!isDeviceIds(device_ids) || device_ids.length === 0 || device_ids.length > maxDevices) {
+    return yield* Effect.fail(
+      invalidParameter([{ path: ["device_ids"], message: `Expected an array of 1 to ${maxDevices} device ids` }])
+    )
+  }
+  return device_ids
+})
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "ota",
+  Effect.fnUntraced(function*(handlers) {
+    const firmwares = yield* Firmwares
+    const upgrades = yield* Upgrades
+    const infoOf = (assignment: Assignment | undefined) => assignment === undefined ? {} : upgradeInfo(assignment)
+    return handlers.handleAll({
+      getUpgrade: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.availableFor(projectId, params.device_id, query.module), infoOf)
+        ),
+      startUpgrade: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => done(upgrades.start(projectId, params.device_id, payload.task_id))),
+      getUpgradeStep: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.step(projectId, params.device_id, query.task_id), (step) => ({ step }))
+        ),
+      getVersion: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.version(projectId, params.device_id, query.module), (version) => ({ version }))
+        ),
+      diagnoseUpgrade: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            upgrades.diagnose(projectId, params.device_id, query.module),
+            ({ assignment, currentVersion, message, reason }) => ({
+              reason,
+              message,
+              current_version: currentVersion,
+              task_id: assignment?.task.taskId ?? null,
+              target_version: assignment?.task.version ?? null,
+              status: assignment?.record.status ?? null,
+              step: assignment?.record.step ?? null
+            })
+          )
+        ),
+      getUpgrades: ({ query }) =>
+        Effect.gen(function*() {
+          const { projectId } = yield* CurrentPrincipal
+          const deviceIds = yield* readDeviceIds(query.device_ids)
+          return yield* respond(
+            upgrades.available(projectId, deviceIds as ReadonlyArray<DeviceId>, query.module ?? "default"),
+            (assignments) => ({
+              things_upgrade_job: Object.fromEntries(
+                [...assignments].map(([deviceId, assignment]) => [deviceId, upgradeInfo(assignment)])
+              )
+            })
+          )
+        }),
+      getFirmware: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(firmwares.get(projectId, params.firmware_id), firmwareRecord)),
+      listFirmwares: ({ query }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const filter = { productKey: query.product_key, name: query.name }
+          return respondPage(query, (page) => firmwares.list(projectId, filter, page), firmwareRecord)
+        }),
+      createFirmware: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(firmwares.create(projectId, params.product_key, fromWire(payload)), firmwareRecord)
+        ),
+      deleteFirmware: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(firmwares.remove(projectId, params.firmware_id), empty)),
+      createVerifyTask: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            upgrades.createVerifyTask(projectId, params.firmware_id, fromWire(payload)),
+            (deviceIds) => deviceIds
+          )
+        ),
+      createUpgradeTask: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            upgrades.createUpgradeTask(projectId, params.firmware_id, fromWire(payload)),
+            ({ taskId }) => ({ task_id: taskId })
+          )
+        ),
+      getVerifyTask: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const request = pageRequest(query)
+          return respond(
+            Effect.gen(function*() {
+              const task = Option.getOrUndefined(yield* upgrades.verifyTask(projectId, params.firmware_id))
+              if (task === undefined) return { task_id: 0, ...pageOf(request, { items: [], total: 0 }) }
+              const { items, total } = yield* upgrades.records(
+                projectId,
+                task.taskId,
+                query.rejected_thing_status,
+                request
+              )
+              return { task_id: task.taskId, ...pageOf(request, { items: items.map(deviceRecord(task)), total }) }
+            }),
+            (data) => data
+          )
+        }),
+      getUpgradeTask: ({ params, query }) =>
+        Effect.gen(function*() {
+          const { projectId } = yield* CurrentPrincipal
+          const task = yield* upgrades.task(projectId, params.task_id).pipe(Effect.catch(failWith))
+          return yield* respondPage(
+            query,
+            (page) => upgrades.records(projectId, task.taskId, query.rejected_thing_status, page),
+            deviceRecord(task)
+          )
+        }),
+      listUpgradeTasks: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const filter = { firmwareId: params.firmware_id, status: query.status, taskId: query.task_id }
+          return respondPage(query, (page) => upgrades.list(projectId, filter, page), taskRecord)
+        }),
+      cancelTask: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(upgrades.cancel(projectId, params.task_id), empty)),
+      decideVerifyTask: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.decide(projectId, params.task_id, payload.result), empty)
+        ),
+      cancelUpgradeTask: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(upgrades.cancel(projectId, params.task_id), empty)),
+      cancelDeviceUpgrade: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.cancelDevice(projectId, params.task_id, params.device_id), empty)
+        ),
+      confirmUpgradeTask: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(upgrades.confirm(projectId, params.task_id), empty)),
+      confirmDeviceUpgrade: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.confirmDevice(projectId, params.task_id, params.device_id), empty)
+        )
+    })
+  })
+)
