@@ -81,6 +81,9 @@ export const texts = [
   "x".repeat(5000)
 ]
 
+/** Those that are tried everywhere. */
+export const worstTexts = ["\0", "\uD800", "toString", "__proto__", "'; DROP TABLE device; --"]
+
 /** More than a field takes, also of those that say no limit. */
 export const longText = "x".repeat(300_000)
 

@@ -24,6 +24,7 @@ import {
   oddHeaders,
   segments,
   texts,
+  worstTexts,
   wrongTypes
 } from "./OddValues.ts"
 import type { RawRequest } from "./RawRequest.ts"
@@ -243,7 +244,7 @@ type Writer = ReturnType<typeof makeWriter>
 
 const hopelessPaths = ({ method, odd, pathFields, random }: Writer): ReadonlyArray<Case> =>
   pathFields.filter((parameter) => !isFree(parameter)).flatMap(({ name }) =>
-    random.some(60, segments)
+    random.some(40, segments)
       // A batch may have a small number.
       .filter((segment) => name !== "batch_id" || !/^\d{1,9}$/.test(segment))
       // A route of its own may be found where a segment is left out.
@@ -251,9 +252,9 @@ const hopelessPaths = ({ method, odd, pathFields, random }: Writer): ReadonlyArr
       .map((segment) => odd(`${name} ${short(segment)}`, withSegment(name, segment), true))
   )
 
-const hopelessQueries = ({ odd, queryFields, secured, suggest }: Writer): ReadonlyArray<Case> =>
+const hopelessQueries = ({ odd, queryFields, random, secured, suggest }: Writer): ReadonlyArray<Case> =>
   queryFields.flatMap(({ name, required, schema }) => {
-    const misfits = [...texts, ...JsonSchema.bounds(schema).map(String)].filter((text) =>
+    const misfits = [...random.some(30, texts), ...JsonSchema.bounds(schema).map(String)].filter((text) =>
       !JsonSchema.fitsAsText(schema, text) && (secured || isWellFormed(text))
     )
     const twice: Alter = (draft) => {
@@ -295,9 +296,14 @@ const brokenBodies = ({ draft, isUplink, needsBody, odd, random }: Writer): Read
     raw("half a character in UTF-8", Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]), !isUplink),
     raw("NUL bytes", Buffer.alloc(100), true),
     raw("brackets", "[".repeat(100_000), true),
-    raw("levels", "[".repeat(100_000) + "]".repeat(100_000), !isUplink),
-    raw("more levels", "{\"a\":".repeat(20_000) + "1" + "}".repeat(20_000), false),
-    raw("too many bytes", `${text.slice(0, -1)}${" ".repeat(2 * 1024 * 1024)}}`, true)
+    raw("levels", "{\"a\":".repeat(20_000) + "1" + "}".repeat(20_000), false),
+    // The largest are not sent everywhere.
+    ...isUplink || random.chance(0.3)
+      ? [
+        raw("more levels", "[".repeat(500_000) + "]".repeat(500_000), !isUplink),
+        raw("too many bytes", `${text.slice(0, -1)}${" ".repeat(2 * 1024 * 1024)}}`, true)
+      ]
+      : []
   ]
 }
 
@@ -359,11 +365,8 @@ const oddUrls = ({ isClaim, odd, pathFields, queryFields, random, secured }: Wri
     random.some(20, segments).map((segment) => odd(`${name} ${short(segment)}`, withSegment(name, segment)))
   ),
   ...queryFields.filter(({ name }) => !isClaim(name)).flatMap(({ name, schema }) =>
-    random.some(
-      8,
-      [...texts, ...JsonSchema.bounds(schema).map(String)].filter((text) =>
-        JsonSchema.fitsAsText(schema, text) && (secured || isWellFormed(text))
-      )
+    [...worstTexts, ...random.some(15, texts), ...JsonSchema.bounds(schema).map(String)].filter((text) =>
+      JsonSchema.fitsAsText(schema, text) && (secured || isWellFormed(text))
     ).map((text) => odd(`${name} ${short(text)}`, withQuery(name, encode(text))))
   ),
   odd("an unknown parameter", withQuery("unknown", "1")),
@@ -383,7 +386,10 @@ const oddFields = ({ bodyFields, isClaim, oddJson, random }: Writer): ReadonlyAr
   bodyFields.filter(({ path }) => !isClaim(path.join("."))).flatMap(({ path, schema }) => {
     const name = path.join(".")
     const set = (value: unknown) => oddJson(`${name} ${short(value)}`, (json) => change(json, path, value))
-    if (isText(schema)) return [...JsonSchema.bounds(schema), ...random.some(8, texts), longText].map(set)
+    if (isText(schema)) {
+      const oneOfThem = random.pick([longText, ...texts])
+      return [...JsonSchema.bounds(schema), ...worstTexts, ...random.some(5, texts), oneOfThem].map(set)
+    }
     if (isList(schema)) {
       return [[], [[]], [null], ["text"], [1, 1], Array.from({ length: 1001 }, (_, i) => String(i)), ...documents].map(
         set
@@ -391,7 +397,7 @@ const oddFields = ({ bodyFields, isClaim, oddJson, random }: Writer): ReadonlyAr
     }
     if (!isOpen(schema)) return [...JsonSchema.bounds(schema), ...random.some(4, numbers)].map(set)
     return [
-      ...random.some(12, names).map((member) =>
+      ...[...worstTexts, ...random.some(10, names)].map((member) =>
         oddJson(`${name} with ${short(member)}`, (json) => change(json, [...path, member], random.pick(documents)))
       ),
       ...random.some(15, documents).map((document) =>

@@ -9,6 +9,7 @@ import * as CommandStoreContract from "./contracts/CommandStoreContract.ts"
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
 import * as ObjectStoreContract from "./contracts/ObjectStoreContract.ts"
+import * as OtaStoreContract from "./contracts/OtaStoreContract.ts"
 import * as PresenceStoreContract from "./contracts/PresenceStoreContract.ts"
 import * as ProductStoreContract from "./contracts/ProductStoreContract.ts"
 import * as ProjectStoreContract from "./contracts/ProjectStoreContract.ts"
@@ -22,6 +23,7 @@ export {
   DeviceStoreContract,
   IdempotencyStoreContract,
   ObjectStoreContract,
+  OtaStoreContract,
   PresenceStoreContract,
   ProductStoreContract,
   ProjectStoreContract,
@@ -36,6 +38,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   CommandStoreContract.suite(name, stores)
   DeviceStoreContract.suite(name, stores)
   IdempotencyStoreContract.suite(name, stores)
+  OtaStoreContract.suite(name, stores)
   PresenceStoreContract.suite(name, stores)
   ProductStoreContract.suite(name, stores)
   ProjectStoreContract.suite(name, stores)

@@ -1,0 +1,274 @@
+/**
+ * The laws of `OtaStore`.
+ */
+import {
+  type Device,
+  type DeviceCloud,
+  DeviceStore,
+  type Firmware,
+  type NewTask,
+  OtaStore,
+  PresenceStore,
+  type Product,
+  type RecordStatus,
+  type TaskCreated,
+  type UpgradeRecord
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer, Option } from "effect"
+import { epoch, insertDevices, insertProduct, insertProject, newDevice, unique } from "./Samples.ts"
+
+const insertFirmware = Effect.fnUntraced(function*({ productKey, projectId }: Product, fields: Partial<Firmware> = {}) {
+  const stored = yield* (yield* OtaStore).insertFirmware({
+    projectId,
+    productKey,
+    name: "Thermostat",
+    version: "2.0.0",
+    ossPath: "https://example.com/firmware.bin",
+    algorithms: 1,
+    hash: "93230c3bde425a9d7984a594ac55ea1e",
+    size: 1000,
+    remark: "",
+    module: "default",
+    status: 0,
+    createdAt: epoch,
+    updatedAt: epoch,
+    ...fields
+  })
+  assert.isObject(stored)
+  return stored as Firmware
+})
+
+const newTask = (firmware: Firmware, fields: Partial<NewTask> = {}): NewTask => ({
+  kind: "upgrade",
+  projectId: firmware.projectId,
+  productKey: firmware.productKey,
+  firmwareId: firmware.firmwareId,
+  module: firmware.module,
+  version: firmware.version,
+  upgradeType: 1,
+  upgradePolicy: 1,
+  scopeMode: 0,
+  timeout: 60,
+  needAppConfirm: false,
+  isAppConfirmed: false,
+  maximumPerMinute: 60,
+  retryCount: 0,
+  retryInterval: 600,
+  abortThresholdPercent: 0,
+  abortMinExecuted: 1,
+  createdAt: epoch,
+  updatedAt: epoch,
+  ...fields
+})
+
+const created = (outcome: TaskCreated) => {
+  assert.strictEqual(outcome._tag, "Created")
+  return outcome as TaskCreated & { readonly _tag: "Created" }
+}
+
+const prepare = Effect.fnUntraced(function*(count: number) {
+  const product = yield* insertProduct
+  const devices = yield* insertDevices(product, Array.from({ length: count }, () => newDevice()))
+  const firmware = yield* insertFirmware(product)
+  return { product, devices, firmware }
+})
+
+const all = { page: 1, pageSize: 100 }
+
+const recordOf = ({ deviceId }: Device, taskId: number) =>
+  Effect.flatMap(
+    OtaStore,
+    (store) => Effect.map(store.record(deviceId, taskId), (found) => Option.getOrThrow(found).record)
+  )
+
+const changed = (before: UpgradeRecord, status: RecordStatus, dueAt: number | null = null) => ({
+  before,
+  after: { ...before, status, dueAt, step: 10, updatedAt: epoch + 5, revision: before.revision + 1 }
+})
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`OtaStore: ${name}`, (it) => {
+    it.effect("keeps one firmware of a version for a module, in its project", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { firmware, product } = yield* prepare(0)
+        const { id: stranger } = yield* insertProject
+        const { firmwareId, projectId } = firmware
+        const expected = { firmware, productName: product.name, ongoing: false }
+        assert.deepStrictEqual(yield* store.firmware(projectId, firmwareId), Option.some(expected))
+        assert.isTrue(Option.isNone(yield* store.firmware(stranger, firmwareId)))
+        const { firmwareId: _, ...draft } = firmware
+        assert.strictEqual(yield* store.insertFirmware(draft), "taken")
+        assert.strictEqual(
+          yield* store.insertFirmware({ ...draft, projectId: stranger, version: "3.0.0" }),
+          "no-product"
+        )
+        const other = yield* insertFirmware(product, { module: "MCU", name: "50% faster" })
+        const listed = (filter: object) =>
+          Effect.map(
+            store.listFirmwares(projectId, filter, all),
+            ({ items }) => items.map((item) => item.firmware.firmwareId)
+          )
+        assert.deepStrictEqual(yield* listed({}), [other.firmwareId, firmwareId])
+        assert.deepStrictEqual(yield* listed({ name: "0% f" }), [other.firmwareId])
+        assert.deepStrictEqual(yield* listed({ name: "%" }), [other.firmwareId])
+        assert.isTrue(yield* store.moveFirmware(firmwareId, [0, 4], 1, epoch + 1))
+        assert.isFalse(yield* store.moveFirmware(firmwareId, [0, 4], 1, epoch + 2))
+        assert.strictEqual(yield* store.removeFirmware(stranger, firmwareId), "not-found")
+        assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "removed")
+        assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "not-found")
+      }))
+
+    it.effect("makes a record for each device that has not the version, due one after the other", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(5)
+        const [current, ...others] = devices
+        yield* store.reportVersions([
+          { deviceId: current!.deviceId, module: "default", version: "2.0.0", at: epoch },
+          { deviceId: others[0]!.deviceId, module: "default", version: "1.0.0", at: epoch },
+          { deviceId: others[1]!.deviceId, module: "MCU", version: "2.0.0", at: epoch }
+        ])
+        const { task } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch + 1000))
+        assert.deepStrictEqual(task.counts, { pending: 4, upgrading: 0, succeeded: 0, failed: 0, cancelled: 0 })
+        assert.strictEqual(task.status, 0)
+        assert.deepStrictEqual(yield* store.task(task.projectId, task.taskId), Option.some(task))
+        const due = yield* Effect.forEach(
+          others,
+          (device) => Effect.map(recordOf(device, task.taskId), ({ dueAt }) => dueAt)
+        )
+        assert.deepStrictEqual(due, [0, 1000, 2000, 3000].map((millis) => epoch + 1000 + millis))
+        const { items, total } = yield* store.records(task.taskId, undefined, { page: 2, pageSize: 3 })
+        assert.deepStrictEqual([items.length, total], [1, 4])
+        const { device } = Option.getOrThrow(
+          yield* (yield* DeviceStore).get(firmware.projectId, { deviceId: current!.deviceId })
+        )
+        assert.strictEqual(device.firmwareVersion, "2.0.0")
+        assert.deepStrictEqual(yield* store.versions(others[1]!.deviceId), { MCU: "2.0.0" })
+        assert.strictEqual(yield* store.removeFirmware(firmware.projectId, firmware.firmwareId), "ongoing")
+      }))
+
+    it.effect("gives a device one unfinished record for a module, also when several want it at once", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware, product } = yield* prepare(3)
+        const { product: foreign } = yield* prepare(0)
+        const [stranger] = yield* insertDevices(foreign, [newDevice()])
+        const deviceIds = devices.map(({ deviceId }) => deviceId)
+        const named = (ids: ReadonlyArray<Device["deviceId"]>, of = firmware) =>
+          store.createTask(newTask(of), { _tag: "Named", deviceIds: ids }, epoch)
+        assert.deepStrictEqual(yield* named([...deviceIds, stranger!.deviceId]), {
+          _tag: "Unknown",
+          deviceIds: [stranger!.deviceId]
+        })
+        const outcomes = yield* Effect.forEach(Array.from({ length: 4 }), () => named(deviceIds.slice(0, 2)), {
+          concurrency: "unbounded"
+        })
+        assert.deepStrictEqual(outcomes.map(({ _tag }) => _tag).toSorted(), ["Busy", "Busy", "Busy", "Created"])
+        const rest = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
+        assert.strictEqual(rest.task.counts.pending, 1)
+        const mcu = yield* insertFirmware(product, { module: "MCU" })
+        assert.strictEqual((yield* named(deviceIds, mcu))._tag, "Created")
+        const open = yield* store.unfinished(deviceIds, "MCU")
+        assert.strictEqual(open.length, 3)
+        assert.strictEqual((yield* store.unfinished(deviceIds)).length, 6)
+      }))
+
+    it.effect("stores changes of records that are as they were, and counts them", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(3)
+        const { task } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
+        const { taskId } = task
+        const [first, second, third] = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        const begun = changed(first!, 2, epoch + 60_000)
+        const { saved, tasks } = yield* store.save([begun, changed(second!, 3), {
+          ...begun,
+          before: { ...first!, revision: 7 }
+        }])
+        assert.deepStrictEqual(saved, [true, true, false])
+        assert.deepStrictEqual(tasks.map(({ counts, status }) => [counts, status]), [
+          [{ pending: 1, upgrading: 1, succeeded: 1, failed: 0, cancelled: 0 }, 1]
+        ])
+        assert.deepStrictEqual(yield* recordOf(devices[0]!, taskId), begun.after)
+        // Of two that change it at the same moment, one does.
+        const twice = yield* Effect.forEach(
+          [changed(begun.after, 3), changed(begun.after, 4)],
+          (change) => store.save([change]),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(twice.map(({ saved: [one] }) => one).toSorted(), [false, true])
+        yield* store.save([changed(third!, 5)])
+        const ended = Option.getOrThrow(yield* store.task(task.projectId, taskId))
+        assert.strictEqual(ended.status, 2)
+        const { counts } = ended
+        assert.strictEqual(counts.succeeded + counts.failed + counts.cancelled, 3)
+        assert.strictEqual(counts.pending + counts.upgrading, 0)
+      }))
+
+    it.effect("gives what is due to one caller, and again later", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(6)
+        const { task } = created(
+          // Earlier than everything else in this suite.
+          yield* store.createTask(newTask(firmware, { maximumPerMinute: 60_000 }), { _tag: "All" }, 1000)
+        )
+        yield* (yield* PresenceStore).record([{
+          _tag: "Online",
+          deviceId: devices[0]!.deviceId,
+          connectionId: "c",
+          nodeId: unique("node"),
+          ip: "",
+          at: epoch
+        }])
+        const claim = (now: number, again = 90_000) => store.claimDue({ now, again, limit: 4 })
+        assert.deepStrictEqual(yield* claim(999), [])
+        const claims = yield* Effect.forEach([0, 1, 2], () => claim(50_000), { concurrency: "unbounded" })
+        const claimed = claims.flat()
+        assert.strictEqual(claimed.length, 6)
+        assert.strictEqual(new Set(claimed.map(({ record }) => record.deviceId)).size, 6)
+        for (const { isOnline, record, task: of } of claimed) {
+          assert.strictEqual(of.taskId, task.taskId)
+          assert.isAtMost(record.dueAt!, 50_000)
+          assert.strictEqual(isOnline, record.deviceId === devices[0]!.deviceId)
+        }
+        assert.deepStrictEqual(yield* claim(89_999), [])
+        assert.strictEqual((yield* claim(90_000, 100_000)).length, 4)
+        const { record } = claimed[0]!
+        assert.deepStrictEqual((yield* store.save([changed(record, 4)])).saved, [true])
+        yield* store.endTask(task.taskId, [0, 1], 4, [1, 2], epoch)
+        assert.deepStrictEqual(yield* claim(200_000), [])
+      }))
+
+    it.effect("ends and confirms a task once", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(3)
+        const draft = newTask(firmware, { needAppConfirm: true })
+        const { task: { projectId, taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+        assert.isNull((yield* recordOf(devices[0]!, taskId)).dueAt)
+        assert.isTrue(yield* store.confirmTask(taskId, epoch + 10))
+        assert.isFalse(yield* store.confirmTask(taskId, epoch + 20))
+        const due = yield* Effect.forEach(
+          devices,
+          (device) => Effect.map(recordOf(device, taskId), ({ dueAt }) => dueAt)
+        )
+        assert.deepStrictEqual(due.toSorted(), [10, 1010, 2010].map((millis) => epoch + millis))
+        yield* store.save([changed(yield* recordOf(devices[0]!, taskId), 2)])
+        assert.isTrue(yield* store.endTask(taskId, [0, 1], 4, [1], epoch + 30))
+        assert.isFalse(yield* store.endTask(taskId, [0, 1], 4, [1], epoch + 40))
+        const { counts, status } = Option.getOrThrow(yield* store.task(projectId, taskId))
+        assert.deepStrictEqual([status, counts], [
+          4,
+          { pending: 0, upgrading: 1, succeeded: 0, failed: 0, cancelled: 2 }
+        ])
+        // One that had begun finishes by itself; the task stays cancelled.
+        yield* store.save([changed(yield* recordOf(devices[0]!, taskId), 3)])
+        assert.deepInclude(Option.getOrThrow(yield* store.task(projectId, taskId)), {
+          status: 4,
+          counts: { pending: 0, upgrading: 0, succeeded: 1, failed: 0, cancelled: 2 }
+        })
+      }))
+  })
