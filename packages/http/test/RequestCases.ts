@@ -391,7 +391,16 @@ const oddFields = ({ bodyFields, isClaim, oddJson, random }: Writer): ReadonlyAr
       return [...JsonSchema.bounds(schema), ...worstTexts, ...random.some(5, texts), oneOfThem].map(set)
     }
     if (isList(schema)) {
-      return [[], [[]], [null], ["text"], [1, 1], Array.from({ length: 1001 }, (_, i) => String(i)), ...documents].map(
+      return [
+        [],
+        [[]],
+        [null],
+        ["text"],
+        ["\0"],
+        [1, 1],
+        Array.from({ length: 1001 }, (_, i) => String(i)),
+        ...documents
+      ].map(
         set
       )
     }

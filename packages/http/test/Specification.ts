@@ -157,6 +157,62 @@ const thingShadow = members({
   status: deviceStatus
 })
 
+const firmware: Fields = {
+  id: "int",
+  name: "string",
+  version: "string",
+  oss_path: "string",
+  algorithms: oneOf(1),
+  hash: "string",
+  status: oneOf(0, 1, 2, 3, 4),
+  ongoing: "bool",
+  remark: "string",
+  module: "string",
+  created_at: "date",
+  updated_at: "date",
+  product_key: "string",
+  product_name: "string"
+}
+
+/** In a list. */
+const upgradeTask: Fields = {
+  task_id: "int",
+  firmware_id: "int",
+  upgrade_type: oneOf(1),
+  upgrade_policy: "int",
+  status: oneOf(0, 1, 2, 3, 4),
+  scope_mode: oneOf(0, 1),
+  created_at: "date",
+  updated_at: "date",
+  need_app_confirm: "bool",
+  is_app_confirmed: "bool"
+}
+
+const deviceTask: Fields = {
+  device_id: "string",
+  device_name: "string",
+  version: "string",
+  step: "int",
+  status: oneOf(1, 2, 3, 4, 5),
+  updated_at: "date",
+  thing_status: deviceStatus,
+  need_app_confirm: "bool",
+  is_app_confirm: "bool"
+}
+
+const upgradeInfo: Fields = {
+  size: "int",
+  sign: "string",
+  sign_method: oneOf("md5"),
+  version: "string",
+  url: "string",
+  module: "string",
+  task_id: "int",
+  description: "string",
+  need_app_confirm: "bool",
+  is_app_confirmed: "bool"
+}
+
 const paged = (item: Fields): Fields => ({
   results: listOf(item),
   total: "int",
@@ -187,6 +243,15 @@ export interface Given {
   readonly service_id: string
   /** Of a call that waits for the device. */
   readonly message_id: string
+  /** That the device is to be upgraded to, by a task. */
+  readonly firmware_id: number
+  readonly task_id: number
+  /** That nothing happens to. */
+  readonly idle_firmware_id: number
+  /** A task that awaits its confirmation. */
+  readonly confirmable_task_id: number
+  readonly verified_firmware_id: number
+  readonly verify_task_id: number
 }
 
 export interface Input {
@@ -206,10 +271,12 @@ export interface Operation {
   /** Calls that succeed. The path names something else for them where `on` says so. */
   readonly calls?: (given: Given) => ReadonlyArray<Input>
   readonly on?: Readonly<Record<string, keyof Given>>
+  /** Whether the device is connected while it is called. */
+  readonly connected?: true
   /** Adds the signature of a device, which has no access key. */
   readonly sign?: (given: Given, input: Input) => Input
   /** Absent: envelope only. */
-  readonly data?: Fields
+  readonly data?: Fields | "list"
   /** More that is refused: a change of the first call, and the field that is named. */
   readonly refuses?: ReadonlyArray<readonly [Readonly<Record<string, unknown>>, string]>
 }
@@ -537,6 +604,172 @@ const shadows: ReadonlyArray<Operation> = [
   }
 ]
 
+const module: Fields = { module: "string" }
+
+const conduct: Fields = { cloud_push: "bool", timeout: "int", upgrade_type: oneOf(1), need_app_confirm: "bool" }
+
+const rejected: Fields = { rejected_thing_status: deviceStatus }
+
+/** What is the same of all firmware here. */
+export const image = {
+  name: "Lamp firmware",
+  oss_path: "https://example.com/firmware.bin",
+  algorithms: 1,
+  hash: "93230c3bde425a9d7984a594ac55ea1e",
+  remark: "Shines brighter"
+}
+
+const upgrades: ReadonlyArray<Operation> = [
+  {
+    method: "GET",
+    path: "/things/{device_id}/upgrade",
+    query: module,
+    calls: () => [{}, { query: { module: "default" } }],
+    data: upgradeInfo
+  },
+  {
+    method: "POST",
+    path: "/things/{device_id}/upgrade",
+    body: { task_id: "int" },
+    required: ["task_id"],
+    connected: true,
+    calls: ({ task_id }) => [{ body: { task_id } }]
+  },
+  {
+    method: "GET",
+    path: "/things/{device_id}/upgrade-step",
+    query: { task_id: "int" },
+    calls: ({ task_id }) => [{}, { query: { task_id: String(task_id) } }],
+    data: { step: "int" }
+  },
+  {
+    method: "GET",
+    path: "/things/{device_id}/version",
+    query: module,
+    calls: () => [{}, { query: { module: "default" } }],
+    data: { version: "string" }
+  },
+  {
+    method: "GET",
+    path: "/things/upgrade",
+    query: module,
+    required: ["device_ids"],
+    calls: ({ device_id }) => [
+      { body: { device_ids: [device_id] } },
+      { query: { module: "default" }, body: { device_ids: [device_id, "unknown"] } }
+    ],
+    data: { things_upgrade_job: "object" }
+  },
+  { method: "GET", path: "/ota/firmwares/{firmware_id}", data: firmware },
+  {
+    method: "GET",
+    path: "/ota/firmwares",
+    query: { ...page, product_key: "string", name: "string" },
+    calls: ({ product_key }) => [
+      {},
+      { query: { page: "1", page_size: "2", product_key, name: "Lamp" } }
+    ],
+    data: paged(firmware)
+  },
+  {
+    method: "POST",
+    path: "/products/{product_key}/ota/firmwares",
+    body: {
+      name: "string",
+      version: "string",
+      oss_path: "string",
+      algorithms: oneOf(1),
+      hash: "string",
+      remark: "string",
+      module: "string"
+    },
+    calls: () => [{ body: { ...image, version: "9.0.0", module: "default" } }],
+    data: firmware
+  },
+  { method: "DELETE", path: "/ota/firmwares/{firmware_id}", on: { firmware_id: "idle_firmware_id" }, data: {} },
+  {
+    method: "POST",
+    path: "/ota/firmwares/{firmware_id}/verify-task",
+    on: { firmware_id: "idle_firmware_id" },
+    body: { device_ids: "list", ...conduct },
+    calls: ({ device_id }) => [{
+      body: { device_ids: [device_id], upgrade_type: 1, cloud_push: true, timeout: 600, need_app_confirm: false }
+    }],
+    data: "list"
+  },
+  {
+    method: "POST",
+    path: "/ota/firmwares/{firmware_id}/upgrade-tasks",
+    on: { firmware_id: "idle_firmware_id" },
+    body: { ...conduct, scope_mode: oneOf(0, 1), device_ids: "list" },
+    calls: ({ device_id }) => [
+      {
+        body: {
+          cloud_push: true,
+          timeout: 600,
+          upgrade_type: 1,
+          scope_mode: 1,
+          device_ids: [device_id],
+          need_app_confirm: true
+        }
+      },
+      { body: { cloud_push: false, timeout: 0, upgrade_type: 1, scope_mode: 0, need_app_confirm: false } }
+    ],
+    data: { task_id: "int" }
+  },
+  {
+    method: "GET",
+    path: "/ota/firmwares/{firmware_id}/verify-task",
+    on: { firmware_id: "verified_firmware_id" },
+    query: rejected,
+    calls:
+      () => [{}, ...["online", "offline", "unactive"].map((status) => ({ query: { rejected_thing_status: status } }))],
+    data: { ...paged(deviceTask), task_id: "int" }
+  },
+  {
+    method: "GET",
+    path: "/ota/upgrade-tasks/{task_id}",
+    query: rejected,
+    calls:
+      () => [{}, ...["online", "offline", "unactive"].map((status) => ({ query: { rejected_thing_status: status } }))],
+    data: paged(deviceTask)
+  },
+  {
+    method: "GET",
+    path: "/ota/firmwares/{firmware_id}/upgrade-tasks",
+    query: { ...page, status: "int", task_id: "int", product_key: "string", name: "string" },
+    calls: ({ product_key, task_id }) => [
+      {},
+      { query: { status: "0", task_id: String(task_id), page: "1", page_size: "5", product_key, name: "Lamp" } }
+    ],
+    data: paged(upgradeTask)
+  },
+  { method: "DELETE", path: "/ota/tasks/{task_id}", data: {} },
+  {
+    method: "PUT",
+    path: "/ota/verify-tasks/{task_id}",
+    on: { task_id: "verify_task_id" },
+    body: { result: "bool" },
+    required: ["result"],
+    calls: () => [{ body: { result: true } }],
+    data: {}
+  },
+  { method: "PUT", path: "/ota/upgrade-tasks/{task_id}/status", data: {} },
+  { method: "PUT", path: "/ota/upgrade-tasks/{task_id}/things/{device_id}/status", data: {} },
+  {
+    method: "PUT",
+    path: "/ota/upgrade-tasks/{task_id}/confirmation",
+    on: { task_id: "confirmable_task_id" },
+    data: {}
+  },
+  {
+    method: "PUT",
+    path: "/ota/upgrade-tasks/{task_id}/things/{device_id}/confirmation",
+    on: { task_id: "confirmable_task_id" },
+    data: {}
+  }
+]
+
 export const content = "firmware"
 
 export const objects: ReadonlyArray<Operation> = [
@@ -649,6 +882,8 @@ export const uplinks: ReadonlyArray<Operation> = [
   uplink("PostHex", () => ({ params: { data: "0aff" } })),
   uplink("PostModbus", () => ({ id: 1, version: "1.0", method: "edge.get", params: { register: 4 } })),
   uplink("PostShadow", () => ({ method: "get" }), { data: { state: "object", metadata: "object" } }),
+  uplink("PostOTA", () => ({ id: "3", method: "thing.ota.inform", params: { version: "1.0.0" } })),
+  uplink("PostOTA", () => ({ id: "4", method: "thing.ota.progress", params: { step: "50", desc: "half" } })),
   uplink("PostNTP", () => ({ deviceSendTime: "1795231840050" }), {
     data: { deviceSendTime: "string", serverRecvTime: "string", serverSendTime: "string" }
   }),
@@ -659,7 +894,16 @@ export const uplinks: ReadonlyArray<Operation> = [
   uplink("PostRemoteDiagnosis", () => ({ params: { model: "format=simple", p: { wifi: { rssi: -75 } } } }))
 ]
 
-export const operations = [...devices, ...products, ...thingModels, ...shadows, ...objects, ...registration, ...uplinks]
+export const operations = [
+  ...devices,
+  ...products,
+  ...thingModels,
+  ...shadows,
+  ...upgrades,
+  ...objects,
+  ...registration,
+  ...uplinks
+]
 
 /** What the specification lists and the API does not have: whoever adds it moves its row to a table above. */
 export const later: ReadonlyArray<readonly [string, string]> = [
@@ -670,27 +914,6 @@ export const later: ReadonlyArray<readonly [string, string]> = [
   ["DELETE", "/things/{device_id}/topo/sub-devices"],
   ["GET", "/things/{device_id}/topo/sub-devices"],
   ["POST", "/things/{device_id}/topo/sub-devices"],
-  // Firmware and upgrade
-  ["GET", "/things/{device_id}/upgrade"],
-  ["POST", "/things/{device_id}/upgrade"],
-  ["GET", "/things/{device_id}/upgrade-step"],
-  ["GET", "/things/{device_id}/version"],
-  ["GET", "/things/upgrade"],
-  ["GET", "/ota/firmwares/{firmware_id}"],
-  ["GET", "/ota/firmwares"],
-  ["POST", "/products/{product_key}/ota/firmwares"],
-  ["DELETE", "/ota/firmwares/{firmware_id}"],
-  ["POST", "/ota/firmwares/{firmware_id}/verify-task"],
-  ["POST", "/ota/firmwares/{firmware_id}/upgrade-tasks"],
-  ["GET", "/ota/firmwares/{firmware_id}/verify-task"],
-  ["GET", "/ota/upgrade-tasks/{task_id}"],
-  ["GET", "/ota/firmwares/{firmware_id}/upgrade-tasks"],
-  ["DELETE", "/ota/tasks/{task_id}"],
-  ["PUT", "/ota/verify-tasks/{task_id}"],
-  ["PUT", "/ota/upgrade-tasks/{task_id}/status"],
-  ["PUT", "/ota/upgrade-tasks/{task_id}/things/{device_id}/status"],
-  ["PUT", "/ota/upgrade-tasks/{task_id}/confirmation"],
-  ["PUT", "/ota/upgrade-tasks/{task_id}/things/{device_id}/confirmation"],
   // Rule-engine scenes
   ["POST", "/rule-engine/scenes"],
   ["PUT", "/rule-engine/scenes/{id}"],
@@ -713,7 +936,6 @@ export const laterActions: ReadonlyArray<readonly [string, Operation]> = [
   ["PostStarTopo", uplink("PostStarTopo", () => ({ params: {} }), { extra: { method: "get" } })],
   ["StarTopo", uplink("StarTopo", () => ({ params: [] }), { extra: { method: "add" } })],
   ["PostMeshTopo", uplink("PostMeshTopo", () => ({ params: {} }), { extra: { method: "get" } })],
-  ["PostOTA", uplink("PostOTA", () => ({ method: "thing.ota.inform", params: { version: "1.0.0" } }))],
   [
     "PostSubHex",
     uplink("PostSubHex", ({ device_name, product_key }) => ({ params: { data: "00", product_key, device_name } }))
@@ -738,6 +960,28 @@ export interface Limit {
 const bytes = (length: number) => "r".repeat(length)
 
 export const limits: ReadonlyArray<Limit> = [
+  {
+    method: "POST",
+    path: "/products/{product_key}/ota/firmwares",
+    field: "version",
+    takes: ["0.0.0", "10.20.30"],
+    refuses: ["1", "1.0", "v1.0.0", "1.0.x", "1..0", ""]
+  },
+  { method: "POST", path: "/products/{product_key}/ota/firmwares", field: "algorithms", takes: [1], refuses: [0, 2] },
+  {
+    method: "POST",
+    path: "/ota/firmwares/{firmware_id}/verify-task",
+    field: "upgrade_type",
+    takes: [1],
+    refuses: [0, 2]
+  },
+  {
+    method: "POST",
+    path: "/ota/firmwares/{firmware_id}/upgrade-tasks",
+    field: "scope_mode",
+    takes: [1],
+    refuses: [-1, 2]
+  },
   {
     method: "POST",
     path: "/products/{product_key}/batch-things",
@@ -777,4 +1021,14 @@ export const limits: ReadonlyArray<Limit> = [
   { method: "GET", path: "/things", field: "page_size", takes: ["1", "100"], refuses: ["0", "-1", "101", "ten", ""] },
   { method: "GET", path: "/products", field: "page", takes: ["1", "1000"], refuses: ["0", "-1", "1.5", "one", ""] },
   { method: "GET", path: "/products", field: "page_size", takes: ["1", "100"], refuses: ["0", "-1", "101", "ten", ""] }
+]
+
+/** Filters of lists, each of which nothing fits. */
+export const filters: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
+  ["/things", ["product_key=unknown", "batch_id=9007199254740991"]],
+  ["/ota/firmwares", ["product_key=unknown", "name=unknown"]],
+  [
+    "/ota/firmwares/{firmware_id}/upgrade-tasks",
+    ["status=3", "task_id=9007199254740991", "product_key=unknown", "name=unknown"]
+  ]
 ]

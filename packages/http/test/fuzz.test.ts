@@ -57,6 +57,13 @@ const model = {
   }]
 }
 
+const image = {
+  name: "Lamp firmware",
+  oss_path: "https://example.com/firmware.bin",
+  algorithms: 1,
+  hash: "93230c3bde425a9d7984a594ac55ea1e"
+}
+
 /** Values of its properties. */
 const values = { power: 1, label: "a", level: 1.5, since: "1795231840050", timers: [1, 2], color: { hue: 5 } }
 
@@ -148,6 +155,7 @@ const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenant, hasM
     model_data: JSON.stringify(model)
   })
   const { device_id, device_name, device_secret } = yield* ask("POST", `/products/${product_key}/things`)
+  const other = yield* ask("POST", `/products/${product_key}/things`)
   const { batch_id } = yield* ask("POST", `/products/${product_key}/batch-things`, { num: 1 })
   const { message_id } = yield* ask("POST", `/things/${device_id}/properties`, { params: { power: 1 } })
   const { id } = yield* ask("POST", "/access-keys", { name: "Disposable", role: "viewer" })
@@ -165,8 +173,27 @@ const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenant, hasM
   })
   // A device that speaks is online, also when what it says is refused.
   yield* ask("POST", `/thing-uplink?${query.toString()}`, { params: { power: 1 } })
+  const firmware = (version: string) =>
+    Effect.map(
+      ask("POST", `/products/${product_key}/ota/firmwares`, { ...image, version }),
+      ({ id }) => id as number
+    )
+  const [released, verified, idle] = [yield* firmware("1.0.0"), yield* firmware("1.1.0"), yield* firmware("1.2.0")]
+  const { task_id } = yield* ask("POST", `/ota/firmwares/${released}/upgrade-tasks`, {
+    scope_mode: 1,
+    device_ids: [device_id],
+    need_app_confirm: true
+  })
+  yield* ask("POST", `/ota/firmwares/${verified}/verify-task`, { device_ids: [other.device_id] })
+  const verification = yield* ask("GET", `/ota/firmwares/${verified}/verify-task`)
   const given: Given = {
     values: {
+      ...image,
+      firmware_id: [released, verified, idle],
+      task_id: [task_id, verification.task_id],
+      device_ids: [[device_id], [other.device_id], [device_id, other.device_id]],
+      scope_mode: 1,
+      module: ["default", "radio"],
       product_key,
       source_product_key: cloudGateway.product_key,
       device_id,
@@ -209,6 +236,9 @@ const [power] = model.properties
 const own: Readonly<Record<string, (values: Given["values"]) => object>> = {
   "POST /openapi/v1/auth/generator/device": () => ({ device_name: ["Device0001", "Device0002", "012345"] }),
   "POST /openapi/v1/access-keys": ({ own_project_id }) => ({ project_id: own_project_id }),
+  "POST /openapi/v1/products/{product_key}/ota/firmwares": () => ({
+    version: Array.from({ length: 200 }, (_, i) => `2.0.${i}`)
+  }),
   "GET /openapi/v1/events": () => ({ type: ["status", "property,event"] }),
   "POST /openapi/v1/products/{product_key}/things": ({ source_product_key }) => ({
     product_key: source_product_key,
@@ -301,6 +331,13 @@ const snapshot = Effect.fnUntraced(function*(send: RawRequest.Send, { admin, for
     yield* Effect.forEach(products, ({ product_key }) => noteOf(`/products/${product_key}/thing-model/versions`), {
       concurrency
     })
+    const firmwares = yield* all("/ota/firmwares", key)
+    note(`/ota/firmwares ${key}`, firmwares)
+    yield* Effect.forEach(firmwares, ({ id }) =>
+      Effect.gen(function*() {
+        note(`/ota/firmwares/${id}/upgrade-tasks`, yield* all(`/ota/firmwares/${id}/upgrade-tasks`, key))
+        yield* noteOf(`/ota/firmwares/${id}/verify-task`)
+      }), { concurrency })
     yield* Effect.forEach(devices, ({ device_id }) =>
       Effect.gen(function*() {
         yield* noteOf(`/things/${device_id}/shadow`)

@@ -1,6 +1,8 @@
 /**
  * The tables of the specification, held against the API.
  */
+import { defaultProjectId, DeviceId, Devices } from "@device-cloud/core"
+import { SimulatedDevice } from "@device-cloud/testing"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -8,7 +10,9 @@ import { storages } from "../../../vitest.storages.ts"
 import {
   content,
   type Fields,
+  filters,
   type Given,
+  image,
   type Input,
   type Kind,
   later,
@@ -139,6 +143,41 @@ const callsOf = (operation: Operation, given: Given) => operation.calls?.(given)
 /** Status, code and the fields that are refused. */
 const refusal = ({ body, status }: Answer) => [status, body.code, ...Object.keys(body.data?.issues ?? {})]
 
+/** Firmware of a module each: with a task, with one that awaits confirmation, with one that verifies, without. */
+const makeTasks = Effect.fnUntraced(function*({ device_id, product_key }: Given) {
+  const ask = (method: string, path: string, body?: object) =>
+    Effect.map(call(method, path, { body }), ({ body }) => {
+      assert.strictEqual(body.code, 0, body.message)
+      return body.data
+    })
+  const firmware = (module: string) =>
+    Effect.map(
+      ask("POST", `/products/${product_key}/ota/firmwares`, { ...image, version: "1.1.0", module }),
+      ({ id }) => id as number
+    )
+  const upgrade = (firmwareId: number, need_app_confirm: boolean) =>
+    Effect.map(
+      ask("POST", `/ota/firmwares/${firmwareId}/upgrade-tasks`, {
+        scope_mode: 1,
+        device_ids: [device_id],
+        need_app_confirm
+      }),
+      ({ task_id }) => task_id as number
+    )
+  const firmware_id = yield* firmware("default")
+  const verified_firmware_id = yield* firmware("radio")
+  yield* ask("POST", `/ota/firmwares/${verified_firmware_id}/verify-task`, { device_ids: [device_id] })
+  const { task_id: verify_task_id } = yield* ask("GET", `/ota/firmwares/${verified_firmware_id}/verify-task`)
+  return {
+    firmware_id,
+    task_id: yield* upgrade(firmware_id, false),
+    idle_firmware_id: yield* firmware("idle"),
+    confirmable_task_id: yield* upgrade(yield* firmware("motor"), true),
+    verified_firmware_id,
+    verify_task_id: verify_task_id as number
+  }
+})
+
 /** A product with a model, a device that has reported and waits for a call, a batch, and more products. */
 const makeGiven = Effect.gen(function*() {
   const { product_key, product_secret } = yield* createProduct({ dynamic_register: true })
@@ -164,13 +203,24 @@ const makeGiven = Effect.gen(function*() {
     device_secret: device_secret!,
     batch_id: created.body.data.batch_id,
     service_id: "reset",
-    message_id: ""
+    message_id: "",
+    firmware_id: 0,
+    task_id: 0,
+    idle_firmware_id: 0,
+    confirmable_task_id: 0,
+    verified_firmware_id: 0,
+    verify_task_id: 0
   }
   yield* send(uplinks[0]!, given, callsOf(uplinks[0]!, given)[0]!)
   yield* call("PUT", `/things/${device_id}/shadow`, { body: { state: { desired: { power: 1 } } } })
   const service = yield* call("POST", `/things/${device_id}/services/reset`, { body: { params: { delay: 1 } } })
-  return { ...given, message_id: service.body.data.message_id as string }
+  return { ...given, message_id: service.body.data.message_id as string, ...yield* makeTasks(given) }
 })
+
+const connect = (deviceId: string) =>
+  Effect.flatMap(Devices, (devices) => devices.get(defaultProjectId, { deviceId: DeviceId.make(deviceId) })).pipe(
+    Effect.flatMap(({ device }) => SimulatedDevice.connect(device))
+  )
 
 interface Described {
   readonly parameters?: ReadonlyArray<{ readonly name: string; readonly in: string }>
@@ -222,12 +272,13 @@ for (const [name, storage] of storages) {
     it.effect.each(titled)("%s answers what is specified", ([, operation]) =>
       Effect.gen(function*() {
         const given = yield* makeGiven
+        if (operation.connected === true) yield* connect(given.device_id)
         for (const input of callsOf(operation, given)) {
           const { body, status, text } = yield* send(operation, given, input)
           assert.deepStrictEqual([status, body.code], [200, 0], `${JSON.stringify(input)} ${text}`)
           assert.isString(body.message)
           if (operation.data === undefined) assert.notProperty(body, "data")
-          else assertFits(body.data, members(operation.data), "data")
+          else assertFits(body.data, operation.data === "list" ? "list" : members(operation.data), "data")
         }
       }))
 
@@ -316,6 +367,15 @@ for (const [name, storage] of storages) {
         const second = yield* list(`product_key=${product_key}&page=2`)
         assert.deepInclude(second, { page: 2, page_size: 10, total: 15, pages: 2 })
         assert.lengthOf(second.results, 5)
+      }))
+
+    it.effect.each(filters)("GET %s lists nothing that does not fit", ([path, queries]) =>
+      Effect.gen(function*() {
+        const given = yield* makeGiven
+        const list = (query: string) =>
+          Effect.map(call("GET", `${pathOf({ method: "GET", path }, given)}?${query}`), ({ body }) => body.data)
+        assert.isAbove((yield* list("")).total, 0)
+        for (const query of queries) assert.deepInclude(yield* list(query), { results: [], total: 0 }, query)
       }))
 
     it.effect("an action over HTTP that needs an id is refused without it", () =>

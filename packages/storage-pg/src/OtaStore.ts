@@ -123,6 +123,8 @@ const make = Effect.gen(function*() {
                 AND other.module = ${task.module} AND other.status < 3)`
     }
       ) AS candidate
+      -- All are found before the first is stored: looking for others' records among one's own takes ever longer.
+      ORDER BY place
       ${scope._tag === "Named" ? sql`` : sql`ON CONFLICT (device_id, module) WHERE status < 3 DO NOTHING`}
       RETURNING device_id`
   }
