@@ -68,13 +68,20 @@ export const everyAnswer = ({ count, limits, routes }: {
     const request = withLiteralPath(yield* HttpServerRequest.HttpServerRequest)
     const sent = request.headers["x-request-id"]
     const requestId = sent !== undefined && usableRequestId.test(sent) ? sent : yield* makeRequestId
-    const startedAt = yield* Clock.currentTimeMillis
-    const limited = Effect.andThen(limits.check("address", addressOf(request)), app)
+    const clock = yield* Clock.Clock
+    const startedAt = clock.currentTimeMillisUnsafe()
+    const limited = limits.isOn("address") ? Effect.andThen(limits.check("address", addressOf(request)), app) : app
     const response = yield* (isUpload(request) ? limited : inTime(limited, request)).pipe(
       Effect.exit,
       Effect.flatMap((exit) =>
         Exit.isSuccess(exit) ? Effect.succeed(complete(exit.value)) : explain(exit.cause, request, requestId, routes)
       ),
+      Effect.tap(({ status }) => {
+        const { method, url } = request
+        const took = clock.currentTimeMillisUnsafe() - startedAt
+        count(method, routes.routeOf(method, url), status, took)
+        return Effect.logDebug(`${method} ${url} ${status} ${took} ms`)
+      }),
       Effect.updateContext((context: Context.Context<R>) =>
         context.pipe(
           Context.add(HttpServerRequest.HttpServerRequest, request),
@@ -85,12 +92,6 @@ export const everyAnswer = ({ count, limits, routes }: {
           })
         )
       )
-    )
-    const { method, url } = request
-    const took = (yield* Clock.currentTimeMillis) - startedAt
-    count(method, routes.routeOf(method, url), response.status, took)
-    yield* Effect.logDebug(`${method} ${url} ${response.status} ${took} ms`).pipe(
-      Effect.annotateLogs("request_id", requestId)
     )
     return HttpServerResponse.setHeader(response, "x-request-id", requestId)
   })

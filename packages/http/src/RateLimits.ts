@@ -63,12 +63,11 @@ const make = Effect.fnUntraced(function*(options: RateLimitOptions) {
         : Effect.die(reason)
     ))
 
-  return RateLimits.of({
-    check: (kind, key) => limits[kind].length === 0 ? Effect.void : check(kind, key)
-  })
+  return RateLimits.of({ isOn: (kind) => limits[kind].length > 0, check })
 })
 
 export class RateLimits extends Context.Service<RateLimits, {
+  readonly isOn: (kind: keyof RateLimitOptions) => boolean
   /** Counts a request; fails with 42900 and `retry_after` when there were too many. Each node counts by itself. */
   readonly check: (kind: keyof RateLimitOptions, key: string) => Effect.Effect<void, Failure>
 }>()("@device-cloud/http/RateLimits") {

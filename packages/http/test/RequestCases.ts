@@ -362,10 +362,10 @@ export const hopelessCases = (operation: Operation, given: Given, random: Seeded
 
 const oddUrls = ({ isClaim, odd, pathFields, queryFields, random, secured }: Writer): ReadonlyArray<Case> => [
   ...pathFields.filter(isFree).flatMap(({ name }) =>
-    random.some(20, segments).map((segment) => odd(`${name} ${short(segment)}`, withSegment(name, segment)))
+    random.some(12, segments).map((segment) => odd(`${name} ${short(segment)}`, withSegment(name, segment)))
   ),
   ...queryFields.filter(({ name }) => !isClaim(name)).flatMap(({ name, schema }) =>
-    [...worstTexts, ...random.some(15, texts), ...JsonSchema.bounds(schema).map(String)].filter((text) =>
+    [...worstTexts, ...random.some(4, texts), ...JsonSchema.bounds(schema).map(String)].filter((text) =>
       JsonSchema.fitsAsText(schema, text) && (secured || isWellFormed(text))
     ).map((text) => odd(`${name} ${short(text)}`, withQuery(name, encode(text))))
   ),
@@ -388,7 +388,7 @@ const oddFields = ({ bodyFields, isClaim, oddJson, random }: Writer): ReadonlyAr
     const set = (value: unknown) => oddJson(`${name} ${short(value)}`, (json) => change(json, path, value))
     if (isText(schema)) {
       const oneOfThem = random.pick([longText, ...texts])
-      return [...JsonSchema.bounds(schema), ...worstTexts, ...random.some(5, texts), oneOfThem].map(set)
+      return [...JsonSchema.bounds(schema), ...worstTexts, ...random.some(2, texts), oneOfThem].map(set)
     }
     if (isList(schema)) {
       return [
@@ -406,13 +406,13 @@ const oddFields = ({ bodyFields, isClaim, oddJson, random }: Writer): ReadonlyAr
     }
     if (!isOpen(schema)) return [...JsonSchema.bounds(schema), ...random.some(4, numbers)].map(set)
     return [
-      ...[...worstTexts, ...random.some(10, names)].map((member) =>
+      ...[...worstTexts, ...random.some(5, names)].map((member) =>
         oddJson(`${name} with ${short(member)}`, (json) => change(json, [...path, member], random.pick(documents)))
       ),
-      ...random.some(15, documents).map((document) =>
+      ...random.some(10, documents).map((document) =>
         oddJson(`${name} with JSON`, (json) => change(json, [...path, "power"], document))
       ),
-      ...Array.from({ length: 25 }, () =>
+      ...Array.from({ length: 15 }, () =>
         oddJson(`${name} with a change`, (json) => {
           const value = path.reduce((value, member) => isMembers(value) ? value[member] : undefined, json)
           return change(json, path, altered(value, random))
@@ -428,13 +428,13 @@ const oddBodies = (writer: Writer): ReadonlyArray<Case> => {
     oddJson("more fields", (json) => change(change(json, ["unknown"], { a: 1 }), ["__proto__"], { admin: true })),
     oddJson("half a field", (json) => change(json, ["\uD800"], "\uDC00")),
     ...brokenBodies(writer).filter(({ hopeless }) => !hopeless),
-    ...random.some(6, oddContentTypes).map((type) =>
+    ...random.some(4, oddContentTypes).map((type) =>
       odd(`a body of type ${short(type)}`, withHeader("content-type", type))
     ),
     // Documents inside of documents.
     ...writer.bodyFields.some(({ path }) => path[0] === "model_data")
       ? Object.entries(models as Members).flatMap(([model_type, model]) =>
-        Array.from({ length: 40 }, () =>
+        Array.from({ length: 20 }, () =>
           oddJson(`a changed model in ${model_type}`, (json) => ({
             ...json as Members,
             model_type,
@@ -447,10 +447,12 @@ const oddBodies = (writer: Writer): ReadonlyArray<Case> => {
 
 /** What a device may say. */
 const oddMessages = ({ odd, oddJson, random }: Writer): ReadonlyArray<Case> => [
-  ...Array.from({ length: 250 }, () => oddJson("a changed message", (json) => altered(json, random))),
-  ...documents.map((document) => oddJson("a message of JSON", () => document)),
-  ...documents.map((document) => oddJson("params of JSON", (json) => change(json, ["params"], document))),
-  ...documents.map((document) =>
+  ...Array.from({ length: 120 }, () => oddJson("a changed message", (json) => altered(json, random))),
+  ...random.some(20, documents).map((document) => oddJson("a message of JSON", () => document)),
+  ...random.some(20, documents).map((document) =>
+    oddJson("params of JSON", (json) => change(json, ["params"], document))
+  ),
+  ...random.some(40, documents).map((document) =>
     oddJson("a property of JSON", (json) => change(json, ["params", random.pick(names)], document))
   ),
   ...["text/plain", "application/octet-stream"].flatMap((type) =>
@@ -472,7 +474,7 @@ export const uncertainCases = (operation: Operation, given: Given, random: Seede
     ...writer.body === undefined ? [] : oddBodies(writer),
     ...isUplink ? oddMessages(writer) : [],
     ...takesForm ? oddForms.map(([oddity, bytes]) => odd(oddity, withBytes(bytes))) : [],
-    ...random.some(12, oddHeaders).map(([oddity, headers]) =>
+    ...random.some(8, oddHeaders).map(([oddity, headers]) =>
       odd(oddity, (draft) => ({ ...draft, headers: { ...draft.headers, ...headers } }))
     ),
     ...method === "GET"
