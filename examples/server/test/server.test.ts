@@ -230,6 +230,62 @@ live(
 )
 
 live(
+  "carries an upgrade on that was under way when it was killed, with objects and WebSocket",
+  Effect.gen(function*() {
+    const dataDir = yield* temporaryDirectory
+    const env = { DATA_DIR: dataDir, ADMIN_KEY: ownerKey }
+    const first = yield* start(env)
+    const device = yield* createDevice(first)
+    const form = new FormData()
+    form.append("file", new Blob(["firmware"]), "firmware.bin")
+    const uploaded = yield* Effect.promise(async () => {
+      const response = await fetch(`${first.http}/openapi/v1/oss/ota/${device.productKey}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${ownerKey}` },
+        body: form
+      })
+      return await response.json() as { readonly data: { readonly filename: string; readonly md5: string } }
+    })
+    assert.isTrue(uploaded.data.filename.startsWith(`${first.http}/objects/`))
+    const connected = yield* connect(device, yield* broker(first, dataDir))
+    const inform = (from: typeof connected, version: string) =>
+      from.publish(
+        `/ota/device/inform/${device.productKey}/${device.deviceName}`,
+        JSON.stringify({ id: 1, params: { version } }),
+        1
+      )
+    yield* inform(connected, "1.0.0")
+    const { data: firmware } = yield* call(first, "POST", `/products/${device.productKey}/ota/firmwares`, {
+      name: "Sensor",
+      version: "1.1.0",
+      oss_path: uploaded.data.filename,
+      algorithms: 1,
+      hash: uploaded.data.md5
+    })
+    const { data: { task_id } } = yield* call(first, "POST", `/ota/firmwares/${firmware.id}/upgrade-tasks`, {
+      scope_mode: 0,
+      cloud_push: true
+    })
+    assert.deepInclude((yield* Queue.take(connected.received)).message, { code: "1000" })
+    yield* Effect.ignore(first.child.kill({ killSignal: "SIGKILL" }))
+
+    const second = yield* start(env)
+    const { pathname } = new URL(uploaded.data.filename)
+    assert.strictEqual((yield* get(second, pathname)).text, "firmware")
+    const statusOf = Effect.map(
+      call(second, "GET", `/ota/upgrade-tasks/${task_id}`),
+      ({ data }) => data.results[0].status as number
+    )
+    assert.strictEqual(yield* statusOf, 2)
+    const back = yield* connect(device, { url: `${second.http.replace("http", "ws")}/mqtt` })
+    yield* inform(back, "1.0.0")
+    assert.deepInclude((yield* Queue.take(back.received)).message, { code: "1000" })
+    yield* inform(back, "1.1.0")
+    yield* Effect.repeat(statusOf, { until: (status) => status === 3, schedule: Schedule.spaced("50 millis") })
+  })
+)
+
+live(
   "answers what is no HTTP with an envelope, and stays up",
   Effect.gen(function*() {
     const server = yield* start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory })
