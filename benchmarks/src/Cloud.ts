@@ -12,6 +12,7 @@ import {
   DeviceName,
   DeviceStore,
   Mac,
+  Objects,
   Products,
   StoreHealth,
   ThingModels
@@ -91,6 +92,9 @@ const makeDevices = Effect.gen(function*() {
   Option.getOrThrow(yield* (yield* DeviceStore).insertMany(defaultProjectId, productKey, drafts))
   return drafts.map(({ deviceId, deviceName, deviceSecret }): LoadDevice => ({
     deviceId,
+    productKey,
+    deviceName,
+    deviceSecret,
     clientId: `${deviceName}|signmethod=hmacsha1,authType=1|`,
     username: `${deviceName}&${productKey}`,
     password: mac.sign("hmacsha1", deviceSecret, connectText({ clientId: deviceName, deviceName, productKey })),
@@ -110,6 +114,7 @@ Layer.effectDiscard(announce).pipe(
   Layer.provideMerge(broker),
   Layer.provideMerge(http),
   Layer.provideMerge(DeviceCloud.layer),
+  Layer.provide(Layer.provide(Objects.layer, PlatformNode.MemoryObjectStore.layer)),
   Layer.provide(storage),
   Layer.provide(PlatformNode.layer),
   Layer.launch,

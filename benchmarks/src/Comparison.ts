@@ -2,7 +2,7 @@
  * Measures two things in turns and compares them: machines are noisy, ratios
  * of one run hold.
  */
-import type { LoadResult } from "./Load.ts"
+import type { LoadResult } from "./Measurement.ts"
 
 export interface Measured {
   readonly perSecond: number

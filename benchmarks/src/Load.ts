@@ -1,15 +1,21 @@
 /**
- * The load: many MQTT connections of one process, which post properties, are
- * sent commands, or come and go. Run as a process of its own; speaks just enough
- * MQTT to be much cheaper than the broker that it measures.
+ * The load: many connections of one process. Devices on MQTT post properties, are
+ * sent commands, or come and go; over HTTP, requests are sent again and again. Run
+ * as a process of its own; speaks just enough MQTT to be much cheaper than the
+ * broker that it measures.
  */
 import { readFileSync } from "node:fs"
 import { Agent, request as httpRequest } from "node:http"
 import { connect as connectTcp, type Socket } from "node:net"
 import { connect as connectTls } from "node:tls"
+import { type HttpJob, sendRequests } from "./HttpLoad.ts"
+import { fail, type LoadResult, measured } from "./Measurement.ts"
 
 export interface LoadDevice {
   readonly deviceId: string
+  readonly productKey: string
+  readonly deviceName: string
+  readonly deviceSecret: string
   readonly clientId: string
   readonly username: string
   readonly password: string
@@ -55,15 +61,7 @@ export interface LoadPlan {
       readonly warmupMillis: number
       readonly measureMillis: number
     }
-}
-
-export interface LoadResult {
-  /** Replies, or accepted connections, in the measured time. */
-  readonly count: number
-  readonly seconds: number
-  /** Milliseconds from post to reply. */
-  readonly p50: number
-  readonly p99: number
+    | HttpJob
 }
 
 const text = (value: string): Buffer => {
@@ -144,14 +142,6 @@ const open = (plan: LoadPlan, onOpen: (socket: Socket) => void): Socket => {
   if (plan.ca !== undefined) socket.setNoDelay(true)
   return socket
 }
-
-const fail = (reason: string): never => {
-  process.stderr.write(`${reason}\n`)
-  process.exit(1)
-}
-
-const percentile = (sorted: Float64Array, part: number): number =>
-  sorted.length === 0 ? 0 : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!
 
 const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" }): Promise<LoadResult> => {
   let measuring = false
@@ -242,23 +232,6 @@ const pace = (perSecond: number, functions: ReadonlyArray<() => void>): void => 
     setTimeout(turn, 1)
   }
   turn()
-}
-
-/** Waits for the warm-up, then counts while it measures. */
-const measured = async (
-  { measureMillis, warmupMillis }: Exclude<LoadPlan["job"], { readonly kind: "hold" }>,
-  setMeasuring: (now: boolean) => void,
-  result: () => { readonly count: number; readonly latencies: ReadonlyArray<number> }
-): Promise<LoadResult> => {
-  await new Promise((resolve) => setTimeout(resolve, warmupMillis))
-  setMeasuring(true)
-  const from = performance.now()
-  await new Promise((resolve) => setTimeout(resolve, measureMillis))
-  setMeasuring(false)
-  const seconds = (performance.now() - from) / 1000
-  const { count, latencies } = result()
-  const sorted = Float64Array.from(latencies).sort()
-  return { count, seconds, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
 }
 
 /** Packet identifiers of the answers to commands. */
@@ -400,6 +373,8 @@ const result = job.kind === "ingest"
   ? await ingest(plan, job)
   : job.kind === "downlink"
   ? await downlink(plan, job)
+  : job.kind === "http"
+  ? await sendRequests(plan.port, job)
   : await connects(plan, job as LoadPlan["job"] & { kind: "connect" })
 process.stdout.write(`${JSON.stringify(result)}\n`)
 process.exit(0)

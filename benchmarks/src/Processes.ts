@@ -7,7 +7,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
-import type { LoadPlan, LoadResult } from "./Load.ts"
+import type { LoadPlan } from "./Load.ts"
+import type { LoadResult } from "./Measurement.ts"
 
 const run = (
   program: string,

@@ -7,7 +7,11 @@ import { mkdir, writeFile } from "node:fs/promises"
 import { arch, cpus, platform, totalmem } from "node:os"
 import { fileURLToPath } from "node:url"
 import type { Comparison } from "./Comparison.ts"
+import { batchThings } from "./BatchThings.ts"
+import { otaCampaign } from "./OtaCampaign.ts"
 import { downlink } from "./Downlink.ts"
+import { httpRead } from "./HttpRead.ts"
+import { httpUplink } from "./HttpUplink.ts"
 import { modelCheck } from "./ModelCheck.ts"
 import { mqttConnect } from "./MqttConnect.ts"
 import { mqttIngestDurable, mqttIngestMemory } from "./MqttIngest.ts"
@@ -21,6 +25,10 @@ const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison
   "mqtt-latency": mqttLatency,
   "mqtt-memory": mqttMemory,
   "downlink": downlink,
+  "batch-things": batchThings,
+  "ota-campaign": otaCampaign,
+  "http-uplink": httpUplink,
+  "http-read": httpRead,
   "model-check": modelCheck
 }
 

@@ -152,6 +152,16 @@ export const documents: ReadonlyArray<unknown> = [
   "x".repeat(17_000)
 ]
 
+export const oddLists: ReadonlyArray<unknown> = [
+  [],
+  ["\0"],
+  ["\uD800"],
+  ["text", "text"],
+  ["__proto__"],
+  ["x".repeat(5000)],
+  Array.from({ length: 1001 }, (_, i) => String(i))
+]
+
 /** The names of members of documents. */
 export const names = ["power", ...texts.filter((text) => text.length < 1000), "x".repeat(128), "x".repeat(129)]
 

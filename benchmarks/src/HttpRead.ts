@@ -1,0 +1,49 @@
+/**
+ * `http-read`: details of devices per second, by id, over HTTP.
+ */
+import { deepStrictEqual } from "node:assert"
+import type { BareReadPlan } from "./BareRead.ts"
+import type { CloudPlan } from "./Cloud.ts"
+import { compare, type Comparison } from "./Comparison.ts"
+import type { HttpJob, HttpRequest } from "./HttpLoad.ts"
+import type { LoadDevice } from "./Load.ts"
+import { withDatabase } from "./MqttIngest.ts"
+import { load, withServer } from "./Processes.ts"
+
+const devices = 1000
+const connections = 100
+
+interface Said {
+  readonly devices: ReadonlyArray<LoadDevice>
+  readonly http: { readonly url: string; readonly accessKey: string }
+}
+
+const answerOf = async (port: number, { headers, path }: HttpRequest): Promise<unknown> =>
+  (await fetch(`http://127.0.0.1:${port}${path}`, { headers })).json()
+
+export const httpRead = (): Promise<ReadonlyArray<Comparison>> =>
+  withDatabase((databaseUrl) => {
+    const plan: CloudPlan = { devices, databaseUrl }
+    return withServer("./Cloud", [JSON.stringify(plan)], (cloud: Said) => {
+      const { accessKey, url } = cloud.http
+      const requests = cloud.devices.map(({ deviceId }): HttpRequest => ({
+        method: "GET",
+        path: `/openapi/v1/things/${deviceId}/detail`,
+        headers: { authorization: `Bearer ${accessKey}` }
+      }))
+      const job: HttpJob = { kind: "http", connections, requests, warmupMillis: 1500, measureMillis: 3000 }
+      const measure = (port: number) => () => load({ port, devices: [], job })
+      const barePlan: BareReadPlan = { databaseUrl, accessKey }
+      return withServer("./BareRead", [JSON.stringify(barePlan)], async (bare: { readonly port: number }) => {
+        const port = Number(new URL(url).port)
+        deepStrictEqual(await answerOf(bare.port, requests[0]!), await answerOf(port, requests[0]!))
+        return compare({
+          benchmark: "http-read",
+          scenario: `${connections} connections`,
+          bar: 0.7,
+          ours: measure(port),
+          references: { "fastify": { measure: measure(bare.port) } }
+        })
+      })
+    })
+  })

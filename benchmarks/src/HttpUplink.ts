@@ -1,0 +1,76 @@
+/**
+ * `http-uplink`: property posts over HTTP per second, signed, from the request
+ * through validation, shadow and history to the answer.
+ */
+import { createHmac } from "node:crypto"
+import type { BareUplinkPlan } from "./BareUplink.ts"
+import type { CloudPlan } from "./Cloud.ts"
+import { compare, type Comparison } from "./Comparison.ts"
+import type { HttpJob, HttpRequest } from "./HttpLoad.ts"
+import type { LoadDevice } from "./Load.ts"
+import { withDatabase } from "./MqttIngest.ts"
+import { load, withServer } from "./Processes.ts"
+
+const connections = 200
+
+interface Said {
+  readonly devices: ReadonlyArray<LoadDevice>
+  readonly http: { readonly url: string }
+}
+
+const body = JSON.stringify({
+  id: "1",
+  version: "1.0",
+  params: { temperature: 21.5, humidity: { value: 48, time: 1795231554300 }, mode: "eco" },
+  method: "thing.event.property.post"
+})
+
+const postOf = ({ deviceName, deviceSecret, productKey }: LoadDevice): HttpRequest => {
+  const random = "1a2b3c4d5e6f"
+  const sign = createHmac("sha256", deviceSecret)
+    .update(`productKey${productKey}deviceName${deviceName}random${random}`).digest("hex")
+  const query = new URLSearchParams({
+    product_key: productKey,
+    device_name: deviceName,
+    sign_method: "hmacsha256",
+    random,
+    sign,
+    action: "PostProperty"
+  })
+  return {
+    method: "POST",
+    path: `/openapi/v1/thing-uplink?${query}`,
+    headers: { "content-type": "application/json" },
+    body
+  }
+}
+
+export const httpUplink = (): Promise<ReadonlyArray<Comparison>> =>
+  withDatabase((databaseUrl) => {
+    const plan: CloudPlan = { devices: connections, databaseUrl }
+    return withServer("./Cloud", [JSON.stringify(plan)], ({ devices, http }: Said) => {
+      const job: HttpJob = {
+        kind: "http",
+        connections,
+        requests: devices.map(postOf),
+        warmupMillis: 1500,
+        measureMillis: 3000
+      }
+      const measure = (port: number) => () => load({ port, devices: [], job })
+      const known = devices.map(({ deviceId, deviceName, deviceSecret, productKey }) => ({
+        deviceId,
+        deviceName,
+        deviceSecret,
+        productKey
+      }))
+      const barePlan: BareUplinkPlan = { databaseUrl, devices: known }
+      return withServer("./BareUplink", [JSON.stringify(barePlan)], (bare: { readonly port: number }) =>
+        compare({
+          benchmark: "http-uplink",
+          scenario: `${connections} connections`,
+          bar: 0.7,
+          ours: measure(Number(new URL(http.url).port)),
+          references: { "fastify": { measure: measure(bare.port) } }
+        }))
+    })
+  })
