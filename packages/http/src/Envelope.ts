@@ -4,7 +4,7 @@
  */
 import { PageNumber, PageSize } from "@device-cloud/core"
 import type { Page, PageRequest } from "@device-cloud/core"
-import { DateTime, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { type DomainError, type Failure, failWith } from "./Failure.ts"
 
 const success = {
@@ -72,5 +72,4 @@ export const respondPage = <A, E extends DomainError, R, Item>(
 export const DateText = Schema.String.annotate({ format: "date-time", description: "RFC 3339; empty: unset" })
 
 /** From Unix milliseconds. */
-export const dateText = (millis: number | null): string =>
-  millis === null ? "" : DateTime.formatIso(DateTime.makeUnsafe(millis))
+export const dateText = (millis: number | null): string => millis === null ? "" : new Date(millis).toISOString()

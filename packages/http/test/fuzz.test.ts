@@ -360,10 +360,15 @@ const assertNone = (complaints: ReadonlyArray<string>) =>
   assert.isEmpty(complaints, `${complaints.length} of them:\n${complaints.slice(0, 25).join("\n")}\n`)
 
 /** A request that no description has made. */
-const caseOf = (method: string, path: string, headers: RawRequest.RawRequest["headers"] = {}, body?: Buffer): Case => ({
+const caseOf = (
+  method: string,
+  path: string,
+  headers: RawRequest.RawRequest["headers"] = {},
+  body?: string
+): Case => ({
   operation: `${method} ${path}`,
   oddity: "",
-  request: { method, path, headers, body },
+  request: { method, path, headers, body: body === undefined ? undefined : Buffer.from(body) },
   hopeless: false,
   signed: false
 })
@@ -458,6 +463,36 @@ for (const [name, storage] of storages) {
           cases,
           (made) => Effect.map(send(made.request), (answer) => complaintsOf(made, answer)),
           { concurrency }
+        )
+        assertNone([...complaints.flat(), ...differences(before, yield* snapshot(send, tenant.keys))])
+      }).pipe(Effect.scoped))
+
+    it.effect("refuses the same at once, and that changes nothing", () =>
+      Effect.gen(function*() {
+        const send = yield* RawRequest.make
+        const tenant = yield* newTenant
+        const { values } = yield* makeGiven(tenant, true)
+        const { device_id, id, product_key } = values as Readonly<Record<string, string>>
+        const { firmware_id, task_id } = values as Readonly<Record<string, ReadonlyArray<number>>>
+        const key = { authorization: `Bearer ${tenant.keys.admin}`, "content-type": "application/json" }
+        const foreign = { ...key, authorization: `Bearer ${tenant.keys.foreign}` }
+        const cases = [
+          caseOf("DELETE", `/openapi/v1/products/${product_key}`, key),
+          caseOf("DELETE", `/openapi/v1/things/${device_id}`, foreign),
+          caseOf("DELETE", `/openapi/v1/access-keys/${id}`, foreign),
+          caseOf("PUT", `/openapi/v1/things/${device_id}/shadow`, key, "{\"state\":{\"desired\":{\"unknown\":1}}}"),
+          caseOf("POST", `/openapi/v1/things/${device_id}/properties`, key, "{\"params\":{\"power\":5}}"),
+          caseOf("POST", `/openapi/v1/things/${device_id}/upgrade`, key, `{"task_id":${task_id![0]}}`),
+          caseOf("PUT", `/openapi/v1/ota/verify-tasks/${task_id![0]}`, key, "{\"result\":true}"),
+          ...firmware_id!.map((firmware) =>
+            caseOf("POST", `/openapi/v1/ota/firmwares/${firmware}/verify-task`, key, "{\"device_ids\":[\"unknown\"]}")
+          )
+        ]
+        const before = yield* snapshot(send, tenant.keys)
+        const complaints = yield* Effect.forEach(
+          Array.from({ length: 10 }, () => cases).flat(),
+          (made) => Effect.map(send(made.request), (answer) => complaintsOf({ ...made, hopeless: true }, answer)),
+          { concurrency: "unbounded" }
         )
         assertNone([...complaints.flat(), ...differences(before, yield* snapshot(send, tenant.keys))])
       }).pipe(Effect.scoped))
@@ -616,7 +651,7 @@ for (const [name, storage] of storages) {
             const form = { ...fields, signMethod: "hmacsha1", [name]: text }
             const body = Object.entries(form).map(([name, value]) => `${name}=${encode(value)}`).join("&")
             const headers = { "content-type": "application/x-www-form-urlencoded" }
-            return caseOf("POST", "/auth/register/device", headers, Buffer.from(body))
+            return caseOf("POST", "/auth/register/device", headers, body)
           })
         )
         const before = yield* snapshot(send, tenant.keys)

@@ -151,10 +151,14 @@ const make = Effect.gen(function*() {
         return product === undefined || draft === undefined ? "none" : detail(insert(product, draft, ""))
       }),
     get: (projectId, reference) => Effect.sync(() => Option.map(find(projectId, reference), detail)),
-    findByName: (productKey, deviceName) =>
+    credentials: (productKey, deviceName) =>
       Effect.sync(() =>
         Option.fromUndefinedOr(deviceNames.get(deviceNameKey(productKey, deviceName))).pipe(
-          Option.map((deviceId) => detail(devices.get(deviceId)!))
+          Option.map((deviceId) => {
+            const device = devices.get(deviceId)!
+            const { deviceSecret, enabled } = device
+            return { identity: deviceIdentity(detail(device)), deviceSecret, enabled }
+          })
         )
       ),
     list: (projectId, filter, page) =>

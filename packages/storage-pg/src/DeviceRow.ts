@@ -12,7 +12,7 @@ import type {
   ProductKey,
   ProjectId
 } from "@device-cloud/core"
-import { productColumns, productFromRow, type ProductRow } from "./ProductRow.ts"
+import { type PrefixedProductRow, productColumns, productFromPrefixedRow } from "./ProductRow.ts"
 
 export interface DeviceRow {
   readonly id: bigint
@@ -87,9 +87,7 @@ export const identityFromRow = (row: IdentityRow): DeviceIdentity => ({
 })
 
 /** A device row with the columns of its product, each prefixed. */
-export type DeviceDetailRow =
-  & DeviceRow
-  & { readonly [Column in keyof ProductRow as `product__${Column}`]: ProductRow[Column] }
+export type DeviceDetailRow = DeviceRow & PrefixedProductRow
 
 /** The select list of {@link DeviceDetailRow}, for the tables `device` and `product`. */
 export const deviceDetailColumns = `device.*, ${
@@ -98,7 +96,5 @@ export const deviceDetailColumns = `device.*, ${
 
 export const deviceDetailFromRow = (row: DeviceDetailRow): DeviceDetail => ({
   device: deviceFromRow(row),
-  product: productFromRow(
-    Object.fromEntries(productColumns.map((column) => [column, row[`product__${column}`]])) as unknown as ProductRow
-  )
+  product: productFromPrefixedRow(row)
 })

@@ -26,6 +26,7 @@ import {
   identityFromRow,
   type IdentityRow
 } from "./DeviceRow.ts"
+import * as LookUps from "./LookUps.ts"
 import {
   instant,
   instants,
@@ -143,6 +144,40 @@ const make = Effect.gen(function*() {
       )
       SELECT * FROM batch`
 
+  const byId = yield* LookUps.make((deviceIds: ReadonlyArray<DeviceId>) =>
+    Effect.map(
+      sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
+        WHERE device.device_id = ANY(${texts(deviceIds)})`,
+      (rows) => {
+        const found = new Map(rows.map((row) => [row.device_id, deviceDetailFromRow(row)]))
+        return deviceIds.map((deviceId) => Option.fromUndefinedOr(found.get(deviceId)))
+      }
+    )
+  )
+
+  const byName = yield* LookUps.make((
+    names: ReadonlyArray<{ readonly productKey: ProductKey; readonly deviceName: DeviceName }>
+  ) =>
+    Effect.map(
+      sql<IdentityRow & { readonly device_secret: string; readonly enabled: boolean }>`
+        SELECT ${sql.literal(identityColumns)}, device.device_secret, device.enabled
+        FROM unnest(${texts(names.map(({ productKey }) => productKey))}, ${
+        texts(names.map(({ deviceName }) => deviceName))
+      }) AS asked (product_key, device_name)
+        JOIN device ON device.product_key = asked.product_key AND device.device_name = asked.device_name
+        JOIN product ON product.product_key = device.product_key`,
+      (rows) => {
+        const found = new Map(rows.map((row) => [
+          `${row.product_key}/${row.device_name}`,
+          { identity: identityFromRow(row), deviceSecret: row.device_secret, enabled: row.enabled }
+        ]))
+        return names.map(({ deviceName, productKey }) =>
+          Option.fromUndefinedOr(found.get(`${productKey}/${deviceName}`))
+        )
+      }
+    )
+  )
+
   /** Removes devices with all that is kept about them, in one statement. */
   const removeWhere = <Row extends object>(which: Statement.Fragment, returning: Statement.Fragment) =>
     sql<Row>`
@@ -200,17 +235,15 @@ const make = Effect.gen(function*() {
         return Option.some(rows.map(identityFromRow))
       }).pipe(sql.withTransaction, Effect.mapError(storeError("DeviceStore.removeBatch"))),
     get: (projectId, reference) =>
-      sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
-        WHERE ${where(projectId, reference)}`.pipe(
-        Effect.map(first),
-        Effect.mapError(storeError("DeviceStore.get"))
-      ),
-    findByName: (productKey, deviceName) =>
-      sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
-        WHERE device.product_key = ${productKey} AND device.device_name = ${deviceName}`.pipe(
-        Effect.map(first),
-        Effect.mapError(storeError("DeviceStore.findByName"))
-      ),
+      ("deviceId" in reference
+        ? Effect.map(byId(reference.deviceId), Option.filter(({ device }) => device.projectId === projectId))
+        : Effect.map(
+          sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
+            WHERE ${where(projectId, reference)}`,
+          first
+        )).pipe(Effect.mapError(storeError("DeviceStore.get"))),
+    credentials: (productKey, deviceName) =>
+      Effect.mapError(byName({ productKey, deviceName }), storeError("DeviceStore.credentials")),
     claimByMac: (productKey, mac) => {
       const attempt = Effect.gen(function*() {
         const known = yield* sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)

@@ -52,6 +52,34 @@ export const productColumns = [
   "updated_at"
 ] as const satisfies ReadonlyArray<keyof ProductRow>
 
+/** A row in which the columns of a product are prefixed. */
+export type PrefixedProductRow = { readonly [Column in keyof ProductRow as `product__${Column}`]: ProductRow[Column] }
+
+/** The product in a row of something that belongs to it. */
+export const productFromPrefixedRow = (row: PrefixedProductRow): Product => ({
+  id: Number(row.product__id),
+  projectId: row.product__project_id as ProjectId,
+  productKey: row.product__product_key as ProductKey,
+  productSecret: row.product__product_secret,
+  name: row.product__name,
+  description: row.product__description,
+  photoUrl: row.product__photo_url,
+  deviceType: row.product__device_type,
+  nodeType: row.product__node_type as Product["nodeType"],
+  networkType: row.product__network_type as Product["networkType"],
+  protocolType: row.product__protocol_type as Product["protocolType"],
+  validateType: row.product__validate_type as Product["validateType"],
+  dataFormat: row.product__data_format as Product["dataFormat"],
+  authType: row.product__auth_type as Product["authType"],
+  dataSource: row.product__data_source as Product["dataSource"],
+  platform: row.product__platform as Product["platform"],
+  platformName: row.product__platform_name,
+  dynamicRegister: row.product__dynamic_register,
+  status: row.product__status as Product["status"],
+  createdAt: row.product__created_at.getTime(),
+  updatedAt: row.product__updated_at.getTime()
+})
+
 export const productFromRow = (row: ProductRow): Product => ({
   id: Number(row.id),
   projectId: row.project_id as ProjectId,

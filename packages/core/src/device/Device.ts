@@ -111,6 +111,13 @@ export interface DeviceIdentity {
   readonly validateType: typeof ValidateType.Type
 }
 
+/** What a device is checked against. */
+export interface DeviceCredentials {
+  readonly identity: DeviceIdentity
+  readonly deviceSecret: string
+  readonly enabled: boolean
+}
+
 export const deviceIdentity = ({ device, product }: DeviceDetail): DeviceIdentity => ({
   deviceId: device.deviceId,
   projectId: device.projectId,

@@ -9,6 +9,7 @@ import type { StoreError } from "../StoreError.ts"
 import type {
   Batch,
   Device,
+  DeviceCredentials,
   DeviceDetail,
   DeviceFilter,
   DeviceId,
@@ -64,10 +65,10 @@ export class DeviceStore extends Context.Service<DeviceStore, {
     reference: DeviceReference
   ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
   /** For connecting devices, whose project is not known yet. */
-  readonly findByName: (
+  readonly credentials: (
     productKey: ProductKey,
     deviceName: DeviceName
-  ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
+  ) => Effect.Effect<Option.Option<DeviceCredentials>, StoreError>
   /**
    * Gives a device of the product that nobody has registered yet and that has
    * never been active to `mac`, the oldest first, and the same one again when it

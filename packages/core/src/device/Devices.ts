@@ -100,7 +100,8 @@ const make = Effect.gen(function*() {
   const found = (detail: Option.Option<DeviceDetail>, reference: DeviceReference) =>
     Effect.fromOption(detail, () => DeviceNotFound.of(reference))
 
-  const get = Effect.fn("Devices.get")(function*(projectId: ProjectId, reference: DeviceReference) {
+  // Without a span: what is read most often costs little more than its look-up.
+  const get = Effect.fnUntraced(function*(projectId: ProjectId, reference: DeviceReference) {
     return yield* found(yield* store.get(projectId, reference), reference)
   })
 

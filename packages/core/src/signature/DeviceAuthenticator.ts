@@ -2,7 +2,7 @@
  * Finds out whether a device is who it says it is.
  */
 import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
-import { type DeviceIdentity, deviceIdentity, type DeviceName, DeviceNotFound } from "../device/Device.ts"
+import { type DeviceIdentity, type DeviceName, DeviceNotFound } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { StoreError } from "../StoreError.ts"
@@ -71,14 +71,14 @@ const make = Effect.gen(function*() {
       { name: `${productKey}/${deviceName}`, address },
       isWrong,
       Effect.gen(function*() {
-        const found = yield* store.findByName(productKey, deviceName)
+        const found = yield* store.credentials(productKey, deviceName)
         if (Option.isNone(found)) return yield* DeviceNotFound.of({ productKey, deviceName })
-        const { device } = found.value
-        if (!equalInConstantTime(expected(device.deviceSecret), presented)) {
+        const { deviceSecret, enabled, identity } = found.value
+        if (!equalInConstantTime(expected(deviceSecret), presented)) {
           return yield* new WrongSignature({ productKey, deviceName })
         }
-        if (!device.enabled) return yield* new DeviceDisabled({ productKey, deviceName })
-        return deviceIdentity(found.value)
+        if (!enabled) return yield* new DeviceDisabled({ productKey, deviceName })
+        return identity
       })
     )
 

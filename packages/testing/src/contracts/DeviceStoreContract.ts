@@ -7,6 +7,7 @@ import {
   type DeviceDetail,
   type DeviceFilter,
   DeviceId,
+  deviceIdentity,
   DeviceName,
   DeviceStore,
   PresenceStore,
@@ -62,7 +63,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           const { deviceId, deviceName } = device
           assert.deepStrictEqual(yield* store.get(projectId, { deviceId }), expected)
           assert.deepStrictEqual(yield* store.get(projectId, { productKey, deviceName }), expected)
-          assert.deepStrictEqual(yield* store.findByName(productKey, deviceName), expected)
+          const { deviceSecret } = device
+          const credentials = { identity: deviceIdentity({ device, product }), deviceSecret, enabled: true }
+          assert.deepStrictEqual(yield* store.credentials(productKey, deviceName), Option.some(credentials))
         }
       }))
 
@@ -74,7 +77,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.insertMany(projectId, ProductKey.make("missing"), [newDevice()])))
         const draft = newDevice()
         assert.isTrue(Option.isNone(yield* store.insertMany(stranger, productKey, [draft])))
-        assert.isTrue(Option.isNone(yield* store.findByName(productKey, draft.deviceName)))
+        assert.isTrue(Option.isNone(yield* store.credentials(productKey, draft.deviceName)))
       }))
 
     it.effect("shows a device to its own project only", () =>
@@ -94,8 +97,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* DeviceStore
         const { device: { deviceName, productKey, projectId } } = yield* insertDevice
         const missing = DeviceName.make("missing")
-        assert.isTrue(Option.isNone(yield* store.findByName(productKey, missing)))
-        assert.isTrue(Option.isNone(yield* store.findByName(ProductKey.make("missing"), deviceName)))
+        assert.isTrue(Option.isNone(yield* store.credentials(productKey, missing)))
+        assert.isTrue(Option.isNone(yield* store.credentials(ProductKey.make("missing"), deviceName)))
         assert.isTrue(Option.isNone(yield* store.get(projectId, { deviceId: DeviceId.make("missing") })))
       }))
 
@@ -327,7 +330,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         }])
         assert.deepStrictEqual(yield* store.remove(projectId, deviceId), Option.some({ device, product }))
         assert.isTrue(Option.isNone(yield* store.get(projectId, { deviceId })))
-        assert.isTrue(Option.isNone(yield* store.findByName(device.productKey, device.deviceName)))
+        assert.isTrue(Option.isNone(yield* store.credentials(device.productKey, device.deviceName)))
         assert.isTrue(Option.isNone(yield* shadows.get(deviceId)))
         assert.isTrue(Option.isNone(yield* store.remove(projectId, deviceId)))
       }))
