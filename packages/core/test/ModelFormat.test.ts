@@ -175,7 +175,7 @@ describe("the forms of a thing model", () => {
     ])
     assert.strictEqual(get.inputData[0], "PowerSwitch")
     const metadata = encode("metadata", airConditioner())
-    assert.deepStrictEqual(metadata.services[1].inputData[0], { id: "PowerSwitch" })
+    assert.deepStrictEqual(metadata.services[1].inputData[0], metadata.services[1].outputData[0])
     assert.deepStrictEqual(metadata.properties[8].dataType, { type: "array", size: 10, elementType: "int" })
     assert.deepStrictEqual(metadata.properties[5].dataType, { type: "text", length: 64 })
     assert.deepInclude(metadata.properties[0], { standard: false, funcType: "property", accessMode: "rw" })

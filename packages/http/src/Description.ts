@@ -10,7 +10,7 @@ const isJson = (value: unknown): value is Json => Predicate.isObject(value) && !
 
 /** The pattern of a number that is carried as text. */
 const isNumericText = ({ pattern, type }: Json): boolean =>
-  type === "string" && typeof pattern === "string" && pattern.startsWith("^[+-]?(?:\\d+")
+  type === "string" && typeof pattern === "string" && (pattern.startsWith("^[+-]?(?:\\d+") || pattern === "^\\d{1,16}$")
 
 /** What any text here keeps to; it says nothing to a reader. */
 const wellFormedPattern = "^[^\\0\\p{Cs}]*$"

@@ -10,11 +10,14 @@ const id = <S extends Schema.Codec<string & {}, string>>(schema: S) => Text(128)
 export const productKey = { product_key: id(ProductKey) }
 export const deviceId = { device_id: id(DeviceId) }
 export const deviceName = { ...productKey, device_name: id(DeviceName) }
+/** Digits, and nothing else. */
+export const wholeNumber = (maximum: number) =>
+  Schema.String.check(Schema.isPattern(/^\d{1,16}$/, { expected: "a whole number" })).pipe(
+    Schema.decodeTo(Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maximum })))
+  )
+
 /** A number that names nothing is looked for, and not found. */
-const number = Schema.FiniteFromString.check(
-  Schema.isInt(),
-  Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-)
+const number = wholeNumber(Number.MAX_SAFE_INTEGER)
 
 export const firmware = { firmware_id: number }
 export const task = { task_id: number }

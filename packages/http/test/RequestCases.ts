@@ -246,8 +246,8 @@ type Writer = ReturnType<typeof makeWriter>
 const hopelessPaths = ({ method, odd, pathFields, random }: Writer): ReadonlyArray<Case> =>
   pathFields.filter((parameter) => !isFree(parameter)).flatMap(({ name }) =>
     random.some(40, segments)
-      // A batch may have a small number.
-      .filter((segment) => name !== "batch_id" || !/^\d{1,9}$/.test(segment))
+      // Something may have a small number.
+      .filter((segment) => !/^(?:batch|firmware|task)_id$/.test(name) || !/^\d{1,9}$/.test(segment))
       // A route of its own may be found where a segment is left out.
       .filter((segment) => method !== "GET" || !["", ".", "..", "#fragment"].includes(segment))
       .map((segment) => odd(`${name} ${short(segment)}`, withSegment(name, segment), true))

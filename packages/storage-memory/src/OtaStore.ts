@@ -13,7 +13,8 @@ import {
   type TaskScope,
   taskStatus,
   type UpgradeRecord,
-  type UpgradeTask
+  type UpgradeTask,
+  verifiable
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
 import { paginate, Tables } from "./Tables.ts"
@@ -146,6 +147,11 @@ const make = Effect.gen(function*() {
           if (unknown.length > 0) return { _tag: "Unknown", deviceIds: unknown }
           const busy = scope.deviceIds.find((deviceId) => isBusy(deviceId, draft.module))
           if (busy !== undefined) return { _tag: "Busy", deviceId: busy }
+        }
+        const firmware = firmwares.get(draft.firmwareId)
+        if (draft.kind === "verify" && firmware !== undefined) {
+          if (!verifiable.includes(firmware.status)) return { _tag: "NotVerifiable" }
+          firmwares.set(draft.firmwareId, { ...firmware, status: 1, updatedAt: draft.createdAt })
         }
         const taskId = nextId()
         const status = draft.kind === "verify" ? 1 : taskStatus(0, noCounts)

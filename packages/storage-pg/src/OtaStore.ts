@@ -12,7 +12,8 @@ import {
   type TaskCreated,
   type TaskScope,
   taskStatus,
-  type UpgradeTask
+  type UpgradeTask,
+  verifiable
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
@@ -136,6 +137,12 @@ const make = Effect.gen(function*() {
         if (missing.length > 0) return { _tag: "Unknown", deviceIds: missing } satisfies TaskCreated
         const taken = yield* busy(scope.deviceIds, task.module)
         if (taken !== undefined) return taken
+      }
+      if (task.kind === "verify") {
+        const [moved] = yield* sql`UPDATE firmware SET status = 1, updated_at = ${instant(task.createdAt)}
+          WHERE firmware_id = ${task.firmwareId} AND status = ANY(${wholeNumbers(verifiable)}::smallint[])
+          RETURNING firmware_id`
+        if (moved === undefined) return { _tag: "NotVerifiable" } satisfies TaskCreated
       }
       const [row] = yield* insertTask(task)
       const created = taskFromRow(row!)

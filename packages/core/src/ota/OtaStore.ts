@@ -9,6 +9,9 @@ import type { StoreError } from "../StoreError.ts"
 import type { Firmware, FirmwareDetail, FirmwareFilter, FirmwareStatus, NewFirmware } from "./Firmware.ts"
 import type { Assignment, NewTask, RecordDetail, TaskStatus, UpgradeRecord, UpgradeTask } from "./UpgradeTask.ts"
 
+/** The statuses of firmware that can be verified. */
+export const verifiable: ReadonlyArray<FirmwareStatus> = [0, 3, 4]
+
 /** Which devices a new task is for. */
 export type TaskScope =
   | { readonly _tag: "Named"; readonly deviceIds: ReadonlyArray<DeviceId> }
@@ -19,6 +22,8 @@ export type TaskCreated =
   | { readonly _tag: "Created"; readonly task: UpgradeTask; readonly deviceIds: ReadonlyArray<DeviceId> }
   /** These do not exist, or are of another product. Nothing was stored. */
   | { readonly _tag: "Unknown"; readonly deviceIds: ReadonlyArray<DeviceId> }
+  /** The firmware of a verify task is in none of {@link verifiable}. Nothing was stored. */
+  | { readonly _tag: "NotVerifiable" }
   /** This one has an unfinished task for the module. Nothing was stored. */
   | { readonly _tag: "Busy"; readonly deviceId: DeviceId }
 
@@ -70,7 +75,8 @@ export class OtaStore extends Context.Service<OtaStore, {
   /**
    * A task with a record for each device that has not the version already; the
    * first of them are due at `firstDue`, `maximumPerMinute` in each minute, when
-   * the task is one that tells devices and needs no confirmation.
+   * the task is one that tells devices and needs no confirmation. A verify task
+   * moves its firmware to status 1.
    */
   readonly createTask: (task: NewTask, scope: TaskScope, firstDue: number) => Effect.Effect<TaskCreated, StoreError>
   readonly task: (projectId: ProjectId, taskId: number) => Effect.Effect<Option.Option<UpgradeTask>, StoreError>

@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import type { DeviceId, DeviceName, DeviceStatus } from "../device/Device.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
+import { Text } from "../Text.ts"
 import type { Firmware } from "./Firmware.ts"
 
 /** A verify task tries a firmware on a few devices before the others get it. */
@@ -29,7 +30,7 @@ export interface RecordCounts {
   readonly cancelled: number
 }
 
-const devices = Schema.Array(Schema.String)
+const devices = Schema.Array(Text(128))
 const seconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 31_536_000 }))
 
 /** What the maker of a task decides about how devices are upgraded. */

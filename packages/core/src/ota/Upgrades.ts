@@ -181,6 +181,10 @@ const make = Effect.gen(function*() {
 
   const insert = Effect.fnUntraced(function*(task: NewTask, scope: TaskScope) {
     const created = yield* store.createTask(task, scope, task.createdAt)
+    if (created._tag === "NotVerifiable") {
+      const { firmwareId } = task
+      return yield* new FirmwareState({ firmwareId, reason: "it is being verified, or has passed" })
+    }
     if (created._tag === "Busy") return yield* new DeviceIsUpgrading({ deviceId: created.deviceId })
     if (created._tag === "Unknown") {
       const [first, ...rest] = created.deviceIds
@@ -199,9 +203,6 @@ const make = Effect.gen(function*() {
       const draft = yield* decodeVerifyDraft(input)
       const { firmware } = yield* firmwares.get(projectId, firmwareId)
       const at = yield* Clock.currentTimeMillis
-      if (!(yield* store.moveFirmware(firmwareId, [0, 3, 4], 1, at))) {
-        return yield* new FirmwareState({ firmwareId, reason: "it is being verified, or has passed" })
-      }
       const { deviceIds } = yield* insert({
         kind: "verify",
         projectId,
@@ -222,9 +223,7 @@ const make = Effect.gen(function*() {
         abortMinExecuted: 1,
         createdAt: at,
         updatedAt: at
-      }, named(draft.deviceIds)).pipe(
-        Effect.onError(() => Effect.ignore(store.moveFirmware(firmwareId, [1], firmware.status, at)))
-      )
+      }, named(draft.deviceIds))
       return deviceIds
     }
   )
@@ -365,14 +364,14 @@ const make = Effect.gen(function*() {
   const version = Effect.fn("Upgrades.version")(
     function*(projectId: ProjectId, deviceId: DeviceId, module: string = defaultModule) {
       yield* devices.get(projectId, { deviceId })
-      return (yield* store.versions(deviceId))[module] ?? ""
+      return versionOf(yield* store.versions(deviceId), module)
     }
   )
 
   const diagnose = Effect.fn("Upgrades.diagnose")(
     function*(projectId: ProjectId, deviceId: DeviceId, module: string = defaultModule) {
       const { device } = yield* devices.get(projectId, { deviceId })
-      const currentVersion = (yield* store.versions(deviceId))[module] ?? ""
+      const currentVersion = versionOf(yield* store.versions(deviceId), module)
       const open = (yield* store.unfinished([deviceId], module))[0]
       const newest = Option.getOrUndefined(yield* store.record(deviceId))
       const assignment = open ?? (newest?.task.module === module ? newest : undefined)
@@ -427,9 +426,11 @@ const make = Effect.gen(function*() {
       yield* firmwares.get(projectId, firmwareId)
       return yield* store.verifyTask(firmwareId)
     }),
-    list: Effect.fn("Upgrades.list")(function*(projectId, filter, page) {
-      yield* firmwares.get(projectId, filter.firmwareId)
-      return yield* store.listTasks(projectId, filter, page)
+    list: Effect.fn("Upgrades.list")(function*(projectId, { name, productKey, ...filter }, page) {
+      const { firmware } = yield* firmwares.get(projectId, filter.firmwareId)
+      const fits = (productKey === undefined || firmware.productKey === productKey) &&
+        (name === undefined || firmware.name.includes(name))
+      return fits ? yield* store.listTasks(projectId, filter, page) : { items: [], total: 0 }
     }),
     records: Effect.fn("Upgrades.records")(function*(projectId, taskId, rejected, page) {
       yield* found(projectId, taskId)
@@ -450,6 +451,9 @@ const make = Effect.gen(function*() {
     fetch
   })
 })
+
+const versionOf = (versions: Readonly<Record<string, string>>, module: string): string =>
+  Object.hasOwn(versions, module) ? versions[module]! : ""
 
 const explain = (
   assignment: Assignment | undefined,
@@ -511,7 +515,15 @@ export class Upgrades extends Context.Service<Upgrades, {
   ) => Effect.Effect<Option.Option<UpgradeTask>, FirmwareNotFound | StoreError>
   readonly list: (
     projectId: ProjectId,
-    filter: { readonly firmwareId: number; readonly status?: number | undefined; readonly taskId?: number | undefined },
+    filter: {
+      readonly firmwareId: number
+      readonly status?: number | undefined
+      readonly taskId?: number | undefined
+      /** Of the firmware. */
+      readonly productKey?: string | undefined
+      /** What the name of the firmware contains. */
+      readonly name?: string | undefined
+    },
     page: PageRequest
   ) => Effect.Effect<Page<UpgradeTask>, FirmwareNotFound | StoreError>
   readonly records: (

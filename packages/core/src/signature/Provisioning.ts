@@ -15,7 +15,7 @@ import { DeviceStore } from "../device/DeviceStore.ts"
 import { EventBus } from "../event/EventBus.ts"
 import { Identifiers } from "../Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
-import { ProductKey, ProductNotFound } from "../product/Product.ts"
+import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { ProductStore } from "../product/ProductStore.ts"
 import type { StoreError } from "../StoreError.ts"
 import { isWellFormed, Text } from "../Text.ts"
@@ -33,8 +33,11 @@ const bytes = (minimum: number, maximum: number) =>
     }, { expected: `text of ${minimum} to ${maximum} bytes` })
   )
 
+/** Any text that could be stored: what it names may not exist. */
+const productKey = Text(128).pipe(Schema.brand("ProductKey"))
+
 const common = {
-  productKey: ProductKey,
+  productKey,
   /** 5 to 20 bytes. */
   random: bytes(5, 20),
   signMethod: Schema.Literals(["hmacsha1", "hmacmd5"]),
@@ -61,7 +64,7 @@ export interface NamedRegistration extends Schema.Schema.Type<typeof NamedRegist
 
 /** How public device SDKs ask for the secret of their device, or for a device. */
 export const AlinkRegistration = Schema.Struct({
-  productKey: ProductKey,
+  productKey,
   deviceName: Schema.String.check(
     Schema.isPattern(/^[\w\-@.:]{1,64}$/, { expected: "1 to 64 letters, digits and - _ @ . :" })
   ),

@@ -6,7 +6,6 @@ import { Code, type Failure, failure } from "../Failure.ts"
 
 /** The protocol's codes that say more than that a parameter is wrong (alink-facts, section 7). */
 const codes: Readonly<Record<number, Code>> = {
-  401: Code.wrongSignature,
   409: Code.shadowVersionConflict,
   428: Code.tooMany,
   429: Code.tooMany,

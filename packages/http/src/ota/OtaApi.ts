@@ -2,7 +2,14 @@
  * The routes of firmware and upgrades (specification, Endpoints: Firmware and
  * upgrade).
  */
-import { DeviceStatus, FirmwareDraft, FirmwareStatus, UpgradeTaskDraft, VerifyTaskDraft } from "@device-cloud/core"
+import {
+  DeviceStatus,
+  FirmwareDraft,
+  FirmwareStatus,
+  Text,
+  UpgradeTaskDraft,
+  VerifyTaskDraft
+} from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
@@ -91,7 +98,7 @@ const rejected = { ...pageQuery, rejected_thing_status: Schema.optional(DeviceSt
 /** Nothing, or what is to be done. */
 const Cancel = [Schema.Struct({ action: Schema.optional(Schema.Literals(["cancel"])) }), Schema.Null] as const
 
-const status = Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: 4 }))
+const status = PathParams.wholeNumber(4)
 
 export class OtaApi extends HttpApiGroup.make("ota").add(
   HttpApiEndpoint.get("getUpgrade", "/things/:device_id/upgrade", {
@@ -134,7 +141,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
   HttpApiEndpoint.get("getUpgrades", "/things/upgrade", {
     query: {
       module,
-      device_ids: Schema.optional(Schema.Union([Schema.String, Schema.Array(Schema.String)]))
+      device_ids: Schema.optional(Schema.Union([Text(128), Schema.Array(Text(128))]))
     },
     success: Envelope(Schema.Struct({ things_upgrade_job: Schema.Record(Schema.String, UpgradeInfo) }))
   }).annotate(OpenApi.Summary, "Read what devices can be upgraded to")

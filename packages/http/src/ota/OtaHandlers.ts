@@ -9,10 +9,11 @@ import {
   type Page,
   type PageRequest,
   type RecordDetail,
+  Text,
   Upgrades,
   type UpgradeTask
 } from "@device-cloud/core"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Predicate, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
@@ -94,25 +95,28 @@ const pageOf = (request: PageRequest, { items, total }: Page<typeof DeviceTaskRe
 
 const empty = () => ({})
 
-const isDeviceIds = Schema.is(Schema.Array(Schema.String))
+const isDeviceIds = Schema.is(Schema.Array(Text(128)))
 
 /** Devices whose upgrades are read at once. */
 const maxDevices = 1000
 
 /** From the query, or from a JSON body, which a GET may have. */
 const readDeviceIds = Effect.fnUntraced(function*(query: string | ReadonlyArray<string> | undefined) {
-  if (query !== undefined) return typeof query === "string" ? [query] : query
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const unreadable = failure(Code.bodyUnreadable, "The body is not valid JSON; send {\"device_ids\": [\"…\"]}")
-  const text = yield* Effect.mapError(request.text, () => unreadable)
-  const body = yield* Effect.try({ try: (): unknown => JSON.parse(text === "" ? "{}" : text), catch: () => unreadable })
-  const { device_ids } = (typeof body === "object" && body !== null ? body : {}) as { readonly device_ids?: unknown }
-  if (!isDeviceIds(device_ids) || device_ids.length === 0 || device_ids.length > maxDevices) {
+  const asked = query === undefined ? yield* bodyDeviceIds : typeof query === "string" ? [query] : query
+  if (!isDeviceIds(asked) || asked.length === 0 || asked.length > maxDevices) {
     return yield* Effect.fail(
       invalidParameter([{ path: ["device_ids"], message: `Expected an array of 1 to ${maxDevices} device ids` }])
     )
   }
-  return device_ids
+  return asked
+})
+
+const bodyDeviceIds = Effect.gen(function*() {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const unreadable = failure(Code.bodyUnreadable, "The body is not valid JSON; send {\"device_ids\": [\"…\"]}")
+  const text = yield* Effect.mapError(request.text, () => unreadable)
+  const body = yield* Effect.try({ try: (): unknown => JSON.parse(text === "" ? "{}" : text), catch: () => unreadable })
+  return Predicate.hasProperty(body, "device_ids") ? body.device_ids : undefined
 })
 
 export const layer = HttpApiBuilder.group(
@@ -222,7 +226,13 @@ export const layer = HttpApiBuilder.group(
         }),
       listUpgradeTasks: ({ params, query }) =>
         CurrentPrincipal.use(({ projectId }) => {
-          const filter = { firmwareId: params.firmware_id, status: query.status, taskId: query.task_id }
+          const filter = {
+            firmwareId: params.firmware_id,
+            status: query.status,
+            taskId: query.task_id,
+            productKey: query.product_key,
+            name: query.name
+          }
           return respondPage(query, (page) => upgrades.list(projectId, filter, page), taskRecord)
         }),
       cancelTask: ({ params }) =>

@@ -332,7 +332,7 @@ export const writeModel = (model: ThingModel, dialect: Dialect) => {
         { ...writeService(set, dialect), method: "thing.service.property.set" },
         {
           ...writeService(get, dialect),
-          inputData: readable.map(({ id }) => dialect.id === "id" ? { id } : id),
+          ...dialect.id === "id" ? {} : { inputData: readable.map(({ id }) => id) },
           method: "thing.service.property.get"
         }
       ],
