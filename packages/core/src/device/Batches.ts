@@ -81,7 +81,7 @@ const make = Effect.gen(function*() {
     function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {
       const removed = yield* store.removeBatch(projectId, productKey, batchId)
       if (Option.isNone(removed)) return yield* new BatchNotFound({ productKey, batchId })
-      yield* link.cutOff(removed.value.map(({ deviceId }) => deviceId), "thing.delete", "deleted")
+      yield* link.cutOff(removed.value.map(({ deviceId }) => deviceId), "deleted", "thing.delete")
       yield* endUpgrades(upgrades, removed.value.map(({ deviceId }) => deviceId))
       yield* publish(removed.value, yield* Clock.currentTimeMillis, "delete")
     }

@@ -118,7 +118,7 @@ const make = Effect.gen(function*() {
 
   const disable = Effect.fn("Devices.disable")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const detail = yield* change(projectId, deviceId, { enabled: false })
-    yield* link.cutOff([deviceId], "thing.disable", "disabled")
+    yield* link.cutOff([deviceId], "disabled", "thing.disable")
     yield* publish(detail, "disable")
   })
 
@@ -138,7 +138,7 @@ const make = Effect.gen(function*() {
   const setDiagnosis = Effect.fn("Devices.setDiagnosis")(
     function*(projectId: ProjectId, deviceId: DeviceId, enabled: boolean) {
       const { device } = yield* change(projectId, deviceId, { diagnosisEnabled: enabled })
-      yield* link.deliver(deviceId, { method: "thing.config.log.push", params: logSwitch(device) })
+      yield* link.deliverAnywhere(deviceId, { method: "thing.config.log.push", params: logSwitch(device) })
     }
   )
 
@@ -155,7 +155,7 @@ const make = Effect.gen(function*() {
 
   const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const detail = yield* found(yield* store.remove(projectId, deviceId), { deviceId })
-    yield* link.cutOff([deviceId], "thing.delete", "deleted")
+    yield* link.cutOff([deviceId], "deleted", "thing.delete")
     yield* endUpgrades(upgrades, [deviceId])
     yield* publish(detail, "delete")
   })

@@ -16,10 +16,12 @@ export interface DownlinkMessage {
   /** For example `thing.service.property.set`. */
   readonly method: string
   readonly params: Json
+  /** The sub-device behind the connection that it is for; without it, the connection's own device. */
+  readonly subDevice?: DeviceIdentity
 }
 
-/** Why the cloud ends a connection. */
-export type DisconnectReason = "replaced" | "disabled" | "deleted" | "shutdown"
+/** Why the cloud ends a connection. `detached`: the sub-device does not belong to the gateway any more. */
+export type DisconnectReason = "replaced" | "disabled" | "deleted" | "detached" | "shutdown"
 
 /** What a transport offers of a connection. */
 export interface DeviceConnection {
@@ -56,6 +58,8 @@ export interface SessionListener {
 export class DeviceNotConnectable extends Schema.TaggedError<DeviceNotConnectable>()("DeviceNotConnectable", {
   deviceId: Schema.String
 }) {}
+
+type CutOff = Extract<NodeNotice, { readonly _tag: "CutOff" }>
 
 /** Device SDKs read ids as unsigned 32-bit numbers (alink-facts, section 1). */
 const maxMessageId = 2 ** 32 - 1
@@ -143,18 +147,22 @@ const make = Effect.gen(function*() {
     yield* sessions.get(deviceId)?.connection.close(reason) ?? Effect.void
   })
 
-  const cutOffHere = Effect.fnUntraced(function*(deviceId: DeviceId, method: string, reason: DisconnectReason) {
-    yield* deliver(deviceId, { method, params: {} })
+  const deliverAnywhere = Effect.fnUntraced(
+    function*(deviceId: DeviceId, { method, params }: Pick<DownlinkMessage, "method" | "params">) {
+      if (!(yield* deliver(deviceId, { method, params }))) yield* tell({ _tag: "Deliver", deviceId, method, params })
+    }
+  )
+
+  const cutOffHere = Effect.fnUntraced(function*({ deviceId, method, reason }: CutOff) {
+    if (method !== undefined) yield* deliver(deviceId, { method, params: {} })
     yield* disconnect(deviceId, reason)
   })
 
   const cutOff = Effect.fnUntraced(
-    function*(deviceIds: ReadonlyArray<DeviceId>, method: string, reason: DisconnectReason) {
-      yield* Effect.forEach(deviceIds, (deviceId) => cutOffHere(deviceId, method, reason), {
-        concurrency: "unbounded",
-        discard: true
-      })
-      yield* tell(...deviceIds.map((deviceId) => ({ _tag: "CutOff", deviceId, method, reason }) as const))
+    function*(deviceIds: ReadonlyArray<DeviceId>, reason: DisconnectReason, method?: string) {
+      const cutOffs = deviceIds.map((deviceId): CutOff => ({ _tag: "CutOff", deviceId, method, reason }))
+      yield* Effect.forEach(cutOffs, cutOffHere, { concurrency: "unbounded", discard: true })
+      yield* tell(...cutOffs)
     }
   )
 
@@ -183,7 +191,9 @@ const make = Effect.gen(function*() {
   const hear = (notice: NodeNotice): Effect.Effect<void> => {
     switch (notice._tag) {
       case "CutOff":
-        return cutOffHere(notice.deviceId, notice.method, notice.reason)
+        return cutOffHere(notice)
+      case "Deliver":
+        return Effect.asVoid(deliver(notice.deviceId, { method: notice.method, params: notice.params }))
       case "Replaced": {
         const session = sessions.get(notice.deviceId)
         return session !== undefined && stored.has(session) ? reconcile([session]) : Effect.void
@@ -212,6 +222,7 @@ const make = Effect.gen(function*() {
       )),
     sight: (device, ip) => sessions.has(device.deviceId) ? Effect.void : presence.sight(device, ip),
     deliver,
+    deliverAnywhere,
     cutOff
   })
 })
@@ -230,13 +241,18 @@ export class DeviceLink extends Context.Service<DeviceLink, {
   readonly listen: (listener: SessionListener) => Effect.Effect<void, never, Scope.Scope>
   /** A device has said something over a transport without connections: it counts as online for five minutes. */
   readonly sight: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
-  /** False when the device is not connected. */
+  /** False when the device is not connected to this node. */
   readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
-  /** Tells the devices, wherever they are connected, and ends their connections. `method`: for example `thing.disable`. */
+  /** Wherever the device is connected; without effect when it is not. A message of at most 7 KB. */
+  readonly deliverAnywhere: (
+    deviceId: DeviceId,
+    message: Pick<DownlinkMessage, "method" | "params">
+  ) => Effect.Effect<void>
+  /** Ends the connections of devices, wherever they are. `method`: the last that they are told, for example `thing.disable`. */
   readonly cutOff: (
     deviceIds: ReadonlyArray<DeviceId>,
-    method: string,
-    reason: DisconnectReason
+    reason: DisconnectReason,
+    method?: string
   ) => Effect.Effect<void>
 }>()("@device-cloud/core/message/DeviceLink") {
   static readonly layer: Layer.Layer<DeviceLink, never, Presence | NodeBus | Identifiers> = Layer.effect(

@@ -5,13 +5,21 @@ import { Context, type Effect, type Stream } from "effect"
 import type { DeviceId } from "../device/Device.ts"
 import type { DisconnectReason } from "../message/DeviceLink.ts"
 import type { ProductKey } from "../product/Product.ts"
+import type { Json } from "../shadow/Shadow.ts"
 import type { StoreError } from "../StoreError.ts"
 
 export type NodeNotice =
   /** A command was stored for a device that is not connected to the node that took it. */
   | { readonly _tag: "CommandWaiting"; readonly deviceId: DeviceId }
   /** The device may not be connected any more; `method` is the last that it is told. */
-  | { readonly _tag: "CutOff"; readonly deviceId: DeviceId; readonly method: string; readonly reason: DisconnectReason }
+  | {
+    readonly _tag: "CutOff"
+    readonly deviceId: DeviceId
+    readonly method?: string | undefined
+    readonly reason: DisconnectReason
+  }
+  /** For the device, from a node that it is not connected to. */
+  | { readonly _tag: "Deliver"; readonly deviceId: DeviceId; readonly method: string; readonly params: Json }
   /** The device has connected while another connection of it counted. */
   | { readonly _tag: "Replaced"; readonly deviceId: DeviceId }
   | { readonly _tag: "ModelChanged"; readonly productKey: ProductKey }
@@ -20,7 +28,8 @@ export type NodeNotice =
 
 /**
  * Laws: what a node tells is heard by the others, in its order; or they hear
- * `Missed` after it. The node itself may hear it as well.
+ * `Missed` after it. The node itself may hear it as well. A notice has at most
+ * 7 KB as JSON.
  */
 export class NodeBus extends Context.Service<NodeBus, {
   readonly tell: (notices: ReadonlyArray<NodeNotice>) => Effect.Effect<void, StoreError>
