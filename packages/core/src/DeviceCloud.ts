@@ -32,6 +32,10 @@ import { SignatureGuard } from "./signature/SignatureGuard.ts"
 import type { Mac } from "./signature/Mac.ts"
 import { History } from "./telemetry/History.ts"
 import type { TelemetryStore } from "./telemetry/TelemetryStore.ts"
+import { GatewayMessages } from "./topology/GatewayMessages.ts"
+import { SubDeviceSessions } from "./topology/SubDeviceSessions.ts"
+import { Topologies } from "./topology/Topologies.ts"
+import type { TopologyStore } from "./topology/TopologyStore.ts"
 import { ThingModels } from "./thing-model/ThingModels.ts"
 import type { ThingModelStore } from "./thing-model/ThingModelStore.ts"
 import { Validators } from "./thing-model/Validators.ts"
@@ -54,7 +58,9 @@ export type DeviceCloud =
   | Projects
   | Provisioning
   | Shadows
+  | SubDeviceSessions
   | ThingModels
+  | Topologies
   | Upgrades
   | Uplink
 
@@ -72,6 +78,7 @@ export type Stores =
   | ShadowStore
   | TelemetryStore
   | ThingModelStore
+  | TopologyStore
 
 /** What a platform adapter provides. */
 export type Platform = Crypto.Crypto | Mac
@@ -82,8 +89,8 @@ export type Platform = Crypto.Crypto | Mac
  * the first.
  */
 export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = Layer.mergeAll(
-  DeviceAuthenticator.layer,
-  Provisioning.layer,
+  SubDeviceSessions.layer,
+  Topologies.layer,
   Projects.layer,
   Batches.layer,
   Commands.layer,
@@ -93,6 +100,8 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   ThingModels.layer
 ).pipe(
   Layer.provideMerge(Uplink.layer),
+  Layer.provide(GatewayMessages.layer),
+  Layer.provideMerge(Layer.mergeAll(DeviceAuthenticator.layer, Provisioning.layer)),
   Layer.provideMerge(Upgrades.layer),
   Layer.provideMerge(Firmwares.layer),
   Layer.provide(Validators.layer),

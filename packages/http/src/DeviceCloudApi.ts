@@ -16,10 +16,12 @@ import { ProductApi } from "./product/ProductApi.ts"
 import { ProjectApi } from "./project/ProjectApi.ts"
 import { RequestCheck } from "./RequestCheck.ts"
 import { HistoryApi } from "./telemetry/HistoryApi.ts"
+import { TopologyApi } from "./topology/TopologyApi.ts"
 import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
 export class Api extends HttpApi.make("device-cloud")
-  .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, CommandApi, HistoryApi, EventApi, ObjectApi, OtaApi, ProjectApi)
+  .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, TopologyApi, CommandApi, HistoryApi)
+  .add(EventApi, ObjectApi, OtaApi, ProjectApi)
   .middleware(Authorization)
   .add(DeviceAccessApi)
   .middleware(RequestCheck)

@@ -2,13 +2,16 @@
  * How the API says that something failed (decisions, section 3): an HTTP status
  * and an envelope with a code.
  */
-import { maxWaiting } from "@device-cloud/core"
+import { maxSubDevices, maxWaiting } from "@device-cloud/core"
 import type {
   AccessKeyExpired,
   AccessKeyNotFound,
   AccessKeyNotRemovable,
+  AddSessionEnded,
+  AddSessionNotFound,
   AlreadyActive,
   BatchNotFound,
+  BelongsToOtherGateway,
   CommandNotFound,
   CommandNotQueued,
   DeviceDisabled,
@@ -25,6 +28,9 @@ import type {
   InvalidValues,
   NoDeviceLeft,
   NotACloudGateway,
+  NotAGateway,
+  NotASubDevice,
+  NotInTopology,
   ObjectNotFound,
   ObjectTooLarge,
   ProductHasDevices,
@@ -40,6 +46,7 @@ import type {
   TaskNotFound,
   TaskState,
   TooManyCommands,
+  TooManySubDevices,
   TooManyWrongSignatures,
   UnknownAccessKey,
   WrongSignature
@@ -68,6 +75,7 @@ export const Code = {
   noSuchFirmware: 40404,
   noSuchTask: 40405,
   noSuchObject: 40409,
+  noSuchAddSession: 40410,
   noSuchElement: 40411,
   noSuchAccessKeyOrProject: 40412,
   noSuchMessage: 40413,
@@ -172,8 +180,11 @@ export type DomainError =
   | AccessKeyExpired
   | AccessKeyNotFound
   | AccessKeyNotRemovable
+  | AddSessionEnded
+  | AddSessionNotFound
   | AlreadyActive
   | BatchNotFound
+  | BelongsToOtherGateway
   | CommandNotFound
   | CommandNotQueued
   | DeviceDisabled
@@ -192,6 +203,9 @@ export type DomainError =
   | InvalidValues
   | NoDeviceLeft
   | NotACloudGateway
+  | NotAGateway
+  | NotASubDevice
+  | NotInTopology
   | ObjectNotFound
   | ObjectTooLarge
   | ProductHasDevices
@@ -204,6 +218,7 @@ export type DomainError =
   | ShadowVersionConflict
   | StoreError
   | TooManyCommands
+  | TooManySubDevices
   | TooManyWrongSignatures
   | UnknownAccessKey
   | WrongSignature
@@ -227,10 +242,16 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       return failure(Code.noSuchAccessKeyOrProject, `There is no access key ${error.accessKeyId} in this project`)
     case "AccessKeyNotRemovable":
       return failure(Code.stateForbids, `Access key ${error.accessKeyId} is the owner's; it can only be replaced`)
+    case "AddSessionEnded":
+      return failure(Code.stateForbids, `Add-session ${error.sessionId} has ended; start another one`)
+    case "AddSessionNotFound":
+      return failure(Code.noSuchAddSession, `Gateway ${error.gatewayId} has no add-session ${error.sessionId}`)
     case "AlreadyActive":
       return failure(Code.alreadyActive, `Device ${error.device} has been active; its triple is not told again`)
     case "BatchNotFound":
       return failure(Code.noSuchBatch, `Product ${error.productKey} has no batch ${error.batchId}`)
+    case "BelongsToOtherGateway":
+      return failure(Code.otherGateway, `Device ${error.device} belongs to another gateway; remove it there first`)
     case "CommandNotFound":
       return failure(Code.noSuchMessage, `There is no message ${error.messageId} for this device`)
     case "CommandNotQueued":
@@ -289,6 +310,15 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
         `${error.fields.map(snakeCase).join(", ")}: only a cloud-gateway product takes this, and product ` +
           `${error.productKey} is none`
       )
+    case "NotAGateway":
+      return failure(Code.operationUnfit, `Device ${error.deviceId} is no gateway: its product is of another node type`)
+    case "NotASubDevice":
+      return failure(
+        Code.operationUnfit,
+        `Product ${error.productKey} is not of node type gateway-sub: its devices join no gateway`
+      )
+    case "NotInTopology":
+      return failure(Code.noSuchDevice, `Device ${error.device} is no sub-device of gateway ${error.gatewayId}`)
     case "ObjectNotFound":
       return failure(Code.noSuchObject, `There is no object ${error.objectId}`)
     case "ObjectTooLarge":
@@ -330,6 +360,8 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
         `Device ${error.deviceId} has ${maxWaiting} messages that wait; cancel some or let them expire`,
         { retry_after: commandRetryAfter }
       )
+    case "TooManySubDevices":
+      return failure(Code.stateForbids, `Gateway ${error.gatewayId} would have more than ${maxSubDevices} sub-devices`)
     case "TooManyWrongSignatures":
       return failure(Code.tooMany, "Too many wrong signatures from this device or address; try again later", {
         retry_after: error.retryAfter

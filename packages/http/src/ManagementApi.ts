@@ -25,6 +25,7 @@ import { type RateLimitOptions, RateLimits } from "./RateLimits.ts"
 import * as RequestMetrics from "./RequestMetrics.ts"
 import { RequestCheck } from "./RequestCheck.ts"
 import * as HistoryHandlers from "./telemetry/HistoryHandlers.ts"
+import * as TopologyHandlers from "./topology/TopologyHandlers.ts"
 import * as ThingModelHandlers from "./thing-model/ThingModelHandlers.ts"
 
 const openapiPath = "/openapi.json"
@@ -36,6 +37,7 @@ const api = HttpApiBuilder.layer(Api, { openapiPath }).pipe(
     ThingModelHandlers.layer,
     DeviceHandlers.layer,
     BatchHandlers.layer,
+    TopologyHandlers.layer,
     DeviceAccessHandlers.layer,
     CommandHandlers.layer,
     HistoryHandlers.layer,

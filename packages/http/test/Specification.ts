@@ -241,6 +241,17 @@ export interface Given {
   readonly device_secret: string
   readonly batch_id: number
   readonly service_id: string
+  readonly gateway_id: string
+  readonly gateway_product_key: string
+  readonly gateway_name: string
+  readonly gateway_secret: string
+  /** An add-session of the gateway. */
+  readonly session_id: string
+  readonly sub_product_key: string
+  /** That belongs to the gateway, and one that does not. */
+  readonly sub_name: string
+  readonly free_sub_name: string
+  readonly free_sub_secret: string
   /** Of a call that waits for the device. */
   readonly message_id: string
   /** That the device is to be upgraded to, by a task. */
@@ -292,10 +303,11 @@ const signRegistration = (label: string, field: string) => ({ product_secret }: 
   return { body: { sign: isHmac(body["sign_method"]) ? hmac(body["sign_method"], product_secret, text) : "", ...body } }
 }
 
-const signUplink = ({ device_secret }: Given, { query = {}, ...input }: Input): Input => {
+const signUplink = (given: Given, { query = {}, ...input }: Input): Input => {
+  const secret = query["device_name"] === given.gateway_name ? given.gateway_secret : given.device_secret
   const { device_name, product_key, random, sign_method } = query
   const text = `productKey${product_key}deviceName${device_name}random${random}`
-  return { ...input, query: { sign: isHmac(sign_method) ? hmac(sign_method, device_secret, text) : "", ...query } }
+  return { ...input, query: { sign: isHmac(sign_method) ? hmac(sign_method, secret, text) : "", ...query } }
 }
 
 const devices: ReadonlyArray<Operation> = [
@@ -425,6 +437,85 @@ const oneProduct = {
   photo_url: "https://example.com/lamp.png",
   description: "It shines"
 }
+
+const signSubDevice = (signMethod: string, productKey: string, deviceName: string, secret = "") =>
+  hmac(signMethod, secret, `deviceName${deviceName}productKey${productKey}`)
+
+const subDeviceName: Fields = { device_name: "string", product_key: "string" }
+const subDevice: Fields = { ...subDeviceName, device_id: "string" }
+const onGateway = { device_id: "gateway_id" } as const
+const topologyAction: Fields = {
+  action: oneOf("sub.add.start", "sub.add.stop"),
+  session_id: "string",
+  params: members({ timeout: "int", product_keys: "list" })
+}
+
+const topology: ReadonlyArray<Operation> = [
+  {
+    method: "PUT",
+    path: "/things/{device_id}/topo",
+    body: topologyAction,
+    required: ["action"],
+    on: onGateway,
+    calls: ({ sub_product_key }) => [
+      {
+        body: { action: "sub.add.start", session_id: "any", params: { timeout: 60, product_keys: [sub_product_key] } }
+      },
+      { body: { action: "sub.add.start" } }
+    ],
+    data: { session_id: "string" }
+  },
+  {
+    method: "PUT",
+    path: "/things/{device_id}/topo",
+    body: topologyAction,
+    required: ["action", "session_id"],
+    on: onGateway,
+    calls: ({ session_id }) => [{ body: { action: "sub.add.stop", session_id, params: {} } }]
+  },
+  {
+    method: "DELETE",
+    path: "/things/{device_id}/topo/sub-devices",
+    body: { params: listOf(subDeviceName) },
+    required: ["params"],
+    on: onGateway,
+    calls: ({ sub_name, sub_product_key }) => [
+      { body: { params: [{ device_name: sub_name, product_key: sub_product_key }] } }
+    ]
+  },
+  {
+    method: "GET",
+    path: "/things/{device_id}/topo/sub-devices",
+    query: { session_id: "string" },
+    required: ["session_id"],
+    on: onGateway,
+    calls: ({ session_id }) => [{ query: { session_id } }],
+    data: { sub_devices: listOf(subDevice) }
+  },
+  {
+    method: "POST",
+    path: "/things/{device_id}/topo/sub-devices",
+    query: { session_id: "string" },
+    body: {
+      params: listOf({ ...subDeviceName, sign_method: oneOf("hmacmd5", "hmacsha1"), sign: "string" })
+    },
+    required: ["session_id", "params"],
+    on: onGateway,
+    calls: ({ free_sub_name, free_sub_secret, session_id, sub_product_key }) =>
+      ["hmacmd5", "hmacsha1"].map((sign_method) => ({
+        query: { session_id },
+        body: {
+          params: [{
+            device_name: free_sub_name,
+            product_key: sub_product_key,
+            sign_method,
+            sign: signSubDevice(sign_method, sub_product_key, free_sub_name, free_sub_secret)
+          }]
+        }
+      })),
+    data: "list"
+  }
+]
 
 const products: ReadonlyArray<Operation> = [
   { method: "GET", path: "/products/{product_key}", data: { product_info: members(product) } },
@@ -845,11 +936,18 @@ export const uplinkQuery: Fields = {
   )
 }
 
+interface UplinkOptions {
+  readonly data?: Fields | "list"
+  readonly extra?: Readonly<Record<string, string>>
+  /** The gateway says it. */
+  readonly byGateway?: true
+}
+
 /** One action of the uplink. */
 const uplink = (
   action: string,
   body: (given: Given) => Readonly<Record<string, unknown>>,
-  { data = {}, extra = {} }: { readonly data?: Fields; readonly extra?: Readonly<Record<string, string>> } = {}
+  { byGateway, data = {}, extra = {} }: UplinkOptions = {}
 ): Operation => ({
   method: "POST",
   path: "/thing-uplink",
@@ -858,8 +956,8 @@ const uplink = (
   calls: (given) =>
     ["hmacsha256", "hmacsha1"].map((sign_method) => ({
       query: {
-        device_name: given.device_name,
-        product_key: given.product_key,
+        device_name: byGateway ? given.gateway_name : given.device_name,
+        product_key: byGateway ? given.gateway_product_key : given.product_key,
         sign_method,
         random: "abcdefgh",
         action,
@@ -891,11 +989,33 @@ export const uplinks: ReadonlyArray<Operation> = [
     method: "thing.deviceinfo.update",
     params: [{ attrKey: "room", attrValue: "kitchen" }]
   })),
-  uplink("PostRemoteDiagnosis", () => ({ params: { model: "format=simple", p: { wifi: { rssi: -75 } } } }))
+  uplink("PostRemoteDiagnosis", () => ({ params: { model: "format=simple", p: { wifi: { rssi: -75 } } } })),
+  uplink("PostStarTopo", () => ({ params: {} }), { byGateway: true, data: "list", extra: { method: "get" } }),
+  uplink("StarTopo", ({ free_sub_name, free_sub_secret, sub_product_key }) => ({
+    params: [{
+      productKey: sub_product_key,
+      deviceName: free_sub_name,
+      signMethod: "hmacsha1",
+      sign: signSubDevice("hmacsha1", sub_product_key, free_sub_name, free_sub_secret)
+    }]
+  }), { byGateway: true, data: "list", extra: { method: "add" } }),
+  uplink(
+    "PostSubHex",
+    ({ sub_name, sub_product_key }) => ({
+      params: { data: "00", product_key: sub_product_key, device_name: sub_name }
+    }),
+    { byGateway: true }
+  ),
+  uplink(
+    "PostModbusSub",
+    ({ sub_name, sub_product_key }) => ({ params: { product_key: sub_product_key, device_name: sub_name } }),
+    { byGateway: true }
+  )
 ]
 
 export const operations = [
   ...devices,
+  ...topology,
   ...products,
   ...thingModels,
   ...shadows,
@@ -909,11 +1029,6 @@ export const operations = [
 export const later: ReadonlyArray<readonly [string, string]> = [
   ["POST", "/auth/ble/products/{product_key}/identity"],
   ["GET", "/products/{product_key}/device-names/{device_name}/bind"],
-  // Gateway topology
-  ["PUT", "/things/{device_id}/topo"],
-  ["DELETE", "/things/{device_id}/topo/sub-devices"],
-  ["GET", "/things/{device_id}/topo/sub-devices"],
-  ["POST", "/things/{device_id}/topo/sub-devices"],
   // Rule-engine scenes
   ["POST", "/rule-engine/scenes"],
   ["PUT", "/rule-engine/scenes/{id}"],
@@ -931,19 +1046,9 @@ export const later: ReadonlyArray<readonly [string, string]> = [
   ["POST", "/mesh/networks/{network_key}/raw-data"]
 ]
 
-/** Actions of the uplink that are answered as messages which the cloud does not know, or has no topology for. */
+/** Actions of the uplink that are answered as messages which the cloud does not know. */
 export const laterActions: ReadonlyArray<readonly [string, Operation]> = [
-  ["PostStarTopo", uplink("PostStarTopo", () => ({ params: {} }), { extra: { method: "get" } })],
-  ["StarTopo", uplink("StarTopo", () => ({ params: [] }), { extra: { method: "add" } })],
-  ["PostMeshTopo", uplink("PostMeshTopo", () => ({ params: {} }), { extra: { method: "get" } })],
-  [
-    "PostSubHex",
-    uplink("PostSubHex", ({ device_name, product_key }) => ({ params: { data: "00", product_key, device_name } }))
-  ],
-  [
-    "PostModbusSub",
-    uplink("PostModbusSub", ({ device_name, product_key }) => ({ params: { product_key, device_name } }))
-  ]
+  ["PostMeshTopo", uplink("PostMeshTopo", () => ({ params: {} }), { extra: { method: "get" } })]
 ]
 
 // Limits
@@ -988,6 +1093,13 @@ export const limits: ReadonlyArray<Limit> = [
     field: "num",
     takes: [1, 10_000],
     refuses: [0, -1, 10_001]
+  },
+  {
+    method: "PUT",
+    path: "/things/{device_id}/topo",
+    field: "params.timeout",
+    takes: [1, 3600, undefined],
+    refuses: [0, -1, 3601]
   },
   {
     method: "POST",

@@ -203,6 +203,7 @@ const makeGiven = Effect.gen(function*() {
     device_secret: device_secret!,
     batch_id: created.body.data.batch_id,
     service_id: "reset",
+    ...yield* makeTopology,
     message_id: "",
     firmware_id: 0,
     task_id: 0,
@@ -215,6 +216,31 @@ const makeGiven = Effect.gen(function*() {
   yield* call("PUT", `/things/${device_id}/shadow`, { body: { state: { desired: { power: 1 } } } })
   const service = yield* call("POST", `/things/${device_id}/services/reset`, { body: { params: { delay: 1 } } })
   return { ...given, message_id: service.body.data.message_id as string, ...yield* makeTasks(given) }
+})
+
+/** A gateway with a sub-device that was added in a session, and a sub-device that belongs to none. */
+const makeTopology = Effect.gen(function*() {
+  const gateway = yield* createProduct({ node_type: "gateway" })
+  const sub = yield* createProduct({ node_type: "gateway-sub", network_type: undefined, protocol_type: "zigbee" })
+  const { device_id: gateway_id, device_name, device_secret } = yield* createDevice(gateway.product_key)
+  const attached = yield* createDevice(sub.product_key)
+  const free = yield* createDevice(sub.product_key)
+  const { body } = yield* call("PUT", `/things/${gateway_id}/topo`, { body: { action: "sub.add.start" } })
+  const given = {
+    gateway_id,
+    gateway_product_key: gateway.product_key,
+    gateway_name: device_name!,
+    gateway_secret: device_secret!,
+    session_id: body.data.session_id as string,
+    sub_product_key: sub.product_key,
+    sub_name: attached.device_name!,
+    free_sub_name: free.device_name!,
+    free_sub_secret: free.device_secret!
+  }
+  const add = operations.find(({ method, path }) => method === "POST" && path.endsWith("/topo/sub-devices"))!
+  const added = { ...given, free_sub_name: given.sub_name, free_sub_secret: attached.device_secret! } as Given
+  yield* send(add, added, callsOf(add, added)[0]!)
+  return given
 })
 
 const connect = (deviceId: string) =>

@@ -45,7 +45,7 @@ export const decode = (
   }
   return {
     id: typeof id === "string" || Number.isFinite(id) ? id as string | number : noId,
-    params: kind === "request" || kind === "notice" ? paramsOf(params) : message,
+    params: kind === "request" || kind === "notice" || kind === "session" ? paramsOf(params) : message,
     wantsReply: kind !== "answer" && kind !== "notice" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0),
     ...typeof clientToken === "string" ? { clientToken } : {}
   }
@@ -102,6 +102,10 @@ export const encodeRequest = ({ id, method, params }: DownlinkMessage): string =
 /** Tells a device of a firmware: its SDKs expect a code that is text, and an id that is a number. */
 export const encodeUpgrade = ({ id, params }: DownlinkMessage): string =>
   JSON.stringify({ code: "1000", id: Number(id), message: "success", data: params })
+
+/** Tells a gateway what is wrong with a session of a sub-device. */
+export const encodeSessionError = ({ id, params }: DownlinkMessage): string =>
+  JSON.stringify({ id, ...params as Readonly<Record<string, Json>> })
 
 /** The bytes of a message on a user topic, and what its topic ends with. */
 export const encodeUserMessage = (

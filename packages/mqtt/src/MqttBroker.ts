@@ -3,10 +3,12 @@
  */
 import {
   DeviceAuthenticator,
+  type DeviceIdentity,
   DeviceLink,
   DeviceReply,
   networkTime,
   Provisioning,
+  SubDeviceSessions,
   Uplink,
   type UplinkExit
 } from "@device-cloud/core"
@@ -21,7 +23,7 @@ import { controlReading, DeviceBroker } from "./DeviceBroker.ts"
 import type { ServerCertificate } from "./DevelopmentCertificate.ts"
 import { MqttConnection } from "./MqttConnection.ts"
 import * as PublishPacket from "./PublishPacket.ts"
-import { belongsTo, route } from "./Topic.ts"
+import { methodPrefix, ownerOf, route } from "./Topic.ts"
 
 export interface Options {
   /** The address to listen on, for example `127.0.0.1`. */
@@ -100,11 +102,12 @@ type Done = (error?: Error | null) => void
 const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   MqttBroker["Service"],
   ListenError,
-  DeviceAuthenticator | DeviceLink | Provisioning | Uplink | Scope.Scope
+  DeviceAuthenticator | DeviceLink | Provisioning | SubDeviceSessions | Uplink | Scope.Scope
 > {
   const authenticator = yield* DeviceAuthenticator
   const provisioning = yield* Provisioning
   const link = yield* DeviceLink
+  const sessions = yield* SubDeviceSessions
   const uplink = yield* Uplink
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
@@ -213,14 +216,36 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     done(wire.forbidden.length > maxForbiddenPerMinute ? new Error("too many forbidden topics") : null)
   }
 
+  /** The device of the connection, or the sub-device that it carries, that all of a topic or filter belongs to. */
+  const ownerAmong = ({ device, session }: MqttConnection, topic: string): DeviceIdentity | undefined => {
+    const owner = ownerOf(topic)
+    if (owner === undefined || session === undefined) return undefined
+    return owner.productKey === device.productKey && owner.deviceName === device.deviceName
+      ? device
+      : sessions.carried(session, owner)
+  }
+
+  /** A topic of a device that the connection does not speak for: a gateway's sub-device has to log in first. */
+  const refuse = (wire: Wire, { device }: MqttConnection, topic: string, done: Done) => {
+    const owner = ownerOf(topic)
+    if (owner === undefined) return forbid(wire, done)
+    runFork(sessions.refuse(device, owner)).addObserver((exit) => {
+      if (Exit.isFailure(exit) || !exit.value) return forbid(wire, done)
+      runFork(count(dropped, { reason: "no session" }))
+      done()
+    })
+  }
+
   const consume = (client: Client, packet: AedesPublishPacket, done: Done) => {
     const wire = wires.get(client)
     const connection = wire?.connection
     if (wire === undefined || connection === undefined) return done(new Error("no device"))
     if (packet.payload.length > maxPayloadBytes) return done(new Error("payload too large"))
-    const way = route(packet.topic, connection.prefix, connection.device)
+    const ownWay = route(packet.topic, connection.prefix, connection.device)
+    const speaker = ownWay === undefined ? ownerAmong(connection, packet.topic) : connection.device
+    if (speaker === undefined) return refuse(wire, connection, packet.topic, done)
+    const way = ownWay ?? route(packet.topic, methodPrefix(speaker), speaker)
     if (way === undefined) {
-      if (!belongsTo(packet.topic, connection.device)) return forbid(wire, done)
       runFork(Effect.andThen(
         Effect.logDebug("A message on an unsupported topic was dropped", packet.topic),
         count(dropped, { reason: "unsupported topic" })
@@ -241,6 +266,16 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       const time = networkTime(request.params, receivedAt, clock.currentTimeMillisUnsafe())
       return connection.send(way.replyTopic, JSON.stringify(time), maxQos)
     }
+    if (way.kind === "session") {
+      underway++
+      const { device, ip, session } = connection
+      runFork(sessions.answer(device, session, ip, way.method, request.params)).addObserver((exit) => {
+        underway--
+        done()
+        if (request.wantsReply) answer(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
+      })
+      return
+    }
     underway++
     const settle = (exit: UplinkExit) => {
       underway--
@@ -251,7 +286,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       if (request.wantsReply) answer(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
     }
     const message = {
-      device: connection.device,
+      device: speaker,
       method: way.method,
       params: request.params,
       receivedAt
@@ -283,7 +318,9 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     authenticate,
     authorizeSubscribe: (client, subscription, done) => {
       const connection = wires.get(client)?.connection
-      done(null, connection !== undefined && connection.admitsSubscription(subscription.topic) ? subscription : null)
+      const isAdmitted = connection !== undefined && ownerAmong(connection, subscription.topic) !== undefined &&
+        connection.admitsSubscription(subscription.topic)
+      done(null, isAdmitted ? subscription : null)
     },
     // Whatever a device finds to say ends its own connection at most.
     consume: (client, packet, done) => {
@@ -430,6 +467,9 @@ export class MqttBroker extends Context.Service<MqttBroker, {
    */
   static readonly layer = (
     options: Options
-  ): Layer.Layer<MqttBroker, ListenError, DeviceAuthenticator | DeviceLink | Provisioning | Uplink> =>
-    Layer.effect(MqttBroker, make(options))
+  ): Layer.Layer<
+    MqttBroker,
+    ListenError,
+    DeviceAuthenticator | DeviceLink | Provisioning | SubDeviceSessions | Uplink
+  > => Layer.effect(MqttBroker, make(options))
 }

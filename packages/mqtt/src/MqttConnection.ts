@@ -7,16 +7,25 @@ import {
   type DeviceSession,
   type DisconnectReason,
   type DownlinkMessage,
+  sessionErrorMethod,
   upgradeMethod,
   userMethod
 } from "@device-cloud/core"
 import type { Client } from "aedes"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
-import { encodeControl, encodeRequest, encodeUpgrade, encodeUserMessage } from "./AlinkMessage.ts"
+import { encodeControl, encodeRequest, encodeSessionError, encodeUpgrade, encodeUserMessage } from "./AlinkMessage.ts"
 import { nextPacketId } from "./DeviceBroker.ts"
 import * as PublishPacket from "./PublishPacket.ts"
-import { belongsTo, covers, methodPrefix, methodToTopic, shadowTopic, upgradeTopic, userTopicPrefix } from "./Topic.ts"
+import {
+  covers,
+  methodPrefix,
+  methodToTopic,
+  sessionErrorTopic,
+  shadowTopic,
+  upgradeTopic,
+  userTopicPrefix
+} from "./Topic.ts"
 
 /** Bytes that may wait for a device that does not read; more end its connection. */
 const maxUnsentBytes = 1024 * 1024
@@ -56,19 +65,27 @@ export class MqttConnection implements DeviceConnection {
 
   deliver(message: DownlinkMessage, acknowledged?: () => void): Effect.Effect<void> {
     return Effect.sync(() => {
+      const owner = message.subDevice ?? this.device
       switch (message.method) {
-        case "thing.shadow": {
-          const { deviceName, productKey } = this.device
-          return this.send(shadowTopic(`${productKey}/${deviceName}`), encodeControl(message), 1, acknowledged)
-        }
+        case "thing.shadow":
+          return this.send(
+            shadowTopic(`${owner.productKey}/${owner.deviceName}`),
+            encodeControl(message),
+            1,
+            acknowledged
+          )
         case upgradeMethod:
-          return this.send(upgradeTopic(this.device), encodeUpgrade(message), 1, acknowledged)
+          return this.send(upgradeTopic(owner), encodeUpgrade(message), 1, acknowledged)
+        case sessionErrorMethod:
+          return this.send(sessionErrorTopic(owner), encodeSessionError(message), 1, acknowledged)
         case userMethod: {
           const { payload, topic } = encodeUserMessage(message)
-          return this.send(userTopicPrefix(this.device) + topic, payload, 1, acknowledged)
+          return this.send(userTopicPrefix(owner) + topic, payload, 1, acknowledged)
         }
-        default:
-          return this.send(methodToTopic(this.prefix, message.method), encodeRequest(message), 1, acknowledged)
+        default: {
+          const prefix = owner === this.device ? this.prefix : methodPrefix(owner)
+          return this.send(methodToTopic(prefix, message.method), encodeRequest(message), 1, acknowledged)
+        }
       }
     })
   }
@@ -150,9 +167,8 @@ export class MqttConnection implements DeviceConnection {
     if (stream.writableLength > maxUnsentBytes) stream.destroy()
   }
 
-  /** Whether it may subscribe to a topic or filter. */
+  /** Whether there is room for a subscription to a topic or filter. */
   admitsSubscription(topic: string): boolean {
-    if (!belongsTo(topic, this.device)) return false
     if (Object.hasOwn(this.#subscriptions, topic)) return true
     if (this.#subscriptionCount >= maxSubscriptions) return false
     this.#subscriptionCount++

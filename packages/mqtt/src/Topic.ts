@@ -20,19 +20,21 @@ const families: ReadonlyArray<{ readonly words: ReadonlyArray<string | undefined
 ]
 
 /**
- * Whether `topic`, a topic or a filter, lies wholly within what belongs to the
- * device. Wildcards do not reach beyond it.
+ * The device that all of `topic`, a topic or a filter, belongs to. Wildcards do
+ * not reach beyond it; in the place of its product key or name they name none.
  */
-export const belongsTo = (topic: string, { deviceName, productKey }: Owner): boolean => {
+export const ownerOf = (topic: string): Owner | undefined => {
   const levels = topic.split("/")
-  if (levels[0] === "" && levels[1] === productKey && levels[2] === deviceName && levels[3] === "user") {
-    return levels.length > 4
-  }
-  return families.some(({ followed, words }) =>
-    levels[words.length] === productKey && levels[words.length + 1] === deviceName &&
+  const family = families.find(({ followed, words }) =>
     (followed ? levels.length > words.length + 2 : levels.length === words.length + 2) &&
     words.every((word, i) => word === undefined ? levels[i] !== "#" : word === levels[i])
   )
+  const isUserTopic = family === undefined && levels[0] === "" && levels[3] === "user" && levels.length > 4
+  const place = family?.words.length ?? (isUserTopic ? 1 : undefined)
+  return place === undefined ? undefined : {
+    productKey: levels[place] as ProductKey,
+    deviceName: levels[place + 1] as DeviceName
+  }
 }
 
 /** The prefix of the topics whose rest is a method, for example `thing/event/property/post`. */
@@ -44,10 +46,11 @@ export const methodToTopic = (prefix: string, method: string): string => prefix 
 /** What a device wants with a message on one of its topics. */
 export interface Route {
   /**
-   * `request` wants a reply, `notice` has none, `answer` is one. `raw` and
-   * `user` carry bytes, `shadow` and `time` have forms of their own.
+   * `request` wants a reply, `notice` has none, `answer` is one; `session` is a
+   * request about sessions of sub-devices. `raw` and `user` carry bytes, `shadow`
+   * and `time` have forms of their own.
    */
-  readonly kind: "request" | "notice" | "answer" | "raw" | "shadow" | "time" | "user"
+  readonly kind: "request" | "notice" | "answer" | "session" | "raw" | "shadow" | "time" | "user"
   readonly method: string
   /** Where the reply goes; empty: nowhere. */
   readonly replyTopic: string
@@ -66,6 +69,10 @@ export const route = (topicWithQuery: string, prefix: string, { deviceName, prod
   }
   if (topic === `/ext/ntp/${own}/request`) {
     return { kind: "time", method: "", replyTopic: `/ext/ntp/${own}/response` }
+  }
+  const sessionPrefix = `/ext/session/${own}/combine/`
+  if (topic.startsWith(sessionPrefix)) {
+    return { kind: "session", method: `combine.${topic.slice(sessionPrefix.length)}`, replyTopic: `${topic}_reply` }
   }
   const upgrade = upgradeRoutes[topic.slice(0, -own.length)]
   if (upgrade !== undefined && topic.endsWith(own)) return upgrade
@@ -87,6 +94,9 @@ const upgradeRoutes: Readonly<Record<string, Route>> = {
 /** Where a device is told that there is something for it. */
 export const upgradeTopic = ({ deviceName, productKey }: Owner): string =>
   `/ota/device/upgrade/${productKey}/${deviceName}`
+
+/** Where a gateway is told what is wrong with a session of a sub-device. */
+export const sessionErrorTopic = ({ deviceName, productKey }: Owner): string => `/ext/error/${productKey}/${deviceName}`
 
 /** What the topics begin with that the application and the device agree on. */
 export const userTopicPrefix = ({ deviceName, productKey }: Owner): string => `/${productKey}/${deviceName}/user/`

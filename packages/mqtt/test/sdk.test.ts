@@ -76,20 +76,26 @@ const untilState = ({ deviceId, messageId }: Command, state: string) =>
 type Message = Readonly<Record<string, unknown>>
 
 interface Told {
-  readonly event: "connect" | "props" | "service" | "shadow" | "config" | "reply" | "error"
+  readonly event: "connect" | "sub-connect" | "props" | "service" | "shadow" | "config" | "reply" | "error"
   readonly data: Message
 }
 
-const program = fileURLToPath(new URL("sdk-device.mjs", import.meta.url))
-
-/** Starts the device program; it ends with the scope. It is connected. */
-const start = Effect.fnUntraced(function*({ deviceName, deviceSecret, productKey }: Device) {
+/** Starts a device program; it ends with the scope. It is connected. */
+const start = Effect.fnUntraced(function*(
+  { deviceName, deviceSecret, productKey }: Device,
+  program: "sdk-device.mjs" | "sdk-gateway.mjs" = "sdk-device.mjs"
+) {
   const { url } = yield* tls
   const { authorityFile } = yield* Certificate
   const told = yield* Queue.unbounded<Told>()
   const others: Array<Told> = []
   const child = yield* Effect.acquireRelease(
-    Effect.sync(() => fork(program, { execArgv: [], env: { NODE_EXTRA_CA_CERTS: authorityFile } })),
+    Effect.sync(() =>
+      fork(fileURLToPath(new URL(program, import.meta.url)), {
+        execArgv: [],
+        env: { NODE_EXTRA_CA_CERTS: authorityFile }
+      })
+    ),
     (child) => Effect.sync(() => child.kill())
   )
   child.on("message", (message) => Queue.offerUnsafe(told, message as Told))
@@ -261,6 +267,51 @@ for (const [name, storage] of storages) {
         yield* heard("connect")
         assert.deepInclude(yield* heard("service"), { id: String(command.messageId), params: { strength: 2 } })
         yield* untilState(command, "succeeded")
+      }))
+
+    it.effect("a gateway on the SDK adds, lists, registers and logs in a sub-device, and speaks for it", () =>
+      Effect.gen(function*() {
+        const products = yield* Products
+        const common = { name: "Lamp", validateType: "none", dataFormat: "json", authType: "secret" } as const
+        const gatewayProduct = yield* products.create(defaultProjectId, {
+          ...common,
+          nodeType: "gateway",
+          networkType: "wifi"
+        })
+        const subProduct = yield* products.create(defaultProjectId, {
+          ...common,
+          nodeType: "gateway-sub",
+          protocolType: "zigbee",
+          dynamicRegister: true
+        })
+        const devices = yield* Devices
+        const gateway = yield* devices.create(defaultProjectId, gatewayProduct.productKey, {})
+        const sub = yield* devices.create(defaultProjectId, subProduct.productKey, {})
+        const name = { productKey: sub.productKey, deviceName: sub.deviceName }
+        const triple = { ...name, deviceSecret: sub.deviceSecret }
+        const { ask, call, heard } = yield* start(gateway, "sdk-gateway.mjs")
+        assert.deepInclude(yield* ask("regiestSubDevice", [name]), {
+          code: 200,
+          data: [{ iotId: sub.deviceId, ...triple }]
+        })
+        assert.deepInclude(yield* ask("addTopo", [triple]), { code: 200, data: [name] })
+        assert.deepInclude(yield* ask("getTopo"), { code: 200, data: [name] })
+        yield* call("login", triple)
+        assert.deepInclude(yield* heard("reply"), { code: 200, data: name })
+        yield* heard("sub-connect")
+        assert.strictEqual((yield* read(sub)).status, "online")
+        assert.deepInclude(yield* ask("sub.postProps", { level: 4 }), { code: 200 })
+        assert.deepStrictEqual(yield* reported(sub), { level: 4 })
+        yield* (yield* Commands).setProperties(defaultProjectId, sub.deviceId, { level: 6 }, {})
+        assert.deepInclude(yield* heard("props"), { params: { level: 6 } })
+        yield* Effect.repeat(reported(sub), {
+          until: ({ level }) => level === 6,
+          schedule: Schedule.spaced("5 millis")
+        })
+        assert.deepInclude(yield* ask("logout", name), { code: 200, data: name })
+        assert.strictEqual((yield* read(sub)).status, "offline")
+        assert.deepInclude(yield* ask("removeTopo", [name]), { code: 200, data: [name] })
+        assert.deepInclude(yield* ask("getTopo"), { code: 200, data: [] })
       }))
 
     it.effect.skipIf(!hasMosquitto)(mosquittoTest("mosquitto_pub reports a property"), () =>

@@ -28,7 +28,8 @@ const matches = (filter: DeviceFilter) => (device: Device): boolean =>
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
-  const { batches, connections, deviceNames, devices, histories, ledger, nextId, products, shadows, sightings } = tables
+  const { addSessions, batches, connections, deviceNames, devices, gatewayOf, histories, ledger, nextId } = tables
+  const { products, shadows, sightings } = tables
 
   const find = (projectId: ProjectId, reference: DeviceReference): Option.Option<Device> => {
     const deviceId = "deviceId" in reference
@@ -81,6 +82,11 @@ const make = Effect.gen(function*() {
     histories.delete(deviceId)
     connections.delete(deviceId)
     sightings.delete(deviceId)
+    gatewayOf.delete(deviceId)
+    for (const [subDeviceId, gatewayId] of gatewayOf) if (gatewayId === deviceId) gatewayOf.delete(subDeviceId)
+    for (const [sessionId, { session }] of addSessions) {
+      if (session.gatewayId === deviceId) addSessions.delete(sessionId)
+    }
     return detail(device)
   }
 

@@ -88,6 +88,10 @@ const make = Effect.gen(function*() {
           return lose(devices.get(deviceId)!, now)
         })
       ),
+    endSightings: ({ at, deviceIds }) =>
+      Effect.sync(() =>
+        deviceIds.flatMap((deviceId) => sightings.delete(deviceId) ? [lose(devices.get(deviceId)!, at)] : [])
+      ),
     record: (changes) => Effect.sync(() => changes.map(record)),
     connectionsOf: (deviceIds) =>
       Effect.sync(() =>

@@ -3,6 +3,7 @@
  */
 import type {
   AccessKey,
+  AddSession,
   Batch,
   Device,
   DeviceDetail,
@@ -36,6 +37,13 @@ export interface StoredRequest {
   readonly answer: StoredAnswer | undefined
 }
 
+export interface StoredAddSession {
+  readonly session: AddSession
+  /** Unix milliseconds; null: it is open. */
+  readonly endedAt: number | null
+  readonly members: Set<DeviceId>
+}
+
 export class Tables extends Context.Service<Tables, {
   readonly projects: Map<ProjectId, Project>
   readonly accessKeys: Map<string, AccessKey>
@@ -57,6 +65,9 @@ export class Tables extends Context.Service<Tables, {
   /** Node to its latest heartbeat, Unix milliseconds. */
   readonly nodes: Map<string, number>
   readonly batches: Map<number, { readonly batch: Batch; readonly projectId: ProjectId }>
+  /** Sub-device to its gateway; the latest at the end. */
+  readonly gatewayOf: Map<DeviceId, DeviceId>
+  readonly addSessions: Map<string, StoredAddSession>
   /** The next product, device or batch id. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
@@ -77,6 +88,8 @@ export class Tables extends Context.Service<Tables, {
       sightings: new Map(),
       nodes: new Map(),
       batches: new Map(),
+      gatewayOf: new Map(),
+      addSessions: new Map(),
       nextId: () => ++lastId
     }
   })

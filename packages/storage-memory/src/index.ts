@@ -16,6 +16,7 @@ import * as ProjectStore from "./ProjectStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
 import * as TelemetryStore from "./TelemetryStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
+import * as TopologyStore from "./TopologyStore.ts"
 import { Tables } from "./Tables.ts"
 
 /** An empty database of its own, wherever the layer is built. */
@@ -32,5 +33,6 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   ShadowStore.layer,
   TelemetryStore.layer,
   ThingModelStore.layer,
+  TopologyStore.layer,
   Layer.succeed(StoreHealth, { check: Effect.void })
 ).pipe(Layer.provide(Tables.layer))

@@ -145,6 +145,15 @@ const make = Effect.gen(function*() {
         Effect.map(lostDevices),
         Effect.mapError(storeError("PresenceStore.expire"))
       ),
+    endSightings: ({ at, deviceIds }) =>
+      lose(
+        sql`device_id = ANY(${texts(deviceIds)}) AND online_until IS NOT NULL`,
+        at,
+        deviceIds.length
+      ).pipe(
+        Effect.map(lostDevices),
+        Effect.mapError(storeError("PresenceStore.endSightings"))
+      ),
     connectionsOf: (deviceIds) =>
       sql<{ readonly device_id: string; readonly connection_id: string }>`
         SELECT device_id, connection_id FROM device

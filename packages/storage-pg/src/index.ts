@@ -18,6 +18,7 @@ import * as ProjectStore from "./ProjectStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
 import * as TelemetryStore from "./TelemetryStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
+import * as TopologyStore from "./TopologyStore.ts"
 import { storeError } from "./Sql.ts"
 
 const health = Effect.map(PgClient.PgClient, (sql) => ({
@@ -52,6 +53,7 @@ export const layerClient: Layer.Layer<
   ProjectStore.layer,
   TelemetryStore.layer,
   ThingModelStore.layer,
+  TopologyStore.layer,
   Layer.effect(StoreHealth, health)
 ).pipe(Layer.provideMerge(Layer.effectDiscard(Effect.mapError(migrate, databaseError))))
 

@@ -17,7 +17,8 @@ import {
   ProjectStore,
   type Shadow,
   ShadowStore,
-  ThingModels
+  ThingModels,
+  Topologies
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -184,6 +185,26 @@ it.live("nodes on one database act as one cloud", () =>
       until: ({ data }) => Object.keys(data as object).length > 0
     })
     assert.deepStrictEqual(Object.keys(refused.data as object), ["other"])
+
+    // A gateway learns of its add-session and of its sub-devices from either node.
+    const gatewayProduct = { ...someProduct, nodeType: "gateway" } as const
+    const gateway = yield* Effect.provide(
+      Effect.flatMap(Products, (products) => products.create(defaultProjectId, gatewayProduct)).pipe(
+        Effect.flatMap(({ productKey }) =>
+          Effect.flatMap(Devices, (devices) => devices.create(defaultProjectId, productKey, {}))
+        )
+      ),
+      first
+    )
+    const connectedGateway = yield* Effect.provide(SimulatedDevice.connect(gateway), second)
+    yield* Effect.provide(
+      Effect.flatMap(Topologies, (topologies) => topologies.startAdding(defaultProjectId, gateway.deviceId, {})),
+      first
+    )
+    assert.deepInclude(yield* Queue.take(connectedGateway.received), {
+      method: "thing.gateway.permit",
+      params: { time: 60, productKey: "" }
+    })
 
     // A device that connects to another node ends its first connection, and stays online throughout.
     assert.deepStrictEqual(yield* Effect.provide(statusOf(device), first), ["online", 1])

@@ -16,6 +16,7 @@ import * as ProjectStoreContract from "./contracts/ProjectStoreContract.ts"
 import * as ShadowStoreContract from "./contracts/ShadowStoreContract.ts"
 import * as TelemetryStoreContract from "./contracts/TelemetryStoreContract.ts"
 import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts"
+import * as TopologyStoreContract from "./contracts/TopologyStoreContract.ts"
 
 export {
   AccessKeyStoreContract,
@@ -29,7 +30,8 @@ export {
   ProjectStoreContract,
   ShadowStoreContract,
   TelemetryStoreContract,
-  ThingModelStoreContract
+  ThingModelStoreContract,
+  TopologyStoreContract
 }
 
 /** Runs the contract of every store. */
@@ -45,4 +47,5 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   ShadowStoreContract.suite(name, stores)
   TelemetryStoreContract.suite(name, stores)
   ThingModelStoreContract.suite(name, stores)
+  TopologyStoreContract.suite(name, stores)
 }

@@ -12,6 +12,8 @@ import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../StoreError.ts"
+import { tellGateways } from "../topology/TopologyChange.ts"
+import { TopologyStore } from "../topology/TopologyStore.ts"
 import {
   type Batch,
   BatchDraft,
@@ -33,6 +35,7 @@ const make = Effect.gen(function*() {
   const events = yield* EventBus
   const link = yield* DeviceLink
   const upgrades = yield* OtaStore
+  const topology = yield* TopologyStore
 
   const publish = (devices: ReadonlyArray<DeviceIdentity>, at: number, action: "create" | "delete") =>
     events.publish(devices.map((device) => ({ _tag: "DeviceLifecycle", device, at, action })))
@@ -79,9 +82,13 @@ const make = Effect.gen(function*() {
 
   const remove = Effect.fn("Batches.remove")(
     function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {
+      const attached = yield* store.devicesOfBatch(projectId, batchId).pipe(
+        Effect.flatMap((devices) => topology.attachmentsOf(devices.map(({ deviceId }) => deviceId)))
+      )
       const removed = yield* store.removeBatch(projectId, productKey, batchId)
       if (Option.isNone(removed)) return yield* new BatchNotFound({ productKey, batchId })
       yield* link.cutOff(removed.value.map(({ deviceId }) => deviceId), "deleted", "thing.delete")
+      yield* tellGateways(link, attached, "delete")
       yield* endUpgrades(upgrades, removed.value.map(({ deviceId }) => deviceId))
       yield* publish(removed.value, yield* Clock.currentTimeMillis, "delete")
     }
@@ -121,6 +128,6 @@ export class Batches extends Context.Service<Batches, {
   static readonly layer: Layer.Layer<
     Batches,
     never,
-    DeviceStore | OtaStore | Products | Identifiers | EventBus | DeviceLink
+    DeviceStore | OtaStore | TopologyStore | Products | Identifiers | EventBus | DeviceLink
   > = Layer.effect(Batches, make)
 }

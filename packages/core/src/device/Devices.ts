@@ -16,6 +16,8 @@ import type { ProjectId } from "../project/Project.ts"
 import { clearDesired } from "../shadow/Shadow.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import type { StoreError } from "../StoreError.ts"
+import { announceDetached, tellGateways } from "../topology/TopologyChange.ts"
+import { TopologyStore } from "../topology/TopologyStore.ts"
 import {
   type CloudGatewayAccount,
   type Device,
@@ -45,6 +47,7 @@ const make = Effect.gen(function*() {
   const store = yield* DeviceStore
   const shadows = yield* ShadowStore
   const upgrades = yield* OtaStore
+  const topology = yield* TopologyStore
   const products = yield* Products
   const link = yield* DeviceLink
   const events = yield* EventBus
@@ -112,13 +115,20 @@ const make = Effect.gen(function*() {
     }
   )
 
+  /** Tells the gateway of a sub-device what has become of it. */
+  const tellGateway = (deviceId: DeviceId, what: "enable" | "disable") =>
+    Effect.flatMap(topology.attachmentsOf([deviceId]), (attachments) => tellGateways(link, attachments, what))
+
   const enable = Effect.fn("Devices.enable")(function*(projectId: ProjectId, deviceId: DeviceId) {
-    yield* publish(yield* change(projectId, deviceId, { enabled: true }), "enable")
+    const detail = yield* change(projectId, deviceId, { enabled: true })
+    yield* tellGateway(deviceId, "enable")
+    yield* publish(detail, "enable")
   })
 
   const disable = Effect.fn("Devices.disable")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const detail = yield* change(projectId, deviceId, { enabled: false })
     yield* link.cutOff([deviceId], "disabled", "thing.disable")
+    yield* tellGateway(deviceId, "disable")
     yield* publish(detail, "disable")
   })
 
@@ -132,6 +142,7 @@ const make = Effect.gen(function*() {
       deviceId,
       modify: (shadow) => [undefined, clearDesired(shadow, detail.device.updatedAt)]
     }])
+    yield* announceDetached(link, events, yield* topology.detach([deviceId]))
     yield* publish(detail, "unbind")
   })
 
@@ -154,8 +165,10 @@ const make = Effect.gen(function*() {
   )
 
   const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
+    const attachments = yield* topology.attachmentsOf([deviceId])
     const detail = yield* found(yield* store.remove(projectId, deviceId), { deviceId })
     yield* link.cutOff([deviceId], "deleted", "thing.delete")
+    yield* tellGateways(link, attachments, "delete")
     yield* endUpgrades(upgrades, [deviceId])
     yield* publish(detail, "delete")
   })
@@ -183,7 +196,7 @@ export class Devices extends Context.Service<Devices, {
   /** The device is told, its connection ends, and it cannot connect until it is enabled. */
   readonly disable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
   readonly bind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** Also forgets what is desired of the device. */
+  /** Also forgets what is desired of the device, and detaches it from its gateway. */
   readonly unbind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
   /** Asks the device for its logs, or asks for them no more; a connected device learns so at once. */
   readonly setDiagnosis: (
@@ -203,6 +216,6 @@ export class Devices extends Context.Service<Devices, {
   static readonly layer: Layer.Layer<
     Devices,
     never,
-    DeviceStore | ShadowStore | OtaStore | Products | DeviceLink | EventBus | Identifiers
+    DeviceStore | ShadowStore | OtaStore | TopologyStore | Products | DeviceLink | EventBus | Identifiers
   > = Layer.effect(Devices, make)
 }

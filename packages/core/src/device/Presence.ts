@@ -172,6 +172,12 @@ const make = Effect.gen(function*() {
     else visible.set(deviceId, { seen, lastAt: at })
   })
 
+  const lose = Effect.fnUntraced(function*(deviceIds: ReadonlyArray<DeviceId>) {
+    for (const deviceId of deviceIds) visible.delete(deviceId)
+    const at = yield* Clock.currentTimeMillis
+    yield* publishLost(yield* store.endSightings({ deviceIds, at }), at)
+  })
+
   /** Stores that devices have said more since their sightings were stored, before these end. */
   const prolong = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
@@ -227,6 +233,7 @@ const make = Effect.gen(function*() {
     online,
     offline,
     sight,
+    lose,
     connectionsOf: store.connectionsOf,
     silences: Stream.fromPubSub(silences)
   })
@@ -250,6 +257,8 @@ export class Presence extends Context.Service<Presence, {
    * for five minutes, and activated. Without effect while it holds one.
    */
   readonly sight: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
+  /** Devices that are online without a connection are so no more. */
+  readonly lose: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
   readonly connectionsOf: PresenceStore["Service"]["connectionsOf"]
   /** This node was silent for so long that others may have set its devices offline. */
   readonly silences: Stream.Stream<void>

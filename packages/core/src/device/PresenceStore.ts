@@ -76,6 +76,11 @@ export class PresenceStore extends Context.Service<PresenceStore, {
     readonly now: number
     readonly limit: number
   }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
+  /** Sets devices offline that hold no connection and count as online. */
+  readonly endSightings: (options: {
+    readonly deviceIds: ReadonlyArray<DeviceId>
+    readonly at: number
+  }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
   /** The connection that counts, of each device that has one and is enabled. */
   readonly connectionsOf: (
     deviceIds: ReadonlyArray<DeviceId>

@@ -54,3 +54,9 @@ export type DomainEvent =
     readonly _tag: "DeviceLifecycle"
     readonly action: "create" | "delete" | "enable" | "disable" | "bind" | "unbind"
   }
+  | DeviceEvent & {
+    /** Sub-devices were attached to the gateway `device`, or detached from it. */
+    readonly _tag: "TopologyChanged"
+    readonly action: "create" | "delete"
+    readonly subDevices: ReadonlyArray<Pick<DeviceIdentity, "deviceId" | "productKey" | "deviceName">>
+  }

@@ -163,6 +163,9 @@ const make = Effect.gen(function*() {
       const cutOffs = deviceIds.map((deviceId): CutOff => ({ _tag: "CutOff", deviceId, method, reason }))
       yield* Effect.forEach(cutOffs, cutOffHere, { concurrency: "unbounded", discard: true })
       yield* tell(...cutOffs)
+      yield* presence.lose(deviceIds).pipe(
+        Effect.catch((error) => Effect.logWarning("Devices without a connection could not be set offline", error))
+      )
     }
   )
 
@@ -220,6 +223,7 @@ const make = Effect.gen(function*() {
         Effect.sync(() => listeners.add(listener)),
         () => Effect.sync(() => listeners.delete(listener))
       )),
+    lose: presence.lose,
     sight: (device, ip) => sessions.has(device.deviceId) ? Effect.void : presence.sight(device, ip),
     deliver,
     deliverAnywhere,
@@ -241,6 +245,8 @@ export class DeviceLink extends Context.Service<DeviceLink, {
   readonly listen: (listener: SessionListener) => Effect.Effect<void, never, Scope.Scope>
   /** A device has said something over a transport without connections: it counts as online for five minutes. */
   readonly sight: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
+  /** Devices that were sighted are offline from now on. */
+  readonly lose: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
   /** False when the device is not connected to this node. */
   readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
   /** Wherever the device is connected; without effect when it is not. A message of at most 7 KB. */

@@ -22,7 +22,17 @@ export const tooManyProperties: DeviceReply = failure(6106, "map size must less 
 export const topicError: DeviceReply = failure(6203, "topic parse error")
 export const notJson: DeviceReply = failure(6207, "data is not JSON")
 export const tooManyEvents: DeviceReply = failure(6356, "more than 200 events")
+export const tooManyPacked: DeviceReply = failure(6357, "more than 20 sub-devices")
 /** The device does not belong to the gateway. */
 export const noTopology: DeviceReply = failure(6401, "topo relation not exist")
+export const tooManySessions: DeviceReply = failure(428, "too many subdevices under gateway")
+export const tooManyRequests: DeviceReply = failure(429, "too many requests")
+/** The sub-device has not logged in. */
+export const noSession: DeviceReply = failure(520, "device no session")
+export const deviceDisabled: DeviceReply = failure(6204, "device disabled")
+export const productNotFound: DeviceReply = failure(6250, "product not found")
+export const wrongSignature: DeviceReply = failure(6287, "invalid sign")
+export const gatewayFull: DeviceReply = failure(6400, "gateway sub-device limit reached")
+export const belongsToOther: DeviceReply = failure(6619, "device bound to another gateway")
 /** There is no remote configuration. */
 export const noConfiguration: DeviceReply = failure(6713, "thing config function is not available")

@@ -8,14 +8,17 @@ import { inform, moduleOf, progress, type UpgradeReport } from "../ota/UpgradeMe
 import { isFiniteJson, type Json } from "../shadow/Shadow.ts"
 import { shadowMessage } from "../shadow/ShadowMessage.ts"
 import { isWellFormed } from "../Text.ts"
+import { type TopologyRequest, topologyRequest } from "../topology/TopologyMessage.ts"
 import { desiredDelete, desiredGet } from "./DesiredProperties.ts"
 import { networkTime } from "./NetworkTime.ts"
-import { type DeviceReply, noConfiguration, noTopology, parameterError, success, topicError } from "./DeviceReply.ts"
+import { type DeviceReply, noConfiguration, parameterError, success, topicError } from "./DeviceReply.ts"
 import type { Step } from "./DeviceState.ts"
 import {
   batchPost,
+  type DeviceChange,
   diagnosisPost,
   eventPost,
+  type FindSubDevice,
   historyPost,
   logPost,
   modbusPost,
@@ -34,10 +37,13 @@ export type Errand =
   | { readonly _tag: "ReadModel" }
   | { readonly _tag: "ReadLogSwitch" }
   | { readonly _tag: "FetchFirmware"; readonly module: string }
+  | { readonly _tag: "Topology"; readonly request: TopologyRequest }
 
 export type Interpretation =
   | { readonly _tag: "Answer"; readonly reply: DeviceReply }
   | { readonly _tag: "Change"; readonly step: Step }
+  /** Of the gateway and its sub-devices. */
+  | { readonly _tag: "Changes"; readonly changes: ReadonlyArray<DeviceChange> }
   | { readonly _tag: "Outcome"; readonly progress: CommandProgress }
   | { readonly _tag: "Upgrade"; readonly report: UpgradeReport }
   | { readonly _tag: "Errand"; readonly errand: Errand }
@@ -47,14 +53,17 @@ const errand = (errand: Errand): Interpretation => ({ _tag: "Errand", errand })
 const change = (step: Step | DeviceReply): Interpretation =>
   typeof step === "function" ? { _tag: "Change", step } : answer(step)
 
+const changes = (changes: ReadonlyArray<DeviceChange> | DeviceReply): Interpretation =>
+  "code" in changes ? answer(changes) : { _tag: "Changes", changes }
+
 const upgrade = (report: UpgradeReport | DeviceReply): Interpretation =>
   "_tag" in report ? { _tag: "Upgrade", report } : answer(report)
 
 const eventMethod = /^thing\.event\.([^.]+)\.post$/
 const serviceReplyMethod = /^thing\.service\..+_reply$/
 
-export const interpret = (message: UplinkMessage): Interpretation => {
-  if (message.subDevice !== undefined) return answer(noTopology)
+/** `subDevices` finds those that the message names. */
+export const interpret = (message: UplinkMessage, subDevices: FindSubDevice): Interpretation => {
   const { device, method, params, receivedAt } = message
   switch (method) {
     case "thing.event.property.post":
@@ -62,9 +71,9 @@ export const interpret = (message: UplinkMessage): Interpretation => {
     case "thing.event.property.batch.post":
       return change(batchPost(params, receivedAt))
     case "thing.event.property.pack.post":
-      return change(packPost(params, receivedAt))
+      return changes(packPost(device, params, receivedAt, subDevices))
     case "thing.event.property.history.post":
-      return change(historyPost(device, params, receivedAt))
+      return changes(historyPost(device, params, receivedAt, subDevices))
     case "thing.property.desired.get":
       return change(desiredGet(params))
     case "thing.property.desired.delete":
@@ -107,6 +116,8 @@ export const interpret = (message: UplinkMessage): Interpretation => {
     case "thing.config.log.get":
       return errand({ _tag: "ReadLogSwitch" })
   }
+  const request = topologyRequest(method, params)
+  if (request !== undefined) return "code" in request ? answer(request) : errand({ _tag: "Topology", request })
   const eventId = eventMethod.exec(method)?.[1]
   if (eventId !== undefined) return change(eventPost(eventId, params, receivedAt))
   return serviceReplyMethod.test(method) ? serviceReply(message) : answer(topicError)

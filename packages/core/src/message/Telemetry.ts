@@ -3,10 +3,12 @@
  * batches, packed, and late (alink-facts, sections 3.1, 3.3, 3.6).
  */
 import { Predicate } from "effect"
-import type { DeviceIdentity } from "../device/Device.ts"
+import { type DeviceIdentity, DeviceName } from "../device/Device.ts"
+import { ProductKey } from "../product/Product.ts"
 import { type Json, maxPropertyIdLength, type ShadowEntry } from "../shadow/Shadow.ts"
 import { isWellFormed } from "../Text.ts"
 import type { Misfit } from "../thing-model/DataType.ts"
+import type { SubDeviceName } from "../topology/Topology.ts"
 import {
   type DeviceReply,
   failure,
@@ -14,6 +16,7 @@ import {
   parameterError,
   success,
   tooManyEvents,
+  tooManyPacked,
   tooManyProperties,
   topicError
 } from "./DeviceReply.ts"
@@ -125,28 +128,94 @@ export const batchPost = (params: unknown, receivedAt: number): Step | DeviceRep
   return "code" in reports ? reports : record(reports, receivedAt)
 }
 
-/** `thing.event.property.pack.post`: a gateway's own values and events with those of its sub-devices. */
-export const packPost = (params: unknown, receivedAt: number): Step | DeviceReply => {
-  if (!isMembers(params)) return parameterError("params: expected an object with properties and events")
-  const { subDevices } = params
-  if (Array.isArray(subDevices) && subDevices.length > 0) return noTopology
-  return batchPost(params, receivedAt)
+/** What a message makes of the state of one device. */
+export interface DeviceChange {
+  readonly device: DeviceIdentity
+  readonly step: Step
 }
 
-const isOwn = (identity: Json | undefined, { deviceName, productKey }: DeviceIdentity): boolean =>
-  identity === undefined ||
-  (isMembers(identity) && identity["productKey"] === productKey && identity["deviceName"] === deviceName)
+/** The sub-device of this name, if it belongs to the gateway that speaks. */
+export type FindSubDevice = (speaker: DeviceIdentity, name: SubDeviceName) => DeviceIdentity | undefined
 
-/** `thing.event.property.history.post`: what was measured while there was no connection. */
-export const historyPost = (device: DeviceIdentity, params: unknown, receivedAt: number): Step | DeviceReply => {
-  if (!Array.isArray(params)) return failure(6301, "params: expected an array")
-  const all: { properties: Array<Reports["properties"][number]>; events: Array<Occurrence> } = {
-    properties: [],
-    events: []
+export const packMethod = "thing.event.property.pack.post"
+export const historyMethod = "thing.event.property.history.post"
+
+/** Undefined: it names none. */
+const nameIn = (identity: Json | undefined): SubDeviceName | undefined => {
+  if (!isMembers(identity)) return undefined
+  const { deviceName, productKey } = identity
+  if (typeof productKey !== "string" || typeof deviceName !== "string") return undefined
+  if (!isWellFormed(productKey) || !isWellFormed(deviceName)) return undefined
+  return { productKey: ProductKey.make(productKey), deviceName: DeviceName.make(deviceName) }
+}
+
+/** The devices that a message names beside the one that says it. */
+export const namesIn = (method: string, params: unknown): ReadonlyArray<SubDeviceName> => {
+  const items = method === packMethod && isMembers(params) ? params["subDevices"] : params
+  if ((method !== packMethod && method !== historyMethod) || !Array.isArray(items)) return []
+  return (items as ReadonlyArray<Json>).flatMap((item) =>
+    (isMembers(item) ? nameIn(item["identity"]) : undefined) ?? []
+  )
+}
+
+/** The device that an item of a message is about, or why there is none. */
+const deviceOf = (
+  speaker: DeviceIdentity,
+  identity: Json | undefined,
+  subDevices: FindSubDevice
+): DeviceIdentity | DeviceReply => {
+  const name = nameIn(identity)
+  if (name === undefined) return parameterError("identity: expected an object with productKey and deviceName")
+  if (name.productKey === speaker.productKey && name.deviceName === speaker.deviceName) return speaker
+  return subDevices(speaker, name) ?? noTopology
+}
+
+/** Sub-devices in one message. */
+const maxPacked = 20
+
+/** `thing.event.property.pack.post`: a gateway's own values and events with those of its sub-devices. */
+export const packPost = (
+  device: DeviceIdentity,
+  params: unknown,
+  receivedAt: number,
+  subDevices: FindSubDevice
+): ReadonlyArray<DeviceChange> | DeviceReply => {
+  if (!isMembers(params)) return parameterError("params: expected an object with properties and events")
+  const { subDevices: packed = [] } = params
+  if (!Array.isArray(packed)) return parameterError("subDevices: expected an array")
+  if (packed.length > maxPacked) return tooManyPacked
+  const own = batchPost(params, receivedAt)
+  if ("code" in own) return own
+  const changes: Array<DeviceChange> = [{ device, step: own }]
+  for (const item of packed as ReadonlyArray<Json>) {
+    if (!isMembers(item)) return parameterError("subDevices: expected objects with identity, properties and events")
+    const subDevice = deviceOf(device, item["identity"], subDevices)
+    if ("code" in subDevice) return subDevice
+    const step = batchPost(item, receivedAt)
+    if ("code" in step) return step
+    changes.push({ device: subDevice, step })
   }
+  return changes
+}
+
+/** `thing.event.property.history.post`: what was measured while there was no connection, by a device or a gateway's sub-devices. */
+export const historyPost = (
+  speaker: DeviceIdentity,
+  params: unknown,
+  receivedAt: number,
+  subDevices: FindSubDevice
+): ReadonlyArray<DeviceChange> | DeviceReply => {
+  if (!Array.isArray(params)) return failure(6301, "params: expected an array")
+  const byDevice = new Map<
+    DeviceIdentity,
+    { properties: Array<Reports["properties"][number]>; events: Array<Occurrence> }
+  >()
   for (const item of params as ReadonlyArray<Json>) {
     if (!isMembers(item)) return parameterError("params: expected an array of {identity, properties, events}")
-    if (!isOwn(item["identity"], device)) return noTopology
+    const device = item["identity"] === undefined ? speaker : deviceOf(speaker, item["identity"], subDevices)
+    if ("code" in device) return device
+    const all = byDevice.get(device) ?? { properties: [], events: [] }
+    byDevice.set(device, all)
     for (const part of membersOf(item["properties"])) {
       const reports = reportsOf({ properties: part }, receivedAt)
       if ("code" in reports) return reports
@@ -158,7 +227,13 @@ export const historyPost = (device: DeviceIdentity, params: unknown, receivedAt:
       all.events.push(...reports.events)
     }
   }
-  return record(all, receivedAt)
+  const changes: Array<DeviceChange> = []
+  for (const [device, reports] of byDevice) {
+    const step = record(reports, receivedAt)
+    if ("code" in step) return step
+    changes.push({ device, step })
+  }
+  return changes
 }
 
 /** An array, one item, or nothing. */

@@ -18,9 +18,13 @@ import { type StoreError, untilStored } from "../StoreError.ts"
 import * as ModelFormat from "../thing-model/ModelFormat.ts"
 import { emptyModel } from "../thing-model/ThingModel.ts"
 import { ThingModelStore } from "../thing-model/ThingModelStore.ts"
+import { GatewayMessages } from "../topology/GatewayMessages.ts"
+import type { Attachment, SubDeviceName } from "../topology/Topology.ts"
+import { TopologyStore } from "../topology/TopologyStore.ts"
 import { Validators } from "../thing-model/Validators.ts"
-import { deviceNotFound, type DeviceReply, parameterError, success, systemError } from "./DeviceReply.ts"
+import { deviceNotFound, type DeviceReply, noTopology, parameterError, success, systemError } from "./DeviceReply.ts"
 import { DeviceState, type Step } from "./DeviceState.ts"
+import { type FindSubDevice, namesIn } from "./Telemetry.ts"
 import { type Errand, interpret } from "./Interpretation.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
 
@@ -67,14 +71,34 @@ interface PlacedErrand {
   readonly index: number
 }
 
+/** The devices that a message names beside the one that says it. */
+const namesOf = ({ method, params, subDevice }: UplinkMessage): ReadonlyArray<SubDeviceName> =>
+  subDevice === undefined ? namesIn(method, params) : [subDevice]
+
+/** The answer to a message that changes several devices: the first that failed, otherwise the gateway's own. */
+const worse = (known: DeviceReply | undefined, reply: DeviceReply): DeviceReply =>
+  known === undefined || (known.code === 200 && reply.code !== 200) ? reply : known
+
 /** A batch by what its messages ask for, with the replies to those that ask for nothing more. */
-const sort = (batch: ReadonlyArray<Item>) => {
+const sort = (batch: ReadonlyArray<Item>, attached: ReadonlyMap<string, Attachment>) => {
   const replies = Array.from<DeviceReply>({ length: batch.length })
   const byDevice = new Map<DeviceId, DeviceSteps>()
   const progress: Array<CommandProgress> = []
   const upgrades: Array<UpgradeReport> = []
   const outcomes: Array<{ readonly device: DeviceIdentity; readonly progress: CommandProgress }> = []
   const errands: Array<PlacedErrand> = []
+  const subDevices: FindSubDevice = (speaker, name) => {
+    const attachment = attached.get(nameKey(name))
+    return attachment?.gateway.deviceId === speaker.deviceId ? attachment.subDevice : undefined
+  }
+  const change = (device: DeviceIdentity, step: Step, index: number) => {
+    const known = byDevice.get(device.deviceId)
+    if (known === undefined) byDevice.set(device.deviceId, { device, indices: [index], steps: [step] })
+    else {
+      known.indices.push(index)
+      known.steps.push(step)
+    }
+  }
   for (let index = 0; index < batch.length; index++) {
     const message = batch[index]!
     if (isProgress(message)) {
@@ -82,8 +106,12 @@ const sort = (batch: ReadonlyArray<Item>) => {
       progress.push(message)
       continue
     }
-    const { device } = message
-    const interpretation = interpret(message)
+    const device = message.subDevice === undefined ? message.device : subDevices(message.device, message.subDevice)
+    if (device === undefined) {
+      replies[index] = noTopology
+      continue
+    }
+    const interpretation = interpret(device === message.device ? message : { ...message, device }, subDevices)
     switch (interpretation._tag) {
       case "Answer":
         replies[index] = interpretation.reply
@@ -100,19 +128,17 @@ const sort = (batch: ReadonlyArray<Item>) => {
       case "Errand":
         errands.push({ device, errand: interpretation.errand, index })
         break
-      case "Change": {
-        const known = byDevice.get(device.deviceId)
-        if (known === undefined) {
-          byDevice.set(device.deviceId, { device, indices: [index], steps: [interpretation.step] })
-        } else {
-          known.indices.push(index)
-          known.steps.push(interpretation.step)
-        }
-      }
+      case "Change":
+        change(device, interpretation.step, index)
+        break
+      case "Changes":
+        for (const each of interpretation.changes) change(each.device, each.step, index)
     }
   }
   return { replies, byDevice: [...byDevice.values()], progress, outcomes, upgrades, errands }
 }
+
+const nameKey = ({ deviceName, productKey }: SubDeviceName): string => `${productKey}/${deviceName}`
 
 const noted = success({})
 
@@ -129,6 +155,8 @@ const make = Effect.gen(function*() {
   const models = yield* ThingModelStore
   const events = yield* EventBus
   const upgrades = yield* Upgrades
+  const topology = yield* TopologyStore
+  const gateways = yield* GatewayMessages
 
   const run = Effect.fnUntraced(function*({ device, errand }: PlacedErrand) {
     const { deviceId, productKey } = device
@@ -143,6 +171,8 @@ const make = Effect.gen(function*() {
           ? tagsReply(tags)
           : success(Object.entries(tags).map(([attrKey, attrValue]) => ({ attrKey, attrValue })))
       }
+      case "Topology":
+        return yield* gateways.answer(device, errand.request)
       case "FetchFirmware":
         return success(yield* upgrades.fetch(device, errand.module))
       case "ReadLogSwitch": {
@@ -162,8 +192,21 @@ const make = Effect.gen(function*() {
     }
   })
 
+  const attachmentsNamedIn = Effect.fnUntraced(function*(batch: ReadonlyArray<Item>) {
+    const names: Array<SubDeviceName> = []
+    for (const item of batch) if (!isProgress(item)) names.push(...namesOf(item))
+    const attached = new Map<string, Attachment>()
+    for (const attachment of names.length === 0 ? [] : yield* topology.attachments(names)) {
+      if (Option.isSome(attachment)) attached.set(nameKey(attachment.value.subDevice), attachment.value)
+    }
+    return attached
+  })
+
   const commit = Effect.fnUntraced(function*(batch: ReadonlyArray<Item>) {
-    const { byDevice, errands, outcomes, progress, replies, upgrades: reports } = sort(batch)
+    const { byDevice, errands, outcomes, progress, replies, upgrades: reports } = sort(
+      batch,
+      yield* attachmentsNamedIn(batch)
+    )
     const happened: Array<DomainEvent> = []
     if (byDevice.length > 0) {
       const compiled = yield* validators.ofProducts(checkedProducts(byDevice))
@@ -184,7 +227,10 @@ const make = Effect.gen(function*() {
       for (let i = 0; i < byDevice.length; i++) {
         const answer = Option.getOrUndefined(answers[i]!)
         const { indices } = byDevice[i]!
-        for (let j = 0; j < indices.length; j++) replies[indices[j]!] = answer?.replies[j] ?? deviceNotFound
+        for (let j = 0; j < indices.length; j++) {
+          const index = indices[j]!
+          replies[index] = worse(replies[index], answer?.replies[j] ?? deviceNotFound)
+        }
         if (answer !== undefined) { for (const event of answer.happened) happened.push(event) }
       }
     } else if (progress.length > 0) yield* commands.advance(progress)
@@ -260,7 +306,15 @@ export class Uplink extends Context.Service<
   static readonly layer: Layer.Layer<
     Uplink,
     never,
-    CommandStore | ShadowStore | DeviceStore | ThingModelStore | Validators | EventBus | Upgrades
+    | CommandStore
+    | ShadowStore
+    | DeviceStore
+    | ThingModelStore
+    | TopologyStore
+    | GatewayMessages
+    | Validators
+    | EventBus
+    | Upgrades
   > = Layer.effect(Uplink, make)
 }
 

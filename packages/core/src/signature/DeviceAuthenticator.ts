@@ -7,7 +7,7 @@ import { DeviceStore } from "../device/DeviceStore.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { StoreError } from "../StoreError.ts"
 import { Mac, type SignMethod } from "./Mac.ts"
-import { connectText, equalInConstantTime, tokenText, uplinkText } from "./Signature.ts"
+import { connectText, equalInConstantTime, fieldsText, tokenText, uplinkText } from "./Signature.ts"
 import { SignatureGuard, type TooManyWrongSignatures } from "./SignatureGuard.ts"
 
 /** Which device something comes from, as it says, and from where. */
@@ -41,6 +41,15 @@ export interface UplinkCredentials extends Claimed {
   readonly signMethod: SignMethod
   /** Lower-case hex. */
   readonly signature: string
+}
+
+/** What a sub-device presents through its gateway, whose id stands for the address. */
+export interface SubDeviceCredentials extends Claimed {
+  readonly signMethod: SignMethod
+  /** Hex of either case. */
+  readonly signature: string
+  /** What may have been signed; `cleanSession` is by some devices only. */
+  readonly fields: Readonly<Record<string, string>>
 }
 
 export class WrongSignature extends Schema.TaggedError<WrongSignature>()("WrongSignature", {
@@ -100,7 +109,18 @@ const make = Effect.gen(function*() {
         credentials,
         credentials.signature,
         (secret) => mac.sign(credentials.signMethod, secret, uplinkText(credentials))
-      )
+      ),
+    authenticateSubDevice: (credentials) => {
+      const { fields, signMethod } = credentials
+      const { cleanSession, ...rest } = fields
+      const presented = credentials.signature.toLowerCase()
+      return check(credentials, presented, (secret) => {
+        const expected = mac.sign(signMethod, secret, fieldsText(rest))
+        return cleanSession === undefined || equalInConstantTime(expected, presented)
+          ? expected
+          : mac.sign(signMethod, secret, fieldsText(fields))
+      })
+    }
   })
 })
 
@@ -111,6 +131,7 @@ export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
   readonly authenticate: (credentials: ConnectCredentials) => Effect.Effect<DeviceIdentity, Refused>
   readonly authenticateToken: (credentials: TokenCredentials) => Effect.Effect<DeviceIdentity, Refused>
   readonly authenticateUplink: (credentials: UplinkCredentials) => Effect.Effect<DeviceIdentity, Refused>
+  readonly authenticateSubDevice: (credentials: SubDeviceCredentials) => Effect.Effect<DeviceIdentity, Refused>
 }>()("@device-cloud/core/signature/DeviceAuthenticator") {
   static readonly layer: Layer.Layer<DeviceAuthenticator, never, DeviceStore | Mac | SignatureGuard> = Layer.effect(
     DeviceAuthenticator,

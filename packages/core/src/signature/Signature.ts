@@ -42,6 +42,13 @@ export const tokenText = (options: {
   readonly productKey: string
 }): string => `deviceTokenclientId${options.clientId}deviceName${options.deviceName}productKey${options.productKey}`
 
+/**
+ * What a sub-device signs for its gateway, or a device for a network: the names
+ * and values of the fields, sorted by name.
+ */
+export const fieldsText = (fields: Readonly<Record<string, string>>): string =>
+  Object.keys(fields).sort().map((name) => name + fields[name]).join("")
+
 /** Equality in a time that depends on the lengths only. */
 export const equalInConstantTime = (a: string, b: string): boolean => {
   if (a.length !== b.length) return false

@@ -8,6 +8,7 @@ import {
   type DeviceReply,
   Provisioning,
   ReplayGuard,
+  SubDeviceSessions,
   type Triple,
   Uplink
 } from "@device-cloud/core"
@@ -72,6 +73,7 @@ export const layer = HttpApiBuilder.group(
     const authenticator = yield* DeviceAuthenticator
     const link = yield* DeviceLink
     const uplink = yield* Uplink
+    const sessions = yield* SubDeviceSessions
     const commands = yield* Commands
     const limits = yield* RateLimits
     const replays = yield* Effect.serviceOption(ReplayGuard)
@@ -92,13 +94,15 @@ export const layer = HttpApiBuilder.group(
       if (Option.isSome(replays)) yield* replays.value.use(device, random).pipe(Effect.catch(failWith))
       yield* link.sight(device, ip).pipe(Effect.catch(failWith))
       const receivedAt = yield* Clock.currentTimeMillis
-      const reply: DeviceReply.DeviceReply = yield* uplink.submit({
-        device,
-        method,
-        params,
-        receivedAt,
-        ...subDevice === undefined ? {} : { subDevice }
-      }).pipe(Effect.catch(failWith))
+      const reply: DeviceReply.DeviceReply = method.startsWith("combine.")
+        ? yield* sessions.answer(device, link.session(device.deviceId), ip, method, params)
+        : yield* uplink.submit({
+          device,
+          method,
+          params,
+          receivedAt,
+          ...subDevice === undefined ? {} : { subDevice }
+        }).pipe(Effect.catch(failWith))
       if (reply.code !== 200) return yield* Effect.fail(deviceFailure(reply))
       const answer = { code: 0, message: "success", data: reply.data } as const
       if (query.pull !== "1") return answer

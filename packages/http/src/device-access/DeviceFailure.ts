@@ -6,6 +6,8 @@ import { Code, type Failure, failure } from "../Failure.ts"
 
 /** The protocol's codes that say more than that a parameter is wrong (alink-facts, section 7). */
 const codes: Readonly<Record<number, Code>> = {
+  401: Code.wrongSignature,
+  403: Code.operationUnfit,
   409: Code.shadowVersionConflict,
   428: Code.tooMany,
   429: Code.tooMany,
@@ -16,7 +18,9 @@ const codes: Readonly<Record<number, Code>> = {
   522: Code.deviceDisabled,
   6100: Code.noSuchDevice,
   6204: Code.deviceDisabled,
+  6250: Code.noSuchProduct,
   6287: Code.wrongSignature,
+  6288: Code.registrationOff,
   6289: Code.alreadyActive,
   6400: Code.stateForbids,
   6401: Code.stateForbids,

@@ -50,7 +50,9 @@ const topologyMethods: Readonly<Record<string, string>> = {
   delete: "thing.topo.delete",
   get: "thing.topo.get",
   login: "combine.login",
-  logout: "combine.logout"
+  logout: "combine.logout",
+  batch_login: "combine.batch_login",
+  batch_logout: "combine.batch_logout"
 }
 const meshMethods = ["add", "delete", "get"]
 

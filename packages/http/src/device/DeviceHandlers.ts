@@ -10,7 +10,8 @@ import {
   type Shadow,
   shadowDocument,
   Shadows,
-  type ShadowSide
+  type ShadowSide,
+  Topologies
 } from "@device-cloud/core"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
@@ -36,7 +37,13 @@ const deviceRecord = (device: Device): typeof DeviceRecord.Type => ({
   firmware_version: device.firmwareVersion
 })
 
-const deviceInfo = ({ device, product }: DeviceDetail): typeof DeviceInfo.Type =>
+/** A device with the number of its sub-devices. */
+interface Counted {
+  readonly detail: DeviceDetail
+  readonly amount: number
+}
+
+const deviceInfo = ({ amount, detail: { device, product } }: Counted): typeof DeviceInfo.Type =>
   // A spread of this size makes an object that is slow to build and to read.
   Object.assign(deviceRecord(device), {
     product_secret: product.productSecret,
@@ -62,7 +69,7 @@ const deviceInfo = ({ device, product }: DeviceDetail): typeof DeviceInfo.Type =
     },
     cloud_gtw_device_uuid: device.cloudGateway?.deviceUuid ?? "",
     topics: [],
-    sub_amount: 0,
+    sub_amount: amount,
     is_mocker: false,
     bound: device.bound,
     mac: device.mac ?? "",
@@ -75,7 +82,7 @@ const tagOf = (text: string): readonly [string, string] => {
   return [text.slice(0, colon), text.slice(colon + 1)]
 }
 
-const oneDevice = (detail: DeviceDetail) => ({ device_info: deviceInfo(detail) })
+const oneDevice = (counted: Counted) => ({ device_info: deviceInfo(counted) })
 
 const seconds = (millis: number): number => Math.floor(millis / 1000)
 
@@ -97,6 +104,15 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function*(handlers) {
     const devices = yield* Devices
     const shadows = yield* Shadows
+    const topologies = yield* Topologies
+
+    const count = (details: ReadonlyArray<DeviceDetail>) =>
+      Effect.map(
+        topologies.amounts(details),
+        (amounts) => details.map((detail): Counted => ({ detail, amount: amounts.get(detail.device.deviceId) ?? 0 }))
+      )
+    const countOne = (detail: DeviceDetail) => Effect.map(count([detail]), ([counted]) => counted!)
+
     const actions = {
       enable: devices.enable,
       disble: devices.disable,
@@ -119,16 +135,21 @@ export const layer = HttpApiBuilder.group(
             tag: query.tag === undefined ? undefined : tagOf(query.tag),
             keyword: query.keyword
           }
-          return respondPage(query, (page) => devices.list(projectId, filter, page), deviceInfo)
+          return respondPage(query, (page) =>
+            Effect.flatMap(devices.list(projectId, filter, page), ({ items, total }) =>
+              Effect.map(count(items), (counted) => ({ items: counted, total }))), deviceInfo)
         }),
       getDevice: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          respond(devices.get(projectId, { deviceId: params.device_id }), oneDevice)
+          respond(Effect.flatMap(devices.get(projectId, { deviceId: params.device_id }), countOne), oneDevice)
         ),
       getDeviceByName: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(
-            devices.get(projectId, { productKey: params.product_key, deviceName: params.device_name }),
+            Effect.flatMap(
+              devices.get(projectId, { productKey: params.product_key, deviceName: params.device_name }),
+              countOne
+            ),
             oneDevice
           )
         ),

@@ -5,7 +5,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import * as PathParams from "../PathParams.ts"
 
-export const EventType = Schema.Literals(["status", "property", "event", "reply", "upgrade", "lifecycle"])
+export const EventType = Schema.Literals(["status", "property", "event", "reply", "upgrade", "lifecycle", "topology"])
 
 export class EventApi extends HttpApiGroup.make("events").add(
   HttpApiEndpoint.get("streamEvents", "/events", {

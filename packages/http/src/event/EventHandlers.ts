@@ -18,7 +18,8 @@ const typeOf = {
   EventReported: "event",
   CommandReplied: "reply",
   UpgradeProgressed: "upgrade",
-  DeviceLifecycle: "lifecycle"
+  DeviceLifecycle: "lifecycle",
+  TopologyChanged: "topology"
 } as const satisfies Record<DomainEvent["_tag"], typeof EventType.Type>
 
 /** What the type of an event adds. */
@@ -38,6 +39,15 @@ const detailOf = (event: DomainEvent) => {
     }
     case "DeviceLifecycle":
       return { action: event.action }
+    case "TopologyChanged":
+      return {
+        action: event.action,
+        sub_devices: event.subDevices.map(({ deviceId, deviceName, productKey }) => ({
+          device_id: deviceId,
+          device_name: deviceName,
+          product_key: productKey
+        }))
+      }
   }
 }
 

@@ -56,6 +56,24 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual([activatedAt, statusChangedAt], [epoch + 5, epoch + 7])
       }))
 
+    it.effect("ends the time of a device that holds no connection, and of no other", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const [{ device: seen }, { device: connected }, { device: idle }] = [
+          yield* insertDevice,
+          yield* insertDevice,
+          yield* insertDevice
+        ]
+        yield* store.sight([{ deviceId: seen.deviceId, ip: "192.0.2.8", at: epoch, until: epoch + 90 }])
+        yield* store.record([online(connected.deviceId, "c", epoch)])
+        const deviceIds = [seen, connected, idle].map(({ deviceId }) => deviceId)
+        const lost = yield* store.endSightings({ deviceIds, at: epoch + 5 })
+        assert.deepStrictEqual(lost.map(({ device, version }) => [device.deviceId, version]), [[seen.deviceId, 2]])
+        const statuses = [yield* read(seen), yield* read(connected), yield* read(idle)].map(({ status }) => status)
+        assert.deepStrictEqual(statuses, ["offline", "online", "unactive"])
+        assert.deepStrictEqual(yield* store.endSightings({ deviceIds, at: epoch + 6 }), [])
+      }))
+
     it.effect("counts a device without a connection as online for a time", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore

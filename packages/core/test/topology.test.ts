@@ -1,0 +1,102 @@
+import { defaultProjectId, type Device, type Product, Topologies } from "@device-cloud/core"
+import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Queue } from "effect"
+import { TestClock } from "effect/testing"
+
+const createGateway = Effect.gen(function*() {
+  const cloud = yield* TestCloud
+  return yield* cloud.createDevice(yield* cloud.createProduct({ nodeType: "gateway" }))
+})
+
+const createSubProduct = Effect.flatMap(
+  TestCloud,
+  (cloud) => cloud.createProduct({ nodeType: "gateway-sub", networkType: "", protocolType: "ble" })
+)
+
+const start = ({ deviceId }: Device, timeout: number, ...products: ReadonlyArray<Product>) =>
+  Effect.flatMap(Topologies, (topologies) =>
+    topologies.startAdding(defaultProjectId, deviceId, {
+      timeout,
+      productKeys: products.map(({ productKey }) => productKey)
+    }))
+
+/** What the gateway has been told of products that may join. */
+const permits = ({ received }: SimulatedDevice.SimulatedDevice) =>
+  Effect.andThen(
+    TestClock.adjust("1 milli"),
+    Effect.map(Queue.clear(received), (messages) =>
+      [...messages].map(({ method, params }) => {
+        assert.strictEqual(method, "thing.gateway.permit")
+        return params
+      }))
+  )
+
+const failure = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
+
+layer(TestCloud.layer)("add-sessions", (it) => {
+  it.effect("end when their time is over, and can be read for a day", () =>
+    Effect.gen(function*() {
+      const topologies = yield* Topologies
+      const gateway = yield* createGateway
+      const product = yield* createSubProduct
+      const connected = yield* SimulatedDevice.connect(gateway)
+      const { productKey } = product
+      const sessionId = yield* start(gateway, 30, product)
+      assert.deepStrictEqual(yield* permits(connected), [{ time: 30, productKey }])
+      yield* TestClock.adjust("29 seconds")
+      assert.deepStrictEqual(yield* permits(connected), [])
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(yield* permits(connected), [{ time: 0, productKey }])
+      const { deviceId } = gateway
+      assert.strictEqual(
+        yield* failure(topologies.stopAdding(defaultProjectId, deviceId, sessionId)),
+        "AddSessionEnded"
+      )
+      const signed = { productKey, deviceName: "n", signMethod: "hmacsha1", sign: "00" } as const
+      assert.strictEqual(
+        yield* failure(topologies.add(defaultProjectId, deviceId, sessionId, [signed])),
+        "AddSessionEnded"
+      )
+      assert.deepStrictEqual(yield* topologies.added(defaultProjectId, deviceId, sessionId), [])
+      yield* TestClock.adjust("24 hours")
+      assert.strictEqual(
+        yield* failure(topologies.added(defaultProjectId, deviceId, sessionId)),
+        "AddSessionNotFound"
+      )
+    }))
+
+  it.effect("reach a gateway that connects while they are open, with the time that is left", () =>
+    Effect.gen(function*() {
+      const gateway = yield* createGateway
+      yield* start(gateway, 60)
+      yield* TestClock.adjust("20 seconds")
+      const connected = yield* SimulatedDevice.connect(gateway)
+      assert.deepStrictEqual(yield* permits(connected), [{ time: 40, productKey: "" }])
+      yield* connected.disconnect
+      yield* TestClock.adjust("60 seconds")
+      assert.deepStrictEqual(yield* permits(yield* SimulatedDevice.connect(gateway)), [])
+    }))
+
+  it.effect("replace each other: products that only the earlier one admitted may join no more", () =>
+    Effect.gen(function*() {
+      const topologies = yield* Topologies
+      const gateway = yield* createGateway
+      const [both, former] = [yield* createSubProduct, yield* createSubProduct]
+      const connected = yield* SimulatedDevice.connect(gateway)
+      const first = yield* start(gateway, 60, both, former)
+      const second = yield* start(gateway, 10, both)
+      assert.deepStrictEqual(yield* permits(connected), [
+        { time: 60, productKey: both.productKey },
+        { time: 60, productKey: former.productKey },
+        { time: 0, productKey: former.productKey },
+        { time: 10, productKey: both.productKey }
+      ])
+      const stop = (sessionId: string) => topologies.stopAdding(defaultProjectId, gateway.deviceId, sessionId)
+      assert.strictEqual(yield* failure(stop(first)), "AddSessionEnded")
+      yield* stop(second)
+      assert.deepStrictEqual(yield* permits(connected), [{ time: 0, productKey: both.productKey }])
+      assert.strictEqual(yield* failure(stop("unknown")), "AddSessionNotFound")
+    }))
+})

@@ -1,0 +1,122 @@
+/**
+ * Topologies and add-sessions in memory.
+ */
+import {
+  type AddSession,
+  admits,
+  type Attachment,
+  type DeviceId,
+  deviceIdentity,
+  maxSubDevices,
+  TopologyStore
+} from "@device-cloud/core"
+import { Effect, Layer, Option } from "effect"
+import { deviceDetail, deviceNameKey, Tables } from "./Tables.ts"
+
+const make = Effect.gen(function*() {
+  const tables = yield* Tables
+  const { addSessions, deviceNames, devices, gatewayOf } = tables
+
+  const identity = (deviceId: DeviceId) => {
+    const device = devices.get(deviceId)
+    return device === undefined ? undefined : deviceIdentity(deviceDetail(tables, device))
+  }
+
+  const attachment = (deviceId: DeviceId): Attachment | undefined => {
+    const gatewayId = gatewayOf.get(deviceId)
+    const gateway = gatewayId === undefined ? undefined : identity(gatewayId)
+    const subDevice = identity(deviceId)
+    return gateway === undefined || subDevice === undefined ? undefined : { gateway, subDevice }
+  }
+
+  const subDeviceIds = (gatewayId: DeviceId) =>
+    [...gatewayOf].flatMap(([subDeviceId, of]) => of === gatewayId ? [subDeviceId] : [])
+
+  const openSession = (gatewayId: DeviceId) =>
+    [...addSessions.values()].find(({ endedAt, session }) => session.gatewayId === gatewayId && endedAt === null)
+
+  const end = (sessionId: string, at: number): AddSession => {
+    const stored = addSessions.get(sessionId)!
+    addSessions.set(sessionId, { ...stored, endedAt: at })
+    return stored.session
+  }
+
+  return TopologyStore.of({
+    attach: ({ gatewayId, isMove, subDeviceIds: ids }) =>
+      Effect.sync(() => {
+        const distinct = [...new Set(ids)]
+        if ([gatewayId, ...distinct].some((deviceId) => !devices.has(deviceId))) return { _tag: "Gone" }
+        const foreign = distinct.find((id) => gatewayOf.has(id) && gatewayOf.get(id) !== gatewayId)
+        if (foreign !== undefined && !isMove) return { _tag: "OtherGateway", deviceId: foreign }
+        const added = distinct.filter((id) => gatewayOf.get(id) !== gatewayId)
+        if (subDeviceIds(gatewayId).length + added.length > maxSubDevices) return { _tag: "Full" }
+        const moved = added.flatMap((id) => attachment(id) ?? [])
+        const open = openSession(gatewayId)
+        for (const id of added) {
+          // At the end: the latest.
+          gatewayOf.delete(id)
+          gatewayOf.set(id, gatewayId)
+          if (open !== undefined && admits(open.session, devices.get(id)!.productKey)) open.members.add(id)
+        }
+        return { _tag: "Attached", added, moved }
+      }),
+    detach: (ids, gatewayId) =>
+      Effect.sync(() =>
+        ids.flatMap((id) => {
+          const known = attachment(id)
+          if (known === undefined || (gatewayId !== undefined && known.gateway.deviceId !== gatewayId)) return []
+          gatewayOf.delete(id)
+          return [known]
+        })
+      ),
+    subDevices: (gatewayId) => Effect.sync(() => subDeviceIds(gatewayId).flatMap((id) => identity(id) ?? [])),
+    amounts: (gatewayIds) => Effect.sync(() => new Map(gatewayIds.map((id) => [id, subDeviceIds(id).length]))),
+    attachments: (names) =>
+      Effect.sync(() =>
+        names.map(({ deviceName, productKey }) => {
+          const deviceId = deviceNames.get(deviceNameKey(productKey, deviceName))
+          return Option.fromUndefinedOr(deviceId === undefined ? undefined : attachment(deviceId))
+        })
+      ),
+    attachmentsOf: (ids) => Effect.sync(() => ids.flatMap((id) => attachment(id) ?? [])),
+    openSession: (session) =>
+      Effect.sync(() => {
+        const replaced = openSession(session.gatewayId)
+        if (replaced !== undefined) end(replaced.session.sessionId, session.startedAt)
+        addSessions.set(session.sessionId, { session, endedAt: null, members: new Set() })
+        return Option.map(Option.fromUndefinedOr(replaced), ({ session }) => session)
+      }),
+    session: (gatewayId, sessionId) =>
+      Effect.sync(() => {
+        const stored = addSessions.get(sessionId)
+        if (stored?.session.gatewayId !== gatewayId) return Option.none()
+        const members = [...stored.members].flatMap((id) => identity(id) ?? [])
+        return Option.some({ session: stored.session, isOpen: stored.endedAt === null, members })
+      }),
+    endSession: (gatewayId, sessionId, at) =>
+      Effect.sync(() => {
+        if (openSession(gatewayId)?.session.sessionId !== sessionId) return false
+        end(sessionId, at)
+        return true
+      }),
+    endDue: ({ limit, now }) =>
+      Effect.sync(() =>
+        [...addSessions.values()].filter(({ endedAt, session }) => endedAt === null && session.endsAt <= now)
+          .slice(0, limit).map(({ session }) => end(session.sessionId, now))
+      ),
+    openSessions: (gatewayId) =>
+      Effect.sync(() =>
+        [...addSessions.values()].flatMap(({ endedAt, session }) =>
+          endedAt === null && (gatewayId === undefined || session.gatewayId === gatewayId) ? [session] : []
+        )
+      ),
+    forgetSessions: (endedBefore) =>
+      Effect.sync(() => {
+        for (const [sessionId, { endedAt }] of addSessions) {
+          if (endedAt !== null && endedAt < endedBefore) addSessions.delete(sessionId)
+        }
+      })
+  })
+})
+
+export const layer: Layer.Layer<TopologyStore, never, Tables> = Layer.effect(TopologyStore, make)

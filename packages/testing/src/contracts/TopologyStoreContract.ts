@@ -1,0 +1,190 @@
+/**
+ * The laws of `TopologyStore`.
+ */
+import {
+  type AddSession,
+  type Attachment,
+  type Device,
+  type DeviceCloud,
+  type DeviceId,
+  DeviceName,
+  DeviceStore,
+  maxSubDevices,
+  type Product,
+  ProductStore,
+  TopologyStore
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer, Option } from "effect"
+import { epoch, insertDevices, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
+
+/** A project with two gateways, and sub-devices of one product. */
+const insertTopology = Effect.fnUntraced(function*(count: number) {
+  const { id } = yield* insertProject
+  const products = yield* ProductStore
+  const gatewayProduct = yield* products.insert(newProduct(id, { nodeType: "gateway" }))
+  const product = yield* products.insert(
+    newProduct(id, { nodeType: "gateway-sub", networkType: "", protocolType: "ble" })
+  )
+  const [first, second] = yield* insertDevices(gatewayProduct, [newDevice(), newDevice()])
+  const subDevices = yield* insertDevices(product, Array.from({ length: count }, () => newDevice()))
+  return { product, gateway: first!, other: second!, subDevices }
+})
+
+const newSession = (gateway: Device, fields: Partial<AddSession> = {}): AddSession => ({
+  sessionId: unique("s"),
+  projectId: gateway.projectId,
+  gatewayId: gateway.deviceId,
+  productKeys: [],
+  startedAt: epoch,
+  endsAt: epoch + 60_000,
+  ...fields
+})
+
+const ids = (devices: ReadonlyArray<{ readonly deviceId: DeviceId }>) => devices.map(({ deviceId }) => deviceId)
+
+const pairs = (attachments: ReadonlyArray<Attachment>) =>
+  attachments.map(({ gateway, subDevice }) => [gateway.deviceId, subDevice.deviceId])
+
+const attach = (gateway: Device, subDevices: ReadonlyArray<Device>, isMove = false) =>
+  Effect.flatMap(
+    TopologyStore,
+    (store) => store.attach({ gatewayId: gateway.deviceId, subDeviceIds: ids(subDevices), isMove, at: epoch })
+  )
+
+const attached = (gateway: Device) =>
+  Effect.flatMap(TopologyStore, (store) => Effect.map(store.subDevices(gateway.deviceId), ids))
+
+const identity = (device: Device, product: Product) => ({
+  deviceId: device.deviceId,
+  projectId: device.projectId,
+  productKey: device.productKey,
+  deviceName: device.deviceName,
+  validateType: product.validateType
+})
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`TopologyStore: ${name}`, (it) => {
+    it.effect("attaches sub-devices once, and finds them by name and by id", () =>
+      Effect.gen(function*() {
+        const store = yield* TopologyStore
+        const { gateway, product, subDevices: [a, b, c] } = yield* insertTopology(3)
+        assert.deepStrictEqual(yield* attach(gateway, [b!, a!]), {
+          _tag: "Attached",
+          added: ids([b!, a!]),
+          moved: []
+        })
+        assert.deepStrictEqual(yield* attach(gateway, [a!, c!]), { _tag: "Attached", added: ids([c!]), moved: [] })
+        assert.deepStrictEqual(yield* attached(gateway), ids([b!, a!, c!]))
+        const named = yield* store.attachments([a!, { ...a!, deviceName: DeviceName.make("unknown") }, c!])
+        assert.deepStrictEqual(named.map(Option.isSome), [true, false, true])
+        assert.deepStrictEqual(Option.getOrThrow(named[0]!).subDevice, identity(a!, product))
+        assert.deepStrictEqual(pairs(yield* store.attachmentsOf(ids([c!]))), [[gateway.deviceId, c!.deviceId]])
+        assert.deepStrictEqual(yield* store.amounts([gateway.deviceId]), new Map([[gateway.deviceId, 3]]))
+      }))
+
+    it.effect("leaves a sub-device with its gateway unless it moves", () =>
+      Effect.gen(function*() {
+        const store = yield* TopologyStore
+        const { gateway, other, subDevices: [a, b] } = yield* insertTopology(2)
+        yield* attach(gateway, [a!])
+        assert.deepStrictEqual(yield* attach(other, [b!, a!]), { _tag: "OtherGateway", deviceId: a!.deviceId })
+        assert.deepStrictEqual(yield* attached(other), [])
+        const moved = yield* attach(other, [b!, a!], true)
+        if (moved._tag !== "Attached") return assert.fail(moved._tag)
+        assert.deepStrictEqual(moved.added, ids([b!, a!]))
+        assert.deepStrictEqual(pairs(moved.moved), [[gateway.deviceId, a!.deviceId]])
+        assert.deepStrictEqual([yield* attached(gateway), yield* attached(other)], [[], ids([b!, a!])])
+        assert.deepStrictEqual(yield* store.detach(ids([a!]), gateway.deviceId), [])
+        assert.deepStrictEqual(pairs(yield* store.detach(ids([a!]), other.deviceId)), [[other.deviceId, a!.deviceId]])
+        assert.deepStrictEqual(pairs(yield* store.detach(ids([a!, b!]))), [[other.deviceId, b!.deviceId]])
+      }))
+
+    it.effect("gives a sub-device that two gateways want at once to one of them", () =>
+      Effect.gen(function*() {
+        const { gateway, other, subDevices } = yield* insertTopology(8)
+        const outcomes = yield* Effect.forEach(
+          subDevices.flatMap((subDevice) => [[gateway, subDevice], [other, subDevice]] as const),
+          ([to, subDevice]) => attach(to, [subDevice]),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(outcomes.filter(({ _tag }) => _tag === "Attached").length, subDevices.length)
+        const all = [...yield* attached(gateway), ...yield* attached(other)]
+        assert.deepStrictEqual(all.toSorted(), ids(subDevices).toSorted())
+      }))
+
+    it.effect(`takes ${maxSubDevices} sub-devices and no more`, () =>
+      Effect.gen(function*() {
+        const { gateway, subDevices } = yield* insertTopology(maxSubDevices + 1)
+        assert.strictEqual((yield* attach(gateway, subDevices))._tag, "Full")
+        assert.deepStrictEqual(yield* attached(gateway), [])
+        assert.strictEqual((yield* attach(gateway, subDevices.slice(0, maxSubDevices)))._tag, "Attached")
+        assert.strictEqual((yield* attach(gateway, subDevices.slice(maxSubDevices)))._tag, "Full")
+        assert.strictEqual((yield* attach(gateway, subDevices.slice(0, 2)))._tag, "Attached")
+      }))
+
+    it.effect("forgets what belongs to a device that is gone", () =>
+      Effect.gen(function*() {
+        const store = yield* TopologyStore
+        const devices = yield* DeviceStore
+        const { gateway, other, subDevices: [a, b] } = yield* insertTopology(2)
+        yield* attach(gateway, [a!, b!])
+        const session = newSession(gateway)
+        yield* store.openSession(session)
+        yield* devices.remove(a!.projectId, a!.deviceId)
+        assert.deepStrictEqual(yield* attached(gateway), ids([b!]))
+        assert.deepStrictEqual(yield* attach(gateway, [a!]), { _tag: "Gone" })
+        yield* devices.remove(gateway.projectId, gateway.deviceId)
+        assert.deepStrictEqual(yield* store.attachmentsOf(ids([b!])), [])
+        assert.deepStrictEqual(yield* store.session(gateway.deviceId, session.sessionId), Option.none())
+        assert.deepStrictEqual(yield* attach(gateway, [b!]), { _tag: "Gone" })
+        assert.strictEqual((yield* attach(other, [b!]))._tag, "Attached")
+      }))
+
+    it.effect("collects what is added while a session is open and admits the product", () =>
+      Effect.gen(function*() {
+        const store = yield* TopologyStore
+        const { gateway, product, subDevices: [before, a, b, after] } = yield* insertTopology(4)
+        const members = (sessionId: string) =>
+          Effect.map(store.session(gateway.deviceId, sessionId), (found) => ids(Option.getOrThrow(found).members))
+        yield* attach(gateway, [before!])
+        const session = newSession(gateway, { productKeys: [product.productKey] })
+        assert.deepStrictEqual(yield* store.openSession(session), Option.none())
+        yield* attach(gateway, [before!, b!])
+        yield* attach(gateway, [a!])
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.session(gateway.deviceId, session.sessionId)), {
+          session,
+          isOpen: true,
+          members: [identity(b!, product), identity(a!, product)]
+        })
+        const next = newSession(gateway, { productKeys: [gateway.productKey], startedAt: epoch + 5 })
+        assert.deepStrictEqual(yield* store.openSession(next), Option.some(session))
+        yield* attach(gateway, [after!])
+        assert.deepStrictEqual([yield* members(session.sessionId), yield* members(next.sessionId)], [ids([b!, a!]), []])
+        assert.deepStrictEqual(yield* store.openSessions(gateway.deviceId), [next])
+      }))
+
+    it.effect("ends a session once, by hand or when its time is over", () =>
+      Effect.gen(function*() {
+        const store = yield* TopologyStore
+        const { gateway, other } = yield* insertTopology(0)
+        const session = newSession(gateway)
+        const due = newSession(other, { endsAt: epoch + 10 })
+        yield* store.openSession(session)
+        yield* store.openSession(due)
+        const mine = (sessions: ReadonlyArray<AddSession>) =>
+          sessions.filter(({ projectId }) => projectId === gateway.projectId)
+        const endDue = (now: number) => Effect.map(store.endDue({ now, limit: 100 }), mine)
+        assert.deepStrictEqual(yield* endDue(epoch + 9), [])
+        const claims = yield* Effect.all([endDue(epoch + 10), endDue(epoch + 10)], { concurrency: 2 })
+        assert.deepStrictEqual(claims.flat(), [due])
+        assert.isFalse(yield* store.endSession(other.deviceId, due.sessionId, epoch + 11))
+        assert.isFalse(yield* store.endSession(other.deviceId, session.sessionId, epoch + 11))
+        assert.isTrue(yield* store.endSession(gateway.deviceId, session.sessionId, epoch + 12))
+        assert.isFalse(yield* store.endSession(gateway.deviceId, session.sessionId, epoch + 12))
+        assert.deepStrictEqual(mine(yield* store.openSessions()), [])
+        yield* store.forgetSessions(epoch + 12)
+        assert.isTrue(Option.isNone(yield* store.session(other.deviceId, due.sessionId)))
+        assert.isTrue(Option.isSome(yield* store.session(gateway.deviceId, session.sessionId)))
+      }))
+  })
