@@ -63,6 +63,11 @@ const bodies: Readonly<Record<string, object>> = {
   "ota.cancelDeviceUpgrade": {},
   "ota.confirmUpgradeTask": {},
   "ota.confirmDeviceUpgrade": {},
+  "topology.changeTopology": { action: "sub.add.start" },
+  "topology.addSubDevices": {
+    params: [{ device_name: "x", product_key: "x", sign_method: "hmacsha1", sign: "x" }]
+  },
+  "topology.removeSubDevices": { params: [{ device_name: "x", product_key: "x" }] },
   "objects.uploadObject": {},
   "objects.uploadFirmwareFile": {},
   "projects.createProject": { name: "Another" },
@@ -74,7 +79,9 @@ const queries: Readonly<Record<string, string>> = {
   "thingModels.getThingModel": "?model_type=tsl",
   "thingModels.copyThingModel": "?source_product_key=x",
   "thingModels.removeThingModelElement": "?type=event&id=x",
-  "ota.getUpgrades": "?device_ids=x"
+  "ota.getUpgrades": "?device_ids=x",
+  "topology.listAddedSubDevices": "?session_id=x",
+  "topology.addSubDevices": "?session_id=x"
 }
 
 /** The path with a value for each parameter, and the query that it needs. */

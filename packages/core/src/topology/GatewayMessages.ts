@@ -64,7 +64,7 @@ const make = Effect.gen(function*() {
 
   /** The product of this key in the gateway's project, if its devices are of the node type. */
   const productOf = Effect.fnUntraced(
-    function*(gateway: DeviceIdentity, productKey: Product["productKey"], nodeType: typeof NodeType.Type) {
+    function*(gateway: DeviceIdentity, productKey: Product["productKey"], nodeType: NodeType) {
       const found = yield* products.get(gateway.projectId, productKey)
       return Option.getOrUndefined(Option.filter(found, (product) => product.nodeType === nodeType))
     }

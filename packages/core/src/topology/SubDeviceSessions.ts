@@ -231,7 +231,7 @@ const make = Effect.gen(function*() {
       if (Option.getOrUndefined(attachment!)?.gateway.deviceId !== gateway.deviceId) return false
       yield* link.deliver(gateway.deviceId, sessionError(noSession, name))
       return true
-    }, Effect.catch(() => Effect.succeed(false)))
+    }, Effect.orElseSucceed(() => false))
   })
 })
 

@@ -103,7 +103,7 @@ export const layer = HttpApiBuilder.group(
           receivedAt,
           ...subDevice === undefined ? {} : { subDevice }
         }).pipe(Effect.catch(failWith))
-      if (reply.code !== 200) return yield* Effect.fail(deviceFailure(reply))
+      if (reply.code !== 200) return yield* Effect.fail(deviceFailure(reply, method))
       const answer = { code: 0, message: "success", data: reply.data } as const
       if (query.pull !== "1") return answer
       const waiting = yield* commands.pull(device).pipe(Effect.catch(failWith))

@@ -6,8 +6,6 @@ import { Code, type Failure, failure } from "../Failure.ts"
 
 /** The protocol's codes that say more than that a parameter is wrong (alink-facts, section 7). */
 const codes: Readonly<Record<number, Code>> = {
-  401: Code.wrongSignature,
-  403: Code.operationUnfit,
   409: Code.shadowVersionConflict,
   428: Code.tooMany,
   429: Code.tooMany,
@@ -29,8 +27,20 @@ const codes: Readonly<Record<number, Code>> = {
   6619: Code.otherGateway
 }
 
+/** Those that mean something else in messages about the shadow. */
+const codesBesideShadows: Readonly<Record<number, Code>> = {
+  401: Code.wrongSignature,
+  403: Code.operationUnfit
+}
+
 /** Codes of values that do not fit the thing model. */
 const isMisfit = (code: number): boolean => code >= 6300 && code <= 6328
 
-export const deviceFailure = ({ code, message }: DeviceReply.DeviceReply): Failure =>
-  failure(codes[code] ?? (isMisfit(code) ? Code.invalidValue : Code.invalidParameter), message, { device_code: code })
+/** `method`: of the message that was refused. */
+export const deviceFailure = ({ code, message }: DeviceReply.DeviceReply, method: string): Failure =>
+  failure(
+    (method === "thing.shadow" ? undefined : codesBesideShadows[code]) ?? codes[code] ??
+      (isMisfit(code) ? Code.invalidValue : Code.invalidParameter),
+    message,
+    { device_code: code }
+  )
