@@ -15,6 +15,7 @@ import type { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Identifiers } from "./Identifiers.ts"
 import { DeviceLink } from "./message/DeviceLink.ts"
 import { Uplink } from "./message/Uplink.ts"
+import { FirmwareFiles } from "./ota/FirmwareFiles.ts"
 import { Firmwares } from "./ota/Firmwares.ts"
 import { Upgrades } from "./ota/Upgrades.ts"
 import type { OtaStore } from "./ota/OtaStore.ts"
@@ -104,6 +105,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provideMerge(Layer.mergeAll(DeviceAuthenticator.layer, Provisioning.layer)),
   Layer.provideMerge(Upgrades.layer),
   Layer.provideMerge(Firmwares.layer),
+  Layer.provide(FirmwareFiles.layer),
   Layer.provide(Validators.layer),
   Layer.provideMerge(Devices.layer),
   Layer.provide(SignatureGuard.layer),

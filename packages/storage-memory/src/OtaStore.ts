@@ -10,6 +10,7 @@ import {
   type NewTask,
   OtaStore,
   type RecordCounts,
+  rolloutDelay,
   type TaskScope,
   taskStatus,
   type UpgradeRecord,
@@ -25,10 +26,10 @@ const counted = [undefined, "pending", "upgrading", "succeeded", "failed", "canc
 const noCounts: RecordCounts = { pending: 0, upgrading: 0, succeeded: 0, failed: 0, cancelled: 0 }
 
 const make = Effect.gen(function*() {
-  const { devices, nextId, products } = yield* Tables
+  const { devices, nextId, onProductRemoved, products } = yield* Tables
   const firmwares = new Map<number, Firmware>()
   const tasks = new Map<number, UpgradeTask>()
-  /** By task, then by device. */
+  /** By task, then by device, the oldest device first. */
   const records = new Map<number, Map<DeviceId, UpgradeRecord>>()
   /** By device, the tasks that it is in, oldest first. */
   const tasksOf = new Map<DeviceId, Array<number>>()
@@ -38,6 +39,25 @@ const make = Effect.gen(function*() {
     firmware,
     productName: products.get(firmware.productKey)?.name ?? "",
     ongoing: [...tasks.values()].some(({ firmwareId, status }) => firmwareId === firmware.firmwareId && status < 2)
+  })
+
+  const removeFirmware = (firmwareId: number): void => {
+    firmwares.delete(firmwareId)
+    for (const { taskId } of [...tasks.values()].filter((task) => task.firmwareId === firmwareId)) {
+      for (const deviceId of records.get(taskId)!.keys()) {
+        tasksOf.set(deviceId, tasksOf.get(deviceId)!.filter((other) => other !== taskId))
+        due.delete(`${taskId} ${deviceId}`)
+      }
+      records.delete(taskId)
+      tasks.delete(taskId)
+    }
+  }
+
+  // A product takes its firmware with it.
+  onProductRemoved.push((productKey) => {
+    for (const firmware of firmwares.values()) {
+      if (firmware.productKey === productKey) removeFirmware(firmware.firmwareId)
+    }
   })
 
   const findFirmware = (projectId: string, firmwareId: number) => {
@@ -88,8 +108,8 @@ const make = Effect.gen(function*() {
       .toSorted((a, b) => a.id - b.id)
   }
 
-  const dueAt = (task: Pick<NewTask, "maximumPerMinute">, firstDue: number, place: number): number =>
-    firstDue + Math.round(60_000 * place / task.maximumPerMinute)
+  const dueAt = ({ maximumPerMinute, taskId }: UpgradeTask, firstDue: number, place: number): number =>
+    firstDue + Math.floor(rolloutDelay(taskId, place, maximumPerMinute))
 
   return OtaStore.of({
     insertFirmware: (draft) =>
@@ -122,23 +142,8 @@ const make = Effect.gen(function*() {
         const firmware = findFirmware(projectId, firmwareId)
         if (firmware === undefined) return "not-found"
         if (detail(firmware).ongoing) return "ongoing"
-        firmwares.delete(firmwareId)
-        for (const task of [...tasks.values()].filter((task) => task.firmwareId === firmwareId)) {
-          for (const deviceId of records.get(task.taskId)!.keys()) {
-            tasksOf.set(deviceId, tasksOf.get(deviceId)!.filter((taskId) => taskId !== task.taskId))
-          }
-          for (const deviceId of records.get(task.taskId)!.keys()) due.delete(`${task.taskId} ${deviceId}`)
-          records.delete(task.taskId)
-          tasks.delete(task.taskId)
-        }
+        removeFirmware(firmwareId)
         return "removed"
-      }),
-    moveFirmware: (firmwareId, from, to, at) =>
-      Effect.sync(() => {
-        const firmware = firmwares.get(firmwareId)
-        if (firmware === undefined || !from.includes(firmware.status)) return false
-        firmwares.set(firmwareId, { ...firmware, status: to, updatedAt: at })
-        return true
       }),
     createTask: (draft, scope, firstDue) =>
       Effect.sync(() => {
@@ -149,13 +154,15 @@ const make = Effect.gen(function*() {
           if (busy !== undefined) return { _tag: "Busy", deviceId: busy }
         }
         const firmware = firmwares.get(draft.firmwareId)
-        if (draft.kind === "verify" && firmware !== undefined) {
+        if (firmware === undefined) return { _tag: "NoFirmware" }
+        if (draft.kind === "verify") {
           if (!verifiable.includes(firmware.status)) return { _tag: "NotVerifiable" }
           firmwares.set(draft.firmwareId, { ...firmware, status: 1, updatedAt: draft.createdAt })
         }
         const taskId = nextId()
         const status = draft.kind === "verify" ? 1 : taskStatus(0, noCounts)
-        tasks.set(taskId, { ...draft, taskId, status, counts: noCounts })
+        const task = { ...draft, taskId, status, counts: noCounts }
+        tasks.set(taskId, task)
         records.set(taskId, new Map())
         const isDue = draft.upgradePolicy === 1 && (!draft.needAppConfirm || draft.isAppConfirmed)
         const chosen = candidates(draft, scope)
@@ -170,7 +177,7 @@ const make = Effect.gen(function*() {
             isConfirmed: false,
             failures: 0,
             reason: "",
-            dueAt: isDue ? dueAt(draft, firstDue, place) : null,
+            dueAt: isDue ? dueAt(task, firstDue, place) : null,
             updatedAt: draft.createdAt,
             revision: 0
           }, undefined)
@@ -202,7 +209,7 @@ const make = Effect.gen(function*() {
       Effect.sync(() => {
         const all = [...records.get(taskId)?.values() ?? []]
           .filter(({ deviceId }) => rejected === undefined || devices.get(deviceId)?.status !== rejected)
-          .toSorted((a, b) => a.deviceId < b.deviceId ? 1 : -1)
+          .toReversed()
         return {
           total: all.length,
           items: all.slice((page - 1) * pageSize, page * pageSize).map((record) => {
@@ -243,11 +250,14 @@ const make = Effect.gen(function*() {
         })
         return { saved, tasks: [...changed.values()] }
       }),
-    endTask: (taskId, from, to, cancelled, at) =>
+    endTask: (taskId, to, cancelled, at) =>
       Effect.sync(() => {
         const task = tasks.get(taskId)
-        if (task === undefined || !from.includes(task.status)) return false
+        if (task === undefined || task.status > 1) return false
         tasks.set(taskId, { ...task, status: to, updatedAt: at })
+        if (task.kind === "verify") {
+          firmwares.set(task.firmwareId, { ...firmwares.get(task.firmwareId)!, status: to, updatedAt: at })
+        }
         for (const record of records.get(taskId)!.values()) {
           if (!(cancelled as ReadonlyArray<number>).includes(record.status)) continue
           const { revision, status } = record
@@ -265,9 +275,7 @@ const make = Effect.gen(function*() {
         if (task === undefined || task.isAppConfirmed) return false
         tasks.set(taskId, { ...task, isAppConfirmed: true, updatedAt: firstDue })
         if (task.upgradePolicy === 1) {
-          const ofTask = records.get(taskId)!
-          const pending = [...ofTask.values()].filter(({ status }) => status === 1)
-            .toSorted((a, b) => a.deviceId < b.deviceId ? -1 : 1)
+          const pending = [...records.get(taskId)!.values()].filter(({ status }) => status === 1)
           pending.forEach((record, place) =>
             keep({ ...record, dueAt: dueAt(task, firstDue, place), revision: record.revision + 1 })
           )

@@ -6,7 +6,7 @@ import { Effect, Layer, Option } from "effect"
 import { paginate, Tables } from "./Tables.ts"
 
 const make = Effect.gen(function*() {
-  const { batches, devices, models, nextId, products } = yield* Tables
+  const { batches, devices, models, nextId, onProductRemoved, products } = yield* Tables
 
   const find = (projectId: ProjectId, productKey: ProductKey): Product | undefined => {
     const product = products.get(productKey)
@@ -38,6 +38,7 @@ const make = Effect.gen(function*() {
         products.delete(productKey)
         models.delete(productKey)
         for (const { batch } of batches.values()) if (batch.productKey === productKey) batches.delete(batch.batchId)
+        for (const forget of onProductRemoved) forget(productKey)
         return "removed"
       })
   })

@@ -68,6 +68,8 @@ export class Tables extends Context.Service<Tables, {
   /** Sub-device to its gateway; the latest at the end. */
   readonly gatewayOf: Map<DeviceId, DeviceId>
   readonly addSessions: Map<string, StoredAddSession>
+  /** What other stores do when a product is removed. */
+  readonly onProductRemoved: Array<(productKey: ProductKey) => void>
   /** The next product, device or batch id. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
@@ -90,6 +92,7 @@ export class Tables extends Context.Service<Tables, {
       batches: new Map(),
       gatewayOf: new Map(),
       addSessions: new Map(),
+      onProductRemoved: [],
       nextId: () => ++lastId
     }
   })

@@ -317,6 +317,25 @@ const topology = statements([
   `CREATE INDEX add_session_member_device ON add_session_member (device_id)`
 ])
 
+/** Pages of a task's records at one price, downloads over MQTT. */
+const otaPlaces = statements([
+  `ALTER TABLE ota_task ADD download_protocol text NOT NULL DEFAULT 'https'`,
+  // Which firmware has a task that has not ended, and its newest verify task.
+  `CREATE INDEX ota_task_unfinished ON ota_task (firmware_id) WHERE status < 2`,
+  `CREATE INDEX ota_task_verify ON ota_task (firmware_id, task_id) WHERE kind = 'verify'`,
+  // 0 and up in each task, without gaps.
+  `ALTER TABLE ota_record ADD place int`,
+  `UPDATE ota_record SET place = rank.place
+    FROM (
+      SELECT task_id, device_id, row_number() OVER (PARTITION BY task_id ORDER BY created_at, device_id) - 1 AS place
+      FROM ota_record
+    ) AS rank
+    WHERE ota_record.task_id = rank.task_id AND ota_record.device_id = rank.device_id`,
+  `ALTER TABLE ota_record ALTER place SET NOT NULL`,
+  `DROP INDEX ota_record_newest`,
+  `CREATE INDEX ota_record_place ON ota_record (task_id, place)`
+])
+
 /** Brings the database up to date; safe when several servers start at once. */
 export const migrate = Migrator.make({})({
   loader: Migrator.fromRecord({
@@ -325,7 +344,8 @@ export const migrate = Migrator.make({})({
     "0003_device_access": deviceAccess,
     "0004_batches": batches,
     "0005_ota": ota,
-    "0006_topology": topology
+    "0006_topology": topology,
+    "0009_ota_places": otaPlaces
   }),
   table: "device_cloud_migration"
 })

@@ -4,6 +4,7 @@
 import type {
   DeviceId,
   DeviceName,
+  DownloadProtocol,
   Firmware,
   FirmwareStatus,
   ProductKey,
@@ -62,6 +63,7 @@ export interface TaskRow {
   readonly timeout: number
   readonly need_app_confirm: boolean
   readonly is_app_confirmed: boolean
+  readonly download_protocol: string
   readonly maximum_per_minute: number
   readonly retry_count: number
   readonly retry_interval: number
@@ -91,6 +93,7 @@ export const taskFromRow = (row: TaskRow): UpgradeTask => ({
   timeout: row.timeout,
   needAppConfirm: row.need_app_confirm,
   isAppConfirmed: row.is_app_confirmed,
+  downloadProtocol: row.download_protocol as DownloadProtocol,
   maximumPerMinute: row.maximum_per_minute,
   retryCount: row.retry_count,
   retryInterval: row.retry_interval,

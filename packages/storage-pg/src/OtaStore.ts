@@ -3,11 +3,13 @@
  */
 import {
   type Assignment,
+  deviceCount,
   type DeviceId,
   type DeviceStatus,
   type FirmwareDetail,
   type NewTask,
   OtaStore,
+  type PageRequest,
   type RecordChange,
   type TaskCreated,
   type TaskScope,
@@ -73,9 +75,17 @@ const make = Effect.gen(function*() {
     })
   })
 
-  /** When the record at `place` is due: so many in each minute, evenly. */
-  const dueAt = (firstDue: number, place: Statement.Fragment, perMinute: Statement.Fragment): Statement.Fragment =>
-    sql`${instant(firstDue)}::timestamptz + make_interval(secs => 60.0 * (${place}) / (${perMinute}))`
+  /** When the record at `place`, a column, is due: `rolloutDelay` of the core, in SQL because there may be many. */
+  const dueAt = (
+    firstDue: number,
+    { maximumPerMinute, taskId }: Pick<UpgradeTask, "maximumPerMinute" | "taskId">,
+    place: string
+  ): Statement.Fragment => {
+    const turns = sql`((${sql.literal(place)} % ${maximumPerMinute}::int)::float8
+      * ((1 + ${taskId}::bigint % 997)::float8 * 0.6180339887498949::float8))`
+    return sql`${instant(firstDue)}::timestamptz + make_interval(
+      secs => 60::float8 * (${sql.literal(place)} + (${turns} - floor(${turns}))) / ${maximumPerMinute}::int)`
+  }
 
   const busy = (deviceIds: ReadonlyArray<DeviceId>, module: string) =>
     Effect.map(
@@ -95,21 +105,21 @@ const make = Effect.gen(function*() {
 
   const insertTask = (task: NewTask) =>
     sql<TaskRow>`INSERT INTO ota_task (kind, project_id, product_key, firmware_id, module, version, status,
-        upgrade_policy, scope_mode, timeout, need_app_confirm, is_app_confirmed, maximum_per_minute, retry_count,
-        retry_interval, abort_threshold_percent, abort_min_executed, created_at, updated_at)
+        upgrade_policy, scope_mode, timeout, need_app_confirm, is_app_confirmed, download_protocol, maximum_per_minute,
+        retry_count, retry_interval, abort_threshold_percent, abort_min_executed, created_at, updated_at)
       VALUES (${task.kind}, ${task.projectId}, ${task.productKey}, ${task.firmwareId}, ${task.module},
         ${task.version}, ${task.kind === "verify" ? 1 : 0}, ${task.upgradePolicy}, ${task.scopeMode},
-        ${task.timeout}, ${task.needAppConfirm}, ${task.isAppConfirmed}, ${task.maximumPerMinute},
+        ${task.timeout}, ${task.needAppConfirm}, ${task.isAppConfirmed}, ${task.downloadProtocol}, ${task.maximumPerMinute},
         ${task.retryCount}, ${task.retryInterval}, ${task.abortThresholdPercent}, ${task.abortMinExecuted},
         ${instant(task.createdAt)}, ${instant(task.updatedAt)})
       RETURNING *`
 
-  const insertRecords = (task: NewTask, taskId: number, scope: TaskScope, firstDue: number) => {
+  const insertRecords = (task: UpgradeTask, scope: TaskScope, firstDue: number) => {
     const isDue = task.upgradePolicy === 1 && (!task.needAppConfirm || task.isAppConfirmed)
-    return sql<{ readonly device_id: string }>`
-      INSERT INTO ota_record (task_id, device_id, device_name, module, due_at, created_at, updated_at)
-      SELECT ${taskId}::bigint, device_id, device_name, ${task.module},
-        ${isDue ? dueAt(firstDue, sql`place`, sql`${task.maximumPerMinute}::int`) : sql`NULL::timestamptz`},
+    return sql<{ readonly device_id: string; readonly place: number }>`
+      INSERT INTO ota_record (task_id, place, device_id, device_name, module, due_at, created_at, updated_at)
+      SELECT ${task.taskId}::bigint, place, device_id, device_name, ${task.module},
+        ${isDue ? dueAt(firstDue, task, "place") : sql`NULL::timestamptz`},
         ${instant(task.createdAt)}, ${instant(task.createdAt)}
       FROM (
         SELECT device.device_id, device.device_name, row_number() OVER (ORDER BY device.id) - 1 AS place
@@ -127,8 +137,16 @@ const make = Effect.gen(function*() {
       -- All are found before the first is stored: looking for others' records among one's own takes ever longer.
       ORDER BY place
       ${scope._tag === "Named" ? sql`` : sql`ON CONFLICT (device_id, module) WHERE status < 3 DO NOTHING`}
-      RETURNING device_id`
+      RETURNING device_id, place`
   }
+
+  /** Closes the gaps that devices have left which another task has taken at the same moment. */
+  const closeRanks = (taskId: number) =>
+    sql`UPDATE ota_record SET place = rank.place
+      FROM (
+        SELECT device_id, row_number() OVER (ORDER BY place) - 1 AS place FROM ota_record WHERE task_id = ${taskId}
+      ) AS rank
+      WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = rank.device_id`
 
   const createTask = Effect.fnUntraced(
     function*(task: NewTask, scope: TaskScope, firstDue: number) {
@@ -138,6 +156,8 @@ const make = Effect.gen(function*() {
         const taken = yield* busy(scope.deviceIds, task.module)
         if (taken !== undefined) return taken
       }
+      const [known] = yield* sql`SELECT firmware_id FROM firmware WHERE firmware_id = ${task.firmwareId} FOR KEY SHARE`
+      if (known === undefined) return { _tag: "NoFirmware" } satisfies TaskCreated
       if (task.kind === "verify") {
         const [moved] = yield* sql`UPDATE firmware SET status = 1, updated_at = ${instant(task.createdAt)}
           WHERE firmware_id = ${task.firmwareId} AND status = ANY(${wholeNumbers(verifiable)}::smallint[])
@@ -146,7 +166,8 @@ const make = Effect.gen(function*() {
       }
       const [row] = yield* insertTask(task)
       const created = taskFromRow(row!)
-      const records = yield* insertRecords(task, created.taskId, scope, firstDue)
+      const records = yield* insertRecords(created, scope, firstDue)
+      if (records.some(({ place }) => place >= records.length)) yield* closeRanks(created.taskId)
       const counts = { ...created.counts, pending: records.length }
       const status = task.kind === "verify" ? created.status : taskStatus(created.status, counts)
       yield* sql`UPDATE ota_task SET pending = ${records.length}, status = ${status} WHERE task_id = ${created.taskId}`
@@ -165,22 +186,19 @@ const make = Effect.gen(function*() {
     at: number
   ): Effect.fn.Return<ReadonlyArray<UpgradeTask>, SqlError.SqlError> {
     if (deltas.size === 0) return []
-    // In one order, so that two of them never wait for each other.
-    const entries = [...deltas].toSorted(([a], [b]) => a - b)
+    const entries = [...deltas]
     const delta = (status: number) => wholeNumbers(entries.map(([, counts]) => counts[status - 1]!))
     const rows = yield* sql<TaskRow>`
       WITH delta AS (
         SELECT * FROM unnest(${wholeNumbers(entries.map(([taskId]) => taskId))}::bigint[], ${delta(1)}::int[],
           ${delta(2)}::int[], ${delta(3)}::int[], ${delta(4)}::int[], ${delta(5)}::int[])
           AS delta (task_id, pending, upgrading, succeeded, failed, cancelled)
-      ), locked AS (
-        SELECT task_id FROM ota_task JOIN delta USING (task_id) ORDER BY task_id FOR UPDATE OF ota_task
       )
       UPDATE ota_task SET pending = ota_task.pending + delta.pending,
         upgrading = ota_task.upgrading + delta.upgrading, succeeded = ota_task.succeeded + delta.succeeded,
         failed = ota_task.failed + delta.failed, cancelled = ota_task.cancelled + delta.cancelled,
         updated_at = ${instant(at)}
-      FROM delta JOIN locked USING (task_id) WHERE ota_task.task_id = delta.task_id RETURNING ota_task.*`
+      FROM delta WHERE ota_task.task_id = delta.task_id RETURNING ota_task.*`
     const tasks: Array<UpgradeTask> = []
     for (const task of rows.map(taskFromRow)) {
       const status = task.kind === "verify" ? task.status : taskStatus(task.status, task.counts)
@@ -195,6 +213,11 @@ const make = Effect.gen(function*() {
   const save = Effect.fnUntraced(
     function*(changes: ReadonlyArray<RecordChange>) {
       const after = changes.map((change) => change.after)
+      // Tasks are locked before their records, by whoever changes both, so that nobody waits for one another.
+      if (changes.length > 1 || changes.some(({ after, before }) => after.status !== before.status)) {
+        const taskIds = wholeNumbers([...new Set(after.map(({ taskId }) => taskId))])
+        yield* sql`SELECT task_id FROM ota_task WHERE task_id = ANY(${taskIds}::bigint[]) ORDER BY task_id FOR UPDATE`
+      }
       const rows = yield* sql<{ readonly task_id: bigint; readonly device_id: string; readonly place: bigint }>`
         UPDATE ota_record SET status = change.status, step = change.step, is_confirmed = change.is_confirmed,
           failures = change.failures, reason = change.reason, due_at = change.due_at, updated_at = change.updated_at,
@@ -229,6 +252,41 @@ const make = Effect.gen(function*() {
       return { saved: changes.map((_, place) => places.has(place)), tasks }
     },
     sql.withTransaction
+  )
+
+  interface RecordDetailRow extends RecordRow {
+    readonly device_status: string
+    readonly current_version: string | null
+  }
+
+  /** The records of `page`, with what is shown beside them. */
+  const detailed = (page: Statement.Fragment) =>
+    sql<RecordDetailRow>`WITH page AS (${page})
+      SELECT page.*, coalesce(device.status, 'offline') AS device_status, device_module.version AS current_version
+      FROM page LEFT JOIN device USING (device_id)
+      LEFT JOIN device_module ON device_module.device_id = page.device_id AND device_module.module = page.module
+      ORDER BY page.place DESC`
+
+  /** Their places are 0 and up without gaps: neither counted nor skipped one by one. */
+  const allRecords = Effect.fnUntraced(function*(taskId: number, { page, pageSize }: PageRequest) {
+    const [task] = yield* sql<TaskRow>`SELECT * FROM ota_task WHERE task_id = ${taskId}`
+    const count = task === undefined ? 0 : deviceCount(taskFromRow(task).counts)
+    const end = count - (page - 1) * pageSize
+    if (end <= 0) return { items: [], total: count }
+    const items = yield* detailed(sql`SELECT * FROM ota_record
+      WHERE task_id = ${taskId} AND place >= ${end - pageSize} AND place < ${end}`)
+    return { items, total: count }
+  })
+
+  const notRejected = Effect.fnUntraced(
+    function*(taskId: number, rejected: DeviceStatus, { page, pageSize }: PageRequest) {
+      const where = sql`task_id = ${taskId} AND NOT EXISTS (
+        SELECT FROM device WHERE device.device_id = ota_record.device_id AND device.status = ${rejected})`
+      const [counted] = yield* sql<{ readonly count: bigint }>`SELECT count(*) AS count FROM ota_record WHERE ${where}`
+      const items = yield* detailed(sql`SELECT * FROM ota_record WHERE ${where}
+        ORDER BY place DESC LIMIT ${pageSize} OFFSET ${(page - 1) * pageSize}`)
+      return { items, total: Number(counted!.count) }
+    }
   )
 
   return OtaStore.of({
@@ -269,31 +327,20 @@ const make = Effect.gen(function*() {
       ),
     removeFirmware: (projectId, firmwareId) =>
       Effect.gen(function*() {
-        const [row] = yield* sql<{ readonly ongoing: boolean }>`SELECT EXISTS (
-            SELECT FROM ota_task WHERE ota_task.firmware_id = firmware.firmware_id AND ota_task.status < 2
-          ) AS ongoing FROM firmware WHERE firmware_id = ${firmwareId} AND project_id = ${projectId} FOR UPDATE`
+        const [row] = yield* sql`SELECT firmware_id FROM firmware
+          WHERE firmware_id = ${firmwareId} AND project_id = ${projectId} FOR UPDATE`
         if (row === undefined) return "not-found" as const
-        if (row.ongoing) return "ongoing" as const
+        // By itself, after the lock: it sees a task that was made while this waited.
+        const ongoing = yield* sql`SELECT task_id FROM ota_task
+          WHERE firmware_id = ${firmwareId} AND status < 2 LIMIT 1`
+        if (ongoing.length > 0) return "ongoing" as const
         yield* sql`DELETE FROM firmware WHERE firmware_id = ${firmwareId}`
         return "removed" as const
       }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.removeFirmware"))),
-    moveFirmware: (firmwareId, from, to, at) =>
-      sql`UPDATE firmware SET status = ${to}, updated_at = ${instant(at)}
-        WHERE firmware_id = ${firmwareId} AND status = ANY(${wholeNumbers(from)}::smallint[]) RETURNING firmware_id`
-        .pipe(
-          Effect.map((rows) => rows.length > 0),
-          Effect.mapError(storeError("OtaStore.moveFirmware"))
-        ),
     createTask: (task, scope, firstDue) =>
       createTask(task, scope, firstDue).pipe(
-        // A task that was made at the same moment has one of the devices.
-        Effect.catchIf(isUniqueViolation, (error) =>
-          scope._tag === "All"
-            ? Effect.fail(error)
-            : Effect.flatMap(
-              busy(scope.deviceIds, task.module),
-              (taken) => taken === undefined ? Effect.fail(error) : Effect.succeed(taken)
-            )),
+        // A task that was made at the same moment has one of the devices; the second look sees it.
+        Effect.retry({ while: isUniqueViolation, times: 3 }),
         Effect.mapError(storeError("OtaStore.createTask"))
       ),
     task: (projectId, taskId) =>
@@ -322,25 +369,8 @@ const make = Effect.gen(function*() {
         Effect.map(({ items, total }) => ({ items: items.map(taskFromRow), total })),
         Effect.mapError(storeError("OtaStore.listTasks"))
       ),
-    records: (taskId, rejected, page) =>
-      paginate<
-        RecordRow & {
-          readonly device_status: string
-          readonly current_version: string | null
-        }
-      >(sql, {
-        table: "ota_record",
-        where: rejected === undefined
-          ? sql`task_id = ${taskId}`
-          : sql`task_id = ${taskId} AND NOT EXISTS (SELECT FROM device WHERE device.device_id = ota_record.device_id
-              AND device.status = ${rejected})`,
-        tieBreaker: "device_id",
-        select:
-          sql`SELECT page.*, coalesce(device.status, 'offline') AS device_status, device_module.version AS current_version
-          FROM page LEFT JOIN device USING (device_id)
-          LEFT JOIN device_module ON device_module.device_id = page.device_id AND device_module.module = page.module`,
-        page
-      }).pipe(
+    records: (taskId, rejected, request) =>
+      (rejected === undefined ? allRecords(taskId, request) : notRejected(taskId, rejected, request)).pipe(
         Effect.map(({ items, total }) => ({
           total,
           items: items.map((row) => ({
@@ -368,11 +398,15 @@ const make = Effect.gen(function*() {
       changes.length === 0
         ? Effect.succeed({ saved: [], tasks: [] })
         : Effect.mapError(save(changes), storeError("OtaStore.save")),
-    endTask: (taskId, from, to, cancelled, at) =>
+    endTask: (taskId, to, cancelled, at) =>
       Effect.gen(function*() {
-        const [task] = yield* sql`UPDATE ota_task SET status = ${to}, updated_at = ${instant(at)}
-          WHERE task_id = ${taskId} AND status = ANY(${wholeNumbers(from)}::smallint[]) RETURNING task_id`
+        const [task] = yield* sql<TaskRow>`UPDATE ota_task SET status = ${to}, updated_at = ${instant(at)}
+          WHERE task_id = ${taskId} AND status < 2 RETURNING *`
         if (task === undefined) return false
+        if (task.kind === "verify") {
+          yield* sql`UPDATE firmware SET status = ${to}, updated_at = ${instant(at)}
+            WHERE firmware_id = ${Number(task.firmware_id)}`
+        }
         yield* sql`
           WITH ended AS (
             SELECT device_id, status FROM ota_record
@@ -398,10 +432,11 @@ const make = Effect.gen(function*() {
         if (task === undefined) return false
         if (task.upgrade_policy === 1) {
           yield* sql`
-            UPDATE ota_record SET revision = revision + 1,
-              due_at = ${dueAt(firstDue, sql`pending.place`, sql`${task.maximum_per_minute}::int`)}
+            UPDATE ota_record SET revision = revision + 1, due_at = ${
+            dueAt(firstDue, taskFromRow(task), "pending.place")
+          }
             FROM (
-              SELECT device_id, row_number() OVER (ORDER BY device_id) - 1 AS place FROM ota_record
+              SELECT device_id, row_number() OVER (ORDER BY ota_record.place) - 1 AS place FROM ota_record
               WHERE task_id = ${taskId} AND status = 1
             ) AS pending
             WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = pending.device_id`

@@ -7,6 +7,7 @@ import {
   DeviceName,
   Devices,
   DeviceStore,
+  Firmwares,
   type Json,
   PresenceStore,
   type ProductDraft,
@@ -18,7 +19,10 @@ import {
   type Shadow,
   ShadowStore,
   ThingModels,
-  Topologies
+  Topologies,
+  upgradeMethod,
+  Upgrades,
+  type UpgradeTaskDraft
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -171,6 +175,31 @@ it.live("nodes on one database act as one cloud", () =>
     )
     assert.deepInclude(yield* Queue.take(connected.received), { id: String(command.messageId), params: { on: 1 } })
 
+    // So is an upgrade that one node is asked to start, or to let go on.
+    const upgradeOf = (draft: Partial<UpgradeTaskDraft>) =>
+      Effect.gen(function*() {
+        const { firmware } = yield* (yield* Firmwares).create(defaultProjectId, device.productKey, {
+          name: "Lamp",
+          version: "2.0.0",
+          ossPath: "https://cloud.example.com/firmware.bin",
+          algorithms: 1,
+          hash: "93230c3bde425a9d7984a594ac55ea1e",
+          module: draft.needAppConfirm === true ? "lamp" : "default"
+        })
+        return yield* (yield* Upgrades).createUpgradeTask(defaultProjectId, firmware.firmwareId, {
+          scopeMode: 0,
+          ...draft
+        })
+      })
+    const asked = yield* Effect.provide(upgradeOf({}), first)
+    const onFirst = <A, E>(run: (upgrades: Upgrades["Service"]) => Effect.Effect<A, E>) =>
+      Effect.provide(Effect.flatMap(Upgrades, run), first)
+    yield* onFirst((upgrades) => upgrades.start(defaultProjectId, device.deviceId, asked.taskId))
+    assert.deepInclude(yield* Queue.take(connected.received), { method: upgradeMethod })
+    const unconfirmed = yield* Effect.provide(upgradeOf({ cloudPush: true, needAppConfirm: true }), first)
+    yield* onFirst((upgrades) => upgrades.confirmDevice(defaultProjectId, unconfirmed.taskId, device.deviceId))
+    assert.deepInclude(yield* Queue.take(connected.received), { method: upgradeMethod })
+
     // A model that one node changes counts at the other.
     const importing = Effect.flatMap(ThingModels, (models) =>
       models.importFrom(
@@ -211,6 +240,57 @@ it.live("nodes on one database act as one cloud", () =>
     yield* Effect.provide(SimulatedDevice.connect(device), first)
     assert.strictEqual(yield* connected.closed, "replaced")
     assert.deepStrictEqual(yield* Effect.provide(statusOf(device), first), ["online", 1])
+  }).pipe(Effect.scoped))
+
+it.live("a roll-out reaches the devices of all nodes in its time, whichever finds it due", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const nodes = [yield* cloudOn(url), yield* cloudOn(url)] as const
+    const on = <A, E, R>(i: number, effect: Effect.Effect<A, E, R>) => Effect.provide(effect, nodes[i % 2]!)
+    const { productKey } = yield* on(0, Effect.flatMap(Products, (all) => all.create(defaultProjectId, someProduct)))
+    const devices = yield* on(
+      0,
+      Effect.flatMap(
+        Devices,
+        (all) => Effect.forEach(Array.from({ length: 12 }), () => all.create(defaultProjectId, productKey, {}))
+      )
+    )
+    const connected = yield* Effect.forEach(devices, (device, i) => on(i, SimulatedDevice.connect(device)))
+    const { firmware } = yield* on(
+      0,
+      Effect.flatMap(Firmwares, (all) =>
+        all.create(defaultProjectId, productKey, {
+          name: "Lamp",
+          version: "2.0.0",
+          ossPath: "https://cloud.example.com/firmware.bin",
+          algorithms: 1,
+          hash: "93230c3bde425a9d7984a594ac55ea1e"
+        }))
+    )
+    // Nodes hear each other some time after their start; what was told before is told again in a minute.
+    const heard = (from: number) =>
+      Effect.gen(function*() {
+        const probe = yield* on(from, createDevice)
+        const { closed } = yield* on(from + 1, SimulatedDevice.connect(probe))
+        yield* on(from, Effect.flatMap(Devices, (all) => all.disable(defaultProjectId, probe.deviceId)))
+        yield* closed
+      }).pipe(Effect.scoped, Effect.timeoutOption("1 second"), Effect.repeat({ until: Option.isSome }))
+    yield* heard(0)
+    yield* heard(1)
+    const task = yield* on(
+      0,
+      Effect.flatMap(Upgrades, (all) =>
+        all.createUpgradeTask(defaultProjectId, firmware.firmwareId, {
+          scopeMode: 0,
+          cloudPush: true,
+          maximumPerMinute: 100_000
+        }))
+    )
+    for (const { received } of connected) {
+      assert.deepInclude(yield* Queue.take(received), { method: upgradeMethod })
+    }
+    const { counts } = yield* on(1, Effect.flatMap(Upgrades, (all) => all.task(defaultProjectId, task.taskId)))
+    assert.deepStrictEqual([counts.pending, counts.upgrading], [0, 12])
   }).pipe(Effect.scoped))
 
 it.live("a node that did not hear the others finds out what became of its devices", () =>

@@ -7,6 +7,8 @@ export interface DeviceReply {
   readonly code: number
   readonly message: string
   readonly data: Json
+  /** The block of a file that follows `data`. */
+  readonly bytes?: Uint8Array
 }
 
 export const success = (data: Json): DeviceReply => ({ code: 200, message: "success", data })

@@ -4,7 +4,8 @@
  */
 import { Predicate } from "effect"
 import { type CommandProgress, userMethod } from "../command/Command.ts"
-import { inform, moduleOf, progress, type UpgradeReport } from "../ota/UpgradeMessage.ts"
+import { inform, moduleOf, progress, protocolOf, type UpgradeReport } from "../ota/UpgradeMessage.ts"
+import type { DownloadProtocol } from "../ota/UpgradeTask.ts"
 import { isFiniteJson, type Json } from "../shadow/Shadow.ts"
 import { shadowMessage } from "../shadow/ShadowMessage.ts"
 import { isWellFormed } from "../Text.ts"
@@ -36,8 +37,12 @@ export type Errand =
   | { readonly _tag: "ReadTags" }
   | { readonly _tag: "ReadModel" }
   | { readonly _tag: "ReadLogSwitch" }
-  | { readonly _tag: "FetchFirmware"; readonly module: string }
   | { readonly _tag: "Topology"; readonly request: TopologyRequest }
+  | {
+    readonly _tag: "FetchFirmware"
+    readonly module: string
+    readonly protocol: DownloadProtocol | undefined
+  }
 
 export type Interpretation =
   | { readonly _tag: "Answer"; readonly reply: DeviceReply }
@@ -107,7 +112,7 @@ export const interpret = (message: UplinkMessage, subDevices: FindSubDevice): In
       const module = moduleOf(params)
       return module === undefined
         ? answer(parameterError("module: expected 1 to 64 letters, digits and _ . -"))
-        : errand({ _tag: "FetchFirmware", module })
+        : errand({ _tag: "FetchFirmware", module, protocol: protocolOf(params) })
     }
     case userMethod:
       return change(userPost(params, receivedAt))

@@ -9,6 +9,8 @@ import { DeviceStore } from "../device/DeviceStore.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import * as GroupCommit from "../GroupCommit.ts"
+import { downloadMethod, parseBlockRequest } from "../ota/BlockRequest.ts"
+import { FirmwareFiles } from "../ota/FirmwareFiles.ts"
 import type { UpgradeReport } from "../ota/UpgradeMessage.ts"
 import { Upgrades } from "../ota/Upgrades.ts"
 import type { ProductKey } from "../product/Product.ts"
@@ -32,6 +34,10 @@ import type { UplinkMessage } from "./UplinkMessage.ts"
 const capacity = 8192
 /** Messages in one transaction. */
 const maxBatch = 2048
+/** Requests for blocks of firmware that may wait. */
+const downloadCapacity = 1024
+/** Blocks that are in memory at once; each has 128 KiB at most. */
+const maxDownloads = 64
 
 const messages = Metric.counter("device_cloud_uplink_messages_total", {
   description: "Messages of devices, by reply code",
@@ -157,6 +163,7 @@ const make = Effect.gen(function*() {
   const upgrades = yield* Upgrades
   const topology = yield* TopologyStore
   const gateways = yield* GatewayMessages
+  const files = yield* FirmwareFiles
 
   const run = Effect.fnUntraced(function*({ device, errand }: PlacedErrand) {
     const { deviceId, productKey } = device
@@ -174,7 +181,7 @@ const make = Effect.gen(function*() {
       case "Topology":
         return yield* gateways.answer(device, errand.request)
       case "FetchFirmware":
-        return success(yield* upgrades.fetch(device, errand.module))
+        return success(yield* upgrades.fetch(device, errand.module, errand.protocol))
       case "ReadLogSwitch": {
         const found = yield* devices.get(device.projectId, { deviceId })
         return Option.match(found, {
@@ -272,11 +279,28 @@ const make = Effect.gen(function*() {
     isolate: ({ retryable }: StoreError) => !retryable
   })
 
+  // Blocks of firmware are many and slow to read; nothing that is to be stored waits for them.
+  const downloads: GroupCommit.GroupCommit<UplinkMessage, DeviceReply, StoreError> = yield* GroupCommit.make({
+    capacity: downloadCapacity,
+    maxBatch: maxDownloads,
+    commit: (batch: ReadonlyArray<UplinkMessage>) =>
+      untilStored(files.blocks(batch.map(({ device, params }) => ({ device, request: parseBlockRequest(params) })))),
+    isolate: ({ retryable }: StoreError) => !retryable
+  })
+  const laneOf = ({ method, subDevice }: UplinkMessage) =>
+    method === downloadMethod && subDevice === undefined ? downloads : items
+
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const advance = (progress: CommandProgress) => {
     if (!items.submitUnsafe(progress, () => {})) runFork(items.submitWhenRoom(progress, () => {}))
   }
-  return Uplink.of({ ...items, advance })
+  return Uplink.of({
+    submit: (message) => laneOf(message).submit(message),
+    submitUnsafe: (message, resume) => laneOf(message).submitUnsafe(message, resume),
+    submitWhenRoom: (message, resume) => laneOf(message).submitWhenRoom(message, resume),
+    waiting: items.waiting,
+    advance
+  })
 })
 
 const tagsReply = (outcome: Readonly<Record<string, string>> | "full" | "no-device"): DeviceReply => {
@@ -315,6 +339,7 @@ export class Uplink extends Context.Service<
     | Validators
     | EventBus
     | Upgrades
+    | FirmwareFiles
   > = Layer.effect(Uplink, make)
 }
 

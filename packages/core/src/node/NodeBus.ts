@@ -11,6 +11,8 @@ import type { StoreError } from "../StoreError.ts"
 export type NodeNotice =
   /** A command was stored for a device that is not connected to the node that took it. */
   | { readonly _tag: "CommandWaiting"; readonly deviceId: DeviceId }
+  /** A device that is not connected to the node that says this is to be told of its upgrade. */
+  | { readonly _tag: "UpgradeDue"; readonly deviceId: DeviceId; readonly taskId: number }
   /** The device may not be connected any more; `method` is the last that it is told. */
   | {
     readonly _tag: "CutOff"

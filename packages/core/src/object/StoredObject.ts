@@ -25,6 +25,17 @@ export interface ByteRange {
   readonly end: number
 }
 
+/** What the paths of the addresses of objects begin with (decisions, section 14). */
+export const objectsPath = "/objects"
+
+const addressPattern = new RegExp(`^https?://[^/?#]+${objectsPath}/([A-Za-z0-9]{32})/([^/?#]+)$`, "i")
+
+/** The object that an address would be that of; whether there is one is another question. */
+export const parseAddress = (address: string): Pick<StoredObject, "objectId" | "fileName"> | undefined => {
+  const [, objectId, fileName] = addressPattern.exec(address) ?? []
+  return objectId === undefined || fileName === undefined ? undefined : { objectId, fileName }
+}
+
 /** In bytes, unless it is configured otherwise: 512 MiB. */
 export const defaultMaxObjectSize = 512 * 1024 * 1024
 

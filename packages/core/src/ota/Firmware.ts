@@ -36,7 +36,7 @@ export const FirmwareDraft = Schema.Struct({
   hash: Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/i, { expected: "32 hex digits" })),
   remark: Schema.optional(Text(1024)),
   module: Schema.optional(ModuleName),
-  /** Bytes; devices are told 0 when it is not known. */
+  /** Bytes. By default that of the file, if it is stored in this cloud; else 0, not known. */
   size: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })))
 })
 export interface FirmwareDraft extends Schema.Schema.Type<typeof FirmwareDraft> {}

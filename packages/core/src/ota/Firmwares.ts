@@ -1,7 +1,7 @@
 /**
  * Manages firmware.
  */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
 import type { Page, PageRequest } from "../Page.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
@@ -17,16 +17,20 @@ import {
   FirmwareState,
   FirmwareVersionTaken
 } from "./Firmware.ts"
+import { FirmwareFiles } from "./FirmwareFiles.ts"
 import { OtaStore } from "./OtaStore.ts"
 
 const decodeDraft = decodeInput(FirmwareDraft)
 
 const make = Effect.gen(function*() {
   const store = yield* OtaStore
+  const files = yield* FirmwareFiles
 
   const create = Effect.fn("Firmwares.create")(
     function*(projectId: ProjectId, productKey: ProductKey, input: FirmwareDraft) {
-      const { hash, module = defaultModule, remark = "", size = 0, ...draft } = yield* decodeDraft(input)
+      const { hash, module = defaultModule, remark = "", ...draft } = yield* decodeDraft(input)
+      // Devices want to know it beforehand; of a file that is stored here, the cloud knows.
+      const size = draft.size ?? Option.getOrUndefined(yield* files.find({ ...draft, projectId }))?.size ?? 0
       const now = yield* Clock.currentTimeMillis
       const stored = yield* store.insertFirmware({
         ...draft,
@@ -89,5 +93,5 @@ export class Firmwares extends Context.Service<Firmwares, {
     firmwareId: Firmware["firmwareId"]
   ) => Effect.Effect<void, FirmwareNotFound | FirmwareState | StoreError>
 }>()("@device-cloud/core/ota/Firmwares") {
-  static readonly layer: Layer.Layer<Firmwares, never, OtaStore> = Layer.effect(Firmwares, make)
+  static readonly layer: Layer.Layer<Firmwares, never, OtaStore | FirmwareFiles> = Layer.effect(Firmwares, make)
 }

@@ -7,7 +7,7 @@ import type { Page, PageRequest } from "../Page.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../StoreError.ts"
 import type { Firmware, FirmwareDetail, FirmwareFilter, FirmwareStatus, NewFirmware } from "./Firmware.ts"
-import type { Assignment, NewTask, RecordDetail, TaskStatus, UpgradeRecord, UpgradeTask } from "./UpgradeTask.ts"
+import type { Assignment, NewTask, RecordDetail, UpgradeRecord, UpgradeTask } from "./UpgradeTask.ts"
 
 /** The statuses of firmware that can be verified. */
 export const verifiable: ReadonlyArray<FirmwareStatus> = [0, 3, 4]
@@ -22,6 +22,8 @@ export type TaskCreated =
   | { readonly _tag: "Created"; readonly task: UpgradeTask; readonly deviceIds: ReadonlyArray<DeviceId> }
   /** These do not exist, or are of another product. Nothing was stored. */
   | { readonly _tag: "Unknown"; readonly deviceIds: ReadonlyArray<DeviceId> }
+  /** The firmware is gone. Nothing was stored. */
+  | { readonly _tag: "NoFirmware" }
   /** The firmware of a verify task is in none of {@link verifiable}. Nothing was stored. */
   | { readonly _tag: "NotVerifiable" }
   /** This one has an unfinished task for the module. Nothing was stored. */
@@ -65,18 +67,11 @@ export class OtaStore extends Context.Service<OtaStore, {
     projectId: ProjectId,
     firmwareId: number
   ) => Effect.Effect<"removed" | "not-found" | "ongoing", StoreError>
-  /** False when its status is none of `from`. */
-  readonly moveFirmware: (
-    firmwareId: number,
-    from: ReadonlyArray<FirmwareStatus>,
-    to: FirmwareStatus,
-    at: number
-  ) => Effect.Effect<boolean, StoreError>
   /**
-   * A task with a record for each device that has not the version already; the
-   * first of them are due at `firstDue`, `maximumPerMinute` in each minute, when
-   * the task is one that tells devices and needs no confirmation. A verify task
-   * moves its firmware to status 1.
+   * A task with a record for each device that has not the version already. They
+   * are due at `rolloutDelay` after `firstDue`, the oldest device first, when the
+   * task is one that tells devices and needs no confirmation. A verify task moves
+   * its firmware to status 1.
    */
   readonly createTask: (task: NewTask, scope: TaskScope, firstDue: number) => Effect.Effect<TaskCreated, StoreError>
   readonly task: (projectId: ProjectId, taskId: number) => Effect.Effect<Option.Option<UpgradeTask>, StoreError>
@@ -88,7 +83,10 @@ export class OtaStore extends Context.Service<OtaStore, {
     filter: { readonly firmwareId: number; readonly status?: number | undefined; readonly taskId?: number | undefined },
     page: PageRequest
   ) => Effect.Effect<Page<UpgradeTask>, StoreError>
-  /** In the order of the device ids. `rejected`: devices in this status are left out. */
+  /**
+   * The newest device first. `rejected`: devices in this status are left out.
+   * Without it, a page costs the same wherever it is and however many there are.
+   */
   readonly records: (
     taskId: number,
     rejected: DeviceStatus | undefined,
@@ -109,11 +107,14 @@ export class OtaStore extends Context.Service<OtaStore, {
     { readonly saved: ReadonlyArray<boolean>; readonly tasks: ReadonlyArray<UpgradeTask> },
     StoreError
   >
-  /** Ends or moves a task whose status is one of `from`; those of its records that are in `cancelled` end as cancelled. */
+  /**
+   * Ends a task that has not ended; those of its records that are in `cancelled`
+   * end as cancelled. The firmware of a verify task takes the status of the task.
+   * False: it has ended already.
+   */
   readonly endTask: (
     taskId: number,
-    from: ReadonlyArray<TaskStatus>,
-    to: TaskStatus,
+    to: 2 | 3 | 4,
     cancelled: ReadonlyArray<1 | 2>,
     at: number
   ) => Effect.Effect<boolean, StoreError>

@@ -1,13 +1,15 @@
 /**
  * What devices and the cloud say about upgrades (alink-facts, section 3.16).
  */
-import { Predicate, Schema } from "effect"
+import { Option, Predicate, Schema } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { type DeviceReply, parameterError } from "../message/DeviceReply.ts"
 import type { Json } from "../shadow/Shadow.ts"
+import type { StoredObject } from "../object/StoredObject.ts"
 import { isWellFormed } from "../Text.ts"
+import { streamFileId } from "./BlockRequest.ts"
 import { defaultModule, ModuleName } from "./Firmware.ts"
-import type { Assignment } from "./UpgradeTask.ts"
+import type { Assignment, DownloadProtocol } from "./UpgradeTask.ts"
 
 /** The method of what tells a device that there is something for it. */
 export const upgradeMethod = "thing.ota.upgrade"
@@ -19,6 +21,8 @@ export type UpgradeReport =
     readonly device: DeviceIdentity
     readonly module: string
     readonly version: string
+    /** How it wants to fetch firmware, if it says so. */
+    readonly protocol: DownloadProtocol | undefined
     readonly at: number
   }
   | {
@@ -45,6 +49,19 @@ export const moduleOf = (params: unknown): string | undefined => {
   return isModule(module) ? module : undefined
 }
 
+/** How a device wants to fetch firmware, if it says so. */
+export const protocolOf = (params: unknown): DownloadProtocol | undefined => {
+  switch (fields(params)["dProtocol"]) {
+    case "mqtt":
+      return "mqtt"
+    case "http":
+    case "https":
+      return "https"
+    default:
+      return undefined
+  }
+}
+
 export const inform = (device: DeviceIdentity, params: unknown, at: number): UpgradeReport | DeviceReply => {
   const module = moduleOf(params)
   const { version } = fields(params)
@@ -52,7 +69,7 @@ export const inform = (device: DeviceIdentity, params: unknown, at: number): Upg
   if (typeof version !== "string" || version === "" || version.length > maxVersionLength || !isWellFormed(version)) {
     return parameterError(`version: expected 1 to ${maxVersionLength} characters`)
   }
-  return { _tag: "Inform", device, module, version, at }
+  return { _tag: "Inform", device, module, version, protocol: protocolOf(params), at }
 }
 
 export const progress = (device: DeviceIdentity, params: unknown, at: number): UpgradeReport | DeviceReply => {
@@ -67,11 +84,19 @@ export const progress = (device: DeviceIdentity, params: unknown, at: number): U
   return { _tag: "Progress", device, module, step: Math.max(-1, number), description, at }
 }
 
-/** What a device needs to upgrade itself. */
-export const upgradeData = ({ firmware }: Assignment): Json => ({
+/**
+ * What a device needs to upgrade itself. `file` is what it downloads over its
+ * connection: undefined when it does not want that, none when it cannot.
+ */
+export const upgradeData = ({ firmware }: Assignment, file?: Option.Option<StoredObject>): Json => ({
   size: firmware.size,
   version: firmware.version,
-  url: firmware.ossPath,
+  ...file === undefined
+    ? { url: firmware.ossPath }
+    : Option.match(file, {
+      onNone: () => ({ dProtocol: "https", url: firmware.ossPath }),
+      onSome: ({ size }) => ({ size, dProtocol: "mqtt", streamId: firmware.firmwareId, streamFileId })
+    }),
   md5: firmware.hash,
   sign: firmware.hash,
   signMethod: "Md5",

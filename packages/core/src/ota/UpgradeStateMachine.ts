@@ -79,14 +79,14 @@ export const advance = (record: UpgradeRecord, task: Conduct, event: UpgradeEven
 }
 
 /** Devices of a task. */
-export const total = ({ cancelled, failed, pending, succeeded, upgrading }: RecordCounts): number =>
+export const deviceCount = ({ cancelled, failed, pending, succeeded, upgrading }: RecordCounts): number =>
   pending + upgrading + succeeded + failed + cancelled
 
 /** What the records of an upgrade task imply; one that was cancelled stays so. */
 export const taskStatus = (status: TaskStatus, counts: RecordCounts): TaskStatus => {
   if (status === 4) return 4
-  if (counts.pending + counts.upgrading > 0) return counts.pending === total(counts) ? 0 : 1
-  return counts.succeeded > 0 || total(counts) === 0 ? 2 : 3
+  if (counts.pending + counts.upgrading > 0) return counts.pending === deviceCount(counts) ? 0 : 1
+  return counts.succeeded > 0 || deviceCount(counts) === 0 ? 2 : 3
 }
 
 /** Whether so many have failed that the rest is not tried. */

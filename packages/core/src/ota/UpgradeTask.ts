@@ -33,6 +33,10 @@ export interface RecordCounts {
 const devices = Schema.Array(Text(128))
 const seconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 31_536_000 }))
 
+/** `https`: from the address of the firmware; `mqtt`: in blocks, over the connection of the device. */
+export const DownloadProtocol = Schema.Literals(["https", "mqtt"])
+export type DownloadProtocol = typeof DownloadProtocol.Type
+
 /** What the maker of a task decides about how devices are upgraded. */
 const conduct = {
   /** 1: static, the devices are fixed when the task is made. */
@@ -42,7 +46,9 @@ const conduct = {
   /** Seconds that a device may take once it has begun; 0: any time. */
   timeout: Schema.optional(seconds),
   /** Whether nothing happens until it is confirmed. */
-  needAppConfirm: Schema.optional(Schema.Boolean)
+  needAppConfirm: Schema.optional(Schema.Boolean),
+  /** How the devices that the cloud tells are to fetch the firmware. Default `https`. */
+  downloadProtocol: Schema.optional(DownloadProtocol)
 }
 
 /** Devices of a verify task. */
@@ -104,6 +110,7 @@ export interface UpgradeTask {
   readonly timeout: number
   readonly needAppConfirm: boolean
   readonly isAppConfirmed: boolean
+  readonly downloadProtocol: DownloadProtocol
   readonly maximumPerMinute: number
   readonly retryCount: number
   /** Seconds. */
@@ -119,6 +126,38 @@ export interface UpgradeTask {
 }
 
 export type NewTask = Omit<UpgradeTask, "taskId" | "status" | "counts">
+
+const defaultPerMinute = 1000
+const defaultRetryInterval = 600
+
+/** The task that a draft asks for. */
+export const newTask = (
+  kind: TaskKind,
+  firmware: Firmware,
+  draft: Omit<UpgradeTaskDraft, "deviceIds">,
+  at: number
+): NewTask => ({
+  kind,
+  projectId: firmware.projectId,
+  productKey: firmware.productKey,
+  firmwareId: firmware.firmwareId,
+  module: firmware.module,
+  version: firmware.version,
+  upgradeType: 1,
+  upgradePolicy: draft.cloudPush === true ? 1 : 0,
+  scopeMode: draft.scopeMode,
+  timeout: draft.timeout ?? 0,
+  needAppConfirm: draft.needAppConfirm ?? false,
+  isAppConfirmed: false,
+  downloadProtocol: draft.downloadProtocol ?? "https",
+  maximumPerMinute: draft.maximumPerMinute ?? defaultPerMinute,
+  retryCount: draft.retryCount ?? 0,
+  retryInterval: draft.retryInterval ?? defaultRetryInterval,
+  abortThresholdPercent: draft.abortThresholdPercent ?? 0,
+  abortMinExecuted: draft.abortMinExecuted ?? 1,
+  createdAt: at,
+  updatedAt: at
+})
 
 /** A device in a task. */
 export interface UpgradeRecord {

@@ -1,25 +1,31 @@
 /**
  * Upgrades devices: tasks, what devices say about them, and what is due.
  */
-import { Clock, Context, Effect, Layer, Option, Schedule } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schedule, Stream } from "effect"
 import type { DeviceId, DeviceIdentity, DeviceNotFound, DeviceStatus } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
+import { Presence } from "../device/Presence.ts"
 import { EventBus } from "../event/EventBus.ts"
 import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
 import { DeviceLink } from "../message/DeviceLink.ts"
+import { NodeBus } from "../node/NodeBus.ts"
 import type { Page, PageRequest } from "../Page.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { type StoreError, untilStored } from "../StoreError.ts"
-import { defaultModule, type FirmwareNotFound, FirmwareState } from "./Firmware.ts"
+import { defaultModule, type Firmware, FirmwareNotFound, FirmwareState } from "./Firmware.ts"
+import { FirmwareFiles } from "./FirmwareFiles.ts"
 import { Firmwares } from "./Firmwares.ts"
 import { OtaStore, type TaskScope } from "./OtaStore.ts"
+import { type Diagnosis, explain } from "./UpgradeDiagnosis.ts"
 import { upgradeData, upgradeMethod, type UpgradeReport } from "./UpgradeMessage.ts"
 import { advance, isAborted, isFinal, isReleased, type UpgradeEvent } from "./UpgradeStateMachine.ts"
 import {
   type Assignment,
   DeviceIsUpgrading,
   DevicesNotOfProduct,
+  type DownloadProtocol,
   type NewTask,
+  newTask,
   type RecordDetail,
   RecordNotFound,
   TaskNotFound,
@@ -29,9 +35,6 @@ import {
   UpgradeTaskDraft,
   VerifyTaskDraft
 } from "./UpgradeTask.ts"
-
-const defaultPerMinute = 1000
-const defaultRetryInterval = 600
 
 const tickEvery = "1 second"
 const claimLimit = 500
@@ -46,26 +49,6 @@ interface Step {
   readonly event: UpgradeEvent
 }
 
-/** Why a device is, or is not, being upgraded. */
-export interface Diagnosis {
-  readonly reason:
-    | "no-task"
-    | "awaiting-confirmation"
-    | "offline"
-    | "rate-limited"
-    | "retry-later"
-    | "waiting-for-device"
-    | "upgrading"
-    | "succeeded"
-    | "failed"
-    | "timed-out"
-    | "cancelled"
-  /** A sentence. */
-  readonly message: string
-  readonly assignment: Assignment | undefined
-  readonly currentVersion: string
-}
-
 /** The server option that asks for a passed verification before an upgrade task. */
 export const RequireVerification = Context.Reference<boolean>("@device-cloud/core/ota/RequireVerification", {
   defaultValue: () => false
@@ -77,6 +60,9 @@ const make = Effect.gen(function*() {
   const devices = yield* Devices
   const link = yield* DeviceLink
   const events = yield* EventBus
+  const bus = yield* NodeBus
+  const presence = yield* Presence
+  const files = yield* FirmwareFiles
   const requireVerification = yield* RequireVerification
 
   const publish = Effect.fnUntraced(function*(changed: ReadonlyArray<Assignment>) {
@@ -125,22 +111,46 @@ const make = Effect.gen(function*() {
       }
       yield* publish(changed)
       for (const task of tasks) {
-        if (isAborted(task)) yield* store.endTask(task.taskId, [0, 1], 4, [1], task.updatedAt)
+        if (isAborted(task)) yield* store.endTask(task.taskId, 4, [1], task.updatedAt)
       }
       pending = again
     }
     return results
   })
 
-  /** Gives a device that is connected here the firmware. */
-  const push = Effect.fnUntraced(function*(assignment: Assignment) {
-    const { deviceId } = assignment.record
-    if (link.session(deviceId) === undefined) return false
+  /** What a device is told: its own wish comes before that of the task. */
+  const offer = Effect.fnUntraced(
+    function*(assignment: Assignment, protocol: DownloadProtocol = assignment.task.downloadProtocol) {
+      if (protocol === "https") return upgradeData(assignment)
+      const file = yield* files.find(assignment.firmware).pipe(
+        Effect.catch((error) =>
+          Effect.as(Effect.logError("The file of a firmware could not be found", error), Option.none())
+        )
+      )
+      return upgradeData(assignment, file)
+    }
+  )
+
+  const isHere = ({ record }: Assignment): boolean => link.session(record.deviceId) !== undefined
+
+  /** Gives devices that are connected here their firmware. */
+  const push = Effect.fnUntraced(function*(assignments: ReadonlyArray<Assignment>, protocol?: DownloadProtocol) {
     const at = yield* Clock.currentTimeMillis
-    const [after] = yield* take([{ assignment, event: { _tag: "HandedOut", at } }])
-    if (after?.record.status !== 2) return false
-    return yield* link.deliver(deviceId, { method: upgradeMethod, params: upgradeData(after) })
+    const handedOut = yield* take(assignments.map((assignment) => ({ assignment, event: { _tag: "HandedOut", at } })))
+    for (const assignment of handedOut) {
+      const { deviceId, status } = assignment.record
+      if (status === 2) {
+        yield* link.deliver(deviceId, { method: upgradeMethod, params: yield* offer(assignment, protocol) })
+      }
+    }
   })
+
+  /** Leaves devices that are connected to other nodes to those. */
+  const pushElsewhere = (assignments: ReadonlyArray<Assignment>) =>
+    bus.tell(assignments.map(({ record: { deviceId, taskId } }) => ({ _tag: "UpgradeDue", deviceId, taskId }))).pipe(
+      // It is due again in a minute.
+      Effect.catch((error) => Effect.logWarning("Other nodes could not be told of upgrades", error))
+    )
 
   const isPushed = ({ record, task }: Assignment): boolean => task.upgradePolicy === 1 && isReleased(task, record)
 
@@ -148,15 +158,16 @@ const make = Effect.gen(function*() {
     while (true) {
       const now = yield* Clock.currentTimeMillis
       const due = yield* store.claimDue({ now, again: now + claimMillis, limit: claimLimit })
-      const steps: Array<Step> = []
-      for (const claimed of due) {
-        const isHere = link.session(claimed.record.deviceId) !== undefined
-        if (claimed.record.status === 1 && isPushed(claimed) && isHere) yield* push(claimed)
-        // Another node holds it; that one finds it due again.
-        else if (claimed.record.status === 1 && isPushed(claimed) && claimed.isOnline) continue
-        else steps.push({ assignment: claimed, event: { _tag: "Due", at: now } })
-      }
-      yield* take(steps)
+      const told = due.filter((claimed) => claimed.record.status === 1 && isPushed(claimed))
+      const here = new Set(told.filter(isHere))
+      const elsewhere = new Set(told.filter((claimed) => claimed.isOnline && !here.has(claimed)))
+      yield* push([...here])
+      if (elsewhere.size > 0) yield* pushElsewhere([...elsewhere])
+      yield* take(
+        due.flatMap((assignment) =>
+          here.has(assignment) || elsewhere.has(assignment) ? [] : [{ assignment, event: { _tag: "Due", at: now } }]
+        )
+      )
       if (due.length < claimLimit) return
     }
   })
@@ -164,6 +175,19 @@ const make = Effect.gen(function*() {
   yield* tick.pipe(
     Effect.catchCause((cause) => Effect.logWarning("Upgrades that are due could not be carried on", cause)),
     Effect.repeat(Schedule.spaced(tickEvery)),
+    Effect.forkScoped
+  )
+
+  // What other nodes have found due for devices that are connected here.
+  yield* bus.heard.pipe(
+    Stream.runForEach((notice) =>
+      notice._tag !== "UpgradeDue" || link.session(notice.deviceId) === undefined
+        ? Effect.void
+        : store.record(notice.deviceId, notice.taskId).pipe(
+          Effect.flatMap((found) => push(Option.toArray(found))),
+          Effect.catchCause((cause) => Effect.logWarning("An upgrade that another node found due was not told", cause))
+        )
+    ),
     Effect.forkScoped
   )
 
@@ -179,10 +203,17 @@ const make = Effect.gen(function*() {
     )
   })
 
-  const insert = Effect.fnUntraced(function*(task: NewTask, scope: TaskScope) {
+  const insert = Effect.fnUntraced(function*(firmware: Firmware, task: NewTask, scope: TaskScope) {
+    const { firmwareId } = firmware
+    if (task.downloadProtocol === "mqtt" && Option.isNone(yield* files.find(firmware))) {
+      return yield* new FirmwareState({
+        firmwareId,
+        reason: "its file is not stored here, and cannot be sent over MQTT"
+      })
+    }
     const created = yield* store.createTask(task, scope, task.createdAt)
+    if (created._tag === "NoFirmware") return yield* new FirmwareNotFound({ firmwareId })
     if (created._tag === "NotVerifiable") {
-      const { firmwareId } = task
       return yield* new FirmwareState({ firmwareId, reason: "it is being verified, or has passed" })
     }
     if (created._tag === "Busy") return yield* new DeviceIsUpgrading({ deviceId: created.deviceId })
@@ -203,27 +234,8 @@ const make = Effect.gen(function*() {
       const draft = yield* decodeVerifyDraft(input)
       const { firmware } = yield* firmwares.get(projectId, firmwareId)
       const at = yield* Clock.currentTimeMillis
-      const { deviceIds } = yield* insert({
-        kind: "verify",
-        projectId,
-        productKey: firmware.productKey,
-        firmwareId,
-        module: firmware.module,
-        version: firmware.version,
-        upgradeType: 1,
-        upgradePolicy: draft.cloudPush === true ? 1 : 0,
-        scopeMode: 1,
-        timeout: draft.timeout ?? 0,
-        needAppConfirm: draft.needAppConfirm ?? false,
-        isAppConfirmed: false,
-        maximumPerMinute: defaultPerMinute,
-        retryCount: 0,
-        retryInterval: defaultRetryInterval,
-        abortThresholdPercent: 0,
-        abortMinExecuted: 1,
-        createdAt: at,
-        updatedAt: at
-      }, named(draft.deviceIds))
+      const task = newTask("verify", firmware, { ...draft, scopeMode: 1 }, at)
+      const { deviceIds } = yield* insert(firmware, task, named(draft.deviceIds))
       return deviceIds
     }
   )
@@ -241,27 +253,11 @@ const make = Effect.gen(function*() {
         return yield* new FirmwareState({ firmwareId, reason })
       }
       const at = yield* Clock.currentTimeMillis
-      const { task } = yield* insert({
-        kind: "upgrade",
-        projectId,
-        productKey: firmware.productKey,
-        firmwareId,
-        module: firmware.module,
-        version: firmware.version,
-        upgradeType: 1,
-        upgradePolicy: draft.cloudPush === true ? 1 : 0,
-        scopeMode: draft.scopeMode,
-        timeout: draft.timeout ?? 0,
-        needAppConfirm: draft.needAppConfirm ?? false,
-        isAppConfirmed: false,
-        maximumPerMinute: draft.maximumPerMinute ?? defaultPerMinute,
-        retryCount: draft.retryCount ?? 0,
-        retryInterval: draft.retryInterval ?? defaultRetryInterval,
-        abortThresholdPercent: draft.abortThresholdPercent ?? 0,
-        abortMinExecuted: draft.abortMinExecuted ?? 1,
-        createdAt: at,
-        updatedAt: at
-      }, draft.scopeMode === 0 ? { _tag: "All" } : named(draft.deviceIds ?? []))
+      const { task } = yield* insert(
+        firmware,
+        newTask("upgrade", firmware, draft, at),
+        draft.scopeMode === 0 ? { _tag: "All" } : named(draft.deviceIds ?? [])
+      )
       return task
     }
   )
@@ -269,30 +265,27 @@ const make = Effect.gen(function*() {
   const decide = Effect.fn("Upgrades.decide")(function*(projectId: ProjectId, taskId: number, passed: boolean) {
     const task = yield* found(projectId, taskId)
     if (task.kind !== "verify") return yield* new TaskNotFound({ taskId })
-    const at = yield* Clock.currentTimeMillis
-    if (!(yield* store.endTask(taskId, [1], passed ? 2 : 3, [1, 2], at))) {
+    if (!(yield* store.endTask(taskId, passed ? 2 : 3, [1, 2], yield* Clock.currentTimeMillis))) {
       return yield* new TaskState({ taskId, reason: "it has ended" })
     }
-    yield* store.moveFirmware(task.firmwareId, [1], passed ? 2 : 3, at)
   })
 
   const cancel = Effect.fn("Upgrades.cancel")(function*(projectId: ProjectId, taskId: number) {
-    const task = yield* found(projectId, taskId)
-    const at = yield* Clock.currentTimeMillis
-    const isVerify = task.kind === "verify"
-    if (!(yield* store.endTask(taskId, [0, 1], 4, isVerify ? [1, 2] : [1], at))) {
+    const { kind } = yield* found(projectId, taskId)
+    if (!(yield* store.endTask(taskId, 4, kind === "verify" ? [1, 2] : [1], yield* Clock.currentTimeMillis))) {
       return yield* new TaskState({ taskId, reason: "it has ended" })
     }
-    if (isVerify) yield* store.moveFirmware(task.firmwareId, [1], 4, at)
   })
 
   const cancelDevice = Effect.fn("Upgrades.cancelDevice")(
     function*(projectId: ProjectId, taskId: number, deviceId: DeviceId) {
       const assignment = yield* foundRecord(projectId, taskId, deviceId)
-      if (isFinal(assignment.record.status)) {
-        return yield* new TaskState({ taskId, reason: "it has ended for this device" })
-      }
-      yield* take([{ assignment, event: { _tag: "Cancelled", at: yield* Clock.currentTimeMillis, whole: false } }])
+      const ended = new TaskState({ taskId, reason: "it has ended for this device" })
+      if (isFinal(assignment.record.status)) return yield* ended
+      const at = yield* Clock.currentTimeMillis
+      const [after] = yield* take([{ assignment, event: { _tag: "Cancelled", at, whole: false } }])
+      // The device was faster.
+      if (after?.record.status !== 5) return yield* ended
     }
   )
 
@@ -318,7 +311,8 @@ const make = Effect.gen(function*() {
       }
       const at = yield* Clock.currentTimeMillis
       const [confirmed] = yield* take([{ assignment, event: { _tag: "Confirmed", at } }])
-      if (confirmed !== undefined && isPushed(confirmed)) yield* push(confirmed)
+      if (confirmed === undefined || !isPushed(confirmed)) return
+      yield* isHere(confirmed) ? push([confirmed]) : pushElsewhere([confirmed])
     }
   )
 
@@ -328,7 +322,11 @@ const make = Effect.gen(function*() {
     const { record, task } = assignment
     if (isFinal(record.status)) return yield* new TaskState({ taskId, reason: "it has ended for this device" })
     if (!isReleased(task, record)) return yield* new TaskState({ taskId, reason: "it awaits confirmation" })
-    if (!(yield* push(assignment))) return yield* new TaskState({ taskId, reason: "the device is not connected" })
+    if (isHere(assignment)) return yield* push([assignment])
+    if (!(yield* presence.connectionsOf([deviceId])).has(deviceId)) {
+      return yield* new TaskState({ taskId, reason: "the device is not connected" })
+    }
+    yield* pushElsewhere([assignment])
   })
 
   const ofModule = (assignments: ReadonlyArray<Assignment>) =>
@@ -406,16 +404,18 @@ const make = Effect.gen(function*() {
       if (after === undefined || said._tag !== "Inform" || isFinal(after.record.status) || !isPushed(after)) continue
       // It has come back, or does not know yet; what is due later waits for its turn.
       const { dueAt, status } = after.record
-      if (status === 2 || dueAt === null || dueAt <= said.at) yield* untilStored(push(after))
+      if (isHere(after) && (status === 2 || dueAt === null || dueAt <= said.at)) {
+        yield* untilStored(push([after], said.protocol))
+      }
     }
   })
 
-  const fetch = Effect.fnUntraced(function*({ deviceId }: DeviceIdentity, module: string) {
+  const fetch = Effect.fnUntraced(function*({ deviceId }: DeviceIdentity, module: string, protocol?: DownloadProtocol) {
     const [assignment] = yield* store.unfinished([deviceId], module)
     if (assignment === undefined || !isReleased(assignment.task, assignment.record)) return {}
     const at = yield* Clock.currentTimeMillis
     const [after] = yield* take([{ assignment, event: { _tag: "HandedOut", at } }])
-    return after === undefined || isFinal(after.record.status) ? {} : upgradeData(after)
+    return after === undefined || isFinal(after.record.status) ? {} : yield* offer(after, protocol)
   })
 
   return Upgrades.of({
@@ -454,37 +454,6 @@ const make = Effect.gen(function*() {
 
 const versionOf = (versions: Readonly<Record<string, string>>, module: string): string =>
   Object.hasOwn(versions, module) ? versions[module]! : ""
-
-const explain = (
-  assignment: Assignment | undefined,
-  deviceStatus: DeviceStatus,
-  at: number
-): Pick<Diagnosis, "reason" | "message"> => {
-  if (assignment === undefined) return { reason: "no-task", message: "No task is for this device and module" }
-  const { record, task } = assignment
-  const of = `Task ${task.taskId} to version ${task.version}`
-  switch (record.status) {
-    case 3:
-      return { reason: "succeeded", message: `${of} has succeeded` }
-    case 4:
-      return record.reason === "timed out"
-        ? { reason: "timed-out", message: `${of}: the device took longer than ${task.timeout} seconds` }
-        : { reason: "failed", message: `${of} has failed: ${record.reason}` }
-    case 5:
-      return { reason: "cancelled", message: `${of} was cancelled` }
-    case 2:
-      return { reason: "upgrading", message: `${of}: the device is at ${record.step} percent` }
-  }
-  if (!isReleased(task, record)) return { reason: "awaiting-confirmation", message: `${of} awaits confirmation` }
-  if (record.failures > 0 && record.dueAt !== null && record.dueAt > at) {
-    return { reason: "retry-later", message: `${of} failed (${record.reason}) and is tried again later` }
-  }
-  if (deviceStatus !== "online") return { reason: "offline", message: `${of} waits until the device is connected` }
-  if (record.dueAt !== null && record.dueAt > at) {
-    return { reason: "rate-limited", message: `${of} tells ${task.maximumPerMinute} devices a minute; this one later` }
-  }
-  return { reason: "waiting-for-device", message: `${of} waits for the device to ask, or to report its version` }
-}
 
 type TaskRefused = TaskNotFound | TaskState | StoreError
 type CreateRefused =
@@ -584,8 +553,15 @@ export class Upgrades extends Context.Service<Upgrades, {
   /** What devices have said, in its order. */
   readonly report: (reports: ReadonlyArray<UpgradeReport>) => Effect.Effect<void, StoreError>
   /** What a device that asks is given; without anything, an empty object. */
-  readonly fetch: (device: DeviceIdentity, module: string) => Effect.Effect<ReturnType<typeof upgradeData>, StoreError>
+  readonly fetch: (
+    device: DeviceIdentity,
+    module: string,
+    protocol?: DownloadProtocol
+  ) => Effect.Effect<ReturnType<typeof upgradeData>, StoreError>
 }>()("@device-cloud/core/ota/Upgrades") {
-  static readonly layer: Layer.Layer<Upgrades, never, OtaStore | Firmwares | Devices | DeviceLink | EventBus> = Layer
-    .effect(Upgrades, make)
+  static readonly layer: Layer.Layer<
+    Upgrades,
+    never,
+    OtaStore | Firmwares | FirmwareFiles | Devices | DeviceLink | EventBus | NodeBus | Presence
+  > = Layer.effect(Upgrades, make)
 }

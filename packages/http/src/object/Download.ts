@@ -1,14 +1,13 @@
 /**
  * `GET`, `HEAD` and `DELETE` of the address of an object.
  */
-import { AccessKeys, type ByteRange, Objects, roleIncludes, type StoredObject } from "@device-cloud/core"
+import { AccessKeys, type ByteRange, Objects, objectsPath, roleIncludes, type StoredObject } from "@device-cloud/core"
 import { Effect, Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { toResponse } from "../EveryAnswer.ts"
 import { Code, failure, failWith } from "../Failure.ts"
-import * as ObjectAddress from "./ObjectAddress.ts"
 
-const path = `${ObjectAddress.path}/:object_id/:file_name` as const
+const path = `${objectsPath}/:object_id/:file_name` as const
 
 export const routes = [{ method: "GET", path }, { method: "DELETE", path }] as const
 
@@ -40,8 +39,7 @@ const matches = (header: string | undefined, etag: string): boolean =>
 const find = Effect.fnUntraced(function*(objects: Objects["Service"]) {
   const { params } = yield* HttpRouter.RouteContext
   const object = yield* objects.get(params["object_id"] ?? "").pipe(
-    Effect.catchTag("ObjectNotFound", () => Effect.fail(noObject)),
-    Effect.catchTag("StoreError", failWith)
+    Effect.catchTags({ ObjectNotFound: () => Effect.fail(noObject), StoreError: failWith })
   )
   return object.fileName === params["file_name"] ? object : yield* Effect.fail(noObject)
 })

@@ -1,7 +1,7 @@
 /**
  * Where objects are found (decisions, section 14).
  */
-import type { StoredObject } from "@device-cloud/core"
+import { objectsPath, type StoredObject } from "@device-cloud/core"
 import { Context, Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 
@@ -10,11 +10,9 @@ export const PublicUrl = Context.Reference<string | undefined>("@device-cloud/ht
   defaultValue: () => undefined
 })
 
-export const path = "/objects"
-
 /** The address of an object, which is its only protection. */
 export const addressOf = Effect.fnUntraced(function*({ fileName, objectId }: StoredObject) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const base = (yield* PublicUrl) ?? `http://${headers["host"] ?? "localhost"}`
-  return `${base.replace(/\/+$/, "")}${path}/${objectId}/${fileName}`
+  return `${base.replace(/\/+$/, "")}${objectsPath}/${objectId}/${fileName}`
 })

@@ -4,6 +4,7 @@
  */
 import {
   DeviceStatus,
+  DownloadProtocol,
   FirmwareDraft,
   FirmwareStatus,
   Text,
@@ -49,6 +50,7 @@ export const TaskRecord = Schema.Struct({
   scope_mode: Schema.Int.annotate({ description: "0: all, 1: targeted" }),
   need_app_confirm: Schema.Boolean,
   is_app_confirmed: Schema.Boolean,
+  download_protocol: DownloadProtocol.annotate({ description: "How devices that are told fetch the firmware" }),
   created_at: DateText,
   updated_at: DateText,
   summary: Schema.Struct({

@@ -50,6 +50,7 @@ const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
   scope_mode: task.scopeMode,
   need_app_confirm: task.needAppConfirm,
   is_app_confirmed: task.isAppConfirmed,
+  download_protocol: task.downloadProtocol,
   created_at: dateText(task.createdAt),
   updated_at: dateText(task.updatedAt),
   summary: task.counts

@@ -4,13 +4,16 @@
 import {
   type Device,
   type DeviceCloud,
+  deviceCount,
   DeviceStore,
   type Firmware,
   type NewTask,
   OtaStore,
   PresenceStore,
   type Product,
+  ProductStore,
   type RecordStatus,
+  rolloutDelay,
   type TaskCreated,
   type UpgradeRecord
 } from "@device-cloud/core"
@@ -52,6 +55,7 @@ const newTask = (firmware: Firmware, fields: Partial<NewTask> = {}): NewTask => 
   timeout: 60,
   needAppConfirm: false,
   isAppConfirmed: false,
+  downloadProtocol: "https",
   maximumPerMinute: 60,
   retryCount: 0,
   retryInterval: 600,
@@ -81,6 +85,10 @@ const recordOf = ({ deviceId }: Device, taskId: number) =>
     OtaStore,
     (store) => Effect.map(store.record(deviceId, taskId), (found) => Option.getOrThrow(found).record)
   )
+
+/** When so many records of a task are due, 60 in a minute. */
+const rollout = (taskId: number, firstDue: number, count: number) =>
+  Array.from({ length: count }, (_, place) => firstDue + Math.floor(rolloutDelay(taskId, place, 60)))
 
 const changed = (before: UpgradeRecord, status: RecordStatus, dueAt: number | null = null) => ({
   before,
@@ -113,8 +121,6 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* listed({}), [other.firmwareId, firmwareId])
         assert.deepStrictEqual(yield* listed({ name: "0% f" }), [other.firmwareId])
         assert.deepStrictEqual(yield* listed({ name: "%" }), [other.firmwareId])
-        assert.isTrue(yield* store.moveFirmware(firmwareId, [0, 4], 1, epoch + 1))
-        assert.isFalse(yield* store.moveFirmware(firmwareId, [0, 4], 1, epoch + 2))
         assert.strictEqual(yield* store.removeFirmware(stranger, firmwareId), "not-found")
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "removed")
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "not-found")
@@ -138,9 +144,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           others,
           (device) => Effect.map(recordOf(device, task.taskId), ({ dueAt }) => dueAt)
         )
-        assert.deepStrictEqual(due, [0, 1000, 2000, 3000].map((millis) => epoch + 1000 + millis))
-        const { items, total } = yield* store.records(task.taskId, undefined, { page: 2, pageSize: 3 })
-        assert.deepStrictEqual([items.length, total], [1, 4])
+        assert.deepStrictEqual(due, rollout(task.taskId, epoch + 1000, 4))
+        const page = (page: number) =>
+          Effect.map(store.records(task.taskId, undefined, { page, pageSize: 3 }), ({ items, total }) => [
+            items.map(({ record }) => record.deviceId),
+            total
+          ])
+        const newest = others.map(({ deviceId }) => deviceId).toReversed()
+        assert.deepStrictEqual(yield* page(1), [newest.slice(0, 3), 4])
+        assert.deepStrictEqual(yield* page(2), [newest.slice(3), 4])
+        assert.deepStrictEqual(yield* page(3), [[], 4])
+        const { items, total } = yield* store.records(task.taskId, "unactive", { page: 1, pageSize: 3 })
+        assert.deepStrictEqual([items, total], [[], 0])
         const { device } = Option.getOrThrow(
           yield* (yield* DeviceStore).get(firmware.projectId, { deviceId: current!.deviceId })
         )
@@ -238,8 +253,109 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual((yield* claim(90_000, 100_000)).length, 4)
         const { record } = claimed[0]!
         assert.deepStrictEqual((yield* store.save([changed(record, 4)])).saved, [true])
-        yield* store.endTask(task.taskId, [0, 1], 4, [1, 2], epoch)
+        yield* store.endTask(task.taskId, 4, [1, 2], epoch)
         assert.deepStrictEqual(yield* claim(200_000), [])
+      }))
+
+    it.effect("tasks that are made at the same moment share the devices, and show all of theirs", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware, product } = yield* prepare(40)
+        const other = yield* insertFirmware(product, { version: "3.0.0" })
+        const tasks = yield* Effect.forEach(
+          [firmware, other, firmware, other],
+          (each) =>
+            Effect.map(store.createTask(newTask(each), { _tag: "All" }, epoch), (outcome) => created(outcome).task),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(tasks.reduce((sum, { counts }) => sum + counts.pending, 0), devices.length)
+        for (const { counts, taskId } of tasks) {
+          const { items, total } = yield* store.records(taskId, undefined, all)
+          assert.deepStrictEqual([items.length, total], [counts.pending, counts.pending])
+        }
+      }))
+
+    it.effect("a firmware goes with its ended tasks and never from under one that has not ended", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(2)
+        const { firmwareId, projectId } = firmware
+        const [outcome, removed] = yield* Effect.all([
+          store.createTask(newTask(firmware), { _tag: "All" }, epoch),
+          store.removeFirmware(projectId, firmwareId)
+        ], { concurrency: "unbounded" })
+        if (outcome._tag === "Created") {
+          assert.strictEqual(removed, "ongoing")
+          yield* store.endTask(outcome.task.taskId, 4, [1, 2], epoch)
+          assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "removed")
+        } else assert.deepStrictEqual([outcome._tag, removed], ["NoFirmware", "removed"])
+        const ids = devices.map(({ deviceId }) => deviceId)
+        const gone = yield* store.createTask(newTask(firmware), { _tag: "Named", deviceIds: ids }, epoch)
+        assert.strictEqual(gone._tag, "NoFirmware")
+        assert.deepStrictEqual(yield* store.unfinished(ids), [])
+      }))
+
+    it.effect("a product takes its firmware and their tasks with it", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { firmware } = yield* prepare(0)
+        const { firmwareId, productKey, projectId } = firmware
+        const { task } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
+        assert.strictEqual(yield* (yield* ProductStore).remove(projectId, productKey), "removed")
+        assert.isTrue(Option.isNone(yield* store.firmware(projectId, firmwareId)))
+        assert.isTrue(Option.isNone(yield* store.task(projectId, task.taskId)))
+        assert.deepStrictEqual(yield* store.listFirmwares(projectId, { productKey }, all), { items: [], total: 0 })
+      }))
+
+    it.effect("the firmware of a verify task is where the task is, whatever happens at once", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { firmware } = yield* prepare(1)
+        const { firmwareId, projectId } = firmware
+        const statusOf = Effect.map(
+          store.firmware(projectId, firmwareId),
+          (found) => Option.getOrThrow(found).firmware.status
+        )
+        const { task: { taskId } } = created(
+          yield* store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "All" }, epoch)
+        )
+        assert.strictEqual(yield* statusOf, 1)
+        const again = yield* store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "All" }, epoch)
+        assert.strictEqual(again._tag, "NotVerifiable")
+        const ends = yield* Effect.forEach([2, 3, 4] as const, (to) => store.endTask(taskId, to, [1, 2], epoch), {
+          concurrency: "unbounded"
+        })
+        assert.strictEqual(ends.filter(Boolean).length, 1)
+        assert.strictEqual(yield* statusOf, Option.getOrThrow(yield* store.task(projectId, taskId)).status)
+      }))
+
+    it.effect("a task that ends while its devices move on loses no record and blocks nobody", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(30)
+        const { task: { projectId, taskId } } = created(
+          yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch)
+        )
+        const records = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        const half = records.slice(0, 15)
+        yield* Effect.all([
+          ...half.map((record, i) => store.save([changed(record, i % 2 === 0 ? 2 : 4)])),
+          store.save(records.slice(15).toReversed().map((record) => changed(record, 1))),
+          store.endTask(taskId, 4, [1, 2], epoch + 1),
+          store.save(records.toReversed().map((record) => changed(record, 3)))
+        ], { concurrency: "unbounded" })
+        const { items } = yield* store.records(taskId, undefined, all)
+        const count = (status: RecordStatus) => items.filter(({ record }) => record.status === status).length
+        const { counts, status } = Option.getOrThrow(yield* store.task(projectId, taskId))
+        assert.deepStrictEqual(counts, {
+          pending: count(1),
+          upgrading: count(2),
+          succeeded: count(3),
+          failed: count(4),
+          cancelled: count(5)
+        })
+        assert.strictEqual(deviceCount(counts), devices.length)
+        assert.oneOf(status, [2, 3, 4])
       }))
 
     it.effect("ends and confirms a task once", () =>
@@ -255,10 +371,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           devices,
           (device) => Effect.map(recordOf(device, taskId), ({ dueAt }) => dueAt)
         )
-        assert.deepStrictEqual(due.toSorted(), [10, 1010, 2010].map((millis) => epoch + millis))
+        assert.deepStrictEqual(due, rollout(taskId, epoch + 10, 3))
         yield* store.save([changed(yield* recordOf(devices[0]!, taskId), 2)])
-        assert.isTrue(yield* store.endTask(taskId, [0, 1], 4, [1], epoch + 30))
-        assert.isFalse(yield* store.endTask(taskId, [0, 1], 4, [1], epoch + 40))
+        assert.isTrue(yield* store.endTask(taskId, 4, [1], epoch + 30))
+        assert.isFalse(yield* store.endTask(taskId, 4, [1], epoch + 40))
         const { counts, status } = Option.getOrThrow(yield* store.task(projectId, taskId))
         assert.deepStrictEqual([status, counts], [
           4,
