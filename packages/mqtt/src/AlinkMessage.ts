@@ -1,10 +1,11 @@
 /**
  * The payloads of messages between devices and the cloud (alink-facts, sections
- * 1, 3.5, 3.15, 6.1).
+ * 1, 3.5, 3.15, 3.16, 6.1).
  */
 import { DeviceReply, type DownlinkMessage, type Json, type UserMessage } from "@device-cloud/core"
 import { Predicate } from "effect"
 import { isUtf8 } from "node:buffer"
+import { crc16 } from "./Crc16.ts"
 import type { Route } from "./Topic.ts"
 
 /** A message of a device. */
@@ -34,7 +35,7 @@ export const decode = (
     return { id: noId, params: { topic: userTopic, payload: payload.toString(encoding), encoding }, wantsReply: false }
   }
   if (kind === "raw") return { id: noId, params: payload.toString("hex"), wantsReply: true }
-  const message = parseJson(payload)
+  const message = parseJson(kind === "file" ? withoutStrayCommas(payload) : payload.toString())
   if (message === undefined) return kind === "shadow" ? DeviceReply.failure(400, "Invalid JSON.") : DeviceReply.notJson
   if (!Predicate.isObject(message)) return DeviceReply.parameterError("expected a JSON object")
   const { clientToken, id, params = {}, sys } = message as {
@@ -45,18 +46,24 @@ export const decode = (
   }
   return {
     id: typeof id === "string" || Number.isFinite(id) ? id as string | number : noId,
-    params: kind === "request" || kind === "notice" || kind === "session" ? paramsOf(params) : message,
+    params: hasParams.has(kind) ? paramsOf(params) : message,
     wantsReply: kind !== "answer" && kind !== "notice" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0),
     ...typeof clientToken === "string" ? { clientToken } : {}
   }
 }
 
+/** The kinds of messages whose `params` say it all. */
+const hasParams: ReadonlySet<Route["kind"]> = new Set(["request", "notice", "session", "file", "upgrade"])
+
+/** The public C SDK writes one behind the last member of an object. */
+const withoutStrayCommas = (payload: Buffer): string => payload.toString().replaceAll(/,\s*\}/g, "}")
+
 /** Some devices send the empty object as text. */
 const paramsOf = (params: unknown): unknown => params === "{}" ? {} : params
 
-const parseJson = (payload: Buffer): unknown => {
+const parseJson = (text: string): unknown => {
   try {
-    return JSON.parse(payload.toString())
+    return JSON.parse(text)
   } catch {
     return undefined
   }
@@ -68,10 +75,34 @@ export const encodeReply = (
   { clientToken, id }: AlinkRequest,
   reply: DeviceReply.DeviceReply,
   at: number
-): string => {
+): string | Buffer => {
   if (kind === "shadow") return encodeShadowReply(reply, clientToken, at)
+  if (kind === "file") return encodeBlock(id, reply)
   const { code, data, message } = reply
+  // As the message that tells of an upgrade: SDKs read both alike.
+  if (kind === "upgrade") return JSON.stringify({ code: code === 200 ? "1000" : String(code), id, message, data })
   return JSON.stringify({ code, data, id, message, method, version: "1.0" })
+}
+
+/** What a length of two bytes can say. */
+const maxHeadBytes = 0xffff
+
+/**
+ * The length of the JSON in two bytes, the higher first; the JSON; the bytes of
+ * the file; their CRC in two bytes, the lower first, as SDKs of devices read it.
+ */
+const encodeBlock = (
+  id: AlinkRequest["id"],
+  { bytes = new Uint8Array(), code, data, message }: DeviceReply.DeviceReply
+): Buffer => {
+  const head = Buffer.from(JSON.stringify({ id, code, message, data }))
+  if (head.length > maxHeadBytes) return encodeBlock(noId, { bytes, code, data, message })
+  const frame = Buffer.allocUnsafe(2 + head.length + bytes.length + 2)
+  frame.writeUInt16BE(head.length, 0)
+  frame.set(head, 2)
+  frame.set(bytes, 2 + head.length)
+  frame.writeUInt16LE(crc16(bytes), frame.length - 2)
+  return frame
 }
 
 const encodeShadowReply = (

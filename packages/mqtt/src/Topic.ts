@@ -48,9 +48,10 @@ export interface Route {
   /**
    * `request` wants a reply, `notice` has none, `answer` is one; `session` is a
    * request about sessions of sub-devices. `raw` and `user` carry bytes, `shadow`
-   * and `time` have forms of their own.
+   * and `time` have forms of their own; so have the replies to `file` and
+   * `upgrade`.
    */
-  readonly kind: "request" | "notice" | "answer" | "session" | "raw" | "shadow" | "time" | "user"
+  readonly kind: "request" | "notice" | "answer" | "session" | "raw" | "shadow" | "time" | "user" | "file" | "upgrade"
   readonly method: string
   /** Where the reply goes; empty: nowhere. */
   readonly replyTopic: string
@@ -76,6 +77,10 @@ export const route = (topicWithQuery: string, prefix: string, { deviceName, prod
   }
   const upgrade = upgradeRoutes[topic.slice(0, -own.length)]
   if (upgrade !== undefined && topic.endsWith(own)) return upgrade
+  if (topic === `/ota/device/request/${own}`) {
+    // What is asked on this topic is answered on it.
+    return { kind: "upgrade", method: "thing.ota.firmware.get", replyTopic: topic }
+  }
   const userPrefix = userTopicPrefix({ deviceName, productKey })
   if (topic.startsWith(userPrefix) && topic.length > userPrefix.length) {
     return { kind: "user", method: userMethod, replyTopic: "", userTopic: topic.slice(userPrefix.length) }
@@ -107,6 +112,7 @@ const rrpcAnswer: Route = { kind: "answer", method: "thing.service.rrpc_reply", 
 const routeMethod = (topic: string, path: string): Route | undefined => {
   const replyTopic = `${topic}_reply`
   if (path === "thing/model/up_raw") return { kind: "raw", method: "thing.model.up_raw", replyTopic }
+  if (path === "thing/file/download") return { kind: "file", method: "thing.file.download", replyTopic }
   if (path === "_thing/diag/post") return { kind: "request", method: "thing.diag.post", replyTopic }
   if (path.startsWith("rrpc/response/")) return rrpcAnswer
   const method = path.replaceAll("/", ".")

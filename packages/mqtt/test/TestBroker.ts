@@ -1,7 +1,7 @@
 /**
  * A cloud behind a real broker, over TLS, TCP and WebSocket.
  */
-import { DeviceCloud } from "@device-cloud/core"
+import { DeviceCloud, Objects } from "@device-cloud/core"
 import { DevelopmentCertificate, MqttBroker, MqttWebSocket } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import { Context, Effect, Layer } from "effect"
@@ -62,6 +62,7 @@ export const brokerOn = <E>(storage: Layer.Layer<DeviceCloud.Stores, E>) =>
     Layer.provideMerge(broker),
     Layer.provideMerge(certificate),
     Layer.provideMerge(DeviceCloud.layer),
+    Layer.provideMerge(Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer))),
     Layer.provide(storage),
     Layer.provideMerge(PlatformNode.layer)
   )

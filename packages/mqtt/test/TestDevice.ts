@@ -13,6 +13,7 @@ export type Triple = Pick<Device, "productKey" | "deviceName" | "deviceSecret">
 export interface Received {
   readonly topic: string
   readonly qos: number
+  /** Its JSON; of a block of a file, its `payload`. */
   readonly message: Record<string, unknown>
 }
 
@@ -62,6 +63,9 @@ export const credentials = (device: Triple, options: Partial<ConnectOptions> = {
   }
 }
 
+const read = (topic: string, payload: Buffer): Received["message"] =>
+  topic.endsWith("/thing/file/download_reply") ? { payload } : JSON.parse(payload.toString())
+
 const open = (device: Triple, options: ConnectOptions): mqtt.MqttClient => {
   const { ca, tlsVersion } = options
   // Passed on to `tls.connect`.
@@ -104,8 +108,7 @@ export const connect = Effect.fnUntraced(function*(device: Triple, options: Conn
       const client = open(device, options)
       client.on(
         "message",
-        (topic, payload, { qos }) =>
-          Queue.offerUnsafe(received, { topic, qos, message: JSON.parse(payload.toString()) })
+        (topic, payload, { qos }) => Queue.offerUnsafe(received, { topic, qos, message: read(topic, payload) })
       )
       client.once("connect", () => resume(Effect.succeed(client)))
       client.once("error", (error) => resume(Effect.fail(error)))

@@ -3,13 +3,16 @@ import {
   type Device,
   Devices,
   EventBus,
+  type FirmwareDraft,
   Firmwares,
+  Objects,
   type Product,
   Products,
   Upgrades
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Queue, Schedule, Stream } from "effect"
+import { createHash, randomBytes } from "node:crypto"
 import { storages } from "../../../vitest.storages.ts"
 import { brokerOn, tcp } from "./TestBroker.ts"
 import { connect, type TestDevice } from "./TestDevice.ts"
@@ -31,7 +34,7 @@ const createDevices = (product: Product, count: number) =>
       () => devices.create(defaultProjectId, product.productKey, {})
     ))
 
-const createFirmware = ({ productKey }: Product) =>
+const createFirmware = ({ productKey }: Product, fields: Partial<FirmwareDraft> = { size: 1000 }) =>
   Effect.flatMap(Firmwares, (firmwares) =>
     firmwares.create(defaultProjectId, productKey, {
       name: "Thermostat",
@@ -39,8 +42,54 @@ const createFirmware = ({ productKey }: Product) =>
       ossPath: "https://cloud.example.com/firmware.bin",
       algorithms: 1,
       hash: "93230c3bde425a9d7984a594ac55ea1e",
-      size: 1000
+      ...fields
     }))
+
+/** A firmware whose file is an object of the cloud. */
+const storeFirmware = Effect.fnUntraced(function*(product: Product, content: Uint8Array, version = "2.0.0") {
+  const objects = yield* Objects
+  const { fileName, md5, objectId } = yield* objects.upload(defaultProjectId, "fw.bin", Stream.make(content))
+  const ossPath = `https://cloud.example.com/objects/${objectId}/${fileName}`
+  return (yield* createFirmware(product, { version, ossPath, hash: md5 })).firmware
+})
+
+interface Block {
+  readonly head: { readonly id: unknown; readonly code: number; readonly message: string; readonly data: object }
+  readonly bytes: Buffer
+  readonly crc: number
+}
+
+/** As the public C SDK reads it. */
+const readBlock = (payload: Buffer): Block => {
+  const start = 2 + payload.readUInt16BE(0)
+  return {
+    head: JSON.parse(payload.toString("utf8", 2, start)),
+    bytes: payload.subarray(start, -2),
+    crc: payload.readUInt16LE(payload.length - 2)
+  }
+}
+
+/** Bit by bit. */
+const crcOf = (bytes: Buffer): number => {
+  let crc = 0
+  for (const byte of bytes) {
+    crc ^= byte
+    for (let bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (crc & 1 ? 0xa001 : 0)
+  }
+  return crc
+}
+
+const askForBlock = Effect.fnUntraced(function*(connected: TestDevice, payload: string) {
+  yield* connected.publish(connected.topic("thing/file/download"), payload)
+  const { message, topic } = yield* Queue.take(connected.received)
+  assert.strictEqual(topic, connected.topic("thing/file/download_reply"))
+  const block = readBlock(message["payload"] as Buffer)
+  assert.strictEqual(block.crc, crcOf(block.bytes))
+  return block
+})
+
+const blockParams = (streamId: unknown, size: unknown, offset: unknown, fileId: unknown = 1) =>
+  JSON.stringify({ id: "9", params: { fileInfo: { streamId, fileId }, fileBlock: { size, offset } } })
 
 const own = ({ deviceName, productKey }: Device) => `${productKey}/${deviceName}`
 
@@ -207,6 +256,162 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual((yield* ask({ module: "MCU" })).message["data"], {})
         assert.deepStrictEqual((yield* ask({ module: "a b" })).message["code"], 460)
         assert.strictEqual((yield* statuses(taskId)).get(device!.deviceId), 2)
+      }))
+
+    it.effect("a device without HTTP gets its firmware in blocks over its connection", () =>
+      Effect.gen(function*() {
+        const upgrades = yield* Upgrades
+        const product = yield* createProduct
+        const [device] = (yield* createDevices(product, 1)) as [Device]
+        const content = randomBytes(300_001)
+        const firmware = yield* storeFirmware(product, content)
+        assert.strictEqual(firmware.size, content.length)
+        const { taskId } = yield* upgrades.createUpgradeTask(defaultProjectId, firmware.firmwareId, {
+          scopeMode: 0,
+          cloudPush: true,
+          downloadProtocol: "mqtt"
+        })
+        const connected = yield* connect(device, yield* tcp)
+        yield* inform(device, connected, "1.0.0")
+        const { data } = (yield* pushed(connected)).message as { readonly data: Record<string, unknown> }
+        assert.deepInclude(data, { dProtocol: "mqtt", streamFileId: 1, size: content.length, signMethod: "Md5" })
+        assert.notProperty(data, "url")
+        const parts: Array<Buffer> = []
+        for (let offset = 0; offset < content.length; offset += 131_072) {
+          // With the comma of the public C SDK.
+          const { bytes, head } = yield* askForBlock(
+            connected,
+            `{"id":"7","version":"1.0","params":{"fileToken":"default","fileInfo":{"streamId":${data["streamId"]},` +
+              `"fileId":1,},"fileBlock":{"size":131072,"offset":${offset}}}}`
+          )
+          assert.deepStrictEqual<object>(head, {
+            id: "7",
+            code: 200,
+            message: "success",
+            data: {
+              size: bytes.length,
+              fileToken: "default",
+              fileLength: content.length,
+              bOffset: offset,
+              bSize: bytes.length
+            }
+          })
+          parts.push(bytes)
+        }
+        assert.strictEqual(createHash("md5").update(Buffer.concat(parts)).digest("hex"), data["md5"])
+        yield* inform(device, connected, "2.0.0")
+        yield* untilStatus(taskId, device, 3)
+        const { bytes, head } = yield* askForBlock(connected, blockParams(firmware.firmwareId, 256, 0))
+        assert.deepStrictEqual([head.code, bytes.length], [404, 0])
+      }))
+
+    it.effect("a block is for the device that is to be upgraded with it, within the file", () =>
+      Effect.gen(function*() {
+        const upgrades = yield* Upgrades
+        const product = yield* createProduct
+        const [device, idle] = (yield* createDevices(product, 2)) as [Device, Device]
+        const [stranger] = (yield* createDevices(yield* createProduct, 1)) as [Device]
+        const { firmwareId } = yield* storeFirmware(product, Buffer.alloc(1000, 1))
+        const other = yield* storeFirmware(product, Buffer.alloc(10), "3.0.0")
+        const { taskId } = yield* upgrades.createUpgradeTask(defaultProjectId, firmwareId, {
+          scopeMode: 1,
+          deviceIds: [device.deviceId],
+          needAppConfirm: true
+        })
+        const connected = yield* connect(device, yield* tcp)
+        const ask = (...params: Parameters<typeof blockParams>) =>
+          Effect.map(askForBlock(connected, blockParams(...params)), ({ bytes, head }) => [head.code, bytes.length])
+        assert.deepStrictEqual(yield* ask(firmwareId, 256, 0), [404, 0])
+        yield* upgrades.confirm(defaultProjectId, taskId)
+        assert.deepStrictEqual(yield* ask(firmwareId, 256, 0), [200, 256])
+        assert.deepStrictEqual(yield* ask(firmwareId, 1, 999), [200, 1])
+        assert.deepStrictEqual(yield* ask(firmwareId, 131_072, 990), [200, 10])
+        const refused: ReadonlyArray<Parameters<typeof blockParams>> = [
+          [firmwareId, 1, 1000],
+          [firmwareId, 1, 2 ** 53],
+          [firmwareId, 1, -1],
+          [firmwareId, 1, "0"],
+          [firmwareId, 0, 0],
+          [firmwareId, 131_073, 0],
+          [firmwareId, 1.5, 0],
+          ["x", 1, 0],
+          [firmwareId, 1, 0, null]
+        ]
+        for (const params of refused) assert.deepStrictEqual(yield* ask(...params), [460, 0], JSON.stringify(params))
+        assert.deepStrictEqual(yield* ask(firmwareId, 1, 0, 2), [404, 0])
+        assert.deepStrictEqual(yield* ask(other.firmwareId, 1, 0), [404, 0])
+        for (const payload of ["{", "[]", "{\"id\":1}", "{\"params\":{\"fileInfo\":[]}}"]) {
+          assert.include([460, 6207], (yield* askForBlock(connected, payload)).head.code, payload)
+        }
+        const longId = yield* askForBlock(connected, JSON.stringify({ id: "x".repeat(70_000), params: {} }))
+        assert.deepInclude(longId.head, { id: "0", code: 460 })
+        for (const each of [idle, stranger]) {
+          const { head } = yield* askForBlock(yield* connect(each, yield* tcp), blockParams(firmwareId, 256, 0))
+          assert.strictEqual(head.code, 404)
+        }
+      }))
+
+    it.effect("a device says how it wants to download, and is told when that cannot be", () =>
+      Effect.gen(function*() {
+        const upgrades = yield* Upgrades
+        const product = yield* createProduct
+        const [device] = (yield* createDevices(product, 1)) as [Device]
+        const elsewhere = (yield* createFirmware(product)).firmware
+        const overMqtt = { scopeMode: 0, downloadProtocol: "mqtt" } as const
+        const refusal = yield* Effect.flip(
+          upgrades.createUpgradeTask(defaultProjectId, elsewhere.firmwareId, overMqtt)
+        )
+        assert.strictEqual(refusal._tag, "FirmwareState")
+        const first = yield* upgrades.createUpgradeTask(defaultProjectId, elsewhere.firmwareId, { scopeMode: 0 })
+        const connected = yield* connect(device, yield* tcp)
+        const ask = (params: object, topic = connected.topic("thing/ota/firmware/get")) =>
+          Effect.andThen(
+            connected.publish(topic, JSON.stringify({ id: 7, params })),
+            Effect.map(pushed(connected), ({ message }) => message["data"] as Record<string, unknown>)
+          )
+        const url = "https://cloud.example.com/firmware.bin"
+        assert.deepInclude(yield* ask({ dProtocol: "mqtt" }), { url, dProtocol: "https" })
+        const { head } = yield* askForBlock(connected, blockParams(elsewhere.firmwareId, 256, 0))
+        assert.strictEqual(head.code, 404)
+        assert.include(head.message, url)
+        yield* upgrades.cancelDevice(defaultProjectId, first.taskId, device.deviceId)
+
+        const stored = yield* storeFirmware(product, Buffer.alloc(10), "3.0.0")
+        yield* upgrades.createUpgradeTask(defaultProjectId, stored.firmwareId, { scopeMode: 0, cloudPush: true })
+        const { firmwareId: streamId } = stored
+        assert.deepInclude(yield* ask({ dProtocol: "mqtt" }), { dProtocol: "mqtt", streamId, streamFileId: 1 })
+        assert.deepInclude(yield* ask({}), { url: stored.ossPath })
+        // What is told on its inform follows its wish as well.
+        yield* connected.publish(
+          `/ota/device/inform/${own(device)}`,
+          JSON.stringify({ id: 1, params: { version: "1.0.0", dProtocol: "mqtt" } })
+        )
+        let told = yield* pushed(connected)
+        // The roll-out itself may have told it in between.
+        if ("url" in (told.message["data"] as object)) told = yield* pushed(connected)
+        assert.deepInclude(told.message["data"] as object, { dProtocol: "mqtt", streamId })
+      }))
+
+    it.effect("an old device asks on a topic of its own, and is answered there", () =>
+      Effect.gen(function*() {
+        const upgrades = yield* Upgrades
+        const product = yield* createProduct
+        const [device] = (yield* createDevices(product, 1)) as [Device]
+        const connected = yield* connect(device, yield* tcp)
+        const topic = `/ota/device/request/${own(device)}`
+        const ask = (params: object) =>
+          Effect.andThen(connected.publish(topic, JSON.stringify({ id: 8, params })), pushed(connected))
+        assert.deepStrictEqual(yield* ask({ version: "1.0.0" }), {
+          topic,
+          qos: 0,
+          message: { code: "1000", id: 8, message: "success", data: {} }
+        })
+        assert.deepInclude((yield* ask({ module: "a b" })).message, { code: "460", data: {} })
+        const { firmware } = yield* createFirmware(product)
+        const { taskId } = yield* upgrades.createUpgradeTask(defaultProjectId, firmware.firmwareId, { scopeMode: 0 })
+        const { data } = (yield* ask({ version: "1.0.0" })).message as { readonly data: object }
+        assert.deepInclude(data, { version: "2.0.0", url: firmware.ossPath, md5: firmware.hash, size: 1000 })
+        assert.strictEqual((yield* statuses(taskId)).get(device.deviceId), 2)
       }))
   })
 }
