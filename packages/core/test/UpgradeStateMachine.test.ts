@@ -18,7 +18,11 @@ const Event = Schema.Union([
   Schema.TaggedStruct("Cancelled", { at: At, whole: Schema.Boolean })
 ])
 
+/** Arrays would mostly be short. */
+const Events = Schema.Tuple(Array.from({ length: 12 }, () => Event))
+
 const Conduct = Schema.Struct({
+  status: Schema.Literals([0, 1, 4]),
   version: Schema.Literal("2.0.0"),
   timeout: Schema.Literals([0, 10]),
   needAppConfirm: Schema.Boolean,
@@ -52,7 +56,7 @@ const allowed: Readonly<Record<RecordStatus, ReadonlyArray<RecordStatus>>> = {
 }
 
 it.effect.prop("no events in any order lead out of the allowed transitions", {
-  events: Schema.Array(Event),
+  events: Events,
   task: Conduct
 }, ({ events, task }) =>
   Effect.sync(() => {
@@ -63,10 +67,16 @@ it.effect.prop("no events in any order lead out of the allowed transitions", {
       assert.include(allowed[record.status], after.status)
       assert.strictEqual(after.revision, record.revision + 1)
       assert.strictEqual(after.updatedAt, event.at)
-      if (event._tag === "HandedOut") assert.isTrue(isReleased(task, record))
+      if (event._tag === "HandedOut" || event._tag === "Progressed") {
+        assert.isTrue(record.status === 2 || isReleased(task, record))
+      }
+      // Only what had begun and has failed goes back, while its task goes on.
+      if (record.status === 2 && after.status === 1) {
+        assert.isTrue(task.status < 2 && after.failures === record.failures + 1 && after.dueAt !== null)
+      }
       // Success is what the device reports to run, and nothing else.
       assert.strictEqual(after.status === 3, event._tag === "VersionReported" && event.version === task.version)
-      if (after.status === 4) assert.strictEqual(after.failures, task.retryCount + 1)
+      if (after.status === 4) assert.strictEqual(after.failures, task.status < 2 ? task.retryCount + 1 : 1)
       if (isFinal(after.status)) assert.isNull(after.dueAt)
       assert.isTrue(after.step >= -1 && after.step <= 100)
       record = after
@@ -74,8 +84,44 @@ it.effect.prop("no events in any order lead out of the allowed transitions", {
   }))
 
 it.effect.prop(
+  "a record enters one of its ends at most, and stays there",
+  { events: Events, task: Conduct },
+  ({ events, task }) =>
+    Effect.sync(() => {
+      const ends = new Set<UpgradeRecord>()
+      let record = start
+      for (const event of events as ReadonlyArray<UpgradeEvent>) {
+        record = advance(record, task, event)
+        if (isFinal(record.status)) ends.add(record)
+      }
+      assert.isAtMost(ends.size, 1)
+    })
+)
+
+it.effect.prop(
+  "a record that has begun ends by time alone, whatever has happened before",
+  { events: Events, task: Conduct },
+  ({ events, task: conduct }) =>
+    Effect.sync(() => {
+      const task = { ...conduct, timeout: 10, isAppConfirmed: true, upgradePolicy: 1 } as const
+      let record = advance(
+        (events as ReadonlyArray<UpgradeEvent>).reduce((record, event) => advance(record, task, event), start),
+        task,
+        { _tag: "HandedOut", at: 100_000 }
+      )
+      for (let turns = 0; !isFinal(record.status); turns++) {
+        assert.isBelow(turns, 2 * (task.retryCount + 1))
+        const at = record.dueAt!
+        // As the cloud does it: what waits is told, what has begun has timed out.
+        record = advance(record, task, { _tag: record.status === 1 ? "HandedOut" : "Due", at })
+      }
+      assert.isNull(record.dueAt)
+    })
+)
+
+it.effect.prop(
   "a record that has begun ends in time, once",
-  { events: Schema.Array(Event), task: Conduct },
+  { events: Events, task: Conduct },
   ({ events, task }) =>
     Effect.sync(() => {
       let record = start

@@ -1,5 +1,6 @@
+import { defaultProjectId, Objects } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schedule } from "effect"
+import { Effect, Schedule, Stream } from "effect"
 import { storages } from "../../../vitest.storages.ts"
 import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 import { type Triple, uplink } from "./HttpDevice.ts"
@@ -363,6 +364,160 @@ for (const [name, storage] of storages) {
           status: 4,
           summary: { pending: 0, upgrading: 0, succeeded: 1, failed: 0, cancelled: 1 }
         })
+      }))
+
+    it.effect("refuses what is not there, or not of this firmware", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const [device] = (yield* devicesOf(product_key, 1)) as [TestDevice]
+        const [stranger] = (yield* devicesOf((yield* createProduct()).product_key, 1)) as [TestDevice]
+        const firmwareId = yield* newFirmware(product_key)
+        const unknown = 999_999_999
+        const device_ids = [device.device_id]
+        const { task_id } = (yield* createTask(firmwareId, { scope_mode: 0 })).body.data
+        const answers: ReadonlyArray<readonly [number, ReturnType<typeof call>]> = [
+          [40404, call("GET", `/ota/firmwares/${unknown}`)],
+          [40404, call("DELETE", `/ota/firmwares/${unknown}`)],
+          [40404, call("GET", `/ota/firmwares/${unknown}/verify-task`)],
+          [40404, call("POST", `/ota/firmwares/${unknown}/verify-task`, { body: { device_ids } })],
+          [40404, call("GET", `/ota/firmwares/${unknown}/upgrade-tasks`)],
+          [40404, createTask(unknown, { scope_mode: 0 })],
+          [40405, call("GET", `/ota/upgrade-tasks/${unknown}`)],
+          [40405, call("DELETE", `/ota/tasks/${unknown}`)],
+          [40405, call("PUT", `/ota/verify-tasks/${unknown}`, { body: { result: true } })],
+          [40405, call("PUT", `/ota/verify-tasks/${task_id}`, { body: { result: true } })],
+          [40405, call("PUT", `/ota/upgrade-tasks/${unknown}/status`)],
+          [40405, call("PUT", `/ota/upgrade-tasks/${unknown}/confirmation`)],
+          [40405, call("PUT", `/ota/upgrade-tasks/${task_id}/things/${stranger.device_id}/status`)],
+          [40405, call("PUT", `/ota/upgrade-tasks/${task_id}/things/${stranger.device_id}/confirmation`)],
+          [40405, call("POST", `/things/${stranger.device_id}/upgrade`, { body: { task_id } })],
+          [40405, call("GET", `/things/${stranger.device_id}/upgrade-step?task_id=${task_id}`)],
+          [40402, call("GET", "/things/unknown/upgrade")],
+          [40402, call("POST", "/things/unknown/upgrade", { body: { task_id } })],
+          [40402, call("GET", "/things/unknown/upgrade-step")],
+          [40402, call("GET", "/things/unknown/version")],
+          [
+            40001,
+            call("POST", `/ota/firmwares/${firmwareId}/verify-task`, {
+              body: { device_ids: [stranger.device_id] }
+            })
+          ],
+          [40903, call("POST", `/ota/firmwares/${firmwareId}/verify-task`, { body: { device_ids } })],
+          [40900, createTask(firmwareId, { scope_mode: 0, download_protocol: "mqtt" })],
+          [40001, createTask(firmwareId, { scope_mode: 0, download_protocol: "ftp" })]
+        ]
+        for (const [code, answer] of answers) {
+          const { body } = yield* answer
+          assert.strictEqual(body.code, code, JSON.stringify(body))
+        }
+        // Nothing has begun, and what a stranger says of it changes nothing.
+        assert.strictEqual((yield* call("GET", `/ota/firmwares/${firmwareId}`)).body.data.status, 0)
+        yield* say(stranger, "progress", { step: 50 })
+        yield* say(device, "progress", { step: 50, module: "constructor" })
+        assert.deepStrictEqual((yield* statusesOf(task_id)).get(device.device_id), [1, 0])
+        for (const version of ["x".repeat(33), "x".repeat(128)]) {
+          assert.strictEqual((yield* say(device, "inform", { version })).code, 0)
+          assert.deepStrictEqual((yield* call("GET", `/things/${device.device_id}/version`)).body.data, { version })
+        }
+        assert.strictEqual((yield* say(device, "inform", { version: "x".repeat(129) })).code, 40001)
+      }))
+
+    it.effect("of tasks that want a device at the same moment, one gets it", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const devices = yield* devicesOf(product_key, 3)
+        const firmwareId = yield* newFirmware(product_key)
+        const body = { scope_mode: 1, device_ids: ids(devices) }
+        const answers = yield* Effect.forEach(Array.from({ length: 6 }), () => createTask(firmwareId, body), {
+          concurrency: "unbounded"
+        })
+        assert.deepStrictEqual(answers.map(({ body }) => body.code).toSorted(), [0, ...Array<number>(5).fill(40903)])
+      }))
+
+    it.effect("a cancellation and the device's success at the same moment agree on who was first", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const devices = yield* devicesOf(product_key, 8)
+        const firmwareId = yield* newFirmware(product_key)
+        const { task_id } = (yield* createTask(firmwareId, { scope_mode: 0 })).body.data
+        const codes = yield* Effect.forEach(devices, (device) =>
+          Effect.map(
+            Effect.all([
+              call("PUT", `/ota/upgrade-tasks/${task_id}/things/${device.device_id}/status`),
+              say(device, "inform", { version: "1.1.0" })
+            ], { concurrency: "unbounded" }),
+            ([cancelled]) => cancelled.body.code
+          ), { concurrency: "unbounded" })
+        const statuses = yield* statusesOf(task_id)
+        devices.forEach(({ device_id }, i) => {
+          assert.strictEqual(statuses.get(device_id)![0], codes[i] === 0 ? 5 : 3)
+        })
+        const { summary } = yield* taskOf(firmwareId, task_id)
+        assert.strictEqual(summary.succeeded + summary.cancelled, devices.length)
+      }))
+
+    it.effect("a task that is given up tries no device again", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const devices = yield* devicesOf(product_key, 4)
+        const [first, second, late, waiting] = devices as [TestDevice, TestDevice, TestDevice, TestDevice]
+        const firmwareId = yield* newFirmware(product_key)
+        const { task_id } = (yield* createTask(firmwareId, {
+          scope_mode: 0,
+          retry_count: 1,
+          abort_threshold_percent: 50,
+          abort_min_executed: 2
+        })).body.data
+        yield* say(late, "progress", { step: 10 })
+        for (const device of [first, second, first, second]) yield* say(device, "progress", { step: -4 })
+        assert.strictEqual((yield* taskOf(firmwareId, task_id)).status, 4)
+        // It has a retry left, but nobody would want it.
+        yield* say(late, "progress", { step: -1 })
+        const statuses = yield* statusesOf(task_id)
+        assert.deepStrictEqual(
+          [first, second, late, waiting].map(({ device_id }) => statuses.get(device_id)![0]),
+          [4, 4, 4, 5]
+        )
+        assert.deepStrictEqual((yield* say(late, "firmware.get", {})).data, {})
+      }))
+
+    it.effect("what a device says before its upgrade is confirmed is not about this one", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const [device] = (yield* devicesOf(product_key, 1)) as [TestDevice]
+        const firmwareId = yield* newFirmware(product_key)
+        const { task_id } = (yield* createTask(firmwareId, { scope_mode: 0, need_app_confirm: true })).body.data
+        for (const step of [50, -1]) yield* say(device, "progress", { step })
+        assert.deepStrictEqual((yield* statusesOf(task_id)).get(device.device_id), [1, 0])
+      }))
+
+    it.effect("a task for nobody is completed; a product takes its firmware with it", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const firmwareId = yield* newFirmware(product_key)
+        const { task_id } = (yield* createTask(firmwareId, { scope_mode: 0, cloud_push: true })).body.data
+        assert.deepInclude(yield* taskOf(firmwareId, task_id), { status: 2 })
+        assert.deepStrictEqual((yield* recordsOf(task_id)).results, [])
+        assert.strictEqual((yield* call("DELETE", `/ota/tasks/${task_id}`)).body.code, 40900)
+        assert.strictEqual((yield* call("DELETE", `/products/${product_key}`)).body.code, 0)
+        assert.strictEqual((yield* call("GET", `/ota/firmwares/${firmwareId}`)).body.code, 40404)
+        assert.strictEqual((yield* call("GET", `/ota/upgrade-tasks/${task_id}`)).body.code, 40405)
+      }))
+
+    it.effect("the size of a firmware whose file is stored here is known", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const { fileName, objectId } = yield* (yield* Objects).upload(
+          defaultProjectId,
+          "fw.bin",
+          Stream.make(new Uint8Array(1234))
+        )
+        const sizeOf = (oss_path: string, version: string, size?: number) =>
+          Effect.map(createFirmware(product_key, { oss_path, version, size }), ({ body }) => body.data.size)
+        const address = `https://cloud.example.com/objects/${objectId}/${fileName}`
+        assert.strictEqual(yield* sizeOf(address, "2.0.0"), 1234)
+        assert.strictEqual(yield* sizeOf(address, "2.0.1", 99), 99)
+        assert.strictEqual(yield* sizeOf(`${address}x`, "2.0.2"), 0)
       }))
   })
 }

@@ -245,6 +245,7 @@ const make = Effect.gen(function*() {
         const saved = changes.map(({ after, before }) => {
           const stored = records.get(before.taskId)?.get(before.deviceId)
           if (stored === undefined || stored.revision !== before.revision) return false
+          if (after.status === 1 && tasks.get(after.taskId)!.status > 1) return false
           changed.set(after.taskId, put(after, stored.status))
           return true
         })

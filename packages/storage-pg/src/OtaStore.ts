@@ -235,8 +235,8 @@ const make = Effect.gen(function*() {
           ${instants(after.map(({ updatedAt }) => updatedAt))},
           ${wholeNumbers(after.map(({ revision }) => revision))}::bigint[]
         ) WITH ORDINALITY AS change (task_id, device_id, before, status, step, is_confirmed, failures, reason, due_at,
-          updated_at, revision, place)
-        WHERE ota_record.task_id = change.task_id AND ota_record.device_id = change.device_id
+          updated_at, revision, place) JOIN ota_task USING (task_id)
+        WHERE (change.status > 1 OR ota_task.status < 2) AND ota_record.task_id = change.task_id AND ota_record.device_id = change.device_id
           AND ota_record.revision = change.before
         RETURNING change.place`
       const places = new Set(rows.map(({ place }) => Number(place) - 1))

@@ -102,7 +102,10 @@ export class OtaStore extends Context.Service<OtaStore, {
     deviceIds: ReadonlyArray<DeviceId>,
     module?: string
   ) => Effect.Effect<ReadonlyArray<Assignment>, StoreError>
-  /** In the order of the changes, whether each was made; with the tasks as they are afterwards. */
+  /**
+   * In the order of the changes, whether each was made; with the tasks as they
+   * are afterwards. No record of a task that has ended becomes pending.
+   */
   readonly save: (changes: ReadonlyArray<RecordChange>) => Effect.Effect<
     { readonly saved: ReadonlyArray<boolean>; readonly tasks: ReadonlyArray<UpgradeTask> },
     StoreError

@@ -19,7 +19,14 @@ export type UpgradeEvent =
 
 type Conduct = Pick<
   UpgradeTask,
-  "version" | "timeout" | "needAppConfirm" | "isAppConfirmed" | "upgradePolicy" | "retryCount" | "retryInterval"
+  | "status"
+  | "version"
+  | "timeout"
+  | "needAppConfirm"
+  | "isAppConfirmed"
+  | "upgradePolicy"
+  | "retryCount"
+  | "retryInterval"
 >
 
 export const isFinal = (status: RecordStatus): boolean => status >= 3
@@ -48,10 +55,10 @@ const begin = (record: UpgradeRecord, { timeout }: Conduct, at: number, fields: 
     dueAt: record.status === 2 ? record.dueAt : timeout === 0 ? null : at + timeout * 1000
   })
 
-/** It tries again after a while, or has failed. */
+/** It tries again after a while, unless its task has ended meanwhile; or has failed. */
 const fail = (record: UpgradeRecord, task: Conduct, at: number, reason: string): UpgradeRecord => {
   const failures = record.failures + 1
-  return failures <= task.retryCount
+  return failures <= task.retryCount && task.status < 2
     ? change(record, at, { status: 1, step: 0, failures, reason, dueAt: at + task.retryInterval * 1000 })
     : end(record, at, 4, { step: -1, failures, reason })
 }
@@ -64,6 +71,8 @@ export const advance = (record: UpgradeRecord, task: Conduct, event: UpgradeEven
     case "HandedOut":
       return record.status === 1 && isReleased(task, record) ? begin(record, task, at, { step: 0 }) : record
     case "Progressed":
+      // Of something else: this it has not been given.
+      if (record.status === 1 && !isReleased(task, record)) return record
       if (event.step < 0) return fail(record, task, at, event.description)
       return begin(record, task, at, { step: event.step, reason: event.description })
     case "VersionReported":

@@ -2,6 +2,7 @@
  * The laws of `OtaStore`.
  */
 import {
+  advanceUpgrade,
   type Device,
   type DeviceCloud,
   deviceCount,
@@ -15,10 +16,11 @@ import {
   type RecordStatus,
   rolloutDelay,
   type TaskCreated,
+  taskStatus,
   type UpgradeRecord
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
-import { Effect, type Layer, Option } from "effect"
+import { Effect, type Layer, Option, Schema } from "effect"
 import { epoch, insertDevices, insertProduct, insertProject, newDevice, unique } from "./Samples.ts"
 
 const insertFirmware = Effect.fnUntraced(function*({ productKey, projectId }: Product, fields: Partial<Firmware> = {}) {
@@ -79,6 +81,23 @@ const prepare = Effect.fnUntraced(function*(count: number) {
 })
 
 const all = { page: 1, pageSize: 100 }
+
+const Event = Schema.Union([
+  Schema.TaggedStruct("HandedOut", {}),
+  Schema.TaggedStruct("Progressed", { step: Schema.Literals([-1, 0, 50, 100]), description: Schema.Literal("") }),
+  Schema.TaggedStruct("VersionReported", { version: Schema.Literals(["1.0.0", "2.0.0"]) }),
+  Schema.TaggedStruct("Due", {}),
+  Schema.TaggedStruct("Cancelled", { whole: Schema.Boolean })
+])
+
+/** Something that happens to a task, or to some of its devices. */
+const Step = Schema.Struct({
+  at: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })),
+  /** Which of the devices. */
+  chosen: Schema.Tuple(Array.from({ length: 4 }, () => Schema.Boolean)),
+  event: Schema.Union([Event, Event, Event, Event, Schema.Literals(["end", "confirm"])])
+})
+type StepType = typeof Step.Type
 
 const recordOf = ({ deviceId }: Device, taskId: number) =>
   Effect.flatMap(
@@ -328,6 +347,56 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(ends.filter(Boolean).length, 1)
         assert.strictEqual(yield* statusOf, Option.getOrThrow(yield* store.task(projectId, taskId)).status)
       }))
+
+    it.effect.prop(
+      "a task is at any time what its records imply",
+      {
+        steps: Schema.Tuple(Array.from({ length: 24 }, () => Step)),
+        needAppConfirm: Schema.Boolean
+      },
+      ({ needAppConfirm, steps }) =>
+        Effect.gen(function*() {
+          const store = yield* OtaStore
+          const { devices, firmware } = yield* prepare(4)
+          const draft = newTask(firmware, { needAppConfirm, retryCount: 1 })
+          let { task } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+          const { projectId, taskId } = task
+          /** As somebody read them, maybe long ago. */
+          const seen = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+          for (const { at, chosen, event } of steps as ReadonlyArray<StepType>) {
+            if (event === "end") yield* store.endTask(taskId, 4, [1], epoch + at)
+            else if (event === "confirm") yield* store.confirmTask(taskId, epoch + at)
+            else {
+              const changes = chosen.flatMap((isChosen, place) => isChosen ? [place] : []).map((place) => ({
+                place,
+                before: seen[place]!,
+                // By somebody who has not heard yet that the task has ended.
+                after: advanceUpgrade(seen[place]!, { ...task, status: 0 }, { ...event, at: epoch + at })
+              })).filter(({ after, before }) => after !== before)
+              const { saved } = yield* store.save(changes)
+              for (let i = 0; i < changes.length; i++) {
+                const { after, place } = changes[i]!
+                seen[place] = saved[i] === true ? after : yield* recordOf(devices[place]!, taskId)
+                assert.deepStrictEqual(yield* recordOf(devices[place]!, taskId), seen[place])
+              }
+            }
+            const before = task.status
+            task = Option.getOrThrow(yield* store.task(projectId, taskId))
+            const { items } = yield* store.records(taskId, undefined, all)
+            const count = (status: RecordStatus) => items.filter(({ record }) => record.status === status).length
+            assert.deepStrictEqual(task.counts, {
+              pending: count(1),
+              upgrading: count(2),
+              succeeded: count(3),
+              failed: count(4),
+              cancelled: count(5)
+            })
+            assert.strictEqual(task.status, event === "end" && before < 2 ? 4 : taskStatus(before, task.counts))
+            if (task.status > 1) assert.strictEqual(task.counts.pending, 0)
+          }
+        }),
+      { arbitrary: { runs: 10 } }
+    )
 
     it.effect("a task that ends while its devices move on loses no record and blocks nobody", () =>
       Effect.gen(function*() {
