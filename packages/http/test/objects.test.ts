@@ -1,4 +1,5 @@
 import { MaxObjectSize, Objects } from "@device-cloud/core"
+import { ManagementApi } from "@device-cloud/http"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { assert, layer } from "@effect/vitest"
@@ -101,6 +102,8 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("objects", (i
           "content-range": `bytes ${start}-${end}/1000`,
           "content-length": String(end - start + 1)
         })
+        // Devices count the bytes; they know no chunks.
+        assert.isUndefined(part.headers["transfer-encoding"])
         assert.isTrue(part.bytes.equals(content.subarray(start, end + 1)))
       }
       const outside = yield* fetchUrl(url, { range: "bytes=1000-" })
@@ -113,6 +116,19 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("objects", (i
       assert.strictEqual((yield* fetchUrl(url, { range: "bytes=0-1", "if-range": `"${md5}"` })).status, 206)
       assert.strictEqual((yield* fetchUrl(url, { range: "bytes=0-1", "if-range": `"other"` })).status, 200)
     }))
+
+  it.effect("a download goes on in another server as well", () =>
+    Effect.gen(function*() {
+      const content = randomBytes(200_000)
+      const { body: { data: { url } } } = yield* upload(content)
+      const handle = yield* ManagementApi.fetchHandler({ readiness: {} })
+      const answer = yield* Effect.promise(() => handle(new Request(url, { headers: { range: "bytes=150000-" } })))
+      assert.strictEqual(answer.status, 206)
+      assert.strictEqual(answer.headers.get("content-length"), "50000")
+      assert.strictEqual(answer.headers.get("content-range"), "bytes 150000-199999/200000")
+      const bytes = Buffer.from(yield* Effect.promise(() => answer.arrayBuffer()))
+      assert.isTrue(bytes.equals(content.subarray(150_000)))
+    }).pipe(Effect.scoped))
 
   it.effect("an object is deleted by its project only", () =>
     Effect.gen(function*() {
