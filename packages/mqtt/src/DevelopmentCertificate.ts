@@ -86,8 +86,10 @@ const makeCertificates = async (now: number) => {
   const certificate = (commonName: string, keys: forge.pki.rsa.KeyPair, extensions: ReadonlyArray<object>) => {
     const made = forge.pki.createCertificate()
     made.publicKey = keys.publicKey
-    // Positive: the first bit of the number is its sign.
-    made.serialNumber = `00${randomBytes(16).toString("hex")}`
+    // Positive, for the first bit of the number is its sign; and without zeros in front, which are no valid number.
+    const serial = randomBytes(16)
+    serial[0] = (serial[0]! & 0x7f) | 0x40
+    made.serialNumber = serial.toString("hex")
     made.validity.notBefore = new Date(now - dayMillis)
     made.validity.notAfter = new Date(now + lifetimeMillis)
     made.setSubject([...subject(commonName)])
