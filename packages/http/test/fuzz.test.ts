@@ -154,6 +154,27 @@ const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenant, hasM
     model_type: "metadata",
     model_data: JSON.stringify(model)
   })
+  const gatewayProduct = yield* ask("POST", "/products", { ...product, node_type: "gateway" })
+  const subProduct = yield* ask("POST", "/products", {
+    ...product,
+    node_type: "gateway-sub",
+    network_type: "",
+    protocol_type: "zigbee"
+  })
+  const sub_product_key = subProduct.product_info.product_key as string
+  const gateway = yield* ask("POST", `/products/${gatewayProduct.product_info.product_key}/things`)
+  const sub = yield* ask("POST", `/products/${sub_product_key}/things`)
+  const { session_id } = yield* ask("PUT", `/things/${gateway.device_id}/topo`, { action: "sub.add.start" })
+  const subDevice = {
+    device_name: sub.device_name,
+    product_key: sub_product_key,
+    sign_method: "hmacsha1",
+    sign: createHmac("sha1", sub.device_secret).update(`deviceName${sub.device_name}productKey${sub_product_key}`)
+      .digest("hex")
+  }
+  yield* ask("POST", `/things/${gateway.device_id}/topo/sub-devices?session_id=${session_id}`, {
+    params: [subDevice]
+  })
   const { device_id, device_name, device_secret } = yield* ask("POST", `/products/${product_key}/things`)
   const other = yield* ask("POST", `/products/${product_key}/things`)
   const { batch_id } = yield* ask("POST", `/products/${product_key}/batch-things`, { num: 1 })
@@ -220,7 +241,11 @@ const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenant, hasM
       random,
       mac: "AA:BB:CC:DD:EE:FF",
       expires_at: "2999-01-01T00:00:00Z",
-      tag: "room:kitchen"
+      tag: "room:kitchen",
+      gateway_id: gateway.device_id,
+      sub_product_key,
+      sub_device: subDevice,
+      session_id
     },
     messages: messagesOf({ product_key, device_name }, message_id),
     deviceSecret: device_secret,
@@ -239,6 +264,19 @@ const own: Readonly<Record<string, (values: Given["values"]) => object>> = {
   "POST /openapi/v1/products/{product_key}/ota/firmwares": () => ({
     version: Array.from({ length: 200 }, (_, i) => `2.0.${i}`)
   }),
+  ...Object.fromEntries(
+    ["PUT ", "GET ", "POST ", "DELETE "].flatMap((method) =>
+      ["", "/sub-devices"].map((rest) => [
+        `${method}/openapi/v1/things/{device_id}/topo${rest}`,
+        ({ gateway_id, sub_device, sub_product_key }: Given["values"]) => ({
+          device_id: gateway_id,
+          product_keys: [[sub_product_key], []],
+          timeout: [1, 60],
+          params: rest === "" ? JsonSchema.leaveOut : [[sub_device]]
+        })
+      ])
+    )
+  ),
   "GET /openapi/v1/events": () => ({ type: ["status", "property,event"] }),
   "POST /openapi/v1/products/{product_key}/things": ({ source_product_key }) => ({
     product_key: source_product_key,
