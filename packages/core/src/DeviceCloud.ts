@@ -2,6 +2,9 @@
  * The whole cloud: all services, wired once.
  */
 import { type Crypto, Layer } from "effect"
+import { Bindings } from "./binding/Bindings.ts"
+import type { BindingStore } from "./binding/BindingStore.ts"
+import { BleIdentities } from "./ble/BleIdentities.ts"
 import { Commands } from "./command/Commands.ts"
 import type { CommandStore } from "./command/CommandStore.ts"
 import { Batches } from "./device/Batches.ts"
@@ -13,6 +16,8 @@ import { EventBus } from "./event/EventBus.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import type { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Identifiers } from "./Identifiers.ts"
+import { MeshNetworks } from "./mesh/MeshNetworks.ts"
+import type { MeshStore } from "./mesh/MeshStore.ts"
 import { DeviceLink } from "./message/DeviceLink.ts"
 import { Uplink } from "./message/Uplink.ts"
 import { FirmwareFiles } from "./ota/FirmwareFiles.ts"
@@ -47,6 +52,8 @@ import type { StoreError } from "./StoreError.ts"
 export type DeviceCloud =
   | AccessKeys
   | Batches
+  | Bindings
+  | BleIdentities
   | Commands
   | DeviceAuthenticator
   | DeviceLink
@@ -55,6 +62,7 @@ export type DeviceCloud =
   | Firmwares
   | History
   | Idempotency
+  | MeshNetworks
   | Products
   | Projects
   | Provisioning
@@ -68,9 +76,11 @@ export type DeviceCloud =
 /** What a storage adapter provides. */
 export type Stores =
   | AccessKeyStore
+  | BindingStore
   | CommandStore
   | DeviceStore
   | IdempotencyStore
+  | MeshStore
   | NodeBus
   | OtaStore
   | PresenceStore
@@ -94,6 +104,8 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Topologies.layer,
   Projects.layer,
   Batches.layer,
+  Bindings.layer,
+  BleIdentities.layer,
   Commands.layer,
   History.layer,
   Idempotency.layer,
@@ -103,7 +115,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provideMerge(Uplink.layer),
   Layer.provide(GatewayMessages.layer),
   Layer.provideMerge(Layer.mergeAll(DeviceAuthenticator.layer, Provisioning.layer)),
-  Layer.provideMerge(Upgrades.layer),
+  Layer.provideMerge(Layer.mergeAll(Upgrades.layer, MeshNetworks.layer)),
   Layer.provideMerge(Firmwares.layer),
   Layer.provide(FirmwareFiles.layer),
   Layer.provide(Validators.layer),

@@ -45,6 +45,7 @@ const make = Effect.gen(function*() {
           }))
       ),
     objectId: text(letters + digits, 32),
+    hexKey: text(digits + "abcdef", 32),
     projectId: text(lower + digits, 12),
     accessKeyId: text(letters + digits, 12),
     nodeId: text(letters + digits, 16)
@@ -68,6 +69,8 @@ export class Identifiers extends Context.Service<Identifiers, {
   >
   /** 32 characters `[A-Za-z0-9]`. */
   readonly objectId: Effect.Effect<string>
+  /** 32 characters `[0-9a-f]`. */
+  readonly hexKey: Effect.Effect<string>
   /** 12 characters `[a-z0-9]`. */
   readonly projectId: Effect.Effect<string>
   /** 12 characters `[A-Za-z0-9]`. */

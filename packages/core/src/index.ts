@@ -1,6 +1,11 @@
 /**
  * The domain of Device Cloud as Effect services.
  */
+export * from "./binding/Binding.ts"
+export { Bindings } from "./binding/Bindings.ts"
+export * from "./binding/BindingStore.ts"
+export { BleIdentities } from "./ble/BleIdentities.ts"
+export * from "./ble/BleIdentity.ts"
 export * from "./command/Command.ts"
 export { Commands } from "./command/Commands.ts"
 export * from "./command/CommandStore.ts"
@@ -15,6 +20,9 @@ export { EventBus, type PublishedEvent } from "./event/EventBus.ts"
 export { Idempotency, IdempotencyConflict } from "./idempotency/Idempotency.ts"
 export * from "./idempotency/IdempotencyStore.ts"
 export * from "./InvalidInput.ts"
+export * from "./mesh/MeshNetwork.ts"
+export { MeshNetworks } from "./mesh/MeshNetworks.ts"
+export * from "./mesh/MeshStore.ts"
 export * from "./message/DeviceLink.ts"
 export * as DeviceReply from "./message/DeviceReply.ts"
 export { networkTime } from "./message/NetworkTime.ts"

@@ -4,12 +4,15 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Authorization } from "./Authorization.ts"
+import { BindingApi } from "./binding/BindingApi.ts"
+import { BleApi } from "./ble/BleApi.ts"
 import { CommandApi } from "./command/CommandApi.ts"
 import { complete } from "./Description.ts"
 import { DeviceAccessApi } from "./device-access/DeviceAccessApi.ts"
 import { BatchApi } from "./device/BatchApi.ts"
 import { DeviceApi } from "./device/DeviceApi.ts"
 import { EventApi } from "./event/EventApi.ts"
+import { MeshApi } from "./mesh/MeshApi.ts"
 import { ObjectApi } from "./object/ObjectApi.ts"
 import { OtaApi } from "./ota/OtaApi.ts"
 import { ProductApi } from "./product/ProductApi.ts"
@@ -21,7 +24,7 @@ import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
 export class Api extends HttpApi.make("device-cloud")
   .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, TopologyApi, CommandApi, HistoryApi)
-  .add(EventApi, ObjectApi, OtaApi, ProjectApi)
+  .add(EventApi, ObjectApi, OtaApi, ProjectApi, MeshApi, BleApi, BindingApi)
   .middleware(Authorization)
   .add(DeviceAccessApi)
   .middleware(RequestCheck)

@@ -26,7 +26,14 @@ import type {
   InvalidInput,
   InvalidThingModel,
   InvalidValues,
+  MeshAddressTaken,
+  MeshNetworkFull,
+  MeshNetworkNotFound,
+  MeshNodeExists,
+  MeshNodeNotFound,
+  NetworkKeyTaken,
   NoDeviceLeft,
+  NoGatewayOnline,
   NotACloudGateway,
   NotAGateway,
   NotASubDevice,
@@ -37,6 +44,7 @@ import type {
   ProductNotFound,
   ProjectNotFound,
   ProjectNotRemovable,
+  RandomNotReported,
   RandomUsed,
   RecordNotFound,
   RegistrationOff,
@@ -49,6 +57,7 @@ import type {
   TooManySubDevices,
   TooManyWrongSignatures,
   UnknownAccessKey,
+  WrongCipher,
   WrongSignature
 } from "@device-cloud/core"
 import { Effect, Schema } from "effect"
@@ -74,6 +83,8 @@ export const Code = {
   noSuchBatch: 40403,
   noSuchFirmware: 40404,
   noSuchTask: 40405,
+  noSuchMeshNetwork: 40407,
+  noSuchMeshNode: 40408,
   noSuchObject: 40409,
   noSuchAddSession: 40410,
   noSuchElement: 40411,
@@ -87,6 +98,7 @@ export const Code = {
   shadowVersionConflict: 40904,
   alreadyActive: 40905,
   otherGateway: 40906,
+  randomNotReported: 40910,
   tooLarge: 41300,
   mediaType: 41500,
   rangeUnsatisfiable: 41600,
@@ -201,7 +213,14 @@ export type DomainError =
   | InvalidInput
   | InvalidThingModel
   | InvalidValues
+  | MeshAddressTaken
+  | MeshNetworkFull
+  | MeshNetworkNotFound
+  | MeshNodeExists
+  | MeshNodeNotFound
+  | NetworkKeyTaken
   | NoDeviceLeft
+  | NoGatewayOnline
   | NotACloudGateway
   | NotAGateway
   | NotASubDevice
@@ -212,6 +231,7 @@ export type DomainError =
   | ProductNotFound
   | ProjectNotFound
   | ProjectNotRemovable
+  | RandomNotReported
   | RandomUsed
   | RegistrationOff
   | ServiceIsSync
@@ -221,6 +241,7 @@ export type DomainError =
   | TooManySubDevices
   | TooManyWrongSignatures
   | UnknownAccessKey
+  | WrongCipher
   | WrongSignature
 
 /** Fails as the API does. An error of the storage that will not pass is a defect: nobody outside can act on it. */
@@ -299,6 +320,25 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       return withIssues(Code.invalidThingModel, issuesByPath(error.issues, asIs))
     case "InvalidValues":
       return withIssues(Code.invalidValue, issuesByPath(error.issues, asIs))
+    case "MeshAddressTaken":
+      return failure(Code.taken, `mesh_addr: another node of the network has address ${error.meshAddr}`)
+    case "MeshNetworkFull":
+      return failure(
+        Code.stateForbids,
+        `mesh_addr: no address for a node of type ${error.nodeType} is left in network ${error.networkKey}; ` +
+          "remove nodes first"
+      )
+    case "MeshNetworkNotFound":
+      return failure(Code.noSuchMeshNetwork, `There is no mesh network ${error.networkKey} in this project`)
+    case "MeshNodeExists":
+      return failure(
+        Code.stateForbids,
+        `Device ${error.deviceName} is a node of network ${error.networkKey} already, with address ${error.meshAddr}`
+      )
+    case "MeshNodeNotFound":
+      return failure(Code.noSuchMeshNode, `Device ${error.deviceId} is no node of network ${error.networkKey}`)
+    case "NetworkKeyTaken":
+      return failure(Code.taken, `network_key: there is a mesh network ${error.networkKey} in this project`)
     case "NoDeviceLeft":
       return failure(
         Code.alreadyActive,
@@ -319,6 +359,8 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       )
     case "NotInTopology":
       return failure(Code.noSuchDevice, `Device ${error.device} is no sub-device of gateway ${error.gatewayId}`)
+    case "NoGatewayOnline":
+      return failure(Code.stateForbids, `No gateway of mesh network ${error.networkKey} is connected`)
     case "ObjectNotFound":
       return failure(Code.noSuchObject, `There is no object ${error.objectId}`)
     case "ObjectTooLarge":
@@ -336,6 +378,8 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
           ? "The default project cannot be deleted"
           : `Project ${error.projectId} still has products; delete them first`
       )
+    case "RandomNotReported":
+      return failure(Code.randomNotReported, `Device ${error.device} has not reported its random yet; ask again later`)
     case "RandomUsed":
       return failure(
         Code.wrongSignature,
@@ -366,6 +410,11 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       return failure(Code.tooMany, "Too many wrong signatures from this device or address; try again later", {
         retry_after: error.retryAfter
       })
+    case "WrongCipher":
+      return failure(
+        Code.wrongSignature,
+        `cipher: it is not what ${error.deviceName} of product ${error.productKey} would make of random`
+      )
     case "WrongSignature":
       return failure(
         Code.wrongSignature,

@@ -6,6 +6,8 @@ import { type HttpMethod, HttpRouter, HttpServer, type HttpServerRequest, type H
 import { HttpApi, HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { type DeviceCloud, type IdempotencyStore, type Objects, ReplayGuard } from "@device-cloud/core"
 import { Authorization } from "./Authorization.ts"
+import * as BindingHandlers from "./binding/BindingHandlers.ts"
+import * as BleHandlers from "./ble/BleHandlers.ts"
 import * as CommandHandlers from "./command/CommandHandlers.ts"
 import * as AlinkRegistration from "./device-access/AlinkRegistration.ts"
 import * as DeviceAccessHandlers from "./device-access/DeviceAccessHandlers.ts"
@@ -13,6 +15,7 @@ import * as BatchHandlers from "./device/BatchHandlers.ts"
 import * as DeviceHandlers from "./device/DeviceHandlers.ts"
 import { Api } from "./DeviceCloudApi.ts"
 import { everyAnswer, makeRouteTable, routerConfig } from "./EveryAnswer.ts"
+import * as MeshHandlers from "./mesh/MeshHandlers.ts"
 import * as Download from "./object/Download.ts"
 import { PublicUrl } from "./object/ObjectAddress.ts"
 import * as ObjectHandlers from "./object/ObjectHandlers.ts"
@@ -44,7 +47,10 @@ const api = HttpApiBuilder.layer(Api, { openapiPath }).pipe(
     EventHandlers.layer,
     ObjectHandlers.layer,
     OtaHandlers.layer,
-    ProjectHandlers.layer
+    ProjectHandlers.layer,
+    MeshHandlers.layer,
+    BleHandlers.layer,
+    BindingHandlers.layer
   ]),
   Layer.provide([RequestCheck.layer, Authorization.layer])
 )

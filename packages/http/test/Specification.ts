@@ -1,7 +1,7 @@
 /**
  * The tables of the specification: fields of resources, endpoints, limits.
  */
-import { createHmac } from "node:crypto"
+import { createCipheriv, createHash, createHmac } from "node:crypto"
 
 /** What a field holds. */
 export type Kind =
@@ -213,6 +213,15 @@ const upgradeInfo: Fields = {
   is_app_confirmed: "bool"
 }
 
+const meshNetwork: Fields = {
+  network_key: "string",
+  app_key: "string",
+  unicast_cursor: "int",
+  provisioner_cursor: "int",
+  created_at: "date",
+  updated_at: "date"
+}
+
 const paged = (item: Fields): Fields => ({
   results: listOf(item),
   total: "int",
@@ -263,6 +272,10 @@ export interface Given {
   readonly confirmable_task_id: number
   readonly verified_firmware_id: number
   readonly verify_task_id: number
+  /** Of a network that the gateway is a node of. */
+  readonly network_key: string
+  /** Of a network without nodes. */
+  readonly empty_network_key: string
 }
 
 export interface Input {
@@ -282,8 +295,8 @@ export interface Operation {
   /** Calls that succeed. The path names something else for them where `on` says so. */
   readonly calls?: (given: Given) => ReadonlyArray<Input>
   readonly on?: Readonly<Record<string, keyof Given>>
-  /** Whether the device is connected while it is called. */
-  readonly connected?: true
+  /** What is connected while it is called. */
+  readonly connected?: "device_id" | "gateway_id"
   /** Adds the signature of a device, which has no access key. */
   readonly sign?: (given: Given, input: Input) => Input
   /** Absent: envelope only. */
@@ -304,10 +317,20 @@ const signRegistration = (label: string, field: string) => ({ product_secret }: 
 }
 
 const signUplink = (given: Given, { query = {}, ...input }: Input): Input => {
-  const secret = query["device_name"] === given.gateway_name ? given.gateway_secret : given.device_secret
   const { device_name, product_key, random, sign_method } = query
+  const secret = device_name === given.gateway_name ? given.gateway_secret : given.device_secret
   const text = `productKey${product_key}deviceName${device_name}random${random}`
   return { ...input, query: { sign: isHmac(sign_method) ? hmac(sign_method, secret, text) : "", ...query } }
+}
+
+const bleRandom = "000102030405060708090a0b0c0d0e0f"
+
+/** What a device makes of a random over Bluetooth. */
+const bleCipher = (random: unknown, { device_name, device_secret, product_key }: Given): string => {
+  const bytes = Buffer.from(String(random), "hex")
+  const names = Buffer.from(`,${product_key},${device_name},${device_secret}`)
+  const key = createHash("sha256").update(Buffer.concat([bytes, names])).digest().subarray(0, 16)
+  return createCipheriv("aes-128-cbc", key, "123aqwed#*$!(4ju").update(bytes).toString("hex")
 }
 
 const devices: ReadonlyArray<Operation> = [
@@ -340,6 +363,23 @@ const devices: ReadonlyArray<Operation> = [
     body: { action: oneOf("enable", "disble", "unbind", "bind") },
     required: ["action"],
     calls: () => ["disble", "enable", "bind", "unbind"].map((action) => ({ body: { action } }))
+  },
+  {
+    method: "POST",
+    path: "/auth/ble/products/{product_key}/identity",
+    body: { device_name: "string", random: "string", cipher: "string" },
+    required: ["device_name", "random", "cipher"],
+    calls: (given) => {
+      const { device_name, product_key } = given
+      const body = { device_name, random: bleRandom, cipher: bleCipher(bleRandom, given) }
+      return [{ body }, { body: { ...body, product_key } }]
+    },
+    data: { ble_key: "string" }
+  },
+  {
+    method: "GET",
+    path: "/products/{product_key}/device-names/{device_name}/bind",
+    data: { random: "string" }
   },
   { method: "GET", path: "/things/{device_id}/properties", data: { properties: members({ temperature: "any" }) } },
   {
@@ -723,7 +763,7 @@ const upgrades: ReadonlyArray<Operation> = [
     path: "/things/{device_id}/upgrade",
     body: { task_id: "int" },
     required: ["task_id"],
-    connected: true,
+    connected: "device_id",
     calls: ({ task_id }) => [{ body: { task_id } }]
   },
   {
@@ -873,6 +913,72 @@ export const objects: ReadonlyArray<Operation> = [
   }
 ]
 
+/** A node, signed by its device. */
+export const meshNode = (
+  sign_method: "hmacsha1" | "hmacmd5",
+  [product_key, device_name, secret]: readonly [string, string, string],
+  fields: Readonly<Record<string, unknown>>
+): Input => {
+  const sign = hmac(sign_method, String(secret), `deviceName${device_name}productKey${product_key}`)
+  return { body: { product_key, device_name, sign_method, sign, ...fields } }
+}
+
+const mesh: ReadonlyArray<Operation> = [
+  {
+    method: "POST",
+    path: "/mesh/networks",
+    body: { network_key: "string", app_key: "string" },
+    calls: () => [{ body: {} }, { body: { network_key: "", app_key: "" } }, { body: { app_key: "0".repeat(32) } }],
+    data: { network_key: "string", app_key: "string" }
+  },
+  { method: "GET", path: "/mesh/networks/{network_key}", data: meshNetwork },
+  { method: "DELETE", path: "/mesh/networks/{network_key}" },
+  {
+    method: "POST",
+    path: "/mesh/networks/{network_key}/nodes",
+    body: {
+      product_key: "string",
+      device_name: "string",
+      sign: "string",
+      sign_method: oneOf("hmacsha1", "hmacmd5", "aescmac"),
+      mesh_addr: "int",
+      node_type: oneOf(1, 2)
+    },
+    required: ["product_key", "device_name", "sign", "sign_method", "node_type"],
+    calls: ({ device_name, device_secret, product_key }) => [
+      meshNode("hmacsha1", [product_key, device_name, device_secret], { node_type: 1, mesh_addr: 0x0100 })
+    ],
+    refuses: [
+      [{ mesh_addr: 0 }, "mesh_addr"],
+      [{ mesh_addr: 0x00ff }, "mesh_addr"],
+      [{ mesh_addr: 0x8000 }, "mesh_addr"],
+      [{ mesh_addr: 0x0100, node_type: 2 }, "mesh_addr"]
+    ]
+  },
+  {
+    method: "POST",
+    path: "/mesh/networks/{network_key}/nodes",
+    on: { network_key: "empty_network_key" },
+    calls: ({ gateway_name, gateway_product_key, gateway_secret }) => [
+      meshNode("hmacmd5", [gateway_product_key, gateway_name, gateway_secret], { node_type: 2 })
+    ]
+  },
+  {
+    method: "DELETE",
+    path: "/mesh/networks/{network_key}/nodes/{device_id}",
+    on: { device_id: "gateway_id" }
+  },
+  {
+    method: "POST",
+    path: "/mesh/networks/{network_key}/raw-data",
+    body: { raw_data: "string" },
+    required: ["raw_data"],
+    calls: () => [{ body: { raw_data: "d101FF" } }, { body: { raw_data: "00".repeat(512) } }],
+    connected: "gateway_id",
+    refuses: ["", "0", "000", "00".repeat(513), "zz"].map((raw_data) => [{ raw_data }, "raw_data"] as const)
+  }
+]
+
 const registration: ReadonlyArray<Operation> = [
   {
     method: "POST",
@@ -969,6 +1075,12 @@ const uplink = (
   data
 })
 
+/** The device has joined. */
+export const bindReport = uplink("PostSysMsg", () => ({
+  method: "thing.bind.post",
+  params: { random: "0123456789abcdef" }
+}))
+
 export const uplinks: ReadonlyArray<Operation> = [
   uplink("PostProperty", () => ({ id: "1", version: "1.0", params: { temperature: 21.5 } })),
   uplink("PostEvent", () => ({ id: "2", params: { value: { temperature: 99 }, time: 1_795_231_554_300 } }), {
@@ -989,6 +1101,12 @@ export const uplinks: ReadonlyArray<Operation> = [
     method: "thing.deviceinfo.update",
     params: [{ attrKey: "room", attrValue: "kitchen" }]
   })),
+  bindReport,
+  uplink("PostMeshTopo", ({ network_key }) => ({ params: { network_key } }), {
+    byGateway: true,
+    data: "list",
+    extra: { method: "get" }
+  }),
   uplink("PostRemoteDiagnosis", () => ({ params: { model: "format=simple", p: { wifi: { rssi: -75 } } } })),
   uplink("PostStarTopo", () => ({ params: {} }), { byGateway: true, data: "list", extra: { method: "get" } }),
   uplink("StarTopo", ({ free_sub_name, free_sub_secret, sub_product_key }) => ({
@@ -1021,14 +1139,13 @@ export const operations = [
   ...shadows,
   ...upgrades,
   ...objects,
+  ...mesh,
   ...registration,
   ...uplinks
 ]
 
 /** What the specification lists and the API does not have: whoever adds it moves its row to a table above. */
 export const later: ReadonlyArray<readonly [string, string]> = [
-  ["POST", "/auth/ble/products/{product_key}/identity"],
-  ["GET", "/products/{product_key}/device-names/{device_name}/bind"],
   // Rule-engine scenes
   ["POST", "/rule-engine/scenes"],
   ["PUT", "/rule-engine/scenes/{id}"],
@@ -1036,19 +1153,7 @@ export const later: ReadonlyArray<readonly [string, string]> = [
   ["GET", "/rule-engine/scenes/{id}"],
   ["GET", "/rule-engine/scenes"],
   ["POST", "/rule-engine/scenes/{id}/actions"],
-  ["PUT", "/rule-engine/scenes/{id}/status"],
-  // Mesh
-  ["POST", "/mesh/networks"],
-  ["GET", "/mesh/networks/{network_key}"],
-  ["DELETE", "/mesh/networks/{network_key}"],
-  ["POST", "/mesh/networks/{network_key}/nodes"],
-  ["DELETE", "/mesh/networks/{network_key}/nodes/{device_id}"],
-  ["POST", "/mesh/networks/{network_key}/raw-data"]
-]
-
-/** Actions of the uplink that are answered as messages which the cloud does not know. */
-export const laterActions: ReadonlyArray<readonly [string, Operation]> = [
-  ["PostMeshTopo", uplink("PostMeshTopo", () => ({ params: {} }), { extra: { method: "get" } })]
+  ["PUT", "/rule-engine/scenes/{id}/status"]
 ]
 
 // Limits
@@ -1065,6 +1170,13 @@ export interface Limit {
 const bytes = (length: number) => "r".repeat(length)
 
 export const limits: ReadonlyArray<Limit> = [
+  {
+    method: "POST",
+    path: "/mesh/networks",
+    field: "network_key",
+    takes: [""],
+    refuses: ["0".repeat(31), "0".repeat(33), "g".repeat(32)]
+  },
   {
     method: "POST",
     path: "/products/{product_key}/ota/firmwares",

@@ -68,6 +68,11 @@ const bodies: Readonly<Record<string, object>> = {
     params: [{ device_name: "x", product_key: "x", sign_method: "hmacsha1", sign: "x" }]
   },
   "topology.removeSubDevices": { params: [{ device_name: "x", product_key: "x" }] },
+  "mesh.createMeshNetwork": {},
+  "mesh.addMeshNode": { product_key: "x", device_name: "x", sign: "x", sign_method: "aescmac", node_type: 1 },
+  "mesh.sendMeshRawData": { raw_data: "00" },
+  "ble.checkBleIdentity": { device_name: "x", random: "0".repeat(32), cipher: "0".repeat(32) },
+  "bindings.createBindRandom": {},
   "objects.uploadObject": {},
   "objects.uploadFirmwareFile": {},
   "projects.createProject": { name: "Another" },
@@ -216,6 +221,8 @@ for (const [name, storage] of storages) {
         })
         const firmware_id = firmware.body.data.id
         const task = yield* call("POST", `/ota/firmwares/${firmware_id}/upgrade-tasks`, { body: { scope_mode: 0 } })
+        const network = yield* call("POST", "/mesh/networks")
+        const { network_key } = network.body.data
         const { body: { data: mine } } = yield* call("POST", "/access-keys", { body: { name: "mine", role: "viewer" } })
         const key = yield* newKey({ role: "admin", project_id: yield* newProject })
         const parameters: Readonly<Record<string, string>> = {
@@ -225,6 +232,7 @@ for (const [name, storage] of storages) {
           firmware_id: String(firmware_id),
           task_id: String(task.body.data.task_id),
           device_name: device_name!,
+          network_key,
           id: mine.id,
           project_id: "default"
         }
@@ -236,7 +244,7 @@ for (const [name, storage] of storages) {
             assert.deepStrictEqual([status, Math.floor(body.code / 100)], [404, 404], `${operation.method} ${path}`)
           } else if (operation.method === "GET") {
             const foreign = JSON.stringify(body.data)
-            for (const id of [product_key, device_id, mine.id]) assert.notInclude(foreign, id)
+            for (const id of [product_key, device_id, network_key, mine.id]) assert.notInclude(foreign, id)
           }
         }
         const { results } = (yield* call("GET", `/things?product_key=${product_key}`, { key })).body.data

@@ -118,7 +118,8 @@ const routeMethod = (topic: string, path: string): Route | undefined => {
   const method = path.replaceAll("/", ".")
   if (!method.startsWith("thing.")) return undefined
   if (!method.endsWith("_reply")) return { kind: "request", method, replyTopic }
-  return method.startsWith("thing.service.") ? { kind: "answer", method, replyTopic: "" } : undefined
+  const isAnswer = method.startsWith("thing.service.") || method === "thing.mesh.raw_reply"
+  return isAnswer ? { kind: "answer", method, replyTopic: "" } : undefined
 }
 
 /** Where the cloud speaks of the shadow of the device with these product key and name. */

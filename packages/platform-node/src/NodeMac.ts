@@ -1,9 +1,9 @@
 /**
- * Message authentication codes by `node:crypto`.
+ * Message authentication codes, and what else proofs are made of, by `node:crypto`.
  */
 import { Mac, type SignMethod } from "@device-cloud/core"
 import { Layer } from "effect"
-import { createCipheriv, createHmac } from "node:crypto"
+import { createCipheriv, createHash, createHmac } from "node:crypto"
 
 const hmacHash = { hmacmd5: "md5", hmacsha1: "sha1", hmacsha256: "sha256" } as const
 
@@ -13,6 +13,7 @@ const sign = (method: SignMethod, secret: string, text: string): string =>
     : createHmac(hmacHash[method], secret).update(text).digest("hex")
 
 const blockSize = 16
+const zeroBlock = Buffer.alloc(blockSize)
 
 /** AES-CMAC-PRF-128 (RFC 4615): AES-CMAC under a key of any length. */
 export const aesCmacPrf128 = (key: Uint8Array, message: Uint8Array): Buffer =>
@@ -20,7 +21,7 @@ export const aesCmacPrf128 = (key: Uint8Array, message: Uint8Array): Buffer =>
 
 /** AES-CMAC (RFC 4493) under a key of 16 bytes. */
 export const aesCmac = (key: Uint8Array, message: Uint8Array): Buffer => {
-  const subkey1 = double(encryptBlocks(key, Buffer.alloc(blockSize)))
+  const subkey1 = double(aes128Cbc(key, zeroBlock, zeroBlock))
   const blocks = Math.max(1, Math.ceil(message.length / blockSize))
   const complete = message.length === blocks * blockSize
   const padded = Buffer.alloc(blocks * blockSize)
@@ -29,12 +30,11 @@ export const aesCmac = (key: Uint8Array, message: Uint8Array): Buffer => {
   const subkey = complete ? subkey1 : double(subkey1)
   const lastBlock = padded.subarray(-blockSize)
   for (let i = 0; i < blockSize; i++) lastBlock[i]! ^= subkey[i]!
-  return encryptBlocks(key, padded).subarray(-blockSize)
+  return aes128Cbc(key, zeroBlock, padded).subarray(-blockSize)
 }
 
-/** AES-128-CBC with a zero initialization vector and without padding. */
-const encryptBlocks = (key: Uint8Array, blocks: Uint8Array): Buffer =>
-  createCipheriv("aes-128-cbc", key, Buffer.alloc(blockSize)).setAutoPadding(false).update(blocks)
+const aes128Cbc = (key: Uint8Array, initialization: Uint8Array, blocks: Uint8Array): Buffer =>
+  createCipheriv("aes-128-cbc", key, initialization).setAutoPadding(false).update(blocks)
 
 /** Multiplies by x in GF(2^128) (RFC 4493, section 2.3). */
 const double = (block: Uint8Array): Buffer => {
@@ -44,4 +44,6 @@ const double = (block: Uint8Array): Buffer => {
   return doubled
 }
 
-export const layer: Layer.Layer<Mac> = Layer.succeed(Mac, { sign })
+const sha256 = (bytes: Uint8Array): Buffer => createHash("sha256").update(bytes).digest()
+
+export const layer: Layer.Layer<Mac> = Layer.succeed(Mac, { sign, sha256, aes128Cbc })

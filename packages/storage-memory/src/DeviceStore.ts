@@ -87,6 +87,8 @@ const make = Effect.gen(function*() {
     for (const [sessionId, { session }] of addSessions) {
       if (session.gatewayId === deviceId) addSessions.delete(sessionId)
     }
+    tables.bindings.delete(deviceId)
+    for (const { nodes } of tables.meshNetworks.values()) nodes.delete(deviceId)
     return detail(device)
   }
 

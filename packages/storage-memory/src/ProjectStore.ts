@@ -6,7 +6,7 @@ import { Effect, Layer, Option } from "effect"
 import { paginate, Tables } from "./Tables.ts"
 
 const make = Effect.gen(function*() {
-  const { accessKeys, products, projects } = yield* Tables
+  const { accessKeys, meshNetworks, products, projects } = yield* Tables
   return ProjectStore.of({
     insert: (project) =>
       Effect.sync(() => {
@@ -23,6 +23,9 @@ const make = Effect.gen(function*() {
         projects.delete(id)
         for (const key of accessKeys.values()) {
           if (key.projectId === id) accessKeys.delete(key.id)
+        }
+        for (const [networkId, { network }] of meshNetworks) {
+          if (network.projectId === id) meshNetworks.delete(networkId)
         }
         return "removed"
       })

@@ -5,11 +5,14 @@ import type {
   AccessKey,
   AddSession,
   Batch,
+  Binding,
   Device,
   DeviceDetail,
   DeviceId,
   EventRecord,
   Json,
+  MeshNetwork,
+  MeshNode,
   ModelVersion,
   Page,
   PageRequest,
@@ -44,6 +47,12 @@ export interface StoredAddSession {
   readonly members: Set<DeviceId>
 }
 
+export interface StoredNetwork {
+  network: MeshNetwork
+  /** In the order in which they were added. */
+  readonly nodes: Map<DeviceId, MeshNode>
+}
+
 export class Tables extends Context.Service<Tables, {
   readonly projects: Map<ProjectId, Project>
   readonly accessKeys: Map<string, AccessKey>
@@ -70,7 +79,10 @@ export class Tables extends Context.Service<Tables, {
   readonly addSessions: Map<string, StoredAddSession>
   /** What other stores do when a product is removed. */
   readonly onProductRemoved: Array<(productKey: ProductKey) => void>
-  /** The next product, device or batch id. */
+  readonly meshNetworks: Map<number, StoredNetwork>
+  /** Of devices that have one. */
+  readonly bindings: Map<DeviceId, Binding>
+  /** The next product, device, batch or network id. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
   static readonly layer: Layer.Layer<Tables> = Layer.sync(Tables, () => {
@@ -93,6 +105,8 @@ export class Tables extends Context.Service<Tables, {
       gatewayOf: new Map(),
       addSessions: new Map(),
       onProductRemoved: [],
+      meshNetworks: new Map(),
+      bindings: new Map(),
       nextId: () => ++lastId
     }
   })

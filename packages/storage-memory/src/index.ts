@@ -5,9 +5,11 @@
 import { type DeviceCloud, StoreHealth } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as BindingStore from "./BindingStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
+import * as MeshStore from "./MeshStore.ts"
 import * as NodeBus from "./NodeBus.ts"
 import * as OtaStore from "./OtaStore.ts"
 import * as PresenceStore from "./PresenceStore.ts"
@@ -22,9 +24,11 @@ import { Tables } from "./Tables.ts"
 /** An empty database of its own, wherever the layer is built. */
 export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeAll(
   AccessKeyStore.layer,
+  BindingStore.layer,
   CommandStore.layer,
   DeviceStore.layer,
   IdempotencyStore.layer,
+  MeshStore.layer,
   NodeBus.layer,
   OtaStore.layer,
   PresenceStore.layer,

@@ -317,6 +317,43 @@ const topology = statements([
   `CREATE INDEX add_session_member_device ON add_session_member (device_id)`
 ])
 
+/** Mesh networks, and what devices report when they join. */
+const mesh = statements([
+  `CREATE TABLE mesh_network (
+    network_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    project_id text COLLATE "C" NOT NULL REFERENCES project ON DELETE CASCADE,
+    network_key text COLLATE "C" NOT NULL,
+    app_key text NOT NULL,
+    unicast_cursor int NOT NULL,
+    provisioner_cursor int NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    UNIQUE (project_id, network_key)
+  )`,
+  `CREATE INDEX mesh_network_newest ON mesh_network (project_id, created_at DESC, network_id DESC)`,
+
+  `CREATE TABLE mesh_node (
+    node_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    network_id bigint NOT NULL REFERENCES mesh_network ON DELETE CASCADE,
+    device_id text COLLATE "C" NOT NULL REFERENCES device ON DELETE CASCADE,
+    mesh_addr int NOT NULL,
+    node_type smallint NOT NULL,
+    created_at timestamptz NOT NULL,
+    UNIQUE (network_id, device_id),
+    UNIQUE (network_id, mesh_addr)
+  )`,
+  `CREATE INDEX mesh_node_newest ON mesh_node (network_id, created_at DESC, node_id DESC)`,
+  `CREATE INDEX mesh_node_of_device ON mesh_node (device_id)`,
+  `CREATE INDEX mesh_node_gateway ON mesh_node (network_id) WHERE node_type = 2`,
+
+  `CREATE TABLE device_binding (
+    device_id text COLLATE "C" PRIMARY KEY REFERENCES device ON DELETE CASCADE,
+    reported text,
+    expected text,
+    expected_until timestamptz
+  )`
+])
+
 /** Pages of a task's records at one price, downloads over MQTT. */
 const otaPlaces = statements([
   `ALTER TABLE ota_task ADD download_protocol text NOT NULL DEFAULT 'https'`,
@@ -345,6 +382,7 @@ export const migrate = Migrator.make({})({
     "0004_batches": batches,
     "0005_ota": ota,
     "0006_topology": topology,
+    "0008_mesh": mesh,
     "0009_ota_places": otaPlaces
   }),
   table: "device_cloud_migration"

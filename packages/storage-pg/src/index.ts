@@ -6,9 +6,11 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, type Redacted, Schema } from "effect"
 import type { Migrator, SqlClient, SqlError } from "effect/sql"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as BindingStore from "./BindingStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
+import * as MeshStore from "./MeshStore.ts"
 import { migrate } from "./Migrations.ts"
 import * as NodeBus from "./NodeBus.ts"
 import * as OtaStore from "./OtaStore.ts"
@@ -43,9 +45,11 @@ export const layerClient: Layer.Layer<
   PgClient.PgClient | SqlClient.SqlClient
 > = Layer.mergeAll(
   AccessKeyStore.layer,
+  BindingStore.layer,
   CommandStore.layer.pipe(Layer.provideMerge(ShadowStore.layer)),
   DeviceStore.layer,
   IdempotencyStore.layer,
+  MeshStore.layer,
   Layer.orDie(NodeBus.layer),
   OtaStore.layer,
   PresenceStore.layer,

@@ -7,8 +7,11 @@ import {
   DeviceName,
   Devices,
   DeviceStore,
+  fieldsText,
   Firmwares,
   type Json,
+  Mac,
+  MeshNetworks,
   PresenceStore,
   type ProductDraft,
   ProductKey,
@@ -131,7 +134,7 @@ const cloudOn = (url: Redacted.Redacted) =>
 
 const someProduct: ProductDraft = {
   name: "Lamp",
-  nodeType: "direct",
+  nodeType: "gateway",
   networkType: "wifi",
   validateType: "weak",
   dataFormat: "json",
@@ -199,6 +202,30 @@ it.live("nodes on one database act as one cloud", () =>
     const unconfirmed = yield* Effect.provide(upgradeOf({ cloudPush: true, needAppConfirm: true }), first)
     yield* onFirst((upgrades) => upgrades.confirmDevice(defaultProjectId, unconfirmed.taskId, device.deviceId))
     assert.deepInclude(yield* Queue.take(connected.received), { method: upgradeMethod })
+
+    // Bytes for a mesh network reach its gateway through the node that it is connected to, once.
+    const { deviceName, deviceSecret, productKey } = device
+    const sending = Effect.gen(function*() {
+      const networks = yield* MeshNetworks
+      const { networkKey } = yield* networks.create(defaultProjectId, {})
+      const send = (rawData: string) => networks.sendRaw(defaultProjectId, networkKey, { rawData })
+      const sign = (yield* Mac).sign("hmacsha1", deviceSecret, fieldsText({ deviceName, productKey }))
+      yield* networks.addNode(defaultProjectId, networkKey, {
+        productKey,
+        deviceName,
+        sign,
+        signMethod: "hmacsha1",
+        nodeType: 2
+      })
+      yield* send("01")
+      yield* send("02")
+      return networkKey
+    })
+    const network_key = yield* Effect.provide(sending, first)
+    for (const raw_data of ["01", "02"]) {
+      const { id: _, ...message } = yield* Queue.take(connected.received)
+      assert.deepStrictEqual(message, { method: "thing.mesh.raw", params: { network_key, raw_data } })
+    }
 
     // A model that one node changes counts at the other.
     const importing = Effect.flatMap(ThingModels, (models) =>

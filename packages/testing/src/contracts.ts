@@ -5,9 +5,11 @@
 import type { DeviceCloud } from "@device-cloud/core"
 import type { Layer } from "effect"
 import * as AccessKeyStoreContract from "./contracts/AccessKeyStoreContract.ts"
+import * as BindingStoreContract from "./contracts/BindingStoreContract.ts"
 import * as CommandStoreContract from "./contracts/CommandStoreContract.ts"
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
+import * as MeshStoreContract from "./contracts/MeshStoreContract.ts"
 import * as ObjectStoreContract from "./contracts/ObjectStoreContract.ts"
 import * as OtaStoreContract from "./contracts/OtaStoreContract.ts"
 import * as PresenceStoreContract from "./contracts/PresenceStoreContract.ts"
@@ -20,9 +22,11 @@ import * as TopologyStoreContract from "./contracts/TopologyStoreContract.ts"
 
 export {
   AccessKeyStoreContract,
+  BindingStoreContract,
   CommandStoreContract,
   DeviceStoreContract,
   IdempotencyStoreContract,
+  MeshStoreContract,
   ObjectStoreContract,
   OtaStoreContract,
   PresenceStoreContract,
@@ -37,9 +41,11 @@ export {
 /** Runs the contract of every store. */
 export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
   AccessKeyStoreContract.suite(name, stores)
+  BindingStoreContract.suite(name, stores)
   CommandStoreContract.suite(name, stores)
   DeviceStoreContract.suite(name, stores)
   IdempotencyStoreContract.suite(name, stores)
+  MeshStoreContract.suite(name, stores)
   OtaStoreContract.suite(name, stores)
   PresenceStoreContract.suite(name, stores)
   ProductStoreContract.suite(name, stores)

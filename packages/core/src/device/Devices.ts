@@ -2,6 +2,8 @@
  * Manages devices.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
+import { unbound } from "../binding/Binding.ts"
+import { BindingStore } from "../binding/BindingStore.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import { Identifiers } from "../Identifiers.ts"
@@ -46,6 +48,7 @@ const cloudGatewayFields = (draft: DeviceDraft): ReadonlyArray<string> =>
 const make = Effect.gen(function*() {
   const store = yield* DeviceStore
   const shadows = yield* ShadowStore
+  const bindings = yield* BindingStore
   const upgrades = yield* OtaStore
   const topology = yield* TopologyStore
   const products = yield* Products
@@ -143,6 +146,7 @@ const make = Effect.gen(function*() {
       modify: (shadow) => [undefined, clearDesired(shadow, detail.device.updatedAt)]
     }])
     yield* announceDetached(link, events, yield* topology.detach([deviceId]))
+    yield* bindings.modify(deviceId, () => unbound)
     yield* publish(detail, "unbind")
   })
 
@@ -196,7 +200,7 @@ export class Devices extends Context.Service<Devices, {
   /** The device is told, its connection ends, and it cannot connect until it is enabled. */
   readonly disable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
   readonly bind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** Also forgets what is desired of the device, and detaches it from its gateway. */
+  /** Also forgets what is desired of the device and the random that it reported, and detaches it from its gateway. */
   readonly unbind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
   /** Asks the device for its logs, or asks for them no more; a connected device learns so at once. */
   readonly setDiagnosis: (
@@ -216,6 +220,6 @@ export class Devices extends Context.Service<Devices, {
   static readonly layer: Layer.Layer<
     Devices,
     never,
-    DeviceStore | ShadowStore | OtaStore | TopologyStore | Products | DeviceLink | EventBus | Identifiers
+    DeviceStore | ShadowStore | BindingStore | OtaStore | TopologyStore | Products | DeviceLink | EventBus | Identifiers
   > = Layer.effect(Devices, make)
 }

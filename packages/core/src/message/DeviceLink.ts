@@ -227,6 +227,7 @@ const make = Effect.gen(function*() {
     sight: (device, ip) => sessions.has(device.deviceId) ? Effect.void : presence.sight(device, ip),
     deliver,
     deliverAnywhere,
+    connected: (deviceIds) => Effect.map(presence.connectionsOf(deviceIds), (all) => [...all.keys()]),
     cutOff
   })
 })
@@ -254,6 +255,10 @@ export class DeviceLink extends Context.Service<DeviceLink, {
     deviceId: DeviceId,
     message: Pick<DownlinkMessage, "method" | "params">
   ) => Effect.Effect<void>
+  /** Those of the devices that hold a connection, to whichever node. */
+  readonly connected: (
+    deviceIds: ReadonlyArray<DeviceId>
+  ) => Effect.Effect<ReadonlyArray<DeviceId>, StoreError>
   /** Ends the connections of devices, wherever they are. `method`: the last that they are told, for example `thing.disable`. */
   readonly cutOff: (
     deviceIds: ReadonlyArray<DeviceId>,

@@ -2,8 +2,10 @@
  * What a device's message asks of the cloud, by its method (alink-facts,
  * section 3).
  */
-import { Predicate } from "effect"
+import { Option, Predicate } from "effect"
+import { readBindReport } from "../binding/Binding.ts"
 import { type CommandProgress, userMethod } from "../command/Command.ts"
+import { type MeshRequest, readMeshRequest } from "../mesh/MeshMessage.ts"
 import { inform, moduleOf, progress, protocolOf, type UpgradeReport } from "../ota/UpgradeMessage.ts"
 import type { DownloadProtocol } from "../ota/UpgradeTask.ts"
 import { isFiniteJson, type Json } from "../shadow/Shadow.ts"
@@ -43,6 +45,8 @@ export type Errand =
     readonly module: string
     readonly protocol: DownloadProtocol | undefined
   }
+  | { readonly _tag: "ReportRandom"; readonly random: string; readonly at: number }
+  | { readonly _tag: "AskMesh"; readonly request: MeshRequest }
 
 export type Interpretation =
   | { readonly _tag: "Answer"; readonly reply: DeviceReply }
@@ -114,6 +118,20 @@ export const interpret = (message: UplinkMessage, subDevices: FindSubDevice): In
         ? answer(parameterError("module: expected 1 to 64 letters, digits and _ . -"))
         : errand({ _tag: "FetchFirmware", module, protocol: protocolOf(params) })
     }
+    case "thing.bind.post":
+      return Option.match(readBindReport(params), {
+        onNone: () => answer(parameterError("random: expected 8 to 32 characters")),
+        onSome: ({ random }) => errand({ _tag: "ReportRandom", random, at: receivedAt })
+      })
+    case "thing.mesh.add":
+    case "thing.mesh.delete":
+    case "thing.mesh.get": {
+      const request = readMeshRequest[method](params)
+      return "code" in request ? answer(request) : errand({ _tag: "AskMesh", request })
+    }
+    // It says only that the bytes have arrived.
+    case "thing.mesh.raw_reply":
+      return answer(success({}))
     case userMethod:
       return change(userPost(params, receivedAt))
     case "thing.config.get":

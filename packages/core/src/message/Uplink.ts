@@ -2,6 +2,8 @@
  * The one door for everything that a device says.
  */
 import { Context, Duration, Effect, type Exit, Layer, Metric, Option } from "effect"
+import { reportRandom } from "../binding/Binding.ts"
+import { BindingStore } from "../binding/BindingStore.ts"
 import type { CommandProgress } from "../command/Command.ts"
 import { CommandStore } from "../command/CommandStore.ts"
 import { type DeviceId, type DeviceIdentity, logSwitch, maxTags } from "../device/Device.ts"
@@ -9,6 +11,8 @@ import { DeviceStore } from "../device/DeviceStore.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import * as GroupCommit from "../GroupCommit.ts"
+import { answerMesh } from "../mesh/MeshMessage.ts"
+import { MeshNetworks } from "../mesh/MeshNetworks.ts"
 import { downloadMethod, parseBlockRequest } from "../ota/BlockRequest.ts"
 import { FirmwareFiles } from "../ota/FirmwareFiles.ts"
 import type { UpgradeReport } from "../ota/UpgradeMessage.ts"
@@ -164,6 +168,8 @@ const make = Effect.gen(function*() {
   const topology = yield* TopologyStore
   const gateways = yield* GatewayMessages
   const files = yield* FirmwareFiles
+  const bindings = yield* BindingStore
+  const mesh = yield* MeshNetworks
 
   const run = Effect.fnUntraced(function*({ device, errand }: PlacedErrand) {
     const { deviceId, productKey } = device
@@ -182,6 +188,13 @@ const make = Effect.gen(function*() {
         return yield* gateways.answer(device, errand.request)
       case "FetchFirmware":
         return success(yield* upgrades.fetch(device, errand.module, errand.protocol))
+      case "ReportRandom": {
+        const { at, random } = errand
+        const counts = yield* bindings.modify(deviceId, (binding) => reportRandom(binding, random, at))
+        return counts ? success({}) : parameterError("random: expected the one that the cloud has made")
+      }
+      case "AskMesh":
+        return yield* answerMesh(mesh, device, errand.request)
       case "ReadLogSwitch": {
         const found = yield* devices.get(device.projectId, { deviceId })
         return Option.match(found, {
@@ -330,6 +343,7 @@ export class Uplink extends Context.Service<
   static readonly layer: Layer.Layer<
     Uplink,
     never,
+    | BindingStore
     | CommandStore
     | ShadowStore
     | DeviceStore
@@ -340,6 +354,7 @@ export class Uplink extends Context.Service<
     | EventBus
     | Upgrades
     | FirmwareFiles
+    | MeshNetworks
   > = Layer.effect(Uplink, make)
 }
 

@@ -1,5 +1,6 @@
 /**
- * Port: the platform's message authentication codes.
+ * Port: the platform's message authentication codes, and what else proofs of
+ * devices are made of.
  */
 import { Context, Schema } from "effect"
 
@@ -13,4 +14,7 @@ export type SignMethod = typeof SignMethod.Type
 export class Mac extends Context.Service<Mac, {
   /** The code of `text` under `secret` (both UTF-8), as lower-case hex. */
   readonly sign: (method: SignMethod, secret: string, text: string) => string
+  readonly sha256: (bytes: Uint8Array) => Uint8Array
+  /** AES-128 in CBC mode, without padding: `key` and `initialization` of 16 bytes, `bytes` of whole blocks. */
+  readonly aes128Cbc: (key: Uint8Array, initialization: Uint8Array, bytes: Uint8Array) => Uint8Array
 }>()("@device-cloud/core/signature/Mac") {}

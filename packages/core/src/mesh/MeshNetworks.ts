@@ -1,0 +1,206 @@
+/**
+ * Manages mesh networks.
+ */
+import { Clock, Context, Effect, Layer } from "effect"
+import { type DeviceId, DeviceNotFound, type DeviceReference } from "../device/Device.ts"
+import { Devices } from "../device/Devices.ts"
+import { Identifiers } from "../Identifiers.ts"
+import { decodeInput, InvalidInput } from "../InvalidInput.ts"
+import { DeviceLink } from "../message/DeviceLink.ts"
+import type { Page, PageRequest } from "../Page.ts"
+import type { ProjectId } from "../project/Project.ts"
+import { DeviceDisabled, WrongSignature } from "../signature/DeviceAuthenticator.ts"
+import { Mac } from "../signature/Mac.ts"
+import { equalInConstantTime, fieldsText } from "../signature/Signature.ts"
+import type { StoreError } from "../StoreError.ts"
+import { NotAGateway } from "../topology/Topology.ts"
+import {
+  addressMisfit,
+  firstCursors,
+  MeshAddressTaken,
+  type MeshNetwork,
+  MeshNetworkDraft,
+  MeshNetworkFull,
+  MeshNetworkNotFound,
+  type MeshNode,
+  MeshNodeDraft,
+  MeshNodeExists,
+  MeshNodeNotFound,
+  MeshRawData,
+  meshRawMethod,
+  NetworkKeyTaken,
+  NoGatewayOnline
+} from "./MeshNetwork.ts"
+import { MeshStore } from "./MeshStore.ts"
+
+const decodeDraft = decodeInput(MeshNetworkDraft)
+const decodeNode = decodeInput(MeshNodeDraft)
+const decodeRawData = decodeInput(MeshRawData)
+
+const make = Effect.gen(function*() {
+  const store = yield* MeshStore
+  const devices = yield* Devices
+  const link = yield* DeviceLink
+  const identifiers = yield* Identifiers
+  const mac = yield* Mac
+
+  const create = Effect.fn("MeshNetworks.create")(function*(projectId: ProjectId, input: MeshNetworkDraft) {
+    const { appKey = "", networkKey = "" } = yield* decodeDraft(input)
+    const at = yield* Clock.currentTimeMillis
+    const keys = {
+      networkKey: networkKey.toLowerCase() || (yield* identifiers.hexKey),
+      appKey: appKey.toLowerCase() || (yield* identifiers.hexKey)
+    }
+    const isNew = yield* store.insert({ projectId, ...keys, ...firstCursors, createdAt: at, updatedAt: at })
+    if (!isNew) return yield* new NetworkKeyTaken({ networkKey: keys.networkKey })
+    return keys
+  })
+
+  const get = Effect.fn("MeshNetworks.get")(function*(projectId: ProjectId, networkKey: string) {
+    const found = yield* store.get(projectId, networkKey.toLowerCase())
+    return yield* Effect.fromOption(found, () => new MeshNetworkNotFound({ networkKey }))
+  })
+
+  const remove = Effect.fn("MeshNetworks.remove")(function*(projectId: ProjectId, networkKey: string) {
+    const wasThere = yield* store.remove(projectId, networkKey.toLowerCase())
+    if (!wasThere) return yield* new MeshNetworkNotFound({ networkKey })
+  })
+
+  /** The device, when it has signed the node. */
+  const proven = Effect.fnUntraced(function*(projectId: ProjectId, draft: MeshNodeDraft) {
+    const { deviceName, productKey, sign, signMethod } = draft
+    const { device, product } = yield* devices.get(projectId, { productKey, deviceName })
+    const expected = mac.sign(signMethod, device.deviceSecret, fieldsText({ deviceName, productKey }))
+    if (!equalInConstantTime(expected, sign.toLowerCase())) return yield* new WrongSignature({ productKey, deviceName })
+    if (!device.enabled) return yield* new DeviceDisabled({ productKey, deviceName })
+    if (draft.nodeType === 2 && product.nodeType !== "gateway") {
+      return yield* new NotAGateway({ deviceId: device.deviceId })
+    }
+    return device
+  })
+
+  const addNode = Effect.fn("MeshNetworks.addNode")(
+    function*(projectId: ProjectId, networkKey: string, input: MeshNodeDraft) {
+      const { networkId } = yield* get(projectId, networkKey)
+      const draft = yield* decodeNode(input)
+      const { meshAddr, nodeType } = draft
+      const misfit = meshAddr === undefined ? undefined : addressMisfit(nodeType, meshAddr)
+      if (misfit !== undefined) {
+        return yield* new InvalidInput({ issues: [{ path: ["meshAddr"], message: misfit }] })
+      }
+      const { deviceId, deviceName } = yield* proven(projectId, draft)
+      const at = yield* Clock.currentTimeMillis
+      const added = yield* store.addNode(networkId, { deviceId, nodeType, meshAddr, at })
+      switch (added._tag) {
+        case "Added":
+          return added.node
+        case "Exists": {
+          const { node } = added
+          return yield* new MeshNodeExists({
+            networkKey,
+            deviceName,
+            meshAddr: node.meshAddr,
+            nodeType: node.nodeType
+          })
+        }
+        case "Taken":
+          return yield* new MeshAddressTaken({ meshAddr: meshAddr! })
+        case "Full":
+          return yield* new MeshNetworkFull({ networkKey, nodeType })
+        case "NoNetwork":
+          return yield* new MeshNetworkNotFound({ networkKey })
+        case "NoDevice":
+          return yield* DeviceNotFound.of({ deviceId })
+      }
+    }
+  )
+
+  const removeNode = Effect.fn("MeshNetworks.removeNode")(
+    function*(projectId: ProjectId, networkKey: string, reference: DeviceReference) {
+      const { networkId } = yield* get(projectId, networkKey)
+      const deviceId = "deviceId" in reference
+        ? reference.deviceId
+        : (yield* devices.get(projectId, reference)).device.deviceId
+      const wasThere = yield* store.removeNode(networkId, deviceId)
+      if (!wasThere) return yield* new MeshNodeNotFound({ networkKey, deviceId })
+    }
+  )
+
+  const nodes = Effect.fn("MeshNetworks.nodes")(
+    function*(projectId: ProjectId, networkKey: string, page: PageRequest) {
+      const { networkId } = yield* get(projectId, networkKey)
+      return yield* store.nodes(networkId, page)
+    }
+  )
+
+  const gateways = Effect.fn("MeshNetworks.gateways")(function*(projectId: ProjectId, networkKey: string) {
+    const { networkId } = yield* get(projectId, networkKey)
+    return yield* store.gateways(networkId)
+  })
+
+  const sendRaw = Effect.fn("MeshNetworks.sendRaw")(
+    function*(projectId: ProjectId, networkKey: string, input: MeshRawData) {
+      const network = yield* get(projectId, networkKey)
+      const { rawData } = yield* decodeRawData(input)
+      const connected = yield* link.connected(yield* store.gateways(network.networkId))
+      if (connected.length === 0) return yield* new NoGatewayOnline({ networkKey })
+      const message = { method: meshRawMethod, params: { network_key: network.networkKey, raw_data: rawData } }
+      yield* Effect.forEach(connected, (deviceId) => link.deliverAnywhere(deviceId, message), {
+        concurrency: "unbounded",
+        discard: true
+      })
+    }
+  )
+
+  return MeshNetworks.of({ create, get, list: store.list, remove, addNode, removeNode, nodes, gateways, sendRaw })
+})
+
+type Missing = MeshNetworkNotFound | StoreError
+
+/** Keys of networks may be given in either case. */
+export class MeshNetworks extends Context.Service<MeshNetworks, {
+  /** Answers its keys. */
+  readonly create: (
+    projectId: ProjectId,
+    draft: MeshNetworkDraft
+  ) => Effect.Effect<Pick<MeshNetwork, "networkKey" | "appKey">, InvalidInput | NetworkKeyTaken | StoreError>
+  readonly get: (projectId: ProjectId, networkKey: string) => Effect.Effect<MeshNetwork, Missing>
+  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<MeshNetwork>, StoreError>
+  /** With its nodes. */
+  readonly remove: (projectId: ProjectId, networkKey: string) => Effect.Effect<void, Missing>
+  /** The node with its address. A gateway's device is of a product of gateways. */
+  readonly addNode: (projectId: ProjectId, networkKey: string, draft: MeshNodeDraft) => Effect.Effect<
+    MeshNode,
+    | InvalidInput
+    | DeviceNotFound
+    | DeviceDisabled
+    | WrongSignature
+    | NotAGateway
+    | MeshNodeExists
+    | MeshAddressTaken
+    | MeshNetworkFull
+    | Missing
+  >
+  readonly removeNode: (
+    projectId: ProjectId,
+    networkKey: string,
+    device: DeviceReference
+  ) => Effect.Effect<void, DeviceNotFound | MeshNodeNotFound | Missing>
+  /** Newest first. */
+  readonly nodes: (
+    projectId: ProjectId,
+    networkKey: string,
+    page: PageRequest
+  ) => Effect.Effect<Page<MeshNode>, Missing>
+  /** The devices that are its gateways. */
+  readonly gateways: (projectId: ProjectId, networkKey: string) => Effect.Effect<ReadonlyArray<DeviceId>, Missing>
+  /** Hands bytes to all of its gateways that are connected, once; at least one is. */
+  readonly sendRaw: (
+    projectId: ProjectId,
+    networkKey: string,
+    input: MeshRawData
+  ) => Effect.Effect<void, InvalidInput | NoGatewayOnline | Missing>
+}>()("@device-cloud/core/mesh/MeshNetworks") {
+  static readonly layer: Layer.Layer<MeshNetworks, never, MeshStore | Devices | DeviceLink | Identifiers | Mac> = Layer
+    .effect(MeshNetworks, make)
+}

@@ -1,0 +1,24 @@
+/**
+ * The routes by which an application finds out that a device has joined
+ * (specification, Devices: bind).
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Envelope } from "../Envelope.ts"
+import * as PathParams from "../PathParams.ts"
+
+const path = "/products/:product_key/device-names/:device_name/bind"
+
+const Random = Envelope(Schema.Struct({ random: Schema.String.annotate({ description: "8 to 32 characters" }) }))
+
+export class BindingApi extends HttpApiGroup.make("bindings").add(
+  HttpApiEndpoint.get("getBindRandom", path, { params: PathParams.deviceName, success: Random })
+    .annotate(OpenApi.Summary, "Read the random that a device has reported after joining")
+    .annotate(OpenApi.Description, "A success means that the device has been provisioned; before, the code is 40910."),
+  HttpApiEndpoint.post("createBindRandom", path, { params: PathParams.deviceName, success: Random })
+    .annotate(OpenApi.Summary, "Make the random that a device is to report after joining")
+    .annotate(
+      OpenApi.Description,
+      "For ten minutes, a report counts with this random only. What the device has reported before is forgotten."
+    )
+).annotate(OpenApi.Title, "Binding") {}
