@@ -181,6 +181,12 @@ const paramsForms: ReadonlyArray<(dice: Dice) => string> = [
   (dice) => `["${dice.pick(oddNames)}",${oddValue(dice)}]`,
   (dice) => `{"p":${oddValue(dice)},"model":${oddValue(dice)}}`,
   (dice) => `[{"utcTime":${oddValue(dice)},"logLevel":"WARN","logContent":${oddValue(dice)}}]`,
+  (dice) => `{"random":${oddValue(dice)}}`,
+  (dice) =>
+    `{"network_key":"${dice.pick(oddNames)}","product_key":"${dice.pick(oddNames)}",` +
+    `"device_name":${oddValue(dice)},"sign":${oddValue(dice)},"sign_method":"aescmac","node_type":1,` +
+    `"mesh_addr":${oddValue(dice)}}`,
+  (dice) => `{"network_key":"${dice.pick(oddNames)}","page":${oddValue(dice)}}`,
   (dice) => `{"step":${oddValue(dice)},"desc":${oddValue(dice)},"module":"${dice.pick(oddNames)}"}`
 ]
 
@@ -278,6 +284,10 @@ const methodPaths: ReadonlyArray<string> = [
   "thing/file/download",
   "thing/bind/post",
   "thing/mesh/raw",
+  "thing/mesh/raw_reply",
+  "thing/mesh/add",
+  "thing/mesh/delete",
+  "thing/mesh/get",
   "rrpc/response/1",
   "rrpc/response/",
   "thing",
