@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
-import { ProductKey } from "../product/Product.ts"
+import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { Text } from "../Text.ts"
 
@@ -45,7 +45,7 @@ export const AddSessionDraft = Schema.Struct({
   /** Seconds; default 60. */
   timeout: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3600 }))),
   /** Without any: sub-devices of all products may join. */
-  productKeys: Schema.optional(Schema.Array(ProductKey).check(Schema.isMaxLength(100)))
+  productKeys: Schema.optional(Schema.Array(Text(128).pipe(Schema.brand("ProductKey"))).check(Schema.isMaxLength(100)))
 })
 export interface AddSessionDraft extends Schema.Schema.Type<typeof AddSessionDraft> {}
 
