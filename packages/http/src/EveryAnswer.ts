@@ -2,17 +2,19 @@
  * What every answer has in common, whatever went wrong: the envelope and the
  * request id.
  */
-import { ByteSize, Cause, Clock, Context, Effect, Exit, Option, Predicate, Random, References } from "effect"
+import { ByteSize, Cause, Clock, Context, Effect, Option, Predicate, Random, References } from "effect"
 import {
   FindMyWay,
   HttpIncomingMessage,
   type HttpMethod,
+  HttpRouter,
   HttpServerError,
   HttpServerRequest,
   HttpServerResponse
 } from "effect/http"
-import type { RateLimits } from "./RateLimits.ts"
-import type * as RequestMetrics from "./RequestMetrics.ts"
+import * as AnswerTime from "./AnswerTime.ts"
+import { RateLimits } from "./RateLimits.ts"
+import * as RequestMetrics from "./RequestMetrics.ts"
 import { Code, type Failure, failure, statusOf } from "./Failure.ts"
 
 /** Bodies that are not streamed may have this many bytes. */
@@ -24,17 +26,13 @@ const retryAfter = "1"
 /** A request id of the client, if it can stand in a header and a log line. */
 const usableRequestId = /^[\x21-\x7e]{1,128}$/
 
-const makeRequestId = Effect.map(
-  Random.Random,
-  (random) => [0, 1].map(() => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")).join("")
-)
+const makeRequestId = (random: typeof Random.Random["Service"]): string =>
+  [0, 1].map(() => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")).join("")
 
 export const toResponse = (answer: Failure): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(answer, { status: statusOf(answer) })
 
 export interface RouteTable {
-  /** The route that fits, as it was declared; empty: none. */
-  readonly routeOf: (method: string, url: string) => string
   /** The methods of the routes that fit this URL. */
   readonly methodsOf: (url: string) => ReadonlyArray<string>
 }
@@ -50,50 +48,69 @@ export const makeRouteTable = (
   for (const { method, path } of routes) table.on(method === "GET" ? ["GET", "HEAD"] : method, path, path)
   const methods = [...new Set(["HEAD", ...routes.map(({ method }) => method)])]
   return {
-    routeOf: (method, url) => table.find(method, url)?.handler ?? "",
     methodsOf: (url) => methods.filter((method) => table.find(method, url) !== undefined)
   }
 }
 
 /** Wraps the whole API, outside of all routes. */
-export const everyAnswer = ({ count, limits, routes }: {
-  readonly routes: RouteTable
-  readonly limits: RateLimits["Service"]
-  readonly count: ReturnType<typeof RequestMetrics.make>
-}) =>
-<E, R>(
-  app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
-  Effect.gen(function*() {
-    const request = withLiteralPath(yield* HttpServerRequest.HttpServerRequest)
-    const sent = request.headers["x-request-id"]
-    const requestId = sent !== undefined && usableRequestId.test(sent) ? sent : yield* makeRequestId
-    const clock = yield* Clock.Clock
-    const startedAt = clock.currentTimeMillisUnsafe()
-    const limited = limits.isOn("address") ? Effect.andThen(limits.check("address", addressOf(request)), app) : app
-    const response = yield* (isUpload(request) ? limited : inTime(limited, request)).pipe(
-      Effect.exit,
-      Effect.flatMap((exit) =>
-        Exit.isSuccess(exit) ? Effect.succeed(complete(exit.value)) : explain(exit.cause, request, requestId, routes)
-      ),
-      Effect.tap(({ status }) => {
-        const { method, url } = request
+export const make = Effect.fnUntraced(function*(routes: RouteTable) {
+  const limits = yield* RateLimits
+  const clock = yield* Clock.Clock
+  const random = yield* Random.Random
+  const count = RequestMetrics.make(yield* Effect.context<never>())
+  const watch = yield* AnswerTime.make
+
+  return <E, R>(
+    app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+  ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
+    Effect.withFiber((fiber) => {
+      const request = withLiteralPath(Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest))
+      const { method, url } = request
+      const sent = request.headers["x-request-id"]
+      const requestId = sent !== undefined && usableRequestId.test(sent) ? sent : makeRequestId(random)
+      const startedAt = clock.currentTimeMillisUnsafe()
+      const isInTime = isUpload(request) ? () => true : watch(fiber, startedAt)
+
+      const finish = (response: HttpServerResponse.HttpServerResponse) => {
         const took = clock.currentTimeMillisUnsafe() - startedAt
-        count(method, routes.routeOf(method, url), status, took)
-        return Effect.logDebug(`${method} ${url} ${status} ${took} ms`)
-      }),
-      Effect.updateContext((context: Context.Context<R>) =>
-        context.pipe(
-          Context.add(HttpServerRequest.HttpServerRequest, request),
-          Context.add(HttpIncomingMessage.MaxBodySize, maxBodySize),
-          Context.add(References.CurrentLogAnnotations, {
-            ...Context.get(context, References.CurrentLogAnnotations),
-            request_id: requestId
-          })
+        count(method, routeOf(fiber.context), response.status, took)
+        return Effect.as(
+          Effect.logDebug(`${method} ${url} ${response.status} ${took} ms`),
+          HttpServerResponse.setHeader(response, "x-request-id", requestId)
+        )
+      }
+      const limited = limits.isOn("address") ? Effect.andThen(limits.check("address", addressOf(request)), app) : app
+      return limited.pipe(
+        Effect.matchCauseEffect({
+          onSuccess: (response) => {
+            isInTime()
+            return finish(complete(response))
+          },
+          onFailure: (cause) =>
+            Effect.flatMap(
+              isInTime() || !Cause.hasInterrupts(cause) ? explain(cause, request, requestId, routes) : tooLate(request),
+              finish
+            )
+        }),
+        Effect.updateContext((context: Context.Context<R>) =>
+          context.pipe(
+            Context.add(HttpServerRequest.HttpServerRequest, request),
+            Context.add(HttpIncomingMessage.MaxBodySize, maxBodySize),
+            Context.add(References.CurrentLogAnnotations, {
+              ...Context.get(context, References.CurrentLogAnnotations),
+              request_id: requestId
+            })
+          )
         )
       )
-    )
-    return HttpServerResponse.setHeader(response, "x-request-id", requestId)
+    })
+})
+
+/** The route that the router has found, as it was declared; empty: none. */
+const routeOf = (context: Context.Context<never>): string =>
+  Option.match(Context.getOption(context, HttpRouter.RouteContext), {
+    onNone: () => "",
+    onSome: ({ route }) => route.path
   })
 
 /** Where a request comes from. */
@@ -104,24 +121,16 @@ export const addressOf = ({ remoteAddress }: HttpServerRequest.HttpServerRequest
 const isUpload = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   headers["content-type"]?.startsWith("multipart/") === true
 
-const inTime = <E, R>(
-  app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-  { method, url }: HttpServerRequest.HttpServerRequest
-) =>
-  Effect.timeoutOrElse(app, {
-    duration: answerTime,
-    orElse: () => Effect.as(Effect.logWarning(`${method} ${url} took longer than ${answerTime}`), tooLate)
-  })
-
-/** How long the storage may take. */
-const answerTime = "15 seconds"
-
-const tooLate = toResponse(
-  failure(
-    Code.storageUnreachable,
-    "The storage does not answer; try again later, the request may have been carried out"
+const tooLate = ({ method, url }: HttpServerRequest.HttpServerRequest) =>
+  Effect.as(
+    Effect.logWarning(`${method} ${url} took longer than ${AnswerTime.seconds} seconds`),
+    complete(toResponse(
+      failure(
+        Code.storageUnreachable,
+        "The storage does not answer; try again later, the request may have been carried out"
+      )
+    ))
   )
-)
 
 /** A semicolon is part of a path; the router would take it for the end of one. */
 const withLiteralPath = (request: HttpServerRequest.HttpServerRequest): HttpServerRequest.HttpServerRequest => {

@@ -14,7 +14,8 @@ import * as DeviceAccessHandlers from "./device-access/DeviceAccessHandlers.ts"
 import * as BatchHandlers from "./device/BatchHandlers.ts"
 import * as DeviceHandlers from "./device/DeviceHandlers.ts"
 import { Api } from "./DeviceCloudApi.ts"
-import { everyAnswer, makeRouteTable, routerConfig } from "./EveryAnswer.ts"
+import * as EveryAnswer from "./EveryAnswer.ts"
+import { lean, ofCloud } from "./HandlerGroup.ts"
 import * as MeshHandlers from "./mesh/MeshHandlers.ts"
 import * as Download from "./object/Download.ts"
 import { PublicUrl } from "./object/ObjectAddress.ts"
@@ -25,7 +26,6 @@ import * as Operations from "./Operations.ts"
 import * as ProductHandlers from "./product/ProductHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
 import { type RateLimitOptions, RateLimits } from "./RateLimits.ts"
-import * as RequestMetrics from "./RequestMetrics.ts"
 import { RequestCheck } from "./RequestCheck.ts"
 import * as HistoryHandlers from "./telemetry/HistoryHandlers.ts"
 import * as TopologyHandlers from "./topology/TopologyHandlers.ts"
@@ -68,15 +68,11 @@ const routeTable = () => {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => routes.push({ method: endpoint.method, path: endpoint.path as `/${string}` })
   })
-  return makeRouteTable(routes)
+  return EveryAnswer.makeRouteTable(routes)
 }
 
 const completeAnswers = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const complete = everyAnswer({
-    routes: routeTable(),
-    limits: yield* RateLimits,
-    count: RequestMetrics.make(yield* Effect.context<never>())
-  })
+  const complete = yield* EveryAnswer.make(routeTable())
   yield* router.addGlobalMiddleware((
     app
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled, HttpServerRequest.HttpServerRequest> =>
@@ -115,7 +111,19 @@ const routes = ({ publicUrl, rateLimits = {}, readiness, strictReplay }: Options
  * layer, once, so that all transports share them.
  */
 export const layer = (options: Options) =>
-  HttpRouter.serve(routes(options), { routerConfig, disableLogger: true, disableListenLog: true })
+  Layer.unwrap(
+    Effect.contextWith((context: Context.Context<DeviceCloud.DeviceCloud | Objects | IdempotencyStore>) =>
+      Effect.succeed(
+        lean(
+          HttpRouter.serve(Layer.provide(routes(options), Layer.succeedContext(ofCloud(context))), {
+            routerConfig: EveryAnswer.routerConfig,
+            disableLogger: true,
+            disableListenLog: true
+          })
+        )
+      )
+    )
+  )
 
 /**
  * The same as a function from request to response, to be mounted in another
@@ -134,7 +142,7 @@ export const fetchHandler = (options: Options) =>
             ])
           ),
           // Not that of a server which is built in the same place.
-          { routerConfig, disableLogger: true, memoMap: Layer.makeMemoMapUnsafe() }
+          { routerConfig: EveryAnswer.routerConfig, disableLogger: true, memoMap: Layer.makeMemoMapUnsafe() }
         )
       ),
       ({ dispose }) => Effect.promise(dispose)

@@ -2,7 +2,8 @@ import { StoreError, StoreHealth } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { ProductStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { call, type CallOptions, createProduct, productBody, testApi } from "./TestApi.ts"
 
 layer(testApi(StorageMemory.layer), { excludeTestServices: true })("any request", (it) => {
@@ -141,6 +142,26 @@ layer(testApi(failing(unreachable)), { excludeTestServices: true })("a storage t
       assert.strictEqual((yield* call("GET", "//healthz")).status, 200)
     }))
 })
+
+const asked = Deferred.makeUnsafe<void>()
+
+layer(testApi(failing(Effect.andThen(Deferred.succeed(asked, undefined), Effect.never))))(
+  "a storage that does not answer",
+  (it) => {
+    it.effect("is answered for with 503 after fifteen seconds", () =>
+      Effect.gen(function*() {
+        const answering = yield* Effect.forkChild(call("GET", "/products", { headers: { "x-request-id": "trace-8" } }))
+        yield* Deferred.await(asked)
+        yield* TestClock.adjust("14 seconds")
+        assert.isUndefined(answering.pollUnsafe())
+        yield* TestClock.adjust("2 seconds")
+        const answer = yield* Fiber.join(answering)
+        assert.deepStrictEqual([answer.status, answer.body.code], [503, 50300])
+        assert.strictEqual(answer.headers["x-request-id"], "trace-8")
+        assert.match(String(answer.headers["retry-after"]), /^\d+$/)
+      }))
+  }
+)
 
 const broken: ReadonlyArray<readonly [string, Effect.Effect<never, StoreError>]> = [
   ["a defect", Effect.die(new Error(secretDetail))],

@@ -3,10 +3,10 @@
  */
 import { type Command, CommandNotFound, Commands } from "@device-cloud/core"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
 import type { Message } from "./CommandApi.ts"
 
 const message = (command: Command): typeof Message.Type => ({
@@ -34,7 +34,7 @@ const messageIdOf = (text: string) => {
     : Effect.fail(new CommandNotFound({ messageId: text }))
 }
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "commands",
   Effect.fnUntraced(function*(handlers) {

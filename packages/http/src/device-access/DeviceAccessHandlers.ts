@@ -15,12 +15,12 @@ import {
 import { Clock, Effect, Option } from "effect"
 import { Hex } from "effect/encoding"
 import { HttpServerRequest } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
 import { addressOf } from "../EveryAnswer.ts"
 import { RateLimits } from "../RateLimits.ts"
 import { Code, failure, failWith } from "../Failure.ts"
+import { group } from "../HandlerGroup.ts"
 import { fromWire } from "../Wire.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
 import { deviceFailure } from "./DeviceFailure.ts"
@@ -65,7 +65,7 @@ const readRequest = Effect.fnUntraced(function*(query: UplinkQuery) {
   return yield* Effect.fromResult(UplinkAction.parse(query, body))
 })
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "device-access",
   Effect.fnUntraced(function*(handlers) {

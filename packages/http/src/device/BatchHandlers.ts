@@ -4,11 +4,11 @@
 import { type Batch, Batches } from "@device-cloud/core"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
 import { failWith } from "../Failure.ts"
+import { group } from "../HandlerGroup.ts"
 import type { BatchInfo } from "./BatchApi.ts"
 
 const batchInfo = (batch: Batch): typeof BatchInfo.Type => ({
@@ -33,7 +33,7 @@ const csv = (
     )
   ].join("\r\n") + "\r\n"
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "batches",
   Effect.fnUntraced(function*(handlers) {

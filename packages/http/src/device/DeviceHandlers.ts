@@ -14,10 +14,10 @@ import {
   Topologies
 } from "@device-cloud/core"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
 import { fromWire } from "../Wire.ts"
 import type { DeviceInfo, DeviceRecord, ThingShadow } from "./DeviceApi.ts"
 
@@ -98,7 +98,7 @@ const thingShadow = (id: number, status: DeviceStatus, shadow: Shadow): typeof T
   delta: shadowValues(delta(shadow))
 })
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "devices",
   Effect.fnUntraced(function*(handlers) {

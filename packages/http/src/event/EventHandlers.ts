@@ -4,9 +4,9 @@
 import { type DomainEvent, EventBus, type PublishedEvent } from "@device-cloud/core"
 import { Effect, Schedule, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
+import { group } from "../HandlerGroup.ts"
 import type { EventType } from "./EventApi.ts"
 
 /** How often something is sent, so that nobody on the way takes the connection for dead. */
@@ -59,7 +59,7 @@ const encode = ({ event, id }: PublishedEvent): string => {
 
 const gap = "event: gap\ndata: {}\n\n"
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "events",
   Effect.fnUntraced(function*(handlers) {

@@ -11,10 +11,10 @@ import {
 } from "@device-cloud/core"
 import { ByteSize, Context, Effect, Stream } from "effect"
 import { HttpIncomingMessage, HttpServerRequest, Multipart } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { Code, type Failure, failure, failWith, invalidParameter } from "../Failure.ts"
+import { group } from "../HandlerGroup.ts"
 import { addressOf } from "./ObjectAddress.ts"
 
 const noFile = invalidParameter([{
@@ -60,7 +60,7 @@ const upload = Effect.fnUntraced(function*(objects: Objects["Service"], projectI
 
 const success = <Data>(data: Data) => ({ code: 0, message: "success", data }) as const
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "objects",
   Effect.fnUntraced(function*(handlers) {

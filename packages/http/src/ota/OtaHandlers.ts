@@ -15,11 +15,11 @@ import {
 } from "@device-cloud/core"
 import { Effect, Option, Predicate, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, pageRequest, respond, respondPage } from "../Envelope.ts"
 import { Code, failure, failWith, invalidParameter } from "../Failure.ts"
+import { group } from "../HandlerGroup.ts"
 import { fromWire } from "../Wire.ts"
 import type { DeviceTaskRecord, FirmwareRecord, TaskRecord, UpgradeInfo } from "./OtaApi.ts"
 
@@ -120,7 +120,7 @@ const bodyDeviceIds = Effect.gen(function*() {
   return Predicate.hasProperty(body, "device_ids") ? body.device_ids : undefined
 })
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "ota",
   Effect.fnUntraced(function*(handlers) {

@@ -3,10 +3,10 @@
  */
 import { type Product, Products } from "@device-cloud/core"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
 import { fromWire } from "../Wire.ts"
 import type { ProductInfo } from "./ProductApi.ts"
 
@@ -38,7 +38,7 @@ export const productInfo = (product: Product): typeof ProductInfo.Type => ({
 
 const oneProduct = (product: Product) => ({ product_info: productInfo(product) })
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "products",
   Effect.fnUntraced(function*(handlers) {

@@ -3,11 +3,11 @@
  */
 import { type AccessKey, AccessKeys, type Project, Projects } from "@device-cloud/core"
 import { DateTime, Effect, Redacted } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { Code, failure } from "../Failure.ts"
+import { group } from "../HandlerGroup.ts"
 import type { AccessKeyRecord, ProjectRecord } from "./ProjectApi.ts"
 
 const projectRecord = ({ createdAt, id, name }: Project): typeof ProjectRecord.Type => ({
@@ -25,7 +25,7 @@ const accessKeyRecord = (key: AccessKey): typeof AccessKeyRecord.Type => ({
   expires_at: dateText(key.expiresAt)
 })
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "projects",
   Effect.fnUntraced(function*(handlers) {

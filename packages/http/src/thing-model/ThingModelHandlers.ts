@@ -10,10 +10,10 @@ import {
   ThingModels
 } from "@device-cloud/core"
 import { Effect, type Schema } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
 
 type Document = Readonly<Record<string, Schema.Json>>
 
@@ -28,7 +28,7 @@ const changed = (productKey: ProductKey) => (model: ChangedModel) => ({
 
 const missing = (field: string) => ({ path: [field], message: "Expected it in the body or the query" })
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "thingModels",
   Effect.fnUntraced(function*(handlers) {
