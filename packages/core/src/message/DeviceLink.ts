@@ -52,6 +52,8 @@ export interface SessionListener {
   readonly attached: (session: DeviceSession, waiting: boolean) => void
   /** The session has ended, or was never attached. */
   readonly detached: (session: DeviceSession) => void
+  /** The device may not be connected any more, here or anywhere; it may have no session. */
+  readonly cutOff: (deviceId: DeviceId) => void
 }
 
 /** The device was disabled or deleted while it was connecting. */
@@ -82,7 +84,7 @@ const make = Effect.gen(function*() {
   const sessionPrefix = yield* identifiers.nodeId
   let lastSession = 0
   let lastMessageId = 0
-  const listeners = new Set<SessionListener>()
+  const listeners = new Set<Partial<SessionListener>>()
 
   const context = yield* Effect.context<never>()
   const count = () => connections.updateUnsafe(sessions.size, context)
@@ -92,7 +94,7 @@ const make = Effect.gen(function*() {
   const forget = (session: DeviceSession, previous?: DeviceSession) => {
     const { deviceId } = session.connection.device
     live.delete(session)
-    for (const listener of listeners) listener.detached(session)
+    for (const listener of listeners) listener.detached?.(session)
     if (sessions.get(deviceId) !== session) return
     if (previous !== undefined && live.has(previous)) sessions.set(deviceId, previous)
     else sessions.delete(deviceId)
@@ -110,7 +112,7 @@ const make = Effect.gen(function*() {
     // In its place before the status is stored: a device that is disabled meanwhile is found and disconnected.
     live.add(session)
     sessions.set(device.deviceId, session)
-    for (const listener of listeners) listener.attaching(session)
+    for (const listener of listeners) listener.attaching?.(session)
     const connected = yield* presence.online(device, { id: session.id, ip }).pipe(
       Effect.onError(() => Effect.sync(() => forget(session, previous))),
       // What was handed over may be stored all the same.
@@ -125,7 +127,7 @@ const make = Effect.gen(function*() {
     if (previous !== undefined) yield* previous.connection.close("replaced")
     else if (connected.replaced) yield* tell({ _tag: "Replaced", deviceId: device.deviceId })
     count()
-    for (const listener of listeners) listener.attached(session, connected.waiting)
+    for (const listener of listeners) listener.attached?.(session, connected.waiting)
     return session
   })
 
@@ -154,6 +156,7 @@ const make = Effect.gen(function*() {
   )
 
   const cutOffHere = Effect.fnUntraced(function*({ deviceId, method, reason }: CutOff) {
+    for (const listener of listeners) listener.cutOff?.(deviceId)
     if (method !== undefined) yield* deliver(deviceId, { method, params: {} })
     yield* disconnect(deviceId, reason)
   })
@@ -243,7 +246,7 @@ export class DeviceLink extends Context.Service<DeviceLink, {
   /** The session of the device on this node. */
   readonly session: (deviceId: DeviceId) => DeviceSession | undefined
   /** Tells `listener` of all sessions from now on. */
-  readonly listen: (listener: SessionListener) => Effect.Effect<void, never, Scope.Scope>
+  readonly listen: (listener: Partial<SessionListener>) => Effect.Effect<void, never, Scope.Scope>
   /** A device has said something over a transport without connections: it counts as online for five minutes. */
   readonly sight: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
   /** Devices that were sighted are offline from now on. */

@@ -3,9 +3,12 @@
  */
 import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
 import { type DeviceIdentity, type DeviceName, DeviceNotFound } from "../device/Device.ts"
-import { DeviceStore } from "../device/DeviceStore.ts"
+import type { DeviceStore } from "../device/DeviceStore.ts"
+import type { DeviceLink } from "../message/DeviceLink.ts"
+import type { NodeBus } from "../node/NodeBus.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { StoreError } from "../StoreError.ts"
+import * as KnownCredentials from "./KnownCredentials.ts"
 import { Mac, type SignMethod } from "./Mac.ts"
 import { connectText, equalInConstantTime, fieldsText, tokenText, uplinkText } from "./Signature.ts"
 import { SignatureGuard, type TooManyWrongSignatures } from "./SignatureGuard.ts"
@@ -66,7 +69,7 @@ export class DeviceDisabled extends Schema.TaggedError<DeviceDisabled>()("Device
 const isWrong = Predicate.or(Predicate.isTagged("WrongSignature"), Predicate.isTagged("DeviceNotFound"))
 
 const make = Effect.gen(function*() {
-  const store = yield* DeviceStore
+  const credentialsOf = yield* KnownCredentials.make
   const mac = yield* Mac
   const { guard } = yield* SignatureGuard
 
@@ -80,7 +83,7 @@ const make = Effect.gen(function*() {
       { name: `${productKey}/${deviceName}`, address },
       isWrong,
       Effect.gen(function*() {
-        const found = yield* store.credentials(productKey, deviceName)
+        const found = yield* credentialsOf(productKey, deviceName)
         if (Option.isNone(found)) return yield* DeviceNotFound.of({ productKey, deviceName })
         const { deviceSecret, enabled, identity } = found.value
         if (!equalInConstantTime(expected(deviceSecret), presented)) {
@@ -133,8 +136,9 @@ export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
   readonly authenticateUplink: (credentials: UplinkCredentials) => Effect.Effect<DeviceIdentity, Refused>
   readonly authenticateSubDevice: (credentials: SubDeviceCredentials) => Effect.Effect<DeviceIdentity, Refused>
 }>()("@device-cloud/core/signature/DeviceAuthenticator") {
-  static readonly layer: Layer.Layer<DeviceAuthenticator, never, DeviceStore | Mac | SignatureGuard> = Layer.effect(
+  static readonly layer: Layer.Layer<
     DeviceAuthenticator,
-    make
-  )
+    never,
+    DeviceStore | DeviceLink | NodeBus | Mac | SignatureGuard
+  > = Layer.effect(DeviceAuthenticator, make)
 }
