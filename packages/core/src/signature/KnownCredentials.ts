@@ -81,7 +81,7 @@ export const make: Effect.Effect<
   return (productKey, deviceName) => {
     const remembered = known.get(nameOf(productKey, deviceName))
     return remembered !== undefined && clock.currentTimeMillisUnsafe() < remembered.until
-      ? Effect.succeed(Option.some(remembered.credentials))
+      ? Effect.succeedSome(remembered.credentials)
       : lookUp(productKey, deviceName)
   }
 })

@@ -3,10 +3,10 @@
  */
 import { type DeviceIdentity, InvalidInput, Topologies } from "@device-cloud/core"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { done, respond } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
 import { fromWire } from "../Wire.ts"
 import type { SubDevice } from "./TopologyApi.ts"
 
@@ -26,7 +26,7 @@ const required = (sessionId: string | undefined) =>
     )
     : Effect.succeed(sessionId)
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "topology",
   Effect.fnUntraced(function*(handlers) {
