@@ -316,7 +316,8 @@ const make = Effect.gen(function*() {
     return result
   })
 
-  const setProperties = Effect.fn("Commands.setProperties")(
+  // Without spans, these two: to capture the stack for one costs as much as the checks.
+  const setProperties = Effect.fnUntraced(
     function*(projectId: ProjectId, deviceId: DeviceId, params: Params, options: CallOptions = {}) {
       const found = yield* find(projectId, deviceId)
       const count = Object.keys(params).length
@@ -331,7 +332,7 @@ const make = Effect.gen(function*() {
     }
   )
 
-  const callService = Effect.fn("Commands.callService")(
+  const callService = Effect.fnUntraced(
     function*(
       projectId: ProjectId,
       deviceId: DeviceId,
