@@ -3,14 +3,14 @@
  */
 import { Bindings } from "@device-cloud/core"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
 
 const toData = (random: string) => ({ random })
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "bindings",
   Effect.fnUntraced(function*(handlers) {

@@ -3,13 +3,13 @@
  */
 import { BleIdentities } from "@device-cloud/core"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
 import { fromWire } from "../Wire.ts"
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "ble",
   Effect.fnUntraced(function*(handlers) {

@@ -3,10 +3,10 @@
  */
 import { type MeshNetwork, MeshNetworks, type MeshNode } from "@device-cloud/core"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
 import { fromWire } from "../Wire.ts"
 import type { MeshNetworkKeys, MeshNetworkRecord, MeshNodeRecord } from "./MeshApi.ts"
 
@@ -32,7 +32,7 @@ const nodeRecord = (node: MeshNode): typeof MeshNodeRecord.Type => ({
   created_at: dateText(node.createdAt)
 })
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "mesh",
   Effect.fnUntraced(function*(handlers) {
