@@ -1,7 +1,7 @@
 /**
  * The reference server: core, storage, broker and API put together.
  */
-import { AccessKeys, DeviceCloud, Objects, StoreHealth } from "@device-cloud/core"
+import { AccessKeys, AllowPrivateWebhooks, DeviceCloud, Objects, StoreHealth } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
 import { DevelopmentCertificate, MqttBroker, MqttWebSocket } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
@@ -154,6 +154,7 @@ export const layer = (config: ServerConfig) =>
     Layer.provideMerge(Layer.provide(Objects.layer, objects(config))),
     Layer.provide(PlatformNode.layer),
     Layer.provide(telemetry(config)),
+    Layer.provide(Layer.succeed(AllowPrivateWebhooks, config.webhookAllowPrivate)),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, config.logLevel)),
     Layer.provide(Layer.succeed(Logger.LogToStderr, true))
   )

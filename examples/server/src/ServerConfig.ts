@@ -31,6 +31,7 @@ const config = Config.all({
   otlpUrl: Config.option(Config.String("OTLP_URL")),
   publicUrl: Config.option(Config.String("PUBLIC_URL")),
   strictReplay: Config.Boolean("STRICT_REPLAY").pipe(Config.withDefault(false)),
+  webhookAllowPrivate: Config.Boolean("WEBHOOK_ALLOW_PRIVATE").pipe(Config.withDefault(false)),
   logLevel: Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const))
 })
 

@@ -30,6 +30,13 @@ import { AccessKeys } from "./project/AccessKeys.ts"
 import type { AccessKeyStore } from "./project/AccessKeyStore.ts"
 import { Projects } from "./project/Projects.ts"
 import type { ProjectStore } from "./project/ProjectStore.ts"
+import { SceneActions } from "./scene/SceneActions.ts"
+import * as SceneRunner from "./scene/SceneRunner.ts"
+import { Scenes } from "./scene/Scenes.ts"
+import type { SceneStore } from "./scene/SceneStore.ts"
+import { SceneTriggers } from "./scene/SceneTriggers.ts"
+import type { WebhookClient } from "./scene/WebhookClient.ts"
+import { WebhookSigning } from "./scene/WebhookSigning.ts"
 import { Shadows } from "./shadow/Shadows.ts"
 import type { ShadowStore } from "./shadow/ShadowStore.ts"
 import { DeviceAuthenticator } from "./signature/DeviceAuthenticator.ts"
@@ -66,12 +73,14 @@ export type DeviceCloud =
   | Products
   | Projects
   | Provisioning
+  | Scenes
   | Shadows
   | SubDeviceSessions
   | ThingModels
   | Topologies
   | Upgrades
   | Uplink
+  | WebhookSigning
 
 /** What a storage adapter provides. */
 export type Stores =
@@ -86,13 +95,14 @@ export type Stores =
   | PresenceStore
   | ProductStore
   | ProjectStore
+  | SceneStore
   | ShadowStore
   | TelemetryStore
   | ThingModelStore
   | TopologyStore
 
 /** What a platform adapter provides. */
-export type Platform = Crypto.Crypto | Mac
+export type Platform = Crypto.Crypto | Mac | WebhookClient
 
 /**
  * All services of the cloud. Needs the stores of one storage adapter and a
@@ -106,12 +116,15 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Batches.layer,
   Bindings.layer,
   BleIdentities.layer,
-  Commands.layer,
   History.layer,
   Idempotency.layer,
+  Scenes.layer,
+  SceneRunner.layer,
   Shadows.layer,
   ThingModels.layer
 ).pipe(
+  Layer.provide(SceneActions.layer),
+  Layer.provideMerge(Layer.mergeAll(Commands.layer, WebhookSigning.layer)),
   Layer.provideMerge(Uplink.layer),
   Layer.provide(GatewayMessages.layer),
   Layer.provideMerge(Layer.mergeAll(DeviceAuthenticator.layer, Provisioning.layer)),
@@ -123,6 +136,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provide(SignatureGuard.layer),
   Layer.provideMerge(Layer.mergeAll(Products.layer, DeviceLink.layer)),
   Layer.provide(Presence.layer),
+  Layer.provide(SceneTriggers.layer),
   Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, EventBus.layer)),
   Layer.provide(Identifiers.layer)
 )

@@ -48,7 +48,9 @@ const make = Effect.gen(function*() {
     hexKey: text(digits + "abcdef", 32),
     projectId: text(lower + digits, 12),
     accessKeyId: text(letters + digits, 12),
-    nodeId: text(letters + digits, 16)
+    nodeId: text(letters + digits, 16),
+    sceneId: text(letters + digits, 20),
+    webhookKey: text(letters + digits, 32)
   })
 })
 
@@ -77,6 +79,10 @@ export class Identifiers extends Context.Service<Identifiers, {
   readonly accessKeyId: Effect.Effect<string>
   /** 16 characters `[A-Za-z0-9]`. */
   readonly nodeId: Effect.Effect<string>
+  /** 20 characters `[A-Za-z0-9]`; also names a timer. */
+  readonly sceneId: Effect.Effect<string>
+  /** 32 characters `[A-Za-z0-9]`. */
+  readonly webhookKey: Effect.Effect<string>
 }>()("@device-cloud/core/Identifiers") {
   static readonly layer: Layer.Layer<Identifiers, never, Crypto.Crypto> = Layer.effect(Identifiers, make)
 }

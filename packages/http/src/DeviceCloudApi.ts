@@ -18,13 +18,14 @@ import { OtaApi } from "./ota/OtaApi.ts"
 import { ProductApi } from "./product/ProductApi.ts"
 import { ProjectApi } from "./project/ProjectApi.ts"
 import { RequestCheck } from "./RequestCheck.ts"
+import { SceneApi } from "./scene/SceneApi.ts"
 import { HistoryApi } from "./telemetry/HistoryApi.ts"
 import { TopologyApi } from "./topology/TopologyApi.ts"
 import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
 export class Api extends HttpApi.make("device-cloud")
   .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, TopologyApi, CommandApi, HistoryApi)
-  .add(EventApi, ObjectApi, OtaApi, ProjectApi, MeshApi, BleApi, BindingApi)
+  .add(EventApi, ObjectApi, OtaApi, SceneApi, ProjectApi, MeshApi, BleApi, BindingApi)
   .middleware(Authorization)
   .add(DeviceAccessApi)
   .middleware(RequestCheck)

@@ -48,6 +48,8 @@ import type {
   RandomUsed,
   RecordNotFound,
   RegistrationOff,
+  SceneNameTaken,
+  SceneNotFound,
   ServiceIsSync,
   ShadowVersionConflict,
   StoreError,
@@ -83,6 +85,7 @@ export const Code = {
   noSuchBatch: 40403,
   noSuchFirmware: 40404,
   noSuchTask: 40405,
+  noSuchScene: 40406,
   noSuchMeshNetwork: 40407,
   noSuchMeshNode: 40408,
   noSuchObject: 40409,
@@ -234,6 +237,8 @@ export type DomainError =
   | RandomNotReported
   | RandomUsed
   | RegistrationOff
+  | SceneNameTaken
+  | SceneNotFound
   | ServiceIsSync
   | ShadowVersionConflict
   | StoreError
@@ -387,6 +392,10 @@ const fromDomain = (error: Exclude<DomainError, StoreError>): Failure => {
       )
     case "RegistrationOff":
       return failure(Code.registrationOff, `Dynamic registration of product ${error.productKey} is off`)
+    case "SceneNameTaken":
+      return failure(Code.taken, `name: the project has another scene called ${error.name}`)
+    case "SceneNotFound":
+      return failure(Code.noSuchScene, `There is no scene ${error.sceneId} in this project`)
     case "ServiceIsSync":
       return failure(
         Code.operationUnfit,

@@ -27,6 +27,7 @@ import * as ProductHandlers from "./product/ProductHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
 import { type RateLimitOptions, RateLimits } from "./RateLimits.ts"
 import { RequestCheck } from "./RequestCheck.ts"
+import * as SceneHandlers from "./scene/SceneHandlers.ts"
 import * as HistoryHandlers from "./telemetry/HistoryHandlers.ts"
 import * as TopologyHandlers from "./topology/TopologyHandlers.ts"
 import * as ThingModelHandlers from "./thing-model/ThingModelHandlers.ts"
@@ -47,6 +48,7 @@ const api = HttpApiBuilder.layer(Api, { openapiPath }).pipe(
     EventHandlers.layer,
     ObjectHandlers.layer,
     OtaHandlers.layer,
+    SceneHandlers.layer,
     ProjectHandlers.layer,
     MeshHandlers.layer,
     BleHandlers.layer,

@@ -1,7 +1,7 @@
 /**
  * The identifiers in paths.
  */
-import { DeviceId, DeviceName, ProductKey, ProjectId, Text } from "@device-cloud/core"
+import { DeviceId, DeviceName, ProductKey, ProjectId, SceneId, Text } from "@device-cloud/core"
 import { Schema } from "effect"
 
 // Any text that could be stored is an identifier, of something that may not exist.
@@ -26,6 +26,7 @@ export const batch = { ...productKey, batch_id: number }
 export const network = { network_key: Text(128) }
 export const meshNode = { ...network, ...deviceId }
 export const accessKeyId = { id: Text(128) }
+export const scene = { id: id(SceneId) }
 export const projectId = { project_id: id(ProjectId) }
 export const service = { ...deviceId, service_id: Text(128) }
 export const message = { ...deviceId, message_id: Text(128) }

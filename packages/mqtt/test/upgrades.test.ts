@@ -224,7 +224,7 @@ for (const [name, storage] of storages) {
           Stream.take(30),
           Stream.runCollect
         )
-        assert.strictEqual(new Set([...ends].map((end) => end === "gap" ? "" : end.event.device.deviceId)).size, 30)
+        assert.strictEqual(new Set([...ends].map((end) => end === "gap" ? "" : end.event.device?.deviceId)).size, 30)
       }))
 
     it.effect("a device that asks is answered, with nothing when there is nothing", () =>

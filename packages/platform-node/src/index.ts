@@ -5,9 +5,14 @@ import type { DeviceCloud } from "@device-cloud/core"
 import { NodeCrypto } from "@effect/platform-node"
 import { Layer } from "effect"
 import * as NodeMac from "./NodeMac.ts"
+import * as NodeWebhookClient from "./NodeWebhookClient.ts"
 
 export * as FileObjectStore from "./FileObjectStore.ts"
 export * as MemoryObjectStore from "./MemoryObjectStore.ts"
 
-/** Randomness, digests and message authentication codes. */
-export const layer: Layer.Layer<DeviceCloud.Platform> = Layer.merge(NodeCrypto.layer, NodeMac.layer)
+/** Randomness, digests, message authentication codes and webhooks. */
+export const layer: Layer.Layer<DeviceCloud.Platform> = Layer.mergeAll(
+  NodeCrypto.layer,
+  NodeMac.layer,
+  NodeWebhookClient.layer
+)

@@ -6,13 +6,25 @@ import { Effect, Layer, Option } from "effect"
 import { modifyShadow } from "./ShadowStore.ts"
 import { paginate, Tables } from "./Tables.ts"
 
+/** Commands whose origins are known. */
+const maxNamed = 10_000
+
 const make = Effect.gen(function*() {
   const tables = yield* Tables
   const { devices, ledger } = tables
   let lastId = 0
 
-  const enqueue = ({ command, desire }: Enqueue, now: number): Command | "full" | "no-device" => {
+  /** By device and origin, the oldest first. */
+  const named = new Map<string, number>()
+
+  const enqueue = (
+    { command: { origin, ...command }, desire }: Enqueue,
+    now: number
+  ): Command | "full" | "no-device" => {
     const { createdAt, deviceId } = command
+    const name = `${deviceId} ${origin}`
+    const known = origin === undefined ? undefined : ledger.get(deviceId, named.get(name) ?? 0)
+    if (known !== undefined) return known
     if (!devices.has(deviceId)) return "no-device"
     if (ledger.countOpen(deviceId) >= maxWaiting) return "full"
     const stored: Command = {
@@ -25,6 +37,10 @@ const make = Effect.gen(function*() {
       ...command
     }
     ledger.put(stored)
+    if (origin !== undefined) {
+      named.set(name, stored.messageId)
+      if (named.size > maxNamed) named.delete(named.keys().next().value!)
+    }
     if (desire !== undefined) modifyShadow(tables, { deviceId, modify: desire }, now)
     return stored
   }

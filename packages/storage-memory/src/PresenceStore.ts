@@ -5,12 +5,14 @@ import {
   type Device,
   type DeviceId,
   deviceIdentity,
+  type Fired,
   type PresenceChange,
   type PresenceOutcome,
   PresenceStore,
   type Sighting
 } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
+import { addExecutions } from "./SceneStore.ts"
 import { deviceDetail, Tables } from "./Tables.ts"
 
 const make = Effect.gen(function*() {
@@ -79,20 +81,32 @@ const make = Effect.gen(function*() {
     version: setOffline(device, at)
   })
 
+  /** Stores the executions that follow from what has been done. */
+  const withFired = <A>(done: Effect.Effect<ReadonlyArray<A>>, fired: Fired<A> | undefined) =>
+    fired === undefined ?
+      done :
+      Effect.tap(done, (changes) => Effect.map(fired(changes), (executions) => addExecutions(tables, executions)))
+
   return PresenceStore.of({
-    sight: (all) => Effect.sync(() => all.map(sight)),
-    expire: ({ limit, now }) =>
-      Effect.sync(() =>
-        [...sightings].filter(([, until]) => until <= now).slice(0, limit).map(([deviceId]) => {
-          sightings.delete(deviceId)
-          return lose(devices.get(deviceId)!, now)
-        })
+    sight: (all, fired) => withFired(Effect.sync(() => all.map(sight)), fired),
+    expire: ({ fired, limit, now }) =>
+      withFired(
+        Effect.sync(() =>
+          [...sightings].filter(([, until]) => until <= now).slice(0, limit).map(([deviceId]) => {
+            sightings.delete(deviceId)
+            return lose(devices.get(deviceId)!, now)
+          })
+        ),
+        fired
       ),
-    endSightings: ({ at, deviceIds }) =>
-      Effect.sync(() =>
-        deviceIds.flatMap((deviceId) => sightings.delete(deviceId) ? [lose(devices.get(deviceId)!, at)] : [])
+    endSightings: ({ at, deviceIds, fired }) =>
+      withFired(
+        Effect.sync(() =>
+          deviceIds.flatMap((deviceId) => sightings.delete(deviceId) ? [lose(devices.get(deviceId)!, at)] : [])
+        ),
+        fired
       ),
-    record: (changes) => Effect.sync(() => changes.map(record)),
+    record: (changes, fired) => withFired(Effect.sync(() => changes.map(record)), fired),
     connectionsOf: (deviceIds) =>
       Effect.sync(() =>
         new Map(deviceIds.flatMap((deviceId) => {
@@ -103,20 +117,24 @@ const make = Effect.gen(function*() {
         }))
       ),
     heartbeat: (nodeId, at) => Effect.sync(() => void nodes.set(nodeId, at)),
-    release: ({ at, limit, node }) =>
-      Effect.sync(() => {
-        const gone = (nodeId: string) => "id" in node ? nodeId === node.id : (nodes.get(nodeId) ?? 0) < node.silentSince
-        const held: ReadonlyArray<DeviceId> = [...connections]
-          .filter(([, connection]) => gone(connection.nodeId))
-          .map(([deviceId]) => deviceId)
-        const lost = held.slice(0, limit).map((deviceId) => lose(devices.get(deviceId)!, at))
-        if (held.length <= limit) {
-          for (const nodeId of nodes.keys()) {
-            if (gone(nodeId)) nodes.delete(nodeId)
+    release: ({ at, fired, limit, node }) =>
+      withFired(
+        Effect.sync(() => {
+          const gone = (nodeId: string) =>
+            "id" in node ? nodeId === node.id : (nodes.get(nodeId) ?? 0) < node.silentSince
+          const held: ReadonlyArray<DeviceId> = [...connections]
+            .filter(([, connection]) => gone(connection.nodeId))
+            .map(([deviceId]) => deviceId)
+          const lost = held.slice(0, limit).map((deviceId) => lose(devices.get(deviceId)!, at))
+          if (held.length <= limit) {
+            for (const nodeId of nodes.keys()) {
+              if (gone(nodeId)) nodes.delete(nodeId)
+            }
           }
-        }
-        return lost
-      })
+          return lost
+        }),
+        fired
+      )
   })
 })
 

@@ -6,7 +6,7 @@ import { Effect, Layer, Option } from "effect"
 import { paginate, Tables } from "./Tables.ts"
 
 const make = Effect.gen(function*() {
-  const { accessKeys, meshNetworks, products, projects } = yield* Tables
+  const { accessKeys, executions, meshNetworks, products, projects, scenes, timers, webhookKeys } = yield* Tables
   return ProjectStore.of({
     insert: (project) =>
       Effect.sync(() => {
@@ -27,6 +27,13 @@ const make = Effect.gen(function*() {
         for (const [networkId, { network }] of meshNetworks) {
           if (network.projectId === id) meshNetworks.delete(networkId)
         }
+        for (const scene of scenes.values()) {
+          if (scene.projectId !== id) continue
+          scenes.delete(scene.sceneId)
+          executions.removeScene(scene.sceneId)
+        }
+        for (const timer of timers.values()) if (timer.projectId === id) timers.delete(timer.cronId)
+        webhookKeys.delete(id)
         return "removed"
       })
   })

@@ -3,6 +3,7 @@
  */
 import { emptyShadow, noFacts, type ShadowModification, ShadowStore } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
+import { addExecutions } from "./SceneStore.ts"
 import { Tables } from "./Tables.ts"
 import { append } from "./TelemetryStore.ts"
 
@@ -16,6 +17,7 @@ export const modifyShadow = <A>(
   const [answer, shadow, facts = noFacts] = modify(shadows.get(deviceId) ?? emptyShadow(deviceId))
   shadows.set(deviceId, shadow)
   append(tables, deviceId, facts, now)
+  addExecutions(tables, facts.executions)
   return Option.some(answer)
 }
 

@@ -20,10 +20,15 @@ import type {
   ProductKey,
   Project,
   ProjectId,
+  Scene,
+  SceneId,
+  SceneTimer,
   Shadow,
-  StoredAnswer
+  StoredAnswer,
+  WebhookKeys
 } from "@device-cloud/core"
 import { Context, Layer } from "effect"
+import { Executions } from "./Executions.ts"
 import { Ledger } from "./Ledger.ts"
 import type { Series } from "./Series.ts"
 
@@ -73,6 +78,11 @@ export class Tables extends Context.Service<Tables, {
   readonly sightings: Map<DeviceId, number>
   /** Node to its latest heartbeat, Unix milliseconds. */
   readonly nodes: Map<string, number>
+  readonly scenes: Map<SceneId, Scene>
+  /** By cron id. */
+  readonly timers: Map<string, SceneTimer>
+  readonly executions: Executions
+  readonly webhookKeys: Map<ProjectId, WebhookKeys>
   readonly batches: Map<number, { readonly batch: Batch; readonly projectId: ProjectId }>
   /** Sub-device to its gateway; the latest at the end. */
   readonly gatewayOf: Map<DeviceId, DeviceId>
@@ -101,6 +111,10 @@ export class Tables extends Context.Service<Tables, {
       connections: new Map(),
       sightings: new Map(),
       nodes: new Map(),
+      scenes: new Map(),
+      timers: new Map(),
+      executions: new Executions(),
+      webhookKeys: new Map(),
       batches: new Map(),
       gatewayOf: new Map(),
       addSessions: new Map(),

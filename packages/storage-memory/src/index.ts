@@ -15,6 +15,7 @@ import * as OtaStore from "./OtaStore.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
+import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
 import * as TelemetryStore from "./TelemetryStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
@@ -34,6 +35,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,
+  SceneStore.layer,
   ShadowStore.layer,
   TelemetryStore.layer,
   ThingModelStore.layer,

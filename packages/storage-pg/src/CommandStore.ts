@@ -13,7 +13,8 @@ import {
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { advanceCommands, commandFromRow, type CommandRow, stateNumber } from "./CommandRow.ts"
-import { instant, instants, paginate, storeError, texts, wholeNumbers } from "./Sql.ts"
+import type { SqlError } from "effect/sql"
+import { instant, instants, isUniqueViolation, paginate, storeError, texts, wholeNumbers } from "./Sql.ts"
 
 const queued = stateNumber("queued")
 const acked = stateNumber("acked")
@@ -35,8 +36,10 @@ const make = Effect.gen(function*() {
           ${texts(items.map(({ command }) => JSON.stringify(command.params)))}::json[],
           ${instants(items.map(({ command }) => command.createdAt))},
           ${instants(items.map(({ command }) => command.expiresAt))},
-          ${wholeNumbers(items.map(({ command }) => stateNumber(command.state)))}::smallint[]
-        ) WITH ORDINALITY AS new (project_id, device_id, service_id, user_topic, params, created_at, expires_at, state, position)
+          ${wholeNumbers(items.map(({ command }) => stateNumber(command.state)))}::smallint[],
+          ${texts(items.map(({ command }) => command.origin ?? null))}
+        ) WITH ORDINALITY AS new (project_id, device_id, service_id, user_topic, params, created_at, expires_at, state,
+          origin, position)
       ), waiting AS (
         SELECT ids.device_id, (
           SELECT count(*) FROM command WHERE command.device_id = ids.device_id AND command.state < ${finalRank}
@@ -44,8 +47,8 @@ const make = Effect.gen(function*() {
         FROM (SELECT DISTINCT device_id FROM new) AS ids JOIN device USING (device_id)
       )
       INSERT INTO command (project_id, device_id, service_id, user_topic, params, state, created_at, expires_at,
-        updated_at)
-      SELECT project_id, device_id, service_id, user_topic, params, state, created_at, expires_at, created_at
+        updated_at, origin)
+      SELECT project_id, device_id, service_id, user_topic, params, state, created_at, expires_at, created_at, origin
       FROM new JOIN waiting USING (device_id) WHERE waiting.count + new.place <= ${maxWaiting}
       ORDER BY position
       RETURNING *`
@@ -83,8 +86,28 @@ const make = Effect.gen(function*() {
       return result!
     }).pipe(sql.withTransaction)
 
+  /** The commands that are there for calls with an origin, by device and origin. */
+  const existing = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
+    const named = items.filter(({ command }) => command.origin !== undefined)
+    if (named.length === 0) return new Map<string, Command>()
+    const rows = yield* sql<CommandRow & { readonly origin: string }>`
+      SELECT command.* FROM command JOIN unnest(
+        ${texts(named.map(({ command }) => command.deviceId))}, ${texts(named.map(({ command }) => command.origin))}
+      ) AS named (device_id, origin) USING (device_id, origin)`
+    return new Map(rows.map((row) => [`${row.device_id} ${row.origin}`, commandFromRow(row)]))
+  })
+
+  const enqueueOnce = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
+    const known = yield* existing(items)
+    if (known.size === 0) return yield* enqueueAnew(items)
+    const nameOf = ({ command: { deviceId, origin } }: Enqueue) => `${deviceId} ${origin}`
+    const added = yield* enqueueAnew(items.filter((item) => !known.has(nameOf(item))))
+    let next = 0
+    return items.map((item) => known.get(nameOf(item)) ?? added[next++]!)
+  })
+
   /** One stretch after the other, in the order of the items: message ids grow with it. */
-  const enqueue = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
+  const enqueueAnew = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
     const results: Array<Command | "full" | "no-device"> = []
     while (results.length < items.length) {
       const rest = items.slice(results.length)
@@ -97,7 +120,12 @@ const make = Effect.gen(function*() {
 
   return CommandStore.of({
     enqueue: (items) =>
-      enqueue(items).pipe(
+      enqueueOnce(items).pipe(
+        // Another node has just taken the same call.
+        Effect.catchIf(
+          (error): error is SqlError.SqlError => error._tag === "SqlError" && isUniqueViolation(error),
+          () => enqueueOnce(items)
+        ),
         Effect.mapError((error) => error._tag === "StoreError" ? error : storeError("CommandStore.enqueue")(error))
       ),
     advance: (steps) =>

@@ -1,12 +1,21 @@
 /**
  * Presence on PostgreSQL.
  */
-import { type DeviceId, finalRank, type PresenceChange, type PresenceOutcome, PresenceStore } from "@device-cloud/core"
+import {
+  type DeviceId,
+  finalRank,
+  type Fired,
+  type PresenceChange,
+  type PresenceOutcome,
+  PresenceStore,
+  type StoreError
+} from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import type { Statement } from "effect/sql"
+import type { SqlError, Statement } from "effect/sql"
 import { stateNumber } from "./CommandRow.ts"
 import { identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
+import { addExecutions } from "./SceneRow.ts"
 import { instant, instants, storeError, texts } from "./Sql.ts"
 
 interface RecordedRow {
@@ -102,14 +111,29 @@ const make = Effect.gen(function*() {
       WHERE device.device_id = lost.device_id AND product.product_key = device.product_key
       RETURNING ${sql.literal(identityColumns)}, device.status_version`
 
+  /** Stores, in one transaction, what is done and the executions that follow from it. */
+  const withFired = <A>(
+    operation: string,
+    done: Effect.Effect<ReadonlyArray<A>, SqlError.SqlError>,
+    fired: Fired<A> | undefined
+  ): Effect.Effect<ReadonlyArray<A>, StoreError> =>
+    (fired === undefined ? done : sql.withTransaction(
+      Effect.tap(
+        done,
+        Effect.fnUntraced(function*(changes) {
+          const executions = changes.length === 0 ? [] : yield* fired(changes)
+          if (executions.length > 0) yield* addExecutions(sql, executions)
+        })
+      )
+    )).pipe(Effect.mapError((error) => error._tag === "StoreError" ? error : storeError(operation)(error)))
+
   return PresenceStore.of({
-    record: (changes) =>
-      record(changes).pipe(
-        Effect.map((rows) => inOrder(changes, rows)),
-        Effect.mapError(storeError("PresenceStore.record"))
-      ),
-    sight: (sightings) =>
-      sql<RecordedRow>`
+    record: (changes, fired) =>
+      withFired("PresenceStore.record", Effect.map(record(changes), (rows) => inOrder(changes, rows)), fired),
+    sight: (sightings, fired) =>
+      withFired(
+        "PresenceStore.sight",
+        sql<RecordedRow>`
         WITH sighting AS (
           SELECT * FROM unnest(
             ${texts(sightings.map(({ deviceId }) => deviceId))},
@@ -137,23 +161,24 @@ const make = Effect.gen(function*() {
         SELECT * FROM changed
         UNION ALL
         SELECT device_id, status_version, false, false, false FROM before WHERE connection_id IS NOT NULL`.pipe(
-        Effect.map((rows) => inOrder(sightings, rows)),
-        Effect.mapError(storeError("PresenceStore.sight"))
+          Effect.map((rows) => inOrder(sightings, rows))
+        ),
+        fired
       ),
-    expire: ({ limit, now }) =>
-      lose(sql`device.online_until <= ${instant(now)}`, now, limit).pipe(
-        Effect.map(lostDevices),
-        Effect.mapError(storeError("PresenceStore.expire"))
+    expire: ({ fired, limit, now }) =>
+      withFired(
+        "PresenceStore.expire",
+        Effect.map(lose(sql`device.online_until <= ${instant(now)}`, now, limit), lostDevices),
+        fired
       ),
-    endSightings: ({ at, deviceIds }) =>
-      lose(
-        sql`device_id = ANY(${texts(deviceIds)}) AND online_until IS NOT NULL`,
-        at,
-        deviceIds.length
-      ).pipe(
-        Effect.map(lostDevices),
-        Effect.mapError(storeError("PresenceStore.endSightings"))
-      ),
+    endSightings: ({ at, deviceIds, fired }) => {
+      const which = sql`device_id = ANY(${texts(deviceIds)}) AND online_until IS NOT NULL`
+      return withFired(
+        "PresenceStore.endSightings",
+        Effect.map(lose(which, at, deviceIds.length), lostDevices),
+        fired
+      )
+    },
     connectionsOf: (deviceIds) =>
       sql<{ readonly device_id: string; readonly connection_id: string }>`
         SELECT device_id, connection_id FROM device
@@ -167,20 +192,21 @@ const make = Effect.gen(function*() {
         Effect.asVoid,
         Effect.mapError(storeError("PresenceStore.heartbeat"))
       ),
-    release: ({ at, limit, node }) => {
+    release: ({ at, fired, limit, node }) => {
       const gone = "id" in node
         ? sql`device.node_id = ${node.id}`
         : sql`device.node_id IS NOT NULL AND NOT EXISTS (
             SELECT FROM node WHERE node.id = device.node_id AND node.heartbeat_at >= ${instant(node.silentSince)})`
       const forgotten = "id" in node ? sql`id = ${node.id}` : sql`heartbeat_at < ${instant(node.silentSince)}`
-      return Effect.gen(function*() {
+      const release = Effect.gen(function*() {
         const rows = yield* lose(gone, at, limit)
         if (rows.length < limit) {
           yield* sql`DELETE FROM node WHERE ${forgotten}
             AND NOT EXISTS (SELECT FROM device WHERE device.node_id = node.id)`
         }
         return lostDevices(rows)
-      }).pipe(sql.withTransaction, Effect.mapError(storeError("PresenceStore.release")))
+      }).pipe(sql.withTransaction)
+      return withFired("PresenceStore.release", release, fired)
     }
   })
 })

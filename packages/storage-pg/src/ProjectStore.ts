@@ -44,7 +44,10 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("ProjectStore.list"))
       ),
     remove: (id) =>
-      sql`DELETE FROM project WHERE id = ${id} RETURNING id`.pipe(
+      sql`WITH executions AS (
+          DELETE FROM scene_execution WHERE scene_id IN (SELECT scene_id FROM scene WHERE project_id = ${id})
+        )
+        DELETE FROM project WHERE id = ${id} RETURNING id`.pipe(
         Effect.map((rows) => rows.length > 0 ? "removed" as const : "not-found" as const),
         Effect.catchIf(isForeignKeyViolation, () => Effect.succeed("has-products" as const)),
         Effect.mapError(storeError("ProjectStore.remove"))

@@ -15,6 +15,7 @@ import {
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { advanceCommands } from "./CommandRow.ts"
+import { insertExecutions } from "./SceneRow.ts"
 import { booleans, instants, isForeignKeyViolation, storeError, texts, wholeNumbers } from "./Sql.ts"
 
 interface Row {
@@ -78,6 +79,9 @@ const make = Effect.gen(function*() {
       )
     const samples = said(({ samples }) => samples)
     const events = said(({ events }) => events)
+    const fired = computed.flatMap(({ after, before, facts }) =>
+      facts.executions.map((execution) => after === before ? { execution } : { execution, bound: after })
+    )
     if (changed.length + samples.length + events.length + outcomes.length === 0) return Effect.succeedSome(new Set())
     return Effect.map(
       sql<{ readonly device_id: string }>`
@@ -124,6 +128,8 @@ const make = Effect.gen(function*() {
             ${booleans(events.map(({ bound }) => bound))}
           ) AS event (device_id, event_id, time, value, bound)
           WHERE NOT event.bound OR event.device_id IN (SELECT device_id FROM written)
+        ), fired AS (
+          ${insertExecutions(sql, fired)}
         ), answered AS (
           ${advanceCommands(sql, outcomes)}
         )

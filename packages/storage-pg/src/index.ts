@@ -17,6 +17,7 @@ import * as OtaStore from "./OtaStore.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
+import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
 import * as TelemetryStore from "./TelemetryStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
@@ -55,6 +56,7 @@ export const layerClient: Layer.Layer<
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,
+  SceneStore.layer,
   TelemetryStore.layer,
   ThingModelStore.layer,
   TopologyStore.layer,

@@ -57,6 +57,8 @@ export type NewCommand =
   & {
     /** `sent` when it is handed to the device's connection as soon as it is stored. */
     readonly state: "queued" | "sent"
+    /** Names the call among those of the device: the same one again makes no second command. Absent: it has no name. */
+    readonly origin?: string | undefined
   }
 
 /** A step of a command. */
@@ -78,6 +80,8 @@ export const maxWaiting = 100
 export interface CallOptions {
   /** Seconds until the command expires; 0: only if the device is online now. Default 7 days. */
   readonly ttl?: number | undefined
+  /** Names the call among those of the device: the same one again answers the command that is there. */
+  readonly origin?: string | undefined
 }
 
 /** Seconds, 0 to 7 days. */

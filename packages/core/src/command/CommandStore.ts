@@ -16,7 +16,8 @@ export interface Enqueue {
 }
 
 /**
- * Laws: message ids grow in the order of the calls and of their items. A
+ * Laws: message ids grow in the order of the calls and of their items. A call
+ * whose origin the device has a command of answers that command, as it is. A
  * command moves forward only (`rankOf`), so that it has exactly one final
  * state; what would move it back is without effect.
  */

@@ -26,8 +26,10 @@ import {
   CommandNotFound,
   CommandNotQueued,
   type CommandState,
+  finalRank,
   methodOf,
   type NewCommand,
+  rankOf,
   ServiceIsSync,
   TimeToLive,
   TooManyCommands,
@@ -103,6 +105,8 @@ const make = Effect.gen(function*() {
   }
 
   const dispatch = Effect.fnUntraced(function*(command: Command) {
+    // Called once more, after it has ended.
+    if (rankOf(command.state) === finalRank) return
     const delivery = currentDelivery(command.deviceId)
     if (delivery?.flushing === true) delivery.dirty = true
     // The ledger may have been read between the commit and this turn.
@@ -281,7 +285,7 @@ const make = Effect.gen(function*() {
   const submit = Effect.fnUntraced(function*(
     { device, isOnline }: Effect.Success<ReturnType<typeof find>>,
     call: Pick<NewCommand, "serviceId" | "userTopic" | "params">,
-    { ttl: requested = defaultTtlSeconds }: CallOptions
+    { origin, ttl: requested = defaultTtlSeconds }: CallOptions
   ) {
     if (!isFiniteJson(call.params, maxParamsNesting)) {
       return yield* refuse("params", `Expected JSON of at most ${maxParamsNesting} levels`)
@@ -305,6 +309,7 @@ const make = Effect.gen(function*() {
         deviceId,
         createdAt,
         expiresAt: createdAt + ttl * 1000,
+        origin,
         state: delivery?.flushing === false ? "sent" : "queued",
         // Last: in front of other members a spread is slow.
         ...call

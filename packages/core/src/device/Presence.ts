@@ -6,6 +6,7 @@ import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
 import * as GroupCommit from "../GroupCommit.ts"
 import { Identifiers } from "../Identifiers.ts"
+import { SceneTriggers } from "../scene/SceneTriggers.ts"
 import { type StoreError, untilStored } from "../StoreError.ts"
 import type { DeviceId, DeviceIdentity } from "./Device.ts"
 import {
@@ -59,18 +60,53 @@ interface Seen {
   readonly sighting: Sighting
 }
 
+/** A change of the status of a device. */
+interface StatusChange {
+  readonly device: DeviceIdentity
+  /** Unix milliseconds. */
+  readonly at: number
+  readonly status: "online" | "offline"
+}
+
 const statusOf = { Online: "online", Offline: "offline" } as const
 
 const make = Effect.gen(function*() {
   const store = yield* PresenceStore
   const events = yield* EventBus
   const nodeId = yield* (yield* Identifiers).nodeId
+  const scenes = yield* SceneTriggers
+
+  /** The executions of scenes that are fired by changes of status. */
+  const fire = Effect.fnUntraced(function*(changes: ReadonlyArray<StatusChange>) {
+    yield* scenes.load([...new Set(changes.map(({ device }) => device.productKey))])
+    return changes.flatMap(({ at, device, status }) => {
+      const { deviceId, deviceName, productKey } = device
+      const event = { _tag: "StatusChanged", device: { deviceId, productKey, deviceName }, at, status } as const
+      return scenes.fire(device.projectId, event)
+    })
+  })
+
+  /** What fires scenes of what is recorded; undefined: no scene is concerned. */
+  const firedBy = Effect.fnUntraced(function*(recorded: ReadonlyArray<StatusChange>) {
+    yield* scenes.load([...new Set(recorded.map(({ device }) => device.productKey))])
+    return recorded.some(({ device }) => scenes.watches("StatusChanged", device))
+      ? (outcomes: ReadonlyArray<PresenceOutcome>) =>
+        fire(recorded.filter((_, place) => outcomes[place]!._tag === "Changed"))
+      : undefined
+  })
+
+  const firedByLost = (at: number) => (lost: ReadonlyArray<LostDevice>) =>
+    fire(lost.map(({ device }) => ({ device, at, status: "offline" })))
 
   const commit = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
     const outcomes = new Map<Item, PresenceOutcome>()
     const happened: Array<DomainEvent> = []
     for (const group of oncePerDevice(items)) {
-      const recorded = yield* store.record(group.map(({ change }) => change))
+      const fired = yield* firedBy(
+        group.map(({ change, device }) => ({ device, at: change.at, status: statusOf[change._tag] }))
+      )
+      const recorded = yield* store.record(group.map(({ change }) => change), fired)
+      if (fired !== undefined) scenes.wake()
       for (let i = 0; i < group.length; i++) {
         const item = group[i]!
         const { change, device } = item
@@ -118,19 +154,30 @@ const make = Effect.gen(function*() {
     )
   })
 
-  const publishLost = (lost: ReadonlyArray<LostDevice>, at: number) =>
-    events.publish(
+  const publishLost = (lost: ReadonlyArray<LostDevice>, at: number) => {
+    if (lost.length > 0) scenes.wake()
+    return events.publish(
       lost.map(({ device, version }) => ({ _tag: "DeviceStatusChanged", device, at, status: "offline", version }))
     )
+  }
 
   /** Until no device is left that the given node, or any silent one, held. */
   const release = Effect.fnUntraced(function*(node: { readonly id: string } | { readonly silentSince: number }) {
     while (true) {
       const at = yield* Clock.currentTimeMillis
-      const lost = yield* store.release({ node, at, limit: releaseLimit })
+      const lost = yield* store.release({ node, at, limit: releaseLimit, fired: firedByLost(at) })
       yield* publishLost(lost, at)
       if (lost.length < releaseLimit) return
     }
+  })
+
+  /** Stores that devices were seen, and what that fires. */
+  const sightAll = Effect.fnUntraced(function*(seen: ReadonlyArray<Seen>) {
+    const fired = yield* firedBy(seen.map(({ device, sighting: { at } }) => ({ device, at, status: "online" })))
+    const outcomes = yield* store.sight(seen.map(({ sighting }) => sighting), fired)
+    if (fired !== undefined) scenes.wake()
+    yield* publishChanges(seen, outcomes)
+    return outcomes
   })
 
   const publishChanges = (seen: ReadonlyArray<Seen>, outcomes: ReadonlyArray<PresenceOutcome>) =>
@@ -147,8 +194,7 @@ const make = Effect.gen(function*() {
     commit: Effect.fnUntraced(function*(seen) {
       const latest = new Map(seen.map((each) => [each.sighting.deviceId, each]))
       const distinct = [...latest.values()]
-      const outcomes = yield* store.sight(distinct.map(({ sighting }) => sighting))
-      yield* publishChanges(distinct, outcomes)
+      const outcomes = yield* sightAll(distinct)
       const byDevice = new Map(distinct.map(({ sighting: { deviceId } }, i) => [deviceId, outcomes[i]!]))
       return seen.map(({ sighting: { deviceId } }) => byDevice.get(deviceId)!)
     }),
@@ -175,7 +221,7 @@ const make = Effect.gen(function*() {
   const lose = Effect.fnUntraced(function*(deviceIds: ReadonlyArray<DeviceId>) {
     for (const deviceId of deviceIds) visible.delete(deviceId)
     const at = yield* Clock.currentTimeMillis
-    yield* publishLost(yield* store.endSightings({ deviceIds, at }), at)
+    yield* publishLost(yield* store.endSightings({ deviceIds, at, fired: firedByLost(at) }), at)
   })
 
   /** Stores that devices have said more since their sightings were stored, before these end. */
@@ -189,14 +235,14 @@ const make = Effect.gen(function*() {
     for (const seen of prolonged) visible.set(seen.sighting.deviceId, { seen, lastAt: seen.sighting.at })
     for (let start = 0; start < prolonged.length; start += maxBatch) {
       const seen = prolonged.slice(start, start + maxBatch)
-      yield* publishChanges(seen, yield* store.sight(seen.map(({ sighting }) => sighting)))
+      yield* sightAll(seen)
     }
   })
 
   const expire = Effect.gen(function*() {
     while (true) {
       const now = yield* Clock.currentTimeMillis
-      const lost = yield* store.expire({ now, limit: releaseLimit })
+      const lost = yield* store.expire({ now, limit: releaseLimit, fired: firedByLost(now) })
       yield* publishLost(lost, now)
       if (lost.length < releaseLimit) return
     }
@@ -267,8 +313,9 @@ export class Presence extends Context.Service<Presence, {
    * The node says every 3 seconds that it is alive. Devices of a node that has
    * been silent for 12 seconds go offline.
    */
-  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | EventBus | Identifiers> = Layer.effect(
-    Presence,
-    make
-  )
+  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | EventBus | Identifiers | SceneTriggers> =
+    Layer.effect(
+      Presence,
+      make
+    )
 }

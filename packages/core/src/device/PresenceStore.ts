@@ -2,6 +2,7 @@
  * Port: which devices are connected, and through which node.
  */
 import { Context, type Effect } from "effect"
+import type { NewExecution } from "../scene/Execution.ts"
 import type { StoreError } from "../StoreError.ts"
 import type { DeviceId, DeviceIdentity } from "./Device.ts"
 
@@ -48,6 +49,9 @@ export interface Sighting {
   readonly until: number
 }
 
+/** The executions of scenes that are stored with changes of status; it may be asked again. */
+export type Fired<A> = (changes: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<NewExecution>, StoreError>
+
 /** A device whose status was changed on behalf of a node that is gone. */
 export interface LostDevice {
   readonly device: DeviceIdentity
@@ -59,27 +63,34 @@ export interface LostDevice {
  * device and answers in its order. `Online` stores status, address, connection
  * and node, sets the activation time the first time, and raises the version if
  * the status changes. `Offline` counts only for the connection that is stored,
- * so that a late one never overwrites a newer connection.
+ * so that a late one never overwrites a newer connection. What `fired` makes of
+ * the outcomes is stored with them.
  */
 export class PresenceStore extends Context.Service<PresenceStore, {
   readonly record: (
-    changes: ReadonlyArray<PresenceChange>
+    changes: ReadonlyArray<PresenceChange>,
+    fired?: Fired<PresenceOutcome>
   ) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
   /**
    * Devices that hold no connection are online until the given times, and
    * activated; for those that hold one, nothing changes. At most one sighting
    * per device; in their order: as `record` answers.
    */
-  readonly sight: (sightings: ReadonlyArray<Sighting>) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
+  readonly sight: (
+    sightings: ReadonlyArray<Sighting>,
+    fired?: Fired<PresenceOutcome>
+  ) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
   /** Sets at most `limit` devices offline that hold no connection and counted as online until `now`. */
   readonly expire: (options: {
     readonly now: number
     readonly limit: number
+    readonly fired?: Fired<LostDevice>
   }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
   /** Sets devices offline that hold no connection and count as online. */
   readonly endSightings: (options: {
     readonly deviceIds: ReadonlyArray<DeviceId>
     readonly at: number
+    readonly fired?: Fired<LostDevice>
   }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
   /** The connection that counts, of each device that has one and is enabled. */
   readonly connectionsOf: (
@@ -96,5 +107,6 @@ export class PresenceStore extends Context.Service<PresenceStore, {
     readonly node: { readonly id: string } | { readonly silentSince: number }
     readonly at: number
     readonly limit: number
+    readonly fired?: Fired<LostDevice>
   }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
 }>()("@device-cloud/core/device/PresenceStore") {}

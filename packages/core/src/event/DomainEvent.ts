@@ -2,6 +2,9 @@
  * What happened in the cloud, published after it was stored.
  */
 import type { DeviceIdentity } from "../device/Device.ts"
+import type { ProjectId } from "../project/Project.ts"
+import type { ExecutionStatus } from "../scene/Execution.ts"
+import type { SceneDevice } from "../scene/SceneEvent.ts"
 import type { Json, ShadowSide } from "../shadow/Shadow.ts"
 
 interface DeviceEvent {
@@ -60,3 +63,21 @@ export type DomainEvent =
     readonly action: "create" | "delete"
     readonly subDevices: ReadonlyArray<Pick<DeviceIdentity, "deviceId" | "productKey" | "deviceName">>
   }
+  | {
+    readonly _tag: "SceneExecuted"
+    readonly projectId: ProjectId
+    /** That has fired the scene. */
+    readonly device: SceneDevice | null
+    /** Unix milliseconds. */
+    readonly at: number
+    readonly sceneId: string
+    readonly sceneName: string
+    readonly executionId: string
+    readonly status: ExecutionStatus
+    /** A sentence about the status. */
+    readonly reason: string
+  }
+
+/** The project in which it has happened. */
+export const projectOf = (event: DomainEvent): ProjectId =>
+  event._tag === "SceneExecuted" ? event.projectId : event.device.projectId

@@ -3,12 +3,18 @@
  */
 import type { DeviceIdentity } from "../device/Device.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
+import type { NewExecution } from "../scene/Execution.ts"
+import type { ChangedValue, DeviceSceneEvent, SceneDevice } from "../scene/SceneEvent.ts"
+import type { SceneTriggers } from "../scene/SceneTriggers.ts"
 import type { Json, Shadow, ShadowEntry } from "../shadow/Shadow.ts"
-import { isFiniteJson, ShadowDraft } from "../shadow/Shadow.ts"
+import { equalJson, isFiniteJson, ShadowDraft } from "../shadow/Shadow.ts"
 import type { EventRecord, Facts, PropertySample } from "../telemetry/Telemetry.ts"
 import { Misfit } from "../thing-model/DataType.ts"
 import type { ModelValidator } from "../thing-model/ModelValidator.ts"
 import type { DeviceReply } from "./DeviceReply.ts"
+
+/** Finds the scenes that a device fires. */
+export type Watch = Pick<SceneTriggers["Service"], "watches" | "fire">
 
 /** Property, or event, to the reason why it was not kept. */
 export type Dropped = Readonly<Record<string, string>>
@@ -24,15 +30,21 @@ export class DeviceState {
   readonly #samples: Array<PropertySample> = []
   readonly #events: Array<EventRecord> = []
   readonly #happened: Array<DomainEvent> = []
+  readonly #executions: Array<NewExecution> = []
+  readonly #watch: Watch
+  /** Whether a change of its properties may fire a scene. */
+  readonly #isWatched: boolean
 
-  constructor(device: DeviceIdentity, shadow: Shadow, validator: ModelValidator | undefined) {
+  constructor(device: DeviceIdentity, shadow: Shadow, validator: ModelValidator | undefined, watch: Watch) {
     this.device = device
     this.draft = new ShadowDraft(shadow)
     this.validator = validator
+    this.#watch = watch
+    this.#isWatched = watch.watches("PropertiesChanged", device)
   }
 
   get facts(): Facts {
-    return { samples: this.#samples, events: this.#events }
+    return { samples: this.#samples, events: this.#events, executions: this.#executions }
   }
 
   /** What is to be published when the state has been stored. */
@@ -51,6 +63,7 @@ export class DeviceState {
   ): Dropped {
     let dropped: Record<string, string> | undefined
     const kept: Record<string, ShadowEntry> = {}
+    let changed: Record<string, ChangedValue> | undefined
     for (const [id, { time, value }] of values) {
       const admitted = this.validator === undefined ? value : this.validator.reported(id, value)
       if (admitted instanceof Misfit) {
@@ -58,14 +71,27 @@ export class DeviceState {
         continue
       }
       const entry = { value: admitted, time }
+      const before = this.#isWatched && Object.hasOwn(this.draft.reported, id) ? this.draft.reported[id] : undefined
       const reason = this.draft.set("reported", id, entry)
       if (reason !== undefined) {
         ;(dropped ??= {})[id] = reason
         continue
       }
       kept[id] = entry
+      if (
+        this.#isWatched && this.draft.reported[id] === entry &&
+        (before === undefined || !equalJson(before.value, admitted))
+      ) {
+        // Each of several values in one message is a change of its own.
+        if (changed !== undefined && Object.hasOwn(changed, id)) {
+          this.#change(changed, receivedAt)
+          changed = undefined
+        }
+        ;(changed ??= {})[id] = { value: admitted, time, ...before === undefined ? {} : { previous: before.value } }
+      }
       this.#samples.push({ propertyId: id, time, value: admitted })
     }
+    if (changed !== undefined) this.#change(changed, receivedAt)
     const isKept = Object.keys(kept).length > 0
     if (isKept || version !== undefined) this.draft.accept(receivedAt, version)
     if (isKept) {
@@ -92,7 +118,23 @@ export class DeviceState {
     if (!isFiniteJson(value, maxEventNesting)) return notStorable
     this.#events.push({ eventId, time, value })
     this.#happened.push({ _tag: "EventReported", device: this.device, at: receivedAt, eventId, time, value })
+    if (this.#watch.watches("EventReported", this.device)) {
+      this.#fire({ _tag: "EventReported", device: this.#sceneDevice, at: receivedAt, eventId, time, value })
+    }
     return undefined
+  }
+
+  get #sceneDevice(): SceneDevice {
+    const { deviceId, deviceName, productKey } = this.device
+    return { deviceId, productKey, deviceName }
+  }
+
+  #change(properties: Readonly<Record<string, ChangedValue>>, at: number): void {
+    this.#fire({ _tag: "PropertiesChanged", device: this.#sceneDevice, at, properties })
+  }
+
+  #fire(event: DeviceSceneEvent): void {
+    for (const execution of this.#watch.fire(this.device.projectId, event)) this.#executions.push(execution)
   }
 }
 

@@ -18,6 +18,7 @@ import { FirmwareFiles } from "../ota/FirmwareFiles.ts"
 import type { UpgradeReport } from "../ota/UpgradeMessage.ts"
 import { Upgrades } from "../ota/Upgrades.ts"
 import type { ProductKey } from "../product/Product.ts"
+import { SceneTriggers } from "../scene/SceneTriggers.ts"
 import type { Json } from "../shadow/Shadow.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import { type StoreError, untilStored } from "../StoreError.ts"
@@ -170,6 +171,7 @@ const make = Effect.gen(function*() {
   const files = yield* FirmwareFiles
   const bindings = yield* BindingStore
   const mesh = yield* MeshNetworks
+  const scenes = yield* SceneTriggers
 
   const run = Effect.fnUntraced(function*({ device, errand }: PlacedErrand) {
     const { deviceId, productKey } = device
@@ -230,20 +232,28 @@ const make = Effect.gen(function*() {
     const happened: Array<DomainEvent> = []
     if (byDevice.length > 0) {
       const compiled = yield* validators.ofProducts(checkedProducts(byDevice))
+      if (!byDevice.every(({ device }) => scenes.isKnown(device.productKey))) {
+        yield* scenes.load([...new Set(byDevice.map(({ device }) => device.productKey))])
+      }
       const answers = yield* shadows.modify(
         byDevice.map(({ device, steps }) => {
           const validator = device.validateType === "weak" ? compiled.get(device.productKey) : undefined
           return {
             deviceId: device.deviceId,
             modify: (shadow) => {
-              const state = new DeviceState(device, shadow, validator)
+              const state = new DeviceState(device, shadow, validator, scenes)
               const replies = steps.map((step) => step(state))
-              return [{ replies, happened: state.happened }, state.draft.finish(), state.facts]
+              return [
+                { replies, happened: state.happened, fired: state.facts.executions.length > 0 },
+                state.draft.finish(),
+                state.facts
+              ]
             }
           }
         }),
         progress
       )
+      if (answers.some((answer) => Option.isSome(answer) && answer.value.fired)) scenes.wake()
       for (let i = 0; i < byDevice.length; i++) {
         const answer = Option.getOrUndefined(answers[i]!)
         const { indices } = byDevice[i]!
@@ -355,6 +365,7 @@ export class Uplink extends Context.Service<
     | Upgrades
     | FirmwareFiles
     | MeshNetworks
+    | SceneTriggers
   > = Layer.effect(Uplink, make)
 }
 

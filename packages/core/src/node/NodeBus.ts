@@ -5,6 +5,7 @@ import { Context, type Effect, type Stream } from "effect"
 import type { DeviceId } from "../device/Device.ts"
 import type { DisconnectReason } from "../message/DeviceLink.ts"
 import type { ProductKey } from "../product/Product.ts"
+import type { SceneId } from "../scene/Scene.ts"
 import type { Json } from "../shadow/Shadow.ts"
 import type { StoreError } from "../StoreError.ts"
 
@@ -25,6 +26,8 @@ export type NodeNotice =
   /** The device has connected while another connection of it counted. */
   | { readonly _tag: "Replaced"; readonly deviceId: DeviceId }
   | { readonly _tag: "ModelChanged"; readonly productKey: ProductKey }
+  /** The scene is another one now, or gone; devices of these products fire it, or did. */
+  | { readonly _tag: "SceneChanged"; readonly sceneId: SceneId; readonly productKeys: ReadonlyArray<ProductKey> }
   /** Nobody said this: notices may have been lost before it. */
   | { readonly _tag: "Missed" }
 

@@ -2,6 +2,7 @@
  * What devices have said over time: the values of their properties, and their
  * events.
  */
+import type { NewExecution } from "../scene/Execution.ts"
 import type { Json } from "../shadow/Shadow.ts"
 
 /** One reported value of a property. */
@@ -24,9 +25,11 @@ export interface EventRecord {
 export interface Facts {
   readonly samples: ReadonlyArray<PropertySample>
   readonly events: ReadonlyArray<EventRecord>
+  /** The scenes that it fires. */
+  readonly executions: ReadonlyArray<NewExecution>
 }
 
-export const noFacts: Facts = { samples: [], events: [] }
+export const noFacts: Facts = { samples: [], events: [], executions: [] }
 
 /** A stretch of history. */
 export interface HistoryRange {

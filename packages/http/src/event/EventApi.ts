@@ -5,7 +5,16 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import * as PathParams from "../PathParams.ts"
 
-export const EventType = Schema.Literals(["status", "property", "event", "reply", "upgrade", "lifecycle", "topology"])
+export const EventType = Schema.Literals([
+  "status",
+  "property",
+  "event",
+  "reply",
+  "upgrade",
+  "lifecycle",
+  "topology",
+  "scene"
+])
 
 export class EventApi extends HttpApiGroup.make("events").add(
   HttpApiEndpoint.get("streamEvents", "/events", {
@@ -27,7 +36,8 @@ export class EventApi extends HttpApiGroup.make("events").add(
       "Each event has an `id`, the type as `event`, and `data`: `product_key`, `device_name`, `device_id`, `time` (Unix " +
         "milliseconds) and, by type, `status` and `version`; `properties` (value and time of each); `event_id`, " +
         "`event_time` and `value`; `message_id`, `code`, `message` and `data`; `task_id`, `module`, `version`, `status`, " +
-        "`step` and `reason`; `action`. With `Last-Event-ID`, what was " +
+        "`step` and `reason`; `action`; `scene_id`, `scene_name`, `execution_id`, `status` and `reason`. A scene that no " +
+        "device has fired names none. With `Last-Event-ID`, what was " +
         "missed comes first. An event `gap` says that events are missing there."
     )
 ).annotate(OpenApi.Title, "Events") {}

@@ -1,7 +1,7 @@
 /**
  * What the stream of events carries.
  */
-import { type DomainEvent, EventBus, type PublishedEvent } from "@device-cloud/core"
+import { type DomainEvent, EventBus, projectOf, type PublishedEvent } from "@device-cloud/core"
 import { Effect, Schedule, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CurrentPrincipal } from "../Authorization.ts"
@@ -19,7 +19,8 @@ const typeOf = {
   CommandReplied: "reply",
   UpgradeProgressed: "upgrade",
   DeviceLifecycle: "lifecycle",
-  TopologyChanged: "topology"
+  TopologyChanged: "topology",
+  SceneExecuted: "scene"
 } as const satisfies Record<DomainEvent["_tag"], typeof EventType.Type>
 
 /** What the type of an event adds. */
@@ -48,12 +49,19 @@ const detailOf = (event: DomainEvent) => {
           product_key: productKey
         }))
       }
+    case "SceneExecuted": {
+      const { executionId, reason, sceneId, sceneName, status } = event
+      return { scene_id: sceneId, scene_name: sceneName, execution_id: executionId, status, reason }
+    }
   }
 }
 
 const encode = ({ event, id }: PublishedEvent): string => {
-  const { at, device: { deviceId, deviceName, productKey } } = event
-  const data = { product_key: productKey, device_name: deviceName, device_id: deviceId, time: at, ...detailOf(event) }
+  const { at, device } = event
+  const named = device === null
+    ? {}
+    : { product_key: device.productKey, device_name: device.deviceName, device_id: device.deviceId }
+  const data = { ...named, time: at, ...detailOf(event) }
   return `id: ${id}\nevent: ${typeOf[event._tag]}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
@@ -68,11 +76,11 @@ export const layer = group(
       Effect.gen(function*() {
         const { projectId } = yield* CurrentPrincipal
         const types = query.type === undefined ? undefined : new Set(query.type.split(","))
-        const concerns = ({ event: { _tag, device } }: PublishedEvent): boolean =>
-          device.projectId === projectId &&
-          (query.product_key === undefined || device.productKey === query.product_key) &&
-          (query.device_id === undefined || device.deviceId === query.device_id) &&
-          (types === undefined || types.has(typeOf[_tag]))
+        const concerns = ({ event }: PublishedEvent): boolean =>
+          projectOf(event) === projectId &&
+          (query.product_key === undefined || event.device?.productKey === query.product_key) &&
+          (query.device_id === undefined || event.device?.deviceId === query.device_id) &&
+          (types === undefined || types.has(typeOf[event._tag]))
         const events = (yield* bus.since(headers["last-event-id"])).pipe(
           Stream.filter((published) => published === "gap" || concerns(published)),
           Stream.map((published) => published === "gap" ? gap : encode(published))

@@ -9,6 +9,7 @@ import {
   type Facts,
   type HistoryRange,
   type Json,
+  noFacts,
   type PropertySample,
   type Shadow,
   ShadowStore,
@@ -28,7 +29,7 @@ const add = (deviceId: DeviceId, facts: Partial<Facts>, change: (shadow: Shadow)
   Effect.flatMap(ShadowStore, (store) =>
     store.modify([{
       deviceId,
-      modify: (shadow) => [undefined, change(shadow), { samples: [], events: [], ...facts }]
+      modify: (shadow) => [undefined, change(shadow), { ...noFacts, ...facts }]
     }]))
 
 const nextVersion = (shadow: Shadow): Shadow => ({ ...shadow, version: shadow.version + 1, updatedAt: epoch })

@@ -1,0 +1,194 @@
+/**
+ * Comparisons of values with a text that the maker of a scene gives
+ * (decisions, section 11).
+ */
+import { Schema } from "effect"
+import type { Json } from "../shadow/Shadow.ts"
+import type { DataType } from "../thing-model/DataType.ts"
+
+export const CompareType = Schema.Literals(["==", "!=", ">", ">=", "<", "<=", "between", "in", "notIn", "like"])
+export type CompareType = typeof CompareType.Type
+
+export interface Comparison {
+  readonly type: CompareType
+  /** Numbers compare as numbers when both sides are numeric, else both compare as text. */
+  readonly value: string
+}
+
+/** One side of a comparison. */
+interface Operand {
+  readonly text: string
+  /** NaN: it is not numeric. */
+  readonly number: number
+}
+
+const numeric = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i
+
+const numberOf = (text: string): number => numeric.test(text) ? Number(text) : Number.NaN
+
+const textOperand = (text: string): Operand => ({ text, number: numberOf(text) })
+
+/** What is given: `true` and `false` stand for 1 and 0 beside values that are no text. */
+interface Given extends Operand {
+  readonly word: number
+}
+
+const given = (text: string): Given => ({
+  ...textOperand(text),
+  word: text === "true" ? 1 : text === "false" ? 0 : Number.NaN
+})
+
+const valueOperand = (value: Json): Operand => {
+  switch (typeof value) {
+    case "string":
+      return textOperand(value)
+    case "number":
+      return { text: String(value), number: value }
+    case "boolean":
+      return { text: String(value), number: Number(value) }
+    default:
+      return { text: JSON.stringify(value), number: Number.NaN }
+  }
+}
+
+/** Negative, zero or positive, as the value is before, like or after what is given. */
+const order = (value: Json, left: Operand, right: Given): number => {
+  const number = Number.isNaN(right.number) && typeof value !== "string" ? right.word : right.number
+  if (!Number.isNaN(left.number) && !Number.isNaN(number)) return left.number - number
+  return left.text === right.text ? 0 : left.text < right.text ? -1 : 1
+}
+
+const isText = (value: unknown): value is string | number | boolean =>
+  typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+
+/** The members of `a,b,c` or of a JSON array; undefined: it is an array of something else. */
+const membersOf = (text: string): ReadonlyArray<string> | undefined => {
+  const trimmed = text.trim()
+  if (trimmed === "") return []
+  if (!trimmed.startsWith("[")) return trimmed.split(",").map((member) => member.trim())
+  try {
+    const members: unknown = JSON.parse(trimmed)
+    return Array.isArray(members) && members.every(isText) ? members.map(String) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Whether the text fits the pattern, in which `%` stands for any text and `_`
+ * for one character. Takes at most as many steps as both lengths multiplied.
+ */
+const isLike = (text: string, pattern: string): boolean => {
+  let [at, atPattern] = [0, 0]
+  /** Where to go on when the latest `%` has to take one character more. */
+  let [retry, retryPattern] = [-1, -1]
+  while (at < text.length) {
+    const wanted = pattern[atPattern]
+    if (wanted === "%") {
+      retryPattern = ++atPattern
+      retry = at
+    } else if (wanted !== undefined && (wanted === "_" || wanted === text[at])) {
+      at++
+      atPattern++
+    } else if (retry >= 0) {
+      at = ++retry
+      atPattern = retryPattern
+    } else return false
+  }
+  while (pattern[atPattern] === "%") atPattern++
+  return atPattern === pattern.length
+}
+
+export type Compare = (value: Json) => boolean
+
+/** The comparison as a function. One that `refuseComparison` refuses never holds. */
+export const compileComparison = ({ type, value: text }: Comparison): Compare => {
+  if (refuseComparison({ type, value: text }) !== undefined) return () => false
+  const orderTo = (right: Given) => (value: Json) => order(value, valueOperand(value), right)
+  const single = orderTo(given(text))
+  switch (type) {
+    case "==":
+      return (value) => single(value) === 0
+    case "!=":
+      return (value) => single(value) !== 0
+    case ">":
+      return (value) => single(value) > 0
+    case ">=":
+      return (value) => single(value) >= 0
+    case "<":
+      return (value) => single(value) < 0
+    case "<=":
+      return (value) => single(value) <= 0
+    case "between": {
+      const [from, to] = membersOf(text)!.map((member) => orderTo(given(member)))
+      return (value) => from!(value) >= 0 && to!(value) <= 0
+    }
+    case "in":
+    case "notIn": {
+      const members = membersOf(text)!.map((member) => orderTo(given(member)))
+      const isIn = (value: Json) => members.some((member) => member(value) === 0)
+      return type === "in" ? isIn : (value) => !isIn(value)
+    }
+    case "like":
+      // Without any wildcard it means contains.
+      return /[%_]/.test(text)
+        ? (value) => isLike(valueOperand(value).text, text)
+        : (value) => valueOperand(value).text.includes(text)
+  }
+}
+
+/** Why the text cannot be compared in this way, whatever the value is. */
+export const refuseComparison = ({ type, value }: Comparison): string | undefined => {
+  switch (type) {
+    case "between":
+      return membersOf(value)?.length === 2 && membersOf(value)!.every((member) => member !== "")
+        ? undefined
+        : "Expected two bounds for between, as a,b or [a,b]"
+    case "in":
+    case "notIn": {
+      const count = membersOf(value)?.length ?? 0
+      return count > 0 ? undefined : `Expected at least one value for ${type}, as a,b,c or a JSON array`
+    }
+    default:
+      return value === "" ? `Expected a value for ${type}` : undefined
+  }
+}
+
+const operandsOf = ({ type, value }: Comparison): ReadonlyArray<string> =>
+  type === "between" || type === "in" || type === "notIn" ? membersOf(value) ?? [] : [value]
+
+const isNumeric = (text: string): boolean => !Number.isNaN(numberOf(text))
+
+const isOrdering = (type: CompareType): boolean => [">", ">=", "<", "<=", "between"].includes(type)
+
+/** Why values of the type cannot be compared in this way. */
+export const misfitOfType = (comparison: Comparison, dataType: DataType): string | undefined => {
+  const { type } = comparison
+  const operands = operandsOf(comparison)
+  switch (dataType.type) {
+    case "int":
+    case "float":
+    case "double":
+    case "date":
+      if (type === "like") return `Expected another compare_type than like for the type ${dataType.type}`
+      return operands.every(isNumeric) ? undefined : `Expected numbers for the type ${dataType.type}`
+    case "bool":
+      if (isOrdering(type) || type === "like") return `Expected ==, !=, in or notIn for the type bool, not ${type}`
+      return operands.every((operand) => /^(?:0|1|true|false)$/.test(operand.trim()))
+        ? undefined
+        : "Expected 0, 1, true or false for the type bool"
+    case "enum": {
+      if (type === "like") return "Expected another compare_type than like for the type enum"
+      if (isOrdering(type)) return operands.every(isNumeric) ? undefined : "Expected numbers for the type enum"
+      const values = new Set(Object.keys(dataType.specs).map(Number))
+      return operands.every((operand) => values.has(numberOf(operand)))
+        ? undefined
+        : `Expected one of the values of the enum: ${[...values].join(", ")}`
+    }
+    case "text":
+      return undefined
+    case "struct":
+    case "array":
+      return `Expected no comparison: values of the type ${dataType.type} are not compared`
+  }
+}

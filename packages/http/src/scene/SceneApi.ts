@@ -1,0 +1,183 @@
+/**
+ * The routes of scenes (specification, Endpoints: Rule-engine scenes).
+ */
+import { ActionUri, ConditionUri, SceneDraft, SceneStatus, Text, TriggerUri } from "@device-cloud/core"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { RequiredRole } from "../Authorization.ts"
+import { DateText, Envelope, Paged, pageQuery } from "../Envelope.ts"
+import * as PathParams from "../PathParams.ts"
+
+const Empty = Envelope(Schema.Struct({}))
+
+const Params = Schema.Record(Schema.String, Schema.Json)
+
+const TriggerRecord = Schema.Struct({ URI: TriggerUri, params: Params })
+const ConditionRecord = Schema.Struct({ URI: ConditionUri, params: Params })
+const ActionRecord = Schema.Struct({ URI: ActionUri, params: Params })
+
+const scene = {
+  id: Schema.String,
+  name: Schema.String,
+  desc: Schema.String,
+  status: SceneStatus,
+  triggers: Schema.Array(TriggerRecord),
+  conditions: Schema.Array(ConditionRecord),
+  actions: Schema.Array(ActionRecord),
+  created_at: Schema.Int.annotate({ description: "Unix seconds" }),
+  updated_at: Schema.Int.annotate({ description: "Unix seconds" }),
+  paused_until: DateText.annotate({ description: "RFC 3339; empty: it does not run too often" })
+}
+
+export const SceneRecord = Schema.Struct(scene).annotate({ identifier: "Scene" })
+
+export const ChangedSceneRecord = Schema.Struct({
+  ...scene,
+  warnings: Schema.Array(Schema.String).annotate({ description: "What the scene may lead to, such as firing itself" })
+})
+
+const finding = {
+  verdict: Schema.Literals(["holds", "fails", "skipped"]),
+  value: Schema.optionalKey(Schema.Json.annotate({ description: "What was found" })),
+  previous: Schema.optionalKey(Schema.Json.annotate({ description: "The value before it was changed" })),
+  source: Schema.String.annotate({
+    description: "Where it was found: report, event, status, shadow, clock, timer, none"
+  }),
+  time: DateText.annotate({ description: "As of when the value is; empty: not known" }),
+  reason: Schema.String
+}
+
+const explanation = {
+  triggers: Schema.Array(Schema.Struct({ ...TriggerRecord.fields, ...finding })),
+  conditions: Schema.Array(Schema.Struct({ ...ConditionRecord.fields, ...finding }))
+}
+
+export const ExecutionRecord = Schema.Struct({
+  execution_id: Schema.String,
+  status: Schema.String.annotate({
+    description: "pending, running, succeeded, failed, loop, not_met, skipped, paused"
+  }),
+  reason: Schema.String,
+  triggered_at: DateText,
+  updated_at: DateText,
+  event: Schema.Json.annotate({ description: "What has fired the scene" }),
+  ...explanation,
+  actions: Schema.Array(Schema.Struct({
+    ...ActionRecord.fields,
+    status: Schema.String.annotate({ description: "pending, succeeded, failed, skipped, loop" }),
+    attempts: Schema.Int,
+    time: DateText.annotate({ description: "The latest attempt" }),
+    next_time: DateText.annotate({ description: "When it is tried again" }),
+    detail: Schema.String
+  }))
+}).annotate({ identifier: "SceneExecution" })
+
+export const ExplanationRecord = Schema.Struct({
+  fires: Schema.Boolean,
+  reason: Schema.String,
+  ...explanation,
+  actions: Schema.Array(ActionRecord).annotate({ description: "What would be done; empty when it does not fire" })
+})
+
+const device = { product_key: Text(128), device_name: Text(128) }
+
+/** An event that might happen. */
+export const Sample = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("property"),
+    ...device,
+    properties: Schema.Record(Schema.String, Schema.Json).annotate({ description: "Property to value" })
+  }),
+  Schema.Struct({
+    type: Schema.Literal("event"),
+    ...device,
+    event_id: Text(128),
+    value: Schema.optional(Schema.Json.annotate({ description: "The outputs; default {}" }))
+  }),
+  Schema.Struct({ type: Schema.Literal("status"), ...device, status: Schema.Literals(["online", "offline"]) }),
+  Schema.Struct({
+    type: Schema.Literal("cron"),
+    cron_id: Schema.optional(Text(128).annotate({ description: "Default: the first of the scene" }))
+  })
+])
+
+export const WebhookKeyRecord = Schema.Struct({
+  key: Schema.String.annotate({ description: "`whsec_` and base64, as Standard Webhooks has it" }),
+  created_at: DateText,
+  previous_until: DateText.annotate({ description: "Until when the key before signs as well; empty: there is none" })
+})
+
+export class SceneApi extends HttpApiGroup.make("scenes").add(
+  HttpApiEndpoint.post("createScene", "/rule-engine/scenes", {
+    payload: SceneDraft.annotate({
+      examples: [{
+        name: "Too hot",
+        status: "enable",
+        triggers: [{
+          URI: "trigger/device/property",
+          params: {
+            product_key: "a1b2c3d4e5f",
+            device_name: "*",
+            property_id: "temperature",
+            compare_type: ">",
+            compare_val: "30"
+          }
+        }],
+        actions: [{ URI: "action/webhook", params: { URL: "https://example.com/alarm", method: "POST" } }]
+      }]
+    }),
+    success: Envelope(ChangedSceneRecord)
+  }).annotate(OpenApi.Summary, "Create a scene")
+    .annotate(
+      OpenApi.Description,
+      "Any trigger fires it, all conditions must hold, actions run in order. At most 10 triggers, 20 conditions and 50 " +
+        "actions. Products, devices and scenes that it names must exist; comparisons and values must fit the model."
+    ),
+  HttpApiEndpoint.put("updateScene", "/rule-engine/scenes/:id", {
+    params: PathParams.scene,
+    payload: SceneDraft,
+    success: Envelope(ChangedSceneRecord)
+  }).annotate(OpenApi.Summary, "Replace a scene"),
+  HttpApiEndpoint.delete("deleteScene", "/rule-engine/scenes/:id", { params: PathParams.scene, success: Empty })
+    .annotate(OpenApi.Summary, "Delete a scene with its executions"),
+  HttpApiEndpoint.get("getScene", "/rule-engine/scenes/:id", {
+    params: PathParams.scene,
+    success: Envelope(SceneRecord)
+  }).annotate(OpenApi.Summary, "Read a scene"),
+  HttpApiEndpoint.get("listScenes", "/rule-engine/scenes", {
+    query: {
+      ...pageQuery,
+      name: Schema.optional(Text(128).annotate({ description: "What the name contains" })),
+      status: Schema.optional(SceneStatus)
+    },
+    success: Paged(SceneRecord)
+  }).annotate(OpenApi.Summary, "List the scenes of the project"),
+  HttpApiEndpoint.post("runScene", "/rule-engine/scenes/:id/actions", {
+    params: PathParams.scene,
+    success: Envelope(Schema.Struct({ execution_id: Schema.String }))
+  }).annotate(OpenApi.Summary, "Run the actions of a scene now")
+    .annotate(OpenApi.Description, "Whatever its triggers and conditions say, also when it is disabled."),
+  HttpApiEndpoint.put("setSceneStatus", "/rule-engine/scenes/:id/status", {
+    params: PathParams.scene,
+    payload: Schema.Struct({ status: SceneStatus }),
+    success: Empty
+  }).annotate(OpenApi.Summary, "Enable or disable a scene"),
+  HttpApiEndpoint.get("listExecutions", "/rule-engine/scenes/:id/executions", {
+    params: PathParams.scene,
+    query: pageQuery,
+    success: Paged(ExecutionRecord)
+  }).annotate(OpenApi.Summary, "Read why a scene has fired, or has not")
+    .annotate(OpenApi.Description, "The latest 100, newest first."),
+  HttpApiEndpoint.post("explainScene", "/rule-engine/scenes/:id/explain", {
+    params: PathParams.scene,
+    payload: Sample,
+    success: Envelope(ExplanationRecord)
+  }).annotate(OpenApi.Summary, "Find out what an event would do")
+    .annotate(OpenApi.Description, "Nothing is done. The event is one that might happen now."),
+  HttpApiEndpoint.get("getWebhookKey", "/rule-engine/webhook-key", { success: Envelope(WebhookKeyRecord) })
+    .annotate(OpenApi.Summary, "Read the key that signs the webhooks of the project")
+    .annotate(RequiredRole, "admin"),
+  HttpApiEndpoint.post("rotateWebhookKey", "/rule-engine/webhook-key", { success: Envelope(WebhookKeyRecord) })
+    .annotate(OpenApi.Summary, "Make a new key; the one before signs as well for a day")
+    .annotate(RequiredRole, "admin")
+).annotate(OpenApi.Title, "Scenes") {}

@@ -1,0 +1,186 @@
+/**
+ * What the routes of scenes do.
+ */
+import {
+  type ChangedScene,
+  type DeviceName,
+  encodeAction,
+  encodeCondition,
+  encodeTrigger,
+  type Execution,
+  type Explanation,
+  type ProductKey,
+  type SampleEvent,
+  type Scene,
+  type SceneEvaluator,
+  type SceneEvent,
+  Scenes,
+  shownKey,
+  type WebhookKeys,
+  WebhookSigning
+} from "@device-cloud/core"
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { CurrentPrincipal } from "../Authorization.ts"
+import { Api } from "../DeviceCloudApi.ts"
+import { dateText, respond, respondPage } from "../Envelope.ts"
+import type {
+  ChangedSceneRecord,
+  ExecutionRecord,
+  ExplanationRecord,
+  Sample,
+  SceneRecord,
+  WebhookKeyRecord
+} from "./SceneApi.ts"
+
+const empty = () => ({})
+
+const seconds = (millis: number): number => Math.floor(millis / 1000)
+
+const sceneRecord = (scene: Scene) =>
+  ({
+    id: scene.sceneId,
+    name: scene.name,
+    desc: scene.desc,
+    status: scene.status,
+    triggers: scene.triggers.map(encodeTrigger),
+    conditions: scene.conditions.map(encodeCondition),
+    actions: scene.actions.map(encodeAction),
+    created_at: seconds(scene.createdAt),
+    updated_at: seconds(scene.updatedAt),
+    paused_until: dateText(scene.pausedUntil)
+  }) as typeof SceneRecord.Type
+
+const changedRecord = ({ scene, warnings }: ChangedScene): typeof ChangedSceneRecord.Type => ({
+  ...sceneRecord(scene),
+  warnings
+})
+
+const finding = ({ previous, reason, source, time, value, verdict }: SceneEvaluator.Finding) => ({
+  verdict,
+  ...value === undefined ? {} : { value },
+  ...previous === undefined ? {} : { previous },
+  source,
+  time: dateText(time),
+  reason
+})
+
+const explanation = (verdict: Pick<SceneEvaluator.Verdict, "triggers" | "conditions"> | null) => ({
+  triggers: (verdict?.triggers ?? []).map((found) => ({ ...encodeTrigger(found.trigger), ...finding(found) })),
+  conditions: (verdict?.conditions ?? []).map((found) => ({ ...encodeCondition(found.condition), ...finding(found) }))
+})
+
+/** What has fired a scene, as the stream of events names it. */
+const eventRecord = (event: SceneEvent) => {
+  const device = "device" in event && event.device !== null
+    ? {
+      product_key: event.device.productKey,
+      device_name: event.device.deviceName,
+      device_id: event.device.deviceId
+    }
+    : {}
+  const time = dateText(event.at)
+  switch (event._tag) {
+    case "PropertiesChanged":
+      return { type: "property", time, ...device, properties: event.properties }
+    case "EventReported":
+      return { type: "event", time, ...device, event_id: event.eventId, event_time: event.time, value: event.value }
+    case "StatusChanged":
+      return { type: "status", time, ...device, status: event.status }
+    case "CronTicked":
+      return { type: "cron", time, cron_id: event.cronId }
+    case "RunByHand":
+      return { type: "manual", time }
+    case "RunByScene":
+      return { type: "rule", time, ...device, scene_id: event.sceneId, execution_id: event.executionId }
+  }
+}
+
+const executionRecord = (execution: Execution) =>
+  ({
+    execution_id: execution.executionId,
+    status: execution.status,
+    reason: execution.reason,
+    triggered_at: dateText(execution.at),
+    updated_at: dateText(execution.updatedAt),
+    event: eventRecord(execution.event),
+    ...explanation(execution.verdict),
+    actions: execution.outcomes.map(({ action, at, attempts, detail, nextAt, status }) => ({
+      ...encodeAction(action),
+      status,
+      attempts,
+      time: dateText(at),
+      next_time: dateText(status === "pending" ? nextAt : null),
+      detail
+    }))
+  }) as typeof ExecutionRecord.Type
+
+const explanationRecord = (explained: Explanation) =>
+  ({
+    fires: explained.fires,
+    reason: explained.reason,
+    ...explanation(explained),
+    actions: explained.fires ? explained.scene.actions.map(encodeAction) : []
+  }) as typeof ExplanationRecord.Type
+
+const sampleEvent = (sample: typeof Sample.Type): SampleEvent => {
+  if (sample.type === "cron") return { _tag: "Cron", cronId: sample.cron_id }
+  const device = {
+    productKey: sample.product_key as ProductKey,
+    deviceName: sample.device_name as DeviceName
+  }
+  switch (sample.type) {
+    case "property":
+      return { _tag: "Property", ...device, properties: sample.properties }
+    case "event":
+      return { _tag: "Event", ...device, eventId: sample.event_id, value: sample.value ?? {} }
+    case "status":
+      return { _tag: "Status", ...device, status: sample.status }
+  }
+}
+
+const keyRecord = ({ createdAt, current, previous }: WebhookKeys): typeof WebhookKeyRecord.Type => ({
+  key: shownKey(current),
+  created_at: dateText(createdAt),
+  previous_until: dateText(previous?.until ?? null)
+})
+
+export const layer = HttpApiBuilder.group(
+  Api,
+  "scenes",
+  Effect.fnUntraced(function*(handlers) {
+    const scenes = yield* Scenes
+    const signing = yield* WebhookSigning
+    return handlers.handleAll({
+      createScene: ({ payload }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(scenes.create(projectId, payload), changedRecord)),
+      updateScene: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(scenes.update(projectId, params.id, payload), changedRecord)),
+      deleteScene: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(scenes.remove(projectId, params.id), empty)),
+      getScene: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(scenes.get(projectId, params.id), sceneRecord)),
+      listScenes: ({ query }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const filter = { name: query.name, status: query.status }
+          return respondPage(query, (page) => scenes.list(projectId, filter, page), sceneRecord)
+        }),
+      runScene: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(scenes.run(projectId, params.id), (executionId) => ({ execution_id: executionId }))
+        ),
+      setSceneStatus: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(scenes.setStatus(projectId, params.id, payload.status), empty)),
+      listExecutions: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respondPage(query, (page) => scenes.executions(projectId, params.id, page), executionRecord)
+        ),
+      explainScene: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(scenes.explain(projectId, params.id, sampleEvent(payload)), explanationRecord)
+        ),
+      getWebhookKey: () => CurrentPrincipal.use(({ projectId }) => respond(signing.keys(projectId), keyRecord)),
+      rotateWebhookKey: () => CurrentPrincipal.use(({ projectId }) => respond(signing.rotate(projectId), keyRecord))
+    })
+  })
+)

@@ -1,0 +1,157 @@
+/**
+ * Webhooks by `node:http` and `node:https`. The address that a name stands for
+ * is looked at when the connection is made, and that address is connected to.
+ */
+import {
+  AllowPrivateWebhooks,
+  maxResponse,
+  WebhookClient,
+  WebhookError,
+  type WebhookRequest,
+  type WebhookResponse
+} from "@device-cloud/core"
+import { Deferred, Effect, Exit, Layer } from "effect"
+import { lookup } from "node:dns"
+import { type IncomingMessage, request as httpRequest } from "node:http"
+import { request as httpsRequest } from "node:https"
+import { BlockList, isIP, type LookupFunction, type Socket } from "node:net"
+
+/** Addresses that are no public host's (the special-purpose registries of IANA). */
+const special = new BlockList()
+for (
+  const [network, prefix] of [
+    ["0.0.0.0", 8],
+    ["10.0.0.0", 8],
+    ["100.64.0.0", 10],
+    ["127.0.0.0", 8],
+    ["169.254.0.0", 16],
+    ["172.16.0.0", 12],
+    ["192.0.0.0", 24],
+    ["192.0.2.0", 24],
+    ["192.88.99.0", 24],
+    ["192.168.0.0", 16],
+    ["198.18.0.0", 15],
+    ["198.51.100.0", 24],
+    ["203.0.113.0", 24],
+    ["224.0.0.0", 4],
+    ["240.0.0.0", 4]
+  ] as const
+) special.addSubnet(network, prefix, "ipv4")
+/** Of IPv6, only global unicast is public, without what carries or documents other addresses. */
+const global = new BlockList()
+global.addSubnet("2000::", 3, "ipv6")
+for (const [network, prefix] of [["2001::", 23], ["2001:db8::", 32], ["2002::", 16], ["3fff::", 20]] as const) {
+  special.addSubnet(network, prefix, "ipv6")
+}
+
+/** Whether it is an address of the public internet; any other text is none. */
+export const isPublicAddress = (address: string): boolean => {
+  switch (isIP(address)) {
+    case 4:
+      return !special.check(address, "ipv4")
+    case 6:
+      return global.check(address, "ipv6") && !special.check(address, "ipv6")
+    default:
+      return false
+  }
+}
+
+const forbidden = (address: string) =>
+  new WebhookError({ reason: "forbidden", message: `${address} is no public address; webhooks may not go there` })
+
+/** The host of a URL without the brackets of IPv6. */
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1")
+
+const refuse = (allowsPrivate: boolean) => (text: string): string | undefined => {
+  if (!URL.canParse(text)) return "Expected an http or https address"
+  const url = new URL(text)
+  if (url.protocol !== "http:" && url.protocol !== "https:") return "Expected an http or https address"
+  if (url.username !== "" || url.password !== "") return "Expected an address without user name and password"
+  const host = hostOf(url)
+  const isPrivate = isIP(host) === 0 ? /(?:^|\.)localhost\.?$/i.test(host) : !isPublicAddress(host)
+  return isPrivate && !allowsPrivate ? `Expected a public address; ${host} is none` : undefined
+}
+
+/** Resolves a name, to public addresses alone: one that also stands for another is refused. */
+const publicLookup: LookupFunction = (hostname, options, callback) =>
+  lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error !== null) return callback(error, "", 0)
+    const wrong = addresses.find(({ address }) => !isPublicAddress(address))
+    if (wrong !== undefined || addresses.length === 0) return callback(forbidden(wrong?.address ?? hostname), "", 0)
+    return options.all === true
+      ? callback(null, addresses)
+      : callback(null, addresses[0]!.address, addresses[0]!.family)
+  })
+
+/** The beginning of the answer; what follows is not read. */
+const read = (response: IncomingMessage, done: (body: string) => void): void => {
+  const chunks: Array<Buffer> = []
+  let length = 0
+  const finish = () => done(Buffer.concat(chunks).subarray(0, maxResponse).toString("utf8"))
+  response.on("data", (chunk: Buffer) => {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length >= maxResponse) {
+      finish()
+      response.destroy()
+    }
+  })
+  response.on("end", finish)
+}
+
+const within = <A>(effect: Effect.Effect<A, WebhookError>, millis: number, what: string) =>
+  Effect.timeoutOrElse(effect, {
+    duration: millis,
+    orElse: () =>
+      Effect.fail(new WebhookError({ reason: "timeout", message: `No ${what} within ${millis / 1000} seconds` }))
+  })
+
+const unreachable = (error: Error): WebhookError =>
+  error instanceof WebhookError
+    ? error
+    : new WebhookError({ reason: "unreachable", message: error.message || "The connection failed" })
+
+const exchange = (
+  url: URL,
+  { body, headers, method }: WebhookRequest,
+  allowsPrivate: boolean,
+  connected: Deferred.Deferred<void>
+) =>
+  Effect.callback<WebhookResponse, WebhookError>((resume) => {
+    const isSecure = url.protocol === "https:"
+    const request = (isSecure ? httpsRequest : httpRequest)(url, {
+      method,
+      headers: { ...headers, "content-length": Buffer.byteLength(body) },
+      // A connection of its own, made to the address that was looked at.
+      agent: false,
+      ...allowsPrivate ? {} : { lookup: publicLookup }
+    })
+    const fail = (error: Error) => resume(Effect.fail(unreachable(error)))
+    request.on("socket", (socket: Socket) => {
+      socket.once(isSecure ? "secureConnect" : "connect", () => Deferred.doneUnsafe(connected, Exit.void))
+    })
+    request.on("error", fail)
+    request.on("response", (response) => {
+      response.on("error", fail)
+      read(response, (body) => resume(Effect.succeed({ status: response.statusCode ?? 0, body })))
+    })
+    request.end(body)
+    return Effect.sync(() => request.destroy())
+  })
+
+const send = (allowsPrivate: boolean) =>
+  Effect.fnUntraced(function*(request: WebhookRequest): Effect.fn.Return<WebhookResponse, WebhookError> {
+    const refused = refuse(allowsPrivate)(request.url)
+    if (refused !== undefined) return yield* new WebhookError({ reason: "forbidden", message: refused })
+    const connected = yield* Deferred.make<void>()
+    const connection = within(Deferred.await(connected), request.connectTimeout, "connection")
+    return yield* exchange(new URL(request.url), request, allowsPrivate, connected).pipe(
+      Effect.raceFirst(Effect.andThen(connection, Effect.never)),
+      (answer) => within(answer, request.requestTimeout, "answer")
+    )
+  })
+
+export const layer: Layer.Layer<WebhookClient> = Layer.effect(
+  WebhookClient,
+  Effect.map(AllowPrivateWebhooks, (allowsPrivate) => ({ refuse: refuse(allowsPrivate), send: send(allowsPrivate) }))
+)

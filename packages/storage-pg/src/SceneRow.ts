@@ -1,0 +1,130 @@
+/**
+ * The rows in which scenes and executions come from PostgreSQL, and the
+ * statement that stores what has been fired.
+ */
+import type {
+  Execution,
+  ExecutionStatus,
+  NewExecution,
+  ProjectId,
+  Scene,
+  SceneId,
+  SceneStatus,
+  SceneTimer
+} from "@device-cloud/core"
+import type { SqlClient } from "effect/sql"
+import { booleans, instants, texts } from "./Sql.ts"
+
+export interface SceneRow {
+  readonly scene_id: string
+  readonly project_id: string
+  readonly name: string
+  readonly description: string
+  readonly status: string
+  readonly triggers: Scene["triggers"]
+  readonly conditions: Scene["conditions"]
+  readonly actions: Scene["actions"]
+  readonly paused_until: Date | null
+  readonly revision: bigint
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+export const sceneFromRow = (row: SceneRow): Scene => ({
+  sceneId: row.scene_id as SceneId,
+  projectId: row.project_id as ProjectId,
+  name: row.name,
+  desc: row.description,
+  status: row.status as SceneStatus,
+  triggers: row.triggers,
+  conditions: row.conditions,
+  actions: row.actions,
+  pausedUntil: row.paused_until?.getTime() ?? null,
+  revision: Number(row.revision),
+  createdAt: row.created_at.getTime(),
+  updatedAt: row.updated_at.getTime()
+})
+
+export interface TimerRow {
+  readonly cron_id: string
+  readonly scene_id: string
+  readonly project_id: string
+  readonly cron: string
+  readonly due_at: Date
+}
+
+export const timerFromRow = (row: TimerRow): SceneTimer & { readonly dueAt: number } => ({
+  cronId: row.cron_id,
+  sceneId: row.scene_id as SceneId,
+  projectId: row.project_id as ProjectId,
+  cron: row.cron,
+  dueAt: row.due_at.getTime()
+})
+
+export interface ExecutionRow {
+  readonly execution_id: string
+  readonly scene_id: string
+  readonly project_id: string
+  readonly fired_at: Date
+  readonly event: Execution["event"]
+  readonly chain: Execution["chain"]
+  readonly status: string
+  readonly reason: string
+  readonly verdict: Execution["verdict"]
+  readonly outcomes: Execution["outcomes"]
+  readonly due_at: Date | null
+  readonly revision: bigint
+  readonly updated_at: Date
+}
+
+export const executionFromRow = (row: ExecutionRow): Execution => ({
+  executionId: row.execution_id,
+  sceneId: row.scene_id as SceneId,
+  projectId: row.project_id as ProjectId,
+  at: row.fired_at.getTime(),
+  event: row.event,
+  chain: row.chain,
+  status: row.status as ExecutionStatus,
+  reason: row.reason,
+  verdict: row.verdict,
+  outcomes: row.outcomes,
+  dueAt: row.due_at?.getTime() ?? null,
+  revision: Number(row.revision),
+  updatedAt: row.updated_at.getTime()
+})
+
+/** An execution, and whether it counts only if the shadow of the device is written. */
+interface Fired {
+  readonly execution: NewExecution
+  readonly bound?: { readonly deviceId: string }
+}
+
+/**
+ * Stores executions of scenes that exist, those that are bound only if their
+ * device is among `written`, which the statement around it has to define.
+ */
+export const insertExecutions = (sql: SqlClient.SqlClient, fired: ReadonlyArray<Fired>) =>
+  sql`
+    INSERT INTO scene_execution (execution_id, scene_id, project_id, fired_at, event, chain, due_at, updated_at)
+    SELECT fired.execution_id, fired.scene_id, fired.project_id, fired.at, fired.event, fired.chain, fired.at, fired.at
+    FROM unnest(
+      ${texts(fired.map(({ execution }) => execution.executionId))},
+      ${texts(fired.map(({ execution }) => execution.sceneId))},
+      ${texts(fired.map(({ execution }) => execution.projectId))},
+      ${instants(fired.map(({ execution }) => execution.at))},
+      ${texts(fired.map(({ execution }) => JSON.stringify(execution.event)))}::json[],
+      ${texts(fired.map(({ execution }) => JSON.stringify(execution.chain)))}::json[],
+      ${texts(fired.map(({ bound }) => bound?.deviceId ?? ""))},
+      ${booleans(fired.map(({ bound }) => bound !== undefined))}
+    ) AS fired (execution_id, scene_id, project_id, at, event, chain, device_id, bound)
+    JOIN scene USING (scene_id)
+    WHERE NOT fired.bound OR fired.device_id IN (SELECT device_id FROM written)
+    ON CONFLICT DO NOTHING`
+
+/** The same by itself. */
+export const addExecutions = (sql: SqlClient.SqlClient, executions: ReadonlyArray<NewExecution>) =>
+  sql`
+    WITH written (device_id) AS (SELECT ''), fired AS (
+      ${insertExecutions(sql, executions.map((execution) => ({ execution })))}
+    )
+    SELECT 1`
