@@ -15,6 +15,7 @@ import * as OtaStoreContract from "./contracts/OtaStoreContract.ts"
 import * as PresenceStoreContract from "./contracts/PresenceStoreContract.ts"
 import * as ProductStoreContract from "./contracts/ProductStoreContract.ts"
 import * as ProjectStoreContract from "./contracts/ProjectStoreContract.ts"
+import * as SceneStoreContract from "./contracts/SceneStoreContract.ts"
 import * as ShadowStoreContract from "./contracts/ShadowStoreContract.ts"
 import * as TelemetryStoreContract from "./contracts/TelemetryStoreContract.ts"
 import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts"
@@ -32,6 +33,7 @@ export {
   PresenceStoreContract,
   ProductStoreContract,
   ProjectStoreContract,
+  SceneStoreContract,
   ShadowStoreContract,
   TelemetryStoreContract,
   ThingModelStoreContract,
@@ -50,6 +52,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   PresenceStoreContract.suite(name, stores)
   ProductStoreContract.suite(name, stores)
   ProjectStoreContract.suite(name, stores)
+  SceneStoreContract.suite(name, stores)
   ShadowStoreContract.suite(name, stores)
   TelemetryStoreContract.suite(name, stores)
   ThingModelStoreContract.suite(name, stores)

@@ -1,0 +1,209 @@
+import { AllowPrivateWebhooks, maxResponse, WebhookClient, type WebhookRequest } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { lookup } from "node:dns/promises"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { type AddressInfo, createServer as createSocketServer } from "node:net"
+import { hostname } from "node:os"
+import { isPublicAddress } from "../src/NodeWebhookClient.ts"
+
+const listening = <S extends ReturnType<typeof createSocketServer>>(server: S) =>
+  Effect.acquireRelease(
+    Effect.callback<number>((resume) => {
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed((server.address() as AddressInfo).port)))
+    }),
+    () => Effect.sync(() => server.close())
+  )
+
+const requests: Array<{ readonly method: string; readonly url: string; readonly body: string }> = []
+
+const answer = (request: IncomingMessage, response: ServerResponse) => {
+  const chunks: Array<Buffer> = []
+  request.on("data", (chunk) => chunks.push(chunk))
+  request.on("end", () => {
+    requests.push({ method: request.method!, url: request.url!, body: Buffer.concat(chunks).toString() })
+    switch (request.url) {
+      case "/echo":
+        return response.end(`${request.headers["x-test"]} ${Buffer.concat(chunks).toString()}`)
+      case "/error":
+        return response.writeHead(500).end("broken")
+      case "/redirect":
+        return response.writeHead(302, { location: "/echo" }).end()
+      case "/endless": {
+        const write = (): void => {
+          if (!response.destroyed && response.write("x".repeat(10_000))) setImmediate(write)
+          else response.once("drain", write)
+        }
+        return write()
+      }
+      case "/half":
+        return response.write("half")
+      case "/cut":
+        return response.socket!.destroy()
+    }
+    return undefined
+  })
+}
+
+class Receiver extends Context.Service<Receiver, string>()("@device-cloud/platform-node/test/Receiver") {
+  static readonly layer = Layer.effect(
+    Receiver,
+    Effect.gen(function*() {
+      const server = createServer(answer)
+      yield* Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
+      return `http://127.0.0.1:${yield* listening(server)}`
+    })
+  )
+}
+
+const send = Effect.fnUntraced(function*(url: string, fields: Partial<WebhookRequest> = {}) {
+  const client = yield* WebhookClient
+  return yield* client.send({
+    url,
+    method: "POST",
+    headers: { "x-test": "hello" },
+    body: "{}",
+    connectTimeout: 5000,
+    requestTimeout: 5000,
+    ...fields
+  })
+})
+
+const allowed = Layer.merge(Receiver.layer, PlatformNode.layer).pipe(
+  Layer.provide(Layer.succeed(AllowPrivateWebhooks, true))
+)
+
+layer(allowed, { excludeTestServices: true })("webhooks, private addresses allowed", (it) => {
+  it.effect("says what it is given, and answers what comes back", () =>
+    Effect.gen(function*() {
+      const url = yield* Receiver
+      assert.deepStrictEqual(yield* send(`${url}/echo`), { status: 200, body: "hello {}" })
+      assert.deepStrictEqual(yield* send(`${url}/error`, { method: "DELETE" }), { status: 500, body: "broken" })
+      const { port } = new URL(url)
+      assert.strictEqual((yield* send(`http://localhost:${port}/echo`)).status, 200)
+    }))
+
+  it.effect("does not follow redirects", () =>
+    Effect.gen(function*() {
+      const url = yield* Receiver
+      requests.length = 0
+      assert.deepStrictEqual(yield* send(`${url}/redirect`), { status: 302, body: "" })
+      assert.deepStrictEqual(requests.map(({ url }) => url), ["/redirect"])
+    }))
+
+  it.effect("reads no more than so much of an answer", () =>
+    Effect.gen(function*() {
+      const { body, status } = yield* send(`${yield* Receiver}/endless`)
+      assert.deepStrictEqual([status, body.length], [200, maxResponse])
+    }))
+
+  it.effect("gives up on who does not answer, or does not finish", () =>
+    Effect.gen(function*() {
+      const url = yield* Receiver
+      for (const path of ["/never", "/half"]) {
+        const error = yield* Effect.flip(send(url + path, { requestTimeout: 50 }))
+        assert.deepStrictEqual([error.reason, error.message], ["timeout", "No answer within 0.05 seconds"])
+      }
+    }))
+
+  it.effect("says that nobody is there, or hangs up", () =>
+    Effect.gen(function*() {
+      assert.strictEqual((yield* Effect.flip(send(`${yield* Receiver}/cut`))).reason, "unreachable")
+      assert.strictEqual((yield* Effect.flip(send("http://127.0.0.1:1/"))).reason, "unreachable")
+      assert.strictEqual((yield* Effect.flip(send("http://no-such-host.invalid/"))).reason, "unreachable")
+    }))
+
+  it.effect("gives up on a connection that does not come to stand", () =>
+    Effect.gen(function*() {
+      // It takes the connection and never speaks TLS.
+      const port = yield* listening(createSocketServer())
+      const error = yield* Effect.flip(send(`https://127.0.0.1:${port}/`, { connectTimeout: 50 }))
+      assert.deepStrictEqual([error.reason, error.message], ["timeout", "No connection within 0.05 seconds"])
+    }))
+
+  it.effect("still takes nothing but http and https", () =>
+    Effect.gen(function*() {
+      const { refuse } = yield* WebhookClient
+      for (
+        const url of ["file:///etc/passwd", "ftp://example.com", "http://", "example.com", "http://u:p@127.0.0.1/"]
+      ) {
+        assert.isDefined(refuse(url), url)
+      }
+    }))
+})
+
+layer(Layer.merge(Receiver.layer, PlatformNode.layer), { excludeTestServices: true })("webhooks", (it) => {
+  it.effect("reach no private address, whatever stands for it", () =>
+    Effect.gen(function*() {
+      const { refuse } = yield* WebhookClient
+      const { port } = new URL(yield* Receiver)
+      requests.length = 0
+      for (
+        const host of [
+          "127.0.0.1",
+          "127.1",
+          "2130706433",
+          "0x7f000001",
+          "0177.0.0.1",
+          "0x7f.1",
+          "0",
+          "[::1]",
+          "[::]",
+          "[::ffff:127.0.0.1]",
+          "[::ffff:7f00:1]",
+          "[0:0:0:0:0:ffff:127.0.0.1]",
+          "[64:ff9b::7f00:1]",
+          "[2002:7f00:1::]",
+          "[fe80::1]",
+          "[fd00::1]",
+          "10.1.2.3",
+          "192.168.1.1",
+          "172.31.255.255",
+          "169.254.169.254",
+          "100.64.0.1",
+          "１２７.0.0.1",
+          "localhost",
+          "LOCALHOST.",
+          "a.localhost"
+        ]
+      ) {
+        const url = `http://${host}:${port}/echo`
+        assert.match(refuse(url) ?? "", /public address/, host)
+        assert.strictEqual((yield* Effect.flip(send(url))).reason, "forbidden", host)
+      }
+      assert.deepStrictEqual(requests, [])
+    }))
+
+  it.effect("look at the address that a name stands for when they connect", () =>
+    Effect.gen(function*() {
+      const { refuse } = yield* WebhookClient
+      const { port } = new URL(yield* Receiver)
+      requests.length = 0
+      // The name of this machine says nothing, and stands for an address of it, where machines have their names.
+      const addresses = yield* Effect.promise(() => lookup(hostname(), { all: true }).catch(() => []))
+      const isPrivate = addresses.some(({ address }) => !isPublicAddress(address))
+      const url = `http://${hostname()}:${port}/echo`
+      assert.isUndefined(refuse(url))
+      const { message, reason } = yield* Effect.flip(send(url))
+      assert.strictEqual(reason, isPrivate ? "forbidden" : "unreachable", message)
+      assert.deepStrictEqual(requests, [])
+    }))
+})
+
+describe("public addresses", () => {
+  it.each(
+    [
+      ["8.8.8.8", true],
+      ["172.15.0.1", true],
+      ["172.32.0.1", true],
+      ["2606:4700::1111", true],
+      ["224.0.0.1", false],
+      ["255.255.255.255", false],
+      ["2001:db8::1", false],
+      ["ff02::1", false],
+      ["::ffff:8.8.8.8", false],
+      ["example.com", false]
+    ] as const
+  )("%s: %s", (address, expected) => assert.strictEqual(isPublicAddress(address), expected))
+})
