@@ -339,7 +339,7 @@ const hopelessKeys = ({ given, method, odd, path, pathFields }: Writer): Readonl
     ...method === "GET" ? [] : ["viewer"] as const,
     ...pathFields.length === 0 ? [] : ["foreign"] as const,
     ...path.includes("/projects") ? ["admin", "operator"] as const : [],
-    ...path.includes("/access-keys") ? ["operator"] as const : []
+    ...path.includes("/access-keys") || path.includes("/webhook-key") ? ["operator"] as const : []
   ]
   return [
     ...badAuthorizations.map((authorization) =>

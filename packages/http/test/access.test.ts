@@ -75,6 +75,12 @@ const bodies: Readonly<Record<string, object>> = {
   "bindings.createBindRandom": {},
   "objects.uploadObject": {},
   "objects.uploadFirmwareFile": {},
+  "scenes.createScene": { name: "Stolen", status: "enable" },
+  "scenes.updateScene": { name: "Stolen", status: "enable" },
+  "scenes.runScene": {},
+  "scenes.setSceneStatus": { status: "disable" },
+  "scenes.explainScene": { type: "cron" },
+  "scenes.rotateWebhookKey": {},
   "projects.createProject": { name: "Another" },
   "projects.createAccessKey": { name: "Another", role: "viewer" }
 }
@@ -194,7 +200,7 @@ for (const [name, storage] of storages) {
           if (operation.operationId === "events.streamEvents") continue
           const needed = operation.path.startsWith("/projects")
             ? "owner"
-            : operation.path.startsWith("/access-keys")
+            : /^\/(?:access-keys|rule-engine\/webhook-key)/.test(operation.path)
             ? "admin"
             : operation.method === "GET"
             ? "viewer"
@@ -224,6 +230,10 @@ for (const [name, storage] of storages) {
         const network = yield* call("POST", "/mesh/networks")
         const { network_key } = network.body.data
         const { body: { data: mine } } = yield* call("POST", "/access-keys", { body: { name: "mine", role: "viewer" } })
+        const { body: { data: scene } } = yield* call("POST", "/rule-engine/scenes", {
+          body: { name: `Mine ${mine.id}`, status: "enable" }
+        })
+        const { body: { data: secret } } = yield* call("GET", "/rule-engine/webhook-key")
         const key = yield* newKey({ role: "admin", project_id: yield* newProject })
         const parameters: Readonly<Record<string, string>> = {
           product_key,
@@ -238,15 +248,22 @@ for (const [name, storage] of storages) {
         }
         for (const operation of yield* operations) {
           if (operation.path.startsWith("/projects") || operation.operationId === "events.streamEvents") continue
-          const path = urlOf(operation, (name) => parameters[name] ?? name)
+          const path = urlOf(
+            operation,
+            (name) => operation.path.startsWith("/rule-engine") ? scene.id : parameters[name] ?? name
+          )
           const { body, status } = yield* call(operation.method, path, { key, body: bodyOf(operation) })
           if (operation.path.includes("{")) {
             assert.deepStrictEqual([status, Math.floor(body.code / 100)], [404, 404], `${operation.method} ${path}`)
           } else if (operation.method === "GET") {
             const foreign = JSON.stringify(body.data)
-            for (const id of [product_key, device_id, network_key, mine.id]) assert.notInclude(foreign, id)
+            for (const id of [product_key, device_id, network_key, mine.id, scene.id, secret.key]) {
+              assert.notInclude(foreign, id)
+            }
           }
         }
+        const kept = (yield* call("GET", `/rule-engine/scenes/${scene.id}`)).body.data
+        assert.deepInclude(kept, { name: `Mine ${mine.id}`, status: "enable" })
         const { results } = (yield* call("GET", `/things?product_key=${product_key}`, { key })).body.data
         assert.deepStrictEqual(results, [])
         const untouched = (yield* call("GET", `/things/${device_id}/detail`)).body.data.device_info

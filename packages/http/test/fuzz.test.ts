@@ -226,6 +226,33 @@ const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenant, hasM
     sign: createHmac("sha1", device_secret).update(`deviceName${device_name}productKey${product_key}`).digest("hex")
   }
   yield* ask("POST", `/mesh/networks/${network_key}/nodes`, { ...node, node_type: 2 })
+  const devices = { product_key, device_name }
+  const scenes = {
+    triggers: [
+      { URI: "trigger/device/property", params: { ...devices, property_id: "power" } },
+      {
+        URI: "trigger/device/property",
+        params: { ...devices, device_name: "*", property_id: "level", compare_type: "between", compare_val: "1,2" }
+      },
+      { URI: "trigger/device/event", params: { ...devices, event_id: "*" } },
+      { URI: "trigger/device/status", params: { ...devices, status: "*" } },
+      { URI: "trigger/cron", params: { cron: "0 0 1 1 *" } }
+    ],
+    conditions: [
+      { URI: "condition/device/status", params: { ...devices, status: "online", status_duration: 0 } },
+      { URI: "condition/time/range", params: { time_range: { start_timestamp: 0, end_timestamp: 9_000_000_000 } } }
+    ],
+    actions: [
+      { URI: "action/device/property", params: { device_id, items: { label: "c" } } },
+      { URI: "action/webhook", params: { URL: "https://hook.invalid/x", method: "POST", connect_timeout: 1 } }
+    ]
+  }
+  const scene = yield* ask("POST", "/rule-engine/scenes", {
+    ...scenes,
+    actions: scenes.actions.slice(0, 1),
+    name: `Given ${device_id}`,
+    status: "enable"
+  })
   const verification = yield* ask("GET", `/ota/firmwares/${verified}/verify-task`)
   const given: Given = {
     values: {
@@ -235,6 +262,10 @@ const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenant, hasM
       device_ids: [[device_id], [other.device_id], [device_id, other.device_id]],
       scope_mode: 1,
       module: ["default", "radio"],
+      scene_id: scene.id,
+      ...Object.fromEntries(
+        Object.entries(scenes).map(([list, parts]) => [list, [[], ...parts.map((part) => [part])]])
+      ),
       product_key,
       source_product_key: cloudGateway.product_key,
       device_id,
@@ -310,6 +341,21 @@ const own: Readonly<Record<string, (values: Given["values"]) => object>> = {
   "POST /openapi/v1/auth/ble/products/{product_key}/identity": () => ({
     random: "000102030405060708090a0b0c0d0e0f"
   }),
+  ...Object.fromEntries(
+    [
+      "GET /openapi/v1/rule-engine/scenes/{id}",
+      "PUT /openapi/v1/rule-engine/scenes/{id}",
+      "DELETE /openapi/v1/rule-engine/scenes/{id}",
+      "PUT /openapi/v1/rule-engine/scenes/{id}/status",
+      "POST /openapi/v1/rule-engine/scenes/{id}/actions",
+      "POST /openapi/v1/rule-engine/scenes/{id}/explain",
+      "GET /openapi/v1/rule-engine/scenes/{id}/executions"
+    ].map((operation) => [
+      operation,
+      ({ scene_id }: Given["values"]) => ({ id: scene_id, status: JsonSchema.leaveOut, value: { temperature: 5 } })
+    ])
+  ),
+  "POST /openapi/v1/rule-engine/scenes": () => ({ name: Array.from({ length: 200 }, (_, i) => `Scene ${i}`) }),
   "GET /openapi/v1/events": () => ({ type: ["status", "property,event"] }),
   "POST /openapi/v1/products/{product_key}/things": ({ source_product_key }) => ({
     product_key: source_product_key,
@@ -405,6 +451,9 @@ const snapshot = Effect.fnUntraced(function*(send: RawRequest.Send, { admin, for
     yield* Effect.forEach(products, ({ product_key }) => noteOf(`/products/${product_key}/thing-model/versions`), {
       concurrency
     })
+    const scenes = yield* all("/rule-engine/scenes", key)
+    for (const scene of scenes) note(`/rule-engine/scenes/${scene["id"]}`, scene)
+    note("/rule-engine/webhook-key", yield* read("/rule-engine/webhook-key", key))
     const firmwares = yield* all("/ota/firmwares", key)
     for (const firmware of firmwares) note(`/ota/firmwares/${firmware["id"]}`, firmware)
     yield* Effect.forEach(firmwares, ({ id }) =>
@@ -526,7 +575,7 @@ for (const [name, storage] of storages) {
         }
         assertNone([...complaints, ...changes])
         assert.isAbove(again.length, 500)
-      }).pipe(Effect.scoped))
+      }).pipe(Effect.scoped), 60_000)
 
     it.effect("refuses what it does not describe, and that changes nothing", () =>
       Effect.gen(function*() {
