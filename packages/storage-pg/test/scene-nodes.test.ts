@@ -1,0 +1,146 @@
+import {
+  defaultProjectId,
+  DeviceCloud,
+  Devices,
+  type Execution,
+  Products,
+  type SceneId,
+  Scenes,
+  SceneStore,
+  type TriggerDocument
+} from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StoragePg from "@device-cloud/storage-pg"
+import { EmbeddedPostgres, SimulatedDevice } from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { type Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { inject } from "vitest"
+
+/** A cloud of its own on the database, as on another machine. */
+const cloudOn = (url: Redacted.Redacted) =>
+  Layer.build(
+    Layer.fresh(
+      DeviceCloud.layer.pipe(
+        Layer.provideMerge(StoragePg.layer({ url })),
+        Layer.provideMerge(PlatformNode.layer)
+      )
+    )
+  )
+
+const createDevice = Effect.gen(function*() {
+  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
+    name: "Lamp",
+    nodeType: "direct",
+    networkType: "wifi",
+    validateType: "none",
+    dataFormat: "json",
+    authType: "secret"
+  })
+  return yield* (yield* Devices).create(defaultProjectId, productKey, {})
+})
+
+const executionsOf = (sceneId: SceneId) =>
+  Effect.flatMap(
+    Scenes,
+    (scenes) =>
+      Effect.map(scenes.executions(defaultProjectId, sceneId, { page: 1, pageSize: 100 }), ({ items }) => items)
+  )
+
+/** Until there are executions that are so. */
+const executionsWhen = (sceneId: SceneId, wanted: (executions: ReadonlyArray<Execution>) => boolean) =>
+  Effect.repeat(executionsOf(sceneId), { until: wanted, schedule: Schedule.spaced("20 millis") })
+
+it.live("a scene that one node changes counts on the other, and each of its times once", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const [first, second] = [yield* cloudOn(url), yield* cloudOn(url)]
+    const on = <A, E, R>(
+      node: Context.Context<DeviceCloud.DeviceCloud>,
+      use: Effect.Effect<A, E, R>
+    ) => Effect.provide(use, node)
+    const device = yield* on(first, createDevice)
+    const trigger: TriggerDocument = {
+      URI: "trigger/device/property",
+      params: { product_key: device.productKey, device_name: "*", property_id: "on" }
+    }
+    const connected = yield* Effect.provide(SimulatedDevice.connect(device), second)
+    // The scenes of the product are known there before there is one.
+    let value = 0
+    const report = Effect.suspend(() => connected.postProperties({ on: ++value }))
+    yield* report
+    const draft = { name: "On", status: "enable" as const, triggers: [trigger] }
+    const { scene: { sceneId } } = yield* on(
+      first,
+      Effect.flatMap(Scenes, (scenes) => scenes.create(defaultProjectId, draft))
+    )
+    // A node hears the others some time after its start.
+    yield* Effect.repeat(Effect.andThen(report, on(second, executionsOf(sceneId))), {
+      until: (executions) => executions.length > 0,
+      schedule: Schedule.spaced("20 millis")
+    })
+    yield* on(first, Effect.flatMap(Scenes, (scenes) => scenes.setStatus(defaultProjectId, sceneId, "disable")))
+    const isStored = ({ event, status }: Execution) =>
+      event._tag === "PropertiesChanged" && event.properties["on"]!.value === value && status !== "skipped"
+    yield* Effect.repeat(Effect.andThen(report, on(second, executionsOf(sceneId))), {
+      until: (executions) => !executions.some(isStored),
+      schedule: Schedule.spaced("20 millis")
+    })
+
+    // Both nodes look at each timer, and one of them fires it.
+    const timed = yield* on(
+      first,
+      Effect.flatMap(Scenes, (scenes) =>
+        scenes.create(defaultProjectId, {
+          name: "Timer",
+          status: "enable",
+          triggers: [{ URI: "trigger/cron", params: { cron: "* * * * * *" } }]
+        }))
+    )
+    const executions = yield* on(
+      second,
+      executionsWhen(timed.scene.sceneId, (executions) =>
+        executions.filter(({ status }) => status === "succeeded").length >= 3)
+    )
+    const times = executions.map(({ event }) =>
+      event.at
+    )
+    assert.strictEqual(new Set(times).size, times.length)
+    yield* on(first, Effect.flatMap(Scenes, (scenes) => scenes.remove(defaultProjectId, timed.scene.sceneId)))
+  }).pipe(Effect.scoped))
+
+it.live("many nodes claim executions at the same time, each of them once", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const stores = yield* Effect.all(
+      Array.from({ length: 3 }, () => Layer.build(Layer.fresh(StoragePg.layer({ url }))))
+    )
+    const cloud = yield* cloudOn(url)
+    const { scene } = yield* Effect.provide(
+      Effect.flatMap(Scenes, (scenes) => scenes.create(defaultProjectId, { name: "Any", status: "enable" })),
+      cloud
+    )
+    const at = Date.UTC(2100, 0, 1)
+    const executions = Array.from({ length: 300 }, (_, i) => ({
+      executionId: `execution-${i}`,
+      sceneId: scene.sceneId,
+      projectId: defaultProjectId,
+      at,
+      event: { _tag: "RunByHand" as const, at },
+      chain: []
+    }))
+    yield* Effect.provide(Effect.flatMap(SceneStore, (store) => store.enqueue(executions)), stores[0]!)
+    const claim = Effect.flatMap(SceneStore, (store) => store.claim({ now: at, again: at + 1000, limit: 50 }))
+    const claimed = yield* Effect.all(
+      Array.from({ length: 12 }, (_, i) => Effect.provide(claim, stores[i % 3]!)),
+      { concurrency: "unbounded" }
+    )
+    const ids = claimed.flat().map(({ executionId }) => executionId)
+    assert.strictEqual(new Set(ids).size, ids.length)
+    // What was locked by another is left to the next.
+    while (ids.length < executions.length) {
+      const more = yield* Effect.provide(claim, stores[0]!)
+      assert.isNotEmpty(more)
+      for (const { executionId } of more) ids.push(executionId)
+    }
+    assert.strictEqual(new Set(ids).size, executions.length)
+  }).pipe(Effect.scoped))
