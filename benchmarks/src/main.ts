@@ -17,6 +17,8 @@ import { mqttConnect } from "./MqttConnect.ts"
 import { mqttIngestDurable, mqttIngestMemory } from "./MqttIngest.ts"
 import { mqttMemory } from "./MqttMemory.ts"
 import { mqttLatency } from "./MqttLatency.ts"
+import { sceneIngest } from "./SceneIngest.ts"
+import { sceneMatch } from "./SceneMatch.ts"
 
 const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison>>>> = {
   "mqtt-ingest-memory": mqttIngestMemory,
@@ -29,7 +31,9 @@ const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison
   "ota-campaign": otaCampaign,
   "http-uplink": httpUplink,
   "http-read": httpRead,
-  "model-check": modelCheck
+  "model-check": modelCheck,
+  "scene-match": sceneMatch,
+  "scene-ingest": sceneIngest
 }
 
 const names = process.argv.slice(2)

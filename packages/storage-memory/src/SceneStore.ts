@@ -31,13 +31,26 @@ const make = Effect.gen(function*() {
     return scene?.projectId === projectId ? scene : undefined
   }
 
-  const isTaken = ({ name, projectId, sceneId }: Scene) =>
-    [...scenes.values()].some((other) =>
-      other.projectId === projectId && other.name === name && other.sceneId !== sceneId
-    )
+  /** By project and name. */
+  const names = new Map<string, SceneId>()
+  const keyOf = ({ name, projectId }: Scene) => `${projectId}/${name}`
+
+  const isTaken = (scene: Scene) => {
+    const holder = scenes.get(names.get(keyOf(scene)) ?? scene.sceneId)
+    return holder !== undefined && holder.sceneId !== scene.sceneId && keyOf(holder) === keyOf(scene)
+  }
+
+  const put = (scene: Scene) => {
+    scenes.set(scene.sceneId, scene)
+    names.set(keyOf(scene), scene.sceneId)
+  }
+
+  const timersOf = new Map<SceneId, ReadonlyArray<SceneTimer>>()
 
   const setTimers = (sceneId: SceneId, next: ReadonlyArray<SceneTimer>) => {
-    for (const timer of timers.values()) if (timer.sceneId === sceneId) timers.delete(timer.cronId)
+    for (const { cronId } of timersOf.get(sceneId) ?? []) timers.delete(cronId)
+    if (next.length === 0) timersOf.delete(sceneId)
+    else timersOf.set(sceneId, next)
     for (const timer of next) timers.set(timer.cronId, timer)
   }
 
@@ -46,15 +59,17 @@ const make = Effect.gen(function*() {
       Effect.sync(() => {
         if (!projects.has(scene.projectId)) return "no-project"
         if (isTaken(scene)) return "taken"
-        scenes.set(scene.sceneId, scene)
+        put(scene)
         setTimers(scene.sceneId, next)
         return "inserted"
       }),
     update: (scene, next) =>
       Effect.sync(() => {
-        if (find(scene.projectId, scene.sceneId)?.revision !== scene.revision - 1) return "changed"
+        const before = find(scene.projectId, scene.sceneId)
+        if (before?.revision !== scene.revision - 1) return "changed"
         if (isTaken(scene)) return "taken"
-        scenes.set(scene.sceneId, scene)
+        names.delete(keyOf(before))
+        put(scene)
         setTimers(scene.sceneId, next)
         return "updated"
       }),
@@ -63,6 +78,7 @@ const make = Effect.gen(function*() {
         const scene = find(projectId, sceneId)
         if (scene === undefined) return Option.none()
         scenes.delete(sceneId)
+        names.delete(keyOf(scene))
         setTimers(sceneId, [])
         executions.removeScene(sceneId)
         return Option.some(scene)

@@ -52,7 +52,9 @@ const valueOperand = (value: Json): Operand => {
 }
 
 /** Negative, zero or positive, as the value is before, like or after what is given. */
-const order = (value: Json, left: Operand, right: Given): number => {
+const order = (value: Json, right: Given): number => {
+  if (typeof value === "number" && !Number.isNaN(right.number)) return value - right.number
+  const left = valueOperand(value)
   const number = Number.isNaN(right.number) && typeof value !== "string" ? right.word : right.number
   if (!Number.isNaN(left.number) && !Number.isNaN(number)) return left.number - number
   return left.text === right.text ? 0 : left.text < right.text ? -1 : 1
@@ -101,32 +103,42 @@ const isLike = (text: string, pattern: string): boolean => {
 
 export type Compare = (value: Json) => boolean
 
+const compileOrder = (type: "==" | "!=" | ">" | ">=" | "<" | "<=", right: Given): Compare => {
+  switch (type) {
+    case "==":
+      return (value) => order(value, right) === 0
+    case "!=":
+      return (value) => order(value, right) !== 0
+    case ">":
+      return (value) => order(value, right) > 0
+    case ">=":
+      return (value) => order(value, right) >= 0
+    case "<":
+      return (value) => order(value, right) < 0
+    case "<=":
+      return (value) => order(value, right) <= 0
+  }
+}
+
 /** The comparison as a function. One that `refuseComparison` refuses never holds. */
 export const compileComparison = ({ type, value: text }: Comparison): Compare => {
   if (refuseComparison({ type, value: text }) !== undefined) return () => false
-  const orderTo = (right: Given) => (value: Json) => order(value, valueOperand(value), right)
-  const single = orderTo(given(text))
   switch (type) {
     case "==":
-      return (value) => single(value) === 0
     case "!=":
-      return (value) => single(value) !== 0
     case ">":
-      return (value) => single(value) > 0
     case ">=":
-      return (value) => single(value) >= 0
     case "<":
-      return (value) => single(value) < 0
     case "<=":
-      return (value) => single(value) <= 0
+      return compileOrder(type, given(text))
     case "between": {
-      const [from, to] = membersOf(text)!.map((member) => orderTo(given(member)))
-      return (value) => from!(value) >= 0 && to!(value) <= 0
+      const [from, to] = membersOf(text)!.map(given) as [Given, Given]
+      return (value) => order(value, from) >= 0 && order(value, to) <= 0
     }
     case "in":
     case "notIn": {
-      const members = membersOf(text)!.map((member) => orderTo(given(member)))
-      const isIn = (value: Json) => members.some((member) => member(value) === 0)
+      const members = membersOf(text)!.map(given)
+      const isIn = (value: Json) => members.some((member) => order(value, member) === 0)
       return type === "in" ? isIn : (value) => !isIn(value)
     }
     case "like":

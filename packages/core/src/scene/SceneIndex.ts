@@ -17,7 +17,7 @@ interface Watch {
   readonly output: string | undefined
 }
 
-type Watches = Map<SceneId, Array<Watch>>
+type Watches = Array<Watch>
 
 /** By device name or `*`, then by property, event or status, or `*`. */
 type ByDevice = Map<string, Map<string, Watches>>
@@ -33,6 +33,41 @@ const subjectOf = (trigger: DeviceTrigger): string => {
       return trigger.eventId
     case "Status":
       return trigger.status
+  }
+}
+
+const none: ReadonlyArray<Scene> = []
+
+type Found = Set<Scene> | undefined
+
+/** Adds the scenes of watches that fire on the value. */
+const take = (watches: Watches | undefined, value: Json, at: number, found: Found): Found => {
+  if (watches === undefined) return found
+  let all = found
+  for (const { compare, output, scene } of watches) {
+    const operand = output === undefined ? value : outputOf(value, output)
+    if (compare !== undefined && (operand === undefined || !compare(operand))) continue
+    if (scene.pausedUntil !== null && at < scene.pausedUntil) continue
+    all ??= new Set()
+    all.add(scene)
+  }
+  return all
+}
+
+/** Adds the scenes that the event fires of those that watch one device, or any. */
+const matchIn = (bySubject: ReadonlyMap<string, Watches>, event: DeviceSceneEvent, found: Found): Found => {
+  const takeBoth = (subject: string, value: Json, before: Found): Found =>
+    take(bySubject.get(any), value, event.at, take(bySubject.get(subject), value, event.at, before))
+  switch (event._tag) {
+    case "PropertiesChanged": {
+      let all = found
+      for (const id of Object.keys(event.properties)) all = takeBoth(id, event.properties[id]!.value, all)
+      return all
+    }
+    case "EventReported":
+      return takeBoth(event.eventId, event.value, found)
+    case "StatusChanged":
+      return takeBoth(event.status, event.status, found)
   }
 }
 
@@ -69,17 +104,14 @@ export class SceneIndex {
       const bySubject = byDevice.get(trigger.deviceName) ?? new Map<string, Watches>()
       byDevice.set(trigger.deviceName, bySubject)
       const subject = subjectOf(trigger)
-      const watches: Watches = bySubject.get(subject) ?? new Map()
+      const watches: Watches = bySubject.get(subject) ?? []
       bySubject.set(subject, watches)
       const comparison = trigger._tag === "Status" ? null : trigger.comparison
-      const watch: Watch = {
+      watches.push({
         scene,
         compare: comparison === null ? undefined : compileComparison(comparison),
         output: trigger._tag === "Event" ? trigger.propertyId ?? undefined : undefined
-      }
-      const known = watches.get(scene.sceneId)
-      if (known === undefined) watches.set(scene.sceneId, [watch])
-      else known.push(watch)
+      })
     }
   }
 
@@ -93,8 +125,9 @@ export class SceneIndex {
       const subject = subjectOf(trigger)
       const watches = bySubject?.get(subject)
       if (bySubject === undefined || watches === undefined) continue
-      watches.delete(sceneId)
-      if (watches.size === 0) bySubject.delete(subject)
+      const others = watches.filter((watch) => watch.scene.sceneId !== sceneId)
+      if (others.length === 0) bySubject.delete(subject)
+      else bySubject.set(subject, others)
       if (bySubject.size === 0) byDevice.delete(trigger.deviceName)
     }
   }
@@ -107,21 +140,14 @@ export class SceneIndex {
 
   /** The scenes that the event fires, each once; those that are paused then are left out. */
   match(event: DeviceSceneEvent): ReadonlyArray<Scene> {
-    const found: Array<Scene> = []
-    const seen = new Set<SceneId>()
-    this.#visit(event, (watches, value) => {
-      for (const [sceneId, triggers] of watches) {
-        if (seen.has(sceneId)) continue
-        for (const { compare, output, scene } of triggers) {
-          const operand = output === undefined || value === undefined ? value : outputOf(value, output)
-          if (compare !== undefined && (operand === undefined || !compare(operand))) continue
-          seen.add(sceneId)
-          if (scene.pausedUntil === null || event.at >= scene.pausedUntil) found.push(scene)
-          break
-        }
-      }
-    })
-    return found
+    const byDevice = this.#watches[kinds[event._tag]]
+    const { deviceName } = event.device
+    const own = byDevice.get(deviceName)
+    const every = deviceName === any ? undefined : byDevice.get(any)
+    if (own === undefined && every === undefined) return none
+    const found = every === undefined ? undefined : matchIn(every, event, undefined)
+    const all = own === undefined ? found : matchIn(own, event, found)
+    return all === undefined ? none : [...all]
   }
 
   /** The scenes that a value of the property of the device may fire, whatever it is. */
@@ -129,35 +155,9 @@ export class SceneIndex {
     const found = new Set<Scene>()
     for (const name of [deviceName, any]) {
       for (const subject of [propertyId, any]) {
-        const watches = this.#watches.Property.get(name)?.get(subject)
-        for (const sceneId of watches?.keys() ?? []) found.add(this.#scenes.get(sceneId)!)
+        for (const { scene } of this.#watches.Property.get(name)?.get(subject) ?? []) found.add(scene)
       }
     }
     return [...found]
-  }
-
-  /** The triggers that watch what has happened, with the value that they are about. */
-  #visit(event: DeviceSceneEvent, visit: (watches: Watches, value: Json | undefined) => void): void {
-    const byDevice = this.#watches[kinds[event._tag]]
-    for (const name of [event.device.deviceName, any]) {
-      const bySubject = byDevice.get(name)
-      if (bySubject === undefined) continue
-      const look = (subject: string, value: Json | undefined) => {
-        const exact = bySubject.get(subject)
-        if (exact !== undefined) visit(exact, value)
-        const every = bySubject.get(any)
-        if (every !== undefined) visit(every, value)
-      }
-      switch (event._tag) {
-        case "PropertiesChanged":
-          for (const id of Object.keys(event.properties)) look(id, event.properties[id]!.value)
-          break
-        case "EventReported":
-          look(event.eventId, event.value)
-          break
-        case "StatusChanged":
-          look(event.status, event.status)
-      }
-    }
   }
 }

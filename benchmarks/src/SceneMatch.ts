@@ -1,0 +1,177 @@
+/**
+ * `scene-match`: reports held against the stored scenes, in one process, from the
+ * reported value to the scenes that it fires. One scene concerns each report, and
+ * one in a hundred fires.
+ */
+import {
+  DeviceId,
+  DeviceName,
+  type DeviceSceneEvent,
+  ProductKey,
+  ProjectId,
+  type Scene,
+  SceneId,
+  SceneIndex
+} from "@device-cloud/core"
+import { Engine } from "json-rules-engine"
+import { compare, type Comparison } from "./Comparison.ts"
+import type { LoadResult } from "./Measurement.ts"
+
+const productKey = ProductKey.make("benchmark00")
+const measureMillis = 1000
+/** Devices that report. */
+const active = 1000
+const properties = 10
+/** Values are 0 to 99. */
+const threshold = "98"
+/** Reports that are made beforehand. */
+const reports = 100_000
+
+const scene = (number: number, trigger: Scene["triggers"][number]): Scene => ({
+  sceneId: SceneId.make(`scene${number}`),
+  projectId: ProjectId.make("benchmark"),
+  name: `Scene ${number}`,
+  desc: "",
+  status: "enable",
+  triggers: [trigger],
+  conditions: [],
+  actions: [],
+  pausedUntil: null,
+  revision: 1,
+  createdAt: 0,
+  updatedAt: 0
+})
+
+const nameOf = (device: number) => DeviceName.make(`device${device}`)
+const propertyOf = (number: number) => `property${number % properties}`
+
+const trigger = (deviceName: DeviceName | "*", propertyId: string) =>
+  ({ _tag: "Property", productKey, deviceName, propertyId, comparison: { type: ">", value: threshold } }) as const
+
+/** One scene for each property of all devices, and the others for one device each. */
+const indexOf = (scenes: number, firstDevice: number): SceneIndex => {
+  const index = new SceneIndex(productKey)
+  for (let i = 0; i < scenes; i++) {
+    index.put(scene(i, i < properties ? trigger("*", propertyOf(i)) : trigger(nameOf(firstDevice + i), propertyOf(i))))
+  }
+  return index
+}
+
+/** Numbers that look random and are the same in each run. */
+const numbers = () => {
+  let state = 1
+  return (below: number): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor(state / 2 ** 32 * below)
+  }
+}
+
+interface Report {
+  readonly deviceName: DeviceName
+  readonly deviceId: DeviceId
+  readonly property: string
+  readonly value: number
+}
+
+const reportsOf = (devices: number): ReadonlyArray<Report> => {
+  const below = numbers()
+  return Array.from({ length: reports }, () => {
+    const deviceName = nameOf(below(devices))
+    return {
+      deviceName,
+      deviceId: DeviceId.make(deviceName),
+      property: propertyOf(below(properties)),
+      value: below(100)
+    }
+  })
+}
+
+/** As the way of a message makes it of a changed value. */
+const eventOf = ({ deviceId, deviceName, property, value }: Report): DeviceSceneEvent => ({
+  _tag: "PropertiesChanged",
+  device: { deviceId, productKey, deviceName },
+  at: 1,
+  properties: { [property]: { value, time: 1, previous: 0 } }
+})
+
+/** Repeats what handles some events, and counts those. */
+const measure = async (round: () => number | Promise<number>): Promise<LoadResult> => {
+  await round()
+  let count = 0
+  let seconds = 0
+  const from = performance.now()
+  while (seconds * 1000 < measureMillis) {
+    count += await round()
+    seconds = (performance.now() - from) / 1000
+  }
+  return { count, seconds, p50: 0, p99: 0 }
+}
+
+const matching = (index: SceneIndex, fleet: ReadonlyArray<Report>) => () =>
+  measure(() => {
+    let fired = 0
+    for (const report of fleet) {
+      if (index.watches("PropertiesChanged", report.deviceName)) fired += index.match(eventOf(report)).length
+    }
+    if (fired === 0) throw new Error("no scene was fired")
+    return fleet.length
+  })
+
+/** As the library of many Node.js programs has it: each rule is looked at. */
+const otherEngine = (rules: number, fleet: ReadonlyArray<Report>) => {
+  const engine = new Engine([], { allowUndefinedFacts: true })
+  for (let i = 0; i < rules; i++) {
+    engine.addRule({
+      conditions: {
+        all: [
+          ...i < properties ? [] : [{ fact: "device", operator: "equal", value: `device${active + i}` }],
+          { fact: propertyOf(i), operator: "greaterThan", value: Number(threshold) }
+        ]
+      },
+      event: { type: "fired", params: { scene: i } }
+    })
+  }
+  let next = 0
+  return () =>
+    measure(async () => {
+      const { deviceName, property, value } = fleet[next++ % fleet.length]!
+      await engine.run({ device: deviceName, [property]: value })
+      return 1
+    })
+}
+
+const counts = [1000, 100_000]
+
+export const sceneMatch = async (): Promise<ReadonlyArray<Comparison>> => {
+  const fleet = reportsOf(active)
+  const few = matching(indexOf(properties, active), fleet)
+  const results: Array<Comparison> = []
+  for (const count of counts) {
+    results.push(
+      ...await compare({
+        benchmark: "scene-match",
+        scenario: `${count} scenes`,
+        bar: 0.8,
+        ours: matching(indexOf(count, active), fleet),
+        references: {
+          "10 scenes": { measure: few },
+          ...count === 1000
+            ? { "json-rules-engine, 1000 rules": { bar: 100, measure: otherEngine(1000, fleet) } }
+            : {}
+        }
+      })
+    )
+  }
+  // What is read is no longer in the processor's caches.
+  const whole = reportsOf(100_000)
+  return [
+    ...results,
+    ...await compare({
+      benchmark: "scene-match",
+      scenario: "100000 scenes, each of a device that reports",
+      bar: 0.8,
+      ours: matching(indexOf(100_000, 0), whole),
+      references: { "10 scenes": { measure: matching(indexOf(properties, 0), whole) } }
+    })
+  ]
+}
