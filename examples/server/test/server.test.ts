@@ -4,7 +4,8 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Queue, Redacted, Schedule } from "effect"
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises"
-import { connect as connectTcp } from "node:net"
+import { createServer } from "node:http"
+import { type AddressInfo, connect as connectTcp } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { inject } from "vitest"
@@ -183,6 +184,45 @@ live(
     yield* untilStatus(second, device.id, "offline")
     yield* connect(device, yield* broker(second, dataDir))
     yield* untilStatus(second, device.id, "online")
+  })
+)
+
+live(
+  "calls a webhook again that was not taken when it was killed, by the same id",
+  Effect.gen(function*() {
+    const calls = yield* Queue.unbounded<string>()
+    let count = 0
+    const receiver = createServer((request, response) => {
+      Queue.offerUnsafe(calls, String(request.headers["webhook-id"]))
+      response.writeHead(count++ === 0 ? 503 : 200).end()
+    })
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => {
+        receiver.listen(0, "127.0.0.1", () => resume(Effect.void))
+      }),
+      () => Effect.sync(() => receiver.close())
+    )
+    const URL = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
+    const env = { DATA_DIR: yield* temporaryDirectory, ADMIN_KEY: ownerKey, WEBHOOK_ALLOW_PRIVATE: "true" }
+    const scene = {
+      name: "Calls",
+      status: "enable",
+      actions: [{ URI: "action/webhook", params: { URL, method: "POST" } }]
+    }
+    const first = yield* start(env)
+    const { data: { id } } = yield* call(first, "POST", "/rule-engine/scenes", scene)
+    const { data: { execution_id } } = yield* call(first, "POST", `/rule-engine/scenes/${id}/actions`)
+    const webhookId = yield* Queue.take(calls)
+    const latest = (server: Server) =>
+      Effect.map(call(server, "GET", `/rule-engine/scenes/${id}/executions`), ({ data }) => data.results[0])
+    yield* Effect.repeat(latest(first), { until: ({ actions }) => actions[0].attempts === 1 })
+    yield* Effect.ignore(first.child.kill({ killSignal: "SIGKILL" }))
+
+    const second = yield* start(env)
+    assert.strictEqual(yield* Queue.take(calls), webhookId)
+    const ended = yield* Effect.repeat(latest(second), { until: ({ status }) => status === "succeeded" })
+    assert.strictEqual(ended.execution_id, execution_id)
+    assert.deepInclude(ended.actions[0], { attempts: 2, detail: "Answered with 200" })
   })
 )
 
@@ -382,6 +422,7 @@ it.live.each([
   ["MQTT_PORT", { MQTT_PORT: "-1" }],
   ["STORAGE", { STORAGE: "redis" }],
   ["LOG_LEVEL", { LOG_LEVEL: "loud" }],
+  ["WEBHOOK_ALLOW_PRIVATE", { WEBHOOK_ALLOW_PRIVATE: "maybe" }],
   ["ADMIN_KEY", { ADMIN_KEY: "dck_short_key" }],
   ["TLS_CERT_FILE and TLS_KEY_FILE", { TLS_CERT_FILE: "/nowhere" }],
   ["TLS_CERT_FILE", { TLS_CERT_FILE: "/nowhere", TLS_KEY_FILE: "/nowhere" }],

@@ -173,34 +173,47 @@ const isNumeric = (text: string): boolean => !Number.isNaN(numberOf(text))
 
 const isOrdering = (type: CompareType): boolean => [">", ">=", "<", "<=", "between"].includes(type)
 
-/** Why values of the type cannot be compared in this way. */
-export const misfitOfType = (comparison: Comparison, dataType: DataType): string | undefined => {
+/** What cannot be, and why. */
+export interface Unfit {
+  readonly param: "compare_type" | "compare_val"
+  readonly message: string
+}
+
+const unfitType = (message: string): Unfit => ({ param: "compare_type", message })
+const unfitValue = (message: string): Unfit => ({ param: "compare_val", message })
+
+/** Why values of the type cannot be compared in this way; undefined: they can. */
+export const misfitOfType = (comparison: Comparison, dataType: DataType): Unfit | undefined => {
   const { type } = comparison
   const operands = operandsOf(comparison)
+  const unlessNumbers = () =>
+    operands.every(isNumeric) ? undefined : unfitValue(`Expected numbers for the type ${dataType.type}`)
+  const noLike = unfitType(`Expected another compare_type than like for the type ${dataType.type}`)
   switch (dataType.type) {
     case "int":
     case "float":
     case "double":
     case "date":
-      if (type === "like") return `Expected another compare_type than like for the type ${dataType.type}`
-      return operands.every(isNumeric) ? undefined : `Expected numbers for the type ${dataType.type}`
+      return type === "like" ? noLike : unlessNumbers()
     case "bool":
-      if (isOrdering(type) || type === "like") return `Expected ==, !=, in or notIn for the type bool, not ${type}`
+      if (isOrdering(type) || type === "like") {
+        return unfitType(`Expected ==, !=, in or notIn for the type bool, not ${type}`)
+      }
       return operands.every((operand) => /^(?:0|1|true|false)$/.test(operand.trim()))
         ? undefined
-        : "Expected 0, 1, true or false for the type bool"
+        : unfitValue("Expected 0, 1, true or false for the type bool")
     case "enum": {
-      if (type === "like") return "Expected another compare_type than like for the type enum"
-      if (isOrdering(type)) return operands.every(isNumeric) ? undefined : "Expected numbers for the type enum"
+      if (type === "like") return noLike
+      if (isOrdering(type)) return unlessNumbers()
       const values = new Set(Object.keys(dataType.specs).map(Number))
       return operands.every((operand) => values.has(numberOf(operand)))
         ? undefined
-        : `Expected one of the values of the enum: ${[...values].join(", ")}`
+        : unfitValue(`Expected one of the values of the enum: ${[...values].join(", ")}`)
     }
     case "text":
       return undefined
     case "struct":
     case "array":
-      return `Expected no comparison: values of the type ${dataType.type} are not compared`
+      return unfitType(`Expected no comparison: values of the type ${dataType.type} are not compared`)
   }
 }

@@ -8,7 +8,7 @@ import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { ShadowStore } from "../shadow/ShadowStore.ts"
 import type { StoreError } from "../StoreError.ts"
-import { any, type Scene } from "./Scene.ts"
+import { type Scene, wildcard } from "./Scene.ts"
 import type { DeviceFacts, SceneFacts } from "./SceneEvaluator.ts"
 import { deviceOf, type SceneEvent } from "./SceneEvent.ts"
 
@@ -41,7 +41,7 @@ export const gatherFacts = Effect.fnUntraced(function*(
   for (const condition of conditions) {
     if (condition._tag === "TimeRange") continue
     const { productKey } = condition
-    const deviceName = condition.deviceName === any ? deviceOf(event)?.deviceName : condition.deviceName
+    const deviceName = condition.deviceName === wildcard ? deviceOf(event)?.deviceName : condition.deviceName
     const key = `${productKey}/${deviceName}`
     if (deviceName === undefined || known.has(key)) continue
     known.set(key, yield* factsOf(stores, projectId, productKey, deviceName as DeviceName))

@@ -14,19 +14,19 @@ export const SceneId = Schema.String.pipe(Schema.brand("SceneId"))
 export type SceneId = typeof SceneId.Type
 
 /** Stands for any device of the product, any property, event or status. */
-export const any = "*"
+export const wildcard = "*"
 
 export const SceneStatus = Schema.Literals(["enable", "disable"])
 export type SceneStatus = typeof SceneStatus.Type
 
 interface OfDevices {
   readonly productKey: ProductKey
-  /** Or {@link any}; in a condition that is the device that fired. */
-  readonly deviceName: DeviceName | typeof any
+  /** Or {@link wildcard}; in a condition that is the device that fired. */
+  readonly deviceName: DeviceName | typeof wildcard
 }
 
 /** `online`, `offline`, or either. */
-export type WatchedStatus = "online" | "offline" | typeof any
+export type WatchedStatus = "online" | "offline" | typeof wildcard
 
 export type Trigger =
   /** A report changes the stored value, or is the first. */

@@ -2,7 +2,7 @@
  * Whether the rules of a scene fit the project: its products, devices, thing
  * models and other scenes.
  */
-import { Effect, Option } from "effect"
+import { Effect, Option, Result } from "effect"
 import type { DeviceDetail, DeviceId, DeviceName, DeviceReference } from "../device/Device.ts"
 import type { DeviceStore } from "../device/DeviceStore.ts"
 import { type InputIssue, InvalidInput } from "../InvalidInput.ts"
@@ -15,11 +15,10 @@ import { type DataType, Misfit } from "../thing-model/DataType.ts"
 import type { ModelValidator } from "../thing-model/ModelValidator.ts"
 import type { Validators } from "../thing-model/Validators.ts"
 import { type Comparison, misfitOfType } from "./Comparison.ts"
-import { type Action, any, type Condition, type SceneId, type SceneRules, type Trigger } from "./Scene.ts"
+import { type Action, type Condition, type SceneId, type SceneRules, type Trigger, wildcard } from "./Scene.ts"
 import { nextTime, parseCron } from "./SceneDocument.ts"
 import type { SceneStore } from "./SceneStore.ts"
 import type { WebhookClient } from "./WebhookClient.ts"
-import { Result } from "effect"
 
 export interface Checked {
   readonly projectId: ProjectId
@@ -61,12 +60,7 @@ const typeOf = (validator: ModelValidator, part: Trigger | Condition): DataType 
 const checkComparison = (comparison: Comparison | null, type: DataType | string, refuse: Refuse) => {
   if (typeof type === "string") return refuse("property_id", type)
   const misfit = comparison === null ? undefined : misfitOfType(comparison, type)
-  if (misfit !== undefined) {
-    refuse(
-      misfit.includes("compare_type") || /^Expected (?:==|no)/.test(misfit) ? "compare_type" : "compare_val",
-      misfit
-    )
-  }
+  if (misfit !== undefined) refuse(misfit.param, misfit.message)
 }
 
 /** Fails with all that does not fit. */
@@ -88,14 +82,14 @@ export const checkRules = Effect.fnUntraced(function*(
   })
 
   const checkDevices = Effect.fnUntraced(function*(
-    { deviceName, productKey }: { readonly productKey: ProductKey; readonly deviceName: DeviceName | typeof any },
+    { deviceName, productKey }: { readonly productKey: ProductKey; readonly deviceName: DeviceName | typeof wildcard },
     refuse: Refuse
   ) {
     if (!(yield* hasProduct(productKey))) {
       refuse("product_key", `Expected a product of the project; there is no ${productKey}`)
       return false
     }
-    if (deviceName === any) return true
+    if (deviceName === wildcard) return true
     const found = yield* devices.get(projectId, { productKey, deviceName: deviceName as DeviceName })
     if (Option.isSome(found)) return true
     refuse("device_name", `Expected * or a device of product ${productKey}; there is no ${deviceName}`)
@@ -109,10 +103,10 @@ export const checkRules = Effect.fnUntraced(function*(
     const validator = Option.getOrUndefined(yield* validators.ofProduct(part.productKey))
     if (validator === undefined) return
     if (part._tag === "Property") {
-      if (part.propertyId !== any) checkComparison(part.comparison, typeOf(validator, part), refuse)
+      if (part.propertyId !== wildcard) checkComparison(part.comparison, typeOf(validator, part), refuse)
       return
     }
-    if (part.eventId === any) return
+    if (part.eventId === wildcard) return
     if (!validator.model.events.some(({ id }) => id === part.eventId)) {
       return refuse("event_id", `Expected an event of the thing model, which has no ${part.eventId}`)
     }

@@ -10,7 +10,6 @@ import { NonBlankText, Text } from "../Text.ts"
 import { CompareType, type Comparison, refuseComparison } from "./Comparison.ts"
 import {
   type Action,
-  any,
   type Condition,
   maxActions,
   maxConditions,
@@ -20,7 +19,8 @@ import {
   SceneStatus,
   type Trigger,
   type WatchedStatus,
-  WebhookMethod
+  WebhookMethod,
+  wildcard
 } from "./Scene.ts"
 
 /** An empty text stands for a parameter that is left out. */
@@ -35,7 +35,7 @@ const deviceParams = {
   product_key: Identifier,
   device_name: Identifier.annotate({ description: "`*`: any device of the product" }),
   property_id: Identifier.annotate({ description: "`*`: any property" }),
-  status: OrEmpty(Schema.Literals(["online", "offline", any])),
+  status: OrEmpty(Schema.Literals(["online", "offline", wildcard])),
   compare_type: OrEmpty(CompareType),
   compare_val: Schema.optional(Text(1024))
 }
@@ -175,7 +175,7 @@ class Part {
   get devices() {
     return {
       productKey: this.text("product_key") as ProductKey,
-      deviceName: this.text("device_name") as DeviceName | typeof any
+      deviceName: this.text("device_name") as DeviceName | typeof wildcard
     }
   }
 
@@ -219,7 +219,7 @@ const decodeTrigger = (part: Part, uri: typeof TriggerUri.Type): Trigger => {
       return {
         _tag: "Property",
         ...part.devices,
-        propertyId: part.text("property_id", any),
+        propertyId: part.text("property_id", wildcard),
         comparison: part.comparison
       }
     case "trigger/device/event": {
@@ -231,13 +231,13 @@ const decodeTrigger = (part: Part, uri: typeof TriggerUri.Type): Trigger => {
       return {
         _tag: "Event",
         ...part.devices,
-        eventId: part.text("event_id", any),
+        eventId: part.text("event_id", wildcard),
         propertyId: propertyId === "" ? null : propertyId,
         comparison
       }
     }
     case "trigger/device/status":
-      return { _tag: "Status", ...part.devices, status: part.text("status", any) as WatchedStatus }
+      return { _tag: "Status", ...part.devices, status: part.text("status", wildcard) as WatchedStatus }
     case "trigger/cron":
       return { _tag: "Cron", cronId: "", cron: part.text("cron") }
   }
@@ -249,14 +249,14 @@ const decodeCondition = (part: Part, uri: typeof ConditionUri.Type): Condition =
       return {
         _tag: "Property",
         ...part.devices,
-        propertyId: part.text("property_id", any),
+        propertyId: part.text("property_id", wildcard),
         comparison: part.comparison
       }
     case "condition/device/status":
       return {
         _tag: "Status",
         ...part.devices,
-        status: part.text("status", any) as WatchedStatus,
+        status: part.text("status", wildcard) as WatchedStatus,
         minutes: part.number("status_duration")
       }
     case "condition/time/range": {

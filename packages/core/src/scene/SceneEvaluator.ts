@@ -5,7 +5,7 @@
 import type { DeviceStatus } from "../device/Device.ts"
 import { type Json, type ShadowSide } from "../shadow/Shadow.ts"
 import { type Comparison, compileComparison } from "./Comparison.ts"
-import { any, type Condition, type Scene, type Trigger } from "./Scene.ts"
+import { type Condition, type Scene, type Trigger, wildcard } from "./Scene.ts"
 import { deviceOf, type DeviceSceneEvent, outputOf, type SceneEvent } from "./SceneEvent.ts"
 
 /** What was found about a trigger or condition, and what follows. */
@@ -72,7 +72,7 @@ const compared = (
 
 const concerns = (trigger: { readonly productKey: string; readonly deviceName: string }, event: DeviceSceneEvent) =>
   trigger.productKey === event.device.productKey &&
-  (trigger.deviceName === any || trigger.deviceName === event.device.deviceName)
+  (trigger.deviceName === wildcard || trigger.deviceName === event.device.deviceName)
 
 const otherEvent = (reason: string): Finding => ({ ...nowhere, verdict: "fails", reason })
 
@@ -87,7 +87,7 @@ const judgeTrigger = (trigger: Trigger, event: SceneEvent): Finding => {
     case "Property": {
       if (event._tag !== "PropertiesChanged") return otherEvent("No report has changed a property")
       if (!concerns(trigger, event)) return otherDevice
-      const ids = trigger.propertyId === any
+      const ids = trigger.propertyId === wildcard
         ? Object.keys(event.properties)
         : Object.hasOwn(event.properties, trigger.propertyId)
         ? [trigger.propertyId]
@@ -105,7 +105,7 @@ const judgeTrigger = (trigger: Trigger, event: SceneEvent): Finding => {
     case "Event": {
       if (event._tag !== "EventReported") return otherEvent("No event was reported")
       if (!concerns(trigger, event)) return otherDevice
-      if (trigger.eventId !== any && trigger.eventId !== event.eventId) {
+      if (trigger.eventId !== wildcard && trigger.eventId !== event.eventId) {
         return otherEvent(`It is the event ${event.eventId}`)
       }
       const found = { source: "event", time: event.time } as const
@@ -121,13 +121,15 @@ const judgeTrigger = (trigger: Trigger, event: SceneEvent): Finding => {
     case "Status": {
       if (event._tag !== "StatusChanged") return otherEvent("No status has changed")
       if (!concerns(trigger, event)) return otherDevice
-      const holds = trigger.status === any || trigger.status === event.status
+      const holds = trigger.status === wildcard || trigger.status === event.status
       return {
         verdict: holds ? "holds" : "fails",
         value: event.status,
         source: "status",
         time: event.at,
-        reason: `The device went ${event.status}; wanted: ${trigger.status === any ? "any change" : trigger.status}`
+        reason: `The device went ${event.status}; wanted: ${
+          trigger.status === wildcard ? "any change" : trigger.status
+        }`
       }
     }
     case "Cron":
@@ -146,8 +148,8 @@ const lookUp = (
   facts: SceneFacts
 ): DeviceFacts | Finding => {
   const fired = deviceOf(event)
-  const name = deviceName === any ? fired?.deviceName : deviceName
-  if (name === undefined || (deviceName === any && fired?.productKey !== productKey)) {
+  const name = deviceName === wildcard ? fired?.deviceName : deviceName
+  if (name === undefined || (deviceName === wildcard && fired?.productKey !== productKey)) {
     return { ...nowhere, verdict: "fails", reason: "No device of this product has fired the scene" }
   }
   const known = facts.device(productKey, name)
@@ -175,7 +177,7 @@ const judgeCondition = (condition: Condition, event: SceneEvent, facts: SceneFac
     const minutes = known.statusChangedAt === null
       ? 0
       : Math.floor((facts.now - known.statusChangedAt) / millisPerMinute)
-    const isStatus = condition.status === any || condition.status === known.status
+    const isStatus = condition.status === wildcard || condition.status === known.status
     const since = condition.minutes === 0 ? "" : ` for ${minutes} minutes`
     const atLeast = condition.minutes === 0 ? "" : ` for at least ${condition.minutes} minutes`
     return {
@@ -184,11 +186,11 @@ const judgeCondition = (condition: Condition, event: SceneEvent, facts: SceneFac
       source: "status",
       time: known.statusChangedAt,
       reason: `The device is ${known.status}${since}; wanted: ${
-        condition.status === any ? "any status" : condition.status
+        condition.status === wildcard ? "any status" : condition.status
       }${atLeast}`
     }
   }
-  const ids = condition.propertyId === any
+  const ids = condition.propertyId === wildcard
     ? Object.keys(known.reported)
     : Object.hasOwn(known.reported, condition.propertyId)
     ? [condition.propertyId]

@@ -4,7 +4,7 @@
  */
 import type { Json } from "../shadow/Shadow.ts"
 import { compileComparison } from "./Comparison.ts"
-import { any, type Scene, type SceneId } from "./Scene.ts"
+import { type Scene, type SceneId, wildcard } from "./Scene.ts"
 
 /** A way from one scene to the next. */
 export interface Step {
@@ -22,8 +22,8 @@ export const isFiredBy = (
 ): boolean =>
   triggers.some((trigger) =>
     trigger._tag === "Property" && trigger.productKey === device.productKey &&
-    (trigger.deviceName === any || trigger.deviceName === device.deviceName) &&
-    (trigger.propertyId === any || trigger.propertyId === propertyId) &&
+    (trigger.deviceName === wildcard || trigger.deviceName === device.deviceName) &&
+    (trigger.propertyId === wildcard || trigger.propertyId === propertyId) &&
     (trigger.comparison === null || compileComparison(trigger.comparison)(value))
   )
 

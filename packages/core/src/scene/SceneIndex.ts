@@ -5,7 +5,7 @@
  */
 import type { Json } from "../shadow/Shadow.ts"
 import { type Compare, compileComparison } from "./Comparison.ts"
-import { any, type DeviceTrigger, type Scene, type SceneId } from "./Scene.ts"
+import { type DeviceTrigger, type Scene, type SceneId, wildcard } from "./Scene.ts"
 import { type DeviceSceneEvent, outputOf } from "./SceneEvent.ts"
 
 /** A trigger, ready to be compared. */
@@ -57,7 +57,7 @@ const take = (watches: Watches | undefined, value: Json, at: number, found: Foun
 /** Adds the scenes that the event fires of those that watch one device, or any. */
 const matchIn = (bySubject: ReadonlyMap<string, Watches>, event: DeviceSceneEvent, found: Found): Found => {
   const takeBoth = (subject: string, value: Json, before: Found): Found =>
-    take(bySubject.get(any), value, event.at, take(bySubject.get(subject), value, event.at, before))
+    take(bySubject.get(wildcard), value, event.at, take(bySubject.get(subject), value, event.at, before))
   switch (event._tag) {
     case "PropertiesChanged": {
       let all = found
@@ -135,7 +135,7 @@ export class SceneIndex {
   /** Whether the index holds triggers of the kind of event for this device at all. */
   watches(kind: DeviceSceneEvent["_tag"], deviceName: string): boolean {
     const byDevice = this.#watches[kinds[kind]]
-    return byDevice.has(any) || byDevice.has(deviceName)
+    return byDevice.has(wildcard) || byDevice.has(deviceName)
   }
 
   /** The scenes that the event fires, each once; those that are paused then are left out. */
@@ -143,7 +143,7 @@ export class SceneIndex {
     const byDevice = this.#watches[kinds[event._tag]]
     const { deviceName } = event.device
     const own = byDevice.get(deviceName)
-    const every = deviceName === any ? undefined : byDevice.get(any)
+    const every = deviceName === wildcard ? undefined : byDevice.get(wildcard)
     if (own === undefined && every === undefined) return none
     const found = every === undefined ? undefined : matchIn(every, event, undefined)
     const all = own === undefined ? found : matchIn(own, event, found)
@@ -153,8 +153,8 @@ export class SceneIndex {
   /** The scenes that a value of the property of the device may fire, whatever it is. */
   watchersOf(deviceName: string, propertyId: string): ReadonlyArray<Scene> {
     const found = new Set<Scene>()
-    for (const name of [deviceName, any]) {
-      for (const subject of [propertyId, any]) {
+    for (const name of [deviceName, wildcard]) {
+      for (const subject of [propertyId, wildcard]) {
         for (const { scene } of this.#watches.Property.get(name)?.get(subject) ?? []) found.add(scene)
       }
     }

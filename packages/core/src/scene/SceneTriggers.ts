@@ -61,7 +61,8 @@ const make = Effect.gen(function*() {
     while (known.size > capacity) known.delete(known.keys().next().value!)
   })
 
-  const load = (productKeys: ReadonlyArray<ProductKey>) => reading.withPermit(read(productKeys))
+  const load = (productKeys: ReadonlyArray<ProductKey>) =>
+    Effect.suspend(() => productKeys.every(isKnown) ? Effect.void : reading.withPermit(read(productKeys)))
 
   const forget = () => {
     epoch++
