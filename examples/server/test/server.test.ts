@@ -422,7 +422,6 @@ it.live.each([
   ["MQTT_PORT", { MQTT_PORT: "-1" }],
   ["STORAGE", { STORAGE: "redis" }],
   ["LOG_LEVEL", { LOG_LEVEL: "loud" }],
-  ["WEBHOOK_ALLOW_PRIVATE", { WEBHOOK_ALLOW_PRIVATE: "maybe" }],
   ["ADMIN_KEY", { ADMIN_KEY: "dck_short_key" }],
   ["TLS_CERT_FILE and TLS_KEY_FILE", { TLS_CERT_FILE: "/nowhere" }],
   ["TLS_CERT_FILE", { TLS_CERT_FILE: "/nowhere", TLS_KEY_FILE: "/nowhere" }],
