@@ -110,6 +110,24 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* Queue.take(unknown)).event, "gap")
       }).pipe(Effect.scoped))
 
+    it.effect("tell of scenes, those that no device has fired too", () =>
+      Effect.gen(function*() {
+        const events = yield* follow("?type=scene")
+        const body = { name: `Told ${name}`, status: "enable" }
+        const { id } = (yield* call("POST", "/rule-engine/scenes", { body })).body.data
+        const { execution_id } = (yield* call("POST", `/rule-engine/scenes/${id}/actions`)).body.data
+        const { data, event } = yield* Queue.take(events)
+        const { time, ...rest } = data
+        assert.isAbove(time, 1e12)
+        assert.deepStrictEqual([event, rest], ["scene", {
+          scene_id: id,
+          scene_name: body.name,
+          execution_id,
+          status: "succeeded",
+          reason: "It was run by hand"
+        }])
+      }).pipe(Effect.scoped))
+
     it.effect("refuses filters that name nothing", () =>
       Effect.gen(function*() {
         const { body } = yield* call("GET", "/events?type=status,nothing")

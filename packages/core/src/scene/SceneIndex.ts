@@ -84,11 +84,6 @@ export class SceneIndex {
     this.#productKey = productKey
   }
 
-  /** Scenes that it holds. */
-  get size(): number {
-    return this.#scenes.size
-  }
-
   #triggers(scene: Scene): ReadonlyArray<DeviceTrigger> {
     return scene.triggers.filter((trigger): trigger is DeviceTrigger =>
       trigger._tag !== "Cron" && trigger.productKey === this.#productKey
