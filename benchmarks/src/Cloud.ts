@@ -14,6 +14,7 @@ import {
   Mac,
   Objects,
   Products,
+  Scenes,
   StoreHealth,
   ThingModels
 } from "@device-cloud/core"
@@ -33,6 +34,8 @@ export interface CloudPlan {
   readonly devices: number
   /** PostgreSQL; without it, memory. */
   readonly databaseUrl?: string
+  /** A scene for each device, fired by one in a hundred of the values that the load reports. */
+  readonly hasScenes?: true
   /** Files; without them, plain TCP. */
   readonly tls?: { readonly certificate: string; readonly key: string }
 }
@@ -79,6 +82,7 @@ const makeDevices = Effect.gen(function*() {
     authType: "secret"
   })
   yield* (yield* ThingModels).importFrom(defaultProjectId, productKey, "metadata", JSON.stringify(model))
+  const scenes = yield* Scenes
   const mac = yield* Mac
   const drafts = Array.from({ length: plan.devices }, (_, i) => ({
     deviceId: DeviceId.make(`load${productKey}${i}`),
@@ -90,6 +94,21 @@ const makeDevices = Effect.gen(function*() {
     createdAt: 0
   }))
   Option.getOrThrow(yield* (yield* DeviceStore).insertMany(defaultProjectId, productKey, drafts))
+  for (const { deviceName } of plan.hasScenes === true ? drafts : []) {
+    const of = { product_key: productKey, device_name: deviceName }
+    yield* scenes.create(defaultProjectId, {
+      name: `Scene of ${deviceName}`,
+      status: "enable",
+      triggers: [{
+        URI: "trigger/device/property",
+        params: { ...of, property_id: "temperature", compare_type: ">", compare_val: "20.995" }
+      }],
+      conditions: [{
+        URI: "condition/device/property",
+        params: { ...of, property_id: "humidity", compare_type: "<", compare_val: "90" }
+      }]
+    })
+  }
   return drafts.map(({ deviceId, deviceName, deviceSecret }): LoadDevice => ({
     deviceId,
     productKey,

@@ -96,12 +96,12 @@ const connectPacket = (device: LoadDevice): Buffer =>
 const subscribePacket = (topic: string, qos: number): Buffer =>
   packet(0x82, Buffer.from([0, 1]), text(topic), Buffer.from([qos]))
 
-const payload = JSON.stringify({
-  id: "1",
-  version: "1.0",
-  params: { temperature: 21.5, humidity: { value: 48, time: 1795231554300 }, mode: "eco" },
-  method: "thing.event.property.post"
-})
+/** What devices report in turn: numbers of the same length. */
+const temperatures = Array.from({ length: 100 }, (_, i) => (20.01 + i / 100).toFixed(2))
+const [firstTemperature] = temperatures as [string]
+
+const payload = `{"id":"1","version":"1.0","params":{"temperature":${firstTemperature},` +
+  `"humidity":{"value":48,"time":1795231554300},"mode":"eco"},"method":"thing.event.property.post"}`
 
 const publishPacket = (topic: string, qos: 0 | 1): Buffer =>
   packet(0x30 | (qos << 1), text(topic), qos === 0 ? Buffer.alloc(0) : Buffer.from([0, 1]), Buffer.from(payload))
@@ -153,7 +153,9 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
       const publish = publishPacket(device.topic, job.qos)
       // After the fixed header (2 bytes of length), the topic and its length.
       const idAt = publish.length - Buffer.byteLength(payload) - 2
+      const temperatureAt = publish.length - payload.length + payload.indexOf(firstTemperature)
       let id = 0
+      let turn = starts.length
       const sent: Array<number> = []
       const posts = Array.from({ length: job.window + 1 }, (_, n) =>
         Buffer.concat(Array.from({ length: n }, () => publish)))
@@ -162,12 +164,12 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
         for (let i = 0; i < n; i++) {
           sent.push(now)
         }
-        if (job.qos === 0) {
-          socket.write(posts[n]!)
-          return
-        }
         const bytes = Buffer.from(posts[n]!)
         for (let i = 0; i < n; i++) {
+          bytes.write(temperatures[turn++ % temperatures.length]!, i * publish.length + temperatureAt, "latin1")
+          if (job.qos === 0) {
+            continue
+          }
           id = (id % 65_535) + 1
           bytes.writeUInt16BE(id, i * publish.length + idAt)
         }

@@ -66,6 +66,32 @@ const ingest = async (options: {
 
 export const mqttIngestMemory = () => ingest({ benchmark: "mqtt-ingest-memory", qos: 0, bar: 0.8 })
 
+/** `scene-ingest`: the same beside 10,000 scenes, of which one in a hundred posts fires one. */
+export const sceneIngest = async (): Promise<ReadonlyArray<Comparison>> => {
+  const plan: CloudPlan = { devices: 10_000 }
+  const results: Array<Comparison> = []
+  for (const { connections, window } of scenarios) {
+    const measure = ({ devices, port }: Said) => () =>
+      load({ port, devices: devices.slice(0, connections), job: job(0, window, false) })
+    results.push(
+      ...await withServer(
+        "./Cloud",
+        [JSON.stringify(plan)],
+        (without: Said) =>
+          withServer("./Cloud", [JSON.stringify({ ...plan, hasScenes: true })], (having: Said) =>
+            compare({
+              benchmark: "scene-ingest",
+              scenario: `10000 scenes, ${connections} connections, window ${window}`,
+              bar: 0.9,
+              ours: measure(having),
+              references: { "no scenes": { measure: measure(without) } }
+            }))
+      )
+    )
+  }
+  return results
+}
+
 /** Runs `use` on a database that syncs to the disk as a real one does. */
 export const withDatabase = <A>(use: (url: string) => Promise<A>): Promise<A> =>
   withDirectory(async (directory) => {

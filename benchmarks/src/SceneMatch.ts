@@ -111,7 +111,8 @@ const matching = (index: SceneIndex, fleet: ReadonlyArray<Report>) => () =>
   measure(() => {
     let fired = 0
     for (const report of fleet) {
-      if (index.watches("PropertiesChanged", report.deviceName)) fired += index.match(eventOf(report)).length
+      const { deviceName, property, value } = report
+      if (index.propertyWatch(deviceName)?.mayFire(property, value)) fired += index.match(eventOf(report)).length
     }
     if (fired === 0) throw new Error("no scene was fired")
     return fleet.length

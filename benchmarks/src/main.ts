@@ -14,10 +14,9 @@ import { httpRead } from "./HttpRead.ts"
 import { httpUplink } from "./HttpUplink.ts"
 import { modelCheck } from "./ModelCheck.ts"
 import { mqttConnect } from "./MqttConnect.ts"
-import { mqttIngestDurable, mqttIngestMemory } from "./MqttIngest.ts"
+import { mqttIngestDurable, mqttIngestMemory, sceneIngest } from "./MqttIngest.ts"
 import { mqttMemory } from "./MqttMemory.ts"
 import { mqttLatency } from "./MqttLatency.ts"
-import { sceneIngest } from "./SceneIngest.ts"
 import { sceneMatch } from "./SceneMatch.ts"
 
 const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison>>>> = {

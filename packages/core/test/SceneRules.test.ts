@@ -256,6 +256,12 @@ const naive = (trigger: DeviceTrigger, event: DeviceSceneEvent): boolean => {
 
 const nothingKnown: SceneEvaluator.SceneFacts = { now: 0, device: () => "deleted" }
 
+/** Whether one of the changed values may fire a scene. */
+const mayFire = (index: SceneIndex, { device, properties }: DeviceSceneEvent & { _tag: "PropertiesChanged" }) => {
+  const watch = index.propertyWatch(device.deviceName)
+  return Object.entries(properties).some(([id, { value }]) => watch?.mayFire(id, value) === true)
+}
+
 describe("the index and the evaluator", () => {
   it.prop(
     "find the same scenes as looking at each of them, whatever was put in and taken out",
@@ -275,6 +281,9 @@ describe("the index and the evaluator", () => {
           if (isRemoved) index.remove(scene.sceneId)
           else index.put(changed)
         }
+        // What the index remembers of devices does not outlive a change.
+        const asked = makeEvent(pick)
+        if (asked._tag === "PropertiesChanged") mayFire(indexes.get(asked.device.productKey)!, asked)
       }
       const pickEvent = picker(events)
       for (let i = 0; i < 20; i++) {
@@ -285,6 +294,9 @@ describe("the index and the evaluator", () => {
           .toSorted()
         const found = indexes.get(event.device.productKey)!.match(event).map(({ sceneId }) => sceneId)
         assert.deepStrictEqual(found.toSorted(), expected)
+        if (event._tag === "PropertiesChanged") {
+          assert.strictEqual(mayFire(indexes.get(event.device.productKey)!, event), expected.length > 0)
+        }
         for (const scene of stored.values()) {
           const { fires } = SceneEvaluator.evaluate(scene, event, nothingKnown)
           assert.strictEqual(fires, expected.includes(scene.sceneId), JSON.stringify([scene.triggers, event]))

@@ -5,6 +5,7 @@ import type { DeviceIdentity } from "../device/Device.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import type { NewExecution } from "../scene/Execution.ts"
 import type { ChangedValue, DeviceSceneEvent, SceneDevice } from "../scene/SceneEvent.ts"
+import type { PropertyWatch } from "../scene/SceneIndex.ts"
 import type { SceneTriggers } from "../scene/SceneTriggers.ts"
 import type { Json, Shadow, ShadowEntry } from "../shadow/Shadow.ts"
 import { equalJson, isFiniteJson, ShadowDraft } from "../shadow/Shadow.ts"
@@ -14,7 +15,15 @@ import type { ModelValidator } from "../thing-model/ModelValidator.ts"
 import type { DeviceReply } from "./DeviceReply.ts"
 
 /** Finds the scenes that a device fires. */
-export type Watch = Pick<SceneTriggers["Service"], "watches" | "fire">
+export type Watch = Pick<SceneTriggers["Service"], "watches" | "propertyWatch" | "fire">
+
+/** A property whose stored value a message has changed. */
+interface Change {
+  readonly id: string
+  readonly entry: ShadowEntry
+  /** Undefined: it is its first value. */
+  readonly before: ShadowEntry | undefined
+}
 
 /** Property, or event, to the reason why it was not kept. */
 export type Dropped = Readonly<Record<string, string>>
@@ -32,15 +41,15 @@ export class DeviceState {
   readonly #happened: Array<DomainEvent> = []
   readonly #executions: Array<NewExecution> = []
   readonly #watch: Watch
-  /** Whether a change of its properties may fire a scene. */
-  readonly #isWatched: boolean
+  /** What a change of its properties may fire; undefined: nothing. */
+  readonly #propertyWatch: PropertyWatch | undefined
 
   constructor(device: DeviceIdentity, shadow: Shadow, validator: ModelValidator | undefined, watch: Watch) {
     this.device = device
     this.draft = new ShadowDraft(shadow)
     this.validator = validator
     this.#watch = watch
-    this.#isWatched = watch.watches("PropertiesChanged", device)
+    this.#propertyWatch = watch.propertyWatch(device)
   }
 
   get facts(): Facts {
@@ -63,7 +72,9 @@ export class DeviceState {
   ): Dropped {
     let dropped: Record<string, string> | undefined
     const kept: Record<string, ShadowEntry> = {}
-    let changed: Record<string, ChangedValue> | undefined
+    const watch = this.#propertyWatch
+    let changes: Array<Change> = []
+    let mayFire = false
     for (const [id, { time, value }] of values) {
       const admitted = this.validator === undefined ? value : this.validator.reported(id, value)
       if (admitted instanceof Misfit) {
@@ -71,27 +82,29 @@ export class DeviceState {
         continue
       }
       const entry = { value: admitted, time }
-      const before = this.#isWatched && Object.hasOwn(this.draft.reported, id) ? this.draft.reported[id] : undefined
+      const before = watch !== undefined && Object.hasOwn(this.draft.reported, id) ? this.draft.reported[id] : undefined
       const reason = this.draft.set("reported", id, entry)
       if (reason !== undefined) {
         ;(dropped ??= {})[id] = reason
         continue
       }
-      kept[id] = entry
       if (
-        this.#isWatched && this.draft.reported[id] === entry &&
+        watch !== undefined && this.draft.reported[id] === entry &&
         (before === undefined || !equalJson(before.value, admitted))
       ) {
         // Each of several values in one message is a change of its own.
-        if (changed !== undefined && Object.hasOwn(changed, id)) {
-          this.#change(changed, receivedAt)
-          changed = undefined
+        if (mayFire && Object.hasOwn(kept, id)) {
+          this.#change(changes, receivedAt)
+          changes = []
+          mayFire = false
         }
-        ;(changed ??= {})[id] = { value: admitted, time, ...before === undefined ? {} : { previous: before.value } }
+        changes.push({ id, entry, before })
+        mayFire ||= watch.mayFire(id, admitted)
       }
+      kept[id] = entry
       this.#samples.push({ propertyId: id, time, value: admitted })
     }
-    if (changed !== undefined) this.#change(changed, receivedAt)
+    if (mayFire) this.#change(changes, receivedAt)
     const isKept = Object.keys(kept).length > 0
     if (isKept || version !== undefined) this.draft.accept(receivedAt, version)
     if (isKept) {
@@ -129,7 +142,11 @@ export class DeviceState {
     return { deviceId, productKey, deviceName }
   }
 
-  #change(properties: Readonly<Record<string, ChangedValue>>, at: number): void {
+  #change(changes: ReadonlyArray<Change>, at: number): void {
+    const properties: Record<string, ChangedValue> = {}
+    for (const { before, entry: { time, value }, id } of changes) {
+      properties[id] = before === undefined ? { value, time } : { value, time, previous: before.value }
+    }
     this.#fire({ _tag: "PropertiesChanged", device: this.#sceneDevice, at, properties })
   }
 

@@ -71,6 +71,38 @@ const matchIn = (bySubject: ReadonlyMap<string, Watches>, event: DeviceSceneEven
   }
 }
 
+/** The triggers that watch properties of one device, of its own and of all devices. */
+export class PropertyWatch {
+  readonly #sources: ReadonlyArray<ReadonlyMap<string, Watches>>
+  /** By property that has been asked for. */
+  readonly #watches = new Map<string, ReadonlyArray<Watch>>()
+
+  constructor(sources: ReadonlyArray<ReadonlyMap<string, Watches>>) {
+    this.#sources = sources
+  }
+
+  /** False: this new value of the property fires no scene. */
+  mayFire(propertyId: string, value: Json): boolean {
+    for (const { compare } of this.#watches.get(propertyId) ?? this.#resolve(propertyId)) {
+      if (compare === undefined || compare(value)) return true
+    }
+    return false
+  }
+
+  #resolve(propertyId: string): ReadonlyArray<Watch> {
+    const found = this.#sources.flatMap((bySubject) => [
+      ...bySubject.get(propertyId) ?? [],
+      ...bySubject.get(wildcard) ?? []
+    ])
+    if (this.#watches.size < maxResolvedProperties) this.#watches.set(propertyId, found)
+    return found
+  }
+}
+
+/** Properties of one device, and devices of one product, for which it is remembered what watches them. */
+const maxResolvedProperties = 1000
+const maxResolvedDevices = 100_000
+
 export class SceneIndex {
   readonly #productKey: string
   readonly #watches: Readonly<Record<DeviceTrigger["_tag"], ByDevice>> = {
@@ -79,6 +111,10 @@ export class SceneIndex {
     Status: new Map()
   }
   readonly #scenes = new Map<SceneId, Scene>()
+  /** What watches properties of devices that have reported lately: it costs the same however many scenes there are. */
+  readonly #resolved = new Map<string, PropertyWatch | null>()
+  /** Of devices that no scene names. */
+  #unnamed: PropertyWatch | null | undefined
 
   constructor(productKey: string) {
     this.#productKey = productKey
@@ -93,6 +129,7 @@ export class SceneIndex {
   /** Takes the scene in, in place of an earlier one of its id. */
   put(scene: Scene): void {
     this.remove(scene.sceneId)
+    this.#forgetResolved()
     this.#scenes.set(scene.sceneId, scene)
     for (const trigger of this.#triggers(scene)) {
       const byDevice = this.#watches[trigger._tag]
@@ -113,6 +150,7 @@ export class SceneIndex {
   remove(sceneId: SceneId): void {
     const scene = this.#scenes.get(sceneId)
     if (scene === undefined) return
+    this.#forgetResolved()
     this.#scenes.delete(sceneId)
     for (const trigger of this.#triggers(scene)) {
       const byDevice = this.#watches[trigger._tag]
@@ -131,6 +169,28 @@ export class SceneIndex {
   watches(kind: DeviceSceneEvent["_tag"], deviceName: string): boolean {
     const byDevice = this.#watches[kinds[kind]]
     return byDevice.has(wildcard) || byDevice.has(deviceName)
+  }
+
+  /** Undefined: no scene is fired by a property of the device. */
+  propertyWatch(deviceName: string): PropertyWatch | undefined {
+    const known = this.#resolved.get(deviceName)
+    return (known === undefined ? this.#resolve(deviceName) : known) ?? undefined
+  }
+
+  #resolve(deviceName: string): PropertyWatch | null {
+    const { Property } = this.#watches
+    const own = Property.get(deviceName)
+    const every = Property.get(wildcard)
+    this.#unnamed ??= every === undefined ? null : new PropertyWatch([every])
+    const watch = own === undefined ? this.#unnamed : new PropertyWatch(every === undefined ? [own] : [own, every])
+    if (this.#resolved.size >= maxResolvedDevices) this.#resolved.clear()
+    this.#resolved.set(deviceName, watch)
+    return watch
+  }
+
+  #forgetResolved(): void {
+    this.#resolved.clear()
+    this.#unnamed = undefined
   }
 
   /** The scenes that the event fires, each once; those that are paused then are left out. */

@@ -11,7 +11,7 @@ import { type StoreError, untilStored } from "../StoreError.ts"
 import type { NewExecution } from "./Execution.ts"
 import { type Scene, type SceneId, watchedProducts } from "./Scene.ts"
 import type { DeviceSceneEvent, SceneEvent } from "./SceneEvent.ts"
-import { SceneIndex } from "./SceneIndex.ts"
+import { type PropertyWatch, SceneIndex } from "./SceneIndex.ts"
 import { SceneStore } from "./SceneStore.ts"
 
 /** Products whose scenes are kept. */
@@ -116,6 +116,7 @@ const make = Effect.gen(function*() {
     isKnown,
     load,
     watches: (kind, { deviceName, productKey }) => indexOf(productKey)?.watches(kind, deviceName) === true,
+    propertyWatch: ({ deviceName, productKey }) => indexOf(productKey)?.propertyWatch(deviceName),
     fire: (projectId, event) => {
       const scenes = indexOf(event.device.productKey)?.match(event) ?? []
       return scenes.map(({ sceneId }) => execution({ projectId, sceneId }, event, event.at))
@@ -138,6 +139,10 @@ export class SceneTriggers extends Context.Service<SceneTriggers, {
     kind: DeviceSceneEvent["_tag"],
     device: { readonly productKey: ProductKey; readonly deviceName: string }
   ) => boolean
+  /** What may be fired by properties of a device of a known product; undefined: nothing. */
+  readonly propertyWatch: (
+    device: { readonly productKey: ProductKey; readonly deviceName: string }
+  ) => PropertyWatch | undefined
   /** An execution of each scene that the event fires, to be stored with it. */
   readonly fire: (projectId: ProjectId, event: DeviceSceneEvent) => ReadonlyArray<NewExecution>
   /** Scenes of a known product that a value of the property may fire. */
