@@ -335,7 +335,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   yield* Effect.promise(() => broker.listen())
   const subscriptionsChanged = (_: unknown, client: Client) => wires.get(client)?.connection?.subscriptionsChanged()
   broker.on("subscribe", subscriptionsChanged)
-  broker.on("unsubscribe", (_, client) => wires.get(client)?.connection?.unsubscribed())
+  broker.on("unsubscribe", (filters, client) => wires.get(client)?.connection?.unsubscribed(filters))
   // In the turn that ends with this event, the CONNACK has been written.
   broker.on("client", (client) =>
     process.nextTick(() => {

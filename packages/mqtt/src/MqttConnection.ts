@@ -21,6 +21,7 @@ import {
   covers,
   methodPrefix,
   methodToTopic,
+  ownerOf,
   sessionErrorTopic,
   shadowTopic,
   upgradeTopic,
@@ -32,6 +33,9 @@ const maxUnsentBytes = 1024 * 1024
 
 /** Subscriptions of one session: a gateway has some for each of its 1,500 sub-devices. */
 const maxSubscriptions = 25_000
+
+/** Those of them that have wildcards, for each device: all are compared with each topic of the device. */
+const maxWildcards = 100
 
 /** Bytes that wait for a device before it gets no more commands for now. */
 const maxBacklogBytes = 128 * 1024
@@ -53,6 +57,8 @@ export class MqttConnection implements DeviceConnection {
   /** By packet identifier, what to do when the device confirms it. */
   readonly #unacknowledged = new Map<number, () => void>()
   #subscriptionCount = 0
+  /** Filters with wildcards, by the device that they belong to. */
+  readonly #wildcards = new Map<string, Set<string>>()
   readonly #subscribedQos = new Map<string, 0 | 1 | undefined>()
 
   constructor(options: Pick<MqttConnection, "client" | "stream" | "device" | "ip">) {
@@ -171,6 +177,12 @@ export class MqttConnection implements DeviceConnection {
   admitsSubscription(topic: string): boolean {
     if (Object.hasOwn(this.#subscriptions, topic)) return true
     if (this.#subscriptionCount >= maxSubscriptions) return false
+    if (/[+#]/.test(topic)) {
+      const owner = ownerKey(topic)
+      const wildcards = this.#wildcards.get(owner) ?? new Set()
+      if (wildcards.size >= maxWildcards) return false
+      this.#wildcards.set(owner, wildcards.add(topic))
+    }
     this.#subscriptionCount++
     return true
   }
@@ -181,8 +193,9 @@ export class MqttConnection implements DeviceConnection {
   }
 
   /** The device has unsubscribed. */
-  unsubscribed(): void {
+  unsubscribed(filters: ReadonlyArray<string>): void {
     this.#subscriptionCount = Object.keys(this.#subscriptions).length
+    for (const filter of filters) this.#wildcards.get(ownerKey(filter))?.delete(filter)
     this.subscriptionsChanged()
   }
 
@@ -193,13 +206,20 @@ export class MqttConnection implements DeviceConnection {
 
   #qosOf(topic: string): 0 | 1 | undefined {
     if (this.#subscribedQos.has(topic)) return this.#subscribedQos.get(topic)
-    const granted = Object.entries(this.#subscriptions).filter(([filter]) => covers(filter, topic)).map(([, { qos }]) =>
-      qos
+    const wildcards = this.#wildcards.get(ownerKey(topic)) ?? []
+    const granted = [topic, ...wildcards].flatMap((filter) =>
+      Object.hasOwn(this.#subscriptions, filter) && covers(filter, topic) ? [this.#subscriptions[filter]!.qos] : []
     )
     const qos = granted.length === 0 ? undefined : Math.max(...granted) === 0 ? 0 : 1
     if (this.#subscribedQos.size < maxRememberedTopics) this.#subscribedQos.set(topic, qos)
     return qos
   }
+}
+
+/** No filter covers a topic of another device. */
+const ownerKey = (topic: string): string => {
+  const { deviceName, productKey } = ownerOf(topic) ?? { deviceName: "", productKey: "" }
+  return `${productKey}/${deviceName}`
 }
 
 const uncork = (stream: Duplex): void => stream.uncork()

@@ -331,6 +331,17 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(yield* reported(victim), {})
       }))
 
+    it.effect("a device's filters with wildcards are limited, since each of its topics is compared with all of them", () =>
+      Effect.gen(function*() {
+        const connected = yield* connect(yield* createDevice, yield* tcp)
+        const filters = Array.from({ length: 101 }, (_, i) => connected.topic(`thing/service/s${i}/#`))
+        const granted = yield* connected.subscribe(filters, 0)
+        assert.deepStrictEqual([granted.slice(0, 100), granted[100]], [Array.from({ length: 100 }, () => 0), 128])
+        assert.deepStrictEqual(yield* connected.subscribe([connected.topic("thing/service/s100")]), [1])
+        yield* Effect.promise(() => connected.client.unsubscribeAsync(filters[0]!))
+        assert.deepStrictEqual(yield* connected.subscribe([filters[100]!]), [1])
+      }))
+
     it.effect("ignores wills and retained messages", () =>
       Effect.gen(function*() {
         const device = yield* createDevice
