@@ -152,6 +152,35 @@ for (const [name, storage] of storages) {
         )
       }))
 
+    it.effect("a sub-device of another project does not exist, whoever has signed", () =>
+      Effect.gen(function*() {
+        const project_id = (yield* call("POST", "/projects", { body: { name: "Other" } })).body.data.id
+        const { body: { data: { key } } } = yield* call("POST", "/access-keys", {
+          body: { name: "other", role: "admin", project_id }
+        })
+        const { product_key } = yield* createProduct({
+          node_type: "gateway-sub",
+          network_type: undefined,
+          protocol_type: "ble"
+        }, { key })
+        const { body: { data: foreign } } = yield* call("POST", `/products/${product_key}/things`, { key })
+        const gateway = yield* createGateway
+        const session = yield* startSession(gateway)
+        const right = yield* signed(foreign)
+        const wrong = { ...right, sign: "00" }
+        assert.deepStrictEqual(
+          [refusal(yield* add(gateway, session, [right])), refusal(yield* add(gateway, session, [wrong]))],
+          [[40402], [40402]]
+        )
+        const tell = (method: string, params: unknown) =>
+          Effect.map(
+            uplink(gateway, "PostStarTopo", { query: { method }, body: { params } }),
+            ({ body }) => body.data.device_code
+          )
+        const overMqtt = { productKey: product_key, deviceName: foreign.device_name, sign: "00" }
+        assert.deepStrictEqual([yield* tell("add", [overMqtt]), yield* tell("login", overMqtt)], [6100, 6100])
+      }))
+
     it.effect("a gateway over HTTP adds sub-devices, speaks for them, logs them in and out", () =>
       Effect.gen(function*() {
         const gateway = yield* createGateway

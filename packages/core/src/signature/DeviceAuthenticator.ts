@@ -7,6 +7,7 @@ import type { DeviceStore } from "../device/DeviceStore.ts"
 import type { DeviceLink } from "../message/DeviceLink.ts"
 import type { NodeBus } from "../node/NodeBus.ts"
 import type { ProductKey } from "../product/Product.ts"
+import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../StoreError.ts"
 import * as KnownCredentials from "./KnownCredentials.ts"
 import { Mac, type SignMethod } from "./Mac.ts"
@@ -48,6 +49,8 @@ export interface UplinkCredentials extends Claimed {
 
 /** What a sub-device presents through its gateway, whose id stands for the address. */
 export interface SubDeviceCredentials extends Claimed {
+  /** Of the gateway; what belongs to another project does not exist for it. */
+  readonly projectId: ProjectId
   readonly signMethod: SignMethod
   /** Hex of either case. */
   readonly signature: string
@@ -75,7 +78,7 @@ const make = Effect.gen(function*() {
 
   /** Finds the device, and compares what it presents with what its secret makes. */
   const check = (
-    { address, deviceName, productKey }: Claimed,
+    { address, deviceName, productKey, projectId }: Claimed & { readonly projectId?: ProjectId },
     presented: string,
     expected: (deviceSecret: string) => string
   ) =>
@@ -86,6 +89,9 @@ const make = Effect.gen(function*() {
         const found = yield* credentialsOf(productKey, deviceName)
         if (Option.isNone(found)) return yield* DeviceNotFound.of({ productKey, deviceName })
         const { deviceSecret, enabled, identity } = found.value
+        if (projectId !== undefined && identity.projectId !== projectId) {
+          return yield* DeviceNotFound.of({ productKey, deviceName })
+        }
         if (!equalInConstantTime(expected(deviceSecret), presented)) {
           return yield* new WrongSignature({ productKey, deviceName })
         }

@@ -89,6 +89,7 @@ const make = Effect.gen(function*() {
       signMethod,
       signature: sign,
       fields,
+      projectId: gateway.projectId,
       address: gateway.deviceId
     }).pipe(
       Effect.catchTags({
@@ -104,7 +105,6 @@ const make = Effect.gen(function*() {
     for (const proof of proofs) {
       if (isSame(proof, gateway)) return yield* refuse(addsItself)
       const subDevice = yield* authenticate(gateway, proof)
-      if (subDevice.projectId !== gateway.projectId) return yield* refuse(deviceNotFound)
       if ((yield* productOf(gateway, subDevice.productKey, "gateway-sub")) === undefined) {
         return yield* refuse(parameterError(`productKey: product ${subDevice.productKey} has no sub-devices`))
       }

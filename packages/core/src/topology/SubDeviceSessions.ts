@@ -105,6 +105,7 @@ const make = Effect.gen(function*() {
         signMethod,
         signature: sign,
         fields,
+        projectId: gateway.projectId,
         address: gateway.deviceId
       }).pipe(Effect.catchTags({
         DeviceNotFound: () => Effect.succeed(deviceNotFound),

@@ -177,16 +177,12 @@ const make = Effect.gen(function*() {
           authenticator.authenticateSubDevice({
             productKey: ProductKey.make(productKey),
             deviceName: DeviceName.make(deviceName),
+            projectId,
             address: gatewayId,
             signMethod,
             signature: sign,
             fields: { deviceName, productKey }
-          }).pipe(
-            Effect.filterOrFail(
-              (subDevice) => subDevice.projectId === projectId,
-              ({ deviceName, productKey }) => DeviceNotFound.of({ productKey, deviceName })
-            )
-          ),
+          }),
         { concurrency: 16 }
       )
       yield* Effect.forEach(
