@@ -1,7 +1,22 @@
-import { defaultProjectId, type Device, type Product, Topologies } from "@device-cloud/core"
+import {
+  defaultProjectId,
+  type Device,
+  DeviceCloud,
+  DeviceLink,
+  Devices,
+  fieldsText,
+  Mac,
+  type Product,
+  Products,
+  SubDeviceSessions,
+  Topologies,
+  TopologyStore
+} from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
 import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
-import { assert, layer } from "@effect/vitest"
-import { Effect, Queue } from "effect"
+import { assert, it as test, layer } from "@effect/vitest"
+import { Effect, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 
 const createGateway = Effect.gen(function*() {
@@ -100,3 +115,53 @@ layer(TestCloud.layer)("add-sessions", (it) => {
       assert.strictEqual(yield* failure(stop("unknown")), "AddSessionNotFound")
     }))
 })
+
+/** The topology, in which something happens after the next look at it. */
+const interrupted = (meanwhile: { happens: Effect.Effect<void> }) =>
+  Layer.effect(
+    TopologyStore,
+    Effect.map(TopologyStore, (store) =>
+      TopologyStore.of({
+        ...store,
+        attachments: (names) =>
+          Effect.tap(store.attachments(names), () => {
+            const { happens } = meanwhile
+            meanwhile.happens = Effect.void
+            return happens
+          })
+      }))
+  ).pipe(Layer.provideMerge(StorageMemory.layer))
+
+test.effect("a sub-device that is removed while it logs in is not online", () =>
+  Effect.suspend(() => {
+    const meanwhile: { happens: Effect.Effect<void> } = { happens: Effect.void }
+    return Effect.gen(function*() {
+      const [products, devices] = [yield* Products, yield* Devices]
+      const create = Effect.fnUntraced(function*(nodeType: Product["nodeType"]) {
+        const { productKey } = yield* products.create(defaultProjectId, {
+          name: nodeType,
+          nodeType,
+          ...nodeType === "gateway" ? { networkType: "wifi" } : { protocolType: "ble" },
+          validateType: "none",
+          dataFormat: "json",
+          authType: "secret"
+        })
+        return yield* devices.create(defaultProjectId, productKey, {})
+      })
+      const [gateway, sub] = [yield* create("gateway"), yield* create("gateway-sub")]
+      const { deviceName, productKey } = sub
+      const fields = { deviceName, productKey }
+      const sign = (yield* Mac).sign("hmacsha1", sub.deviceSecret, fieldsText(fields))
+      const connected = yield* SimulatedDevice.connect(gateway)
+      assert.strictEqual((yield* connected.send("thing.topo.add", [{ ...fields, sign }])).code, 200)
+      const topologies = yield* Topologies
+      meanwhile.happens = Effect.orDie(topologies.remove(defaultProjectId, gateway.deviceId, [fields]))
+      const session = (yield* DeviceLink).session(gateway.deviceId)!
+      const { answer } = yield* SubDeviceSessions
+      const reply = yield* answer(session.connection.device, session, "", "combine.login", { ...fields, sign })
+      assert.strictEqual(reply.code, 6401)
+      assert.strictEqual((yield* devices.get(defaultProjectId, { deviceId: sub.deviceId })).device.status, "offline")
+    }).pipe(Effect.provide(
+      DeviceCloud.layer.pipe(Layer.provide(interrupted(meanwhile)), Layer.provideMerge(PlatformNode.layer))
+    ))
+  }))

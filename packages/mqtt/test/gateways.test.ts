@@ -222,6 +222,20 @@ for (const [name, storage] of storages) {
         )
       }))
 
+    it.effect("a sub-device that a gateway names more than once is logged in once", () =>
+      Effect.gen(function*() {
+        const { gateway, subDevices: [sub] } = yield* household(1)
+        yield* gateway.combine("logout", nameOf(sub))
+        const right = yield* proof(sub)
+        const reply = yield* gateway.combine("batch_login", { deviceList: [right, right, right] })
+        assert.strictEqual(reply.code, 200)
+        assert.strictEqual((yield* gateway.ask(topicOf(sub, "thing/event/property/post"), { power: 1 })).code, 200)
+        // No session of it was replaced by another.
+        assert.deepStrictEqual(yield* Queue.clear(gateway.received), [])
+        gateway.client.stream.destroy()
+        yield* untilStatus(sub, "offline")
+      }))
+
     it.effect("a gateway is told why it cannot speak for a sub-device", () =>
       Effect.gen(function*() {
         const { gateway, product, subDevices: [sub] } = yield* household(1)

@@ -2,7 +2,7 @@
  * Sub-devices that are online through the connection of their gateway
  * (alink-facts, section 3.14).
  */
-import { Context, Effect, Layer, Option, Semaphore } from "effect"
+import { Context, Effect, Layer, Option, Result, Semaphore } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
 import {
   type DeviceConnection,
@@ -120,6 +120,12 @@ const make = Effect.gen(function*() {
     return subDevices
   })
 
+  const belongTo = (gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) =>
+    Effect.map(
+      store.attachments(names),
+      (attachments) => attachments.every((each) => Option.getOrUndefined(each)?.gateway.deviceId === gateway.deviceId)
+    )
+
   const carry = Effect.fnUntraced(function*(gateway: DeviceSession, state: GatewayState, subDevice: DeviceIdentity) {
     const key = keyOf(subDevice)
     const known = state.sessions.get(key)
@@ -147,20 +153,24 @@ const make = Effect.gen(function*() {
 
   const login = Effect.fnUntraced(
     function*(gateway: DeviceSession, state: GatewayState, proofs: ReadonlyArray<SubDeviceProof>) {
-      const subDevices = yield* check(gateway.connection.device, proofs)
+      const { device } = gateway.connection
+      const subDevices = yield* check(device, proofs)
       if ("code" in subDevices) return subDevices
-      const added = subDevices.map(keyOf).filter((key) => !state.sessions.has(key))
-      if (state.sessions.size + new Set(added).size > maxSubDevices) return tooManySessions
-      const isRefused = yield* Effect.forEach(subDevices, (subDevice) => carry(gateway, state, subDevice), {
-        concurrency: "unbounded",
-        discard: true
-      }).pipe(Effect.as(false), Effect.catchTag("DeviceNotConnectable", () => Effect.succeed(true)))
-      if (isRefused) {
-        const started = added.flatMap((key) => state.sessions.get(key) ?? [])
-        yield* Effect.forEach(started, link.detach, { concurrency: "unbounded", discard: true })
-        return deviceDisabled
-      }
-      return state.hasEnded ? noSession : subDevices
+      const distinct = [...new Map(subDevices.map((subDevice) => [keyOf(subDevice), subDevice])).values()]
+      const added = distinct.map(keyOf).filter((key) => !state.sessions.has(key))
+      if (state.sessions.size + added.length > maxSubDevices) return tooManySessions
+      // All come to their end: one that is let go halfway would be online without a gateway that carries it.
+      const carried = yield* Effect.forEach(distinct, (each) => Effect.result(carry(gateway, state, each)), {
+        concurrency: "unbounded"
+      })
+      const failure = carried.find(Result.isFailure)?.failure
+      // Who was removed from the topology meanwhile had no session that could be ended.
+      const belong = failure === undefined && (yield* belongTo(device, distinct))
+      if (belong) return state.hasEnded ? noSession : subDevices
+      const started = added.flatMap((key) => state.sessions.get(key) ?? [])
+      yield* Effect.forEach(started, link.detach, { concurrency: "unbounded", discard: true })
+      if (failure === undefined) return noTopology
+      return failure._tag === "DeviceNotConnectable" ? deviceDisabled : yield* failure
     }
   )
 
