@@ -94,6 +94,15 @@ layer(TestCloud.layer)("add-sessions", (it) => {
       assert.deepStrictEqual(yield* permits(yield* SimulatedDevice.connect(gateway)), [])
     }))
 
+  it.effect("that were stopped are not told to a gateway that connects right after", () =>
+    Effect.gen(function*() {
+      const gateway = yield* createGateway
+      const sessionId = yield* start(gateway, 60)
+      const topologies = yield* Topologies
+      yield* topologies.stopAdding(defaultProjectId, gateway.deviceId, sessionId)
+      assert.deepStrictEqual(yield* permits(yield* SimulatedDevice.connect(gateway)), [])
+    }))
+
   it.effect("replace each other: products that only the earlier one admitted may join no more", () =>
     Effect.gen(function*() {
       const topologies = yield* Topologies

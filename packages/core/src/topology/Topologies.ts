@@ -85,8 +85,8 @@ const make = Effect.gen(function*() {
 
   const attach = attachSubDevices(store, link, events)
 
-  /** The sessions that gateways are told of when they connect. */
-  let open: ReadonlyMap<DeviceId, AddSession> = new Map()
+  /** The gateways that may have a session to be told of when they connect. */
+  let open: ReadonlySet<DeviceId> = new Set()
 
   const gateway = Effect.fnUntraced(function*(projectId: ProjectId, gatewayId: DeviceId) {
     const reference = { deviceId: gatewayId }
@@ -131,7 +131,7 @@ const make = Effect.gen(function*() {
         const ended = replaced.value.productKeys.filter((productKey) => !distinctKeys.includes(productKey))
         if (ended.length > 0) yield* permit(gatewayId, ended, 0)
       }
-      open = new Map(open).set(gatewayId, session)
+      open = new Set(open).add(gatewayId)
       yield* permit(gatewayId, distinctKeys, timeout)
       return session.sessionId
     }
@@ -241,21 +241,24 @@ const make = Effect.gen(function*() {
   const tick = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     const due = yield* store.endDue({ now, limit: tickLimit })
-    open = new Map((yield* store.openSessions()).map((session) => [session.gatewayId, session]))
+    open = new Set((yield* store.openSessions()).map(({ gatewayId }) => gatewayId))
     yield* Effect.forEach(due, ({ gatewayId, productKeys }) => permit(gatewayId, productKeys, 0), { discard: true })
     yield* store.forgetSessions(now - sessionMemoryMillis)
   })
+
+  /** For as long as its session has left; it may have ended since it was looked at. */
+  const permitAgain = Effect.fnUntraced(function*(gatewayId: DeviceId) {
+    const [session] = yield* store.openSessions(gatewayId)
+    if (session === undefined) return
+    const left = Math.ceil((session.endsAt - (yield* Clock.currentTimeMillis)) / 1000)
+    if (left > 0) yield* permit(gatewayId, session.productKeys, left)
+  }, Effect.catch((error) => Effect.logWarning("A gateway could not be told of its add-session", error)))
 
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   yield* link.listen({
     attaching: () => {},
     attached: ({ connection: { device: { deviceId } } }) => {
-      const session = open.get(deviceId)
-      if (session === undefined) return
-      runFork(Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const left = Math.ceil((session.endsAt - now) / 1000)
-        return left > 0 ? permit(deviceId, session.productKeys, left) : Effect.void
-      }))
+      if (open.has(deviceId)) runFork(permitAgain(deviceId))
     },
     detached: () => {}
   })
