@@ -20,12 +20,17 @@ interface ClientInternals {
   readonly broker: EventEmitter
 }
 
+/** A subscription that a client asks for. */
+type Wanted = Parameters<NonNullable<AedesOptions["authorizeSubscribe"]>>[1]
+
 /** The parts of a persistence that its types leave out. */
 interface PersistenceInternals {
   /** Fails when the packet is not there. */
   readonly incomingGetPacket: (client: Client, packet: AedesPublishPacket) => Promise<unknown>
   /** What was kept for a client that is connecting, to be sent before it counts as connected. */
   outgoingStream: (client: Client) => Readable
+  /** For a client that is to find its subscriptions again. */
+  addSubscriptions: (client: Client, granted: ReadonlyArray<Wanted>) => Promise<unknown>
 }
 
 const internals = (client: Client): ClientInternals => client as unknown as ClientInternals
@@ -35,10 +40,15 @@ const nothing = Buffer.alloc(0)
 type Done = (error?: Error | null) => void
 
 export class DeviceBroker extends Aedes {
+  /** What was granted last; it is kept in the same turn. */
+  #granted: Wanted | undefined
+
   constructor(
     options: AedesOptions & {
       /** Takes a message of a device; `done` lets the device know that it arrived, or ends the connection. */
       readonly consume: (client: Client, packet: AedesPublishPacket, done: Done) => void
+      /** Whether a device may subscribe to a topic or filter. */
+      readonly admits: (client: Client, filter: string) => boolean
     }
   ) {
     /** Of each client, the packets of QoS 2 that are being consumed, by their identifier. */
@@ -72,6 +82,10 @@ export class DeviceBroker extends Aedes {
 
     super({
       ...options,
+      authorizeSubscribe: (client, wanted, done) => {
+        this.#granted = client !== null && options.admits(client, wanted.topic) ? wanted : undefined
+        done(null, this.#granted ?? null)
+      },
       // PUBACK and PUBREC follow the answer of this hook.
       authorizePublish: (client, packet, done) => {
         if (client === null) done()
@@ -90,6 +104,9 @@ export class DeviceBroker extends Aedes {
       process.nextTick(connected, client)
       return new Readable({ read: () => {} })
     }
+    const add = persistence.addSubscriptions.bind(persistence)
+    // With each that is granted, aedes hands over all that the packet asks for, also what was refused.
+    persistence.addSubscriptions = (client) => add(client, this.#granted === undefined ? [] : [this.#granted])
   }
 
   /** Nothing is routed between clients. */

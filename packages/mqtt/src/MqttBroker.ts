@@ -316,11 +316,10 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       done(null, true)
     },
     authenticate,
-    authorizeSubscribe: (client, subscription, done) => {
+    admits: (client, filter) => {
       const connection = wires.get(client)?.connection
-      const isAdmitted = connection !== undefined && ownerAmong(connection, subscription.topic) !== undefined &&
-        connection.admitsSubscription(subscription.topic)
-      done(null, isAdmitted ? subscription : null)
+      return connection !== undefined && ownerAmong(connection, filter) !== undefined &&
+        connection.admitsSubscription(filter)
     },
     // Whatever a device finds to say ends its own connection at most.
     consume: (client, packet, done) => {

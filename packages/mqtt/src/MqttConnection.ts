@@ -34,6 +34,10 @@ const maxUnsentBytes = 1024 * 1024
 /** Subscriptions of one session: a gateway has some for each of its 1,500 sub-devices. */
 const maxSubscriptions = 25_000
 
+/** Of a filter: each is kept as long as the session. */
+const maxFilterLength = 512
+const maxFilterLevels = 16
+
 /** Those of them that have wildcards, for each device: all are compared with each topic of the device. */
 const maxWildcards = 100
 
@@ -176,7 +180,8 @@ export class MqttConnection implements DeviceConnection {
   /** Whether there is room for a subscription to a topic or filter. */
   admitsSubscription(topic: string): boolean {
     if (Object.hasOwn(this.#subscriptions, topic)) return true
-    if (this.#subscriptionCount >= maxSubscriptions) return false
+    if (this.#subscriptionCount >= maxSubscriptions || topic.length > maxFilterLength) return false
+    if (topic.split("/").length > maxFilterLevels) return false
     if (/[+#]/.test(topic)) {
       const owner = ownerKey(topic)
       const wildcards = this.#wildcards.get(owner) ?? new Set()

@@ -331,6 +331,13 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(yield* reported(victim), {})
       }))
 
+    it.effect("filters that are longer or deeper than those of any device are refused", () =>
+      Effect.gen(function*() {
+        const connected = yield* connect(yield* createDevice, yield* tcp)
+        const filters = [`x/${"y".repeat(512)}`, "x/".repeat(16), "x/".repeat(11)]
+        assert.deepStrictEqual(yield* connected.subscribe(filters.map(connected.topic)), [128, 128, 1])
+      }))
+
     it.effect("a device's filters with wildcards are limited, since each of its topics is compared with all of them", () =>
       Effect.gen(function*() {
         const connected = yield* connect(yield* createDevice, yield* tcp)
