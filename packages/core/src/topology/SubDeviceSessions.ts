@@ -163,14 +163,15 @@ const make = Effect.gen(function*() {
       const carried = yield* Effect.forEach(distinct, (each) => Effect.result(carry(gateway, state, each)), {
         concurrency: "unbounded"
       })
-      const failure = carried.find(Result.isFailure)?.failure
       // Who was removed from the topology meanwhile had no session that could be ended.
-      const belong = failure === undefined && (yield* belongTo(device, distinct))
-      if (belong) return state.hasEnded ? noSession : subDevices
+      const belong = yield* Effect.result(
+        Effect.andThen(Effect.forEach(carried, Effect.fromResult, { discard: true }), belongTo(device, distinct))
+      )
+      if (Result.isSuccess(belong) && belong.success) return state.hasEnded ? noSession : subDevices
       const started = added.flatMap((key) => state.sessions.get(key) ?? [])
       yield* Effect.forEach(started, link.detach, { concurrency: "unbounded", discard: true })
-      if (failure === undefined) return noTopology
-      return failure._tag === "DeviceNotConnectable" ? deviceDisabled : yield* failure
+      if (Result.isSuccess(belong)) return noTopology
+      return belong.failure._tag === "DeviceNotConnectable" ? deviceDisabled : yield* belong.failure
     }
   )
 
