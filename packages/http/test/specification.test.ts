@@ -300,6 +300,14 @@ const titled = operations.map((operation) => {
 
 for (const [name, storage] of storages) {
   layer(testApi(storage), { excludeTestServices: true })(`the specification on ${name}`, (it) => {
+    let shared: Given | undefined
+    /** For requests that change nothing. */
+    const sharedGiven = Effect.suspend(() =>
+      shared === undefined
+        ? Effect.tap(makeGiven, (given) => Effect.sync(() => shared = given))
+        : Effect.succeed(shared)
+    )
+
     it.effect.each(titled)("%s is described, and is a route", ([, operation]) =>
       Effect.gen(function*() {
         const { body = {}, method, path, query = {} } = operation
@@ -333,7 +341,7 @@ for (const [name, storage] of storages) {
 
     it.effect.each(titled)("%s refuses what is not specified, and names it", ([, operation]) =>
       Effect.gen(function*() {
-        const given = yield* makeGiven
+        const given = yield* sharedGiven
         const { body = {}, query = {}, refuses = [], required = [] } = operation
         const [first = {}] = callsOf(operation, given)
         const refused = (input: Input, field: string) =>
