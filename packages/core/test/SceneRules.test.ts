@@ -39,6 +39,7 @@ describe("comparisons", () => {
     [true, "==", "1", true],
     [true, "==", "true", true],
     [1, "==", "true", true],
+    [1, "==", " true", true],
     ["1", "==", "true", false],
     [false, "!=", "0", false],
     [null, "==", "null", true],
@@ -61,9 +62,40 @@ describe("comparisons", () => {
     ["abc", "like", "a.c", false],
     ["ab%", "like", "a%b%", true],
     ["", "like", "%", true],
-    [123, "like", "1%3", true]
+    [123, "like", "1%3", true],
+    ["aab", "like", "%a_", true],
+    ["a\nb", "like", "a_b", true],
+    ["", "like", "_", false],
+    ["abc", "like", "%%c", true],
+    ["abcd", "like", "%bc", false],
+    [`${"x".repeat(40)}${"y".repeat(40)}`, "like", `${"x".repeat(40)}${"_".repeat(39)}y`, true],
+    [`${"x".repeat(40)}${"y".repeat(40)}`, "like", `${"x".repeat(40)}%${"_".repeat(41)}`, false]
   ])("%j %s %s is %s", (value, type, operand, expected) => {
     assert.strictEqual(compare(value, type, operand), expected)
+  })
+
+  it.prop(
+    "like reads a pattern as a regular expression does",
+    [
+      Schema.Array(Schema.Literals(["a", "b"])).check(Schema.isMaxLength(8)),
+      Schema.Array(Schema.Literals(["a", "b", "_", "%"])).check(Schema.isMaxLength(6))
+    ],
+    ([text, pattern]) => {
+      // Long enough for more than one word of bits.
+      const like = `${"_".repeat(30)}${pattern.join("")}`
+      const expected = new RegExp(`^${like.replaceAll("%", ".*").replaceAll("_", ".")}$`)
+      const value = `${"c".repeat(30)}${text.join("")}`
+      assert.strictEqual(compare(value, "like", like), expected.test(value))
+    }
+  )
+
+  it("what devices say cannot make a comparison slow", () => {
+    // Each of these would take minutes if the time grew with the square of the length.
+    const digits = `${"1".repeat(250_000)}x`
+    assert.isFalse(compare(digits, ">", "5"))
+    assert.isFalse(compare(digits, "in", Array.from({ length: 200 }, (_, i) => i).join(",")))
+    assert.isTrue(compare(digits, "like", `%${"1_".repeat(500)}x`))
+    assert.isFalse(compare(digits, "like", `%${"1_".repeat(500)}y`))
   })
 
   it.each<readonly [CompareType, string]>([

@@ -22,7 +22,8 @@ interface Operand {
   readonly number: number
 }
 
-const numeric = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i
+/** In time that grows with the length of the text alone: devices choose it. */
+const numeric = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/i
 
 const numberOf = (text: string): number => numeric.test(text) ? Number(text) : Number.NaN
 
@@ -33,10 +34,9 @@ interface Given extends Operand {
   readonly word: number
 }
 
-const given = (text: string): Given => ({
-  ...textOperand(text),
-  word: text === "true" ? 1 : text === "false" ? 0 : Number.NaN
-})
+const words: ReadonlyMap<string, number> = new Map([["true", 1], ["false", 0]])
+
+const given = (text: string): Given => ({ ...textOperand(text), word: words.get(text.trim()) ?? Number.NaN })
 
 const valueOperand = (value: Json): Operand => {
   switch (typeof value) {
@@ -51,14 +51,17 @@ const valueOperand = (value: Json): Operand => {
   }
 }
 
-/** Negative, zero or positive, as the value is before, like or after what is given. */
-const order = (value: Json, right: Given): number => {
-  if (typeof value === "number" && !Number.isNaN(right.number)) return value - right.number
-  const left = valueOperand(value)
+/** Negative, zero or positive, as the value, and what it is as an operand, is before, like or after what is given. */
+const orderOperand = (value: Json, left: Operand, right: Given): number => {
   const number = Number.isNaN(right.number) && typeof value !== "string" ? right.word : right.number
   if (!Number.isNaN(left.number) && !Number.isNaN(number)) return left.number - number
   return left.text === right.text ? 0 : left.text < right.text ? -1 : 1
 }
+
+const order = (value: Json, right: Given): number =>
+  typeof value === "number" && !Number.isNaN(right.number)
+    ? value - right.number
+    : orderOperand(value, valueOperand(value), right)
 
 const isText = (value: unknown): value is string | number | boolean =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean"
@@ -76,29 +79,52 @@ const membersOf = (text: string): ReadonlyArray<string> | undefined => {
   }
 }
 
+const bitsOfWord = 32
+
 /**
  * Whether the text fits the pattern, in which `%` stands for any text and `_`
- * for one character. Takes at most as many steps as both lengths multiplied.
+ * for one character. Follows all ways to read it at once, a bit for each
+ * character of the pattern: no pattern and no text make it slow.
  */
 const isLike = (text: string, pattern: string): boolean => {
-  let [at, atPattern] = [0, 0]
-  /** Where to go on when the latest `%` has to take one character more. */
-  let [retry, retryPattern] = [-1, -1]
-  while (at < text.length) {
-    const wanted = pattern[atPattern]
-    if (wanted === "%") {
-      retryPattern = ++atPattern
-      retry = at
-    } else if (wanted !== undefined && (wanted === "_" || wanted === text[at])) {
-      at++
-      atPattern++
-    } else if (retry >= 0) {
-      at = ++retry
-      atPattern = retryPattern
-    } else return false
+  const wanted = pattern.replaceAll("%", "")
+  const size = Math.floor(wanted.length / bitsOfWord) + 1
+  const setBit = (set: Int32Array, bit: number): void => {
+    set[bit >>> 5]! |= 1 << (bit & 31)
   }
-  while (pattern[atPattern] === "%") atPattern++
-  return atPattern === pattern.length
+  /** Which characters of the pattern a character of the text stands for: the bit after each. */
+  const steps = new Map<string, Int32Array>()
+  const anyStep = new Int32Array(size)
+  /** After how many characters of the pattern any text may follow. */
+  const stays = new Int32Array(size)
+  let count = 0
+  for (const character of pattern.split("")) {
+    if (character === "%") setBit(stays, count)
+    else if (character === "_") setBit(anyStep, ++count)
+    else {
+      const step = steps.get(character) ?? new Int32Array(size)
+      steps.set(character, step)
+      setBit(step, ++count)
+    }
+  }
+  /** How many characters of the pattern may have been read. */
+  const read = new Int32Array(size)
+  setBit(read, 0)
+  for (let at = 0; at < text.length; at++) {
+    const step = steps.get(text[at]!)
+    let carry = 0
+    let some = 0
+    for (let word = 0; word < size; word++) {
+      const before = read[word]!
+      const allowed = anyStep[word]! | (step === undefined ? 0 : step[word]!)
+      const after = ((before << 1 | carry) & allowed) | (before & stays[word]!)
+      carry = before >>> 31
+      read[word] = after
+      some |= after
+    }
+    if (some === 0) return false
+  }
+  return (read[count >>> 5]! & 1 << (count & 31)) !== 0
 }
 
 export type Compare = (value: Json) => boolean
@@ -138,7 +164,10 @@ export const compileComparison = ({ type, value: text }: Comparison): Compare =>
     case "in":
     case "notIn": {
       const members = membersOf(text)!.map(given)
-      const isIn = (value: Json) => members.some((member) => order(value, member) === 0)
+      const isIn = (value: Json) => {
+        const operand = valueOperand(value)
+        return members.some((member) => orderOperand(value, operand, member) === 0)
+      }
       return type === "in" ? isIn : (value) => !isIn(value)
     }
     case "like":
