@@ -10,12 +10,14 @@ import {
   leaseMillis,
   type Product,
   Products,
+  Projects,
   type SceneDraft,
   type SceneId,
   Scenes,
   SceneStore,
   ThingModels,
-  type TriggerDocument
+  type TriggerDocument,
+  WebhookClient
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
@@ -543,7 +545,7 @@ it.effect("what a node has claimed and not finished is done by the next one, onc
       event: { _tag: "RunByHand", at: now },
       chain: []
     }])
-    const claimed = yield* store.claim({ now, again: now + leaseMillis, limit: 10 })
+    const claimed = yield* store.claim({ now, again: now + leaseMillis, limit: 10, except: [] })
     assert.strictEqual(claimed.length, 1)
 
     yield* Effect.gen(function*() {
@@ -561,6 +563,41 @@ it.effect("what a node has claimed and not finished is done by the next one, onc
       // The first node wakes up too late.
       assert.deepStrictEqual(yield* store.save(claimed, 0), [false])
     }).pipe(Effect.provide(cloudOn(stores)))
+  }))
+
+it.effect("a project whose webhooks get no answer leaves room for others", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const silent = Layer.succeed(WebhookClient, { refuse: () => undefined, send: () => Effect.never })
+    const cloud = DeviceCloud.layer.pipe(
+      Layer.provide(Layer.succeedContext(stores)),
+      Layer.provide(Layer.mergeAll(PlatformNode.layer, silent))
+    )
+    yield* Effect.gen(function*() {
+      const [store, scenes, projects] = [yield* SceneStore, yield* Scenes, yield* Projects]
+      const actions: ReadonlyArray<ActionDocument> = [{
+        URI: "action/webhook",
+        params: { URL: "https://example.com/", method: "POST" }
+      }]
+      const at = yield* Clock.currentTimeMillis
+      for (const name of ["Silent", "As silent"]) {
+        const projectId = (yield* projects.create({ name })).id
+        const { scene: { sceneId } } = yield* scenes.create(projectId, { name, status: "enable", actions })
+        yield* store.enqueue(Array.from({ length: 600 }, (_, number) => ({
+          executionId: `${projectId}${number}`,
+          sceneId,
+          projectId,
+          at,
+          event: { _tag: "RunByHand", at },
+          chain: []
+        })))
+      }
+      yield* settle
+      const sceneId = yield* newScene({ actions: [runScene(yield* newScene({}))] })
+      yield* scenes.run(defaultProjectId, sceneId)
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(sceneId), ["succeeded"])
+    }).pipe(Effect.provide(cloud), Effect.provide(stores))
   }))
 
 it.effect("times that pass while no node is there are not made up for", () =>

@@ -7,10 +7,13 @@ import {
   keptExecutions,
   type NewExecution,
   pendingExecution,
-  type SceneId
+  type SceneId,
+  type SceneStore
 } from "@device-cloud/core"
 
 type ById = Map<string, Execution>
+
+type Claim = Parameters<SceneStore["Service"]["claim"]>[0]
 
 export class Executions {
   /** By scene, the oldest first. */
@@ -43,26 +46,27 @@ export class Executions {
     this.#soonest = Math.min(this.#soonest, dueAt)
   }
 
-  #due(now: number, limit: number): ReadonlyArray<Execution> {
+  #due({ except, limit, now }: Claim): ReadonlyArray<Execution> {
     const due: Array<Execution> = []
+    const isDue = ({ dueAt, projectId }: Execution) => dueAt! <= now && !except.includes(projectId)
     if (this.#soonest <= now) {
       this.#soonest = Number.POSITIVE_INFINITY
       for (const execution of this.#later.values()) {
-        if (execution.dueAt! <= now) due.push(execution)
+        if (isDue(execution)) due.push(execution)
         this.#soonest = Math.min(this.#soonest, execution.dueAt!)
       }
       due.sort((a, b) => a.dueAt! - b.dueAt!)
     }
     for (const execution of this.#fresh.values()) {
       if (due.length >= limit) break
-      if (execution.dueAt! <= now) due.push(execution)
+      if (isDue(execution)) due.push(execution)
     }
     return due.slice(0, limit)
   }
 
-  claim(now: number, again: number, limit: number): ReadonlyArray<Execution> {
-    return this.#due(now, limit).map((execution) => {
-      const claimed: Execution = { ...execution, dueAt: again, revision: execution.revision + 1 }
+  claim(options: Claim): ReadonlyArray<Execution> {
+    return this.#due(options).map((execution) => {
+      const claimed: Execution = { ...execution, dueAt: options.again, revision: execution.revision + 1 }
       this.#put(claimed)
       return claimed
     })

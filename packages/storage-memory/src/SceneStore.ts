@@ -108,7 +108,7 @@ const make = Effect.gen(function*() {
         if (scene !== undefined) scenes.set(sceneId, { ...scene, pausedUntil: until })
       }),
     enqueue: (fired) => Effect.sync(() => addExecutions(tables, fired)),
-    claim: ({ again, limit, now }) => Effect.sync(() => executions.claim(now, again, limit)),
+    claim: (options) => Effect.sync(() => executions.claim(options)),
     save: (all, keepSince) => Effect.sync(() => all.map((execution) => executions.save(execution, keepSince))),
     countFired: (sceneIds, since) =>
       Effect.sync(() => new Map(sceneIds.map((sceneId) => [sceneId, executions.countFired(sceneId, since)]))),

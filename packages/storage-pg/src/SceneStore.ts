@@ -194,10 +194,11 @@ const make = Effect.gen(function*() {
       ),
     enqueue: (fired) =>
       Effect.asVoid(addExecutions(sql, fired)).pipe(Effect.mapError(storeError("SceneStore.enqueue"))),
-    claim: ({ again, limit, now }) =>
+    claim: ({ again, except, limit, now }) =>
       sql<ExecutionRow>`
         WITH due AS (
-          SELECT execution_id FROM scene_execution WHERE due_at <= ${instant(now)}
+          SELECT execution_id FROM scene_execution
+          WHERE due_at <= ${instant(now)} AND project_id <> ALL(${texts(except)})
           ORDER BY due_at, seq LIMIT ${limit} FOR UPDATE SKIP LOCKED
         ), claimed AS (
           UPDATE scene_execution SET due_at = ${instant(again)}, revision = revision + 1

@@ -129,7 +129,10 @@ it.live("many nodes claim executions at the same time, each of them once", () =>
       chain: []
     }))
     yield* Effect.provide(Effect.flatMap(SceneStore, (store) => store.enqueue(executions)), stores[0]!)
-    const claim = Effect.flatMap(SceneStore, (store) => store.claim({ now: at, again: at + 1000, limit: 50 }))
+    const claim = Effect.flatMap(
+      SceneStore,
+      (store) => store.claim({ now: at, again: at + 1000, limit: 50, except: [] })
+    )
     const claimed = yield* Effect.all(
       Array.from({ length: 12 }, (_, i) => Effect.provide(claim, stores[i % 3]!)),
       { concurrency: "unbounded" }

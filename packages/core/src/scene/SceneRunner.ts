@@ -7,6 +7,7 @@ import { Clock, Effect, Layer, Queue, Schedule } from "effect"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
+import type { ProjectId } from "../project/Project.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import { type StoreError, untilStored } from "../StoreError.ts"
 import { type ActionOutcome, type Execution, leaseMillis, statusOf } from "./Execution.ts"
@@ -47,7 +48,14 @@ const make = Effect.gen(function*() {
   const events = yield* EventBus
   const timeZone = yield* SceneTimeZone
   const scope = yield* Effect.scope
-  let running = 0
+  let free = maxRunning
+  /** Executions that are carried out here, by project. */
+  const running = new Map<ProjectId, number>()
+  /**
+   * Projects that got nothing when executions were claimed last: they have as
+   * many running as are free, so that there is always room for another one.
+   */
+  let heldBack: ReadonlySet<ProjectId> = new Set()
 
   const publish = (executions: ReadonlyArray<{ readonly execution: Execution; readonly scene: Scene }>) =>
     events.publish(executions.map(({ execution, scene }): DomainEvent => ({
@@ -158,12 +166,17 @@ const make = Effect.gen(function*() {
 
   /** Carries an execution on beside the others. */
   const start = (execution: Execution, scene: Scene) => {
-    running++
+    const { projectId } = execution
+    free--
+    running.set(projectId, (running.get(projectId) ?? 0) + 1)
     return act(execution, scene).pipe(
       Effect.catchCause((cause) => Effect.logError("A scene could not be carried out; it is tried again", cause)),
       Effect.ensuring(Effect.sync(() => {
-        running--
-        if (running === maxRunning - 1) triggers.wake()
+        free++
+        const left = running.get(projectId)! - 1
+        if (left === 0) running.delete(projectId)
+        else running.set(projectId, left)
+        if (free === 1 || (heldBack.has(projectId) && left < free)) triggers.wake()
       })),
       Effect.forkIn(scope)
     )
@@ -209,10 +222,12 @@ const make = Effect.gen(function*() {
 
   const work = Effect.gen(function*() {
     while (true) {
-      if (running >= maxRunning) return
+      if (free === 0) return
       const now = yield* Clock.currentTimeMillis
-      const limit = Math.min(claimLimit, maxRunning - running)
-      const claimed = yield* store.claim({ now, again: now + leaseMillis, limit })
+      // Half of what is free: one claim may be of one project.
+      const limit = Math.min(claimLimit, Math.ceil(free / 2))
+      heldBack = new Set([...running].flatMap(([projectId, count]) => count >= free ? [projectId] : []))
+      const claimed = yield* store.claim({ now, again: now + leaseMillis, limit, except: [...heldBack] })
       if (claimed.length > 0) yield* runClaimed(claimed)
       if (claimed.length < limit) return
     }

@@ -51,14 +51,15 @@ export class SceneStore extends Context.Service<SceneStore, {
   /** Due at once. */
   readonly enqueue: (executions: ReadonlyArray<NewExecution>) => Effect.Effect<void, StoreError>
   /**
-   * Executions that are due at `now`, the longest due first, at most `limit`;
-   * they are due again at `again` unless they are saved. No two callers get the
-   * same.
+   * Executions that are due at `now`, the longest due first, at most `limit`, of
+   * no project of `except`; they are due again at `again` unless they are saved.
+   * No two callers get the same.
    */
   readonly claim: (options: {
     readonly now: number
     readonly again: number
     readonly limit: number
+    readonly except: ReadonlyArray<ProjectId>
   }) => Effect.Effect<ReadonlyArray<Execution>, StoreError>
   /**
    * In the order of the executions, whether each was stored: only those that

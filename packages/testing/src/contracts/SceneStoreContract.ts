@@ -11,6 +11,7 @@ import {
   PresenceStore,
   type ProductKey,
   type Project,
+  type ProjectId,
   ProjectStore,
   type Scene,
   SceneId,
@@ -76,7 +77,7 @@ const all = { page: 1, pageSize: 100 }
 
 /** Claims what is due of these scenes; what others have left is due as well. */
 const claim = Effect.fnUntraced(function*(scenes: ReadonlyArray<Scene>, now: number, again = now + 1000) {
-  const claimed = yield* (yield* SceneStore).claim({ now, again, limit: 1000 })
+  const claimed = yield* (yield* SceneStore).claim({ now, again, limit: 1000, except: [] })
   return claimed.filter(({ sceneId }) => scenes.some((scene) => scene.sceneId === sceneId))
 })
 
@@ -194,6 +195,22 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.save([ended(first)], epoch), [false])
         assert.deepStrictEqual(yield* store.save(again.map((execution) => ended(execution)), epoch), [true, true])
         assert.deepStrictEqual(yield* claim([scene], epoch + 900_000), [])
+      }))
+
+    it.effect("executions of other projects are claimed past those of one that has its share", () =>
+      Effect.gen(function*() {
+        const store = yield* SceneStore
+        const [busy, other] = [yield* insert(yield* insertProject), yield* insert(yield* insertProject)]
+        yield* store.enqueue([firing(busy, epoch), firing(other, epoch + 1), firing(busy, epoch + 2)])
+        const claimOf = (except: ReadonlyArray<ProjectId>) =>
+          Effect.map(
+            store.claim({ now: epoch + 5, again: epoch + 10, limit: 1000, except }),
+            (claimed) =>
+              claimed.flatMap(({ sceneId }) => sceneId === busy.sceneId || sceneId === other.sceneId ? [sceneId] : [])
+          )
+        assert.deepStrictEqual(yield* claimOf([busy.projectId, other.projectId]), [])
+        assert.deepStrictEqual(yield* claimOf([busy.projectId]), [other.sceneId])
+        assert.deepStrictEqual(yield* claimOf([]), [busy.sceneId, busy.sceneId])
       }))
 
     it.effect("an execution is read as it was saved, newest first", () =>
