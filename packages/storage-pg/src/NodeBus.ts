@@ -24,18 +24,20 @@ const make = Effect.gen(function*() {
   const heard = yield* Effect.acquireRelease(PubSub.unbounded<NodeNotice>(), PubSub.shutdown)
 
   // One connection listens for all that want to hear.
-  yield* Stream.unwrap(Effect.map(sql.listen(channel), Stream.fromQueue)).pipe(
-    Stream.map(({ payload }) => JSON.parse(payload) as Payload),
-    Stream.filter((said) => said.from !== from),
-    Stream.map(({ notice }) => notice),
-    // What is told while nobody listens is lost.
-    (notices) => Stream.concat(Stream.succeed(missed), notices),
-    Stream.runForEach((notice) => PubSub.publish(heard, notice)),
-    Effect.tapError((error) => Effect.logWarning("Other nodes cannot be heard", error)),
-    Effect.retry(Schedule.spaced("1 second")),
-    Effect.orDie,
-    Effect.forkScoped
-  )
+  yield* Stream.unwrap(Effect.map(sql.listen(channel), (notifications) =>
+    Stream.fromQueue(notifications).pipe(
+      Stream.map(({ payload }) => JSON.parse(payload) as Payload),
+      Stream.filter((said) => said.from !== from),
+      Stream.map(({ notice }) => notice),
+      // What was told before anybody listened is lost: said once somebody does, so that nothing is between.
+      (notices) => Stream.concat(Stream.succeed(missed), notices)
+    ))).pipe(
+      Stream.runForEach((notice) => PubSub.publish(heard, notice)),
+      Effect.tapError((error) => Effect.logWarning("Other nodes cannot be heard", error)),
+      Effect.retry(Schedule.spaced("1 second")),
+      Effect.orDie,
+      Effect.forkScoped
+    )
 
   return NodeBus.of({
     tell: (notices) =>

@@ -12,6 +12,8 @@ import {
   type Json,
   Mac,
   MeshNetworks,
+  NodeBus,
+  type NodeNotice,
   PresenceStore,
   type ProductDraft,
   ProductKey,
@@ -32,7 +34,7 @@ import * as StoragePg from "@device-cloud/storage-pg"
 import { EmbeddedPostgres, SimulatedDevice } from "@device-cloud/testing"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { type Context, Effect, Layer, Option, Queue, Redacted } from "effect"
+import { Context, Effect, Layer, Option, Queue, Redacted, Stream } from "effect"
 import { inject } from "vitest"
 
 const epoch = Date.UTC(2026, 0, 1)
@@ -358,4 +360,22 @@ it.live("a node that did not hear the others finds out what became of its device
     assert.deepStrictEqual(yield* Effect.provide(statusOf(devices[0]), deaf), ["online", 3])
     assert.deepInclude(yield* released!.postProperties({ on: 1 }), { code: 200 })
     assert.strictEqual(yield* disabled!.closed, "disabled")
+  }).pipe(Effect.scoped))
+
+it.live("what is told right after a node has said that it may have missed something reaches it", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const busOf = Effect.map(
+      Layer.build(Layer.fresh(StoragePg.layer({ url }))),
+      (stores) => Context.get(stores, NodeBus)
+    )
+    const first = yield* busOf
+    for (let round = 0; round < 5; round++) {
+      const second = yield* busOf
+      const heard = yield* Queue.unbounded<NodeNotice["_tag"]>()
+      yield* second.heard.pipe(Stream.runForEach(({ _tag }) => Queue.offer(heard, _tag)), Effect.forkScoped)
+      assert.strictEqual(yield* Queue.take(heard), "Missed")
+      yield* first.tell([{ _tag: "ModelChanged", productKey: ProductKey.make("nodes") }])
+      assert.strictEqual(yield* Queue.take(heard), "ModelChanged")
+    }
   }).pipe(Effect.scoped))
