@@ -48,10 +48,17 @@ const make = Effect.gen(function*() {
   const timersOf = new Map<SceneId, ReadonlyArray<SceneTimer>>()
 
   const setTimers = (sceneId: SceneId, next: ReadonlyArray<SceneTimer>) => {
-    for (const { cronId } of timersOf.get(sceneId) ?? []) timers.delete(cronId)
+    const waiting = new Map<string, number | null>()
+    for (const { cronId } of timersOf.get(sceneId) ?? []) {
+      waiting.set(cronId, timers.get(cronId)!.dueAt)
+      timers.delete(cronId)
+    }
     if (next.length === 0) timersOf.delete(sceneId)
     else timersOf.set(sceneId, next)
-    for (const timer of next) timers.set(timer.cronId, timer)
+    for (const timer of next) {
+      const { cronId, dueAt } = timer
+      timers.set(cronId, { ...timer, dueAt: dueAt === null ? null : waiting.get(cronId) ?? dueAt })
+    }
   }
 
   return SceneStore.of({

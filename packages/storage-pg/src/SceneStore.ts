@@ -60,7 +60,8 @@ const make = Effect.gen(function*() {
   const setRest = Effect.fnUntraced(function*(scene: Scene, timers: ReadonlyArray<SceneTimer>) {
     const { sceneId } = scene
     yield* sql`DELETE FROM scene_product WHERE scene_id = ${sceneId}`
-    yield* sql`DELETE FROM scene_timer WHERE scene_id = ${sceneId}`
+    const cronIds = texts(timers.map(({ cronId }) => cronId))
+    yield* sql`DELETE FROM scene_timer WHERE scene_id = ${sceneId} AND cron_id <> ALL(${cronIds})`
     const products = watchedProducts(scene)
     if (products.length > 0) {
       yield* sql`INSERT INTO scene_product (product_key, scene_id)
@@ -69,9 +70,10 @@ const make = Effect.gen(function*() {
     if (timers.length > 0) {
       yield* sql`INSERT INTO scene_timer (cron_id, scene_id, project_id, cron, due_at)
         SELECT cron_id, ${sceneId}, ${scene.projectId}, cron, due_at FROM unnest(
-          ${texts(timers.map(({ cronId }) => cronId))}, ${texts(timers.map(({ cron }) => cron))},
-          ${instants(timers.map(({ dueAt }) => dueAt))}
-        ) AS timer (cron_id, cron, due_at)`
+          ${cronIds}, ${texts(timers.map(({ cron }) => cron))}, ${instants(timers.map(({ dueAt }) => dueAt))}
+        ) AS timer (cron_id, cron, due_at)
+        ON CONFLICT (cron_id) DO UPDATE SET
+          due_at = CASE WHEN excluded.due_at IS NOT NULL THEN coalesce(scene_timer.due_at, excluded.due_at) END`
     }
   })
 

@@ -28,7 +28,11 @@ export class SceneStore extends Context.Service<SceneStore, {
     scene: Scene,
     timers: ReadonlyArray<SceneTimer>
   ) => Effect.Effect<"inserted" | "taken" | "no-project", StoreError>
-  /** Replaces the scene whose revision is one lower, and its timers. `changed`: it has another revision, or is gone. */
+  /**
+   * Replaces the scene whose revision is one lower, and its timers: one that was
+   * waiting and still has a time keeps that which it was waiting for, which may
+   * just have come. `changed`: the scene has another revision, or is gone.
+   */
   readonly update: (
     scene: Scene,
     timers: ReadonlyArray<SceneTimer>

@@ -312,6 +312,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.update({ ...scene, revision: 2 }, [next])
         yield* tick(epoch + 300)
         assert.deepStrictEqual(seen, [due, later, next])
+        // One that stays is neither lost nor comes twice because the scene is changed.
+        const [kept, off] = [timer(scene, epoch + 400), timer(scene, epoch + 400)]
+        yield* store.update({ ...scene, revision: 3 }, [kept, off])
+        yield* store.update({ ...scene, revision: 4 }, [{ ...kept, dueAt: epoch + 500 }, { ...off, dueAt: null }])
+        yield* tick(epoch + 400)
+        assert.deepStrictEqual(seen.slice(3), [kept])
+        yield* store.update({ ...scene, revision: 5 }, [kept, off].map((timer) => ({ ...timer, dueAt: epoch + 500 })))
+        yield* tick(epoch + 499)
+        assert.deepStrictEqual(seen.slice(4), [])
         yield* store.remove(scene.projectId, scene.sceneId)
       }))
 
