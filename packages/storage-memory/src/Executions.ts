@@ -13,11 +13,19 @@ import {
 
 type ById = Map<string, Execution>
 
+interface OfScene {
+  /** The oldest first. */
+  readonly byId: ById
+  /** Those of them that have ended. */
+  ended: number
+  /** When those were fired that have run actions and are kept, Unix milliseconds. */
+  readonly firedAt: Array<number>
+}
+
 type Claim = Parameters<SceneStore["Service"]["claim"]>[0]
 
 export class Executions {
-  /** By scene, the oldest first. */
-  readonly #ofScene = new Map<SceneId, ById>()
+  readonly #ofScene = new Map<SceneId, OfScene>()
   /** Due since they were stored, the oldest first. */
   readonly #fresh: ById = new Map()
   /** Due at their time. */
@@ -26,17 +34,17 @@ export class Executions {
   #soonest = Number.POSITIVE_INFINITY
 
   add(fired: NewExecution): void {
-    const ofScene = this.#ofScene.get(fired.sceneId) ?? new Map<string, Execution>()
-    if (ofScene.has(fired.executionId)) return
+    const ofScene = this.#ofScene.get(fired.sceneId) ?? { byId: new Map(), ended: 0, firedAt: [] }
+    if (ofScene.byId.has(fired.executionId)) return
     const execution = pendingExecution(fired)
     this.#ofScene.set(fired.sceneId, ofScene)
-    ofScene.set(fired.executionId, execution)
+    ofScene.byId.set(fired.executionId, execution)
     this.#fresh.set(fired.executionId, execution)
   }
 
   #put(execution: Execution): void {
     const { dueAt, executionId, sceneId } = execution
-    this.#ofScene.get(sceneId)!.set(executionId, execution)
+    this.#ofScene.get(sceneId)!.byId.set(executionId, execution)
     this.#fresh.delete(executionId)
     if (dueAt === null) {
       this.#later.delete(executionId)
@@ -75,38 +83,44 @@ export class Executions {
   save(execution: Execution, keepSince: number): boolean {
     const { executionId, revision, sceneId } = execution
     const ofScene = this.#ofScene.get(sceneId)
-    if (ofScene?.get(executionId)?.revision !== revision) return false
+    const before = ofScene?.byId.get(executionId)
+    if (ofScene === undefined || before?.revision !== revision) return false
     this.#put(execution)
-    if (execution.dueAt === null) this.#forgetOldest(ofScene, keepSince)
+    if (hasFired(execution) && !hasFired(before)) {
+      ofScene.firedAt.push(execution.at)
+    }
+    if (execution.dueAt === null) {
+      if (before.dueAt !== null) ofScene.ended++
+      this.#forgetOldest(ofScene, keepSince)
+    }
     return true
   }
 
-  #forgetOldest(ofScene: ById, keepSince: number): void {
-    let surplus = -keptExecutions
-    for (const { dueAt } of ofScene.values()) if (dueAt === null) surplus++
-    for (const execution of ofScene.values()) {
+  #forgetOldest(ofScene: OfScene, keepSince: number): void {
+    let surplus = ofScene.ended - keptExecutions
+    if (surplus <= 0) return
+    for (const execution of ofScene.byId.values()) {
       if (surplus <= 0) return
       if (execution.dueAt !== null) continue
       surplus--
-      if (!hasFired(execution) || execution.at < keepSince) ofScene.delete(execution.executionId)
+      if (hasFired(execution) && execution.at >= keepSince) continue
+      ofScene.byId.delete(execution.executionId)
+      ofScene.ended--
+      if (hasFired(execution)) ofScene.firedAt.splice(ofScene.firedAt.indexOf(execution.at), 1)
     }
   }
 
   countFired(sceneId: SceneId, since: number): number {
-    let count = 0
-    for (const execution of this.#ofScene.get(sceneId)?.values() ?? []) {
-      if (execution.at >= since && hasFired(execution)) count++
-    }
-    return count
+    return this.#ofScene.get(sceneId)?.firedAt.filter((at) => at >= since).length ?? 0
   }
 
   /** Oldest first. */
   of(sceneId: SceneId): ReadonlyArray<Execution> {
-    return [...this.#ofScene.get(sceneId)?.values() ?? []]
+    return [...this.#ofScene.get(sceneId)?.byId.values() ?? []]
   }
 
   removeScene(sceneId: SceneId): void {
-    for (const executionId of this.#ofScene.get(sceneId)?.keys() ?? []) {
+    for (const executionId of this.#ofScene.get(sceneId)?.byId.keys() ?? []) {
       this.#fresh.delete(executionId)
       this.#later.delete(executionId)
     }

@@ -236,10 +236,12 @@ const make = Effect.gen(function*() {
   // Each failure leaves what was claimed to the end of its lease.
   yield* work.pipe(
     Effect.catchCause((cause) => Effect.logWarning("Scenes that were fired could not be carried out", cause)),
-    Effect.andThen(Effect.timeoutOption(Queue.take(triggers.wakeUps), tickEvery)),
+    Effect.andThen(Queue.take(triggers.wakeUps)),
     Effect.forever,
     Effect.forkScoped
   )
+  // For what is due later, and what other nodes have left.
+  yield* Effect.sync(triggers.wake).pipe(Effect.repeat(Schedule.spaced(tickEvery)), Effect.forkScoped)
 
   const tick = Effect.gen(function*() {
     while (true) {
