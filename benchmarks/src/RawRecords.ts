@@ -18,8 +18,8 @@ const program = Effect.gen(function*() {
       abort_min_executed, created_at, updated_at
     FROM ota_task WHERE task_id = ${Number(taskId)} RETURNING task_id`
   const from = performance.now()
-  yield* sql`INSERT INTO ota_record (task_id, device_id, device_name, module, created_at, updated_at)
-    SELECT ${Number(task!.task_id)}::bigint, device_id, device_name, ${`raw${taskId}`}, created_at, updated_at
+  yield* sql`INSERT INTO ota_record (task_id, place, device_id, device_name, module, created_at, updated_at)
+    SELECT ${Number(task!.task_id)}::bigint, place, device_id, device_name, ${`raw${taskId}`}, created_at, updated_at
     FROM ota_record WHERE task_id = ${Number(taskId)}`
   process.stdout.write(`${JSON.stringify({ millis: performance.now() - from })}\n`)
 })
