@@ -4,6 +4,7 @@ import {
   DeviceCloud,
   DeviceLink,
   Devices,
+  EventBus,
   fieldsText,
   Mac,
   type Product,
@@ -16,7 +17,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it as test, layer } from "@effect/vitest"
-import { Effect, Layer, Queue } from "effect"
+import { Effect, Layer, Queue, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 
 const createGateway = Effect.gen(function*() {
@@ -169,3 +170,49 @@ test.effect("a sub-device that is removed while it logs in is not online", () =>
       DeviceCloud.layer.pipe(Layer.provide(interrupted(meanwhile)), Layer.provideMerge(PlatformNode.layer))
     ))
   }))
+
+layer(TestCloud.layer)("the topology", (it) => {
+  it.effect("whoever follows events learns of each change, also when a device or its gateway is deleted", () =>
+    Effect.gen(function*() {
+      const [cloud, devices, mac, topologies] = [
+        yield* TestCloud,
+        yield* Devices,
+        yield* Mac,
+        yield* Topologies
+      ]
+      const gateway = yield* createGateway
+      const product = yield* createSubProduct
+      const subDevices = yield* Effect.all([1, 2, 3].map(() => cloud.createDevice(product)))
+      const published = yield* (yield* EventBus).since()
+      yield* topologies.add(
+        defaultProjectId,
+        gateway.deviceId,
+        yield* start(gateway, 60),
+        subDevices.map(({ deviceName, deviceSecret, productKey }) => ({
+          deviceName,
+          productKey,
+          signMethod: "hmacsha1",
+          sign: mac.sign("hmacsha1", deviceSecret, `deviceName${deviceName}productKey${productKey}`)
+        }))
+      )
+      const [removed, deleted, left] = subDevices as [Device, Device, Device]
+      yield* topologies.remove(defaultProjectId, gateway.deviceId, [removed])
+      yield* devices.remove(defaultProjectId, deleted.deviceId)
+      yield* devices.remove(defaultProjectId, gateway.deviceId)
+      const changes = yield* published.pipe(
+        Stream.filterMap((each) =>
+          each !== "gap" && each.event._tag === "TopologyChanged"
+            ? Result.succeed([each.event.action, ...each.event.subDevices.map(({ deviceId }) => deviceId)])
+            : Result.failVoid
+        ),
+        Stream.take(4),
+        Stream.runCollect
+      )
+      assert.deepStrictEqual(changes, [
+        ["create", ...subDevices.map(({ deviceId }) => deviceId)],
+        ["delete", removed.deviceId],
+        ["delete", deleted.deviceId],
+        ["delete", left.deviceId]
+      ])
+    }))
+})

@@ -12,7 +12,7 @@ import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../StoreError.ts"
-import { tellGateways } from "../topology/TopologyChange.ts"
+import { publishTopology, tellGateways } from "../topology/TopologyChange.ts"
 import { TopologyStore } from "../topology/TopologyStore.ts"
 import {
   type Batch,
@@ -89,6 +89,7 @@ const make = Effect.gen(function*() {
       if (Option.isNone(removed)) return yield* new BatchNotFound({ productKey, batchId })
       yield* link.cutOff(removed.value.map(({ deviceId }) => deviceId), "deleted", "thing.delete")
       yield* tellGateways(link, attached, "delete")
+      yield* publishTopology(events, attached, "delete")
       yield* endUpgrades(upgrades, removed.value.map(({ deviceId }) => deviceId))
       yield* publish(removed.value, yield* Clock.currentTimeMillis, "delete")
     }

@@ -18,7 +18,7 @@ import type { ProjectId } from "../project/Project.ts"
 import { clearDesired } from "../shadow/Shadow.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import type { StoreError } from "../StoreError.ts"
-import { announceDetached, tellGateways } from "../topology/TopologyChange.ts"
+import { announceDetached, publishTopology, tellGateways } from "../topology/TopologyChange.ts"
 import { TopologyStore } from "../topology/TopologyStore.ts"
 import {
   type CloudGatewayAccount,
@@ -170,9 +170,16 @@ const make = Effect.gen(function*() {
 
   const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const attachments = yield* topology.attachmentsOf([deviceId])
+    const subDevices = yield* topology.subDevices(deviceId)
     const detail = yield* found(yield* store.remove(projectId, deviceId), { deviceId })
     yield* link.cutOff([deviceId], "deleted", "thing.delete")
     yield* tellGateways(link, attachments, "delete")
+    const gateway = deviceIdentity(detail)
+    yield* publishTopology(
+      events,
+      [...attachments, ...subDevices.map((subDevice) => ({ gateway, subDevice }))],
+      "delete"
+    )
     yield* endUpgrades(upgrades, [deviceId])
     yield* publish(detail, "delete")
   })
