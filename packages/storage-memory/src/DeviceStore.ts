@@ -6,6 +6,7 @@ import {
   type DeviceDetail,
   type DeviceFilter,
   deviceIdentity,
+  deviceKey,
   type DeviceReference,
   DeviceStore,
   maxTags,
@@ -15,7 +16,7 @@ import {
   type ProjectId
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
-import { deviceDetail, deviceNameKey, paginate, Tables } from "./Tables.ts"
+import { deviceDetail, paginate, Tables } from "./Tables.ts"
 
 const matches = (filter: DeviceFilter) => (device: Device): boolean =>
   (filter.productKey === undefined || device.productKey === filter.productKey) &&
@@ -34,7 +35,7 @@ const make = Effect.gen(function*() {
   const find = (projectId: ProjectId, reference: DeviceReference): Option.Option<Device> => {
     const deviceId = "deviceId" in reference
       ? reference.deviceId
-      : deviceNames.get(deviceNameKey(reference.productKey, reference.deviceName))
+      : deviceNames.get(deviceKey(reference))
     const device = deviceId === undefined ? undefined : devices.get(deviceId)
     return device?.projectId === projectId ? Option.some(device) : Option.none()
   }
@@ -63,7 +64,7 @@ const make = Effect.gen(function*() {
       ...draft
     }
     devices.set(device.deviceId, device)
-    deviceNames.set(deviceNameKey(productKey, device.deviceName), device.deviceId)
+    deviceNames.set(deviceKey(device), device.deviceId)
     return device
   }
 
@@ -77,7 +78,7 @@ const make = Effect.gen(function*() {
   const drop = (device: Device): DeviceDetail => {
     const { deviceId } = device
     devices.delete(deviceId)
-    deviceNames.delete(deviceNameKey(device.productKey, device.deviceName))
+    deviceNames.delete(deviceKey(device))
     shadows.delete(deviceId)
     ledger.remove(deviceId)
     histories.delete(deviceId)
@@ -154,7 +155,7 @@ const make = Effect.gen(function*() {
     claimByName: (productKey, deviceName, draft) =>
       Effect.sync(() => {
         const product = products.get(productKey)
-        const deviceId = deviceNames.get(deviceNameKey(productKey, deviceName))
+        const deviceId = deviceNames.get(deviceKey({ productKey, deviceName }))
         const known = deviceId === undefined ? undefined : devices.get(deviceId)
         if (known !== undefined) return register(known, known.mac ?? "")
         return product === undefined || draft === undefined ? "none" : detail(insert(product, draft, ""))
@@ -162,7 +163,7 @@ const make = Effect.gen(function*() {
     get: (projectId, reference) => Effect.sync(() => Option.map(find(projectId, reference), detail)),
     credentials: (productKey, deviceName) =>
       Effect.sync(() =>
-        Option.fromUndefinedOr(deviceNames.get(deviceNameKey(productKey, deviceName))).pipe(
+        Option.fromUndefinedOr(deviceNames.get(deviceKey({ productKey, deviceName }))).pipe(
           Option.map((deviceId) => {
             const device = devices.get(deviceId)!
             const { deviceSecret, enabled } = device

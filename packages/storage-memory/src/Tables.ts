@@ -126,8 +126,6 @@ export class Tables extends Context.Service<Tables, {
   })
 }
 
-export const deviceNameKey = (productKey: string, deviceName: string): string => `${productKey}/${deviceName}`
-
 export const deviceDetail = (tables: Tables["Service"], device: Device): DeviceDetail => ({
   device,
   product: tables.products.get(device.productKey)!

@@ -7,11 +7,12 @@ import {
   type Attachment,
   type DeviceId,
   deviceIdentity,
+  deviceKey,
   maxSubDevices,
   TopologyStore
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
-import { deviceDetail, deviceNameKey, Tables } from "./Tables.ts"
+import { deviceDetail, Tables } from "./Tables.ts"
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
@@ -74,7 +75,7 @@ const make = Effect.gen(function*() {
     attachments: (names) =>
       Effect.sync(() =>
         names.map(({ deviceName, productKey }) => {
-          const deviceId = deviceNames.get(deviceNameKey(productKey, deviceName))
+          const deviceId = deviceNames.get(deviceKey({ productKey, deviceName }))
           return Option.fromUndefinedOr(deviceId === undefined ? undefined : attachment(deviceId))
         })
       ),

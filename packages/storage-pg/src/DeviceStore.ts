@@ -5,6 +5,7 @@ import {
   type Batch,
   type DeviceFilter,
   type DeviceId,
+  deviceKey,
   type DeviceName,
   type DeviceReference,
   DeviceStore,
@@ -167,13 +168,11 @@ const make = Effect.gen(function*() {
         JOIN device ON device.product_key = asked.product_key AND device.device_name = asked.device_name
         JOIN product ON product.product_key = device.product_key`,
       (rows) => {
-        const found = new Map(rows.map((row) => [
-          `${row.product_key}/${row.device_name}`,
-          { identity: identityFromRow(row), deviceSecret: row.device_secret, enabled: row.enabled }
-        ]))
-        return names.map(({ deviceName, productKey }) =>
-          Option.fromUndefinedOr(found.get(`${productKey}/${deviceName}`))
-        )
+        const found = new Map(rows.map((row) => {
+          const identity = identityFromRow(row)
+          return [deviceKey(identity), { identity, deviceSecret: row.device_secret, enabled: row.enabled }]
+        }))
+        return names.map((name) => Option.fromUndefinedOr(found.get(deviceKey(name))))
       }
     )
   )

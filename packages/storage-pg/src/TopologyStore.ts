@@ -6,6 +6,7 @@ import {
   type Attachment,
   type AttachOutcome,
   type DeviceId,
+  deviceKey,
   maxSubDevices,
   type ProductKey,
   type ProjectId,
@@ -145,10 +146,11 @@ const make = Effect.gen(function*() {
         JOIN sub_device ON sub_device.device_id = named.device_id
         ${tables}`.pipe(
         Effect.map((rows) => {
-          const found = new Map(rows.map((row) => [`${row.product_key}/${row.device_name}`, attachmentFromRow(row)]))
-          return names.map(({ deviceName, productKey }) =>
-            Option.fromUndefinedOr(found.get(`${productKey}/${deviceName}`))
-          )
+          const found = new Map(rows.map((row) => {
+            const attachment = attachmentFromRow(row)
+            return [deviceKey(attachment.subDevice), attachment]
+          }))
+          return names.map((name) => Option.fromUndefinedOr(found.get(deviceKey(name))))
         }),
         Effect.mapError(storeError("TopologyStore.attachments"))
       ),

@@ -177,6 +177,11 @@ export interface DeviceFilter {
   readonly keyword?: string | undefined
 }
 
+/** Product key and name, as one text that no other device has. */
+export const deviceKey = (
+  { deviceName, productKey }: { readonly productKey: string; readonly deviceName: string }
+): string => `${productKey}/${deviceName}`
+
 /** Names a device by its id, or by product key and name. */
 export type DeviceReference =
   | { readonly deviceId: DeviceId }
@@ -188,7 +193,7 @@ export class DeviceNotFound extends Schema.TaggedError<DeviceNotFound>()("Device
 }) {
   static of(reference: DeviceReference): DeviceNotFound {
     return new DeviceNotFound({
-      device: "deviceId" in reference ? reference.deviceId : `${reference.productKey}/${reference.deviceName}`
+      device: "deviceId" in reference ? reference.deviceId : deviceKey(reference)
     })
   }
 }

@@ -6,7 +6,7 @@ import { reportRandom } from "../binding/Binding.ts"
 import { BindingStore } from "../binding/BindingStore.ts"
 import type { CommandProgress } from "../command/Command.ts"
 import { CommandStore } from "../command/CommandStore.ts"
-import { type DeviceId, type DeviceIdentity, logSwitch, maxTags } from "../device/Device.ts"
+import { type DeviceId, type DeviceIdentity, deviceKey, logSwitch, maxTags } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import type { DomainEvent } from "../event/DomainEvent.ts"
 import { EventBus } from "../event/EventBus.ts"
@@ -99,7 +99,7 @@ const sort = (batch: ReadonlyArray<Item>, attached: ReadonlyMap<string, Attachme
   const outcomes: Array<{ readonly device: DeviceIdentity; readonly progress: CommandProgress }> = []
   const errands: Array<PlacedErrand> = []
   const subDevices: FindSubDevice = (speaker, name) => {
-    const attachment = attached.get(nameKey(name))
+    const attachment = attached.get(deviceKey(name))
     return attachment?.gateway.deviceId === speaker.deviceId ? attachment.subDevice : undefined
   }
   const change = (device: DeviceIdentity, step: Step, index: number) => {
@@ -148,8 +148,6 @@ const sort = (batch: ReadonlyArray<Item>, attached: ReadonlyMap<string, Attachme
   }
   return { replies, byDevice: [...byDevice.values()], progress, outcomes, upgrades, errands }
 }
-
-const nameKey = ({ deviceName, productKey }: SubDeviceName): string => `${productKey}/${deviceName}`
 
 const noted = success({})
 
@@ -219,7 +217,7 @@ const make = Effect.gen(function*() {
     for (const item of batch) if (!isProgress(item)) names.push(...namesOf(item))
     const attached = new Map<string, Attachment>()
     for (const attachment of names.length === 0 ? [] : yield* topology.attachments(names)) {
-      if (Option.isSome(attachment)) attached.set(nameKey(attachment.value.subDevice), attachment.value)
+      if (Option.isSome(attachment)) attached.set(deviceKey(attachment.value.subDevice), attachment.value)
     }
     return attached
   })

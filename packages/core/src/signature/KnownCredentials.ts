@@ -3,7 +3,7 @@
  * speaks often is not looked up each time.
  */
 import { Clock, Effect, Option, type Scope, Stream } from "effect"
-import type { DeviceCredentials, DeviceId, DeviceName } from "../device/Device.ts"
+import { type DeviceCredentials, type DeviceId, deviceKey, type DeviceName } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import { DeviceLink } from "../message/DeviceLink.ts"
 import { NodeBus } from "../node/NodeBus.ts"
@@ -20,8 +20,6 @@ interface Known {
   /** Unix milliseconds. */
   readonly until: number
 }
-
-const nameOf = (productKey: ProductKey, deviceName: DeviceName): string => `${productKey}/${deviceName}`
 
 /**
  * `DeviceStore.credentials`, remembered for devices that are enabled. A device
@@ -60,7 +58,7 @@ export const make: Effect.Effect<
     const forgottenBefore = forgotten
     const found = yield* store.credentials(productKey, deviceName)
     if (Option.isSome(found) && found.value.enabled && forgotten === forgottenBefore) {
-      remember(nameOf(productKey, deviceName), found.value)
+      remember(deviceKey({ productKey, deviceName }), found.value)
     }
     return found
   })
@@ -79,7 +77,7 @@ export const make: Effect.Effect<
   )
 
   return (productKey, deviceName) => {
-    const remembered = known.get(nameOf(productKey, deviceName))
+    const remembered = known.get(deviceKey({ productKey, deviceName }))
     return remembered !== undefined && clock.currentTimeMillisUnsafe() < remembered.until
       ? Effect.succeedSome(remembered.credentials)
       : lookUp(productKey, deviceName)

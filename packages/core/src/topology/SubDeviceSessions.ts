@@ -3,7 +3,7 @@
  * (alink-facts, section 3.14).
  */
 import { Context, Effect, Layer, Option, Result, Semaphore } from "effect"
-import type { DeviceIdentity } from "../device/Device.ts"
+import { type DeviceIdentity, deviceKey } from "../device/Device.ts"
 import {
   type DeviceConnection,
   DeviceLink,
@@ -59,8 +59,6 @@ interface GatewayState {
   hasEnded: boolean
 }
 
-const keyOf = ({ deviceName, productKey }: SubDeviceName): string => `${productKey}/${deviceName}`
-
 const make = Effect.gen(function*() {
   const store = yield* TopologyStore
   const authenticator = yield* DeviceAuthenticator
@@ -71,10 +69,8 @@ const make = Effect.gen(function*() {
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
   yield* link.listen({
-    attaching: () => {},
-    attached: () => {},
     detached: (session) => {
-      const key = keyOf(session.connection.device)
+      const key = deviceKey(session.connection.device)
       const carrier = carriers.get(session)
       if (carrier?.sessions.get(key) === session) carrier.sessions.delete(key)
       const state = gateways.get(session)
@@ -127,7 +123,7 @@ const make = Effect.gen(function*() {
     )
 
   const carry = Effect.fnUntraced(function*(gateway: DeviceSession, state: GatewayState, subDevice: DeviceIdentity) {
-    const key = keyOf(subDevice)
+    const key = deviceKey(subDevice)
     const known = state.sessions.get(key)
     if (known !== undefined && link.session(subDevice.deviceId) === known) return
     let session: DeviceSession | undefined
@@ -156,8 +152,8 @@ const make = Effect.gen(function*() {
       const { device } = gateway.connection
       const subDevices = yield* check(device, proofs)
       if ("code" in subDevices) return subDevices
-      const distinct = [...new Map(subDevices.map((subDevice) => [keyOf(subDevice), subDevice])).values()]
-      const added = distinct.map(keyOf).filter((key) => !state.sessions.has(key))
+      const distinct = [...new Map(subDevices.map((subDevice) => [deviceKey(subDevice), subDevice])).values()]
+      const added = distinct.map(deviceKey).filter((key) => !state.sessions.has(key))
       if (state.sessions.size + added.length > maxSubDevices) return tooManySessions
       // All come to their end: one that is let go halfway would be online without a gateway that carries it.
       const carried = yield* Effect.forEach(distinct, (each) => Effect.result(carry(gateway, state, each)), {
@@ -176,7 +172,7 @@ const make = Effect.gen(function*() {
   )
 
   const logout = Effect.fnUntraced(function*(state: GatewayState, names: ReadonlyArray<SubDeviceName>) {
-    const sessions = names.map((name) => state.sessions.get(keyOf(name)))
+    const sessions = names.map((name) => state.sessions.get(deviceKey(name)))
     if (sessions.some((session) => session === undefined)) return noSession
     yield* Effect.forEach(sessions, (session) => link.detach(session!), { concurrency: "unbounded", discard: true })
     return names
@@ -237,7 +233,7 @@ const make = Effect.gen(function*() {
 
   return SubDeviceSessions.of({
     answer,
-    carried: (gateway, name) => gateways.get(gateway)?.sessions.get(keyOf(name))?.connection.device,
+    carried: (gateway, name) => gateways.get(gateway)?.sessions.get(deviceKey(name))?.connection.device,
     refuse: Effect.fnUntraced(function*(gateway, name) {
       const [attachment] = yield* store.attachments([name])
       if (Option.getOrUndefined(attachment!)?.gateway.deviceId !== gateway.deviceId) return false

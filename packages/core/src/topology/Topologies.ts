@@ -7,6 +7,7 @@ import {
   type DeviceId,
   type DeviceIdentity,
   deviceIdentity,
+  deviceKey,
   DeviceName,
   DeviceNotFound
 } from "../device/Device.ts"
@@ -62,7 +63,7 @@ const underParams = <A>(checked: Effect.Effect<A, InvalidInput>): Effect.Effect<
 const distinct = <A extends { readonly productKey: string; readonly deviceName: string }>(items: ReadonlyArray<A>) => {
   const seen = new Set<string>()
   const [first, ...rest] = items.flatMap(({ deviceName, productKey }, i): ReadonlyArray<InputIssue> => {
-    const name = `${productKey}/${deviceName}`
+    const name = deviceKey({ productKey, deviceName })
     if (!seen.has(name)) {
       seen.add(name)
       return []
@@ -198,7 +199,7 @@ const make = Effect.gen(function*() {
           return yield* new TooManySubDevices({ gatewayId })
         case "OtherGateway": {
           const { deviceName, productKey } = subDevices.find(({ deviceId }) => deviceId === outcome.deviceId)!
-          return yield* new BelongsToOtherGateway({ device: `${productKey}/${deviceName}` })
+          return yield* new BelongsToOtherGateway({ device: deviceKey({ productKey, deviceName }) })
         }
         case "Attached":
           yield* tellGateways(link, outcome.attachments, "create")
@@ -221,7 +222,7 @@ const make = Effect.gen(function*() {
         i
       ): Effect.Effect<DeviceId, NotInTopology | BelongsToOtherGateway> => {
         const { deviceName, productKey } = names[i]!
-        const device = `${productKey}/${deviceName}`
+        const device = deviceKey({ productKey, deviceName })
         const own = Option.getOrUndefined(attachment)
         if (own?.subDevice.projectId !== projectId) return new NotInTopology({ gatewayId, device })
         return own.gateway.deviceId === gatewayId
@@ -256,11 +257,9 @@ const make = Effect.gen(function*() {
 
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   yield* link.listen({
-    attaching: () => {},
     attached: ({ connection: { device: { deviceId } } }) => {
       if (open.has(deviceId)) runFork(permitAgain(deviceId))
-    },
-    detached: () => {}
+    }
   })
   yield* tick.pipe(
     Effect.catch((error) => Effect.logWarning("Add-sessions could not be looked after", error)),
