@@ -182,7 +182,7 @@ layer(TestCloud.layer)("the topology", (it) => {
       ]
       const gateway = yield* createGateway
       const product = yield* createSubProduct
-      const subDevices = yield* Effect.all([1, 2, 3].map(() => cloud.createDevice(product)))
+      const subDevices = yield* Effect.forEach([1, 2, 3], () => cloud.createDevice(product))
       const published = yield* (yield* EventBus).since()
       yield* topologies.add(
         defaultProjectId,
