@@ -75,8 +75,8 @@ export const route = (topicWithQuery: string, prefix: string, { deviceName, prod
   if (topic.startsWith(sessionPrefix)) {
     return { kind: "session", method: `combine.${topic.slice(sessionPrefix.length)}`, replyTopic: `${topic}_reply` }
   }
-  const upgrade = upgradeRoutes[topic.slice(0, -own.length)]
-  if (upgrade !== undefined && topic.endsWith(own)) return upgrade
+  const upgrade = topic.endsWith(own) ? upgradeRoutes.get(topic.slice(0, -own.length)) : undefined
+  if (upgrade !== undefined) return upgrade
   if (topic === `/ota/device/request/${own}`) {
     // What is asked on this topic is answered on it.
     return { kind: "upgrade", method: "thing.ota.firmware.get", replyTopic: topic }
@@ -91,10 +91,10 @@ export const route = (topicWithQuery: string, prefix: string, { deviceName, prod
 const notice = (method: string): Route => ({ kind: "notice", method, replyTopic: "" })
 
 /** What a device says of upgrades, by what stands before its product key and name. */
-const upgradeRoutes: Readonly<Record<string, Route>> = {
-  "/ota/device/inform/": notice("thing.ota.inform"),
-  "/ota/device/progress/": notice("thing.ota.progress")
-}
+const upgradeRoutes: ReadonlyMap<string, Route> = new Map([
+  ["/ota/device/inform/", notice("thing.ota.inform")],
+  ["/ota/device/progress/", notice("thing.ota.progress")]
+])
 
 /** Where a device is told that there is something for it. */
 export const upgradeTopic = ({ deviceName, productKey }: Owner): string =>

@@ -39,6 +39,9 @@ import type { UplinkMessage } from "./UplinkMessage.ts"
 const capacity = 8192
 /** Messages in one transaction. */
 const maxBatch = 2048
+/** What gateways ask about their sub-devices that may wait, and what is carried out one after the other. */
+const gatewayCapacity = 1024
+const maxGatewayRequests = 64
 /** Requests for blocks of firmware that may wait. */
 const downloadCapacity = 1024
 /** Blocks that are in memory at once; each has 128 KiB at most. */
@@ -66,6 +69,9 @@ const commitSeconds = Metric.histogram("device_cloud_uplink_commit_seconds", {
 
 /** What is stored together: what devices say, and how far commands have come. */
 type Item = UplinkMessage | CommandProgress
+
+/** Methods of messages about sub-devices and mesh networks. */
+const isGatewayMethod = /^thing\.(?:topo|sub|list|proxy|mesh)\./
 
 const isProgress = (item: Item): item is CommandProgress => "messageId" in item
 
@@ -308,8 +314,17 @@ const make = Effect.gen(function*() {
       untilStored(files.blocks(batch.map(({ device, params }) => ({ device, request: parseBlockRequest(params) })))),
     isolate: ({ retryable }: StoreError) => !retryable
   })
-  const laneOf = ({ method, subDevice }: UplinkMessage) =>
-    method === downloadMethod && subDevice === undefined ? downloads : items
+  // One request of a gateway may be many look-ups: what others say does not wait for them.
+  const gatewayRequests: GroupCommit.GroupCommit<Item, DeviceReply, StoreError> = yield* GroupCommit.make({
+    capacity: gatewayCapacity,
+    maxBatch: maxGatewayRequests,
+    commit: measured,
+    isolate: ({ retryable }: StoreError) => !retryable
+  })
+  const laneOf = ({ method, subDevice }: UplinkMessage) => {
+    if (method === downloadMethod && subDevice === undefined) return downloads
+    return isGatewayMethod.test(method) ? gatewayRequests : items
+  }
 
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const advance = (progress: CommandProgress) => {

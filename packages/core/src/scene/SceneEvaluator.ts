@@ -201,10 +201,6 @@ const judgeCondition = (condition: Condition, event: SceneEvent, facts: SceneFac
   })) ?? { ...nowhere, verdict: "fails", reason: `The device has not reported ${condition.propertyId}` }
 }
 
-/** Whether a trigger of the scene fires on the event. */
-export const isTriggered = ({ triggers }: Pick<Scene, "triggers">, event: SceneEvent): boolean =>
-  triggers.some((trigger) => judgeTrigger(trigger, event).verdict === "holds")
-
 /**
  * What the event makes of the scene, by its rules alone: whether it is enabled
  * is another question.

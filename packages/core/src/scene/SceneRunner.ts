@@ -103,7 +103,7 @@ const make = Effect.gen(function*() {
         return end(execution, "paused", `The scene is paused until ${new Date(recent.pausedUntil).toISOString()}`, now)
       }
     }
-    const verdict = evaluate(scene, event, yield* gatherFacts({ devices, shadows }, scene, event))
+    const verdict = evaluate(scene, event, yield* untilStored(gatherFacts({ devices, shadows }, scene, event)))
     if (!verdict.fires) return end({ ...execution, verdict }, "not_met", verdict.reason, now)
     if (event._tag !== "RunByHand" && recent.fired >= maxFired) {
       recent.pausedUntil = yield* pause(scene, now)
@@ -184,12 +184,14 @@ const make = Effect.gen(function*() {
 
   const runClaimed = Effect.fnUntraced(function*(claimed: ReadonlyArray<Execution>) {
     const sceneIds = [...new Set(claimed.map(({ sceneId }) => sceneId))]
-    const scenes = new Map((yield* store.find(sceneIds)).map((scene) => [scene.sceneId, scene]))
+    const scenes = new Map((yield* untilStored(store.find(sceneIds))).map((scene) => [scene.sceneId, scene]))
     const fresh = claimed.filter(({ status }) => status === "pending")
     const now = yield* Clock.currentTimeMillis
     const counts = fresh.length === 0
       ? new Map<SceneId, number>()
-      : yield* store.countFired([...new Set(fresh.map(({ sceneId }) => sceneId))], now - firedWindowMillis)
+      : yield* untilStored(
+        store.countFired([...new Set(fresh.map(({ sceneId }) => sceneId))], now - firedWindowMillis)
+      )
     const recent = new Map(
       [...scenes.values()].map(({ pausedUntil, sceneId }) => [
         sceneId,

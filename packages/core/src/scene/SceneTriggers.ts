@@ -58,7 +58,12 @@ const make = Effect.gen(function*() {
       for (const productKey of watchedProducts(scene)) indexes.get(productKey)?.put(scene)
     }
     for (const [productKey, index] of indexes) known.set(productKey, { index, epoch: began })
-    while (known.size > capacity) known.delete(known.keys().next().value!)
+    // Not those that are about to be asked for.
+    const wanted = new Set(productKeys)
+    for (const productKey of known.keys()) {
+      if (known.size <= capacity) return
+      if (!wanted.has(productKey)) known.delete(productKey)
+    }
   })
 
   const load = (productKeys: ReadonlyArray<ProductKey>) =>

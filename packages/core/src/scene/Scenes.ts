@@ -39,8 +39,9 @@ import { WebhookClient } from "./WebhookClient.ts"
 
 const decodeDraft = decodeInput(SceneDraft)
 
-/** Scenes that are looked at for ways back to a new one. */
+/** Scenes that are looked at for ways back to a new one, and their actions: each may be a look-up. */
 const maxVisited = 500
+const maxVisitedActions = 1000
 
 /** What became of a change. */
 export interface ChangedScene {
@@ -151,9 +152,11 @@ const make = Effect.gen(function*() {
   const warningsOf = Effect.fnUntraced(function*(start: Scene) {
     const steps = new Map<SceneId, ReadonlyArray<Step>>()
     const waiting = [start]
+    let actions = 0
     for (const scene of waiting) {
       if (steps.has(scene.sceneId)) continue
-      if (steps.size >= maxVisited) break
+      actions += scene.actions.length
+      if (steps.size >= maxVisited || actions > maxVisitedActions) break
       const next = yield* stepsFrom(scene, start)
       steps.set(scene.sceneId, next)
       for (const { to } of next) waiting.push(to)

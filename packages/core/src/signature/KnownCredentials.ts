@@ -39,19 +39,23 @@ export const make: Effect.Effect<
   /** What was looked up before something was forgotten may be what is forgotten. */
   let forgotten = 0
 
-  const forget = (deviceId: DeviceId) => {
-    forgotten++
+  const remove = (deviceId: DeviceId) => {
     const name = names.get(deviceId)
     if (name === undefined) return
     names.delete(deviceId)
     known.delete(name)
   }
 
+  const forget = (deviceId: DeviceId) => {
+    forgotten++
+    remove(deviceId)
+  }
+
   const remember = (name: string, credentials: DeviceCredentials) => {
     known.delete(name)
     known.set(name, { credentials, until: clock.currentTimeMillisUnsafe() + timeToLive })
     names.set(credentials.identity.deviceId, name)
-    if (known.size > capacity) forget(known.values().next().value!.credentials.identity.deviceId)
+    if (known.size > capacity) remove(known.values().next().value!.credentials.identity.deviceId)
   }
 
   const lookUp = Effect.fnUntraced(function*(productKey: ProductKey, deviceName: DeviceName) {

@@ -238,15 +238,6 @@ const make = Effect.gen(function*() {
     return yield* store.subDevices(gatewayId)
   })
 
-  /** Ends sessions whose time is over, and looks which are open. */
-  const tick = Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
-    const due = yield* store.endDue({ now, limit: tickLimit })
-    open = new Set((yield* store.openSessions()).map(({ gatewayId }) => gatewayId))
-    yield* Effect.forEach(due, ({ gatewayId, productKeys }) => permit(gatewayId, productKeys, 0), { discard: true })
-    yield* store.forgetSessions(now - sessionMemoryMillis)
-  })
-
   /** For as long as its session has left; it may have ended since it was looked at. */
   const permitAgain = Effect.fnUntraced(function*(gatewayId: DeviceId) {
     const [session] = yield* store.openSessions(gatewayId)
@@ -254,6 +245,19 @@ const make = Effect.gen(function*() {
     const left = Math.ceil((session.endsAt - (yield* Clock.currentTimeMillis)) / 1000)
     if (left > 0) yield* permit(gatewayId, session.productKeys, left)
   }, Effect.catch((error) => Effect.logWarning("A gateway could not be told of its add-session", error)))
+
+  /** Ends sessions whose time is over, and looks which are open. */
+  const tick = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const due = yield* store.endDue({ now, limit: tickLimit })
+    const before = open
+    open = new Set((yield* store.openSessions()).map(({ gatewayId }) => gatewayId))
+    // A gateway may have connected here before it was known that there is a session.
+    const late = [...open].filter((gatewayId) => !before.has(gatewayId) && link.session(gatewayId) !== undefined)
+    yield* Effect.forEach(late, permitAgain, { discard: true })
+    yield* Effect.forEach(due, ({ gatewayId, productKeys }) => permit(gatewayId, productKeys, 0), { discard: true })
+    yield* store.forgetSessions(now - sessionMemoryMillis)
+  })
 
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   yield* link.listen({

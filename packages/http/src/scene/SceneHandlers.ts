@@ -20,10 +20,10 @@ import {
   WebhookSigning
 } from "@device-cloud/core"
 import { Effect } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
 import { CurrentPrincipal } from "../Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond, respondPage } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
 import type {
   ChangedSceneRecord,
   ExecutionRecord,
@@ -145,7 +145,7 @@ const keyRecord = ({ createdAt, current, previous }: WebhookKeys): typeof Webhoo
   previous_until: dateText(previous?.until ?? null)
 })
 
-export const layer = HttpApiBuilder.group(
+export const layer = group(
   Api,
   "scenes",
   Effect.fnUntraced(function*(handlers) {
