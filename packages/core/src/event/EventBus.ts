@@ -1,7 +1,7 @@
 /**
  * Carries domain events to whoever listens.
  */
-import { Context, Effect, Layer, PubSub, type Scope, Stream } from "effect"
+import { Clock, Context, Effect, Layer, PubSub, type Scope, Stream } from "effect"
 import { Identifiers } from "../Identifiers.ts"
 import type { DomainEvent } from "./DomainEvent.ts"
 
@@ -28,16 +28,33 @@ const make = Effect.gen(function*() {
   const pubsub = yield* Effect.acquireRelease(PubSub.sliding<Numbered>(capacity), PubSub.shutdown)
   const process = yield* (yield* Identifiers).nodeId
   let lastNumber = 0
-  /** The latest events, the oldest first. */
+  /** Listeners that may come back. */
+  let listeners = 0
+  /** Until when those that have left may come back, Unix milliseconds. */
+  let awaitedUntil = 0
+  /** The latest events, the oldest first, while somebody listens or may come back: nobody else can ask for them. */
   let log: Array<Numbered> = []
 
   const publish = (events: ReadonlyArray<DomainEvent>) =>
-    Effect.suspend(() => {
+    Effect.clockWith((clock) => {
       const numbered = events.map((event): Numbered => ({ number: ++lastNumber, event }))
-      for (const one of numbered) log.push(one)
-      if (log.length > 2 * kept) log = log.slice(-kept)
+      if (listeners > 0 || clock.currentTimeMillisUnsafe() < awaitedUntil) {
+        for (const one of numbered) log.push(one)
+        if (log.length > 2 * kept) log = log.slice(-kept)
+      } else log = []
       return PubSub.publishAll(pubsub, numbered)
     })
+
+  const listen = Effect.acquireRelease(
+    Effect.sync(() => {
+      listeners++
+    }),
+    () =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        listeners--
+        awaitedUntil = now + keptMillis
+      })
+  )
 
   /** The number of an event of this process. */
   const numberOf = (id: string): number | undefined => {
@@ -46,6 +63,7 @@ const make = Effect.gen(function*() {
   }
 
   const since = Effect.fnUntraced(function*(id?: string) {
+    yield* listen
     const subscription = yield* PubSub.subscribe(pubsub)
     // In the turn in which the subscription was made.
     const first = id === undefined ? lastNumber : numberOf(id) ?? -1

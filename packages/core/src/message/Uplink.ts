@@ -157,6 +157,19 @@ const sort = (batch: ReadonlyArray<Item>, attached: ReadonlyMap<string, Attachme
 
 const noted = success({})
 
+/** The series of a counter by the value of one attribute; to make one anew for each count costs as much as ten counts. */
+const seriesOf = (counter: Metric.Counter<number>, attribute: string) => {
+  const known = new Map<string | number, Metric.Counter<number>>()
+  return (value: string | number): Metric.Counter<number> => {
+    let series = known.get(value)
+    if (series === undefined) {
+      series = Metric.withAttributes(counter, { [attribute]: String(value) })
+      known.set(value, series)
+    }
+    return series
+  }
+}
+
 /** Products whose devices report what their model admits only. */
 const checkedProducts = (byDevice: ReadonlyArray<DeviceSteps>): ReadonlyArray<ProductKey> => [
   ...new Set(byDevice.flatMap(({ device }) => device.validateType === "weak" ? [device.productKey] : []))
@@ -176,6 +189,8 @@ const make = Effect.gen(function*() {
   const bindings = yield* BindingStore
   const mesh = yield* MeshNetworks
   const scenes = yield* SceneTriggers
+  const messagesWith = seriesOf(messages, "code")
+  const stepsTo = seriesOf(commandSteps, "state")
 
   const run = Effect.fnUntraced(function*({ device, errand }: PlacedErrand) {
     const { deviceId, productKey } = device
@@ -268,7 +283,7 @@ const make = Effect.gen(function*() {
         if (answer !== undefined) { for (const event of answer.happened) happened.push(event) }
       }
     } else if (progress.length > 0) yield* commands.advance(progress)
-    for (const { state } of progress) yield* Metric.update(Metric.withAttributes(commandSteps, { state }), 1)
+    for (const { state } of progress) yield* Metric.update(stepsTo(state), 1)
     for (const { device, progress: { at, code, data, message, messageId } } of outcomes) {
       happened.push({ _tag: "CommandReplied", device, at, messageId, code: code ?? 0, message, data })
     }
@@ -284,20 +299,14 @@ const make = Effect.gen(function*() {
     return replies
   })
 
-  const measured = (batch: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<DeviceReply>, StoreError> =>
-    commit(batch).pipe(
-      untilStored,
-      Effect.timed,
-      Effect.flatMap(Effect.fnUntraced(function*([duration, replies]) {
-        yield* Metric.update(commitSeconds, Duration.toSeconds(duration))
-        yield* Metric.update(batchSize, batch.length)
-        yield* Metric.update(queueDepth, items.waiting())
-        for (const [code, count] of countCodes(replies)) {
-          yield* Metric.update(Metric.withAttributes(messages, { code: String(code) }), count)
-        }
-        return replies
-      }))
-    )
+  const measured = Effect.fnUntraced(function*(batch: ReadonlyArray<Item>) {
+    const [duration, replies] = yield* Effect.timed(untilStored(commit(batch)))
+    yield* Metric.update(commitSeconds, Duration.toSeconds(duration))
+    yield* Metric.update(batchSize, batch.length)
+    yield* Metric.update(queueDepth, items.waiting())
+    for (const [code, count] of countCodes(replies)) yield* Metric.update(messagesWith(code), count)
+    return replies
+  })
 
   const items: GroupCommit.GroupCommit<Item, DeviceReply, StoreError> = yield* GroupCommit.make({
     capacity,
