@@ -25,7 +25,8 @@ export interface Comparison {
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
-const summarize = (results: ReadonlyArray<LoadResult>): Measured => ({
+/** The medians of all rounds. */
+export const summarize = (results: ReadonlyArray<LoadResult>): Measured => ({
   perSecond: Math.round(median(results.map(({ count, seconds }) => count / seconds))),
   p50: median(results.map(({ p50 }) => p50)),
   p99: median(results.map(({ p99 }) => p99))
