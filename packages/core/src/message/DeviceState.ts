@@ -7,7 +7,7 @@ import type { NewExecution } from "../scene/Execution.ts"
 import type { ChangedValue, DeviceSceneEvent, SceneDevice } from "../scene/SceneEvent.ts"
 import type { PropertyWatch } from "../scene/SceneIndex.ts"
 import type { SceneTriggers } from "../scene/SceneTriggers.ts"
-import type { Json, Shadow, ShadowEntry } from "../shadow/Shadow.ts"
+import type { Json, Shadow, ShadowEntry, ShadowSide } from "../shadow/Shadow.ts"
 import { equalJson, isFiniteJson, ShadowDraft } from "../shadow/Shadow.ts"
 import type { EventRecord, Facts, PropertySample } from "../telemetry/Telemetry.ts"
 import { Misfit } from "../thing-model/DataType.ts"
@@ -16,14 +16,6 @@ import type { DeviceReply } from "./DeviceReply.ts"
 
 /** Finds the scenes that a device fires. */
 export type Watch = Pick<SceneTriggers["Service"], "watches" | "propertyWatch" | "fire">
-
-/** A property whose stored value a message has changed. */
-interface Change {
-  readonly id: string
-  readonly entry: ShadowEntry
-  /** Undefined: it is its first value. */
-  readonly before: ShadowEntry | undefined
-}
 
 /** Property, or event, to the reason why it was not kept. */
 export type Dropped = Readonly<Record<string, string>>
@@ -73,7 +65,8 @@ export class DeviceState {
     let dropped: Record<string, string> | undefined
     const kept: Record<string, ShadowEntry> = {}
     const watch = this.#propertyWatch
-    let changes: Array<Change> = []
+    /** What is stored, without those values of this message that have fired nothing yet. */
+    let before = watch === undefined ? this.draft.reported : this.draft.holdReported()
     let mayFire = false
     for (const [id, { time, value }] of values) {
       const admitted = this.validator === undefined ? value : this.validator.reported(id, value)
@@ -82,29 +75,26 @@ export class DeviceState {
         continue
       }
       const entry = { value: admitted, time }
-      const before = watch !== undefined && Object.hasOwn(this.draft.reported, id) ? this.draft.reported[id] : undefined
+      const isRepeated = watch !== undefined && Object.hasOwn(kept, id)
+      const earlier = isRepeated ? this.draft.holdReported() : before
       const reason = this.draft.set("reported", id, entry)
       if (reason !== undefined) {
         ;(dropped ??= {})[id] = reason
         continue
       }
-      if (
-        watch !== undefined && this.draft.reported[id] === entry &&
-        (before === undefined || !equalJson(before.value, admitted))
-      ) {
-        // Each of several values in one message is a change of its own.
-        if (mayFire && Object.hasOwn(kept, id)) {
-          this.#change(changes, receivedAt)
-          changes = []
-          mayFire = false
-        }
-        changes.push({ id, entry, before })
-        mayFire ||= watch.mayFire(id, admitted)
+      // Each of several values of a property in one message is a change of its own.
+      if (isRepeated && hasChanged(earlier, this.draft.reported, id)) {
+        if (mayFire) this.#change(Object.keys(kept), before, earlier, receivedAt)
+        before = mayFire ? earlier : { ...before, [id]: earlier[id]! }
+        mayFire = false
+      }
+      if (watch !== undefined && !mayFire && watch.mayFire(id, admitted)) {
+        mayFire = hasChanged(before, this.draft.reported, id)
       }
       kept[id] = entry
       this.#samples.push({ propertyId: id, time, value: admitted })
     }
-    if (mayFire) this.#change(changes, receivedAt)
+    if (mayFire) this.#change(Object.keys(kept), before, this.draft.reported, receivedAt)
     const isKept = Object.keys(kept).length > 0
     if (isKept || version !== undefined) this.draft.accept(receivedAt, version)
     if (isKept) {
@@ -142,10 +132,15 @@ export class DeviceState {
     return { deviceId, productKey, deviceName }
   }
 
-  #change(changes: ReadonlyArray<Change>, at: number): void {
+  /** Fires what the changes of these properties fire. */
+  #change(ids: ReadonlyArray<string>, before: ShadowSide, after: ShadowSide, at: number): void {
     const properties: Record<string, ChangedValue> = {}
-    for (const { before, entry: { time, value }, id } of changes) {
-      properties[id] = before === undefined ? { value, time } : { value, time, previous: before.value }
+    for (const id of ids) {
+      if (!hasChanged(before, after, id)) continue
+      const { time, value } = after[id]!
+      properties[id] = Object.hasOwn(before, id)
+        ? { value, time, previous: before[id]!.value }
+        : { value, time }
     }
     this.#fire({ _tag: "PropertiesChanged", device: this.#sceneDevice, at, properties })
   }
@@ -154,6 +149,10 @@ export class DeviceState {
     for (const execution of this.#watch.fire(this.device.projectId, event)) this.#executions.push(execution)
   }
 }
+
+/** Whether a property has another value after than before. */
+const hasChanged = (before: ShadowSide, after: ShadowSide, id: string): boolean =>
+  after[id] !== before[id] && (!Object.hasOwn(before, id) || !equalJson(before[id]!.value, after[id]!.value))
 
 /** Objects and arrays inside each other in the outputs of an event. */
 const maxEventNesting = 32

@@ -76,14 +76,14 @@ export const leaseMillis = 90_000
 export const keptExecutions = 100
 
 export const pendingExecution = (fired: NewExecution): Execution => ({
-  ...fired,
   status: "pending",
   reason: "",
   verdict: null,
   outcomes: [],
   dueAt: fired.at,
   revision: 0,
-  updatedAt: fired.at
+  updatedAt: fired.at,
+  ...fired
 })
 
 /** Scenes that may lead to each other by their actions, one after the other. */

@@ -95,10 +95,10 @@ const judgeTrigger = (trigger: Trigger, event: SceneEvent): Finding => {
       return best(ids.map((id) => {
         const changed = event.properties[id]!
         return {
-          ...compared(id, changed.value, trigger.comparison),
-          ...changed.previous === undefined ? {} : { previous: changed.previous },
           source: "report",
-          time: changed.time
+          time: changed.time,
+          ...changed.previous === undefined ? {} : { previous: changed.previous },
+          ...compared(id, changed.value, trigger.comparison)
         }
       })) ?? otherEvent("The report has not changed this property")
     }
@@ -197,7 +197,7 @@ const judgeCondition = (condition: Condition, event: SceneEvent, facts: SceneFac
     : []
   return best(ids.map((id) => {
     const { time, value } = known.reported[id]!
-    return { ...compared(id, value, condition.comparison), source: "shadow", time }
+    return { source: "shadow", time, ...compared(id, value, condition.comparison) }
   })) ?? { ...nowhere, verdict: "fails", reason: `The device has not reported ${condition.propertyId}` }
 }
 
@@ -214,16 +214,16 @@ export const evaluate = (
     triggers: triggers.map((trigger) => ({ trigger, ...judgeTrigger(trigger, event) })),
     conditions: conditions.map((condition) => ({ condition, ...judgeCondition(condition, event, facts) }))
   }
-  if (event._tag === "RunByHand") return { ...found, fires: true, reason: "It was run by hand" }
+  if (event._tag === "RunByHand") return { fires: true, reason: "It was run by hand", ...found }
   if (event._tag !== "RunByScene" && !found.triggers.some(({ verdict }) => verdict === "holds")) {
-    return { ...found, fires: false, reason: "No trigger has fired" }
+    return { fires: false, reason: "No trigger has fired", ...found }
   }
   const failing = found.conditions.findIndex(({ verdict }) => verdict === "fails")
   return failing < 0
-    ? { ...found, fires: true, reason: "A trigger has fired and all conditions hold" }
+    ? { fires: true, reason: "A trigger has fired and all conditions hold", ...found }
     : {
-      ...found,
       fires: false,
-      reason: `Condition ${failing + 1} does not hold: ${found.conditions[failing]!.reason}`
+      reason: `Condition ${failing + 1} does not hold: ${found.conditions[failing]!.reason}`,
+      ...found
     }
 }

@@ -101,6 +101,11 @@ export class ShadowDraft {
     this.#sides[side].clear()
   }
 
+  /** The reported values as they are now; what is set after this does not change them. */
+  holdReported(): ShadowSide {
+    return this.#sides.reported.hold()
+  }
+
   /** Ends one change: the shadow gets the next version, or the one that is given. */
   accept(at: number, version = this.#version + 1): void {
     this.#version = version
@@ -137,6 +142,11 @@ class Side {
       this.#count = Object.keys(this.#own).length
     }
     return this.#own
+  }
+
+  hold(): ShadowSide {
+    this.#own = undefined
+    return this.entries
   }
 
   set(id: string, entry: ShadowEntry): string | undefined {
