@@ -141,7 +141,7 @@ const make = Effect.gen(function*() {
     const session = sessions.get(deviceId)
     if (session === undefined) return false
     lastMessageId = (lastMessageId % maxMessageId) + 1
-    yield* session.connection.deliver({ ...message, id: String(lastMessageId) })
+    yield* session.connection.deliver({ id: String(lastMessageId), ...message })
     return true
   })
 

@@ -36,7 +36,7 @@ interface Given extends Operand {
 
 const words: ReadonlyMap<string, number> = new Map([["true", 1], ["false", 0]])
 
-const given = (text: string): Given => ({ ...textOperand(text), word: words.get(text.trim()) ?? Number.NaN })
+const given = (text: string): Given => ({ word: words.get(text.trim()) ?? Number.NaN, ...textOperand(text) })
 
 const valueOperand = (value: Json): Operand => {
   switch (typeof value) {
