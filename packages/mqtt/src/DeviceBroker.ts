@@ -5,7 +5,7 @@
  */
 import { Aedes, type AedesOptions, type AedesPublishPacket, type Client } from "aedes"
 import type { EventEmitter } from "node:events"
-import { type Duplex, Readable } from "node:stream"
+import type { Duplex, Readable } from "node:stream"
 
 /** The parts of an Aedes client that its types leave out. */
 interface ClientInternals {
@@ -99,10 +99,10 @@ export class DeviceBroker extends Aedes {
     await super.listen()
     const { persistence } = this as unknown as { readonly persistence: PersistenceInternals }
     // Nothing is ever kept. To find that out through a pipeline of streams that end costs as much as to
-    // authenticate: those here never do, and the client is connected without them.
+    // authenticate: this one never does, and the client is connected without it.
     persistence.outgoingStream = (client) => {
       process.nextTick(connected, client)
-      return new Readable({ read: () => {} })
+      return silent
     }
     const add = persistence.addSubscriptions.bind(persistence)
     // With each that is granted, aedes hands over all that the packet asks for, also what was refused.
@@ -126,6 +126,16 @@ export class DeviceBroker extends Aedes {
     }
   }
 }
+
+/** As much of a stream as a pipeline asks for. Nothing ever happens to it, so it forgets at once who listens. */
+const silent = {
+  on: () => silent,
+  once: () => silent,
+  prependListener: () => silent,
+  removeListener: () => silent,
+  listenerCount: () => 0,
+  pipe: () => {}
+} as unknown as Readable
 
 /** What Aedes does when a client has got what was kept for it. */
 const connected = (client: Client): void => {

@@ -141,11 +141,11 @@ const make = Effect.gen(function*() {
     )
   }
 
-  /** The shadows that were written here last, the oldest first. */
+  /** Shadows as they were last written here; those of the devices that were written first come first. */
   const written = new Map<DeviceId, Shadow>()
 
   const remember = (shadow: Shadow) => {
-    written.delete(shadow.deviceId)
+    // In its place: a map in which entries move all the time is copied all the time.
     written.set(shadow.deviceId, shadow)
     if (written.size > maxRemembered) written.delete(written.keys().next().value!)
   }

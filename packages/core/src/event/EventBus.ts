@@ -28,9 +28,9 @@ const make = Effect.gen(function*() {
   const pubsub = yield* Effect.acquireRelease(PubSub.sliding<Numbered>(capacity), PubSub.shutdown)
   const process = yield* (yield* Identifiers).nodeId
   let lastNumber = 0
-  /** Listeners that may come back. */
+  /** Listeners that are there. */
   let listeners = 0
-  /** Until when those that have left may come back, Unix milliseconds. */
+  /** Until when one that has left may come back, Unix milliseconds. */
   let awaitedUntil = 0
   /** The latest events, the oldest first, while somebody listens or may come back: nobody else can ask for them. */
   let log: Array<Numbered> = []
@@ -103,7 +103,7 @@ export class EventBus extends Context.Service<EventBus, {
    * the scope closes.
    * `gap`: events are missing there: the listener was too slow, or away for
    * longer than they are kept (a day, the latest 50,000 at least, until the
-   * process ends).
+   * process ends). They are kept from the first listener on.
    */
   readonly since: (id?: string) => Effect.Effect<Stream.Stream<PublishedEvent | "gap">, never, Scope.Scope>
 }>()("@device-cloud/core/event/EventBus") {
