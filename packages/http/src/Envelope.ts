@@ -50,7 +50,10 @@ export const respond = <A, E extends DomainError, R, Data>(
   effect: Effect.Effect<A, E, R>,
   toData: (result: A) => Data
 ): Effect.Effect<typeof ok & { readonly data: Data }, Failure, R> =>
-  effect.pipe(Effect.map((result) => ({ code: ok.code, message: ok.message, data: toData(result) })), Effect.catch(failWith))
+  effect.pipe(
+    Effect.map((result) => ({ code: ok.code, message: ok.message, data: toData(result) })),
+    Effect.catch(failWith)
+  )
 
 /** Answers with a page of a list. */
 export const respondPage = <A, E extends DomainError, R, Item>(
