@@ -88,8 +88,9 @@ export class DeviceState {
         before = mayFire ? earlier : { ...before, [id]: earlier[id]! }
         mayFire = false
       }
-      if (watch !== undefined && !mayFire && watch.mayFire(id, admitted)) {
-        mayFire = hasChanged(before, this.draft.reported, id)
+      const { reported } = this.draft
+      if (watch !== undefined && !mayFire && reported[id] === entry && watch.mayFire(id, admitted)) {
+        mayFire = hasChanged(before, reported, id)
       }
       kept[id] = entry
       this.#samples.push({ propertyId: id, time, value: admitted })

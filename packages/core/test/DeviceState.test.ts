@@ -1,0 +1,88 @@
+import {
+  DeviceId,
+  type DeviceIdentity,
+  DeviceName,
+  type DeviceSceneEvent,
+  emptyShadow,
+  ProductKey,
+  ProjectId,
+  type ShadowEntry
+} from "@device-cloud/core"
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { DeviceState, type Watch } from "../src/message/DeviceState.ts"
+import type { PropertyWatch } from "../src/scene/SceneIndex.ts"
+
+const device: DeviceIdentity = {
+  deviceId: DeviceId.make("device"),
+  productKey: ProductKey.make("product0001"),
+  deviceName: DeviceName.make("name"),
+  projectId: ProjectId.make("project"),
+  validateType: "none"
+}
+
+type Messages = ReadonlyArray<ReadonlyArray<readonly [id: string, entry: ShadowEntry]>>
+
+/** Properties with their values, and those before. */
+type Changes = Readonly<Record<string, unknown>>
+
+const mayFire = (id: string, value: unknown): boolean => id === "toString" || value === (id === "a" ? 2 : 1)
+
+const fired = (messages: Messages): ReadonlyArray<Changes> => {
+  const events: Array<Changes> = []
+  const watch: Watch = {
+    watches: () => false,
+    propertyWatch: () => ({ mayFire }) as unknown as PropertyWatch,
+    fire: (_, event: DeviceSceneEvent) => {
+      if (event._tag === "PropertiesChanged") events.push(event.properties)
+      return []
+    }
+  }
+  const state = new DeviceState(device, emptyShadow(device.deviceId), undefined, watch)
+  for (const values of messages) state.report(values, 0)
+  return events
+}
+
+/** The same, with every step written down. */
+const expected = (messages: Messages): ReadonlyArray<Changes> => {
+  const events: Array<Changes> = []
+  const stored = new Map<string, ShadowEntry>()
+  for (const values of messages) {
+    const seen = new Set<string>()
+    let changes: Record<string, object> = {}
+    let fires = false
+    for (const [id, { time, value }] of values) {
+      const before = stored.get(id)
+      if (before === undefined || time >= before.time) {
+        stored.set(id, { value, time })
+        if (before?.value !== value) {
+          if (fires && seen.has(id)) {
+            events.push(changes)
+            changes = {}
+            fires = false
+          }
+          changes[id] = before === undefined ? { value, time } : { value, time, previous: before.value }
+          fires ||= mayFire(id, value)
+        } else if (Object.hasOwn(changes, id)) changes[id] = { ...changes[id], time }
+      }
+      seen.add(id)
+    }
+    if (fires) events.push(changes)
+  }
+  return events
+}
+
+describe("what a report fires", () => {
+  const small = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))
+  const Value = Schema.Tuple([
+    Schema.Literals(["a", "b", "toString"]),
+    Schema.Struct({ value: small, time: small })
+  ])
+
+  it.prop(
+    "each of several values of a property in a message is a change of its own, if it is stored and another",
+    [Schema.Array(Schema.Array(Value))],
+    ([messages]) => assert.deepStrictEqual(fired(messages), expected(messages)),
+    { arbitrary: { runs: 1000 } }
+  )
+})
