@@ -1,7 +1,8 @@
 /**
  * Commits items of many callers in batches: while one batch is being
- * committed, the next one collects. Throughput grows with load, latency stays
- * at one or two commits.
+ * committed, the next one collects, and it goes on collecting while each turn
+ * of the event loop brings more. Throughput grows with load, latency stays at
+ * one or two commits.
  */
 import { type Cause, Deferred, Effect, Exit, Fiber, Queue, type Scope } from "effect"
 
@@ -19,6 +20,9 @@ export interface GroupCommit<in A, out B, out E> {
   /** Hands `item` over as soon as there is room, in the order of the calls. */
   readonly submitWhenRoom: (item: A, resume: (exit: Exit.Exit<B, E>) => void) => Effect.Effect<void>
 }
+
+/** Turns of the event loop for which a batch waits at most while each brings more. */
+const maxTurns = 16
 
 /** How long the end of the scope waits for what was handed over. */
 const drainTimeout = "5 seconds"
@@ -71,7 +75,16 @@ export const make = Effect.fnUntraced(function*<A, B, E>(options: {
       )
     )
 
-  const worker = yield* Queue.takeBetween(queue, 1, options.maxBatch).pipe(
+  /** Without it, a storage in memory, which commits at once, would commit nearly each item alone. */
+  const gather = (size: number, turns: number): Effect.Effect<void> =>
+    Effect.flatMap(Effect.yieldNow, () => {
+      const grown = Queue.sizeUnsafe(queue)
+      return grown > size && grown < options.maxBatch && turns > 1 ? gather(grown, turns - 1) : Effect.void
+    })
+
+  const worker = yield* Queue.peek(queue).pipe(
+    Effect.andThen(Effect.suspend(() => gather(Queue.sizeUnsafe(queue), maxTurns))),
+    Effect.andThen(Queue.takeBetween(queue, 1, options.maxBatch)),
     Effect.flatMap((entries) =>
       Effect.onInterrupt(commit(entries), () => Effect.sync(() => settle(entries, Exit.interrupt())))
     ),

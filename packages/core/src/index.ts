@@ -90,3 +90,4 @@ export { sessionErrorMethod, SubDeviceSessions } from "./topology/SubDeviceSessi
 export { Topologies } from "./topology/Topologies.ts"
 export * from "./topology/Topology.ts"
 export * from "./topology/TopologyStore.ts"
+export { TransientMap } from "./TransientMap.ts"

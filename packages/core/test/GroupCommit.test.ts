@@ -48,6 +48,16 @@ it.effect("collects what arrives while a batch is being committed", () =>
     assert.deepStrictEqual(batches, [[1], [2, 3]])
   }))
 
+it.effect("collects while each turn brings more", () =>
+  Effect.gen(function*() {
+    const { batches, group } = yield* make(double)
+    const inTurn = (item: number) =>
+      Effect.andThen(Effect.forEach(Array.from({ length: item }), () => Effect.yieldNow), group.submit(item))
+    const answers = yield* Effect.forEach([0, 1, 2, 9], inTurn, { concurrency: "unbounded" })
+    assert.deepStrictEqual(answers, [0, 2, 4, 18])
+    assert.deepStrictEqual(batches, [[0, 1, 2], [9]])
+  }))
+
 it.effect("lets one bad item fail alone", () =>
   Effect.gen(function*() {
     const { group } = yield* make((items) => items.includes(3) ? Effect.fail(new Refused({ item: 3 })) : double(items))

@@ -367,9 +367,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("scenes", (it) => {
           Effect.andThen(connected.answer(command, 200), connected.postProperties({ power: ++value })))
       )
       yield* connected.postProperties({ power: 0 })
-      for (let i = 0; i < 5; i++) {
-        yield* TestClock.adjust("1 second")
-      }
+      yield* Effect.repeat(TestClock.adjust("10 millis"), { times: 600 })
       const { pausedUntil } = yield* scenes.get(defaultProjectId, sceneId)
       assert.isNotNull(pausedUntil)
       assert.isAtMost(value, 101)

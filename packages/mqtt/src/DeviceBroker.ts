@@ -5,7 +5,7 @@
  */
 import { Aedes, type AedesOptions, type AedesPublishPacket, type Client } from "aedes"
 import type { EventEmitter } from "node:events"
-import type { Duplex, Readable } from "node:stream"
+import type { Duplex } from "node:stream"
 
 /** The parts of an Aedes client that its types leave out. */
 interface ClientInternals {
@@ -15,9 +15,20 @@ interface ClientInternals {
   _disconnected: boolean
   _nextBatch: (error?: Error | null) => void
   _nextId: number
+  _authorized: boolean
+  _keepaliveInterval: number
+  _keepaliveTimer: NodeJS.Timeout | null
   connecting: boolean
   connected: boolean
-  readonly broker: EventEmitter
+  connackSent: boolean
+}
+
+/** The parts of Aedes that its types leave out. */
+interface AedesInternals {
+  readonly clients: Record<string, Client | undefined>
+  readonly persistence: PersistenceInternals
+  readonly registerClient: (client: Client) => void
+  readonly unregisterClient: (client: Client) => void
 }
 
 /** A subscription that a client asks for. */
@@ -27,24 +38,34 @@ type Wanted = Parameters<NonNullable<AedesOptions["authorizeSubscribe"]>>[1]
 interface PersistenceInternals {
   /** Fails when the packet is not there. */
   readonly incomingGetPacket: (client: Client, packet: AedesPublishPacket) => Promise<unknown>
-  /** What was kept for a client that is connecting, to be sent before it counts as connected. */
-  outgoingStream: (client: Client) => Readable
+  /** Forgets the subscriptions, or the packets of QoS 2, of an earlier session. */
+  readonly cleanSubscriptions: (client: Client) => Promise<void>
+  readonly cleanIncoming: (client: Client) => Promise<void>
   /** For a client that is to find its subscriptions again. */
   addSubscriptions: (client: Client, granted: ReadonlyArray<Wanted>) => Promise<unknown>
 }
 
 const internals = (client: Client): ClientInternals => client as unknown as ClientInternals
+const aedesOf = (broker: Aedes): AedesInternals => broker as unknown as AedesInternals
 
 const nothing = Buffer.alloc(0)
 
 type Done = (error?: Error | null) => void
+
+type Authenticate = NonNullable<AedesOptions["authenticate"]>
+type PreConnect = NonNullable<AedesOptions["preConnect"]>
+
+/** CONNACK: accepted, with a new session. */
+const accepted = Buffer.from([0x20, 2, 0, 0])
 
 export class DeviceBroker extends Aedes {
   /** What was granted last; it is kept in the same turn. */
   #granted: Wanted | undefined
 
   constructor(
-    options: AedesOptions & {
+    options: Omit<AedesOptions, "preConnect" | "authenticate"> & {
+      readonly preConnect: PreConnect
+      readonly authenticate: Authenticate
       /** Takes a message of a device; `done` lets the device know that it arrived, or ends the connection. */
       readonly consume: (client: Client, packet: AedesPublishPacket, done: Done) => void
       /** Whether a device may subscribe to a topic or filter. */
@@ -73,8 +94,7 @@ export class DeviceBroker extends Aedes {
         ofClient.delete(messageId)
         for (const each of settled) each(error)
       }
-      const { persistence } = this as unknown as { readonly persistence: PersistenceInternals }
-      persistence.incomingGetPacket(client, packet).then(
+      aedesOf(this).persistence.incomingGetPacket(client, packet).then(
         () => settle(),
         () => options.consume(client, packet, settle)
       )
@@ -82,6 +102,17 @@ export class DeviceBroker extends Aedes {
 
     super({
       ...options,
+      preConnect: (client, packet, done) => {
+        // One and a half times as long (MQTT 3.1.1, section 3.1.2.10).
+        internals(client)._keepaliveInterval = (packet.keepalive ?? 0) * 1500
+        options.preConnect(client, packet, done)
+      },
+      authenticate: (client, username, password, done) =>
+        options.authenticate(client, username, password, (error, isAuthentic) => {
+          if (error === null && isAuthentic === true && client.clean && !client.closed && !this.closed) {
+            this.#welcome(client)
+          } else done(error, isAuthentic)
+        }),
       authorizeSubscribe: (client, wanted, done) => {
         this.#granted = client !== null && options.admits(client, wanted.topic) ? wanted : undefined
         done(null, this.#granted ?? null)
@@ -97,16 +128,34 @@ export class DeviceBroker extends Aedes {
 
   override async listen(): Promise<void> {
     await super.listen()
-    const { persistence } = this as unknown as { readonly persistence: PersistenceInternals }
-    // Nothing is ever kept. To find that out through a pipeline of streams that end costs as much as to
-    // authenticate: this one never does, and the client is connected without it.
-    persistence.outgoingStream = (client) => {
-      process.nextTick(connected, client)
-      return silent
-    }
+    const { persistence } = aedesOf(this)
     const add = persistence.addSubscriptions.bind(persistence)
     // With each that is granted, aedes hands over all that the packet asks for, also what was refused.
     persistence.addSubscriptions = (client) => add(client, this.#granted === undefined ? [] : [this.#granted])
+  }
+
+  /**
+   * Lets in a client that begins a new session. Aedes would ask its persistence
+   * in seven steps what it has kept, through promises and a pipeline of streams
+   * that cost as much as to authenticate: nothing is kept of a message here.
+   */
+  #welcome(client: Client): void {
+    const self = internals(client)
+    const aedes = aedesOf(this)
+    self._authorized = true
+    if (self._keepaliveInterval > 0) {
+      self._keepaliveTimer = setTimeout(keepAliveMissed, self._keepaliveInterval, client)
+    }
+    void aedes.persistence.cleanSubscriptions(client)
+    aedes.registerClient(client)
+    void aedes.persistence.cleanIncoming(client)
+    client.conn.write(accepted)
+    self.connecting = false
+    self.connected = true
+    self.connackSent = true
+    self._paused = false
+    client.emit("connected")
+    self._nextBatch()
   }
 
   /** Nothing is routed between clients. */
@@ -119,34 +168,11 @@ export class DeviceBroker extends Aedes {
    * newer client of the same id with it.
    */
   unregisterClient(client: Client): void {
-    const { clients } = this as unknown as { readonly clients: Record<string, Client | undefined> }
-    if (clients[client.id] === client) {
-      const aedes = Aedes.prototype as unknown as { readonly unregisterClient: (client: Client) => void }
-      aedes.unregisterClient.call(this, client)
-    }
+    if (aedesOf(this).clients[client.id] === client) aedesOf(Aedes.prototype).unregisterClient.call(this, client)
   }
 }
 
-/** As much of a stream as a pipeline asks for. Nothing ever happens to it, so it forgets at once who listens. */
-const silent = {
-  on: () => silent,
-  once: () => silent,
-  prependListener: () => silent,
-  removeListener: () => silent,
-  listenerCount: () => 0,
-  pipe: () => {}
-} as unknown as Readable
-
-/** What Aedes does when a client has got what was kept for it. */
-const connected = (client: Client): void => {
-  const self = internals(client)
-  self.connecting = false
-  if (client.closed) return
-  self.connected = true
-  self.broker.emit("clientReady", client)
-  client.emit("connected")
-  self._nextBatch()
-}
+const keepAliveMissed = (client: Client): void => void client.emit("error", new Error("keep alive timeout"))
 
 /**
  * Reads from the client's connection only while `mayRead` says so, and never

@@ -9,6 +9,7 @@ import {
   networkTime,
   Provisioning,
   SubDeviceSessions,
+  TransientMap,
   Uplink,
   type UplinkExit
 } from "@device-cloud/core"
@@ -80,6 +81,7 @@ class ConnectRefused extends Schema.TaggedError<ConnectRefused>()("ConnectRefuse
 
 /** What is known of a connection before and after its device has proved who it is. */
 interface Wire {
+  readonly number: number
   readonly stream: Duplex
   readonly ip: string
   /** Nobody on the way can read it. */
@@ -111,13 +113,18 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   const uplink = yield* Uplink
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const wires = new Map<Client, Wire>()
-  /** Devices whose credentials are being checked, and since when, Unix milliseconds. */
-  const connecting = new Map<Fiber.Fiber<unknown, unknown>, number>()
+  const wires = new WeakMap<Client, Wire>()
+  /** All that are open, by number. */
+  const open = new TransientMap<number, Wire>()
+  let lastWire = 0
+  /** Those whose credentials are being checked, by number, and since when, Unix milliseconds. */
+  const connecting = new TransientMap<
+    number,
+    { readonly fiber: Fiber.Fiber<unknown, unknown>; readonly since: number }
+  >()
   /** Messages of all connections on their way to the store. */
   let underway = 0
   let stopping = false
-  let lastPending = 0
 
   const detach = (wire: Wire) => {
     const session = wire.connection?.session
@@ -138,9 +145,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   )
 
   const connect = Effect.fnUntraced(
-    function*(client: Client, wire: Wire | undefined, username?: string, password?: Buffer) {
-      // The connection has ended meanwhile.
-      if (wire === undefined) return
+    function*(client: Client, wire: Wire, username?: string, password?: Buffer) {
       if (stopping) return yield* new ConnectRefused({ returnCode: connack.unavailable, reason: "shutting down" })
       if (wire.clientId === "" && !client.clean) {
         return yield* new ConnectRefused({
@@ -191,10 +196,13 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     password: Buffer | undefined,
     done: (error: Error & { returnCode: number } | null, success: boolean | null) => void
   ) => {
-    const fiber = runFork(connect(client, wires.get(client), username, password))
-    connecting.set(fiber, clock.currentTimeMillisUnsafe())
+    const wire = wires.get(client)
+    // The connection has ended meanwhile.
+    if (wire === undefined) return done(null, true)
+    const fiber = runFork(connect(client, wire, username, password))
+    connecting.set(wire.number, { fiber, since: clock.currentTimeMillisUnsafe() })
     fiber.addObserver((exit) => {
-      connecting.delete(fiber)
+      connecting.delete(wire.number)
       if (Exit.isSuccess(exit)) return done(null, true)
       const error = Cause.squash(exit.cause)
       const { reason, returnCode } = error instanceof ConnectRefused
@@ -308,9 +316,10 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     // Packets that came in one piece with the CONNECT.
     queueLimit: 4096,
     preConnect: (client, packet, done) => {
-      wires.get(client)!.clientId = packet.clientId
+      const wire = wires.get(client)!
+      wire.clientId = packet.clientId
       // Sessions are found by client id: until the device is known, it gets one that nobody has.
-      packet.clientId = `pending-${++lastPending}`
+      packet.clientId = `pending-${wire.number}`
       // Wills are not for the topics of devices.
       delete packet.will
       done(null, true)
@@ -349,7 +358,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   // One look a second at all of them costs less than a timer for each.
   yield* Effect.suspend(() => {
     const tooOld = clock.currentTimeMillisUnsafe() - connectMillis
-    return Fiber.interruptAll([...connecting].flatMap(([fiber, since]) => since < tooOld ? [fiber] : []))
+    return Fiber.interruptAll(connecting.values().flatMap(({ fiber, since }) => since < tooOld ? [fiber] : []))
   }).pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
 
   const acceptSocket = (isSecure: boolean) => (stream: Socket) => accept(stream, stream.remoteAddress ?? "", isSecure)
@@ -357,6 +366,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
   const accept = (stream: Duplex, remoteAddress: string, isSecure: boolean) => {
     const client = broker.handle(stream)
     const wire: Wire = {
+      number: ++lastWire,
       stream,
       ip: remoteAddress.replace(/^::ffff:/, ""),
       isSecure,
@@ -379,9 +389,11 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       })
     }
     wires.set(client, wire)
+    open.set(wire.number, wire)
     stream.on("drain", wire.read)
     stream.once("close", () => {
       wires.delete(client)
+      open.delete(wire.number)
       if (wire.connection !== undefined) runFork(detach(wire))
     })
   }
@@ -394,7 +406,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       Effect.timeoutOption(drainTimeout)
     )
     yield* Effect.forEach(
-      [...wires.values()],
+      open.values(),
       (wire) =>
         Effect.andThen(wire.connection?.close("shutdown") ?? Effect.sync(() => wire.stream.destroy()), detach(wire)),
       {

@@ -84,7 +84,7 @@ const make = Effect.gen(function*() {
   const uplink = yield* Uplink
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const deliveries = new Map<DeviceSession, Delivery>()
+  const deliveries = new WeakMap<DeviceSession, Delivery>()
 
   const advance = ({ deviceId, messageId }: Command, state: CommandState, message = "") =>
     uplink.advance({ deviceId, messageId, state, code: null, message, data: {}, at: clock.currentTimeMillisUnsafe() })
@@ -232,17 +232,16 @@ const make = Effect.gen(function*() {
     detached: (session) => deliveries.delete(session)
   })
 
-  const lookAgain = (delivery: Delivery) => {
-    if (delivery.flushing) delivery.dirty = true
-    else flushBeside(delivery)
+  const lookAgain = (session: DeviceSession | undefined) => {
+    const delivery = session === undefined ? undefined : deliveries.get(session)
+    if (delivery?.flushing === true) delivery.dirty = true
+    else if (delivery !== undefined) flushBeside(delivery)
   }
   // Commands that other nodes took for devices that are connected here.
   yield* bus.heard.pipe(
     Stream.runForEach((notice) => {
-      if (notice._tag === "Missed") deliveries.forEach(lookAgain)
-      if (notice._tag !== "CommandWaiting") return Effect.void
-      const delivery = currentDelivery(notice.deviceId)
-      if (delivery !== undefined) lookAgain(delivery)
+      if (notice._tag === "Missed") link.sessions().forEach(lookAgain)
+      if (notice._tag === "CommandWaiting") lookAgain(link.session(notice.deviceId))
       return Effect.void
     }),
     Effect.forkScoped

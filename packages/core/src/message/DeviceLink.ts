@@ -9,6 +9,7 @@ import { Identifiers } from "../Identifiers.ts"
 import { NodeBus, type NodeNotice } from "../node/NodeBus.ts"
 import type { Json } from "../shadow/Shadow.ts"
 import { type StoreError, untilStored } from "../StoreError.ts"
+import { TransientMap } from "../TransientMap.ts"
 
 /** Something that the cloud tells a device, whatever transport carries it. */
 export interface DownlinkMessage {
@@ -76,9 +77,9 @@ const make = Effect.gen(function*() {
   const bus = yield* NodeBus
   const identifiers = yield* Identifiers
   /** The session that counts, of each device. */
-  const sessions = new Map<DeviceId, DeviceSession>()
+  const sessions = new TransientMap<DeviceId, DeviceSession>()
   /** All sessions that have not been detached. */
-  const live = new Set<DeviceSession>()
+  const live = new WeakSet<DeviceSession>()
   /** Those of them whose status has been stored. */
   const stored = new WeakSet<DeviceSession>()
   const sessionPrefix = yield* identifiers.nodeId
@@ -192,7 +193,7 @@ const make = Effect.gen(function*() {
     }
   }, Effect.catchCause((cause) => Effect.logError("Sessions could not be compared with the store", cause)))
 
-  const reconcileAll = Effect.suspend(() => reconcile([...sessions.values()].filter((session) => stored.has(session))))
+  const reconcileAll = Effect.suspend(() => reconcile(sessions.values().filter((session) => stored.has(session))))
 
   const hear = (notice: NodeNotice): Effect.Effect<void> => {
     switch (notice._tag) {
@@ -214,20 +215,21 @@ const make = Effect.gen(function*() {
   yield* Effect.forkScoped(Stream.runForEach(presence.silences, () => reconcileAll))
 
   yield* Effect.addFinalizer(() =>
-    Effect.forEach([...sessions.values()], ({ connection }) => connection.close("shutdown"), { discard: true })
+    Effect.forEach(sessions.values(), ({ connection }) => connection.close("shutdown"), { discard: true })
   )
 
   return DeviceLink.of({
     attach,
     detach,
     session: (deviceId) => sessions.get(deviceId),
+    sessions: () => sessions.values(),
     listen: (listener) =>
       Effect.asVoid(Effect.acquireRelease(
         Effect.sync(() => listeners.add(listener)),
         () => Effect.sync(() => listeners.delete(listener))
       )),
     lose: presence.lose,
-    sight: (device, ip) => sessions.has(device.deviceId) ? Effect.void : presence.sight(device, ip),
+    sight: (device, ip) => sessions.get(device.deviceId) === undefined ? presence.sight(device, ip) : Effect.void,
     deliver,
     deliverAnywhere,
     connected: (deviceIds) => Effect.map(presence.connectionsOf(deviceIds), (all) => [...all.keys()]),
@@ -245,6 +247,8 @@ export class DeviceLink extends Context.Service<DeviceLink, {
   readonly detach: (session: DeviceSession) => Effect.Effect<void>
   /** The session of the device on this node. */
   readonly session: (deviceId: DeviceId) => DeviceSession | undefined
+  /** All sessions on this node, one for each device. */
+  readonly sessions: () => ReadonlyArray<DeviceSession>
   /** Tells `listener` of all sessions from now on. */
   readonly listen: (listener: Partial<SessionListener>) => Effect.Effect<void, never, Scope.Scope>
   /** A device has said something over a transport without connections: it counts as online for five minutes. */

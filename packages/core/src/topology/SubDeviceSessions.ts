@@ -63,7 +63,7 @@ const make = Effect.gen(function*() {
   const store = yield* TopologyStore
   const authenticator = yield* DeviceAuthenticator
   const link = yield* DeviceLink
-  const gateways = new Map<DeviceSession, GatewayState>()
+  const gateways = new WeakMap<DeviceSession, GatewayState>()
   /** The gateway's connection that carries a session of a sub-device. */
   const carriers = new WeakMap<DeviceSession, GatewayState>()
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
