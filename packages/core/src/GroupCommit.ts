@@ -1,7 +1,7 @@
 /**
  * Commits items of many callers in batches: while one batch is being
- * committed, the next one collects, and it goes on collecting while each turn
- * of the event loop brings more. Throughput grows with load, latency stays at
+ * committed, the next one collects, and a small one goes on collecting while
+ * each turn of the event loop brings more. Throughput grows with load, latency stays at
  * one or two commits.
  */
 import { type Cause, Deferred, Effect, Exit, Fiber, Queue, type Scope } from "effect"
@@ -21,7 +21,8 @@ export interface GroupCommit<in A, out B, out E> {
   readonly submitWhenRoom: (item: A, resume: (exit: Exit.Exit<B, E>) => void) => Effect.Effect<void>
 }
 
-/** Turns of the event loop for which a batch waits at most while each brings more. */
+/** A batch of fewer waits for more, as long as each turn of the event loop brings some, at most so many turns. */
+const enough = 16
 const maxTurns = 16
 
 /** How long the end of the scope waits for what was handed over. */
@@ -76,14 +77,16 @@ export const make = Effect.fnUntraced(function*<A, B, E>(options: {
     )
 
   /** Without it, a storage in memory, which commits at once, would commit nearly each item alone. */
-  const gather = (size: number, turns: number): Effect.Effect<void> =>
-    Effect.flatMap(Effect.yieldNow, () => {
-      const grown = Queue.sizeUnsafe(queue)
-      return grown > size && grown < options.maxBatch && turns > 1 ? gather(grown, turns - 1) : Effect.void
+  const gather = (turns: number): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const size = Queue.sizeUnsafe(queue)
+      return size >= enough || turns === 0
+        ? Effect.void
+        : Effect.flatMap(Effect.yieldNow, () => Queue.sizeUnsafe(queue) > size ? gather(turns - 1) : Effect.void)
     })
 
   const worker = yield* Queue.peek(queue).pipe(
-    Effect.andThen(Effect.suspend(() => gather(Queue.sizeUnsafe(queue), maxTurns))),
+    Effect.andThen(gather(maxTurns)),
     Effect.andThen(Queue.takeBetween(queue, 1, options.maxBatch)),
     Effect.flatMap((entries) =>
       Effect.onInterrupt(commit(entries), () => Effect.sync(() => settle(entries, Exit.interrupt())))

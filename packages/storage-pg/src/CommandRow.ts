@@ -52,6 +52,13 @@ export const stateNumber = (state: CommandState): number => CommandState.literal
 
 const codes = (values: ReadonlyArray<number | null>) => Result.getOrThrow(PgTypes.array(values, PgTypes.OID.float8))
 
+/**
+ * The condition that a command has not ended, written out: a plan that serves
+ * all values of a parameter could not use the indexes of such commands, and
+ * would read all that a device has ever been told.
+ */
+export const hasNotEnded = `command.state < ${finalRank}`
+
 /** Of several steps of one command by its device, the furthest: a statement changes a row once. */
 const furthest = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<CommandProgress> => {
   const byId = new Map<string, CommandProgress>()
@@ -81,5 +88,5 @@ export const advanceCommands = (sql: SqlClient.SqlClient, all: ReadonlyArray<Com
       ${instants(steps.map(({ at }) => at))}
     ) AS step (message_id, device_id, state, code, message, data, at)
     WHERE command.message_id = step.message_id AND command.device_id = step.device_id
-      AND command.state < ${finalRank} AND command.state < step.state`
+      AND ${sql.literal(hasNotEnded)} AND command.state < step.state`
 }

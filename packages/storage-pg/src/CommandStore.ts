@@ -1,18 +1,10 @@
 /**
  * The ledger of commands on PostgreSQL.
  */
-import {
-  type Command,
-  CommandStore,
-  type DeviceId,
-  type Enqueue,
-  finalRank,
-  maxWaiting,
-  ShadowStore
-} from "@device-cloud/core"
+import { type Command, CommandStore, type DeviceId, type Enqueue, maxWaiting, ShadowStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
-import { advanceCommands, commandFromRow, type CommandRow, stateNumber } from "./CommandRow.ts"
+import { advanceCommands, commandFromRow, type CommandRow, hasNotEnded, stateNumber } from "./CommandRow.ts"
 import type { SqlError } from "effect/sql"
 import { instant, instants, isUniqueViolation, paginate, storeError, texts, wholeNumbers } from "./Sql.ts"
 
@@ -24,6 +16,7 @@ const cancelled = stateNumber("cancelled")
 const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
   const shadows = yield* ShadowStore
+  const open = sql.literal(hasNotEnded)
 
   const insert = (items: ReadonlyArray<Enqueue>) =>
     sql<CommandRow & { readonly position: bigint }>`
@@ -42,7 +35,7 @@ const make = Effect.gen(function*() {
           origin, position)
       ), waiting AS (
         SELECT ids.device_id, (
-          SELECT count(*) FROM command WHERE command.device_id = ids.device_id AND command.state < ${finalRank}
+          SELECT count(*) FROM command WHERE command.device_id = ids.device_id AND ${open}
         ) AS count
         FROM (SELECT DISTINCT device_id FROM new) AS ids JOIN device USING (device_id)
       )
@@ -133,7 +126,7 @@ const make = Effect.gen(function*() {
     undelivered: ({ after, deviceId, limit, now }) =>
       sql<CommandRow>`
         SELECT * FROM command
-        WHERE device_id = ${deviceId} AND state < ${finalRank} AND state < ${acked} AND message_id > ${after}
+        WHERE device_id = ${deviceId} AND ${open} AND state < ${acked} AND message_id > ${after}
           AND expires_at > ${instant(now)}
         ORDER BY message_id LIMIT ${limit}`.pipe(
         Effect.map((rows) => rows.map(commandFromRow)),
@@ -169,7 +162,7 @@ const make = Effect.gen(function*() {
       sql<{ readonly message_id: bigint }>`
         WITH due AS (
           SELECT message_id FROM command
-          WHERE state < ${finalRank} AND expires_at <= ${instant(now)}
+          WHERE ${open} AND expires_at <= ${instant(now)}
             AND (state = ${queued} OR expires_at <= ${instant(now - grace)})
           LIMIT ${limit} FOR UPDATE SKIP LOCKED
         )

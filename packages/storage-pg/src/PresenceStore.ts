@@ -3,7 +3,6 @@
  */
 import {
   type DeviceId,
-  finalRank,
   type Fired,
   type PresenceChange,
   type PresenceOutcome,
@@ -13,7 +12,7 @@ import {
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { SqlError, Statement } from "effect/sql"
-import { stateNumber } from "./CommandRow.ts"
+import { hasNotEnded, stateNumber } from "./CommandRow.ts"
 import { identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
 import { addExecutions } from "./SceneRow.ts"
 import { instant, instants, storeError, texts } from "./Sql.ts"
@@ -91,7 +90,7 @@ const make = Effect.gen(function*() {
         change.node_id IS NOT NULL AND before.activated_at IS NULL AS activated,
         change.node_id IS NOT NULL AND (
           EXISTS (
-            SELECT FROM command WHERE command.device_id = device.device_id AND command.state < ${finalRank}
+            SELECT FROM command WHERE command.device_id = device.device_id AND ${sql.literal(hasNotEnded)}
               AND command.state < ${stateNumber("acked")} AND command.expires_at > change.at
           ) OR EXISTS (
             SELECT FROM shadow WHERE shadow.device_id = device.device_id AND shadow.desired::text <> '{}'
