@@ -147,8 +147,9 @@ const make = Effect.gen(function*() {
 
   const byId = yield* LookUps.make((deviceIds: ReadonlyArray<DeviceId>) =>
     Effect.map(
-      sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
-        WHERE device.device_id = ANY(${texts(deviceIds)})`,
+      // Joined: where the table is small enough to be read as a whole, `= ANY` compares each row with each id.
+      sql<DeviceDetailRow>`SELECT ${columns} FROM unnest(${texts(deviceIds)}) AS asked (device_id)
+        JOIN device ON device.device_id = asked.device_id JOIN product ON product.product_key = device.product_key`,
       (rows) => {
         const found = new Map(rows.map((row) => [row.device_id, deviceDetailFromRow(row)]))
         return deviceIds.map((deviceId) => Option.fromUndefinedOr(found.get(deviceId)))
