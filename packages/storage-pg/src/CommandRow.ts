@@ -13,7 +13,7 @@ import {
 import { PgTypes } from "@effect/sql-pg"
 import { Result } from "effect"
 import type { SqlClient } from "effect/sql"
-import { instants, texts, wholeNumbers } from "./Sql.ts"
+import { eachByIndex, instants, texts, wholeNumbers } from "./Sql.ts"
 
 export interface CommandRow {
   readonly message_id: bigint
@@ -78,7 +78,7 @@ export const advanceCommands = (sql: SqlClient.SqlClient, all: ReadonlyArray<Com
   return sql`
     UPDATE command SET state = step.state, code = step.code, message = step.message, data = step.data,
       updated_at = step.at
-    FROM unnest(
+    FROM (SELECT * FROM unnest(
       ${wholeNumbers(steps.map(({ messageId }) => messageId))}::bigint[],
       ${texts(steps.map(({ deviceId }) => deviceId))},
       ${wholeNumbers(steps.map(({ state }) => stateNumber(state)))}::smallint[],
@@ -86,7 +86,7 @@ export const advanceCommands = (sql: SqlClient.SqlClient, all: ReadonlyArray<Com
       ${texts(steps.map(({ message }) => message))},
       ${texts(steps.map(({ data }) => JSON.stringify(data)))}::json[],
       ${instants(steps.map(({ at }) => at))}
-    ) AS step (message_id, device_id, state, code, message, data, at)
+    ) ${eachByIndex(sql, steps.length)}) AS step (message_id, device_id, state, code, message, data, at)
     WHERE command.message_id = step.message_id AND command.device_id = step.device_id
       AND ${sql.literal(hasNotEnded)} AND command.state < step.state`
 }

@@ -29,6 +29,7 @@ import {
 } from "./DeviceRow.ts"
 import * as LookUps from "./LookUps.ts"
 import {
+  eachByIndex,
   instant,
   instants,
   isForeignKeyViolation,
@@ -147,8 +148,8 @@ const make = Effect.gen(function*() {
 
   const byId = yield* LookUps.make((deviceIds: ReadonlyArray<DeviceId>) =>
     Effect.map(
-      // Joined: where the table is small enough to be read as a whole, `= ANY` compares each row with each id.
-      sql<DeviceDetailRow>`SELECT ${columns} FROM unnest(${texts(deviceIds)}) AS asked (device_id)
+      sql<DeviceDetailRow>`SELECT ${columns}
+        FROM (SELECT * FROM unnest(${texts(deviceIds)}) ${eachByIndex(sql, deviceIds.length)}) AS asked (device_id)
         JOIN device ON device.device_id = asked.device_id JOIN product ON product.product_key = device.product_key`,
       (rows) => {
         const found = new Map(rows.map((row) => [row.device_id, deviceDetailFromRow(row)]))
@@ -163,9 +164,12 @@ const make = Effect.gen(function*() {
     Effect.map(
       sql<IdentityRow & { readonly device_secret: string; readonly enabled: boolean }>`
         SELECT ${sql.literal(identityColumns)}, device.device_secret, device.enabled
-        FROM unnest(${texts(names.map(({ productKey }) => productKey))}, ${
-        texts(names.map(({ deviceName }) => deviceName))
-      }) AS asked (product_key, device_name)
+        FROM (
+          SELECT * FROM unnest(
+            ${texts(names.map(({ productKey }) => productKey))},
+            ${texts(names.map(({ deviceName }) => deviceName))}
+          ) ${eachByIndex(sql, names.length)}
+        ) AS asked (product_key, device_name)
         JOIN device ON device.product_key = asked.product_key AND device.device_name = asked.device_name
         JOIN product ON product.product_key = device.product_key`,
       (rows) => {

@@ -16,7 +16,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { advanceCommands } from "./CommandRow.ts"
 import { insertExecutions } from "./SceneRow.ts"
-import { booleans, instants, isForeignKeyViolation, storeError, texts, wholeNumbers } from "./Sql.ts"
+import { booleans, eachByIndex, instants, isForeignKeyViolation, storeError, texts, wholeNumbers } from "./Sql.ts"
 
 interface Row {
   readonly device_id: string
@@ -95,6 +95,7 @@ const make = Effect.gen(function*() {
             ${wholeNumbers(changed.map(({ before }) => before.version))}::bigint[],
             ${instants(changed.map(({ before }) => before.updatedAt))}
           ) AS new (device_id, reported, desired, updated_at, version, version_before, updated_before)
+          ${eachByIndex(sql, changed.length)}
         ), updated AS (
           UPDATE shadow
           SET reported = new.reported, desired = new.desired, updated_at = new.updated_at, version = new.version

@@ -40,6 +40,14 @@ export const instants = array(PgTypes.OID.timestamptz)
 export const instant = PgTypes.timestamptz
 
 /**
+ * Follows the rows that a statement brings along to look others up by them. A
+ * plan that serves all parameters expects one row of a limit that it does not
+ * know, and goes through the index. Without it, a plan that was made while the
+ * table was small reads the whole table, also when it has grown.
+ */
+export const eachByIndex = (sql: SqlClient.SqlClient, count: number): Statement.Fragment => sql`LIMIT ${count}`
+
+/**
  * The page of `table` that holds what fits `where`, newest first. It costs as
  * much at the end of the list as at its start: the second half is read backwards.
  */
