@@ -1,8 +1,8 @@
 /**
  * Commits items of many callers in batches: while one batch is being
  * committed, the next one collects, and a small one goes on collecting while
- * each turn of the event loop brings more. Throughput grows with load, latency stays at
- * one or two commits.
+ * each turn of the event loop brings more. Throughput grows with load, latency
+ * stays at one or two commits.
  */
 import { type Cause, Deferred, Effect, Exit, Fiber, Queue, type Scope } from "effect"
 
@@ -21,7 +21,7 @@ export interface GroupCommit<in A, out B, out E> {
   readonly submitWhenRoom: (item: A, resume: (exit: Exit.Exit<B, E>) => void) => Effect.Effect<void>
 }
 
-/** A batch of fewer waits for more, as long as each turn of the event loop brings some, at most so many turns. */
+/** Items that are committed at once; fewer wait while each turn of the event loop brings more, at most so many turns. */
 const enough = 16
 const maxTurns = 16
 

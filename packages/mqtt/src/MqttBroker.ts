@@ -81,6 +81,7 @@ class ConnectRefused extends Schema.TaggedError<ConnectRefused>()("ConnectRefuse
 
 /** What is known of a connection before and after its device has proved who it is. */
 interface Wire {
+  /** From 1, in the order in which connections were opened. */
   readonly number: number
   readonly stream: Duplex
   readonly ip: string
