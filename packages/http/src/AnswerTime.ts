@@ -2,6 +2,7 @@
  * How long an answer may take. One fiber looks after all requests: a timer and
  * a race for each would cost as much as the rest of a short one.
  */
+import { TransientMap } from "@device-cloud/core"
 import { Clock, Effect, type Fiber, Schedule, type Scope } from "effect"
 
 /** How long the storage may take, and how often that is looked after. */
@@ -15,6 +16,7 @@ const lookEvery = "1 second"
 export type Watch = (fiber: Fiber.Fiber<unknown, unknown>, startedAt: number) => () => boolean
 
 interface Running {
+  readonly number: number
   readonly fiber: Fiber.Fiber<unknown, unknown>
   readonly startedAt: number
   isLate: boolean
@@ -22,24 +24,24 @@ interface Running {
 
 export const make: Effect.Effect<Watch, never, Scope.Scope> = Effect.gen(function*() {
   const clock = yield* Clock.Clock
-  /** The one that began first comes first. */
-  const running = new Set<Running>()
+  const running = new TransientMap<number, Running>()
+  let last = 0
 
   yield* Effect.sync(() => {
     const before = clock.currentTimeMillisUnsafe() - seconds * 1000
-    for (const each of running) {
-      if (each.startedAt > before) return
-      running.delete(each)
-      each.isLate = true
-      each.fiber.interruptUnsafe()
+    for (const answer of running.values()) {
+      if (answer.startedAt > before) continue
+      running.delete(answer.number)
+      answer.isLate = true
+      answer.fiber.interruptUnsafe()
     }
   }).pipe(Effect.repeat(Schedule.spaced(lookEvery)), Effect.forkScoped)
 
   return (fiber, startedAt) => {
-    const answer: Running = { fiber, startedAt, isLate: false }
-    running.add(answer)
+    const answer: Running = { number: ++last, fiber, startedAt, isLate: false }
+    running.set(answer.number, answer)
     return () => {
-      running.delete(answer)
+      running.delete(answer.number)
       return !answer.isLate
     }
   }
