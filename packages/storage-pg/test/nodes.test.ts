@@ -3,8 +3,6 @@ import {
   defaultProjectId,
   type Device,
   DeviceCloud,
-  DeviceId,
-  DeviceName,
   Devices,
   DeviceStore,
   fieldsText,
@@ -18,9 +16,6 @@ import {
   type ProductDraft,
   ProductKey,
   Products,
-  ProductStore,
-  ProjectId,
-  ProjectStore,
   type Shadow,
   ShadowStore,
   ThingModels,
@@ -36,46 +31,9 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Queue, Redacted, Stream } from "effect"
 import { inject } from "vitest"
+import { insertDevice } from "./insertDevice.ts"
 
 const epoch = Date.UTC(2026, 0, 1)
-
-const insertDevice = Effect.gen(function*() {
-  const projectId = ProjectId.make("nodes")
-  yield* (yield* ProjectStore).insert({ id: projectId, name: "Nodes", createdAt: epoch })
-  const { productKey } = yield* (yield* ProductStore).insert({
-    projectId,
-    productKey: ProductKey.make("nodes"),
-    productSecret: "productsecret016",
-    name: "Sensor",
-    description: "",
-    photoUrl: "",
-    deviceType: "",
-    nodeType: "direct",
-    networkType: "wifi",
-    protocolType: "",
-    validateType: "none",
-    dataFormat: "json",
-    authType: "secret",
-    dataSource: 0,
-    platform: 0,
-    platformName: "",
-    dynamicRegister: false,
-    status: "developing",
-    createdAt: epoch,
-    updatedAt: epoch
-  })
-  const deviceId = DeviceId.make("device")
-  yield* (yield* DeviceStore).insertMany(projectId, productKey, [{
-    deviceId,
-    deviceName: DeviceName.make("device"),
-    deviceSecret: "0123456789abcdef0123456789abcdef",
-    nickname: "",
-    batchId: 0,
-    cloudGateway: null,
-    createdAt: epoch
-  }])
-  return deviceId
-})
 
 const set = (property: string, value: Json, at: number) => (shadow: Shadow) =>
   [

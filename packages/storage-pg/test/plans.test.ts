@@ -1,0 +1,52 @@
+import { CommandStore, type Enqueue, PresenceStore, ProjectId } from "@device-cloud/core"
+import * as StoragePg from "@device-cloud/storage-pg"
+import { EmbeddedPostgres } from "@device-cloud/testing"
+import { PgClient } from "@effect/sql-pg"
+import { assert, it } from "@effect/vitest"
+import { Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { inject } from "vitest"
+import { insertDevice } from "./insertDevice.ts"
+
+const at = Date.UTC(2026, 0, 1)
+
+it.live("plans that serve all parameters find open commands by their own index", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
+    const database = sql(new URL(Redacted.value(url)).pathname.slice(1))
+    // As when a statement has been used often, on a table that has grown.
+    yield* sql`ALTER DATABASE ${database} SET plan_cache_mode = force_generic_plan`
+    yield* sql`ALTER DATABASE ${database} SET enable_seqscan = off`
+    // What a connection has counted is certain when it has ended.
+    yield* Effect.gen(function*() {
+      const deviceId = yield* insertDevice
+      const command: Enqueue["command"] = {
+        projectId: ProjectId.make("nodes"),
+        deviceId,
+        serviceId: null,
+        userTopic: null,
+        params: { power: 1 },
+        state: "sent",
+        createdAt: at,
+        expiresAt: at + 60_000
+      }
+      const commands = yield* CommandStore
+      const [enqueued] = yield* commands.enqueue([{ command }])
+      assert.isObject(enqueued)
+      const { messageId } = enqueued as Exclude<typeof enqueued, string | undefined>
+      yield* (yield* PresenceStore).record([
+        { _tag: "Online", deviceId, connectionId: "connection", nodeId: "node", ip: "::1", at }
+      ])
+      yield* commands.undelivered({ deviceId, after: 0, limit: 10, now: at })
+      yield* commands.advance([{ deviceId, messageId, state: "acked", code: null, message: "", data: {}, at }])
+      yield* commands.expire({ now: at, grace: 0, limit: 10 })
+    }).pipe(Effect.provide(Layer.fresh(StoragePg.layer({ url }))), Effect.scoped)
+    const scans = yield* sql<{ readonly name: string; readonly scans: bigint }>`
+      SELECT indexrelname AS name, idx_scan AS scans FROM pg_stat_user_indexes WHERE relname = 'command'`.pipe(
+      Effect.map((rows) => Object.fromEntries(rows.map(({ name, scans }) => [name, Number(scans)]))),
+      Effect.repeat({ until: ({ command_due }) => command_due !== 0, schedule: Schedule.spaced("50 millis") }),
+      Effect.timeout("10 seconds")
+    )
+    assert.strictEqual(scans["command_newest"], 0)
+    assert.isAtLeast(scans["command_open"]!, 3)
+  }).pipe(Effect.scoped))
