@@ -144,6 +144,7 @@ export class DeviceBroker extends Aedes {
     const aedes = aedesOf(this)
     self._authorized = true
     if (self._keepaliveInterval > 0) {
+      // A timer of Node: Aedes refreshes it with each packet.
       self._keepaliveTimer = setTimeout(keepAliveMissed, self._keepaliveInterval, client)
     }
     void aedes.persistence.cleanSubscriptions(client)

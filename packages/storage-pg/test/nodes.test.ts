@@ -27,11 +27,11 @@ import {
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { EmbeddedPostgres, SimulatedDevice } from "@device-cloud/testing"
+import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Queue, Redacted, Stream } from "effect"
 import { inject } from "vitest"
-import { insertDevice } from "./insertDevice.ts"
 
 const epoch = Date.UTC(2026, 0, 1)
 
@@ -51,7 +51,7 @@ it.live("several nodes on one database lose no update, whatever each remembers",
     const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
     const node = Layer.build(Layer.fresh(StoragePg.layer({ url })))
     const [first, second] = [yield* node, yield* node]
-    const deviceId = yield* Effect.provide(insertDevice, first)
+    const { device: { deviceId } } = yield* Effect.provide(insertDevice, first)
     const on = (context: Context.Context<DeviceCloud.Stores>) => ({
       modify: <A>(modify: (shadow: Shadow) => readonly [A, Shadow]) =>
         Effect.flatMap(ShadowStore, (store) => store.modify([{ deviceId, modify }])).pipe(

@@ -1,11 +1,11 @@
-import { CommandStore, type Enqueue, PresenceStore, ProjectId } from "@device-cloud/core"
+import { CommandStore, type Enqueue, PresenceStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { EmbeddedPostgres } from "@device-cloud/testing"
+import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Schedule } from "effect"
 import { inject } from "vitest"
-import { insertDevice } from "./insertDevice.ts"
 
 const at = Date.UTC(2026, 0, 1)
 
@@ -19,9 +19,9 @@ it.live("plans that serve all parameters find open commands by their own index",
     yield* sql`ALTER DATABASE ${database} SET enable_seqscan = off`
     // What a connection has counted is certain when it has ended.
     yield* Effect.gen(function*() {
-      const deviceId = yield* insertDevice
+      const { device: { deviceId, projectId } } = yield* insertDevice
       const command: Enqueue["command"] = {
-        projectId: ProjectId.make("nodes"),
+        projectId,
         deviceId,
         serviceId: null,
         userTopic: null,

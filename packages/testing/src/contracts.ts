@@ -21,6 +21,8 @@ import * as TelemetryStoreContract from "./contracts/TelemetryStoreContract.ts"
 import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts"
 import * as TopologyStoreContract from "./contracts/TopologyStoreContract.ts"
 
+export { insertDevice } from "./contracts/Samples.ts"
+
 export {
   AccessKeyStoreContract,
   BindingStoreContract,

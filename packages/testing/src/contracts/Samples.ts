@@ -76,6 +76,7 @@ export const insertDevices = Effect.fnUntraced(function*(product: Product, devic
   return Option.getOrThrow(yield* (yield* DeviceStore).insertMany(product.projectId, product.productKey, devices))
 })
 
+/** Stores a device, of a project and a product of its own. */
 export const insertDevice = Effect.gen(function*() {
   const product = yield* insertProduct
   const [device] = yield* insertDevices(product, [newDevice()])
