@@ -17,8 +17,8 @@ import { createServer } from "node:http"
 import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
 import { explain } from "./Explanation.ts"
-import { answerMalformedRequests } from "./MalformedRequests.ts"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
+import { answerUnservedRequests } from "./UnservedRequests.ts"
 
 /** Says which variable to look at when a part cannot be built. */
 const blame = <E>(variables: string, explain: (error: E) => string) => <A, R>(layer: Layer.Layer<A, E, R>) =>
@@ -83,7 +83,7 @@ const httpGrace = "3 seconds"
 const httpServer = (config: ServerConfig) =>
   Layer.unwrap(Effect.gen(function*() {
     const server = createServer({ requireHostHeader: false, requestTimeout: uploadTime })
-    answerMalformedRequests(server)
+    answerUnservedRequests(server)
     yield* MqttWebSocket.attach(server)
     // After the grace, what is still open is cut off.
     const cutOff = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))

@@ -1,8 +1,9 @@
 import { DeviceName, ProductKey } from "@device-cloud/core"
 import { EmbeddedPostgres } from "@device-cloud/testing"
-import { NodeServices } from "@effect/platform-node"
+import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Queue, Redacted, Schedule } from "effect"
+import { HttpServer, HttpServerResponse } from "effect/http"
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises"
 import { createServer } from "node:http"
 import { type AddressInfo, connect as connectTcp } from "node:net"
@@ -11,6 +12,7 @@ import { join } from "node:path"
 import { inject } from "vitest"
 import { connackOf, connect } from "../../../packages/mqtt/test/TestDevice.ts"
 import * as ServerProcess from "../src/ServerProcess.ts"
+import { answerUnservedRequests } from "../src/UnservedRequests.ts"
 
 const nodeOptions = ["--conditions=device-cloud-source", "--import", "tsx"]
 
@@ -136,6 +138,25 @@ live(
     assert.strictEqual(yield* server.child.exitCode, 0)
   })
 )
+
+it.live("answers requests that come before the API is there", () =>
+  Effect.gen(function*() {
+    const server = createServer()
+    answerUnservedRequests(server)
+    const { address, serve } = yield* NodeHttpServer.make(() => server, { port: 0, host: "127.0.0.1" })
+    const answer = Effect.promise(async () => {
+      const response = await fetch(HttpServer.formatAddress(address), { method: "POST", body: "{}" })
+      return { status: response.status, headers: response.headers, text: await response.text() }
+    })
+    const early = yield* answer
+    assert.strictEqual(early.status, 503)
+    assert.strictEqual(early.headers.get("retry-after"), "1")
+    assert.isNotNull(early.headers.get("x-request-id"))
+    assert.strictEqual(JSON.parse(early.text).code, 50300)
+
+    yield* serve(Effect.succeed(HttpServerResponse.text("served")))
+    assert.deepInclude(yield* answer, { status: 200, text: "served" })
+  }).pipe(Effect.scoped))
 
 live(
   "keeps its data, its key and its certificate over a restart on the embedded database",

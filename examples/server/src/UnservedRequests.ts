@@ -1,0 +1,48 @@
+/**
+ * Requests that the API never sees get an envelope as well: those that are not
+ * HTTP or too large for it, and those that come while the server starts or stops.
+ */
+import { randomBytes } from "node:crypto"
+import type { Server } from "node:http"
+
+const malformed = { status: "400 Bad Request", code: 40000, message: "The request is not well formed" }
+
+const unparsed: Readonly<Record<string, typeof malformed>> = {
+  HPE_HEADER_OVERFLOW: {
+    status: "431 Request Header Fields Too Large",
+    code: 40000,
+    message: "The header of the request is too large"
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: "408 Request Timeout",
+    code: 40000,
+    message: "The request did not arrive in time"
+  }
+}
+
+const unready = { code: 50300, message: "The server is starting or stopping; try again" }
+
+const newRequestId = (): string => randomBytes(8).toString("hex")
+
+export const answerUnservedRequests = (server: Server): void => {
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === "ECONNRESET" || !socket.writable) return
+    const { code, message, status } = unparsed[error.code ?? ""] ?? malformed
+    const body = JSON.stringify({ code, message })
+    socket.end(
+      `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
+        `X-Request-Id: ${newRequestId()}\r\nConnection: close\r\n\r\n${body}`
+    )
+  })
+  // It listens before the API is there: nothing else would answer then.
+  server.on("request", (_request, response) => {
+    if (server.listenerCount("request") > 1) return
+    response.writeHead(503, {
+      "content-type": "application/json",
+      "retry-after": "1",
+      "x-request-id": newRequestId()
+    }).end(JSON.stringify(unready))
+  })
+  // An expectation that nobody knows changes nothing about the request.
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response))
+}
