@@ -2,7 +2,7 @@
  * What every answer has in common, whatever went wrong: the envelope and the
  * request id.
  */
-import { ByteSize, Cause, Clock, Context, Effect, Option, Predicate, Random, References } from "effect"
+import { ByteSize, Cause, Clock, Context, Effect, LogLevel, Option, Predicate, Random, References } from "effect"
 import {
   FindMyWay,
   HttpIncomingMessage,
@@ -26,8 +26,9 @@ const retryAfter = "1"
 /** A request id of the client, if it can stand in a header and a log line. */
 const usableRequestId = /^[\x21-\x7e]{1,128}$/
 
-const makeRequestId = (random: typeof Random.Random["Service"]): string =>
-  [0, 1].map(() => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")).join("")
+/** 32 random bits. */
+const randomHex = (random: typeof Random.Random["Service"]): string =>
+  (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")
 
 export const toResponse = (answer: Failure): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(answer, { status: statusOf(answer) })
@@ -64,20 +65,21 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable) {
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
     Effect.withFiber((fiber) => {
-      const request = withLiteralPath(Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest))
+      const asked = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+      const request = withLiteralPath(asked)
       const { method, url } = request
       const sent = request.headers["x-request-id"]
-      const requestId = sent !== undefined && usableRequestId.test(sent) ? sent : makeRequestId(random)
+      const requestId = sent !== undefined && usableRequestId.test(sent) ? sent : randomHex(random) + randomHex(random)
       const startedAt = clock.currentTimeMillisUnsafe()
       const isInTime = isUpload(request) ? () => true : watch(fiber, startedAt)
 
       const finish = (response: HttpServerResponse.HttpServerResponse) => {
         const took = clock.currentTimeMillisUnsafe() - startedAt
         count(method, routeOf(fiber.context), response.status, took)
-        return Effect.as(
-          Effect.logDebug(`${method} ${url} ${response.status} ${took} ms`),
-          HttpServerResponse.setHeader(response, "x-request-id", requestId)
-        )
+        const answer = HttpServerResponse.setHeader(response, "x-request-id", requestId)
+        return LogLevel.isGreaterThan(fiber.cache.minimumLogLevel, "Debug")
+          ? Effect.succeed(answer)
+          : Effect.as(Effect.logDebug(`${method} ${url} ${response.status} ${took} ms`), answer)
       }
       const limited = limits.isOn("address") ? Effect.andThen(limits.check("address", addressOf(request)), app) : app
       return limited.pipe(
@@ -93,8 +95,7 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable) {
             )
         }),
         Effect.updateContext((context: Context.Context<R>) =>
-          context.pipe(
-            Context.add(HttpServerRequest.HttpServerRequest, request),
+          (request === asked ? context : Context.add(context, HttpServerRequest.HttpServerRequest, request)).pipe(
             Context.add(HttpIncomingMessage.MaxBodySize, maxBodySize),
             Context.add(References.CurrentLogAnnotations, {
               ...Context.get(context, References.CurrentLogAnnotations),

@@ -250,7 +250,8 @@ export type DomainError =
   | WrongSignature
 
 /** Fails as the API does. An error of the storage that will not pass is a defect: nobody outside can act on it. */
-export const failWith = (error: DomainError): Effect.Effect<never, Failure> => {
+export const failWith = (error: DomainError | Failure): Effect.Effect<never, Failure> => {
+  if (!("_tag" in error)) return Effect.fail(error)
   if (error._tag !== "StoreError") return Effect.fail(fromDomain(error))
   return error.retryable
     ? Effect.andThen(

@@ -85,19 +85,20 @@ const make = Effect.gen(function*() {
     guard(
       { name: `${productKey}/${deviceName}`, address },
       isWrong,
-      Effect.gen(function*() {
-        const found = yield* credentialsOf(productKey, deviceName)
-        if (Option.isNone(found)) return yield* DeviceNotFound.of({ productKey, deviceName })
-        const { deviceSecret, enabled, identity } = found.value
-        if (projectId !== undefined && identity.projectId !== projectId) {
-          return yield* DeviceNotFound.of({ productKey, deviceName })
+      Effect.flatMap(
+        credentialsOf(productKey, deviceName),
+        (found): Effect.Effect<DeviceIdentity, DeviceNotFound | WrongSignature | DeviceDisabled> => {
+          if (Option.isNone(found)) return Effect.fail(DeviceNotFound.of({ productKey, deviceName }))
+          const { deviceSecret, enabled, identity } = found.value
+          if (projectId !== undefined && identity.projectId !== projectId) {
+            return Effect.fail(DeviceNotFound.of({ productKey, deviceName }))
+          }
+          if (!equalInConstantTime(expected(deviceSecret), presented)) {
+            return Effect.fail(new WrongSignature({ productKey, deviceName }))
+          }
+          return enabled ? Effect.succeed(identity) : Effect.fail(new DeviceDisabled({ productKey, deviceName }))
         }
-        if (!equalInConstantTime(expected(deviceSecret), presented)) {
-          return yield* new WrongSignature({ productKey, deviceName })
-        }
-        if (!enabled) return yield* new DeviceDisabled({ productKey, deviceName })
-        return identity
-      })
+      )
     )
 
   return DeviceAuthenticator.of({

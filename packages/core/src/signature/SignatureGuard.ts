@@ -32,7 +32,7 @@ const make = Effect.gen(function*() {
   const clock = yield* Clock.Clock
   const records = new Map<string, Record>()
 
-  const keysOf = ({ address, name }: Suspect) => [`device ${name}`, `address ${address}`]
+  const blockedUntil = (key: string): number => records.get(key)?.blockedUntil ?? 0
 
   const fail = (key: string, now: number) => {
     const known = records.get(key)
@@ -44,20 +44,22 @@ const make = Effect.gen(function*() {
   }
 
   const guard = <A, E, R>(
-    suspect: Suspect,
+    { address, name }: Suspect,
     isWrong: (error: E) => boolean,
     check: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | TooManyWrongSignatures, R> =>
     Effect.suspend((): Effect.Effect<A, E | TooManyWrongSignatures, R> => {
       const now = clock.currentTimeMillisUnsafe()
-      const keys = keysOf(suspect)
-      const blockedUntil = Math.max(...keys.map((key) => records.get(key)?.blockedUntil ?? 0))
-      if (blockedUntil > now) {
-        return Effect.fail(new TooManyWrongSignatures({ retryAfter: Math.ceil((blockedUntil - now) / 1000) }))
-      }
+      const device = `device ${name}`
+      const origin = `address ${address}`
+      const until = Math.max(blockedUntil(device), blockedUntil(origin))
+      if (until > now) return Effect.fail(new TooManyWrongSignatures({ retryAfter: Math.ceil((until - now) / 1000) }))
       return Effect.tapError(check, (error) =>
         Effect.sync(() => {
-          if (isWrong(error)) { for (const key of keys) fail(key, clock.currentTimeMillisUnsafe()) }
+          if (!isWrong(error)) return
+          const failedAt = clock.currentTimeMillisUnsafe()
+          fail(device, failedAt)
+          fail(origin, failedAt)
         }))
     })
 

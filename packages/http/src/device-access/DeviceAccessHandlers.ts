@@ -12,14 +12,14 @@ import {
   type Triple,
   Uplink
 } from "@device-cloud/core"
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Option, Result } from "effect"
 import { Hex } from "effect/encoding"
-import { HttpServerRequest } from "effect/http"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
 import { addressOf } from "../EveryAnswer.ts"
 import { RateLimits } from "../RateLimits.ts"
-import { Code, failure, failWith } from "../Failure.ts"
+import { Code, type Failure, failure, failWith } from "../Failure.ts"
 import { group } from "../HandlerGroup.ts"
 import { fromWire } from "../Wire.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
@@ -39,31 +39,45 @@ const address = Effect.map(HttpServerRequest.HttpServerRequest, addressOf)
 
 const unreadable = () => failure(Code.bodyUnreadable, "The body cannot be read")
 
+const tooLarge = failure(Code.tooLarge, `The body is larger than ${maxBodySize} bytes`)
+
+const parseJson = (text: string): Result.Result<unknown, Failure> => {
+  try {
+    return Result.succeed(JSON.parse(text))
+  } catch {
+    return Result.fail(failure(Code.bodyUnreadable, "The body is not valid JSON"))
+  }
+}
+
 /** Reads the body, in the form that its media type says. */
-const readRequest = Effect.fnUntraced(function*(query: UplinkQuery) {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const [mediaType = ""] = (request.headers["content-type"] ?? "").split(";")
+const readRequest = (
+  request: HttpServerRequest.HttpServerRequest,
+  query: UplinkQuery
+): Effect.Effect<UplinkAction.UplinkRequest, Failure> => {
+  const { "content-length": size = 0, "content-type": contentType = "" } = request.headers
+  if (Number(size) > maxBodySize) return Effect.fail(tooLarge)
+  const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase()
   const isHexAction = query.action === "PostHex" || query.action === "PostSubHex"
-  if (Number(request.headers["content-length"] ?? 0) > maxBodySize) {
-    return yield* Effect.fail(failure(Code.tooLarge, `The body is larger than ${maxBodySize} bytes`))
+  const parse = (body: string): Result.Result<UplinkAction.UplinkRequest, Failure> => {
+    if (body.length > maxBodySize) return Result.fail(tooLarge)
+    return isHexAction && mediaType === "text/plain"
+      ? UplinkAction.parseHex(query, body)
+      : Result.flatMap(parseJson(body), (json) => UplinkAction.parse(query, json))
   }
-  if (isHexAction && mediaType.trim().toLowerCase() === "application/octet-stream") {
-    const bytes = new Uint8Array(yield* Effect.mapError(request.arrayBuffer, unreadable))
-    return yield* Effect.fromResult(UplinkAction.parseHex(query, Hex.encode(bytes)))
-  }
-  const text = yield* Effect.mapError(request.text, unreadable)
-  if (text.length > maxBodySize) {
-    return yield* Effect.fail(failure(Code.tooLarge, `The body is larger than ${maxBodySize} bytes`))
-  }
-  if (isHexAction && mediaType.trim().toLowerCase() === "text/plain") {
-    return yield* Effect.fromResult(UplinkAction.parseHex(query, text))
-  }
-  const body = yield* Effect.try({
-    try: (): unknown => JSON.parse(text),
-    catch: () => failure(Code.bodyUnreadable, "The body is not valid JSON")
-  })
-  return yield* Effect.fromResult(UplinkAction.parse(query, body))
-})
+  const parseBytes = (bytes: ArrayBuffer): Result.Result<UplinkAction.UplinkRequest, Failure> =>
+    bytes.byteLength > maxBodySize
+      ? Result.fail(tooLarge)
+      : UplinkAction.parseHex(query, Hex.encode(new Uint8Array(bytes)))
+  return isHexAction && mediaType === "application/octet-stream"
+    ? Effect.matchEffect(request.arrayBuffer, {
+      onFailure: () => Effect.fail(unreadable()),
+      onSuccess: (bytes) => Effect.fromResult(parseBytes(bytes))
+    })
+    : Effect.matchEffect(request.text, {
+      onFailure: () => Effect.fail(unreadable()),
+      onSuccess: (text) => Effect.fromResult(parse(text))
+    })
+}
 
 export const layer = group(
   Api,
@@ -77,9 +91,10 @@ export const layer = group(
     const commands = yield* Commands
     const limits = yield* RateLimits
     const replays = yield* Effect.serviceOption(ReplayGuard)
+    const clock = yield* Clock.Clock
 
-    const send = Effect.fnUntraced(function*(query: UplinkQuery) {
-      const ip = yield* address
+    const send = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, query: UplinkQuery) {
+      const ip = addressOf(request)
       const { device_name: deviceName, product_key: productKey, random, sign, sign_method: signMethod } = query
       const device = yield* authenticator.authenticateUplink({
         productKey,
@@ -88,12 +103,12 @@ export const layer = group(
         random,
         signMethod,
         signature: UplinkAction.signatureHex(sign, signMethod)
-      }).pipe(Effect.catch(failWith))
+      })
       if (limits.isOn("device")) yield* limits.check("device", device.deviceId)
-      const { method, params, subDevice } = yield* readRequest(query)
-      if (Option.isSome(replays)) yield* replays.value.use(device, random).pipe(Effect.catch(failWith))
-      yield* link.sight(device, ip).pipe(Effect.catch(failWith))
-      const receivedAt = yield* Clock.currentTimeMillis
+      const { method, params, subDevice } = yield* readRequest(request, query)
+      if (Option.isSome(replays)) yield* replays.value.use(device, random)
+      yield* link.sight(device, ip)
+      const receivedAt = clock.currentTimeMillisUnsafe()
       const reply: DeviceReply.DeviceReply = method.startsWith("combine.")
         ? yield* sessions.answer(device, link.session(device.deviceId), ip, method, params)
         : yield* uplink.submit({
@@ -102,12 +117,15 @@ export const layer = group(
           params,
           receivedAt,
           ...subDevice === undefined ? {} : { subDevice }
-        }).pipe(Effect.catch(failWith))
+        })
       if (reply.code !== 200) return yield* Effect.fail(deviceFailure(reply, method))
-      const answer = { code: 0, message: "success", data: reply.data } as const
-      if (query.pull !== "1") return answer
-      const waiting = yield* commands.pull(device).pipe(Effect.catch(failWith))
-      return { ...answer, data_pending: waiting.map((message) => ({ ...message, version: "1.0.0" })) }
+      const answer = { code: 0, message: "success", data: reply.data }
+      if (query.pull !== "1") return HttpServerResponse.jsonUnsafe(answer)
+      const waiting = yield* commands.pull(device)
+      return HttpServerResponse.jsonUnsafe({
+        ...answer,
+        data_pending: waiting.map((message) => ({ ...message, version: "1.0.0" }))
+      })
     })
 
     return handlers
@@ -121,6 +139,6 @@ export const layer = group(
         ({ payload }) =>
           Effect.flatMap(address, (ip) => respond(provisioning.generate(fromWire(payload), ip), tripleData))
       )
-      .handleRaw("uplink", ({ query }) => send(query))
+      .handleRaw("uplink", ({ query, request }) => send(request, query).pipe(Effect.catch(failWith)))
   })
 )
