@@ -4,7 +4,7 @@
  * each turn of the event loop brings more. Throughput grows with load, latency
  * stays at one or two commits.
  */
-import { type Cause, Deferred, Effect, Exit, Fiber, Queue, type Scope } from "effect"
+import { type Cause, Deferred, Effect, Exit, Fiber, Hash, Queue, Scope } from "effect"
 
 export interface GroupCommit<in A, out B, out E> {
   /** Answers when the batch that holds `item` has been committed; waits while the queue is full. */
@@ -33,13 +33,7 @@ interface Entry<A, B, E> {
   readonly resume: (exit: Exit.Exit<B, E>) => void
 }
 
-/**
- * Items are committed in the order in which they were handed over. A batch that
- * fails with an error that `isolate` recognizes is committed once more item by
- * item, so that one bad item fails alone. When the scope closes, what was
- * handed over is still committed, for at most `drainTimeout`.
- */
-export const make = Effect.fnUntraced(function*<A, B, E>(options: {
+export interface Options<in A, out B, in out E> {
   /** Items that may wait. */
   readonly capacity: number
   /** Items in one batch. */
@@ -47,7 +41,17 @@ export const make = Effect.fnUntraced(function*<A, B, E>(options: {
   /** Answers in the order of `items`. */
   readonly commit: (items: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E>
   readonly isolate: (error: E) => boolean
-}): Effect.fn.Return<GroupCommit<A, B, E>, never, Scope.Scope> {
+}
+
+/**
+ * Items are committed in the order in which they were handed over. A batch that
+ * fails with an error that `isolate` recognizes is committed once more item by
+ * item, so that one bad item fails alone. When the scope closes, what was
+ * handed over is still committed, for at most `drainTimeout`.
+ */
+export const make = Effect.fnUntraced(function*<A, B, E>(
+  options: Options<A, B, E>
+): Effect.fn.Return<GroupCommit<A, B, E>, never, Scope.Scope> {
   const queue = yield* Queue.bounded<Entry<A, B, E>, Cause.Done>(options.capacity)
 
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
@@ -125,4 +129,26 @@ export const make = Effect.fnUntraced(function*<A, B, E>(options: {
     })
 
   return { submit, submitUnsafe, submitWhenRoom, waiting: () => Queue.sizeUnsafe(queue) }
+})
+
+/**
+ * Two group commits beside each other: while one waits for the storage, a batch
+ * of the other is made ready. Items with the same key go the same way and keep
+ * their order; each way has half of the room.
+ */
+export const makePartitioned = Effect.fnUntraced(function*<A, B, E>(
+  options: Options<A, B, E> & { readonly keyOf: (item: A) => string }
+): Effect.fn.Return<GroupCommit<A, B, E>, never, Scope.Scope> {
+  const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
+  const half = Scope.provide(make({ ...options, capacity: options.capacity / 2 }), scope)
+  const even = yield* half
+  const odd = yield* half
+  const groupOf = (item: A) => Hash.string(options.keyOf(item)) % 2 === 0 ? even : odd
+
+  return {
+    submit: (item) => groupOf(item).submit(item),
+    submitUnsafe: (item, resume) => groupOf(item).submitUnsafe(item, resume),
+    submitWhenRoom: (item, resume) => groupOf(item).submitWhenRoom(item, resume),
+    waiting: () => even.waiting() + odd.waiting()
+  }
 })

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import * as GroupCommit from "../src/GroupCommit.ts"
 
 class Refused extends Schema.TaggedError<Refused>()("Refused", { item: Schema.Int }) {}
@@ -111,4 +112,37 @@ it.effect("commits what it was handed before it ends", () =>
     }))
     assert.deepStrictEqual(answered, [2, 4, 6])
     assert.deepStrictEqual(batches, [[1, 2, 3]])
+  }))
+
+it.effect("commits two batches beside each other, items with the same key in order", () =>
+  Effect.gen(function*() {
+    const committed: Array<string> = []
+    let running = 0
+    let together = 0
+    const group = yield* GroupCommit.makePartitioned<string, number, never>({
+      capacity: 100,
+      maxBatch: 4,
+      keyOf: (item) => item[0]!,
+      commit: (items) =>
+        Effect.gen(function*() {
+          together = Math.max(together, ++running)
+          // A batch of one way takes longer than those of the other.
+          yield* Effect.sleep(items.includes("a0") ? "5 seconds" : "1 second")
+          running--
+          committed.push(...items)
+          return items.map(() => 0)
+        }),
+      isolate: () => false
+    })
+    const keys = [..."abcdefgh"]
+    const items = Array.from({ length: 10 }, (_, i) => keys.map((key) => `${key}${i}`)).flat()
+    const all = yield* Effect.forkChild(Effect.forEach(items, group.submit, { concurrency: "unbounded" }))
+    yield* TestClock.adjust("1 minute")
+    yield* Fiber.join(all)
+    assert.strictEqual(together, 2)
+    assert.sameMembers(committed, items)
+    for (const key of keys) {
+      const ofKey = (item: string) => item.startsWith(key)
+      assert.deepStrictEqual(committed.filter(ofKey), items.filter(ofKey))
+    }
   }))

@@ -308,7 +308,8 @@ const make = Effect.gen(function*() {
     return replies
   })
 
-  const items: GroupCommit.GroupCommit<Item, DeviceReply, StoreError> = yield* GroupCommit.make({
+  const items: GroupCommit.GroupCommit<Item, DeviceReply, StoreError> = yield* GroupCommit.makePartitioned({
+    keyOf: (item: Item) => isProgress(item) ? item.deviceId : item.device.deviceId,
     capacity,
     maxBatch,
     commit: measured,
