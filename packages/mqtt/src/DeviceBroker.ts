@@ -66,8 +66,12 @@ export class DeviceBroker extends Aedes {
     options: Omit<AedesOptions, "preConnect" | "authenticate"> & {
       readonly preConnect: PreConnect
       readonly authenticate: Authenticate
-      /** Takes a message of a device; `done` lets the device know that it arrived, or ends the connection. */
-      readonly consume: (client: Client, packet: AedesPublishPacket, done: Done) => void
+      /**
+       * Takes a message of a device; `done` says that it was handled, or ends the
+       * connection. A message of QoS 1 is to be confirmed before: its packet
+       * identifier comes last.
+       */
+      readonly consume: (client: Client, packet: AedesPublishPacket, done: Done, confirms?: number) => void
       /** Whether a device may subscribe to a topic or filter. */
       readonly admits: (client: Client, filter: string) => boolean
     }
@@ -117,11 +121,16 @@ export class DeviceBroker extends Aedes {
         this.#granted = client !== null && options.admits(client, wanted.topic) ? wanted : undefined
         done(null, this.#granted ?? null)
       },
-      // PUBACK and PUBREC follow the answer of this hook.
+      // PUBREC follows the answer of this hook.
       authorizePublish: (client, packet, done) => {
         if (client === null) done()
         else if (packet.qos === 2) consumeOnce(client, packet as AedesPublishPacket & { messageId: number }, done)
-        else options.consume(client, packet as AedesPublishPacket, done)
+        else {
+          const confirms = packet.qos === 1 ? packet.messageId : undefined
+          // Aedes would send a PUBACK in a write of its own; so it leaves together with the reply.
+          packet.qos = 0
+          options.consume(client, packet as AedesPublishPacket, done, confirms)
+        }
       }
     })
   }
@@ -236,7 +245,12 @@ export const controlReading = (client: Client, stream: Duplex, options: {
         client.emit("error", new Error("protocol violation"))
         return
       }
-      if (packet.cmd === "puback" && client.connected) options.onAcknowledge(packet.messageId ?? 0)
+      if (packet.cmd === "puback" && client.connected) {
+        // Of what Aedes sends, nothing waits for one.
+        if (self._keepaliveInterval > 0) self._keepaliveTimer?.refresh()
+        options.onAcknowledge(packet.messageId ?? 0)
+        return
+      }
       if (packet.cmd !== "disconnect" || !client.connected) {
         handle.call(self._parser, packet)
         return

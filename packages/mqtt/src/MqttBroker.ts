@@ -245,11 +245,16 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
     })
   }
 
-  const consume = (client: Client, packet: AedesPublishPacket, done: Done) => {
+  const consume = (client: Client, packet: AedesPublishPacket, handled: Done, confirms?: number) => {
     const wire = wires.get(client)
     const connection = wire?.connection
-    if (wire === undefined || connection === undefined) return done(new Error("no device"))
-    if (packet.payload.length > maxPayloadBytes) return done(new Error("payload too large"))
+    if (wire === undefined || connection === undefined) return handled(new Error("no device"))
+    if (packet.payload.length > maxPayloadBytes) return handled(new Error("payload too large"))
+    /** The end of a message without a reply. */
+    const done: Done = confirms === undefined ? handled : (error) => {
+      if (!error) connection.confirm(confirms)
+      handled(error)
+    }
     const ownWay = route(packet.topic, connection.prefix, connection.device)
     const speaker = ownWay === undefined ? ownerAmong(connection, packet.topic) : connection.device
     if (speaker === undefined) return refuse(wire, connection, packet.topic, done)
@@ -261,27 +266,26 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       ))
       return done()
     }
-    const maxQos = packet.qos === 0 ? 0 : 1
+    const maxQos = packet.qos === 0 && confirms === undefined ? 0 : 1
     const receivedAt = clock.currentTimeMillisUnsafe()
-    const answer = (request: AlinkRequest, reply: DeviceReply.DeviceReply) =>
-      connection.send(way.replyTopic, encodeReply(way, request, reply, receivedAt), maxQos)
-    const request = decode(way, packet.payload as Buffer)
-    if ("code" in request) {
-      done()
-      return way.replyTopic === "" ? undefined : answer(unreadable, request)
+    const reply = (payload: string | Buffer) => {
+      connection.send(way.replyTopic, payload, maxQos, undefined, confirms)
+      handled()
     }
+    const answer = (request: AlinkRequest, said: DeviceReply.DeviceReply) =>
+      reply(encodeReply(way, request, said, receivedAt))
+    const request = decode(way, packet.payload as Buffer)
+    if ("code" in request) return way.replyTopic === "" ? done() : answer(unreadable, request)
     if (way.kind === "time") {
-      done()
-      const time = networkTime(request.params, receivedAt, clock.currentTimeMillisUnsafe())
-      return connection.send(way.replyTopic, JSON.stringify(time), maxQos)
+      return reply(JSON.stringify(networkTime(request.params, receivedAt, clock.currentTimeMillisUnsafe())))
     }
     if (way.kind === "session") {
       underway++
       const { device, ip, session } = connection
       runFork(sessions.answer(device, session, ip, way.method, request.params)).addObserver((exit) => {
         underway--
-        done()
         if (request.wantsReply) answer(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
+        else done()
       })
       return
     }
@@ -291,8 +295,8 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       // Neither stored nor refused: the device keeps the message and sends it again.
       if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return done(new Error("not stored"))
       if (Exit.isFailure(exit)) runFork(Effect.logError("A message could not be stored", exit.cause))
-      done()
       if (request.wantsReply) answer(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
+      else done()
     }
     const message = {
       device: speaker,
@@ -332,9 +336,9 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
         connection.admitsSubscription(filter)
     },
     // Whatever a device finds to say ends its own connection at most.
-    consume: (client, packet, done) => {
+    consume: (client, packet, done, confirms) => {
       try {
-        consume(client, packet, done)
+        consume(client, packet, done, confirms)
       } catch (defect) {
         runFork(Effect.logError("A message could not be handled", defect))
         done(new Error("not handled"))

@@ -157,24 +157,40 @@ export class MqttConnection implements DeviceConnection {
 
   /**
    * Writes to the device without its having subscribed, exactly once also when
-   * it has. A subscription lowers the quality of service to its own.
+   * it has. A subscription lowers the quality of service to its own. `confirms`:
+   * the packet of QoS 1 to which this is the reply.
    */
-  send(topic: string, payload: string | Buffer, maxQos: 0 | 1, acknowledged?: () => void): void {
-    const { stream } = this
+  send(
+    topic: string,
+    payload: string | Buffer,
+    maxQos: 0 | 1,
+    acknowledged?: () => void,
+    confirms?: number
+  ): void {
     if (this.#held !== undefined) {
-      this.#held.push(() => this.send(topic, payload, maxQos, acknowledged))
+      this.#held.push(() => this.send(topic, payload, maxQos, acknowledged, confirms))
       return
     }
-    if (this.client.closed || stream.destroyed) return
+    if (this.client.closed || this.stream.destroyed) return
     const packetId = maxQos === 1 && (this.#qosOf(topic) ?? 1) === 1 ? nextPacketId(this.client) : undefined
     if (packetId !== undefined && acknowledged !== undefined) this.#unacknowledged.set(packetId, acknowledged)
-    // What is sent to the device in one turn leaves in one write.
+    this.#write(PublishPacket.encode(topic, payload, packetId, confirms))
+    if (this.stream.writableLength > maxUnsentBytes) this.stream.destroy()
+  }
+
+  /** Confirms a packet of QoS 1 that has no reply. */
+  confirm(packetId: number): void {
+    if (!this.client.closed && !this.stream.destroyed) this.#write(PublishPacket.confirmation(packetId))
+  }
+
+  /** What is sent to the device in one turn leaves in one write. */
+  #write(bytes: Buffer): void {
+    const { stream } = this
     if (stream.writableCorked === 0) {
       stream.cork()
       process.nextTick(uncork, stream)
     }
-    stream.write(PublishPacket.encode(topic, payload, packetId))
-    if (stream.writableLength > maxUnsentBytes) stream.destroy()
+    stream.write(bytes)
   }
 
   /** Whether there is room for a subscription to a topic or filter. */
