@@ -6,10 +6,16 @@
 import { Aedes, type AedesOptions, type AedesPublishPacket, type Client } from "aedes"
 import type { EventEmitter } from "node:events"
 import type { Duplex } from "node:stream"
+import { type Publish, takeWhole } from "./WholePackets.ts"
 
 /** The parts of an Aedes client that its types leave out. */
 interface ClientInternals {
-  _parser: EventEmitter & { parse: (bytes: Buffer) => number }
+  _parser: EventEmitter & {
+    /** Answers how many bytes it keeps of a packet that is not whole. */
+    parse: (bytes: Buffer) => number
+    /** 0: the next byte begins a packet. */
+    readonly _stateCounter: number
+  }
   _parsingBatch: number
   _paused?: boolean
   _disconnected: boolean
@@ -209,11 +215,29 @@ export const controlReading = (client: Client, stream: Duplex, options: {
   const mayRead = () =>
     !self._paused && !client.closed && (client.connected || self._parsingBatch === 0) &&
     options.mayRead(self._parsingBatch)
+  const onAcknowledge = (packetId: number) => {
+    // Of what Aedes sends, nothing waits for one.
+    if (self._keepaliveInterval > 0) self._keepaliveTimer?.refresh()
+    options.onAcknowledge(packetId)
+  }
+  const violated = () => void client.emit("error", new Error("protocol violation"))
+  const [handle] = self._parser.listeners("packet") as [(packet: Publish | Packet) => void]
+  const whole = {
+    onPublish: (packet: Publish) => isText(packet.topic) ? handle.call(self._parser, packet) : violated(),
+    onAcknowledge,
+    mayGoOn: () => client.connected && !client.closed && !self._disconnected
+  }
+  /** Whether the next byte begins a packet. */
+  let betweenPackets = true
   const read = () => {
     while (mayRead()) {
       const bytes = stream.read() as Buffer | null
       if (bytes === null) return
-      if (parse(bytes) > options.maxPacketBytes) client.emit("error", new Error("packet too large"))
+      const taken = betweenPackets ? takeWhole(bytes, whole) : 0
+      if (taken === bytes.length) continue
+      const kept = parse(taken === 0 ? bytes : bytes.subarray(taken))
+      if (kept > options.maxPacketBytes) client.emit("error", new Error("packet too large"))
+      betweenPackets = kept === 0 && self._parser._stateCounter === 0
     }
   }
   self._nextBatch = (error) => {
@@ -229,40 +253,26 @@ export const controlReading = (client: Client, stream: Duplex, options: {
     // The parser of MQTT packets says it in these words.
     if (message === "Invalid protocol version") stream.write(unacceptableProtocolLevel)
   })
-  const [handle] = self._parser.listeners("packet") as [(packet: Packet) => void]
   self._parser.removeListener("packet", handle)
-  self._parser.on(
-    "packet",
-    (packet: Packet) => {
-      // The protocol levels by which bridges introduce themselves.
-      if (packet.bridgeMode === true) {
-        self._parser.removeAllListeners("packet")
-        stream.end(unacceptableProtocolLevel)
-        stream.resume()
-        return
-      }
-      if (!keepsToProtocol(packet)) {
-        client.emit("error", new Error("protocol violation"))
-        return
-      }
-      if (packet.cmd === "puback" && client.connected) {
-        // Of what Aedes sends, nothing waits for one.
-        if (self._keepaliveInterval > 0) self._keepaliveTimer?.refresh()
-        options.onAcknowledge(packet.messageId ?? 0)
-        return
-      }
-      if (packet.cmd !== "disconnect" || !client.connected) {
-        handle.call(self._parser, packet)
-        return
-      }
-      self._disconnected = true
+  const take = (packet: Packet) => {
+    // The protocol levels by which bridges introduce themselves.
+    if (packet.bridgeMode === true) {
       self._parser.removeAllListeners("packet")
-      stream.removeListener("readable", read)
-      stream.end()
+      stream.end(unacceptableProtocolLevel)
       stream.resume()
-      options.onDisconnect()
+      return
     }
-  )
+    if (!keepsToProtocol(packet)) return violated()
+    if (packet.cmd === "puback" && client.connected) return onAcknowledge(packet.messageId ?? 0)
+    if (packet.cmd !== "disconnect" || !client.connected) return handle.call(self._parser, packet)
+    self._disconnected = true
+    self._parser.removeAllListeners("packet")
+    stream.removeListener("readable", read)
+    stream.end()
+    stream.resume()
+    options.onDisconnect()
+  }
+  self._parser.on("packet", take)
   return read
 }
 
