@@ -229,8 +229,10 @@ export const controlReading = (client: Client, stream: Duplex, options: {
   }
   /** Whether the next byte begins a packet. */
   let betweenPackets = true
+  /** Whether there may be bytes that were left unread. */
+  let heldBack = false
   const read = () => {
-    while (mayRead()) {
+    while (!(heldBack = !mayRead())) {
       const bytes = stream.read() as Buffer | null
       if (bytes === null) return
       const taken = betweenPackets ? takeWhole(bytes, whole) : 0
@@ -246,7 +248,7 @@ export const controlReading = (client: Client, stream: Duplex, options: {
       return
     }
     if (self._parsingBatch > 0) self._parsingBatch--
-    read()
+    if (heldBack) read()
   }
   stream.on("readable", read)
   self._parser.prependListener("error", ({ message }: Error) => {

@@ -255,7 +255,7 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       if (!error) connection.confirm(confirms)
       handled(error)
     }
-    const ownWay = route(packet.topic, connection.prefix, connection.device)
+    const ownWay = connection.routeOf(packet.topic)
     const speaker = ownWay === undefined ? ownerAmong(connection, packet.topic) : connection.device
     if (speaker === undefined) return refuse(wire, connection, packet.topic, done)
     const way = ownWay ?? route(packet.topic, methodPrefix(speaker), speaker)

@@ -22,6 +22,8 @@ import {
   methodPrefix,
   methodToTopic,
   ownerOf,
+  type Route,
+  route,
   sessionErrorTopic,
   shadowTopic,
   upgradeTopic,
@@ -63,7 +65,10 @@ export class MqttConnection implements DeviceConnection {
   #subscriptionCount = 0
   /** Filters with wildcards, by the device that they belong to. */
   readonly #wildcards = new Map<string, Set<string>>()
-  readonly #subscribedQos = new Map<string, 0 | 1 | undefined>()
+  /** Of what is sent, by topic. */
+  readonly #qos = new Map<string, 0 | 1>()
+  #lastTopic: string | undefined
+  #lastRoute: Route | undefined
 
   constructor(options: Pick<MqttConnection, "client" | "stream" | "device" | "ip">) {
     this.client = options.client
@@ -98,6 +103,15 @@ export class MqttConnection implements DeviceConnection {
         }
       }
     })
+  }
+
+  /** The way of a topic of the device's own: mostly that of its last message. */
+  routeOf(topic: string): Route | undefined {
+    if (topic !== this.#lastTopic) {
+      this.#lastTopic = topic
+      this.#lastRoute = route(topic, this.prefix, this.device)
+    }
+    return this.#lastRoute
   }
 
   /** The CONNACK has been sent: what was held back follows it. */
@@ -172,7 +186,7 @@ export class MqttConnection implements DeviceConnection {
       return
     }
     if (this.client.closed || this.stream.destroyed) return
-    const packetId = maxQos === 1 && (this.#qosOf(topic) ?? 1) === 1 ? nextPacketId(this.client) : undefined
+    const packetId = maxQos === 1 && this.#qosOf(topic) === 1 ? nextPacketId(this.client) : undefined
     if (packetId !== undefined && acknowledged !== undefined) this.#unacknowledged.set(packetId, acknowledged)
     this.#write(PublishPacket.encode(topic, payload, packetId, confirms))
     if (this.stream.writableLength > maxUnsentBytes) this.stream.destroy()
@@ -210,7 +224,7 @@ export class MqttConnection implements DeviceConnection {
 
   /** The device has subscribed or unsubscribed. */
   subscriptionsChanged(): void {
-    this.#subscribedQos.clear()
+    this.#qos.clear()
   }
 
   /** The device has unsubscribed. */
@@ -225,14 +239,16 @@ export class MqttConnection implements DeviceConnection {
       .subscriptions
   }
 
-  #qosOf(topic: string): 0 | 1 | undefined {
-    if (this.#subscribedQos.has(topic)) return this.#subscribedQos.get(topic)
+  /** That of the device's subscription; 1 without one. */
+  #qosOf(topic: string): 0 | 1 {
+    const known = this.#qos.get(topic)
+    if (known !== undefined) return known
     const wildcards = this.#wildcards.get(ownerKey(topic)) ?? []
     const granted = [topic, ...wildcards].flatMap((filter) =>
       Object.hasOwn(this.#subscriptions, filter) && covers(filter, topic) ? [this.#subscriptions[filter]!.qos] : []
     )
-    const qos = granted.length === 0 ? undefined : Math.max(...granted) === 0 ? 0 : 1
-    if (this.#subscribedQos.size < maxRememberedTopics) this.#subscribedQos.set(topic, qos)
+    const qos = granted.length > 0 && Math.max(...granted) === 0 ? 0 : 1
+    if (this.#qos.size < maxRememberedTopics) this.#qos.set(topic, qos)
     return qos
   }
 }
