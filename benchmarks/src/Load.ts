@@ -96,6 +96,8 @@ const connectPacket = (device: LoadDevice): Buffer =>
 const subscribePacket = (topic: string, qos: number): Buffer =>
   packet(0x82, Buffer.from([0, 1]), text(topic), Buffer.from([qos]))
 
+const puback = Buffer.from([0x40, 2, 0, 0])
+
 /** What devices report in turn: numbers of the same length. */
 const temperatures = Array.from({ length: 100 }, (_, i) => (20.01 + i / 100).toFixed(2))
 const [firstTemperature] = temperatures as [string]
@@ -159,21 +161,34 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
       const sent: Array<number> = []
       const posts = Array.from({ length: job.window + 1 }, (_, n) =>
         Buffer.concat(Array.from({ length: n }, () => publish)))
+      /** Packet identifiers of replies that are to be acknowledged. */
+      let unacknowledged: Array<number> = []
+      /** Acknowledges what came, and posts so many times, in one write. */
       const post = (n: number) => {
         const now = performance.now()
         for (let i = 0; i < n; i++) {
           sent.push(now)
         }
-        const bytes = Buffer.from(posts[n]!)
+        const start = unacknowledged.length * puback.length
+        const bytes = Buffer.allocUnsafe(start + posts[n]!.length)
+        for (let i = 0; i < unacknowledged.length; i++) {
+          puback.copy(bytes, i * puback.length)
+          bytes.writeUInt16BE(unacknowledged[i]!, i * puback.length + 2)
+        }
+        unacknowledged = []
+        posts[n]!.copy(bytes, start)
         for (let i = 0; i < n; i++) {
-          bytes.write(temperatures[turn++ % temperatures.length]!, i * publish.length + temperatureAt, "latin1")
+          const at = start + i * publish.length
+          bytes.write(temperatures[turn++ % temperatures.length]!, at + temperatureAt, "latin1")
           if (job.qos === 0) {
             continue
           }
           id = (id % 65_535) + 1
-          bytes.writeUInt16BE(id, i * publish.length + idAt)
+          bytes.writeUInt16BE(id, at + idAt)
         }
-        socket.write(bytes)
+        if (bytes.length > 0) {
+          socket.write(bytes)
+        }
       }
       let replies = 0
       const split = splitter((header, bytes, start) => {
@@ -191,10 +206,7 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
             return
           case 3: {
             if ((header & 6) !== 0) {
-              const topicLength = bytes.readUInt16BE(start)
-              const ack = Buffer.from([0x40, 2, 0, 0])
-              bytes.copy(ack, 2, start + 2 + topicLength, start + 4 + topicLength)
-              socket.write(ack)
+              unacknowledged.push(bytes.readUInt16BE(start + 2 + bytes.readUInt16BE(start)))
             }
             const at = sent.shift()!
             if (measuring) {
@@ -208,11 +220,9 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
       const socket = open(plan, () =>
         socket.write(connectPacket(device)))
       socket.on("data", (chunk) => {
-        socket.cork()
         split(chunk)
-        if (replies > 0 && job.perSecond === undefined) post(replies)
+        post(job.perSecond === undefined ? replies : 0)
         replies = 0
-        socket.uncork()
       })
       socket.on("error", (error) => fail(String(error)))
       socket.on("close", () => fail("the broker closed a connection"))
