@@ -82,59 +82,67 @@ const make = Effect.gen(function*() {
     const fired = computed.flatMap(({ after, before, facts }) =>
       facts.executions.map((execution) => after === before ? { execution } : { execution, bound: after })
     )
-    if (changed.length + samples.length + events.length + outcomes.length === 0) return Effect.succeedSome(new Set())
+    if (changed.length + samples.length + events.length + fired.length + outcomes.length === 0) {
+      return Effect.succeedSome(new Set())
+    }
+    // What there is none of is left out: a part without rows costs as much as some rows.
+    const parts = changed.length === 0 ? [sql`written AS (SELECT device_id FROM shadow LIMIT 0)`] : [
+      sql`new AS (
+        SELECT * FROM unnest(
+          ${texts(changed.map(({ after }) => after.deviceId))},
+          ${texts(changed.map(({ after }) => JSON.stringify(after.reported)))}::json[],
+          ${texts(changed.map(({ after }) => JSON.stringify(after.desired)))}::json[],
+          ${instants(changed.map(({ after }) => after.updatedAt))},
+          ${wholeNumbers(changed.map(({ after }) => after.version))}::bigint[],
+          ${wholeNumbers(changed.map(({ before }) => before.version))}::bigint[],
+          ${instants(changed.map(({ before }) => before.updatedAt))}
+        ) AS new (device_id, reported, desired, updated_at, version, version_before, updated_before)
+        ${eachByIndex(sql, changed.length)}
+      ), updated AS (
+        UPDATE shadow
+        SET reported = new.reported, desired = new.desired, updated_at = new.updated_at, version = new.version
+        FROM new WHERE shadow.device_id = new.device_id AND shadow.version = new.version_before
+          -- A device may set its version back: the same one may come again.
+          AND shadow.updated_at = new.updated_before
+        RETURNING shadow.device_id
+      ), inserted AS (
+        INSERT INTO shadow (device_id, reported, desired, updated_at, version)
+        SELECT device_id, reported, desired, updated_at, version FROM new WHERE version_before = 0
+        ON CONFLICT DO NOTHING RETURNING device_id
+      ), written AS (
+        SELECT device_id FROM updated UNION ALL SELECT device_id FROM inserted
+      )`
+    ]
+    if (samples.length > 0) {
+      parts.push(sql`sampled AS (
+        INSERT INTO property_sample (device_id, property_id, time, value)
+        SELECT sample.device_id, sample.property_id, sample.time, sample.value FROM unnest(
+          ${texts(samples.map(({ deviceId }) => deviceId))},
+          ${texts(samples.map(({ fact }) => fact.propertyId))},
+          ${instants(samples.map(({ fact }) => fact.time))},
+          ${texts(samples.map(({ fact }) => JSON.stringify(fact.value)))}::json[],
+          ${booleans(samples.map(({ bound }) => bound))}
+        ) AS sample (device_id, property_id, time, value, bound)
+        WHERE NOT sample.bound OR sample.device_id IN (SELECT device_id FROM written)
+      )`)
+    }
+    if (events.length > 0) {
+      parts.push(sql`happened AS (
+        INSERT INTO device_event (device_id, event_id, time, value)
+        SELECT event.device_id, event.event_id, event.time, event.value FROM unnest(
+          ${texts(events.map(({ deviceId }) => deviceId))},
+          ${texts(events.map(({ fact }) => fact.eventId))},
+          ${instants(events.map(({ fact }) => fact.time))},
+          ${texts(events.map(({ fact }) => JSON.stringify(fact.value)))}::json[],
+          ${booleans(events.map(({ bound }) => bound))}
+        ) AS event (device_id, event_id, time, value, bound)
+        WHERE NOT event.bound OR event.device_id IN (SELECT device_id FROM written)
+      )`)
+    }
+    if (fired.length > 0) parts.push(sql`fired AS (${insertExecutions(sql, fired)})`)
+    if (outcomes.length > 0) parts.push(sql`answered AS (${advanceCommands(sql, outcomes)})`)
     return Effect.map(
-      sql<{ readonly device_id: string }>`
-        WITH new AS (
-          SELECT * FROM unnest(
-            ${texts(changed.map(({ after }) => after.deviceId))},
-            ${texts(changed.map(({ after }) => JSON.stringify(after.reported)))}::json[],
-            ${texts(changed.map(({ after }) => JSON.stringify(after.desired)))}::json[],
-            ${instants(changed.map(({ after }) => after.updatedAt))},
-            ${wholeNumbers(changed.map(({ after }) => after.version))}::bigint[],
-            ${wholeNumbers(changed.map(({ before }) => before.version))}::bigint[],
-            ${instants(changed.map(({ before }) => before.updatedAt))}
-          ) AS new (device_id, reported, desired, updated_at, version, version_before, updated_before)
-          ${eachByIndex(sql, changed.length)}
-        ), updated AS (
-          UPDATE shadow
-          SET reported = new.reported, desired = new.desired, updated_at = new.updated_at, version = new.version
-          FROM new WHERE shadow.device_id = new.device_id AND shadow.version = new.version_before
-            -- A device may set its version back: the same one may come again.
-            AND shadow.updated_at = new.updated_before
-          RETURNING shadow.device_id
-        ), inserted AS (
-          INSERT INTO shadow (device_id, reported, desired, updated_at, version)
-          SELECT device_id, reported, desired, updated_at, version FROM new WHERE version_before = 0
-          ON CONFLICT DO NOTHING RETURNING device_id
-        ), written AS (
-          SELECT device_id FROM updated UNION ALL SELECT device_id FROM inserted
-        ), sampled AS (
-          INSERT INTO property_sample (device_id, property_id, time, value)
-          SELECT sample.device_id, sample.property_id, sample.time, sample.value FROM unnest(
-            ${texts(samples.map(({ deviceId }) => deviceId))},
-            ${texts(samples.map(({ fact }) => fact.propertyId))},
-            ${instants(samples.map(({ fact }) => fact.time))},
-            ${texts(samples.map(({ fact }) => JSON.stringify(fact.value)))}::json[],
-            ${booleans(samples.map(({ bound }) => bound))}
-          ) AS sample (device_id, property_id, time, value, bound)
-          WHERE NOT sample.bound OR sample.device_id IN (SELECT device_id FROM written)
-        ), happened AS (
-          INSERT INTO device_event (device_id, event_id, time, value)
-          SELECT event.device_id, event.event_id, event.time, event.value FROM unnest(
-            ${texts(events.map(({ deviceId }) => deviceId))},
-            ${texts(events.map(({ fact }) => fact.eventId))},
-            ${instants(events.map(({ fact }) => fact.time))},
-            ${texts(events.map(({ fact }) => JSON.stringify(fact.value)))}::json[],
-            ${booleans(events.map(({ bound }) => bound))}
-          ) AS event (device_id, event_id, time, value, bound)
-          WHERE NOT event.bound OR event.device_id IN (SELECT device_id FROM written)
-        ), fired AS (
-          ${insertExecutions(sql, fired)}
-        ), answered AS (
-          ${advanceCommands(sql, outcomes)}
-        )
-        SELECT device_id FROM written`,
+      sql<{ readonly device_id: string }>`WITH ${sql.csv(parts)} SELECT device_id FROM written`,
       (rows) => Option.some(new Set(rows.map(({ device_id }) => device_id)))
     ).pipe(
       // A device was deleted after it had been read.
