@@ -23,7 +23,7 @@ import { MqttBroker } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
+import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { readFileSync } from "node:fs"
@@ -70,7 +70,7 @@ const accessKey = `dck_${"b".repeat(12)}_${"0".repeat(43)}`
 
 const http = Layer.unwrap(
   Effect.map(StoreHealth, ({ check }) => ManagementApi.layer({ readiness: { storage: check } }))
-).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
+).pipe(Layer.provideMerge(PlatformNode.HttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
 
 const makeDevices = Effect.gen(function*() {
   const { productKey } = yield* (yield* Products).create(defaultProjectId, {

@@ -8,7 +8,6 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { EmbeddedPostgres } from "@device-cloud/testing"
-import { NodeHttpServer } from "@effect/platform-node"
 import { Console, Effect, Layer, Logger, Option, References } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { Otlp } from "effect/observability"
@@ -88,9 +87,10 @@ const httpServer = (config: ServerConfig) =>
     // After the grace, what is still open is cut off.
     const cutOff = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
     const { httpHost: host, httpPort: port } = config
-    const listening = NodeHttpServer.layer(() => server, { host, port, gracefulShutdownTimeout: httpGrace }).pipe(
-      blame("HTTP_HOST, HTTP_PORT", ({ cause }) => `cannot listen on ${host}, port ${port} (${String(cause)})`)
-    )
+    const listening = PlatformNode.HttpServer.layer(() => server, { host, port, gracefulShutdownTimeout: httpGrace })
+      .pipe(
+        blame("HTTP_HOST, HTTP_PORT", ({ cause }) => `cannot listen on ${host}, port ${port} (${String(cause)})`)
+      )
     return cutOff.pipe(Layer.provideMerge(listening))
   }))
 

@@ -4,7 +4,6 @@
 import { AccessKeys, DeviceCloud, Objects, StoreHealth } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { createServer, request as httpRequest } from "node:http"
@@ -30,7 +29,7 @@ export const testApi = <E>(
   { objects = Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer)) } = {}
 ) =>
   api(options).pipe(
-    Layer.provideMerge(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })),
+    Layer.provideMerge(PlatformNode.HttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })),
     Layer.provideMerge(ownerLayer),
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(objects),

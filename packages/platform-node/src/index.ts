@@ -1,5 +1,5 @@
 /**
- * What the core asks of its platform, on Node.js.
+ * What the core asks of its platform, on Node.js, and the HTTP server.
  */
 import type { DeviceCloud } from "@device-cloud/core"
 import { NodeCrypto } from "@effect/platform-node"
@@ -8,6 +8,7 @@ import * as NodeMac from "./NodeMac.ts"
 import * as NodeWebhookClient from "./NodeWebhookClient.ts"
 
 export * as FileObjectStore from "./FileObjectStore.ts"
+export * as HttpServer from "./HttpServer.ts"
 export * as MemoryObjectStore from "./MemoryObjectStore.ts"
 
 /** Randomness, digests, message authentication codes and webhooks. */
