@@ -1,7 +1,7 @@
 /**
- * Aedes as the MQTT protocol engine of devices: it parses, keeps sessions alive
- * and acknowledges; messages go to and come from the cloud, none is routed
- * between clients.
+ * Aedes as the MQTT protocol engine of devices: it keeps sessions and their
+ * subscriptions, and sees that the protocol is kept; messages go to and come from
+ * the cloud, none is routed between clients.
  */
 import { Aedes, type AedesOptions, type AedesPublishPacket, type Client } from "aedes"
 import type { EventEmitter } from "node:events"

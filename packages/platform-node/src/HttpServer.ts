@@ -3,7 +3,7 @@
  * in: Effect's own reads each in a fiber, and waits until its stream has closed.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { ByteSize, Context, Deferred, Effect, Exit, Layer } from "effect"
+import { ByteSize, Deferred, Effect, Exit, Layer } from "effect"
 import { HttpIncomingMessage, HttpServer, HttpServerError, HttpServerRequest } from "effect/http"
 import type { IncomingMessage } from "node:http"
 
@@ -60,19 +60,19 @@ const read = (
   source.on("close", () => fail("Parse"))
 }
 
-/** What the body of the current request is; read when it is asked for first. */
-const body: Bytes = Effect.withFiber((fiber) => {
-  const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-  const limit = fiber.getRef(HttpIncomingMessage.MaxBodySize)
-  const bytes = Deferred.makeUnsafe<ArrayBuffer, HttpServerError.HttpServerError>()
-  internals(request).arrayBufferEffect = Deferred.await(bytes)
-  read(
-    request,
-    limit === undefined ? Infinity : ByteSize.toNumberUnsafe(limit),
-    (exit) => Deferred.doneUnsafe(bytes, exit)
-  )
-  return Deferred.await(bytes)
-})
+/** What the body of a request is; read when it is asked for first. */
+const bodyOf = (request: HttpServerRequest.HttpServerRequest): Bytes =>
+  Effect.withFiber((fiber) => {
+    const limit = fiber.getRef(HttpIncomingMessage.MaxBodySize)
+    const bytes = Deferred.makeUnsafe<ArrayBuffer, HttpServerError.HttpServerError>()
+    internals(request).arrayBufferEffect = Deferred.await(bytes)
+    read(
+      request,
+      limit === undefined ? Infinity : ByteSize.toNumberUnsafe(limit),
+      (exit) => Deferred.doneUnsafe(bytes, exit)
+    )
+    return Deferred.await(bytes)
+  })
 
 /** `NodeHttpServer.layer`, and what it may be given. */
 export const layer: typeof NodeHttpServer.layer = (evaluate, options) =>
@@ -85,7 +85,7 @@ export const layer: typeof NodeHttpServer.layer = (evaluate, options) =>
           address,
           serve: (app, middleware) => {
             const reading = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-              internals(request).arrayBufferEffect = body
+              internals(request).arrayBufferEffect = bodyOf(request)
               return app
             })
             return middleware === undefined ? serve(reading) : serve(reading, middleware)
