@@ -12,23 +12,28 @@ const seconds = Metric.histogram("device_cloud_http_request_seconds", {
   boundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15]
 })
 
+interface RouteMetrics {
+  readonly histogram: Metric.Histogram<number>
+  /** By status. */
+  readonly counters: Map<number, Metric.Counter<number>>
+}
+
 /** A function that counts; `millis` is how long the answer took. */
 export const make = (context: Context.Context<never>) => {
   // Metrics are looked up by their attributes once.
-  const counters = new Map<string, Metric.Counter<number>>()
-  const histograms = new Map<string, Metric.Histogram<number>>()
+  const byRoute = new Map<string, Map<string, RouteMetrics>>()
+  const metricsOf = (method: string, route: string): RouteMetrics => {
+    const ofRoute = byRoute.get(route) ?? new Map<string, RouteMetrics>()
+    const metrics = { histogram: Metric.withAttributes(seconds, { method, route }), counters: new Map() }
+    byRoute.set(route, ofRoute.set(method, metrics))
+    return metrics
+  }
   return (method: string, route: string, status: number, millis: number): void => {
-    const name = `${method} ${route}`
-    const counterKey = `${name} ${status}`
-    let counter = counters.get(counterKey)
+    const { counters, histogram } = byRoute.get(route)?.get(method) ?? metricsOf(method, route)
+    let counter = counters.get(status)
     if (counter === undefined) {
       counter = Metric.withAttributes(requests, { method, route, status: String(status) })
-      counters.set(counterKey, counter)
-    }
-    let histogram = histograms.get(name)
-    if (histogram === undefined) {
-      histogram = Metric.withAttributes(seconds, { method, route })
-      histograms.set(name, histogram)
+      counters.set(status, counter)
     }
     counter.updateUnsafe(1, context)
     histogram.updateUnsafe(millis / 1000, context)

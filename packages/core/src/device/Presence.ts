@@ -71,6 +71,7 @@ interface StatusChange {
 const statusOf = { Online: "online", Offline: "offline" } as const
 
 const make = Effect.gen(function*() {
+  const clock = yield* Clock.Clock
   const store = yield* PresenceStore
   const events = yield* EventBus
   const nodeId = yield* (yield* Identifiers).nodeId
@@ -204,19 +205,21 @@ const make = Effect.gen(function*() {
   /** Devices that are online without a connection, seen by this node. */
   const visible = new Map<DeviceId, { seen: Seen; lastAt: number }>()
 
-  const sight = Effect.fnUntraced(function*(device: DeviceIdentity, ip: string) {
-    const at = yield* Clock.currentTimeMillis
-    const { deviceId } = device
-    const known = visible.get(deviceId)
-    if (known !== undefined && at < known.seen.sighting.until - prolongMillis && known.seen.sighting.ip === ip) {
-      known.lastAt = at
-      return
-    }
-    const seen: Seen = { device, sighting: { deviceId, ip, at, until: at + sightingMillis } }
-    const outcome = yield* sightings.submit(seen)
-    if (outcome._tag === "Ignored") visible.delete(deviceId)
-    else visible.set(deviceId, { seen, lastAt: at })
-  })
+  const sight = (device: DeviceIdentity, ip: string) =>
+    Effect.suspend(() => {
+      const at = clock.currentTimeMillisUnsafe()
+      const { deviceId } = device
+      const known = visible.get(deviceId)
+      if (known !== undefined && at < known.seen.sighting.until - prolongMillis && known.seen.sighting.ip === ip) {
+        known.lastAt = at
+        return Effect.void
+      }
+      const seen: Seen = { device, sighting: { deviceId, ip, at, until: at + sightingMillis } }
+      return Effect.map(sightings.submit(seen), (outcome) => {
+        if (outcome._tag === "Ignored") visible.delete(deviceId)
+        else visible.set(deviceId, { seen, lastAt: at })
+      })
+    })
 
   const lose = Effect.fnUntraced(function*(deviceIds: ReadonlyArray<DeviceId>) {
     for (const deviceId of deviceIds) visible.delete(deviceId)
