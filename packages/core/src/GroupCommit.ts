@@ -22,7 +22,7 @@ export interface GroupCommit<in A, out B, out E> {
 }
 
 /** Items that are committed at once; fewer wait while each turn of the event loop brings more, at most so many turns. */
-const enough = 16
+const enough = 64
 const maxTurns = 16
 
 /** How long the end of the scope waits for what was handed over. */

@@ -137,7 +137,8 @@ it.effect("commits two batches beside each other, items with the same key in ord
     const keys = [..."abcdefgh"]
     const items = Array.from({ length: 10 }, (_, i) => keys.map((key) => `${key}${i}`)).flat()
     const all = yield* Effect.forkChild(Effect.forEach(items, group.submit, { concurrency: "unbounded" }))
-    yield* TestClock.adjust("1 minute")
+    // In steps: a batch also waits for turns between the sleeps.
+    yield* Effect.replicateEffect(TestClock.adjust("1 second"), 60)
     yield* Fiber.join(all)
     assert.strictEqual(together, 2)
     assert.sameMembers(committed, items)
