@@ -64,6 +64,21 @@ const codesOf = (
   Effect.map(Effect.forEach(all, (params) => device.send(method, params)), (replies) => replies.map(({ code }) => code))
 
 layer(TestCloud.layer)("what devices say", (it) => {
+  it.effect("an empty list is replied to, and what others say beside it is stored once", () =>
+    Effect.gen(function*() {
+      const { device: sender } = yield* connectModelled("none")
+      const bystanders = yield* Effect.forEach([1, 2, 3], () => connectPlain)
+      const [reply] = yield* Effect.all(
+        [
+          sender.send("thing.event.property.history.post", []),
+          ...bystanders.map((bystander) => bystander.send("thing.event.beat.post", { n: 1 }))
+        ],
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(reply?.code, 200)
+      for (const { device } of bystanders) assert.lengthOf(yield* eventsOf(device, "beat"), 1)
+    }))
+
   it.effect("weak products keep what fits the model and say why the rest was dropped", () =>
     Effect.gen(function*() {
       const { device } = yield* connectModelled()

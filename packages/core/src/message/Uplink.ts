@@ -149,6 +149,7 @@ const sort = (batch: ReadonlyArray<Item>, attached: ReadonlyMap<string, Attachme
         change(device, interpretation.step, index)
         break
       case "Changes":
+        if (interpretation.changes.length === 0) replies[index] = success({})
         for (const each of interpretation.changes) change(each.device, each.step, index)
     }
   }
