@@ -19,7 +19,7 @@ import {
   ThingModels
 } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
-import { MqttBroker } from "@device-cloud/mqtt"
+import { MqttServer } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -46,7 +46,7 @@ const storage = plan.databaseUrl === undefined
   ? StorageMemory.layer
   : StoragePg.layer({ url: Redacted.make(plan.databaseUrl) })
 
-const broker = MqttBroker.layer({
+const broker = MqttServer.layer({
   host: "127.0.0.1",
   ...plan.tls === undefined ? { tcp: { port: 0 } } : {
     tls: {
@@ -122,7 +122,7 @@ const makeDevices = Effect.gen(function*() {
 })
 
 const announce = Effect.gen(function*() {
-  const { mqtt, mqtts } = yield* MqttBroker
+  const { mqtt, mqtts } = yield* MqttServer
   const port = Number(new URL(mqtt ?? mqtts!).port)
   yield* (yield* AccessKeys).setOwner(Redacted.make(accessKey))
   const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)

@@ -10,8 +10,8 @@ import {
   DeviceAuthenticator,
   DeviceCloud,
   type DeviceConnection,
-  DeviceLink,
   Devices,
+  DeviceSessions,
   type Json,
   Mac,
   Products,
@@ -52,14 +52,14 @@ const plugIn = Effect.fn("plugIn")(function*(sensor: Device) {
     deliver: (message) => Effect.logInfo(`to ${deviceName}`, message),
     close: (reason) => Effect.logInfo(`${deviceName} is unplugged: ${reason}`)
   }
-  return yield* (yield* DeviceLink).attach(connection)
+  return yield* (yield* DeviceSessions).attach(connection)
 })
 
 /** Reports two measurements of a sensor and answers what the cloud knows of it, while it is plugged in and after. */
 export const greenhouse = Effect.gen(function*() {
   const products = yield* Products
   const devices = yield* Devices
-  const link = yield* DeviceLink
+  const link = yield* DeviceSessions
   const uplink = yield* Uplink
   const shadows = yield* Shadows
 

@@ -3,7 +3,7 @@
  */
 import { AccessKeys, AllowPrivateWebhooks, DeviceCloud, Objects, StoreHealth } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
-import { DevelopmentCertificate, MqttBroker, MqttWebSocket } from "@device-cloud/mqtt"
+import { DevelopmentCertificate, MqttServer, MqttWebSocket } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -67,7 +67,7 @@ const certificate = Effect.fnUntraced(function*(config: ServerConfig) {
 
 const broker = (config: ServerConfig) =>
   Layer.unwrap(Effect.map(certificate(config), ({ certificate, key }) =>
-    MqttBroker.layer({
+    MqttServer.layer({
       host: config.mqttHost,
       tls: { port: config.mqttsPort, certificate, key },
       ...Option.isSome(config.mqttPort) ? { tcp: { port: config.mqttPort.value } } : {}
@@ -138,7 +138,7 @@ const adminKey = (config: ServerConfig) =>
 
 /** The one line that says where the server can be reached. */
 const announce = Layer.effectDiscard(Effect.gen(function*() {
-  const { mqtt = null, mqtts } = yield* MqttBroker
+  const { mqtt = null, mqtts } = yield* MqttServer
   const http = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
   yield* Console.log(JSON.stringify({ event: "ready", http, mqtts, mqtt }))
 }))

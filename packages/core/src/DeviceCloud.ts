@@ -2,58 +2,58 @@
  * The whole cloud: all services, wired once.
  */
 import { type Crypto, Layer } from "effect"
-import { Bindings } from "./binding/Bindings.ts"
-import type { BindingStore } from "./binding/BindingStore.ts"
-import { BleIdentities } from "./ble/BleIdentities.ts"
+import { Bindings } from "./provisioning/Bindings.ts"
+import type { BindingStore } from "./provisioning/BindingStore.ts"
+import { BleIdentities } from "./provisioning/BleIdentities.ts"
 import { Commands } from "./command/Commands.ts"
 import type { CommandStore } from "./command/CommandStore.ts"
 import { Batches } from "./device/Batches.ts"
 import { Devices } from "./device/Devices.ts"
 import type { DeviceStore } from "./device/DeviceStore.ts"
-import { Presence } from "./device/Presence.ts"
-import type { PresenceStore } from "./device/PresenceStore.ts"
-import { EventBus } from "./event/EventBus.ts"
+import { Presence } from "./connection/Presence.ts"
+import type { PresenceStore } from "./connection/PresenceStore.ts"
+import { EventBus } from "./events/EventBus.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import type { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
-import { Identifiers } from "./Identifiers.ts"
+import { Identifiers } from "./kernel/Identifiers.ts"
 import { MeshNetworks } from "./mesh/MeshNetworks.ts"
 import type { MeshStore } from "./mesh/MeshStore.ts"
-import { DeviceLink } from "./message/DeviceLink.ts"
-import { Uplink } from "./message/Uplink.ts"
-import { FirmwareFiles } from "./ota/FirmwareFiles.ts"
-import { Firmwares } from "./ota/Firmwares.ts"
-import { Upgrades } from "./ota/Upgrades.ts"
-import type { OtaStore } from "./ota/OtaStore.ts"
+import { DeviceSessions } from "./connection/DeviceSessions.ts"
+import { Uplink } from "./uplink/Uplink.ts"
+import { FirmwareFiles } from "./ota/firmware/FirmwareFiles.ts"
+import { Firmwares } from "./ota/firmware/Firmwares.ts"
+import { Upgrades } from "./ota/task/Upgrades.ts"
+import type { OtaStore } from "./ota/task/OtaStore.ts"
 import { Products } from "./product/Products.ts"
 import type { ProductStore } from "./product/ProductStore.ts"
 import { AccessKeys } from "./project/AccessKeys.ts"
 import type { AccessKeyStore } from "./project/AccessKeyStore.ts"
 import { Projects } from "./project/Projects.ts"
 import type { ProjectStore } from "./project/ProjectStore.ts"
-import { SceneActions } from "./scene/SceneActions.ts"
-import * as SceneRunner from "./scene/SceneRunner.ts"
-import { Scenes } from "./scene/Scenes.ts"
-import type { SceneStore } from "./scene/SceneStore.ts"
-import { SceneTriggers } from "./scene/SceneTriggers.ts"
-import type { WebhookClient } from "./scene/WebhookClient.ts"
-import { WebhookSigning } from "./scene/WebhookSigning.ts"
+import { SceneActions } from "./scene/execution/SceneActions.ts"
+import * as SceneRunner from "./scene/execution/SceneRunner.ts"
+import { Scenes } from "./scene/definition/Scenes.ts"
+import type { SceneStore } from "./scene/definition/SceneStore.ts"
+import { SceneTriggers } from "./scene/matching/SceneTriggers.ts"
+import type { WebhookClient } from "./scene/execution/WebhookClient.ts"
+import { WebhookSigning } from "./scene/execution/WebhookSigning.ts"
 import { Shadows } from "./shadow/Shadows.ts"
 import type { ShadowStore } from "./shadow/ShadowStore.ts"
-import { DeviceAuthenticator } from "./signature/DeviceAuthenticator.ts"
-import { Provisioning } from "./signature/Provisioning.ts"
-import { SignatureGuard } from "./signature/SignatureGuard.ts"
-import type { Mac } from "./signature/Mac.ts"
-import { History } from "./telemetry/History.ts"
-import type { TelemetryStore } from "./telemetry/TelemetryStore.ts"
-import { GatewayMessages } from "./topology/GatewayMessages.ts"
-import { SubDeviceSessions } from "./topology/SubDeviceSessions.ts"
-import { Topologies } from "./topology/Topologies.ts"
-import type { TopologyStore } from "./topology/TopologyStore.ts"
+import { DeviceAuthenticator } from "./provisioning/DeviceAuthenticator.ts"
+import { Provisioning } from "./provisioning/Provisioning.ts"
+import { SignatureGuard } from "./provisioning/SignatureGuard.ts"
+import type { Mac } from "./kernel/Mac.ts"
+import { History } from "./history/History.ts"
+import type { HistoryStore } from "./history/HistoryStore.ts"
+import { GatewayMessages } from "./gateway/GatewayMessages.ts"
+import { SubDeviceSessions } from "./gateway/SubDeviceSessions.ts"
+import { Topologies } from "./gateway/Topologies.ts"
+import type { TopologyStore } from "./gateway/TopologyStore.ts"
 import { ThingModels } from "./thing-model/ThingModels.ts"
 import type { ThingModelStore } from "./thing-model/ThingModelStore.ts"
-import { Validators } from "./thing-model/Validators.ts"
-import type { NodeBus } from "./node/NodeBus.ts"
-import type { StoreError } from "./StoreError.ts"
+import { ModelCache } from "./thing-model/ModelCache.ts"
+import type { NodeBus } from "./cluster/NodeBus.ts"
+import type { StoreError } from "./kernel/StoreError.ts"
 
 /** What the cloud offers. */
 export type DeviceCloud =
@@ -63,7 +63,7 @@ export type DeviceCloud =
   | BleIdentities
   | Commands
   | DeviceAuthenticator
-  | DeviceLink
+  | DeviceSessions
   | Devices
   | EventBus
   | Firmwares
@@ -97,7 +97,7 @@ export type Stores =
   | ProjectStore
   | SceneStore
   | ShadowStore
-  | TelemetryStore
+  | HistoryStore
   | ThingModelStore
   | TopologyStore
 
@@ -131,10 +131,10 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provideMerge(Layer.mergeAll(Upgrades.layer, MeshNetworks.layer)),
   Layer.provideMerge(Firmwares.layer),
   Layer.provide(FirmwareFiles.layer),
-  Layer.provide(Validators.layer),
+  Layer.provide(ModelCache.layer),
   Layer.provideMerge(Devices.layer),
   Layer.provide(SignatureGuard.layer),
-  Layer.provideMerge(Layer.mergeAll(Products.layer, DeviceLink.layer)),
+  Layer.provideMerge(Layer.mergeAll(Products.layer, DeviceSessions.layer)),
   Layer.provide(Presence.layer),
   Layer.provide(SceneTriggers.layer),
   Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, EventBus.layer)),

@@ -10,8 +10,8 @@ import {
 } from "@device-cloud/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { DeviceState, type Watch } from "../src/message/DeviceState.ts"
-import type { PropertyWatch } from "../src/scene/SceneIndex.ts"
+import { DeviceState, type Watch } from "../src/uplink/DeviceState.ts"
+import type { PropertyWatch } from "../src/scene/matching/SceneIndex.ts"
 
 const device: DeviceIdentity = {
   deviceId: DeviceId.make("device"),

@@ -1,4 +1,4 @@
-import { defaultProjectId, DeviceCloud, Devices, History, Products, TelemetryStore } from "@device-cloud/core"
+import { defaultProjectId, DeviceCloud, Devices, History, HistoryStore, Products } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { SimulatedDevice } from "@device-cloud/testing"
@@ -22,7 +22,7 @@ it.effect("history is forgotten by when it was stored, not by when it was measur
       authType: "secret"
     })
     const device = yield* SimulatedDevice.connect(yield* (yield* Devices).create(defaultProjectId, productKey, {}))
-    const values = Effect.flatMap(TelemetryStore, (store) =>
+    const values = Effect.flatMap(HistoryStore, (store) =>
       Effect.map(
         store.samples(device.device.deviceId, "a", { start: 0, end: 8.64e15, limit: 10, order: "asc" }),
         (samples) => samples.map(({ value }) => value)

@@ -3,8 +3,8 @@ import {
   type Device,
   DeviceCloud,
   deviceIdentity,
-  DeviceLink,
   Devices,
+  DeviceSessions,
   PresenceStore,
   Products,
   StoreError
@@ -125,7 +125,7 @@ it.effect("a device without a connection is online for five minutes after it has
         context
       )
     })
-    const speak = Effect.provide(Effect.flatMap(DeviceLink, (link) => link.sight(identity, "192.0.2.1")), context)
+    const speak = Effect.provide(Effect.flatMap(DeviceSessions, (link) => link.sight(identity, "192.0.2.1")), context)
     const status = Effect.provide(statusOf(device), context)
     assert.deepStrictEqual(yield* status, ["unactive", 0])
     yield* speak

@@ -1,7 +1,7 @@
 import { type RecordCounts, type RecordStatus, taskStatus, type UpgradeRecord } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { advance, isAborted, isFinal, isReleased, type UpgradeEvent } from "../src/ota/UpgradeStateMachine.ts"
+import { advance, isAborted, isFinal, isReleased, type UpgradeEvent } from "../src/ota/task/UpgradeStateMachine.ts"
 
 const At = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 }))
 

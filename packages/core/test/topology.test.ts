@@ -2,8 +2,8 @@ import {
   defaultProjectId,
   type Device,
   DeviceCloud,
-  DeviceLink,
   Devices,
+  DeviceSessions,
   EventBus,
   fieldsText,
   Mac,
@@ -161,7 +161,7 @@ test.effect("a sub-device that is removed while it logs in is not online", () =>
       assert.strictEqual((yield* connected.send("thing.topo.add", [{ ...fields, sign }])).code, 200)
       const topologies = yield* Topologies
       meanwhile.happens = Effect.orDie(topologies.remove(defaultProjectId, gateway.deviceId, [fields]))
-      const session = (yield* DeviceLink).session(gateway.deviceId)!
+      const session = (yield* DeviceSessions).session(gateway.deviceId)!
       const { answer } = yield* SubDeviceSessions
       const reply = yield* answer(session.connection.device, session, "", "combine.login", { ...fields, sign })
       assert.strictEqual(reply.code, 6401)

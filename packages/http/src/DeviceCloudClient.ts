@@ -4,7 +4,7 @@
 import { Context, Layer, type Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { HttpApiClient } from "effect/http-api"
-import { Authorization } from "./Authorization.ts"
+import { Authorization } from "./middleware/Authorization.ts"
 import { Api } from "./DeviceCloudApi.ts"
 
 /** A member for each group of the API, with a function for each of its operations. */

@@ -64,7 +64,7 @@ import type {
 } from "@device-cloud/core"
 import { Effect, Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { snakeCase } from "./Wire.ts"
+import { snakeCase } from "./SnakeCase.ts"
 
 /** The codes of failures; the first three digits are the HTTP status. */
 export const Code = {

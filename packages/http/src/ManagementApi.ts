@@ -5,31 +5,31 @@ import { Context, Effect, Layer, type Types } from "effect"
 import { type HttpMethod, HttpRouter, HttpServer, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApi, HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { type DeviceCloud, type IdempotencyStore, type Objects, ReplayGuard } from "@device-cloud/core"
-import { Authorization } from "./Authorization.ts"
-import * as BindingHandlers from "./binding/BindingHandlers.ts"
-import * as BleHandlers from "./ble/BleHandlers.ts"
+import { Authorization } from "./middleware/Authorization.ts"
+import * as BindingHandlers from "./provisioning/BindingHandlers.ts"
+import * as BleHandlers from "./provisioning/BleHandlers.ts"
 import * as CommandHandlers from "./command/CommandHandlers.ts"
 import * as AlinkRegistration from "./device-access/AlinkRegistration.ts"
 import * as DeviceAccessHandlers from "./device-access/DeviceAccessHandlers.ts"
 import * as BatchHandlers from "./device/BatchHandlers.ts"
 import * as DeviceHandlers from "./device/DeviceHandlers.ts"
 import { Api } from "./DeviceCloudApi.ts"
-import * as EveryAnswer from "./EveryAnswer.ts"
+import * as ErrorEnvelope from "./middleware/ErrorEnvelope.ts"
 import { lean, ofCloud } from "./HandlerGroup.ts"
 import * as MeshHandlers from "./mesh/MeshHandlers.ts"
-import * as Download from "./object/Download.ts"
+import * as ObjectRoutes from "./object/ObjectRoutes.ts"
 import { PublicUrl } from "./object/ObjectAddress.ts"
 import * as ObjectHandlers from "./object/ObjectHandlers.ts"
-import * as EventHandlers from "./event/EventHandlers.ts"
+import * as EventHandlers from "./events/EventHandlers.ts"
 import * as OtaHandlers from "./ota/OtaHandlers.ts"
-import * as Operations from "./Operations.ts"
+import * as HealthRoutes from "./HealthRoutes.ts"
 import * as ProductHandlers from "./product/ProductHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
-import { type RateLimitOptions, RateLimits } from "./RateLimits.ts"
-import { RequestCheck } from "./RequestCheck.ts"
+import { type RateLimitOptions, RateLimits } from "./middleware/RateLimits.ts"
+import { RequestCheck } from "./middleware/RequestCheck.ts"
 import * as SceneHandlers from "./scene/SceneHandlers.ts"
-import * as HistoryHandlers from "./telemetry/HistoryHandlers.ts"
-import * as TopologyHandlers from "./topology/TopologyHandlers.ts"
+import * as HistoryHandlers from "./history/HistoryHandlers.ts"
+import * as TopologyHandlers from "./gateway/TopologyHandlers.ts"
 import * as ThingModelHandlers from "./thing-model/ThingModelHandlers.ts"
 
 const openapiPath = "/openapi.json"
@@ -63,18 +63,18 @@ const routeTable = () => {
   const routes: Array<{ readonly method: HttpMethod.HttpMethod; readonly path: `/${string}` }> = [
     openapiPath,
     docsPath,
-    ...Operations.paths
+    ...HealthRoutes.paths
   ].map((path) => ({ method: "GET", path: path as `/${string}` }))
-  routes.push({ method: "POST", path: AlinkRegistration.path }, ...Download.routes)
+  routes.push({ method: "POST", path: AlinkRegistration.path }, ...ObjectRoutes.routes)
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => routes.push({ method: endpoint.method, path: endpoint.path as `/${string}` })
   })
-  return EveryAnswer.makeRouteTable(routes)
+  return ErrorEnvelope.makeRouteTable(routes)
 }
 
 const completeAnswers = HttpRouter.use(Effect.fnUntraced(function*(router) {
-  const complete = yield* EveryAnswer.make(routeTable())
+  const complete = yield* ErrorEnvelope.make(routeTable())
   yield* router.addGlobalMiddleware((
     app
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled, HttpServerRequest.HttpServerRequest> =>
@@ -83,7 +83,7 @@ const completeAnswers = HttpRouter.use(Effect.fnUntraced(function*(router) {
 }))
 
 export interface Options {
-  readonly readiness: Operations.ReadinessChecks
+  readonly readiness: HealthRoutes.ReadinessChecks
   /** Whether a message over HTTP is refused whose `random` its device has used within five minutes. Default false. */
   readonly strictReplay?: boolean
   /** What the addresses of objects begin with, for example `https://cloud.example.com`. Default: where the request went. */
@@ -97,8 +97,8 @@ const routes = ({ publicUrl, rateLimits = {}, readiness, strictReplay }: Options
     api,
     docs,
     AlinkRegistration.layer,
-    Download.layer,
-    Operations.layer(readiness),
+    ObjectRoutes.layer,
+    HealthRoutes.layer(readiness),
     completeAnswers
   ).pipe(
     Layer.provide(strictReplay === true ? ReplayGuard.layer : Layer.empty),
@@ -118,7 +118,7 @@ export const layer = (options: Options) =>
       Effect.succeed(
         lean(
           HttpRouter.serve(Layer.provide(routes(options), Layer.succeedContext(ofCloud(context))), {
-            routerConfig: EveryAnswer.routerConfig,
+            routerConfig: ErrorEnvelope.routerConfig,
             disableLogger: true,
             disableListenLog: true
           })
@@ -144,7 +144,7 @@ export const fetchHandler = (options: Options) =>
             ])
           ),
           // Not that of a server which is built in the same place.
-          { routerConfig: EveryAnswer.routerConfig, disableLogger: true, memoMap: Layer.makeMemoMapUnsafe() }
+          { routerConfig: ErrorEnvelope.routerConfig, disableLogger: true, memoMap: Layer.makeMemoMapUnsafe() }
         )
       ),
       ({ dispose }) => Effect.promise(dispose)

@@ -1,4 +1,11 @@
-import { defaultProjectId, DeviceId, type DeviceIdentity, DeviceLink, DeviceName, ProductKey } from "@device-cloud/core"
+import {
+  defaultProjectId,
+  DeviceId,
+  type DeviceIdentity,
+  DeviceName,
+  DeviceSessions,
+  ProductKey
+} from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
@@ -39,7 +46,7 @@ for (const [name, storage] of storages) {
           deviceName: DeviceName.make(device_name!),
           validateType: "weak"
         }
-        yield* (yield* DeviceLink).attach({
+        yield* (yield* DeviceSessions).attach({
           device: identity,
           ip: "192.0.2.1",
           deliver: () => Effect.void,

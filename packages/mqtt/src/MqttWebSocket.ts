@@ -8,7 +8,7 @@ import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { TLSSocket } from "node:tls"
 import { createWebSocketStream, WebSocketServer } from "ws"
-import { MqttBroker } from "./MqttBroker.ts"
+import { MqttServer } from "./MqttServer.ts"
 
 /** Where the broker is reached on the server. */
 const path = "/mqtt"
@@ -23,9 +23,9 @@ const maxPayload = 512 * 1024
  * Takes WebSocket connections to `/mqtt` of the server, until the scope closes.
  * Other requests for an upgrade go to the server's own listeners.
  */
-export const attach: (server: Server) => Effect.Effect<void, never, MqttBroker | Scope.Scope> = Effect.fnUntraced(
+export const attach: (server: Server) => Effect.Effect<void, never, MqttServer | Scope.Scope> = Effect.fnUntraced(
   function*(server) {
-    const broker = yield* MqttBroker
+    const broker = yield* MqttServer
     const webSockets = new WebSocketServer({
       noServer: true,
       maxPayload,

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import mqtt from "mqtt"
 import { type AddressInfo, createServer } from "node:net"
-import { DeviceBroker } from "../src/DeviceBroker.ts"
+import { DeviceBroker } from "../src/protocol/DeviceBroker.ts"
 
 it.effect("a session that is found again has the subscriptions that were granted, not those that were refused", () =>
   Effect.gen(function*() {

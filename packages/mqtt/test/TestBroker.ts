@@ -2,7 +2,7 @@
  * A cloud behind a real broker, over TLS, TCP and WebSocket.
  */
 import { DeviceCloud, Objects } from "@device-cloud/core"
-import { DevelopmentCertificate, MqttBroker, MqttWebSocket } from "@device-cloud/mqtt"
+import { DevelopmentCertificate, MqttServer, MqttWebSocket } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import { Context, Effect, Layer } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -30,7 +30,7 @@ const broker = Layer.unwrap(
   Effect.map(
     Certificate,
     ({ certificate, key }) =>
-      MqttBroker.layer({ host: "127.0.0.1", tls: { port: 0, certificate, key }, tcp: { port: 0 } })
+      MqttServer.layer({ host: "127.0.0.1", tls: { port: 0, certificate, key }, tcp: { port: 0 } })
   )
 )
 
@@ -68,8 +68,8 @@ export const brokerOn = <E>(storage: Layer.Layer<DeviceCloud.Stores, E>) =>
   )
 
 export const tls = Effect.gen(function*() {
-  const { mqtts } = yield* MqttBroker
+  const { mqtts } = yield* MqttServer
   return { url: mqtts!.replace("127.0.0.1", "localhost"), ca: (yield* Certificate).authority }
 })
 
-export const tcp = Effect.map(MqttBroker, ({ mqtt }) => ({ url: mqtt! }))
+export const tcp = Effect.map(MqttServer, ({ mqtt }) => ({ url: mqtt! }))

@@ -1,6 +1,6 @@
 import { DeviceName, ProductKey } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
-import { methodPrefix, route } from "../src/Topic.ts"
+import { methodPrefix, route } from "../src/topics/Topic.ts"
 
 const owner = { productKey: ProductKey.make("pk"), deviceName: DeviceName.make("dn") }
 

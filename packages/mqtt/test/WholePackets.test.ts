@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { generate, type Packet, parser } from "mqtt-packet"
-import { type Publish, takeWhole } from "../src/WholePackets.ts"
+import { type Publish, takeWhole } from "../src/protocol/WholePackets.ts"
 import { Dice } from "./HostileInput.ts"
 
 /** What is taken of the bytes, and how many they are. */

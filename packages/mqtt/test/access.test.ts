@@ -9,7 +9,7 @@ import {
   Products,
   type SignMethod
 } from "@device-cloud/core"
-import { MqttBroker } from "@device-cloud/mqtt"
+import { MqttServer } from "@device-cloud/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Queue, Schedule } from "effect"
 import { request } from "node:http"
@@ -214,6 +214,6 @@ layer(brokerOn(storages[0][1]), { excludeTestServices: true })("wrong signatures
       // Who is connected already stays.
       yield* early.post({ on: 1 })
       assert.deepInclude((yield* Queue.take(early.received)).message, { code: 200 })
-      assert.isDefined((yield* MqttBroker).mqtt)
+      assert.isDefined((yield* MqttServer).mqtt)
     }))
 })

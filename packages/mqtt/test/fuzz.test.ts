@@ -2,8 +2,8 @@ import {
   Commands,
   defaultProjectId,
   type Device,
-  DeviceLink,
   Devices,
+  DeviceSessions,
   Products,
   Shadows,
   ThingModels
@@ -194,7 +194,7 @@ for (const [name, storage] of storages) {
         assert.notProperty({}, "polluted")
 
         // Nothing is left of the connections that ended.
-        const link = yield* DeviceLink
+        const link = yield* DeviceSessions
         for (const device of attackers) {
           yield* Effect.repeat(devices.get(defaultProjectId, device), {
             until: ({ device }) => device.status !== "online",

@@ -2,8 +2,8 @@ import {
   Commands,
   defaultProjectId,
   type Device,
-  DeviceLink,
   Devices,
+  DeviceSessions,
   EventBus,
   Firmwares,
   History,
@@ -476,7 +476,7 @@ for (const [name, storage] of storages) {
         yield* untilStatus(sub, "offline")
         assert.strictEqual((yield* again.combine("login", yield* proof(sub))).code, 200)
         assert.strictEqual(yield* statusOf(sub), "online")
-        assert.isDefined((yield* DeviceLink).session(sub.deviceId))
+        assert.isDefined((yield* DeviceSessions).session(sub.deviceId))
         yield* again.end
         yield* untilStatus(sub, "offline")
       }))

@@ -11,7 +11,7 @@ import {
   ShadowStore,
   ThingModels
 } from "@device-cloud/core"
-import { MqttBroker } from "@device-cloud/mqtt"
+import { MqttServer } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { assert, layer } from "@effect/vitest"
@@ -21,7 +21,7 @@ import { connect as connectTcp } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
 import { connect as connectTo, credentials, type TestDevice } from "./TestDevice.ts"
 
-const broker = MqttBroker.layer({ host: "127.0.0.1", tcp: { port: 0 } })
+const broker = MqttServer.layer({ host: "127.0.0.1", tcp: { port: 0 } })
 
 const cloudOn = <E>(storage: Layer.Layer<DeviceCloud.Stores, E>) =>
   broker.pipe(
@@ -63,7 +63,7 @@ const createDevice = Effect.gen(function*() {
 })
 
 const connect = (device: Device, options: object = {}) =>
-  Effect.flatMap(MqttBroker, ({ mqtt }) => connectTo(device, { url: mqtt!, ...options }))
+  Effect.flatMap(MqttServer, ({ mqtt }) => connectTo(device, { url: mqtt!, ...options }))
 
 const reported = ({ deviceId }: Device) =>
   Effect.flatMap(
@@ -295,7 +295,7 @@ layer(cloudOn(gatedStorage), { excludeTestServices: true })("while the store is 
   it.effect("a packet of QoS 2 that comes again is confirmed when it is stored, and stored once", () =>
     Effect.gen(function*() {
       const device = yield* createDevice
-      const { mqtt } = yield* MqttBroker
+      const { mqtt } = yield* MqttServer
       const { port } = new URL(mqtt!)
       const packets = yield* Queue.unbounded<number>()
       const socket = yield* Effect.acquireRelease(

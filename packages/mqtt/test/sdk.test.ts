@@ -3,8 +3,8 @@ import {
   Commands,
   defaultProjectId,
   type Device,
-  DeviceLink,
   Devices,
+  DeviceSessions,
   History,
   Products,
   Shadows,
@@ -258,7 +258,7 @@ for (const [name, storage] of storages) {
       Effect.gen(function*() {
         const device = yield* createDevice
         const { heard } = yield* start(device)
-        const session = (yield* DeviceLink).session(device.deviceId)
+        const session = (yield* DeviceSessions).session(device.deviceId)
         yield* session!.connection.close("shutdown")
         yield* untilStatus(device, "offline")
         const command = yield* (yield* Commands).callService(defaultProjectId, device.deviceId, "Reset", {

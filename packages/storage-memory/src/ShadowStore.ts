@@ -5,7 +5,7 @@ import { emptyShadow, noFacts, type ShadowModification, ShadowStore } from "@dev
 import { Effect, Layer, Option } from "effect"
 import { addExecutions } from "./SceneStore.ts"
 import { Tables } from "./Tables.ts"
-import { append } from "./TelemetryStore.ts"
+import { append } from "./HistoryStore.ts"
 
 export const modifyShadow = <A>(
   tables: Tables["Service"],

@@ -29,12 +29,12 @@ import type {
 } from "@device-cloud/core"
 import { Context, Layer } from "effect"
 import { Executions } from "./Executions.ts"
-import { Ledger } from "./Ledger.ts"
-import type { Series } from "./Series.ts"
+import { CommandTable } from "./CommandTable.ts"
+import type { RingBuffer } from "./RingBuffer.ts"
 
 export interface DeviceHistory {
-  readonly samples: Map<string, Series<Json>>
-  readonly events: Series<EventRecord>
+  readonly samples: Map<string, RingBuffer<Json>>
+  readonly events: RingBuffer<EventRecord>
 }
 
 export interface StoredRequest {
@@ -66,7 +66,7 @@ export class Tables extends Context.Service<Tables, {
   /** `product key/device name` to device id. */
   readonly deviceNames: Map<string, DeviceId>
   readonly shadows: Map<DeviceId, Shadow>
-  readonly ledger: Ledger
+  readonly ledger: CommandTable
   readonly histories: Map<DeviceId, DeviceHistory>
   /** The versions of each product's model, newest first. */
   readonly models: Map<ProductKey, ReadonlyArray<ModelVersion>>
@@ -104,7 +104,7 @@ export class Tables extends Context.Service<Tables, {
       devices: new Map(),
       deviceNames: new Map(),
       shadows: new Map(),
-      ledger: new Ledger(),
+      ledger: new CommandTable(),
       histories: new Map(),
       models: new Map(),
       requests: new Map(),

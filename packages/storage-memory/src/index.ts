@@ -17,7 +17,7 @@ import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
 import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
-import * as TelemetryStore from "./TelemetryStore.ts"
+import * as HistoryStore from "./HistoryStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import { Tables } from "./Tables.ts"
@@ -37,7 +37,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   ProjectStore.layer,
   SceneStore.layer,
   ShadowStore.layer,
-  TelemetryStore.layer,
+  HistoryStore.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
   Layer.succeed(StoreHealth, { check: Effect.void })

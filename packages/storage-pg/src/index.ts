@@ -19,7 +19,7 @@ import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
 import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
-import * as TelemetryStore from "./TelemetryStore.ts"
+import * as HistoryStore from "./HistoryStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import { storeError } from "./Sql.ts"
@@ -57,7 +57,7 @@ export const layerClient: Layer.Layer<
   ProductStore.layer,
   ProjectStore.layer,
   SceneStore.layer,
-  TelemetryStore.layer,
+  HistoryStore.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
   Layer.effect(StoreHealth, health)

@@ -7,11 +7,11 @@ import {
   type Device,
   DeviceAuthenticator,
   type DeviceDisabled,
-  DeviceLink,
   type DeviceNotConnectable,
   type DeviceNotFound,
   type DeviceReply,
   type DeviceSession,
+  DeviceSessions,
   type DisconnectReason,
   type DownlinkMessage,
   type Json,
@@ -67,10 +67,10 @@ export const connect = Effect.fnUntraced(function*(
 ): Effect.fn.Return<
   SimulatedDevice,
   DeviceNotFound | WrongSignature | DeviceDisabled | TooManyWrongSignatures | DeviceNotConnectable | StoreError,
-  DeviceAuthenticator | DeviceLink | Mac | Uplink | Scope.Scope
+  DeviceAuthenticator | DeviceSessions | Mac | Uplink | Scope.Scope
 > {
   const authenticator = yield* DeviceAuthenticator
-  const link = yield* DeviceLink
+  const link = yield* DeviceSessions
   const uplink = yield* Uplink
   const mac = yield* Mac
   const { deviceName, deviceSecret, productKey } = device

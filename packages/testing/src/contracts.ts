@@ -17,7 +17,7 @@ import * as ProductStoreContract from "./contracts/ProductStoreContract.ts"
 import * as ProjectStoreContract from "./contracts/ProjectStoreContract.ts"
 import * as SceneStoreContract from "./contracts/SceneStoreContract.ts"
 import * as ShadowStoreContract from "./contracts/ShadowStoreContract.ts"
-import * as TelemetryStoreContract from "./contracts/TelemetryStoreContract.ts"
+import * as HistoryStoreContract from "./contracts/HistoryStoreContract.ts"
 import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts"
 import * as TopologyStoreContract from "./contracts/TopologyStoreContract.ts"
 
@@ -28,6 +28,7 @@ export {
   BindingStoreContract,
   CommandStoreContract,
   DeviceStoreContract,
+  HistoryStoreContract,
   IdempotencyStoreContract,
   MeshStoreContract,
   ObjectStoreContract,
@@ -37,7 +38,6 @@ export {
   ProjectStoreContract,
   SceneStoreContract,
   ShadowStoreContract,
-  TelemetryStoreContract,
   ThingModelStoreContract,
   TopologyStoreContract
 }
@@ -56,7 +56,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   ProjectStoreContract.suite(name, stores)
   SceneStoreContract.suite(name, stores)
   ShadowStoreContract.suite(name, stores)
-  TelemetryStoreContract.suite(name, stores)
+  HistoryStoreContract.suite(name, stores)
   ThingModelStoreContract.suite(name, stores)
   TopologyStoreContract.suite(name, stores)
 }

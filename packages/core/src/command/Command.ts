@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import type { DeviceId } from "../device/Device.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { Json } from "../shadow/Shadow.ts"
+import type { Json } from "../kernel/Json.ts"
 
 /**
  * `queued` until it was handed to the device's connection, `acked` when the

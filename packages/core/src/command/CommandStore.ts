@@ -3,9 +3,9 @@
  */
 import { Context, type Effect, type Option } from "effect"
 import type { DeviceId } from "../device/Device.ts"
-import type { Page, PageRequest } from "../Page.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { ShadowModification } from "../shadow/ShadowStore.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import type { Command, CommandProgress, NewCommand } from "./Command.ts"
 
 /** A command to be stored, and what it makes of the device's shadow. */

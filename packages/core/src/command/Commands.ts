@@ -4,22 +4,23 @@
 import { Clock, Context, Effect, Layer, Option, Schedule, Stream } from "effect"
 import { type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
-import * as GroupCommit from "../GroupCommit.ts"
-import { decodeInput, InvalidInput } from "../InvalidInput.ts"
-import { DeviceLink, type DeviceSession, type DownlinkMessage } from "../message/DeviceLink.ts"
-import { NodeBus } from "../node/NodeBus.ts"
-import { Uplink } from "../message/Uplink.ts"
-import type { Page, PageRequest } from "../Page.ts"
+import * as Batcher from "../kernel/Batcher.ts"
+import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
+import { type DeviceSession, DeviceSessions, type DownlinkMessage } from "../connection/DeviceSessions.ts"
+import { NodeBus } from "../cluster/NodeBus.ts"
+import { Uplink } from "../uplink/Uplink.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { delta, equalJson, isFiniteJson, type Json, type Shadow, ShadowDraft } from "../shadow/Shadow.ts"
+import { delta, type Shadow, ShadowDraft } from "../shadow/Shadow.ts"
+import { equalJson, isFiniteJson, type Json } from "../kernel/Json.ts"
 import { shadowControl } from "../shadow/ShadowMessage.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
-import { type StoreError, untilStored } from "../StoreError.ts"
+import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { checkValues, InvalidValues } from "../thing-model/InvalidValues.ts"
 import { Misfit } from "../thing-model/DataType.ts"
 import { isUsableId } from "../thing-model/formats/Elements.ts"
 import { ElementNotFound } from "../thing-model/ThingModel.ts"
-import { Validators } from "../thing-model/Validators.ts"
+import { ModelCache } from "../thing-model/ModelCache.ts"
 import {
   type CallOptions,
   type Command,
@@ -78,8 +79,8 @@ const make = Effect.gen(function*() {
   const store = yield* CommandStore
   const shadows = yield* ShadowStore
   const devices = yield* Devices
-  const validators = yield* Validators
-  const link = yield* DeviceLink
+  const validators = yield* ModelCache
+  const link = yield* DeviceSessions
   const bus = yield* NodeBus
   const uplink = yield* Uplink
   const clock = yield* Clock.Clock
@@ -125,7 +126,7 @@ const make = Effect.gen(function*() {
     )
   }
 
-  const enqueued = yield* GroupCommit.make<Enqueue, Command | "full" | "no-device", StoreError>({
+  const enqueued = yield* Batcher.make<Enqueue, Command | "full" | "no-device", StoreError>({
     capacity,
     maxBatch,
     commit: Effect.fnUntraced(function*(items) {
@@ -476,6 +477,6 @@ export class Commands extends Context.Service<Commands, {
   static readonly layer: Layer.Layer<
     Commands,
     never,
-    CommandStore | ShadowStore | Devices | Validators | DeviceLink | NodeBus | Uplink
+    CommandStore | ShadowStore | Devices | ModelCache | DeviceSessions | NodeBus | Uplink
   > = Layer.effect(Commands, make)
 }

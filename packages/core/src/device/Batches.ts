@@ -2,18 +2,18 @@
  * Devices that are made together (specification, Devices: batch-things).
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { EventBus } from "../event/EventBus.ts"
-import { Identifiers } from "../Identifiers.ts"
-import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
-import { DeviceLink } from "../message/DeviceLink.ts"
-import { endUpgrades } from "../ota/EndOfDevice.ts"
-import { OtaStore } from "../ota/OtaStore.ts"
+import { EventBus } from "../events/EventBus.ts"
+import { Identifiers } from "../kernel/Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
+import { endUpgrades } from "../ota/device/EndOfDevice.ts"
+import { OtaStore } from "../ota/task/OtaStore.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../StoreError.ts"
-import { publishTopology, tellGateways } from "../topology/TopologyChange.ts"
-import { TopologyStore } from "../topology/TopologyStore.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import { publishTopology, tellGateways } from "../gateway/TopologyChange.ts"
+import { TopologyStore } from "../gateway/TopologyStore.ts"
 import {
   type Batch,
   BatchDraft,
@@ -33,7 +33,7 @@ const make = Effect.gen(function*() {
   const products = yield* Products
   const identifiers = yield* Identifiers
   const events = yield* EventBus
-  const link = yield* DeviceLink
+  const link = yield* DeviceSessions
   const upgrades = yield* OtaStore
   const topology = yield* TopologyStore
 
@@ -129,6 +129,6 @@ export class Batches extends Context.Service<Batches, {
   static readonly layer: Layer.Layer<
     Batches,
     never,
-    DeviceStore | OtaStore | TopologyStore | Products | Identifiers | EventBus | DeviceLink
+    DeviceStore | OtaStore | TopologyStore | Products | Identifiers | EventBus | DeviceSessions
   > = Layer.effect(Batches, make)
 }

@@ -4,7 +4,7 @@
 import { Schema } from "effect"
 import { type Product, ProductKey, type ValidateType } from "../product/Product.ts"
 import { ProjectId } from "../project/Project.ts"
-import { isWellFormed, Text } from "../Text.ts"
+import { isWellFormed, Text } from "../kernel/Text.ts"
 
 export const DeviceId = Schema.String.pipe(Schema.brand("DeviceId"))
 export type DeviceId = typeof DeviceId.Type

@@ -2,10 +2,10 @@
  * Port: where devices are kept.
  */
 import { Context, type Effect, type Option } from "effect"
-import type { Page, PageRequest } from "../Page.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import type {
   Batch,
   Device,

@@ -2,24 +2,24 @@
  * Manages devices.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { unbound } from "../binding/Binding.ts"
-import { BindingStore } from "../binding/BindingStore.ts"
-import type { DomainEvent } from "../event/DomainEvent.ts"
-import { EventBus } from "../event/EventBus.ts"
-import { Identifiers } from "../Identifiers.ts"
-import { decodeInput, type InputIssue, InvalidInput } from "../InvalidInput.ts"
-import { DeviceLink } from "../message/DeviceLink.ts"
-import { endUpgrades } from "../ota/EndOfDevice.ts"
-import { OtaStore } from "../ota/OtaStore.ts"
-import type { Page, PageRequest } from "../Page.ts"
+import { unbound } from "../provisioning/Binding.ts"
+import { BindingStore } from "../provisioning/BindingStore.ts"
+import type { DomainEvent } from "../events/DomainEvent.ts"
+import { EventBus } from "../events/EventBus.ts"
+import { Identifiers } from "../kernel/Identifiers.ts"
+import { decodeInput, type InputIssue, InvalidInput } from "../kernel/InvalidInput.ts"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
+import { endUpgrades } from "../ota/device/EndOfDevice.ts"
+import { OtaStore } from "../ota/task/OtaStore.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { clearDesired } from "../shadow/Shadow.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
-import type { StoreError } from "../StoreError.ts"
-import { announceDetached, publishTopology, tellGateways } from "../topology/TopologyChange.ts"
-import { TopologyStore } from "../topology/TopologyStore.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import { announceDetached, publishTopology, tellGateways } from "../gateway/TopologyChange.ts"
+import { TopologyStore } from "../gateway/TopologyStore.ts"
 import {
   type CloudGatewayAccount,
   type Device,
@@ -52,7 +52,7 @@ const make = Effect.gen(function*() {
   const upgrades = yield* OtaStore
   const topology = yield* TopologyStore
   const products = yield* Products
-  const link = yield* DeviceLink
+  const link = yield* DeviceSessions
   const events = yield* EventBus
   const identifiers = yield* Identifiers
 
@@ -227,6 +227,14 @@ export class Devices extends Context.Service<Devices, {
   static readonly layer: Layer.Layer<
     Devices,
     never,
-    DeviceStore | ShadowStore | BindingStore | OtaStore | TopologyStore | Products | DeviceLink | EventBus | Identifiers
+    | DeviceStore
+    | ShadowStore
+    | BindingStore
+    | OtaStore
+    | TopologyStore
+    | Products
+    | DeviceSessions
+    | EventBus
+    | Identifiers
   > = Layer.effect(Devices, make)
 }

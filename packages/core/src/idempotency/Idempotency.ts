@@ -3,7 +3,7 @@
  * section 6).
  */
 import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import { IdempotencyStore, type RequestKey, type StoredAnswer } from "./IdempotencyStore.ts"
 
 /** How long an answer counts, milliseconds. */

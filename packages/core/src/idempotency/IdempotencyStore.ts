@@ -3,7 +3,7 @@
  */
 import { Context, type Effect } from "effect"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 
 /** Names a request within its project. */
 export interface RequestKey {

@@ -4,7 +4,7 @@
  */
 import { Effect, Result, Schema } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
-import { type InputIssue, inputIssues } from "../InvalidInput.ts"
+import { type InputIssue, inputIssues } from "../kernel/InvalidInput.ts"
 import {
   deviceNotFound,
   type DeviceReply,
@@ -12,10 +12,10 @@ import {
   noTopology,
   parameterError,
   success
-} from "../message/DeviceReply.ts"
-import { PageNumber, PageSize } from "../Page.ts"
-import type { StoreError } from "../StoreError.ts"
-import { Text } from "../Text.ts"
+} from "../uplink/DeviceReply.ts"
+import { PageNumber, PageSize } from "../kernel/Page.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import { Text } from "../kernel/Text.ts"
 import { MeshNodeDraft, type MeshNodeExists } from "./MeshNetwork.ts"
 import type { MeshNetworks } from "./MeshNetworks.ts"
 

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import type { DeviceId, DeviceName } from "../device/Device.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { Text } from "../Text.ts"
+import { Text } from "../kernel/Text.ts"
 
 const Key = Schema.String.check(
   Schema.isPattern(/^(?:[0-9a-f]{32})?$/i, { expected: "32 hex digits, or empty text" })

@@ -4,16 +4,16 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { type DeviceId, DeviceNotFound, type DeviceReference } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
-import { Identifiers } from "../Identifiers.ts"
-import { decodeInput, InvalidInput } from "../InvalidInput.ts"
-import { DeviceLink } from "../message/DeviceLink.ts"
-import type { Page, PageRequest } from "../Page.ts"
+import { Identifiers } from "../kernel/Identifiers.ts"
+import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { DeviceDisabled, WrongSignature } from "../signature/DeviceAuthenticator.ts"
-import { Mac } from "../signature/Mac.ts"
-import { equalInConstantTime, fieldsText } from "../signature/Signature.ts"
-import type { StoreError } from "../StoreError.ts"
-import { NotAGateway } from "../topology/Topology.ts"
+import { DeviceDisabled, WrongSignature } from "../provisioning/DeviceAuthenticator.ts"
+import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
+import { fieldsText } from "../provisioning/Signature.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import { NotAGateway } from "../gateway/Topology.ts"
 import {
   addressMisfit,
   firstCursors,
@@ -40,7 +40,7 @@ const decodeRawData = decodeInput(MeshRawData)
 const make = Effect.gen(function*() {
   const store = yield* MeshStore
   const devices = yield* Devices
-  const link = yield* DeviceLink
+  const link = yield* DeviceSessions
   const identifiers = yield* Identifiers
   const mac = yield* Mac
 
@@ -201,6 +201,7 @@ export class MeshNetworks extends Context.Service<MeshNetworks, {
     input: MeshRawData
   ) => Effect.Effect<void, InvalidInput | NoGatewayOnline | Missing>
 }>()("@device-cloud/core/mesh/MeshNetworks") {
-  static readonly layer: Layer.Layer<MeshNetworks, never, MeshStore | Devices | DeviceLink | Identifiers | Mac> = Layer
-    .effect(MeshNetworks, make)
+  static readonly layer: Layer.Layer<MeshNetworks, never, MeshStore | Devices | DeviceSessions | Identifiers | Mac> =
+    Layer
+      .effect(MeshNetworks, make)
 }

@@ -3,9 +3,9 @@
  */
 import { Context, type Effect, type Option } from "effect"
 import type { DeviceId } from "../device/Device.ts"
-import type { Page, PageRequest } from "../Page.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import type { MeshNetwork, MeshNode, MeshNodeType, NewMeshNetwork } from "./MeshNetwork.ts"
 
 export interface NewMeshNode {

@@ -2,7 +2,7 @@
  * Port: where the bytes of objects are kept.
  */
 import { Context, type Effect, type Option, type Stream } from "effect"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import type { ByteRange, ObjectTooLarge, StoredObject } from "./StoredObject.ts"
 
 /** An object that has not been stored yet. */

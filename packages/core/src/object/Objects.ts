@@ -2,9 +2,9 @@
  * Manages objects.
  */
 import { Clock, Context, type Crypto, Effect, Layer, Option, type Stream } from "effect"
-import { Identifiers } from "../Identifiers.ts"
+import { Identifiers } from "../kernel/Identifiers.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import { ObjectStore } from "./ObjectStore.ts"
 import {
   type ByteRange,

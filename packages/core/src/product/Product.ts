@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import { ProjectId } from "../project/Project.ts"
-import { NonBlankText, Text } from "../Text.ts"
+import { NonBlankText, Text } from "../kernel/Text.ts"
 
 export const ProductKey = Schema.String.pipe(Schema.brand("ProductKey"))
 export type ProductKey = typeof ProductKey.Type

@@ -2,9 +2,9 @@
  * Port: where products are kept.
  */
 import { Context, type Effect, type Option } from "effect"
-import type { Page, PageRequest } from "../Page.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import type { NewProduct, Product, ProductKey, ProductStatus, ProductUpdate } from "./Product.ts"
 
 export type ProductChange = Partial<ProductUpdate> & {

@@ -2,11 +2,11 @@
  * Manages products.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { Identifiers } from "../Identifiers.ts"
-import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
-import type { Page, PageRequest } from "../Page.ts"
+import { Identifiers } from "../kernel/Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import {
   type Product,
   ProductDraft,

@@ -3,7 +3,7 @@
  * project and carries one role; the store keeps only its SHA-256.
  */
 import { Schema } from "effect"
-import { NonBlankText } from "../Text.ts"
+import { NonBlankText } from "../kernel/Text.ts"
 import type { ProjectId } from "./Project.ts"
 
 /**

@@ -2,8 +2,8 @@
  * Port: where access keys are kept.
  */
 import { Context, type Effect, type Option } from "effect"
-import type { Page, PageRequest } from "../Page.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import type { AccessKey } from "./AccessKey.ts"
 import type { ProjectId } from "./Project.ts"
 

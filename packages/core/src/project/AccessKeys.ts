@@ -3,11 +3,11 @@
  */
 import { Cache, Clock, Context, Crypto, Duration, Effect, Exit, Layer, Option, Redacted } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
-import { Identifiers } from "../Identifiers.ts"
-import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
-import type { Page, PageRequest } from "../Page.ts"
-import { equalInConstantTime } from "../signature/Signature.ts"
-import type { StoreError } from "../StoreError.ts"
+import { Identifiers } from "../kernel/Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
+import { equalInConstantTime } from "../kernel/Mac.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import {
   type AccessKey,
   AccessKeyDraft,

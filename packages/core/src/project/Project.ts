@@ -3,7 +3,7 @@
  * belongs to one and is invisible to all others.
  */
 import { Schema } from "effect"
-import { NonBlankText } from "../Text.ts"
+import { NonBlankText } from "../kernel/Text.ts"
 
 export const ProjectId = Schema.String.pipe(Schema.brand("ProjectId"))
 export type ProjectId = typeof ProjectId.Type

@@ -2,10 +2,10 @@
  * Manages projects.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { Identifiers } from "../Identifiers.ts"
-import { decodeInput, type InvalidInput } from "../InvalidInput.ts"
-import type { Page, PageRequest } from "../Page.ts"
-import type { StoreError } from "../StoreError.ts"
+import { Identifiers } from "../kernel/Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import { AccessKeys } from "./AccessKeys.ts"
 import {
   defaultProjectId,

@@ -2,11 +2,9 @@
  * The shadow of a device: the latest values that it reported, the values that
  * are desired of it, and when each was set (decisions, section 9).
  */
-import type { Schema } from "effect"
 import type { DeviceId } from "../device/Device.ts"
-import { isWellFormed } from "../Text.ts"
-
-export type Json = Schema.Json
+import { equalJson, isFiniteJson, type Json } from "../kernel/Json.ts"
+import { isWellFormed } from "../kernel/Text.ts"
 
 export interface ShadowEntry {
   readonly value: Json
@@ -204,17 +202,6 @@ export const delta = ({ desired, reported }: Pick<Shadow, "desired" | "reported"
     })
   )
 
-/** Whether two JSON values are the same, whatever the order of their members. */
-export const equalJson = (a: Json, b: Json): boolean => {
-  if (a === b) return true
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
-  if (Array.isArray(a) !== Array.isArray(b)) return false
-  const [left, right] = [a as Readonly<Record<string, Json>>, b as Readonly<Record<string, Json>>]
-  const names = Object.keys(left)
-  return names.length === Object.keys(right).length &&
-    names.every((name) => Object.hasOwn(right, name) && equalJson(left[name]!, right[name]!))
-}
-
 const refusePropertyId = (id: string): string | undefined => {
   if (id === "" || id.length > maxPropertyIdLength || id === "__proto__" || !isWellFormed(id)) {
     return `expected an identifier of 1 to ${maxPropertyIdLength} characters`
@@ -229,13 +216,6 @@ const refuseValue = (value: Json): string | undefined =>
   isFiniteJson(value, maxNesting)
     ? undefined
     : `expected finite numbers, text, true, false, null, nested at most ${maxNesting} levels`
-
-/** Whether `value` is JSON with at most `levels` objects and arrays inside each other. */
-export const isFiniteJson = (value: Json | undefined, levels: number): boolean => {
-  if (typeof value === "number") return Number.isFinite(value)
-  if (typeof value !== "object" || value === null) return value !== undefined
-  return levels > 0 && Object.values(value).every((member) => isFiniteJson(member, levels - 1))
-}
 
 /** Text of up to this length is not measured exactly: as JSON it may be longer. */
 const shortText = 16

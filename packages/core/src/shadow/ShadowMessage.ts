@@ -3,9 +3,10 @@
  * codes are those of that section.
  */
 import { Predicate } from "effect"
-import { type DeviceReply, failure, success } from "../message/DeviceReply.ts"
-import type { DeviceState, Step } from "../message/DeviceState.ts"
-import { type Json, maxAttributes, type Shadow, type ShadowDraft, type ShadowSide } from "./Shadow.ts"
+import { type DeviceReply, failure, success } from "../uplink/DeviceReply.ts"
+import type { DeviceState, Step } from "../uplink/DeviceState.ts"
+import { maxAttributes, type Shadow, type ShadowDraft, type ShadowSide } from "./Shadow.ts"
+import type { Json } from "../kernel/Json.ts"
 
 type Members = Readonly<Record<string, Json>>
 

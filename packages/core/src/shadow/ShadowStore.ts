@@ -5,8 +5,8 @@ import { Context, type Effect, type Option } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
 import type { DeviceId } from "../device/Device.ts"
 import type { ProductKey } from "../product/Product.ts"
-import type { StoreError } from "../StoreError.ts"
-import type { Facts } from "../telemetry/Telemetry.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import type { Facts } from "../history/HistoryEntry.ts"
 import type { Shadow } from "./Shadow.ts"
 
 /** What to make of the shadow of one device. */

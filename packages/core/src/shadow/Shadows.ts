@@ -4,13 +4,14 @@
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { type Device, type DeviceId, DeviceNotFound } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
-import { InvalidInput } from "../InvalidInput.ts"
-import { DeviceLink } from "../message/DeviceLink.ts"
+import { InvalidInput } from "../kernel/InvalidInput.ts"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import { checkValues, type InvalidValues } from "../thing-model/InvalidValues.ts"
-import { Validators } from "../thing-model/Validators.ts"
-import { type Json, type Shadow, ShadowDraft } from "./Shadow.ts"
+import { ModelCache } from "../thing-model/ModelCache.ts"
+import { type Shadow, ShadowDraft } from "./Shadow.ts"
+import type { Json } from "../kernel/Json.ts"
 import { shadowControl } from "./ShadowMessage.ts"
 import { ShadowStore } from "./ShadowStore.ts"
 
@@ -24,8 +25,8 @@ export class ShadowVersionConflict extends Schema.TaggedError<ShadowVersionConfl
 const make = Effect.gen(function*() {
   const store = yield* ShadowStore
   const devices = yield* Devices
-  const validators = yield* Validators
-  const link = yield* DeviceLink
+  const validators = yield* ModelCache
+  const link = yield* DeviceSessions
 
   const get = Effect.fn("Shadows.get")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const { device } = yield* devices.get(projectId, { deviceId })
@@ -92,8 +93,9 @@ export class Shadows extends Context.Service<Shadows, {
     version?: number
   ) => Effect.Effect<Shadow, DeviceNotFound | InvalidInput | InvalidValues | ShadowVersionConflict | StoreError>
 }>()("@device-cloud/core/shadow/Shadows") {
-  static readonly layer: Layer.Layer<Shadows, never, ShadowStore | Devices | Validators | DeviceLink> = Layer.effect(
-    Shadows,
-    make
-  )
+  static readonly layer: Layer.Layer<Shadows, never, ShadowStore | Devices | ModelCache | DeviceSessions> = Layer
+    .effect(
+      Shadows,
+      make
+    )
 }

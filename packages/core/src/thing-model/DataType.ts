@@ -2,7 +2,7 @@
  * The data types of a thing model, and the values that they admit
  * (alink-facts, section 5.2).
  */
-import type { Json } from "../shadow/Shadow.ts"
+import type { Json } from "../kernel/Json.ts"
 
 export interface NumberType {
   readonly type: "int" | "float" | "double"

@@ -3,8 +3,8 @@
  * does not admit.
  */
 import { Effect, Schema } from "effect"
-import { InputIssue } from "../InvalidInput.ts"
-import type { Json } from "../shadow/Shadow.ts"
+import { InputIssue } from "../kernel/InvalidInput.ts"
+import type { Json } from "../kernel/Json.ts"
 import { Misfit } from "./DataType.ts"
 
 export class InvalidValues extends Schema.TaggedError<InvalidValues>()("InvalidValues", {

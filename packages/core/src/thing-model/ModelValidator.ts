@@ -1,7 +1,7 @@
 /**
  * A thing model compiled into checks of what devices report and are asked.
  */
-import type { Json } from "../shadow/Shadow.ts"
+import type { Json } from "../kernel/Json.ts"
 import { type Check, compile, compileFields, type Members, Misfit } from "./DataType.ts"
 import type { PropertyElement, ServiceElement, ThingModel } from "./ThingModel.ts"
 

@@ -2,7 +2,7 @@
  * Thing models: the properties, events and services of a product's devices.
  */
 import { Schema } from "effect"
-import { InputIssue } from "../InvalidInput.ts"
+import { InputIssue } from "../kernel/InvalidInput.ts"
 import type { DataType, Field } from "./DataType.ts"
 
 interface Element {

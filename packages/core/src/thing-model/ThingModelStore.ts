@@ -3,7 +3,7 @@
  */
 import { Context, type Effect, type Option } from "effect"
 import type { ProductKey } from "../product/Product.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import type { ThingModel } from "./ThingModel.ts"
 
 /** One version of a product's model. */

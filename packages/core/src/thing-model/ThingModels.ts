@@ -6,7 +6,7 @@ import { type ProductKey, type ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
-import type { StoreError } from "../StoreError.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import { Misfit } from "./DataType.ts"
 import * as ModelFormat from "./ModelFormat.ts"
 import * as ModelValidator from "./ModelValidator.ts"
@@ -22,7 +22,7 @@ import {
   type ThingModel
 } from "./ThingModel.ts"
 import { type ModelVersion, ThingModelStore } from "./ThingModelStore.ts"
-import { Validators } from "./Validators.ts"
+import { ModelCache } from "./ModelCache.ts"
 
 /** Devices whose stored values are checked against a changed model. */
 const sampledDevices = 1000
@@ -41,7 +41,7 @@ const make = Effect.gen(function*() {
   const store = yield* ThingModelStore
   const products = yield* Products
   const shadows = yield* ShadowStore
-  const validators = yield* Validators
+  const validators = yield* ModelCache
 
   const get = Effect.fn("ThingModels.get")(function*(projectId: ProjectId, productKey: ProductKey) {
     yield* products.get(projectId, productKey)
@@ -202,6 +202,6 @@ export class ThingModels extends Context.Service<ThingModels, {
   static readonly layer: Layer.Layer<
     ThingModels,
     never,
-    ThingModelStore | Products | ShadowStore | Validators
+    ThingModelStore | Products | ShadowStore | ModelCache
   > = Layer.effect(ThingModels, make)
 }

@@ -3,7 +3,7 @@
  */
 import { type Command, CommandNotFound, Commands } from "@device-cloud/core"
 import { Effect } from "effect"
-import { CurrentPrincipal } from "../Authorization.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { group } from "../HandlerGroup.ts"

@@ -5,7 +5,7 @@
 import { DeviceName, ProductKey, Provisioning, SignMethod } from "@device-cloud/core"
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { addressOf, toResponse } from "../EveryAnswer.ts"
+import { addressOf, toResponse } from "../middleware/ErrorEnvelope.ts"
 import { failWith } from "../Failure.ts"
 
 export const path = "/auth/register/device"

@@ -8,7 +8,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { Envelope } from "../Envelope.ts"
 import { failureSchemas } from "../Failure.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../Wire.ts"
+import { wire } from "../SnakeCase.ts"
 
 const Triple = Schema.Struct({
   product_key: Schema.String,

@@ -4,8 +4,8 @@
 import {
   Commands,
   DeviceAuthenticator,
-  DeviceLink,
   type DeviceReply,
+  DeviceSessions,
   Provisioning,
   ReplayGuard,
   SubDeviceSessions,
@@ -17,11 +17,11 @@ import { Hex } from "effect/encoding"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
-import { addressOf } from "../EveryAnswer.ts"
-import { RateLimits } from "../RateLimits.ts"
+import { addressOf } from "../middleware/ErrorEnvelope.ts"
+import { RateLimits } from "../middleware/RateLimits.ts"
 import { Code, type Failure, failure, failWith } from "../Failure.ts"
 import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../Wire.ts"
+import { fromWire } from "../SnakeCase.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
 import { deviceFailure } from "./DeviceFailure.ts"
 import * as UplinkAction from "./UplinkAction.ts"
@@ -85,7 +85,7 @@ export const layer = group(
   Effect.fnUntraced(function*(handlers) {
     const provisioning = yield* Provisioning
     const authenticator = yield* DeviceAuthenticator
-    const link = yield* DeviceLink
+    const link = yield* DeviceSessions
     const uplink = yield* Uplink
     const sessions = yield* SubDeviceSessions
     const commands = yield* Commands

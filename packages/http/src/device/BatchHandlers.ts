@@ -4,7 +4,7 @@
 import { type Batch, Batches } from "@device-cloud/core"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { CurrentPrincipal } from "../Authorization.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
 import { failWith } from "../Failure.ts"

@@ -14,11 +14,11 @@ import {
   Topologies
 } from "@device-cloud/core"
 import { Effect } from "effect"
-import { CurrentPrincipal } from "../Authorization.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../Wire.ts"
+import { fromWire } from "../SnakeCase.ts"
 import type { DeviceInfo, DeviceRecord, ThingShadow } from "./DeviceApi.ts"
 
 const deviceRecord = (device: Device): typeof DeviceRecord.Type => ({

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../Wire.ts"
+import { wire } from "../SnakeCase.ts"
 
 const keys = {
   network_key: Schema.String.annotate({ description: "32 hex digits" }),

@@ -3,11 +3,11 @@
  */
 import { type MeshNetwork, MeshNetworks, type MeshNode } from "@device-cloud/core"
 import { Effect } from "effect"
-import { CurrentPrincipal } from "../Authorization.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../Wire.ts"
+import { fromWire } from "../SnakeCase.ts"
 import type { MeshNetworkKeys, MeshNetworkRecord, MeshNodeRecord } from "./MeshApi.ts"
 
 const networkKeys = (network: Pick<MeshNetwork, "networkKey" | "appKey">): typeof MeshNetworkKeys.Type => ({

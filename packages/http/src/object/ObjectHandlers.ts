@@ -11,7 +11,7 @@ import {
 } from "@device-cloud/core"
 import { ByteSize, Context, Effect, Stream } from "effect"
 import { HttpIncomingMessage, HttpServerRequest, Multipart } from "effect/http"
-import { CurrentPrincipal } from "../Authorization.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { Code, type Failure, failure, failWith, invalidParameter } from "../Failure.ts"
 import { group } from "../HandlerGroup.ts"

@@ -15,12 +15,12 @@ import {
 } from "@device-cloud/core"
 import { Effect, Option, Predicate, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { CurrentPrincipal } from "../Authorization.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, pageRequest, respond, respondPage } from "../Envelope.ts"
 import { Code, failure, failWith, invalidParameter } from "../Failure.ts"
 import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../Wire.ts"
+import { fromWire } from "../SnakeCase.ts"
 import type { DeviceTaskRecord, FirmwareRecord, TaskRecord, UpgradeInfo } from "./OtaApi.ts"
 
 const firmwareRecord = ({ firmware, ongoing, productName }: FirmwareDetail): typeof FirmwareRecord.Type => ({

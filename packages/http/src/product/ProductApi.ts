@@ -17,7 +17,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../Wire.ts"
+import { wire } from "../SnakeCase.ts"
 
 export const ProductInfo = Schema.Struct({
   id: Schema.Int,

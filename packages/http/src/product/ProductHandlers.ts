@@ -3,11 +3,11 @@
  */
 import { type Product, Products } from "@device-cloud/core"
 import { Effect } from "effect"
-import { CurrentPrincipal } from "../Authorization.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../Wire.ts"
+import { fromWire } from "../SnakeCase.ts"
 import type { ProductInfo } from "./ProductApi.ts"
 
 export const productInfo = (product: Product): typeof ProductInfo.Type => ({

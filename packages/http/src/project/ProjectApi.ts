@@ -4,7 +4,7 @@
 import { AccessKeyDraft, ProjectDraft, ProjectId, Role, Text } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { RequiredRole } from "../Authorization.ts"
+import { RequiredRole } from "../middleware/Authorization.ts"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
 

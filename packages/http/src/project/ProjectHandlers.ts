@@ -3,7 +3,7 @@
  */
 import { type AccessKey, AccessKeys, type Project, Projects } from "@device-cloud/core"
 import { DateTime, Effect, Redacted } from "effect"
-import { CurrentPrincipal } from "../Authorization.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { Code, failure } from "../Failure.ts"

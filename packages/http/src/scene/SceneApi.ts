@@ -4,7 +4,7 @@
 import { ActionUri, ConditionUri, SceneDraft, SceneStatus, Text, TriggerUri } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { RequiredRole } from "../Authorization.ts"
+import { RequiredRole } from "../middleware/Authorization.ts"
 import { DateText, Envelope, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
 

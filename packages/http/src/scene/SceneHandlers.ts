@@ -20,7 +20,7 @@ import {
   WebhookSigning
 } from "@device-cloud/core"
 import { Effect } from "effect"
-import { CurrentPrincipal } from "../Authorization.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond, respondPage } from "../Envelope.ts"
 import { group } from "../HandlerGroup.ts"

@@ -10,7 +10,7 @@ import {
   ThingModels
 } from "@device-cloud/core"
 import { Effect, type Schema } from "effect"
-import { CurrentPrincipal } from "../Authorization.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
 import { group } from "../HandlerGroup.ts"

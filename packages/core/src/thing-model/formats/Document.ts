@@ -2,7 +2,7 @@
  * Reads a document member by member and remembers all that is wrong with it.
  */
 import { Predicate } from "effect"
-import type { InputIssue } from "../../InvalidInput.ts"
+import type { InputIssue } from "../../kernel/InvalidInput.ts"
 
 export type Path = InputIssue["path"]
 

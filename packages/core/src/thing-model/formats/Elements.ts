@@ -2,8 +2,7 @@
  * What the forms `metadata` and `tsl` have in common: three lists of elements,
  * under slightly different names (alink-facts, sections 5.1 to 5.4).
  */
-import type { DataType, Field } from "../DataType.ts"
-import { int32, maxFloat } from "../DataType.ts"
+import { type DataType, type Field, int32, maxFloat } from "../DataType.ts"
 import {
   type EventElement,
   maxElements,

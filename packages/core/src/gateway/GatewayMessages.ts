@@ -1,0 +1,251 @@
+/**
+ * What the cloud does when a gateway speaks of its sub-devices (alink-facts,
+ * section 3.13).
+ */
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import type { DeviceIdentity } from "../device/Device.ts"
+import { DeviceStore } from "../device/DeviceStore.ts"
+import { EventBus } from "../events/EventBus.ts"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
+import {
+  belongsToOther,
+  deviceDisabled,
+  deviceNotFound,
+  type DeviceReply,
+  failure,
+  gatewayFull,
+  noTopology,
+  parameterError,
+  productNotFound,
+  success,
+  tooManyRequests
+} from "../uplink/DeviceReply.ts"
+import type { NodeType, Product } from "../product/Product.ts"
+import { ProductStore } from "../product/ProductStore.ts"
+import { DeviceAuthenticator } from "../provisioning/DeviceAuthenticator.ts"
+import { Provisioning } from "../provisioning/Provisioning.ts"
+import type { Json } from "../kernel/Json.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import { admits, type SubDeviceName } from "./Topology.ts"
+import { announceDetached, attachSubDevices, nameOf } from "./TopologyChange.ts"
+import type { ProxiedRegistration, SubDeviceProof, TopologyRequest } from "./TopologyMessage.ts"
+import { TopologyStore } from "./TopologyStore.ts"
+
+const forbidden: DeviceReply = failure(403, "request forbidden: the device is no gateway")
+const addsItself: DeviceReply = failure(6402, "topo relation cannot add by self")
+const registrationOff: DeviceReply = failure(6288, "dynamic registration disabled")
+const alreadyActive: DeviceReply = failure(6289, "device already active")
+const badSignature: DeviceReply = failure(401, "request auth error")
+const badRegistration: DeviceReply = failure(6600, "sign check failed")
+
+/** What refuses a request as a whole. */
+class Refused {
+  readonly _tag = "Refused"
+  readonly reply: DeviceReply
+  constructor(reply: DeviceReply) {
+    this.reply = reply
+  }
+}
+
+const refuse = (reply: DeviceReply) => Effect.fail(new Refused(reply))
+
+const isSame = (a: SubDeviceName, b: SubDeviceName): boolean =>
+  a.productKey === b.productKey && a.deviceName === b.deviceName
+
+const make = Effect.gen(function*() {
+  const store = yield* TopologyStore
+  const devices = yield* DeviceStore
+  const products = yield* ProductStore
+  const authenticator = yield* DeviceAuthenticator
+  const provisioning = yield* Provisioning
+  const link = yield* DeviceSessions
+  const events = yield* EventBus
+  const attach = attachSubDevices(store, link, events)
+
+  /** The product of this key in the gateway's project, if its devices are of the node type. */
+  const productOf = Effect.fnUntraced(
+    function*(gateway: DeviceIdentity, productKey: Product["productKey"], nodeType: NodeType) {
+      const found = yield* products.get(gateway.projectId, productKey)
+      return Option.getOrUndefined(Option.filter(found, (product) => product.nodeType === nodeType))
+    }
+  )
+
+  /** The sub-devices of these names that belong to the gateway; refuses when one does not. */
+  const own = Effect.fnUntraced(function*(gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) {
+    const found = yield* store.attachments(names)
+    return yield* Effect.forEach(
+      found,
+      (attachment) =>
+        Option.match(Option.filter(attachment, (each) => each.gateway.deviceId === gateway.deviceId), {
+          onNone: () => refuse(noTopology),
+          onSome: ({ subDevice }) => Effect.succeed(subDevice)
+        })
+    )
+  })
+
+  const authenticate = (gateway: DeviceIdentity, { fields, sign, signMethod, ...name }: SubDeviceProof) =>
+    authenticator.authenticateSubDevice({
+      ...name,
+      signMethod,
+      signature: sign,
+      fields,
+      projectId: gateway.projectId,
+      address: gateway.deviceId
+    }).pipe(
+      Effect.catchTags({
+        DeviceNotFound: () => refuse(deviceNotFound),
+        WrongSignature: () => refuse(badSignature),
+        DeviceDisabled: () => refuse(deviceDisabled),
+        TooManyWrongSignatures: () => refuse(tooManyRequests)
+      })
+    )
+
+  const add = Effect.fnUntraced(function*(gateway: DeviceIdentity, proofs: ReadonlyArray<SubDeviceProof>) {
+    const subDevices: Array<DeviceIdentity> = []
+    for (const proof of proofs) {
+      if (isSame(proof, gateway)) return yield* refuse(addsItself)
+      const subDevice = yield* authenticate(gateway, proof)
+      if ((yield* productOf(gateway, subDevice.productKey, "gateway-sub")) === undefined) {
+        return yield* refuse(parameterError(`productKey: product ${subDevice.productKey} has no sub-devices`))
+      }
+      if (!subDevices.some(({ deviceId }) => deviceId === subDevice.deviceId)) subDevices.push(subDevice)
+    }
+    // They have signed that they want to belong to this gateway.
+    const outcome = yield* attach({ gatewayId: gateway.deviceId, subDevices, isMove: true })
+    switch (outcome._tag) {
+      case "Attached":
+        return success(subDevices.map(nameOf))
+      case "Full":
+        return yield* refuse(gatewayFull)
+      default:
+        return yield* refuse(deviceNotFound)
+    }
+  })
+
+  const remove = Effect.fnUntraced(function*(gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) {
+    const subDevices = yield* own(gateway, names)
+    const detached = yield* store.detach(subDevices.map(({ deviceId }) => deviceId), gateway.deviceId)
+    yield* announceDetached(link, events, detached, true)
+    return success(subDevices.map(nameOf))
+  })
+
+  /** Published for the application; in an add-session, the gateway is told at once to add them. */
+  const found = Effect.fnUntraced(function*(gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) {
+    for (const { productKey } of names) {
+      if ((yield* productOf(gateway, productKey, "gateway-sub")) === undefined) return yield* refuse(productNotFound)
+    }
+    const at = yield* Clock.currentTimeMillis
+    const value = { devices: names.map(nameOf) }
+    yield* events.publish([{ _tag: "EventReported", device: gateway, at, eventId: "found", time: at, value }])
+    const [session] = yield* store.openSessions(gateway.deviceId)
+    const wanted = session === undefined ? [] : names.filter(({ productKey }) => admits(session, productKey))
+    if (wanted.length > 0) {
+      yield* link.deliverAnywhere(gateway.deviceId, {
+        method: "thing.topo.add.notify",
+        params: wanted.map(nameOf)
+      })
+    }
+    return success({})
+  })
+
+  /** The secret of a sub-device that was created beforehand. */
+  const register = Effect.fnUntraced(function*(gateway: DeviceIdentity, name: SubDeviceName) {
+    const { deviceName, productKey } = name
+    const product = yield* productOf(gateway, productKey, "gateway-sub")
+    if (product === undefined) return yield* refuse(productNotFound)
+    if (!product.dynamicRegister) return yield* refuse(registrationOff)
+    const credentials = yield* devices.credentials(productKey, deviceName)
+    if (Option.isNone(credentials)) return yield* refuse(deviceNotFound)
+    const { deviceSecret, enabled, identity: { deviceId } } = credentials.value
+    if (!enabled) return yield* refuse(deviceDisabled)
+    const [attachment] = yield* store.attachmentsOf([deviceId])
+    if (attachment !== undefined && attachment.gateway.deviceId !== gateway.deviceId) {
+      return yield* refuse(belongsToOther)
+    }
+    const claimed = yield* devices.claimByName(productKey, deviceName)
+    if (claimed === "none") return yield* refuse(deviceNotFound)
+    // Its own gateway may have lost the secret.
+    if (claimed === "active" && attachment === undefined) return yield* refuse(alreadyActive)
+    return { iotId: deviceId, productKey, deviceName, deviceSecret }
+  })
+
+  const registerProxied = Effect.fnUntraced(function*(gateway: DeviceIdentity, request: ProxiedRegistration) {
+    const { deviceName, productKey } = request
+    if ((yield* productOf(gateway, productKey, "gateway-sub")) === undefined) return yield* refuse(productNotFound)
+    const triple = yield* provisioning.registerNamed(request, gateway.deviceId).pipe(
+      Effect.catchTags({
+        InvalidInput: ({ issues: [{ message, path }] }) => refuse(parameterError(`${path.join(".")}: ${message}`)),
+        ProductNotFound: () => refuse(productNotFound),
+        WrongSignature: () => refuse(badRegistration),
+        TooManyWrongSignatures: () => refuse(tooManyRequests),
+        RegistrationOff: () => refuse(registrationOff),
+        AlreadyActive: () => refuse(alreadyActive),
+        DeviceDisabled: () => refuse(deviceDisabled),
+        DeviceNotFound: () => refuse(deviceNotFound)
+      })
+    )
+    const credentials = Option.getOrUndefined(yield* devices.credentials(productKey, deviceName))
+    return { iotId: credentials?.identity.deviceId ?? "", productKey, deviceName, deviceSecret: triple.deviceSecret }
+  })
+
+  const registerAllProxied = Effect.fnUntraced(
+    function*(gateway: DeviceIdentity, registrations: ReadonlyArray<ProxiedRegistration>) {
+      const successes: Array<Json> = []
+      const failures: Array<Json> = []
+      for (const registration of registrations) {
+        yield* Effect.matchEffect(registerProxied(gateway, registration), {
+          onSuccess: (registered) => Effect.sync(() => successes.push(registered)),
+          onFailure: (error) =>
+            error._tag === "Refused"
+              ? Effect.sync(() => {
+                const { code, message } = error.reply
+                failures.push({ ...nameOf(registration), code, message })
+              })
+              : Effect.fail(error)
+        })
+      }
+      return success({ successes, failures })
+    }
+  )
+
+  const carryOut = (gateway: DeviceIdentity, request: TopologyRequest): Effect.Effect<
+    DeviceReply,
+    Refused | StoreError
+  > => {
+    switch (request._tag) {
+      case "Add":
+        return add(gateway, request.proofs)
+      case "Delete":
+        return remove(gateway, request.names)
+      case "Get":
+        return Effect.map(store.subDevices(gateway.deviceId), (subDevices) => success(subDevices.map(nameOf)))
+      case "Found":
+        return found(gateway, request.names)
+      case "Register":
+        return Effect.map(Effect.forEach(request.names, (name) => register(gateway, name)), success)
+      case "Unregister":
+        return Effect.as(remove(gateway, request.names), success([]))
+      case "RegisterProxied":
+        return registerAllProxied(gateway, request.registrations)
+    }
+  }
+
+  return GatewayMessages.of({
+    answer: (device, request) =>
+      Effect.flatMap(
+        productOf(device, device.productKey, "gateway"),
+        (product) => product === undefined ? Effect.succeed(forbidden) : carryOut(device, request)
+      ).pipe(Effect.catchTag("Refused", ({ reply }) => Effect.succeed(reply)))
+  })
+})
+
+export class GatewayMessages extends Context.Service<GatewayMessages, {
+  /** Does what the gateway asks for, wholly or not at all, and answers it. */
+  readonly answer: (gateway: DeviceIdentity, request: TopologyRequest) => Effect.Effect<DeviceReply, StoreError>
+}>()("@device-cloud/core/gateway/GatewayMessages") {
+  static readonly layer: Layer.Layer<
+    GatewayMessages,
+    never,
+    TopologyStore | DeviceStore | ProductStore | DeviceAuthenticator | Provisioning | DeviceSessions | EventBus
+  > = Layer.effect(GatewayMessages, make)
+}

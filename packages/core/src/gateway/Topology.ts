@@ -1,0 +1,107 @@
+/**
+ * Topology: which sub-devices reach the cloud through which gateway
+ * (specification, Gateway topology; decisions, section 12).
+ */
+import { Schema } from "effect"
+import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import type { ProductKey } from "../product/Product.ts"
+import type { ProjectId } from "../project/Project.ts"
+import { Text } from "../kernel/Text.ts"
+
+/** Sub-devices of one gateway. */
+export const maxSubDevices = 1500
+
+/** A sub-device with the gateway that it belongs to. */
+export interface Attachment {
+  readonly gateway: DeviceIdentity
+  readonly subDevice: DeviceIdentity
+}
+
+/** What a sub-device is called. */
+export type SubDeviceName = Pick<DeviceIdentity, "productKey" | "deviceName">
+
+/** A gateway is asked to look for sub-devices; those that are added to it meanwhile belong to the session. */
+export interface AddSession {
+  readonly sessionId: string
+  readonly projectId: ProjectId
+  readonly gatewayId: DeviceId
+  /** The products of which sub-devices may join; empty: any. */
+  readonly productKeys: ReadonlyArray<ProductKey>
+  /** Unix milliseconds. */
+  readonly startedAt: number
+  /** Unix milliseconds. */
+  readonly endsAt: number
+}
+
+/** Whether sub-devices of the product may join in the session. */
+export const admits = ({ productKeys }: AddSession, productKey: ProductKey): boolean =>
+  productKeys.length === 0 || productKeys.includes(productKey)
+
+/** How long an add-session can be read after its end, milliseconds. */
+export const sessionMemoryMillis = 86_400_000
+
+/** How a gateway is asked to look for sub-devices. */
+export const AddSessionDraft = Schema.Struct({
+  /** Seconds; default 60. */
+  timeout: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3600 }))),
+  /** Without any: sub-devices of all products may join. */
+  productKeys: Schema.optional(Schema.Array(Text(128).pipe(Schema.brand("ProductKey"))).check(Schema.isMaxLength(100)))
+})
+export interface AddSessionDraft extends Schema.Schema.Type<typeof AddSessionDraft> {}
+
+/** A sub-device that the application adds, with what the sub-device has signed. */
+export const SignedSubDevice = Schema.Struct({
+  deviceName: Text(128),
+  productKey: Text(128),
+  signMethod: Schema.Literals(["hmacmd5", "hmacsha1"]),
+  /** Of `deviceName`, its name, `productKey` and its product key, under its secret; hex of either case. */
+  sign: Schema.String
+})
+
+export const SignedSubDevices = Schema.Array(SignedSubDevice).check(
+  Schema.isBetweenLength(1, maxSubDevices)
+)
+export type SignedSubDevices = typeof SignedSubDevices.Type
+
+export const SubDeviceNames = Schema.Array(
+  Schema.Struct({ deviceName: Text(128), productKey: Text(128) })
+).check(Schema.isBetweenLength(1, maxSubDevices))
+export type SubDeviceNames = typeof SubDeviceNames.Type
+
+/** The device's product is not of node type `gateway`. */
+export class NotAGateway extends Schema.TaggedError<NotAGateway>()("NotAGateway", {
+  deviceId: Schema.String
+}) {}
+
+/** The product is not of node type `gateway-sub`. */
+export class NotASubDevice extends Schema.TaggedError<NotASubDevice>()("NotASubDevice", {
+  productKey: Schema.String
+}) {}
+
+/** The gateway has no such add-session, or it ended more than a day ago. */
+export class AddSessionNotFound extends Schema.TaggedError<AddSessionNotFound>()("AddSessionNotFound", {
+  gatewayId: Schema.String,
+  sessionId: Schema.String
+}) {}
+
+export class AddSessionEnded extends Schema.TaggedError<AddSessionEnded>()("AddSessionEnded", {
+  sessionId: Schema.String
+}) {}
+
+/** The sub-device belongs to another gateway. */
+export class BelongsToOtherGateway extends Schema.TaggedError<BelongsToOtherGateway>()("BelongsToOtherGateway", {
+  /** Product key and name. */
+  device: Schema.String
+}) {}
+
+/** There is no such sub-device of the gateway. */
+export class NotInTopology extends Schema.TaggedError<NotInTopology>()("NotInTopology", {
+  gatewayId: Schema.String,
+  /** Product key and name. */
+  device: Schema.String
+}) {}
+
+/** The gateway would have more than {@link maxSubDevices}. */
+export class TooManySubDevices extends Schema.TaggedError<TooManySubDevices>()("TooManySubDevices", {
+  gatewayId: Schema.String
+}) {}

@@ -1,0 +1,103 @@
+/**
+ * Tells those concerned that a topology has changed: the gateway, whoever
+ * follows events, and the sessions that end with it.
+ */
+import { Array, Clock, Effect } from "effect"
+import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import type { EventBus } from "../events/EventBus.ts"
+import type { DeviceSessions } from "../connection/DeviceSessions.ts"
+import type { Attachment, SubDeviceName } from "./Topology.ts"
+import type { TopologyStore } from "./TopologyStore.ts"
+
+/** What `thing.topo.change` calls a change (alink-facts, section 3.13). */
+const statusOf = { create: 0, delete: 1, enable: 2, disable: 8 } as const
+
+/** Sub-devices in one message to a gateway. */
+const maxPerMessage = 30
+
+export const nameOf = ({ deviceName, productKey }: SubDeviceName) => ({ deviceName, productKey })
+
+/** The sub-devices of each gateway. */
+const byGateway = (attachments: ReadonlyArray<Attachment>) =>
+  Object.values(Array.groupBy(attachments, ({ gateway }) => gateway.deviceId)).map((ofOne) => ({
+    gateway: ofOne[0].gateway,
+    subDevices: ofOne.map(({ subDevice }) => subDevice)
+  }))
+
+/** Tells the gateways what the cloud has done with their sub-devices. */
+export const tellGateways = (
+  link: DeviceSessions["Service"],
+  attachments: ReadonlyArray<Attachment>,
+  change: keyof typeof statusOf
+) =>
+  Effect.forEach(
+    byGateway(attachments).flatMap(({ gateway, subDevices }) =>
+      Array.chunksOf(subDevices, maxPerMessage).map((some) => ({ gateway, some }))
+    ),
+    ({ gateway, some }) =>
+      link.deliverAnywhere(gateway.deviceId, {
+        method: "thing.topo.change",
+        params: { status: statusOf[change], subList: some.map(nameOf) }
+      }),
+    { discard: true }
+  )
+
+/** Publishes that sub-devices were attached or detached. */
+export const publishTopology = (
+  events: EventBus["Service"],
+  attachments: ReadonlyArray<Attachment>,
+  action: "create" | "delete"
+) =>
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (at) =>
+      events.publish(
+        byGateway(attachments).map(({ gateway, subDevices }) => ({
+          _tag: "TopologyChanged",
+          device: gateway,
+          at,
+          action,
+          subDevices
+        }))
+      )
+  )
+
+/** What follows when sub-devices are detached by anyone but their gateway, or by it (`isOwnWish`). */
+export const announceDetached = Effect.fnUntraced(function*(
+  link: DeviceSessions["Service"],
+  events: EventBus["Service"],
+  attachments: ReadonlyArray<Attachment>,
+  isOwnWish = false
+) {
+  if (attachments.length === 0) return
+  yield* link.cutOff(attachments.map(({ subDevice }) => subDevice.deviceId), "detached")
+  if (!isOwnWish) yield* tellGateways(link, attachments, "delete")
+  yield* publishTopology(events, attachments, "delete")
+})
+
+/** Attaches all or none, as the store does, and announces it to all but the gateway itself. */
+export const attachSubDevices = (
+  store: TopologyStore["Service"],
+  link: DeviceSessions["Service"],
+  events: EventBus["Service"]
+) =>
+  Effect.fnUntraced(function*({ gatewayId, isMove, subDevices }: {
+    readonly gatewayId: DeviceId
+    readonly subDevices: ReadonlyArray<DeviceIdentity>
+    /** They leave the gateways that they belong to. */
+    readonly isMove: boolean
+  }) {
+    const outcome = yield* store.attach({
+      gatewayId,
+      subDeviceIds: subDevices.map(({ deviceId }) => deviceId),
+      isMove,
+      at: yield* Clock.currentTimeMillis
+    })
+    if (outcome._tag !== "Attached") return outcome
+    yield* announceDetached(link, events, outcome.moved)
+    const attachments = (yield* store.attachmentsOf(outcome.added)).filter(({ gateway }) =>
+      gateway.deviceId === gatewayId
+    )
+    yield* publishTopology(events, attachments, "create")
+    return { _tag: "Attached", attachments } as const
+  })

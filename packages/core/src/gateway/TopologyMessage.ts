@@ -1,0 +1,184 @@
+/**
+ * What gateways say about their sub-devices (alink-facts, sections 3.13, 3.14).
+ */
+import { Predicate } from "effect"
+import { DeviceName } from "../device/Device.ts"
+import { type DeviceReply, failure, parameterError } from "../uplink/DeviceReply.ts"
+import { ProductKey } from "../product/Product.ts"
+import { SignMethod } from "../kernel/Mac.ts"
+import { isWellFormed } from "../kernel/Text.ts"
+import type { SubDeviceName } from "./Topology.ts"
+
+/** Sub-devices in one message about the topology. */
+const maxPerMessage = 30
+/** Sub-devices that are registered, log in or log out with one message. */
+const maxPerBatch = 50
+
+/** What a sub-device has signed, as its gateway hands it over. */
+export interface SubDeviceProof extends SubDeviceName {
+  readonly signMethod: SignMethod
+  /** Hex of either case. */
+  readonly sign: string
+  /** The members of the message that may have been signed, by their names. */
+  readonly fields: Readonly<Record<string, string>>
+}
+
+/** What a sub-device has signed with the secret of its product. */
+export interface ProxiedRegistration extends SubDeviceName {
+  readonly random: string
+  readonly signMethod: SignMethod
+  readonly sign: string
+}
+
+export type TopologyRequest =
+  | { readonly _tag: "Add"; readonly proofs: ReadonlyArray<SubDeviceProof> }
+  | { readonly _tag: "Delete"; readonly names: ReadonlyArray<SubDeviceName> }
+  | { readonly _tag: "Get" }
+  | { readonly _tag: "Found"; readonly names: ReadonlyArray<SubDeviceName> }
+  | { readonly _tag: "Register"; readonly names: ReadonlyArray<SubDeviceName> }
+  | { readonly _tag: "Unregister"; readonly names: ReadonlyArray<SubDeviceName> }
+  | { readonly _tag: "RegisterProxied"; readonly registrations: ReadonlyArray<ProxiedRegistration> }
+
+export type SessionRequest =
+  | { readonly _tag: "Login"; readonly proofs: ReadonlyArray<SubDeviceProof>; readonly isBatch: boolean }
+  | { readonly _tag: "Logout"; readonly names: ReadonlyArray<SubDeviceName>; readonly isBatch: boolean }
+
+type Members = Readonly<Record<string, unknown>>
+
+const isMembers = (value: unknown): value is Members => Predicate.isObject(value)
+
+const isName = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && value.length <= 128 && isWellFormed(value)
+
+const nameOf = ({ deviceName, productKey }: Members): SubDeviceName | DeviceReply => {
+  if (!isName(productKey)) return parameterError("productKey: expected the sub-device's product key")
+  if (!isName(deviceName)) return parameterError("deviceName: expected the sub-device's name")
+  return { productKey: ProductKey.make(productKey), deviceName: DeviceName.make(deviceName) }
+}
+
+const signMethods: Readonly<Record<string, SignMethod>> = {
+  ...Object.fromEntries(SignMethod.literals.map((method) => [method, method])),
+  sha256: "hmacsha256"
+}
+
+/** Both spellings are used, and letters of either case. */
+const signMethodOf = ({ signMethod, signmethod }: Members): SignMethod | undefined => {
+  const named = signMethod ?? signmethod ?? "hmacsha1"
+  const known = typeof named === "string" ? named.toLowerCase() : ""
+  return Object.hasOwn(signMethods, known) ? signMethods[known] : undefined
+}
+
+const notSigned: ReadonlySet<string> = new Set(["sign", "signMethod", "signmethod"])
+
+const proofOf = (members: Members, batch: Members = members): SubDeviceProof | DeviceReply => {
+  const name = nameOf(members)
+  if ("code" in name) return name
+  const signMethod = signMethodOf({ ...batch, ...members })
+  if (signMethod === undefined) {
+    return parameterError("signMethod: expected hmacSha1, hmacSha256, hmacMd5, Sha256 or aescmac")
+  }
+  const { sign } = members
+  if (typeof sign !== "string") return parameterError("sign: expected a signature in hex")
+  const fields: Record<string, string> = {}
+  for (const [key, value] of Object.entries(members)) {
+    if (notSigned.has(key)) continue
+    if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") {
+      return parameterError(`${key.slice(0, 64)}: expected text or a number`)
+    }
+    fields[key] = String(value)
+  }
+  return { ...name, signMethod, sign, fields }
+}
+
+/** Each of them, or what is wrong with the first that is. */
+const all = <A extends object>(
+  items: ReadonlyArray<unknown>,
+  read: (item: Members) => A | DeviceReply
+): ReadonlyArray<A> | DeviceReply => {
+  const result: Array<A> = []
+  for (const item of items) {
+    const one = isMembers(item) ? read(item) : parameterError("expected objects with productKey and deviceName")
+    if ("code" in one) return one
+    result.push(one)
+  }
+  return result
+}
+
+/** Undefined: it is no array of one to `maximum`. */
+const listOf = (value: unknown, maximum: number): ReadonlyArray<unknown> | undefined =>
+  Array.isArray(value) && value.length > 0 && value.length <= maximum ? value : undefined
+
+const lists = <A extends object>(
+  value: unknown,
+  maximum: number,
+  read: (item: Members) => A | DeviceReply,
+  field = "params"
+): ReadonlyArray<A> | DeviceReply => {
+  const items = listOf(value, maximum)
+  return items === undefined ? parameterError(`${field}: expected an array of 1 to ${maximum}`) : all(items, read)
+}
+
+const withList = <A, B>(items: ReadonlyArray<A> | DeviceReply, make: (items: ReadonlyArray<A>) => B): B | DeviceReply =>
+  "code" in items ? items : make(items)
+
+const foundName = /^[A-Za-z0-9\-_@.:]{4,32}$/
+
+/** The request of a message about the topology; undefined: it is none. */
+export const topologyRequest = (method: string, params: unknown): TopologyRequest | DeviceReply | undefined => {
+  switch (method) {
+    case "thing.topo.add":
+      return withList(lists(params, maxPerMessage, (item) => proofOf(item)), (proofs) => ({ _tag: "Add", proofs }))
+    case "thing.topo.delete":
+      return withList(lists(params, maxPerMessage, nameOf), (names) => ({ _tag: "Delete", names }))
+    case "thing.topo.get":
+      return { _tag: "Get" }
+    case "thing.list.found":
+      return withList(
+        lists(params, maxPerBatch, (item) => {
+          const name = nameOf(item)
+          return "code" in name || foundName.test(name.deviceName) ? name : badName
+        }),
+        (names) => ({ _tag: "Found", names })
+      )
+    case "thing.sub.register":
+      return withList(lists(params, maxPerBatch, nameOf), (names) => ({ _tag: "Register", names }))
+    case "thing.sub.unregister":
+      return withList(lists(params, maxPerBatch, nameOf), (names) => ({ _tag: "Unregister", names }))
+    case "thing.proxy.provisioning.product_register":
+      return withList(
+        lists(isMembers(params) ? params["proxieds"] : undefined, maxPerBatch, registrationOf, "params.proxieds"),
+        (registrations) => ({ _tag: "RegisterProxied", registrations })
+      )
+  }
+  return undefined
+}
+
+const badName: DeviceReply = failure(6280, "devicename not meet specs: 4 to 32 letters, digits and - _ @ . :")
+
+const registrationOf = (item: Members): ProxiedRegistration | DeviceReply => {
+  const proof = proofOf(item)
+  if ("code" in proof) return proof
+  const { deviceName, fields: { random = "" }, productKey, sign, signMethod } = proof
+  return { deviceName, productKey, random, sign, signMethod }
+}
+
+/** The request of a message about sessions of sub-devices; undefined: it is none. */
+export const sessionRequest = (method: string, params: unknown): SessionRequest | DeviceReply | undefined => {
+  switch (method) {
+    case "combine.login":
+      return withList(all([params], (item) => proofOf(item)), (proofs) => ({ _tag: "Login", proofs, isBatch: false }))
+    case "combine.batch_login": {
+      const batch = isMembers(params) ? params : {}
+      const { deviceList: _, ...common } = batch
+      return withList(
+        lists(batch["deviceList"], maxPerBatch, (item) => proofOf(item, common), "params.deviceList"),
+        (proofs) => ({ _tag: "Login", proofs, isBatch: true })
+      )
+    }
+    case "combine.logout":
+      return withList(all([params], nameOf), (names) => ({ _tag: "Logout", names, isBatch: false }))
+    case "combine.batch_logout":
+      return withList(lists(params, maxPerBatch, nameOf), (names) => ({ _tag: "Logout", names, isBatch: true }))
+  }
+  return undefined
+}

@@ -1,0 +1,44 @@
+/**
+ * What devices have said over time: the values of their properties, and their
+ * events.
+ */
+import type { NewExecution } from "../scene/execution/Execution.ts"
+import type { Json } from "../kernel/Json.ts"
+
+/** One reported value of a property. */
+export interface PropertySample {
+  readonly propertyId: string
+  /** When it was measured, Unix milliseconds. */
+  readonly time: number
+  readonly value: Json
+}
+
+/** One occurrence of an event. */
+export interface EventRecord {
+  readonly eventId: string
+  /** When it happened, Unix milliseconds. */
+  readonly time: number
+  readonly value: Json
+}
+
+/** What a message adds to the history of its device. */
+export interface Facts {
+  readonly samples: ReadonlyArray<PropertySample>
+  readonly events: ReadonlyArray<EventRecord>
+  /** The scenes that it fires. */
+  readonly executions: ReadonlyArray<NewExecution>
+}
+
+export const noFacts: Facts = { samples: [], events: [], executions: [] }
+
+/** A stretch of history. */
+export interface HistoryRange {
+  /** Unix milliseconds, inclusive. */
+  readonly start: number
+  /** Unix milliseconds, inclusive. */
+  readonly end: number
+  /** Entries at most. */
+  readonly limit: number
+  /** By time. */
+  readonly order: "asc" | "desc"
+}

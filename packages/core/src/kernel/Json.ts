@@ -1,0 +1,24 @@
+/**
+ * JSON values: what they are, how deep they are nested, and when two are equal.
+ */
+import type { Schema } from "effect"
+
+export type Json = Schema.Json
+
+/** Whether two JSON values are the same, whatever the order of their members. */
+export const equalJson = (a: Json, b: Json): boolean => {
+  if (a === b) return true
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const [left, right] = [a as Readonly<Record<string, Json>>, b as Readonly<Record<string, Json>>]
+  const names = Object.keys(left)
+  return names.length === Object.keys(right).length &&
+    names.every((name) => Object.hasOwn(right, name) && equalJson(left[name]!, right[name]!))
+}
+
+/** Whether `value` is JSON with at most `levels` objects and arrays inside each other. */
+export const isFiniteJson = (value: Json | undefined, levels: number): boolean => {
+  if (typeof value === "number") return Number.isFinite(value)
+  if (typeof value !== "object" || value === null) return value !== undefined
+  return levels > 0 && Object.values(value).every((member) => isFiniteJson(member, levels - 1))
+}

@@ -1,0 +1,10 @@
+/**
+ * Port: whether storage can be used right now.
+ */
+import { Context, type Effect } from "effect"
+import type { StoreError } from "./StoreError.ts"
+
+export class StoreHealth extends Context.Service<StoreHealth, {
+  /** Fails while the store cannot be reached. */
+  readonly check: Effect.Effect<void, StoreError>
+}>()("@device-cloud/core/kernel/StoreHealth") {}

@@ -1,0 +1,106 @@
+/**
+ * What devices and the cloud say about upgrades (alink-facts, section 3.16).
+ */
+import { Option, Predicate, Schema } from "effect"
+import type { DeviceIdentity } from "../../device/Device.ts"
+import { type DeviceReply, parameterError } from "../../uplink/DeviceReply.ts"
+import type { Json } from "../../kernel/Json.ts"
+import type { StoredObject } from "../../object/StoredObject.ts"
+import { isWellFormed } from "../../kernel/Text.ts"
+import { streamFileId } from "./BlockRequest.ts"
+import { defaultModule, ModuleName } from "../firmware/Firmware.ts"
+import type { Assignment, DownloadProtocol } from "../task/UpgradeTask.ts"
+
+/** The method of what tells a device that there is something for it. */
+export const upgradeMethod = "thing.ota.upgrade"
+
+/** What a device says of itself. `at`: Unix milliseconds. */
+export type UpgradeReport =
+  | {
+    readonly _tag: "Inform"
+    readonly device: DeviceIdentity
+    readonly module: string
+    readonly version: string
+    /** How it wants to fetch firmware, if it says so. */
+    readonly protocol: DownloadProtocol | undefined
+    readonly at: number
+  }
+  | {
+    readonly _tag: "Progress"
+    readonly device: DeviceIdentity
+    readonly module: string
+    /** -1 to 100. */
+    readonly step: number
+    readonly description: string
+    readonly at: number
+  }
+
+const isModule = Schema.is(ModuleName)
+
+/** Of a version that a device reports; it need not have the form of ours. */
+const maxVersionLength = 128
+const maxDescriptionLength = 256
+
+const fields = (params: unknown) => (Predicate.isObject(params) ? params : {}) as Readonly<Record<string, unknown>>
+
+/** The module that a message is about; undefined: it names none that could be one. */
+export const moduleOf = (params: unknown): string | undefined => {
+  const { module = defaultModule } = fields(params)
+  return isModule(module) ? module : undefined
+}
+
+/** How a device wants to fetch firmware, if it says so. */
+export const protocolOf = (params: unknown): DownloadProtocol | undefined => {
+  switch (fields(params)["dProtocol"]) {
+    case "mqtt":
+      return "mqtt"
+    case "http":
+    case "https":
+      return "https"
+    default:
+      return undefined
+  }
+}
+
+export const inform = (device: DeviceIdentity, params: unknown, at: number): UpgradeReport | DeviceReply => {
+  const module = moduleOf(params)
+  const { version } = fields(params)
+  if (module === undefined) return parameterError("module: expected 1 to 64 letters, digits and _ . -")
+  if (typeof version !== "string" || version === "" || version.length > maxVersionLength || !isWellFormed(version)) {
+    return parameterError(`version: expected 1 to ${maxVersionLength} characters`)
+  }
+  return { _tag: "Inform", device, module, version, protocol: protocolOf(params), at }
+}
+
+export const progress = (device: DeviceIdentity, params: unknown, at: number): UpgradeReport | DeviceReply => {
+  const module = moduleOf(params)
+  const { desc = "", step } = fields(params)
+  if (module === undefined) return parameterError("module: expected 1 to 64 letters, digits and _ . -")
+  const number = typeof step === "number" || (typeof step === "string" && /^-?\d{1,4}$/.test(step)) ? Number(step) : NaN
+  if (!Number.isInteger(number) || number > 100) {
+    return parameterError("step: expected a number up to 100, below 0: failed")
+  }
+  const description = typeof desc === "string" && isWellFormed(desc) ? desc.slice(0, maxDescriptionLength) : ""
+  return { _tag: "Progress", device, module, step: Math.max(-1, number), description, at }
+}
+
+/**
+ * What a device needs to upgrade itself. `file` is what it downloads over its
+ * connection: undefined when it does not want that, none when it cannot.
+ */
+export const upgradeData = ({ firmware }: Assignment, file?: Option.Option<StoredObject>): Json => ({
+  size: firmware.size,
+  version: firmware.version,
+  ...file === undefined
+    ? { url: firmware.ossPath }
+    : Option.match(file, {
+      onNone: () => ({ dProtocol: "https", url: firmware.ossPath }),
+      onSome: ({ size }) => ({ size, dProtocol: "mqtt", streamId: firmware.firmwareId, streamFileId })
+    }),
+  md5: firmware.hash,
+  sign: firmware.hash,
+  signMethod: "Md5",
+  module: firmware.module,
+  isDiff: 0,
+  extData: {}
+})

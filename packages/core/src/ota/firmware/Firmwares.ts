@@ -1,0 +1,97 @@
+/**
+ * Manages firmware.
+ */
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { decodeInput, type InvalidInput } from "../../kernel/InvalidInput.ts"
+import type { Page, PageRequest } from "../../kernel/Page.ts"
+import { type ProductKey, ProductNotFound } from "../../product/Product.ts"
+import type { ProjectId } from "../../project/Project.ts"
+import type { StoreError } from "../../kernel/StoreError.ts"
+import {
+  defaultModule,
+  type Firmware,
+  type FirmwareDetail,
+  FirmwareDraft,
+  type FirmwareFilter,
+  FirmwareNotFound,
+  FirmwareState,
+  FirmwareVersionTaken
+} from "./Firmware.ts"
+import { FirmwareFiles } from "./FirmwareFiles.ts"
+import { OtaStore } from "../task/OtaStore.ts"
+
+const decodeDraft = decodeInput(FirmwareDraft)
+
+const make = Effect.gen(function*() {
+  const store = yield* OtaStore
+  const files = yield* FirmwareFiles
+
+  const create = Effect.fn("Firmwares.create")(
+    function*(projectId: ProjectId, productKey: ProductKey, input: FirmwareDraft) {
+      const { hash, module = defaultModule, remark = "", ...draft } = yield* decodeDraft(input)
+      // Devices want to know it beforehand; of a file that is stored here, the cloud knows.
+      const size = draft.size ?? Option.getOrUndefined(yield* files.find({ ...draft, projectId }))?.size ?? 0
+      const now = yield* Clock.currentTimeMillis
+      const stored = yield* store.insertFirmware({
+        ...draft,
+        projectId,
+        productKey,
+        hash: hash.toLowerCase(),
+        module,
+        remark,
+        size,
+        status: 0,
+        createdAt: now,
+        updatedAt: now
+      })
+      if (stored === "no-product") return yield* new ProductNotFound({ productKey })
+      if (stored === "taken") return yield* new FirmwareVersionTaken({ productKey, module, version: draft.version })
+      return yield* get(projectId, stored.firmwareId)
+    }
+  )
+
+  const get = Effect.fn("Firmwares.get")(function*(projectId: ProjectId, firmwareId: number) {
+    return yield* Effect.fromOption(
+      yield* store.firmware(projectId, firmwareId),
+      () => new FirmwareNotFound({ firmwareId })
+    )
+  })
+
+  const remove = Effect.fn("Firmwares.remove")(function*(projectId: ProjectId, firmwareId: number) {
+    const outcome = yield* store.removeFirmware(projectId, firmwareId)
+    if (outcome === "not-found") return yield* new FirmwareNotFound({ firmwareId })
+    if (outcome === "ongoing") {
+      return yield* new FirmwareState({ firmwareId, reason: "it has a task that has not ended; cancel it first" })
+    }
+  })
+
+  return Firmwares.of({ create, get, list: store.listFirmwares, remove })
+})
+
+export class Firmwares extends Context.Service<Firmwares, {
+  /** In status 0, pending verification. */
+  readonly create: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    draft: FirmwareDraft
+  ) => Effect.Effect<
+    FirmwareDetail,
+    InvalidInput | ProductNotFound | FirmwareVersionTaken | FirmwareNotFound | StoreError
+  >
+  readonly get: (
+    projectId: ProjectId,
+    firmwareId: Firmware["firmwareId"]
+  ) => Effect.Effect<FirmwareDetail, FirmwareNotFound | StoreError>
+  readonly list: (
+    projectId: ProjectId,
+    filter: FirmwareFilter,
+    page: PageRequest
+  ) => Effect.Effect<Page<FirmwareDetail>, StoreError>
+  /** With its ended tasks. */
+  readonly remove: (
+    projectId: ProjectId,
+    firmwareId: Firmware["firmwareId"]
+  ) => Effect.Effect<void, FirmwareNotFound | FirmwareState | StoreError>
+}>()("@device-cloud/core/ota/firmware/Firmwares") {
+  static readonly layer: Layer.Layer<Firmwares, never, OtaStore | FirmwareFiles> = Layer.effect(Firmwares, make)
+}

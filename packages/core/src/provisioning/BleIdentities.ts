@@ -1,0 +1,48 @@
+/**
+ * Checks devices for applications that speak to them over Bluetooth
+ * (specification, Devices: identity).
+ */
+import { Context, Effect, Layer, Result } from "effect"
+import { Hex } from "effect/encoding"
+import type { DeviceNotFound } from "../device/Device.ts"
+import { Devices } from "../device/Devices.ts"
+import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
+import type { ProductKey } from "../product/Product.ts"
+import type { ProjectId } from "../project/Project.ts"
+import { DeviceDisabled } from "./DeviceAuthenticator.ts"
+import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import { bleAnswer, BleProof, WrongCipher } from "./BleIdentity.ts"
+
+const decodeProof = decodeInput(BleProof)
+
+const make = Effect.gen(function*() {
+  const devices = yield* Devices
+  const mac = yield* Mac
+
+  const check = Effect.fn("BleIdentities.check")(
+    function*(projectId: ProjectId, productKey: ProductKey, input: BleProof) {
+      const { cipher, deviceName, random } = yield* decodeProof(input)
+      const { device } = yield* devices.get(projectId, { productKey, deviceName })
+      const expected = bleAnswer(mac, device, Result.getOrThrow(Hex.decode(random)))
+      if (!equalInConstantTime(expected.cipher, cipher.toLowerCase())) {
+        return yield* new WrongCipher({ productKey, deviceName })
+      }
+      if (!device.enabled) return yield* new DeviceDisabled({ productKey, deviceName })
+      return expected.bleKey
+    }
+  )
+
+  return BleIdentities.of({ check })
+})
+
+export class BleIdentities extends Context.Service<BleIdentities, {
+  /** The key that protects what the device and the application exchange: 32 lower-case hex digits. */
+  readonly check: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    proof: BleProof
+  ) => Effect.Effect<string, InvalidInput | DeviceNotFound | DeviceDisabled | WrongCipher | StoreError>
+}>()("@device-cloud/core/provisioning/BleIdentities") {
+  static readonly layer: Layer.Layer<BleIdentities, never, Devices | Mac> = Layer.effect(BleIdentities, make)
+}

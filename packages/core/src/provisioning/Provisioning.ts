@@ -1,0 +1,232 @@
+/**
+ * Devices that know only the secret of their product get a triple of their own
+ * (specification, Device registration; alink-facts, sections 2.4, 4.3).
+ */
+import { Clock, Context, Effect, Layer, Option, Predicate, Schema } from "effect"
+import {
+  type Device,
+  type DeviceDetail,
+  DeviceId,
+  deviceIdentity,
+  DeviceName,
+  DeviceNotFound
+} from "../device/Device.ts"
+import { DeviceStore } from "../device/DeviceStore.ts"
+import { EventBus } from "../events/EventBus.ts"
+import { Identifiers } from "../kernel/Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
+import { type ProductKey, ProductNotFound } from "../product/Product.ts"
+import { ProductStore } from "../product/ProductStore.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import { isWellFormed, Text } from "../kernel/Text.ts"
+import { DeviceDisabled, WrongSignature } from "./DeviceAuthenticator.ts"
+import { equalInConstantTime, Mac, SignMethod } from "../kernel/Mac.ts"
+import { generatorText, registerText, tokenText } from "./Signature.ts"
+import { SignatureGuard, type TooManyWrongSignatures } from "./SignatureGuard.ts"
+
+/** Text of so many bytes in UTF-8. */
+const bytes = (minimum: number, maximum: number) =>
+  Schema.String.check(
+    Schema.makeFilter((text) => {
+      const { length } = new TextEncoder().encode(text)
+      return length >= minimum && length <= maximum && isWellFormed(text)
+    }, { expected: `text of ${minimum} to ${maximum} bytes` })
+  )
+
+/** Any text that could be stored: what it names may not exist. */
+const productKey = Text(128).pipe(Schema.brand("ProductKey"))
+
+const common = {
+  productKey,
+  /** 5 to 20 bytes. */
+  random: bytes(5, 20),
+  signMethod: Schema.Literals(["hmacsha1", "hmacmd5"]),
+  /** Hex of either case. */
+  sign: Schema.String
+}
+
+/** How a device asks for a triple that was created beforehand. */
+export const Registration = Schema.Struct({
+  ...common,
+  /** What names the device; a hardware address is recommended. */
+  mac: Text(128).check(Schema.isPattern(/\S/, { expected: "text that is not blank" }))
+})
+export interface Registration extends Schema.Schema.Type<typeof Registration> {}
+
+/** How a device asks for a triple with a name that it chooses. */
+export const NamedRegistration = Schema.Struct({
+  ...common,
+  deviceName: Schema.String.check(
+    Schema.isPattern(/^[A-Za-z0-9]{6,20}$/, { expected: "6 to 20 letters and digits" })
+  )
+})
+export interface NamedRegistration extends Schema.Schema.Type<typeof NamedRegistration> {}
+
+/** How public device SDKs ask for the secret of their device, or for a device. */
+export const AlinkRegistration = Schema.Struct({
+  productKey,
+  deviceName: Schema.String.check(
+    Schema.isPattern(/^[\w\-@.:]{1,64}$/, { expected: "1 to 64 letters, digits and - _ @ . :" })
+  ),
+  random: bytes(1, 64),
+  signMethod: SignMethod,
+  sign: Schema.String
+})
+export interface AlinkRegistration extends Schema.Schema.Type<typeof AlinkRegistration> {}
+
+/** The devices of this product cannot register. */
+export class RegistrationOff extends Schema.TaggedError<RegistrationOff>()("RegistrationOff", {
+  productKey: Schema.String
+}) {}
+
+/** The device has been active: its triple is not told again. */
+export class AlreadyActive extends Schema.TaggedError<AlreadyActive>()("AlreadyActive", {
+  /** The name or address that it registers by. */
+  device: Schema.String
+}) {}
+
+/** All devices of the product that were created beforehand are registered. */
+export class NoDeviceLeft extends Schema.TaggedError<NoDeviceLeft>()("NoDeviceLeft", {
+  productKey: Schema.String
+}) {}
+
+/** The identity of a device. */
+export type Triple = Pick<Device, "productKey" | "deviceName" | "deviceSecret">
+
+const isWrong = Predicate.or(Predicate.isTagged("WrongSignature"), Predicate.isTagged("ProductNotFound"))
+
+const decodeRegistration = decodeInput(Registration)
+const decodeNamedRegistration = decodeInput(NamedRegistration)
+const decodeAlinkRegistration = decodeInput(AlinkRegistration)
+
+const make = Effect.gen(function*() {
+  const products = yield* ProductStore
+  const devices = yield* DeviceStore
+  const mac = yield* Mac
+  const identifiers = yield* Identifiers
+  const events = yield* EventBus
+  const { guard } = yield* SignatureGuard
+
+  /** Whether the device may register: it knows the product's secret, and the product admits it. */
+  const admit = (
+    request: { readonly productKey: ProductKey; readonly signMethod: SignMethod; readonly sign: string },
+    name: string,
+    text: string,
+    address: string
+  ) =>
+    guard(
+      { name: `${request.productKey}/${name}`, address },
+      isWrong,
+      Effect.gen(function*() {
+        const { productKey } = request
+        const product = Option.getOrUndefined(yield* products.find(productKey))
+        if (product === undefined) return yield* new ProductNotFound({ productKey })
+        const expected = mac.sign(request.signMethod, product.productSecret, text)
+        if (!equalInConstantTime(expected, request.sign.toLowerCase())) {
+          return yield* new WrongSignature({ productKey, deviceName: name })
+        }
+        if (!product.dynamicRegister) return yield* new RegistrationOff({ productKey })
+      })
+    )
+
+  const tripleOf = Effect.fnUntraced(function*({ device }: DeviceDetail) {
+    const { deviceName, deviceSecret, enabled, productKey } = device
+    if (!enabled) return yield* new DeviceDisabled({ productKey, deviceName })
+    return { productKey, deviceName, deviceSecret }
+  })
+
+  const register = Effect.fn("Provisioning.register")(function*(input: Registration, address: string) {
+    const request = yield* decodeRegistration(input)
+    yield* admit(request, request.mac, registerText(request), address)
+    const claimed = yield* devices.claimByMac(request.productKey, request.mac)
+    if (claimed === "active") return yield* new AlreadyActive({ device: request.mac })
+    if (claimed === "none") return yield* new NoDeviceLeft({ productKey: request.productKey })
+    return yield* tripleOf(claimed)
+  })
+
+  /** The device of this name, which is made when there is none. */
+  const generateNamed = Effect.fnUntraced(function*(productKey: ProductKey, deviceName: DeviceName) {
+    const deviceId = DeviceId.make(yield* identifiers.deviceId)
+    const at = yield* Clock.currentTimeMillis
+    const claimed = yield* devices.claimByName(productKey, deviceName, {
+      deviceId,
+      deviceName,
+      deviceSecret: yield* identifiers.deviceSecret,
+      nickname: "",
+      batchId: 0,
+      cloudGateway: null,
+      createdAt: at
+    })
+    if (claimed === "active") return yield* new AlreadyActive({ device: deviceName })
+    if (claimed === "none") return yield* new ProductNotFound({ productKey })
+    if (claimed.device.deviceId === deviceId) {
+      yield* events.publish([{ _tag: "DeviceLifecycle", device: deviceIdentity(claimed), at, action: "create" }])
+    }
+    return yield* tripleOf(claimed)
+  })
+
+  const generate = Effect.fn("Provisioning.generate")(function*(input: NamedRegistration, address: string) {
+    const request = yield* decodeNamedRegistration(input)
+    yield* admit(request, request.deviceName, generatorText(request), address)
+    return yield* generateNamed(request.productKey, DeviceName.make(request.deviceName))
+  })
+
+  const registerNamed = Effect.fn("Provisioning.registerNamed")(function*(input: AlinkRegistration, address: string) {
+    const request = yield* decodeAlinkRegistration(input)
+    const { productKey } = request
+    const deviceName = DeviceName.make(request.deviceName)
+    yield* admit(request, deviceName, generatorText(request), address)
+    const claimed = yield* devices.claimByName(productKey, deviceName)
+    if (claimed === "active") return yield* new AlreadyActive({ device: deviceName })
+    if (claimed === "none") return yield* DeviceNotFound.of({ productKey, deviceName })
+    return yield* tripleOf(claimed)
+  })
+
+  const registerUnlisted = Effect.fn("Provisioning.registerUnlisted")(
+    function*(input: AlinkRegistration, address: string) {
+      const request = yield* decodeAlinkRegistration(input)
+      yield* admit(request, request.deviceName, generatorText(request), address)
+      const triple = yield* generateNamed(request.productKey, DeviceName.make(request.deviceName))
+      const clientId = yield* identifiers.deviceId
+      const { deviceName, deviceSecret, productKey } = triple
+      const token = mac.sign("hmacsha256", deviceSecret, tokenText({ clientId, deviceName, productKey }))
+      return { productKey, deviceName, clientId, token }
+    }
+  )
+
+  return Provisioning.of({ register, generate, registerNamed, registerUnlisted })
+})
+
+type Refused =
+  | InvalidInput
+  | ProductNotFound
+  | WrongSignature
+  | TooManyWrongSignatures
+  | RegistrationOff
+  | AlreadyActive
+  | DeviceDisabled
+  | StoreError
+
+/** `address` is where the request comes from. */
+export class Provisioning extends Context.Service<Provisioning, {
+  /** Assigns a triple that was created beforehand; the same one to the same `mac`, until its device has been active. */
+  readonly register: (request: Registration, address: string) => Effect.Effect<Triple, Refused | NoDeviceLeft>
+  /** Makes a triple with this name; the same one again until its device has been active. */
+  readonly generate: (request: NamedRegistration, address: string) => Effect.Effect<Triple, Refused>
+  /** Tells a device that was created beforehand its secret, until it has been active. */
+  readonly registerNamed: (
+    request: AlinkRegistration,
+    address: string
+  ) => Effect.Effect<Triple, Refused | DeviceNotFound>
+  /** As `generate`; the device connects with a token in place of a signature. */
+  readonly registerUnlisted: (request: AlinkRegistration, address: string) => Effect.Effect<
+    Pick<Triple, "productKey" | "deviceName"> & { readonly clientId: string; readonly token: string },
+    Refused
+  >
+}>()("@device-cloud/core/provisioning/Provisioning") {
+  static readonly layer: Layer.Layer<
+    Provisioning,
+    never,
+    ProductStore | DeviceStore | Mac | Identifiers | EventBus | SignatureGuard
+  > = Layer.effect(Provisioning, make)
+}

@@ -1,0 +1,81 @@
+/**
+ * Refuses, for a minute, devices and addresses that keep sending wrong
+ * signatures (decisions, section 7).
+ */
+import { Clock, Context, Effect, Layer, Schema } from "effect"
+
+/** Wrong signatures in {@link windowMillis}. */
+const limit = 10
+const windowMillis = 60_000
+/** Devices and addresses that are watched; of more, those that failed longest ago are forgotten. */
+const capacity = 100_000
+
+/** Too many wrong signatures for this device or from this address. */
+export class TooManyWrongSignatures extends Schema.TaggedError<TooManyWrongSignatures>()("TooManyWrongSignatures", {
+  /** Seconds after which it may be tried again. */
+  retryAfter: Schema.Int
+}) {}
+
+/** Who presents a signature: a device, by product key and name, or what else names it; and an address. */
+export interface Suspect {
+  readonly name: string
+  readonly address: string
+}
+
+interface Record {
+  /** Unix milliseconds, the latest last. */
+  failedAt: ReadonlyArray<number>
+  blockedUntil: number
+}
+
+const make = Effect.gen(function*() {
+  const clock = yield* Clock.Clock
+  const records = new Map<string, Record>()
+
+  const blockedUntil = (key: string): number => records.get(key)?.blockedUntil ?? 0
+
+  const fail = (key: string, now: number) => {
+    const known = records.get(key)
+    const failedAt = [...(known?.failedAt ?? []).filter((at) => at > now - windowMillis), now]
+    // At the end of the map: the latest.
+    records.delete(key)
+    records.set(key, { failedAt, blockedUntil: failedAt.length >= limit ? now + windowMillis : 0 })
+    if (records.size > capacity) records.delete(records.keys().next().value!)
+  }
+
+  const guard = <A, E, R>(
+    { address, name }: Suspect,
+    isWrong: (error: E) => boolean,
+    check: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E | TooManyWrongSignatures, R> =>
+    Effect.suspend((): Effect.Effect<A, E | TooManyWrongSignatures, R> => {
+      const now = clock.currentTimeMillisUnsafe()
+      const device = `device ${name}`
+      const origin = `address ${address}`
+      const until = Math.max(blockedUntil(device), blockedUntil(origin))
+      if (until > now) return Effect.fail(new TooManyWrongSignatures({ retryAfter: Math.ceil((until - now) / 1000) }))
+      return Effect.tapError(check, (error) =>
+        Effect.sync(() => {
+          if (!isWrong(error)) return
+          const failedAt = clock.currentTimeMillisUnsafe()
+          fail(device, failedAt)
+          fail(origin, failedAt)
+        }))
+    })
+
+  return SignatureGuard.of({ guard })
+})
+
+export class SignatureGuard extends Context.Service<SignatureGuard, {
+  /**
+   * Runs a check of a signature, unless the device or the address has failed ten
+   * times within a minute. Each node counts by itself.
+   */
+  readonly guard: <A, E, R>(
+    suspect: Suspect,
+    isWrong: (error: E) => boolean,
+    check: Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E | TooManyWrongSignatures, R>
+}>()("@device-cloud/core/provisioning/SignatureGuard") {
+  static readonly layer: Layer.Layer<SignatureGuard> = Layer.effect(SignatureGuard, make)
+}

@@ -1,0 +1,230 @@
+/**
+ * Whether an event fires a scene, and why: each trigger and condition with the
+ * value that was found, where, and as of when.
+ */
+import type { DeviceStatus } from "../../device/Device.ts"
+import type { ShadowSide } from "../../shadow/Shadow.ts"
+import type { Json } from "../../kernel/Json.ts"
+import { type Comparison, compileComparison } from "../definition/Comparison.ts"
+import { type Condition, type Scene, type Trigger, wildcard } from "../definition/Scene.ts"
+import { deviceOf, type DeviceSceneEvent, outputOf, type SceneEvent } from "../matching/SceneEvent.ts"
+
+/** What was found about a trigger or condition, and what follows. */
+export interface Finding {
+  /** `skipped`: what it is about is gone or disabled; it counts for nothing. */
+  readonly verdict: "holds" | "fails" | "skipped"
+  /** Absent: nothing was found. */
+  readonly value?: Json
+  /** Of a property that a report has changed: the value before. */
+  readonly previous?: Json
+  /** Where the value was found. */
+  readonly source: "report" | "event" | "status" | "shadow" | "clock" | "timer" | "none"
+  /** As of when the value is, Unix milliseconds; null: it is not known. */
+  readonly time: number | null
+  /** A sentence. */
+  readonly reason: string
+}
+
+export interface Verdict {
+  readonly fires: boolean
+  /** A sentence. */
+  readonly reason: string
+  readonly triggers: ReadonlyArray<Finding & { readonly trigger: Trigger }>
+  readonly conditions: ReadonlyArray<Finding & { readonly condition: Condition }>
+}
+
+/** What is known of a device that a condition is about. */
+export interface DeviceFacts {
+  readonly status: DeviceStatus
+  /** Unix milliseconds; null: it has never changed. */
+  readonly statusChangedAt: number | null
+  readonly reported: ShadowSide
+}
+
+export interface SceneFacts {
+  /** When the conditions are looked at, Unix milliseconds. */
+  readonly now: number
+  readonly device: (productKey: string, deviceName: string) => DeviceFacts | "deleted" | "disabled"
+}
+
+const nowhere = { source: "none", time: null } as const
+
+const textOf = (value: Json): string => {
+  const text = JSON.stringify(value)
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text
+}
+
+const wanted = (comparison: Comparison | null): string =>
+  comparison === null ? "anything" : `${comparison.type} ${comparison.value}`
+
+/** A value beside what is wanted of it. */
+const compared = (
+  name: string,
+  value: Json,
+  comparison: Comparison | null
+): Pick<Finding, "verdict" | "value" | "reason"> => {
+  const holds = comparison === null || compileComparison(comparison)(value)
+  return {
+    verdict: holds ? "holds" : "fails",
+    value,
+    reason: `${name} is ${textOf(value)}; wanted: ${wanted(comparison)}`
+  }
+}
+
+const concerns = (trigger: { readonly productKey: string; readonly deviceName: string }, event: DeviceSceneEvent) =>
+  trigger.productKey === event.device.productKey &&
+  (trigger.deviceName === wildcard || trigger.deviceName === event.device.deviceName)
+
+const otherEvent = (reason: string): Finding => ({ ...nowhere, verdict: "fails", reason })
+
+const otherDevice = otherEvent("The event is of another device")
+
+/** The finding that holds, else the first. */
+const best = (findings: ReadonlyArray<Finding>): Finding | undefined =>
+  findings.find(({ verdict }) => verdict === "holds") ?? findings[0]
+
+const judgeTrigger = (trigger: Trigger, event: SceneEvent): Finding => {
+  switch (trigger._tag) {
+    case "Property": {
+      if (event._tag !== "PropertiesChanged") return otherEvent("No report has changed a property")
+      if (!concerns(trigger, event)) return otherDevice
+      const ids = trigger.propertyId === wildcard
+        ? Object.keys(event.properties)
+        : Object.hasOwn(event.properties, trigger.propertyId)
+        ? [trigger.propertyId]
+        : []
+      return best(ids.map((id) => {
+        const changed = event.properties[id]!
+        return {
+          source: "report",
+          time: changed.time,
+          ...changed.previous === undefined ? {} : { previous: changed.previous },
+          ...compared(id, changed.value, trigger.comparison)
+        }
+      })) ?? otherEvent("The report has not changed this property")
+    }
+    case "Event": {
+      if (event._tag !== "EventReported") return otherEvent("No event was reported")
+      if (!concerns(trigger, event)) return otherDevice
+      if (trigger.eventId !== wildcard && trigger.eventId !== event.eventId) {
+        return otherEvent(`It is the event ${event.eventId}`)
+      }
+      const found = { source: "event", time: event.time } as const
+      const { comparison, propertyId } = trigger
+      if (propertyId === null || comparison === null) {
+        return { ...found, verdict: "holds", value: event.value, reason: `The event ${event.eventId} was reported` }
+      }
+      const output = outputOf(event.value, propertyId)
+      return output === undefined
+        ? { ...found, verdict: "fails", reason: `The event carries no ${propertyId}` }
+        : { ...found, ...compared(propertyId, output, comparison) }
+    }
+    case "Status": {
+      if (event._tag !== "StatusChanged") return otherEvent("No status has changed")
+      if (!concerns(trigger, event)) return otherDevice
+      const holds = trigger.status === wildcard || trigger.status === event.status
+      return {
+        verdict: holds ? "holds" : "fails",
+        value: event.status,
+        source: "status",
+        time: event.at,
+        reason: `The device went ${event.status}; wanted: ${
+          trigger.status === wildcard ? "any change" : trigger.status
+        }`
+      }
+    }
+    case "Cron":
+      return event._tag === "CronTicked" && event.cronId === trigger.cronId
+        ? { verdict: "holds", value: trigger.cron, source: "timer", time: event.at, reason: "It was time" }
+        : otherEvent("Its time has not come")
+  }
+}
+
+const gone = { deleted: "does not exist", disabled: "is disabled" } as const
+
+/** What is known of the device of a condition, or what follows when nothing is. */
+const lookUp = (
+  { deviceName, productKey }: { readonly productKey: string; readonly deviceName: string },
+  event: SceneEvent,
+  facts: SceneFacts
+): DeviceFacts | Finding => {
+  const fired = deviceOf(event)
+  const name = deviceName === wildcard ? fired?.deviceName : deviceName
+  if (name === undefined || (deviceName === wildcard && fired?.productKey !== productKey)) {
+    return { ...nowhere, verdict: "fails", reason: "No device of this product has fired the scene" }
+  }
+  const known = facts.device(productKey, name)
+  return typeof known === "string"
+    ? { ...nowhere, verdict: "skipped", reason: `Device ${productKey}/${name} ${gone[known]}` }
+    : known
+}
+
+const millisPerMinute = 60_000
+
+const judgeCondition = (condition: Condition, event: SceneEvent, facts: SceneFacts): Finding => {
+  if (condition._tag === "TimeRange") {
+    const seconds = Math.floor(facts.now / 1000)
+    return {
+      verdict: condition.start <= seconds && seconds <= condition.end ? "holds" : "fails",
+      value: seconds,
+      source: "clock",
+      time: facts.now,
+      reason: `It is ${seconds}; wanted: ${condition.start} to ${condition.end}`
+    }
+  }
+  const known = lookUp(condition, event, facts)
+  if ("verdict" in known) return known
+  if (condition._tag === "Status") {
+    const minutes = known.statusChangedAt === null
+      ? 0
+      : Math.floor((facts.now - known.statusChangedAt) / millisPerMinute)
+    const isStatus = condition.status === wildcard || condition.status === known.status
+    const since = condition.minutes === 0 ? "" : ` for ${minutes} minutes`
+    const atLeast = condition.minutes === 0 ? "" : ` for at least ${condition.minutes} minutes`
+    return {
+      verdict: isStatus && minutes >= condition.minutes ? "holds" : "fails",
+      value: known.status,
+      source: "status",
+      time: known.statusChangedAt,
+      reason: `The device is ${known.status}${since}; wanted: ${
+        condition.status === wildcard ? "any status" : condition.status
+      }${atLeast}`
+    }
+  }
+  const ids = condition.propertyId === wildcard
+    ? Object.keys(known.reported)
+    : Object.hasOwn(known.reported, condition.propertyId)
+    ? [condition.propertyId]
+    : []
+  return best(ids.map((id) => {
+    const { time, value } = known.reported[id]!
+    return { source: "shadow", time, ...compared(id, value, condition.comparison) }
+  })) ?? { ...nowhere, verdict: "fails", reason: `The device has not reported ${condition.propertyId}` }
+}
+
+/**
+ * What the event makes of the scene, by its rules alone: whether it is enabled
+ * is another question.
+ */
+export const evaluate = (
+  { conditions, triggers }: Pick<Scene, "triggers" | "conditions">,
+  event: SceneEvent,
+  facts: SceneFacts
+): Verdict => {
+  const found = {
+    triggers: triggers.map((trigger) => ({ trigger, ...judgeTrigger(trigger, event) })),
+    conditions: conditions.map((condition) => ({ condition, ...judgeCondition(condition, event, facts) }))
+  }
+  if (event._tag === "RunByHand") return { fires: true, reason: "It was run by hand", ...found }
+  if (event._tag !== "RunByScene" && !found.triggers.some(({ verdict }) => verdict === "holds")) {
+    return { fires: false, reason: "No trigger has fired", ...found }
+  }
+  const failing = found.conditions.findIndex(({ verdict }) => verdict === "fails")
+  return failing < 0
+    ? { fires: true, reason: "A trigger has fired and all conditions hold", ...found }
+    : {
+      fires: false,
+      reason: `Condition ${failing + 1} does not hold: ${found.conditions[failing]!.reason}`,
+      ...found
+    }
+}

@@ -1,0 +1,55 @@
+/**
+ * The keys with which the webhooks of projects are signed.
+ */
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Identifiers } from "../../kernel/Identifiers.ts"
+import type { ProjectId } from "../../project/Project.ts"
+import type { StoreError } from "../../kernel/StoreError.ts"
+import { SceneStore } from "../definition/SceneStore.ts"
+import { overlapMillis, type WebhookKeys } from "./Webhook.ts"
+
+const make = Effect.gen(function*() {
+  const store = yield* SceneStore
+  const identifiers = yield* Identifiers
+
+  /** Makes the keys that follow those that are there. */
+  const replace = Effect.fnUntraced(function*(projectId: ProjectId, before: WebhookKeys | undefined) {
+    const createdAt = Math.max(yield* Clock.currentTimeMillis, (before?.createdAt ?? 0) + 1)
+    const keys: WebhookKeys = {
+      current: yield* identifiers.webhookKey,
+      createdAt,
+      previous: before === undefined ? null : { key: before.current, until: createdAt + overlapMillis }
+    }
+    return (yield* store.putWebhookKeys(projectId, before?.createdAt ?? null, keys)) ? keys : undefined
+  })
+
+  const keys = Effect.fn("WebhookSigning.keys")(function*(projectId: ProjectId) {
+    while (true) {
+      const stored = yield* store.webhookKeys(projectId)
+      if (Option.isSome(stored)) return stored.value
+      const made = yield* replace(projectId, undefined)
+      if (made !== undefined) return made
+    }
+  })
+
+  const rotate = Effect.fn("WebhookSigning.rotate")(function*(projectId: ProjectId) {
+    while (true) {
+      const rotated = yield* replace(projectId, yield* keys(projectId))
+      if (rotated !== undefined) return rotated
+    }
+  })
+
+  return WebhookSigning.of({ keys, rotate })
+})
+
+export class WebhookSigning extends Context.Service<WebhookSigning, {
+  /** The keys of the project, made when they are first asked for. */
+  readonly keys: (projectId: ProjectId) => Effect.Effect<WebhookKeys, StoreError>
+  /** A new key; the one before signs as well for a day. */
+  readonly rotate: (projectId: ProjectId) => Effect.Effect<WebhookKeys, StoreError>
+}>()("@device-cloud/core/scene/execution/WebhookSigning") {
+  static readonly layer: Layer.Layer<WebhookSigning, never, SceneStore | Identifiers> = Layer.effect(
+    WebhookSigning,
+    make
+  )
+}

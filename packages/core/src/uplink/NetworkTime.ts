@@ -1,0 +1,16 @@
+/**
+ * A device asks what time it is (alink-facts, section 3.15).
+ */
+import { Predicate } from "effect"
+import type { Json } from "../kernel/Json.ts"
+
+/** Times as text, in Unix milliseconds; the text or number that the device sent is echoed unchanged. */
+export const networkTime = (params: unknown, receivedAt: number, sentAt: number): Readonly<Record<string, Json>> => ({
+  deviceSendTime: Predicate.hasProperty(params, "deviceSendTime") && isPlain(params.deviceSendTime)
+    ? params.deviceSendTime
+    : "",
+  serverRecvTime: String(receivedAt),
+  serverSendTime: String(sentAt)
+})
+
+const isPlain = (value: unknown): value is string | number => typeof value === "string" || Number.isFinite(value)

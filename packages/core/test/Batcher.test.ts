@@ -1,0 +1,149 @@
+import { assert, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import * as Batcher from "../src/kernel/Batcher.ts"
+
+class Refused extends Schema.TaggedError<Refused>()("Refused", { item: Schema.Int }) {}
+
+const make = Effect.fnUntraced(function*(
+  commit: (items: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<number>, Refused>,
+  capacity = 100
+) {
+  const batches: Array<ReadonlyArray<number>> = []
+  const group = yield* Batcher.make<number, number, Refused>({
+    capacity,
+    maxBatch: 4,
+    commit: (items) => {
+      batches.push(items)
+      return commit(items)
+    },
+    isolate: () => true
+  })
+  return { group, batches }
+})
+
+const double = (items: ReadonlyArray<number>) => Effect.succeed(items.map((item) => item * 2))
+
+it.effect("answers each item with its own result, in batches of limited size", () =>
+  Effect.gen(function*() {
+    const { batches, group } = yield* make(double)
+    const items = Array.from({ length: 10 }, (_, i) => i)
+    const answers = yield* Effect.forEach(items, group.submit, { concurrency: "unbounded" })
+    assert.deepStrictEqual(answers, items.map((item) => item * 2))
+    assert.deepStrictEqual(batches.flat(), items)
+    assert.isTrue(batches.every(({ length }) => length <= 4))
+  }))
+
+it.effect("collects what arrives while a batch is being committed", () =>
+  Effect.gen(function*() {
+    const gate = yield* Deferred.make<void>()
+    const { batches, group } = yield* make((items) => Effect.andThen(Deferred.await(gate), double(items)))
+    const first = yield* Effect.forkChild(group.submit(1))
+    yield* Effect.yieldNow
+    yield* Effect.yieldNow
+    const rest = yield* Effect.forkChild(Effect.forEach([2, 3], group.submit, { concurrency: "unbounded" }))
+    yield* Effect.yieldNow
+    yield* Deferred.succeed(gate, undefined)
+    assert.strictEqual(yield* Fiber.join(first), 2)
+    assert.deepStrictEqual(yield* Fiber.join(rest), [4, 6])
+    assert.deepStrictEqual(batches, [[1], [2, 3]])
+  }))
+
+it.effect("collects while each turn brings more", () =>
+  Effect.gen(function*() {
+    const { batches, group } = yield* make(double)
+    const inTurn = (item: number) =>
+      Effect.andThen(Effect.forEach(Array.from({ length: item }), () => Effect.yieldNow), group.submit(item))
+    const answers = yield* Effect.forEach([0, 1, 2, 9], inTurn, { concurrency: "unbounded" })
+    assert.deepStrictEqual(answers, [0, 2, 4, 18])
+    assert.deepStrictEqual(batches, [[0, 1, 2], [9]])
+  }))
+
+it.effect("lets one bad item fail alone", () =>
+  Effect.gen(function*() {
+    const { group } = yield* make((items) => items.includes(3) ? Effect.fail(new Refused({ item: 3 })) : double(items))
+    const exits = yield* Effect.forEach([1, 2, 3, 4], (item) => Effect.exit(group.submit(item)), {
+      concurrency: "unbounded"
+    })
+    assert.deepStrictEqual(exits, [
+      Exit.succeed(2),
+      Exit.succeed(4),
+      Exit.fail(new Refused({ item: 3 })),
+      Exit.succeed(8)
+    ])
+  }))
+
+it.effect("survives a commit that throws", () =>
+  Effect.gen(function*() {
+    const { group } = yield* make((items) => items.includes(0) ? Effect.die(new Error("bug")) : double(items))
+    assert.isTrue(Exit.isFailure(yield* Effect.exit(group.submit(0))))
+    assert.strictEqual(yield* group.submit(5), 10)
+  }))
+
+it.effect("says that it is full instead of growing, and takes the rest in order when there is room", () =>
+  Effect.gen(function*() {
+    const gate = yield* Deferred.make<void>()
+    const { batches, group } = yield* make((items) => Effect.andThen(Deferred.await(gate), double(items)), 2)
+    const answered: Array<number> = []
+    const resume = (exit: Exit.Exit<number, Refused>) => answered.push(Exit.isSuccess(exit) ? exit.value : -1)
+    assert.isTrue(group.submitUnsafe(1, resume))
+    yield* Effect.yieldNow
+    yield* Effect.yieldNow
+    const taken = [2, 3, 4].map((item) => group.submitUnsafe(item, resume))
+    assert.deepStrictEqual(taken, [true, true, false])
+    const waiting = yield* Effect.forkChild(group.submitWhenRoom(4, resume))
+    yield* Effect.yieldNow
+    yield* Deferred.succeed(gate, undefined)
+    yield* Fiber.join(waiting)
+    assert.strictEqual(yield* group.submit(5), 10)
+    assert.deepStrictEqual(answered, [2, 4, 6, 8])
+    assert.deepStrictEqual(batches.flat(), [1, 2, 3, 4, 5])
+  }))
+
+it.effect("commits what it was handed before it ends", () =>
+  Effect.gen(function*() {
+    const answered: Array<number> = []
+    const { batches } = yield* Effect.scoped(Effect.gen(function*() {
+      const made = yield* make(double)
+      for (const item of [1, 2, 3]) {
+        made.group.submitUnsafe(item, (exit) => answered.push(Exit.isSuccess(exit) ? exit.value : -1))
+      }
+      return made
+    }))
+    assert.deepStrictEqual(answered, [2, 4, 6])
+    assert.deepStrictEqual(batches, [[1, 2, 3]])
+  }))
+
+it.effect("commits two batches beside each other, items with the same key in order", () =>
+  Effect.gen(function*() {
+    const committed: Array<string> = []
+    let running = 0
+    let together = 0
+    const group = yield* Batcher.makePartitioned<string, number, never>({
+      capacity: 100,
+      maxBatch: 4,
+      keyOf: (item) => item[0]!,
+      commit: (items) =>
+        Effect.gen(function*() {
+          together = Math.max(together, ++running)
+          // A batch of one way takes longer than those of the other.
+          yield* Effect.sleep(items.includes("a0") ? "5 seconds" : "1 second")
+          running--
+          committed.push(...items)
+          return items.map(() => 0)
+        }),
+      isolate: () => false
+    })
+    const keys = [..."abcdefgh"]
+    const items = Array.from({ length: 10 }, (_, i) => keys.map((key) => `${key}${i}`)).flat()
+    const all = yield* Effect.forkChild(Effect.forEach(items, group.submit, { concurrency: "unbounded" }))
+    // In steps: a batch also waits for turns between the sleeps.
+    yield* Effect.replicateEffect(TestClock.adjust("1 second"), 60)
+    yield* Fiber.join(all)
+    assert.strictEqual(together, 2)
+    assert.sameMembers(committed, items)
+    for (const key of keys) {
+      const ofKey = (item: string) => item.startsWith(key)
+      assert.deepStrictEqual(committed.filter(ofKey), items.filter(ofKey))
+    }
+  }))

@@ -1,0 +1,65 @@
+/**
+ * The routes of gateways and their sub-devices (specification, Gateway topology).
+ */
+import { AddSessionDraft, SignedSubDevice, Text } from "@device-cloud/core"
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Envelope, EnvelopeOnly } from "../Envelope.ts"
+import * as PathParams from "../PathParams.ts"
+import { wire } from "../SnakeCase.ts"
+
+const sessionId = Text(128).annotate({ description: "The add-session, as `sub.add.start` answered it" })
+
+const SubDeviceName = Schema.Struct({ device_name: Text(128), product_key: Text(128) })
+
+export const SubDevice = Schema.Struct({
+  device_name: Schema.String,
+  product_key: Schema.String,
+  device_id: Schema.String
+}).annotate({ identifier: "SubDevice" })
+
+const SubDevices = Envelope(Schema.Struct({ sub_devices: Schema.Array(SubDevice) }))
+
+export class TopologyApi extends HttpApiGroup.make("topology").add(
+  HttpApiEndpoint.put("changeTopology", "/things/:device_id/topo", {
+    params: PathParams.deviceId,
+    payload: Schema.Struct({
+      action: Schema.Literals(["sub.add.start", "sub.add.stop"]),
+      session_id: Schema.optional(sessionId.annotate({ description: "Of `sub.add.stop`: the add-session to end" })),
+      params: Schema.optional(wire(AddSessionDraft))
+    }),
+    success: Schema.Union([Envelope(Schema.Struct({ session_id: Schema.String })), EnvelopeOnly])
+  }).annotate(OpenApi.Summary, "Let a gateway look for sub-devices, or stop it")
+    .annotate(
+      OpenApi.Description,
+      "`sub.add.start` lets sub-devices join for `timeout` seconds (1 to 3600, default 60) and answers the session. " +
+        "A gateway has one at a time; a new one replaces it."
+    ),
+  HttpApiEndpoint.get("listTopology", "/things/:device_id/topo", {
+    params: PathParams.deviceId,
+    success: SubDevices
+  }).annotate(OpenApi.Summary, "List all sub-devices of a gateway"),
+  HttpApiEndpoint.get("listAddedSubDevices", "/things/:device_id/topo/sub-devices", {
+    params: PathParams.deviceId,
+    query: { session_id: sessionId },
+    success: SubDevices
+  }).annotate(OpenApi.Summary, "List the sub-devices that were added in a session")
+    .annotate(OpenApi.Description, "Readable for a day after the end of the session."),
+  HttpApiEndpoint.post("addSubDevices", "/things/:device_id/topo/sub-devices", {
+    params: PathParams.deviceId,
+    query: { session_id: sessionId },
+    payload: Schema.Struct({ params: Schema.Array(wire(SignedSubDevice)) }),
+    success: Envelope(Schema.Array(SubDevice))
+  }).annotate(OpenApi.Summary, "Add sub-devices to a gateway")
+    .annotate(
+      OpenApi.Description,
+      "All or none, 1 to 1500. `sign` is the hex signature of `deviceName`, the device name, `productKey` and the " +
+        "product key under the secret of the sub-device."
+    ),
+  HttpApiEndpoint.delete("removeSubDevices", "/things/:device_id/topo/sub-devices", {
+    params: PathParams.deviceId,
+    payload: Schema.Struct({ params: Schema.Array(SubDeviceName) }),
+    success: EnvelopeOnly
+  }).annotate(OpenApi.Summary, "Remove sub-devices from a gateway")
+    .annotate(OpenApi.Description, "All or none, 1 to 1500.")
+).annotate(OpenApi.Title, "Gateway topology") {}

@@ -1,0 +1,25 @@
+/**
+ * What the routes of binding do.
+ */
+import { Bindings } from "@device-cloud/core"
+import { Effect } from "effect"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import { Api } from "../DeviceCloudApi.ts"
+import { respond } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
+
+const toData = (random: string) => ({ random })
+
+export const layer = group(
+  Api,
+  "bindings",
+  Effect.fnUntraced(function*(handlers) {
+    const bindings = yield* Bindings
+    return handlers.handleAll({
+      getBindRandom: ({ params: { device_name, product_key } }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(bindings.random(projectId, product_key, device_name), toData)),
+      createBindRandom: ({ params: { device_name, product_key } }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(bindings.expect(projectId, product_key, device_name), toData))
+    })
+  })
+)

@@ -1,0 +1,25 @@
+/**
+ * What the route of Bluetooth identities does.
+ */
+import { BleIdentities } from "@device-cloud/core"
+import { Effect } from "effect"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import { Api } from "../DeviceCloudApi.ts"
+import { respond } from "../Envelope.ts"
+import { group } from "../HandlerGroup.ts"
+import { fromWire } from "../SnakeCase.ts"
+
+export const layer = group(
+  Api,
+  "ble",
+  Effect.fnUntraced(function*(handlers) {
+    const identities = yield* BleIdentities
+    return handlers.handle(
+      "checkBleIdentity",
+      ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(identities.check(projectId, params.product_key, fromWire(payload)), (ble_key) => ({ ble_key }))
+        )
+    )
+  })
+)

@@ -1,0 +1,77 @@
+/**
+ * The commands of all devices, those that have not ended also by themselves.
+ */
+import { type Command, type CommandProgress, type DeviceId, finalRank, rankOf } from "@device-cloud/core"
+
+/** Ended commands that are kept of each device. */
+const kept = 100
+
+type Commands = Map<number, Command>
+
+export class CommandTable {
+  readonly #all = new Map<DeviceId, Commands>()
+  readonly #open = new Map<DeviceId, Commands>()
+
+  /** Oldest first. */
+  of(deviceId: DeviceId): ReadonlyArray<Command> {
+    return [...this.#all.get(deviceId)?.values() ?? []]
+  }
+
+  get(deviceId: DeviceId, messageId: number): Command | undefined {
+    return this.#all.get(deviceId)?.get(messageId)
+  }
+
+  /** Those that have not ended, oldest first. */
+  openOf(deviceId: DeviceId): ReadonlyArray<Command> {
+    return [...this.#open.get(deviceId)?.values() ?? []]
+  }
+
+  countOpen(deviceId: DeviceId): number {
+    return this.#open.get(deviceId)?.size ?? 0
+  }
+
+  *open(): Iterable<Command> {
+    for (const commands of this.#open.values()) yield* commands.values()
+  }
+
+  put(command: Command): void {
+    const { deviceId, messageId, state } = command
+    const all = commandsOf(this.#all, deviceId)
+    all.set(messageId, command)
+    const open = commandsOf(this.#open, deviceId)
+    if (rankOf(state) < finalRank) open.set(messageId, command)
+    else open.delete(messageId)
+    if (open.size === 0) this.#open.delete(deviceId)
+    if (all.size > kept + open.size) this.#forgetOldest(all, open)
+  }
+
+  #forgetOldest(all: Commands, open: Commands): void {
+    for (const messageId of all.keys()) {
+      if (open.has(messageId)) continue
+      all.delete(messageId)
+      return
+    }
+  }
+
+  /** Moves commands forward, those that belong to the device and have not ended. */
+  advance(steps: ReadonlyArray<CommandProgress>): void {
+    for (const { at, deviceId, messageId, ...step } of steps) {
+      const command = this.#open.get(deviceId)?.get(messageId)
+      if (command === undefined || rankOf(step.state) <= rankOf(command.state)) continue
+      this.put({ ...command, ...step, updatedAt: at })
+    }
+  }
+
+  remove(deviceId: DeviceId): void {
+    this.#all.delete(deviceId)
+    this.#open.delete(deviceId)
+  }
+}
+
+const commandsOf = (map: Map<DeviceId, Commands>, deviceId: DeviceId): Commands => {
+  const known = map.get(deviceId)
+  if (known !== undefined) return known
+  const commands: Commands = new Map()
+  map.set(deviceId, commands)
+  return commands
+}
