@@ -4,9 +4,9 @@
  * one in a hundred fires.
  */
 import {
+  type DeviceChange,
   DeviceId,
   DeviceName,
-  type DeviceSceneEvent,
   ProductKey,
   ProjectId,
   type Scene,
@@ -87,7 +87,7 @@ const reportsOf = (devices: number): ReadonlyArray<Report> => {
 }
 
 /** As the way of a message makes it of a changed value. */
-const eventOf = ({ deviceId, deviceName, property, value }: Report): DeviceSceneEvent => ({
+const eventOf = ({ deviceId, deviceName, property, value }: Report): DeviceChange => ({
   _tag: "PropertiesChanged",
   device: { deviceId, productKey, deviceName },
   at: 1,

@@ -8,18 +8,26 @@ import { BleIdentities } from "./provisioning/BleIdentities.ts"
 import { Commands } from "./command/Commands.ts"
 import type { CommandStore } from "./command/CommandStore.ts"
 import { Batches } from "./device/Batches.ts"
+import { DeviceLifecycle } from "./device/DeviceLifecycle.ts"
 import { Devices } from "./device/Devices.ts"
 import type { DeviceStore } from "./device/DeviceStore.ts"
 import { Presence } from "./connection/Presence.ts"
 import type { PresenceStore } from "./connection/PresenceStore.ts"
 import { EventBus } from "./events/EventBus.ts"
+import * as LifecycleEvents from "./events/LifecycleEvents.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import type { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Identifiers } from "./kernel/Identifiers.ts"
+import * as MeshMessages from "./mesh/MeshMessages.ts"
 import { MeshNetworks } from "./mesh/MeshNetworks.ts"
 import type { MeshStore } from "./mesh/MeshStore.ts"
 import { DeviceSessions } from "./connection/DeviceSessions.ts"
+import { DeviceMethods } from "./uplink/DeviceMethods.ts"
 import { Uplink } from "./uplink/Uplink.ts"
+import * as UplinkMethods from "./uplink/UplinkMethods.ts"
+import type { UplinkStore } from "./uplink/UplinkStore.ts"
+import * as EndOfDevice from "./ota/device/EndOfDevice.ts"
+import * as UpgradeMethods from "./ota/device/UpgradeMethods.ts"
 import { FirmwareFiles } from "./ota/firmware/FirmwareFiles.ts"
 import { Firmwares } from "./ota/firmware/Firmwares.ts"
 import { Upgrades } from "./ota/task/Upgrades.ts"
@@ -45,7 +53,7 @@ import { SignatureGuard } from "./provisioning/SignatureGuard.ts"
 import type { Mac } from "./kernel/Mac.ts"
 import { History } from "./history/History.ts"
 import type { HistoryStore } from "./history/HistoryStore.ts"
-import { GatewayMessages } from "./gateway/GatewayMessages.ts"
+import * as GatewayMessages from "./gateway/GatewayMessages.ts"
 import { SubDeviceSessions } from "./gateway/SubDeviceSessions.ts"
 import { Topologies } from "./gateway/Topologies.ts"
 import type { TopologyStore } from "./gateway/TopologyStore.ts"
@@ -63,6 +71,8 @@ export type DeviceCloud =
   | BleIdentities
   | Commands
   | DeviceAuthenticator
+  | DeviceLifecycle
+  | DeviceMethods
   | DeviceSessions
   | Devices
   | EventBus
@@ -100,9 +110,24 @@ export type Stores =
   | HistoryStore
   | ThingModelStore
   | TopologyStore
+  | UplinkStore
 
 /** What a platform adapter provides. */
 export type Platform = Crypto.Crypto | Mac | WebhookClient
+
+/** What features say of devices as a whole, and what devices may say to them. */
+const mechanisms = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpty, EventBus.layer)
+
+/** What is declared to the mechanisms and has no service of its own. */
+const declarations = Layer.mergeAll(
+  LifecycleEvents.layer,
+  UplinkMethods.layer,
+  EndOfDevice.layer,
+  UpgradeMethods.layer,
+  GatewayMessages.layer,
+  MeshMessages.layer,
+  SceneRunner.layer
+)
 
 /**
  * All services of the cloud. Needs the stores of one storage adapter and a
@@ -110,23 +135,23 @@ export type Platform = Crypto.Crypto | Mac | WebhookClient
  * the first.
  */
 export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = Layer.mergeAll(
-  SubDeviceSessions.layer,
-  Topologies.layer,
-  Projects.layer,
+  declarations,
   Batches.layer,
   Bindings.layer,
   BleIdentities.layer,
   History.layer,
   Idempotency.layer,
+  Projects.layer,
   Scenes.layer,
-  SceneRunner.layer,
   Shadows.layer,
-  ThingModels.layer
+  SubDeviceSessions.layer,
+  ThingModels.layer.pipe(Layer.provide(Shadows.layerReportedValues)),
+  Topologies.layer
 ).pipe(
   Layer.provide(SceneActions.layer),
   Layer.provideMerge(Layer.mergeAll(Commands.layer, WebhookSigning.layer)),
   Layer.provideMerge(Uplink.layer),
-  Layer.provide(GatewayMessages.layer),
+  Layer.provide(Topologies.layerDirectory),
   Layer.provideMerge(Layer.mergeAll(DeviceAuthenticator.layer, Provisioning.layer)),
   Layer.provideMerge(Layer.mergeAll(Upgrades.layer, MeshNetworks.layer)),
   Layer.provideMerge(Firmwares.layer),
@@ -136,7 +161,8 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provide(SignatureGuard.layer),
   Layer.provideMerge(Layer.mergeAll(Products.layer, DeviceSessions.layer)),
   Layer.provide(Presence.layer),
+  Layer.provide(SceneTriggers.layerReactions),
   Layer.provide(SceneTriggers.layer),
-  Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, EventBus.layer)),
+  Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, mechanisms)),
   Layer.provide(Identifiers.layer)
 )

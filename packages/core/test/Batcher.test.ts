@@ -17,7 +17,7 @@ const make = Effect.fnUntraced(function*(
       batches.push(items)
       return commit(items)
     },
-    isolate: () => true
+    isolates: () => true
   })
   return { group, batches }
 })
@@ -86,12 +86,12 @@ it.effect("says that it is full instead of growing, and takes the rest in order 
     const { batches, group } = yield* make((items) => Effect.andThen(Deferred.await(gate), double(items)), 2)
     const answered: Array<number> = []
     const resume = (exit: Exit.Exit<number, Refused>) => answered.push(Exit.isSuccess(exit) ? exit.value : -1)
-    assert.isTrue(group.submitUnsafe(1, resume))
+    assert.isUndefined(group.offer(1, resume))
     yield* Effect.yieldNow
     yield* Effect.yieldNow
-    const taken = [2, 3, 4].map((item) => group.submitUnsafe(item, resume))
-    assert.deepStrictEqual(taken, [true, true, false])
-    const waiting = yield* Effect.forkChild(group.submitWhenRoom(4, resume))
+    const later = [2, 3, 4].map((item) => group.offer(item, resume))
+    assert.deepStrictEqual(later.map((effect) => effect === undefined), [true, true, false])
+    const waiting = yield* Effect.forkChild(later[2]!)
     yield* Effect.yieldNow
     yield* Deferred.succeed(gate, undefined)
     yield* Fiber.join(waiting)
@@ -106,7 +106,7 @@ it.effect("commits what it was handed before it ends", () =>
     const { batches } = yield* Effect.scoped(Effect.gen(function*() {
       const made = yield* make(double)
       for (const item of [1, 2, 3]) {
-        made.group.submitUnsafe(item, (exit) => answered.push(Exit.isSuccess(exit) ? exit.value : -1))
+        made.group.offer(item, (exit) => answered.push(Exit.isSuccess(exit) ? exit.value : -1))
       }
       return made
     }))
@@ -119,7 +119,7 @@ it.effect("commits two batches beside each other, items with the same key in ord
     const committed: Array<string> = []
     let running = 0
     let together = 0
-    const group = yield* Batcher.makePartitioned<string, number, never>({
+    const group = yield* Batcher.makePartitioned<string, ReadonlyArray<number>, number, never>({
       capacity: 100,
       maxBatch: 4,
       keyOf: (item) => item[0]!,
@@ -132,7 +132,7 @@ it.effect("commits two batches beside each other, items with the same key in ord
           committed.push(...items)
           return items.map(() => 0)
         }),
-      isolate: () => false
+      conclude: (_, results) => Effect.succeed(results)
     })
     const keys = [..."abcdefgh"]
     const items = Array.from({ length: 10 }, (_, i) => keys.map((key) => `${key}${i}`)).flat()
@@ -146,4 +146,25 @@ it.effect("commits two batches beside each other, items with the same key in ord
       const ofKey = (item: string) => item.startsWith(key)
       assert.deepStrictEqual(committed.filter(ofKey), items.filter(ofKey))
     }
+  }))
+
+it.effect("never commits again when what follows the commit throws", () =>
+  Effect.gen(function*() {
+    const committed: Array<number> = []
+    const group = yield* Batcher.makeConcluding<number, ReadonlyArray<number>, number, Refused>({
+      capacity: 100,
+      maxBatch: 4,
+      commit: (items) =>
+        Effect.sync(() => {
+          committed.push(...items)
+          return items
+        }),
+      isolates: () => true,
+      conclude: () => Effect.die(new Error("bug"))
+    })
+    const exits = yield* Effect.forEach([1, 2, 3], (item) => Effect.exit(group.submit(item)), {
+      concurrency: "unbounded"
+    })
+    assert.isTrue(exits.every(Exit.isFailure))
+    assert.deepStrictEqual(committed, [1, 2, 3])
   }))

@@ -1,17 +1,17 @@
 import {
+  type DeviceChange,
   DeviceId,
   type DeviceIdentity,
   DeviceName,
-  type DeviceSceneEvent,
   emptyShadow,
   ProductKey,
   ProjectId,
+  type Reactions,
   type ShadowEntry
 } from "@device-cloud/core"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { DeviceState, type Watch } from "../src/uplink/DeviceState.ts"
-import type { PropertyWatch } from "../src/scene/matching/SceneIndex.ts"
+import { DeviceState } from "../src/uplink/DeviceState.ts"
 
 const device: DeviceIdentity = {
   deviceId: DeviceId.make("device"),
@@ -30,10 +30,10 @@ const mayFire = (id: string, value: unknown): boolean => id === "toString" || va
 
 const fired = (messages: Messages): ReadonlyArray<Changes> => {
   const events: Array<Changes> = []
-  const watch: Watch = {
+  const watch: Pick<Reactions["Service"], "watches" | "propertyWatch" | "reactTo"> = {
     watches: () => false,
-    propertyWatch: () => ({ mayFire }) as unknown as PropertyWatch,
-    fire: (_, event: DeviceSceneEvent) => {
+    propertyWatch: () => ({ mayFire }),
+    reactTo: (_, event: DeviceChange) => {
       if (event._tag === "PropertiesChanged") events.push(event.properties)
       return []
     }

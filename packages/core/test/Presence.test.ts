@@ -125,7 +125,10 @@ it.effect("a device without a connection is online for five minutes after it has
         context
       )
     })
-    const speak = Effect.provide(Effect.flatMap(DeviceSessions, (link) => link.sight(identity, "192.0.2.1")), context)
+    const speak = Effect.provide(
+      Effect.flatMap(DeviceSessions, (link) => link.markSeen(identity, "192.0.2.1")),
+      context
+    )
     const status = Effect.provide(statusOf(device), context)
     assert.deepStrictEqual(yield* status, ["unactive", 0])
     yield* speak

@@ -1,8 +1,8 @@
 import {
   type CompareType,
   compileComparison,
+  type DeviceChange,
   type DeviceName,
-  type DeviceSceneEvent,
   type DeviceTrigger,
   misfitOfType,
   nextTime,
@@ -217,11 +217,11 @@ const makeScene = (pick: Choose, number: number): Scene => ({
   updatedAt: 0
 })
 
-const makeEvent = (pick: Choose): DeviceSceneEvent => {
+const makeEvent = (pick: Choose): DeviceChange => {
   const of = {
     device: { deviceId: "d", productKey: pick(productKeys), deviceName: pick(deviceNames) },
     at: 0
-  } as unknown as Pick<DeviceSceneEvent, "device" | "at">
+  } as unknown as Pick<DeviceChange, "device" | "at">
   const value = () => pick<Schema.Json>([0, 1, 2, 3, "2", true, null, { x: 1 }])
   switch (pick(["PropertiesChanged", "EventReported", "StatusChanged"] as const)) {
     case "PropertiesChanged":
@@ -246,7 +246,7 @@ const makeEvent = (pick: Choose): DeviceSceneEvent => {
 }
 
 /** Whether the trigger fires, said as plainly as it can be. */
-const naive = (trigger: DeviceTrigger, event: DeviceSceneEvent): boolean => {
+const naive = (trigger: DeviceTrigger, event: DeviceChange): boolean => {
   if (trigger.productKey !== event.device.productKey) return false
   if (trigger.deviceName !== "*" && trigger.deviceName !== event.device.deviceName) return false
   const holds = (comparison: { readonly type: CompareType; readonly value: string } | null, value: Schema.Json) => {
@@ -289,7 +289,7 @@ const naive = (trigger: DeviceTrigger, event: DeviceSceneEvent): boolean => {
 const nothingKnown: SceneEvaluator.SceneFacts = { now: 0, device: () => "deleted" }
 
 /** Whether one of the changed values may fire a scene. */
-const mayFire = (index: SceneIndex, { device, properties }: DeviceSceneEvent & { _tag: "PropertiesChanged" }) => {
+const mayFire = (index: SceneIndex, { device, properties }: DeviceChange & { _tag: "PropertiesChanged" }) => {
   const watch = index.propertyWatch(device.deviceName)
   return Object.entries(properties).some(([id, { value }]) => watch?.mayFire(id, value) === true)
 }
@@ -350,7 +350,7 @@ describe("the index and the evaluator", () => {
         device: { productKey: "p", deviceName: "a" },
         at,
         status: "online"
-      }) as DeviceSceneEvent
+      }) as DeviceChange
     assert.deepStrictEqual([index.match(event(99)).length, index.match(event(100)).length], [0, 1])
   })
 })

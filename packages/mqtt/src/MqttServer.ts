@@ -304,10 +304,11 @@ const make = Effect.fnUntraced(function*(options: Options): Effect.fn.Return<
       params: request.params,
       receivedAt
     }
-    if (uplink.submitUnsafe(message, settle)) return
+    const later = uplink.offer(message, settle)
+    if (later === undefined) return
     wire.waiting++
     runFork(Effect.andThen(
-      uplink.submitWhenRoom(message, settle),
+      later,
       Effect.sync(() => {
         wire.waiting--
         wire.read()

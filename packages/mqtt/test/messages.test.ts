@@ -8,8 +8,8 @@ import {
   History,
   Products,
   Shadows,
-  ShadowStore,
-  ThingModels
+  ThingModels,
+  UplinkStore
 } from "@device-cloud/core"
 import { MqttServer } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
@@ -284,10 +284,10 @@ for (const [name, storage] of storages) {
 const gate = Latch.makeUnsafe(true)
 
 const gatedStorage = Layer.effect(
-  ShadowStore,
-  Effect.map(ShadowStore, (store): ShadowStore["Service"] => ({
+  UplinkStore,
+  Effect.map(UplinkStore, (store): UplinkStore["Service"] => ({
     ...store,
-    modify: (modifications, outcomes) => Effect.andThen(gate.await, store.modify(modifications, outcomes))
+    commit: (batch) => Effect.andThen(gate.await, store.commit(batch))
   }))
 ).pipe(Layer.provideMerge(StorageMemory.layer))
 

@@ -9,7 +9,7 @@ import {
   EventBus,
   Products,
   Shadows,
-  ShadowStore
+  UplinkStore
 } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { assert, layer } from "@effect/vitest"
@@ -312,10 +312,10 @@ for (const [name, storage] of storages) {
 
   const gatedStorage = Layer.mergeAll(
     Layer.effect(
-      ShadowStore,
-      Effect.map(ShadowStore, (store): ShadowStore["Service"] => ({
+      UplinkStore,
+      Effect.map(UplinkStore, (store): UplinkStore["Service"] => ({
         ...store,
-        modify: (modifications, progress) => Effect.andThen(gate.await, store.modify(modifications, progress))
+        commit: (batch) => Effect.andThen(gate.await, store.commit(batch))
       }))
     ),
     Layer.effect(

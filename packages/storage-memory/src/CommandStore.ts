@@ -18,8 +18,7 @@ const make = Effect.gen(function*() {
   const named = new Map<string, number>()
 
   const enqueue = (
-    { command: { origin, ...command }, desire }: Enqueue,
-    now: number
+    { command: { origin, ...command }, desire }: Enqueue
   ): Command | "full" | "no-device" => {
     const { createdAt, deviceId } = command
     const name = `${deviceId} ${origin}`
@@ -41,15 +40,12 @@ const make = Effect.gen(function*() {
       named.set(name, stored.messageId)
       if (named.size > maxNamed) named.delete(named.keys().next().value!)
     }
-    if (desire !== undefined) modifyShadow(tables, { deviceId, modify: desire }, now)
+    if (desire !== undefined) modifyShadow(tables, { deviceId, modify: desire })
     return stored
   }
 
   return CommandStore.of({
-    enqueue: (items) =>
-      Effect.clockWith((clock) =>
-        Effect.sync(() => items.map((item) => enqueue(item, clock.currentTimeMillisUnsafe())))
-      ),
+    enqueue: (items) => Effect.sync(() => items.map(enqueue)),
     advance: (steps) => Effect.sync(() => ledger.advance(steps)),
     undelivered: ({ after, deviceId, limit, now }) =>
       Effect.sync(() =>

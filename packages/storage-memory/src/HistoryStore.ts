@@ -2,12 +2,17 @@
  * The history of devices in memory: the latest of it, so that memory stays
  * bounded.
  */
-import { type DeviceId, type Facts, type HistoryRange, HistoryStore } from "@device-cloud/core"
+import { type DeviceId, type HistoryRange, HistoryStore, type UplinkFacts } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { RingBuffer } from "./RingBuffer.ts"
 import { Tables } from "./Tables.ts"
 
-export const append = ({ histories }: Tables["Service"], deviceId: DeviceId, facts: Facts, now: number): void => {
+export const append = (
+  { histories }: Tables["Service"],
+  deviceId: DeviceId,
+  facts: Pick<UplinkFacts, "samples" | "events">,
+  now: number
+): void => {
   if (facts.samples.length + facts.events.length === 0) return
   let history = histories.get(deviceId)
   if (history === undefined) {

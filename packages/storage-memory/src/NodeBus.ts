@@ -1,16 +1,17 @@
 /**
- * What nodes tell each other, when they are in one process and share their memory.
+ * The notices of nodes that live in one process and share their memory.
  */
-import { NodeBus, type NodeNotice } from "@device-cloud/core"
+import { NodeBus, type Notice } from "@device-cloud/core"
 import { Effect, Layer, PubSub, Stream } from "effect"
 
 const make = Effect.map(
-  Effect.acquireRelease(PubSub.unbounded<NodeNotice>(), PubSub.shutdown),
-  (notices) =>
+  Effect.acquireRelease(PubSub.unbounded<Notice>(), PubSub.shutdown),
+  (published) =>
     NodeBus.of({
-      tell: (told) => Effect.asVoid(PubSub.publishAll(notices, told)),
-      heard: Stream.fromPubSub(notices)
+      publish: (notices) => Effect.asVoid(PubSub.publishAll(published, notices)),
+      notices: Stream.fromPubSub(published)
     })
 )
 
+/** Stands alone: it needs no other store of this package. */
 export const layer: Layer.Layer<NodeBus> = Layer.effect(NodeBus, make)

@@ -5,10 +5,12 @@ import {
   type Device,
   type DeviceId,
   deviceIdentity,
-  type Fired,
+  executionsOf,
+  type Lapse,
   type PresenceChange,
   type PresenceOutcome,
   PresenceStore,
+  type ReactTo,
   type Sighting
 } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
@@ -56,7 +58,7 @@ const make = Effect.gen(function*() {
       : { _tag: "Replaced", waiting }
   }
 
-  const sight = ({ at, deviceId, ip, until }: Sighting): PresenceOutcome => {
+  const markSeen = ({ at, deviceId, ip, until }: Sighting): PresenceOutcome => {
     const device = devices.get(deviceId)
     if (device === undefined || !device.enabled) return { _tag: "Ignored" }
     if (connections.has(deviceId)) return { _tag: "Replaced", waiting: false }
@@ -76,37 +78,63 @@ const make = Effect.gen(function*() {
       : { _tag: "Replaced", waiting: false }
   }
 
-  const lose = (device: Device, at: number) => ({
-    device: deviceIdentity(deviceDetail(tables, device)),
-    version: setOffline(device, at)
-  })
+  const isConnectedThrough = (deviceId: DeviceId, isGone: (nodeId: string) => boolean): boolean => {
+    const connection = connections.get(deviceId)
+    return connection !== undefined && isGone(connection.nodeId)
+  }
 
-  /** Stores the executions that follow from what has been done. */
-  const withFired = <A>(done: Effect.Effect<ReadonlyArray<A>>, fired: Fired<A> | undefined) =>
-    fired === undefined ?
-      done :
-      Effect.tap(done, (changes) => Effect.map(fired(changes), (executions) => addExecutions(tables, executions)))
+  const isSilent = (since: number) => (nodeId: string): boolean => (nodes.get(nodeId) ?? 0) < since
+
+  const appliesTo = (lapse: Lapse, deviceId: DeviceId): boolean => {
+    switch (lapse._tag) {
+      case "SeenUntil":
+        return (sightings.get(deviceId) ?? Number.POSITIVE_INFINITY) <= lapse.now
+      case "NotConnected":
+        return sightings.has(deviceId)
+      case "NodeStops":
+        return isConnectedThrough(deviceId, (nodeId) => nodeId === lapse.nodeId)
+      case "NodeSilent":
+        return isConnectedThrough(deviceId, isSilent(lapse.since))
+    }
+  }
+
+  const candidates = (lapse: Lapse): Iterable<DeviceId> => {
+    switch (lapse._tag) {
+      case "SeenUntil":
+        return sightings.keys()
+      case "NotConnected":
+        return lapse.deviceIds
+      case "NodeStops":
+      case "NodeSilent":
+        return connections.keys()
+    }
+  }
+
+  const identityOf = (deviceId: DeviceId) => deviceIdentity(deviceDetail(tables, devices.get(deviceId)!))
+
+  /** Stores the reactions to changes with them. */
+  const withReactions = <A>(make: () => ReadonlyArray<A>, reactTo: ReactTo<A> | undefined) =>
+    Effect.sync(() => {
+      const made = make()
+      if (reactTo !== undefined) addExecutions(tables, executionsOf(reactTo(made)))
+      return made
+    })
 
   return PresenceStore.of({
-    sight: (all, fired) => withFired(Effect.sync(() => all.map(sight)), fired),
-    expire: ({ fired, limit, now }) =>
-      withFired(
-        Effect.sync(() =>
-          [...sightings].filter(([, until]) => until <= now).slice(0, limit).map(([deviceId]) => {
-            sightings.delete(deviceId)
-            return lose(devices.get(deviceId)!, now)
-          })
-        ),
-        fired
+    record: (changes, reactTo) => withReactions(() => changes.map(record), reactTo),
+    markSeen: (all, reactTo) => withReactions(() => all.map(markSeen), reactTo),
+    lapsed: (lapse, limit) =>
+      Effect.sync(() =>
+        [...candidates(lapse)].filter((deviceId) => appliesTo(lapse, deviceId)).slice(0, limit).map(identityOf)
       ),
-    endSightings: ({ at, deviceIds, fired }) =>
-      withFired(
-        Effect.sync(() =>
-          deviceIds.flatMap((deviceId) => sightings.delete(deviceId) ? [lose(devices.get(deviceId)!, at)] : [])
-        ),
-        fired
-      ),
-    record: (changes, fired) => withFired(Effect.sync(() => changes.map(record)), fired),
+    markOffline: ({ at, deviceIds, lapse, reactTo }) =>
+      withReactions(() =>
+        deviceIds.flatMap((deviceId) => {
+          const device = devices.get(deviceId)
+          if (device === undefined || !appliesTo(lapse, deviceId)) return []
+          sightings.delete(deviceId)
+          return [{ device: identityOf(deviceId), version: setOffline(device, at) }]
+        }), reactTo),
     connectionsOf: (deviceIds) =>
       Effect.sync(() =>
         new Map(deviceIds.flatMap((deviceId) => {
@@ -117,24 +145,12 @@ const make = Effect.gen(function*() {
         }))
       ),
     heartbeat: (nodeId, at) => Effect.sync(() => void nodes.set(nodeId, at)),
-    release: ({ at, fired, limit, node }) =>
-      withFired(
-        Effect.sync(() => {
-          const gone = (nodeId: string) =>
-            "id" in node ? nodeId === node.id : (nodes.get(nodeId) ?? 0) < node.silentSince
-          const held: ReadonlyArray<DeviceId> = [...connections]
-            .filter(([, connection]) => gone(connection.nodeId))
-            .map(([deviceId]) => deviceId)
-          const lost = held.slice(0, limit).map((deviceId) => lose(devices.get(deviceId)!, at))
-          if (held.length <= limit) {
-            for (const nodeId of nodes.keys()) {
-              if (gone(nodeId)) nodes.delete(nodeId)
-            }
-          }
-          return lost
-        }),
-        fired
-      )
+    forgetNodes: (lapse) =>
+      Effect.sync(() => {
+        const isGone = lapse._tag === "NodeStops" ? (nodeId: string) => nodeId === lapse.nodeId : isSilent(lapse.since)
+        const held = new Set([...connections.values()].map(({ nodeId }) => nodeId))
+        for (const nodeId of nodes.keys()) if (isGone(nodeId) && !held.has(nodeId)) nodes.delete(nodeId)
+      })
   })
 })
 

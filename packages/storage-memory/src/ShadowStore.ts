@@ -1,29 +1,23 @@
 /**
  * Shadows in memory.
  */
-import { emptyShadow, noFacts, type ShadowModification, ShadowStore } from "@device-cloud/core"
+import { emptyShadow, type ShadowModification, ShadowStore } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
-import { addExecutions } from "./SceneStore.ts"
 import { Tables } from "./Tables.ts"
-import { append } from "./HistoryStore.ts"
 
 export const modifyShadow = <A>(
-  tables: Tables["Service"],
-  { deviceId, modify }: ShadowModification<A>,
-  now: number
+  { devices, shadows }: Tables["Service"],
+  { deviceId, modify }: ShadowModification<A>
 ): Option.Option<A> => {
-  const { devices, shadows } = tables
   if (!devices.has(deviceId)) return Option.none()
-  const [answer, shadow, facts = noFacts] = modify(shadows.get(deviceId) ?? emptyShadow(deviceId))
+  const [result, shadow] = modify(shadows.get(deviceId) ?? emptyShadow(deviceId))
   shadows.set(deviceId, shadow)
-  append(tables, deviceId, facts, now)
-  addExecutions(tables, facts.executions)
-  return Option.some(answer)
+  return Option.some(result)
 }
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
-  const { devices, ledger, shadows } = tables
+  const { devices, shadows } = tables
   return ShadowStore.of({
     get: (deviceId) =>
       Effect.sync(() =>
@@ -35,14 +29,8 @@ const make = Effect.gen(function*() {
           { deviceId }
         ) => shadows.get(deviceId) ?? [])
       ),
-    modify: (modifications, outcomes = []) =>
-      Effect.clockWith((clock) =>
-        Effect.sync(() => {
-          const now = clock.currentTimeMillisUnsafe()
-          ledger.advance(outcomes)
-          return modifications.map((modification) => modifyShadow(tables, modification, now))
-        })
-      )
+    modify: (modifications) =>
+      Effect.sync(() => modifications.map((modification) => modifyShadow(tables, modification)))
   })
 })
 

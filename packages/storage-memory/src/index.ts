@@ -20,6 +20,7 @@ import * as ShadowStore from "./ShadowStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
+import * as UplinkStore from "./UplinkStore.ts"
 import { Tables } from "./Tables.ts"
 
 /** An empty database of its own, wherever the layer is built. */
@@ -40,5 +41,6 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   HistoryStore.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
+  UplinkStore.layer,
   Layer.succeed(StoreHealth, { check: Effect.void })
 ).pipe(Layer.provide(Tables.layer))

@@ -1,36 +1,32 @@
 /**
- * What nodes tell each other, over the notifications of PostgreSQL.
+ * Notices between nodes, over the notifications of PostgreSQL.
  */
-import { NodeBus, type NodeNotice } from "@device-cloud/core"
+import { NodeBus, type Notice } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, PubSub, Schedule, Stream } from "effect"
 import type { SqlError } from "effect/sql"
 import { storeError, texts } from "./Sql.ts"
 
-const channel = "device_cloud_node"
+const notification = "device_cloud_node"
 
-interface Payload {
-  /** The node that says it. */
+interface Payload extends Notice {
+  /** The node that publishes the notice. */
   readonly from: string
-  readonly notice: NodeNotice
 }
-
-const missed: NodeNotice = { _tag: "Missed" }
 
 const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
   const [own] = yield* sql<{ readonly id: string }>`SELECT gen_random_uuid()::text AS id`
   const from = own!.id
-  const heard = yield* Effect.acquireRelease(PubSub.unbounded<NodeNotice>(), PubSub.shutdown)
+  const heard = yield* Effect.acquireRelease(PubSub.unbounded<Notice | "missed">(), PubSub.shutdown)
 
-  // One connection listens for all that want to hear.
-  yield* Stream.unwrap(Effect.map(sql.listen(channel), (notifications) =>
+  // One connection listens for all channels.
+  yield* Stream.unwrap(Effect.map(sql.listen(notification), (notifications) =>
     Stream.fromQueue(notifications).pipe(
       Stream.map(({ payload }) => JSON.parse(payload) as Payload),
-      Stream.filter((said) => said.from !== from),
-      Stream.map(({ notice }) => notice),
-      // What was told before anybody listened is lost: said once somebody does, so that nothing is between.
-      (notices) => Stream.concat(Stream.succeed(missed), notices)
+      Stream.filter((notice) => notice.from !== from),
+      // Each connection that begins to listen has missed what was published before.
+      (notices) => Stream.concat(Stream.succeed("missed" as const), notices)
     ))).pipe(
       Stream.runForEach((notice) => PubSub.publish(heard, notice)),
       Effect.tapError((error) => Effect.logWarning("Other nodes cannot be heard", error)),
@@ -40,17 +36,18 @@ const make = Effect.gen(function*() {
     )
 
   return NodeBus.of({
-    tell: (notices) =>
+    publish: (notices) =>
       notices.length === 0
         ? Effect.void
-        : sql`SELECT pg_notify(${channel}, payload) FROM unnest(${
-          texts(notices.map((notice) => JSON.stringify({ from, notice } satisfies Payload)))
+        : sql`SELECT pg_notify(${notification}, payload) FROM unnest(${
+          texts(notices.map(({ channel, payload }) => JSON.stringify({ from, channel, payload } satisfies Payload)))
         }) AS payload`.pipe(
           Effect.asVoid,
-          Effect.mapError(storeError("NodeBus.tell"))
+          Effect.mapError(storeError("NodeBus.publish"))
         ),
-    heard: Stream.fromPubSub(heard)
+    notices: Stream.fromPubSub(heard)
   })
 })
 
+/** Stands alone: it needs no table. */
 export const layer: Layer.Layer<NodeBus, SqlError.SqlError, PgClient.PgClient> = Layer.effect(NodeBus, make)

@@ -3,10 +3,12 @@
  */
 import {
   type DeviceId,
-  type Fired,
+  executionsOf,
+  type Lapse,
   type PresenceChange,
   type PresenceOutcome,
   PresenceStore,
+  type ReactTo,
   type StoreError
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
@@ -97,11 +99,26 @@ const make = Effect.gen(function*() {
           )
         ) AS waiting`
 
-  /** Sets at most `limit` of the devices offline. */
-  const lose = (which: Statement.Fragment, at: number, limit: number) =>
+  /** The devices to which a lapse applies. */
+  const appliesTo = (lapse: Lapse): Statement.Fragment => {
+    switch (lapse._tag) {
+      case "SeenUntil":
+        return sql`device.online_until <= ${instant(lapse.now)}`
+      case "NotConnected":
+        return sql`device.device_id = ANY(${texts(lapse.deviceIds)}) AND device.online_until IS NOT NULL`
+      case "NodeStops":
+        return sql`device.node_id = ${lapse.nodeId}`
+      case "NodeSilent":
+        return sql`device.node_id IS NOT NULL AND NOT EXISTS (
+          SELECT FROM node WHERE node.id = device.node_id AND node.heartbeat_at >= ${instant(lapse.since)})`
+    }
+  }
+
+  const markOffline = (deviceIds: ReadonlyArray<DeviceId>, lapse: Lapse, at: number) =>
     sql<LostRow>`
       WITH lost AS (
-        SELECT device_id FROM device WHERE ${which} ORDER BY device_id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+        SELECT device_id FROM device WHERE device_id = ANY(${texts(deviceIds)}) AND ${appliesTo(lapse)}
+        ORDER BY device_id FOR UPDATE SKIP LOCKED
       )
       UPDATE device SET
         connection_id = NULL, node_id = NULL, online_until = NULL, status = 'offline',
@@ -110,28 +127,28 @@ const make = Effect.gen(function*() {
       WHERE device.device_id = lost.device_id AND product.product_key = device.product_key
       RETURNING ${sql.literal(identityColumns)}, device.status_version`
 
-  /** Stores, in one transaction, what is done and the executions that follow from it. */
-  const withFired = <A>(
+  /** Stores, in one transaction, changes and the reactions to them. */
+  const withReactions = <A>(
     operation: string,
-    done: Effect.Effect<ReadonlyArray<A>, SqlError.SqlError>,
-    fired: Fired<A> | undefined
+    changes: Effect.Effect<ReadonlyArray<A>, SqlError.SqlError>,
+    reactTo: ReactTo<A> | undefined
   ): Effect.Effect<ReadonlyArray<A>, StoreError> =>
-    (fired === undefined ? done : sql.withTransaction(
+    (reactTo === undefined ? changes : sql.withTransaction(
       Effect.tap(
-        done,
-        Effect.fnUntraced(function*(changes) {
-          const executions = changes.length === 0 ? [] : yield* fired(changes)
-          if (executions.length > 0) yield* addExecutions(sql, executions)
+        changes,
+        Effect.fnUntraced(function*(made) {
+          const reactions = made.length === 0 ? [] : reactTo(made)
+          if (reactions.length > 0) yield* addExecutions(sql, executionsOf(reactions))
         })
       )
-    )).pipe(Effect.mapError((error) => error._tag === "StoreError" ? error : storeError(operation)(error)))
+    )).pipe(Effect.mapError(storeError(operation)))
 
   return PresenceStore.of({
-    record: (changes, fired) =>
-      withFired("PresenceStore.record", Effect.map(record(changes), (rows) => inOrder(changes, rows)), fired),
-    sight: (sightings, fired) =>
-      withFired(
-        "PresenceStore.sight",
+    record: (changes, reactTo) =>
+      withReactions("PresenceStore.record", Effect.map(record(changes), (rows) => inOrder(changes, rows)), reactTo),
+    markSeen: (sightings, reactTo) =>
+      withReactions(
+        "PresenceStore.markSeen",
         sql<RecordedRow>`
         WITH sighting AS (
           SELECT * FROM unnest(
@@ -162,22 +179,21 @@ const make = Effect.gen(function*() {
         SELECT device_id, status_version, false, false, false FROM before WHERE connection_id IS NOT NULL`.pipe(
           Effect.map((rows) => inOrder(sightings, rows))
         ),
-        fired
+        reactTo
       ),
-    expire: ({ fired, limit, now }) =>
-      withFired(
-        "PresenceStore.expire",
-        Effect.map(lose(sql`device.online_until <= ${instant(now)}`, now, limit), lostDevices),
-        fired
+    lapsed: (lapse, limit) =>
+      sql<IdentityRow>`
+        SELECT ${sql.literal(identityColumns)} FROM device JOIN product USING (product_key)
+        WHERE ${appliesTo(lapse)} ORDER BY device.device_id LIMIT ${limit}`.pipe(
+        Effect.map((rows) => rows.map(identityFromRow)),
+        Effect.mapError(storeError("PresenceStore.lapsed"))
       ),
-    endSightings: ({ at, deviceIds, fired }) => {
-      const which = sql`device_id = ANY(${texts(deviceIds)}) AND online_until IS NOT NULL`
-      return withFired(
-        "PresenceStore.endSightings",
-        Effect.map(lose(which, at, deviceIds.length), lostDevices),
-        fired
-      )
-    },
+    markOffline: ({ at, deviceIds, lapse, reactTo }) =>
+      withReactions(
+        "PresenceStore.markOffline",
+        Effect.map(markOffline(deviceIds, lapse, at), lostDevices),
+        reactTo
+      ),
     connectionsOf: (deviceIds) =>
       sql<{ readonly device_id: string; readonly connection_id: string }>`
         SELECT device_id, connection_id FROM device
@@ -191,22 +207,13 @@ const make = Effect.gen(function*() {
         Effect.asVoid,
         Effect.mapError(storeError("PresenceStore.heartbeat"))
       ),
-    release: ({ at, fired, limit, node }) => {
-      const gone = "id" in node
-        ? sql`device.node_id = ${node.id}`
-        : sql`device.node_id IS NOT NULL AND NOT EXISTS (
-            SELECT FROM node WHERE node.id = device.node_id AND node.heartbeat_at >= ${instant(node.silentSince)})`
-      const forgotten = "id" in node ? sql`id = ${node.id}` : sql`heartbeat_at < ${instant(node.silentSince)}`
-      const release = Effect.gen(function*() {
-        const rows = yield* lose(gone, at, limit)
-        if (rows.length < limit) {
-          yield* sql`DELETE FROM node WHERE ${forgotten}
-            AND NOT EXISTS (SELECT FROM device WHERE device.node_id = node.id)`
-        }
-        return lostDevices(rows)
-      }).pipe(sql.withTransaction)
-      return withFired("PresenceStore.release", release, fired)
-    }
+    forgetNodes: (lapse) =>
+      sql`DELETE FROM node WHERE ${
+        lapse._tag === "NodeStops" ? sql`id = ${lapse.nodeId}` : sql`heartbeat_at < ${instant(lapse.since)}`
+      } AND NOT EXISTS (SELECT FROM device WHERE device.node_id = node.id)`.pipe(
+        Effect.asVoid,
+        Effect.mapError(storeError("PresenceStore.forgetNodes"))
+      )
   })
 })
 

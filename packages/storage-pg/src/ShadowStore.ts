@@ -1,234 +1,45 @@
 /**
  * Shadows on PostgreSQL.
  */
-import {
-  type CommandProgress,
-  type DeviceId,
-  emptyShadow,
-  type Facts,
-  noFacts,
-  type Shadow,
-  type ShadowModification,
-  type ShadowSide,
-  ShadowStore
-} from "@device-cloud/core"
+import { type ShadowModification, ShadowStore, type UplinkFacts } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
-import { advanceCommands } from "./CommandRow.ts"
-import { insertExecutions } from "./SceneRow.ts"
-import { booleans, eachByIndex, instants, isForeignKeyViolation, storeError, texts, wholeNumbers } from "./Sql.ts"
+import { shadowFromRow, type ShadowRow, ShadowWriter } from "./ShadowWriter.ts"
+import { storeError } from "./Sql.ts"
 
-interface Row {
-  readonly device_id: string
-  /** Null: the device has no stored shadow. */
-  readonly version: bigint | null
-  readonly reported: ShadowSide | null
-  readonly desired: ShadowSide | null
-  readonly updated_at: Date | null
-}
-
-const fromRow = (row: Row): Shadow => {
-  const deviceId = row.device_id as DeviceId
-  return row.version === null ? emptyShadow(deviceId) : {
-    deviceId,
-    version: Number(row.version),
-    reported: row.reported!,
-    desired: row.desired!,
-    updatedAt: row.updated_at!.getTime()
-  }
-}
-
-interface Computed<A> {
-  readonly modification: ShadowModification<A>
-  readonly before: Shadow
-  readonly after: Shadow
-  readonly answer: A
-  readonly facts: Facts
-}
-
-/** Shadows that are remembered after they were written. */
-const maxRemembered = 10_000
-
-/** What a device has said, and whether it counts only if the device's shadow is written. */
-interface Said<A> {
-  readonly deviceId: DeviceId
-  readonly bound: boolean
-  readonly fact: A
-}
+const noFacts: UplinkFacts = { samples: [], events: [], reactions: [] }
 
 const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
-
-  const read = (deviceIds: ReadonlyArray<DeviceId>) =>
-    Effect.map(
-      sql<Row>`SELECT device.device_id, shadow.version, shadow.reported, shadow.desired, shadow.updated_at
-        FROM device LEFT JOIN shadow USING (device_id) WHERE device.device_id = ANY(${texts(deviceIds)})`,
-      (rows) => new Map(rows.map((row) => [row.device_id, fromRow(row)]))
-    )
-
-  /**
-   * Writes, in one statement, the shadows that are still as they were read, what
-   * belongs to them, and the outcomes of commands. Answers the devices of the
-   * shadows; none: nothing at all was written.
-   */
-  const write = (computed: ReadonlyArray<Computed<unknown>>, outcomes: ReadonlyArray<CommandProgress>) => {
-    const changed = computed.filter(({ after, before }) => after !== before)
-    const said = <A>(of: (facts: Facts) => ReadonlyArray<A>): ReadonlyArray<Said<A>> =>
-      computed.flatMap(({ after, before, facts }) =>
-        of(facts).map((fact) => ({ deviceId: after.deviceId, bound: after !== before, fact }))
-      )
-    const samples = said(({ samples }) => samples)
-    const events = said(({ events }) => events)
-    const fired = computed.flatMap(({ after, before, facts }) =>
-      facts.executions.map((execution) => after === before ? { execution } : { execution, bound: after })
-    )
-    if (changed.length + samples.length + events.length + fired.length + outcomes.length === 0) {
-      return Effect.succeedSome(new Set())
-    }
-    // What there is none of is left out: a part without rows costs as much as some rows.
-    const parts = changed.length === 0 ? [sql`written AS (SELECT device_id FROM shadow LIMIT 0)`] : [
-      sql`new AS (
-        SELECT * FROM unnest(
-          ${texts(changed.map(({ after }) => after.deviceId))},
-          ${texts(changed.map(({ after }) => JSON.stringify(after.reported)))}::json[],
-          ${texts(changed.map(({ after }) => JSON.stringify(after.desired)))}::json[],
-          ${instants(changed.map(({ after }) => after.updatedAt))},
-          ${wholeNumbers(changed.map(({ after }) => after.version))}::bigint[],
-          ${wholeNumbers(changed.map(({ before }) => before.version))}::bigint[],
-          ${instants(changed.map(({ before }) => before.updatedAt))}
-        ) AS new (device_id, reported, desired, updated_at, version, version_before, updated_before)
-        ${eachByIndex(sql, changed.length)}
-      ), updated AS (
-        UPDATE shadow
-        SET reported = new.reported, desired = new.desired, updated_at = new.updated_at, version = new.version
-        FROM new WHERE shadow.device_id = new.device_id AND shadow.version = new.version_before
-          -- A device may set its version back: the same one may come again.
-          AND shadow.updated_at = new.updated_before
-        RETURNING shadow.device_id
-      ), inserted AS (
-        INSERT INTO shadow (device_id, reported, desired, updated_at, version)
-        SELECT device_id, reported, desired, updated_at, version FROM new WHERE version_before = 0
-        ON CONFLICT DO NOTHING RETURNING device_id
-      ), written AS (
-        SELECT device_id FROM updated UNION ALL SELECT device_id FROM inserted
-      )`
-    ]
-    if (samples.length > 0) {
-      parts.push(sql`sampled AS (
-        INSERT INTO property_sample (device_id, property_id, time, value)
-        SELECT sample.device_id, sample.property_id, sample.time, sample.value FROM unnest(
-          ${texts(samples.map(({ deviceId }) => deviceId))},
-          ${texts(samples.map(({ fact }) => fact.propertyId))},
-          ${instants(samples.map(({ fact }) => fact.time))},
-          ${texts(samples.map(({ fact }) => JSON.stringify(fact.value)))}::json[],
-          ${booleans(samples.map(({ bound }) => bound))}
-        ) AS sample (device_id, property_id, time, value, bound)
-        WHERE NOT sample.bound OR sample.device_id IN (SELECT device_id FROM written)
-      )`)
-    }
-    if (events.length > 0) {
-      parts.push(sql`happened AS (
-        INSERT INTO device_event (device_id, event_id, time, value)
-        SELECT event.device_id, event.event_id, event.time, event.value FROM unnest(
-          ${texts(events.map(({ deviceId }) => deviceId))},
-          ${texts(events.map(({ fact }) => fact.eventId))},
-          ${instants(events.map(({ fact }) => fact.time))},
-          ${texts(events.map(({ fact }) => JSON.stringify(fact.value)))}::json[],
-          ${booleans(events.map(({ bound }) => bound))}
-        ) AS event (device_id, event_id, time, value, bound)
-        WHERE NOT event.bound OR event.device_id IN (SELECT device_id FROM written)
-      )`)
-    }
-    if (fired.length > 0) parts.push(sql`fired AS (${insertExecutions(sql, fired)})`)
-    if (outcomes.length > 0) parts.push(sql`answered AS (${advanceCommands(sql, outcomes)})`)
-    return Effect.map(
-      sql<{ readonly device_id: string }>`WITH ${sql.csv(parts)} SELECT device_id FROM written`,
-      (rows) => Option.some(new Set(rows.map(({ device_id }) => device_id)))
-    ).pipe(
-      // A device was deleted after it had been read.
-      Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone)
-    )
-  }
-
-  /** Shadows as they were last written here; those of the devices that were written first come first. */
-  const written = new Map<DeviceId, Shadow>()
-
-  const remember = (shadow: Shadow) => {
-    // In its place: a map in which entries move all the time is copied all the time.
-    written.set(shadow.deviceId, shadow)
-    if (written.size > maxRemembered) written.delete(written.keys().next().value!)
-  }
-
-  const modify = Effect.fnUntraced(function*<A>(
-    modifications: ReadonlyArray<ShadowModification<A>>,
-    outcomes: ReadonlyArray<CommandProgress>
-  ) {
-    const answers = new Map<DeviceId, A>()
-    let pending = modifications
-    let unwritten = outcomes
-    while (pending.length + unwritten.length > 0) {
-      const remembered = new Map(pending.flatMap(({ deviceId }) => {
-        const shadow = written.get(deviceId)
-        return shadow === undefined ? [] : [[deviceId, shadow] as const]
-      }))
-      const unknown = pending.flatMap(({ deviceId }) => remembered.has(deviceId) ? [] : [deviceId])
-      const shadows = unknown.length === 0 ? new Map<string, Shadow>() : yield* read(unknown)
-      const computed: Array<Computed<A>> = []
-      const again: Array<ShadowModification<A>> = []
-      for (const modification of pending) {
-        const { deviceId } = modification
-        const known = remembered.get(deviceId)
-        const before = known ?? shadows.get(deviceId)
-        if (before === undefined) continue
-        const [answer, after, facts = noFacts] = modification.modify(before)
-        // A write shows whether the shadow is still as it is remembered; without one, it must be read.
-        if (known !== undefined && after === before) {
-          written.delete(deviceId)
-          again.push(modification)
-        } else computed.push({ modification, before, after, answer, facts })
-      }
-      const stored = Option.getOrUndefined(yield* write(computed, unwritten))
-      if (stored === undefined) {
-        for (const { deviceId } of pending) written.delete(deviceId)
-        continue
-      }
-      unwritten = []
-      for (const { after, answer, before, modification } of computed) {
-        const { deviceId } = modification
-        if (after !== before && !stored.has(deviceId)) {
-          written.delete(deviceId)
-          again.push(modification)
-          continue
-        }
-        answers.set(deviceId, answer)
-        if (after !== before) remember(after)
-      }
-      pending = again
-    }
-    return modifications.map(({ deviceId }) =>
-      answers.has(deviceId) ? Option.some(answers.get(deviceId)!) : Option.none()
-    )
-  })
+  const writer = yield* ShadowWriter
 
   return ShadowStore.of({
     get: (deviceId) =>
-      read([deviceId]).pipe(
+      writer.read([deviceId]).pipe(
         Effect.map((shadows) => Option.fromUndefinedOr(shadows.get(deviceId))),
         Effect.mapError(storeError("ShadowStore.get"))
       ),
     sample: (productKey, limit) =>
-      sql<Row>`
+      sql<ShadowRow>`
         WITH newest AS (
           SELECT device_id FROM device WHERE product_key = ${productKey}
           ORDER BY created_at DESC, id DESC LIMIT ${limit}
         )
         SELECT shadow.* FROM newest JOIN shadow USING (device_id)`.pipe(
-        Effect.map((rows) => rows.map(fromRow)),
+        Effect.map((rows) => rows.map(shadowFromRow)),
         Effect.mapError(storeError("ShadowStore.sample"))
       ),
-    modify: (modifications, outcomes = []) =>
-      Effect.mapError(modify(modifications, outcomes), storeError("ShadowStore.modify"))
+    modify: <A>(modifications: ReadonlyArray<ShadowModification<A>>) =>
+      writer.commit("ShadowStore.modify", {
+        devices: modifications.map(({ deviceId, modify }) => ({
+          deviceId,
+          update: (shadow) => [...modify(shadow), noFacts] as const
+        })),
+        commands: []
+      })
   })
 })
 
-export const layer: Layer.Layer<ShadowStore, never, PgClient.PgClient> = Layer.effect(ShadowStore, make)
+export const layer: Layer.Layer<ShadowStore, never, PgClient.PgClient> = Layer.effect(ShadowStore, make).pipe(
+  Layer.provide(ShadowWriter.layer)
+)

@@ -22,6 +22,7 @@ import * as ShadowStore from "./ShadowStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
+import * as UplinkStore from "./UplinkStore.ts"
 import { storeError } from "./Sql.ts"
 
 const health = Effect.map(PgClient.PgClient, (sql) => ({
@@ -60,6 +61,7 @@ export const layerClient: Layer.Layer<
   HistoryStore.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
+  UplinkStore.layer,
   Layer.effect(StoreHealth, health)
 ).pipe(Layer.provideMerge(Layer.effectDiscard(Effect.mapError(migrate, databaseError))))
 

@@ -11,10 +11,8 @@ import {
   Mac,
   MeshNetworks,
   NodeBus,
-  type NodeNotice,
   PresenceStore,
   type ProductDraft,
-  ProductKey,
   Products,
   type Shadow,
   ShadowStore,
@@ -298,8 +296,9 @@ it.live("a node that did not hear the others finds out what became of its device
     )
     // Another node has counted it out, and set the devices offline.
     const other = yield* Layer.build(Layer.fresh(StoragePg.layer({ url })))
+    const lapse = { _tag: "NodeSilent", since: Number.MAX_SAFE_INTEGER / 1000 } as const
     yield* Effect.flatMap(PresenceStore, (store) =>
-      store.release({ node: { silentSince: Number.MAX_SAFE_INTEGER / 1000 }, at: epoch, limit: 10 })).pipe(
+      store.markOffline({ deviceIds: devices.map(({ deviceId }) => deviceId), lapse, at: epoch })).pipe(
         Effect.provide(other)
       )
     yield* Effect.flatMap(DeviceStore, (store) =>
@@ -330,10 +329,13 @@ it.live("what is told right after a node has said that it may have missed someth
     const first = yield* busOf
     for (let round = 0; round < 5; round++) {
       const second = yield* busOf
-      const heard = yield* Queue.unbounded<NodeNotice["_tag"]>()
-      yield* second.heard.pipe(Stream.runForEach(({ _tag }) => Queue.offer(heard, _tag)), Effect.forkScoped)
-      assert.strictEqual(yield* Queue.take(heard), "Missed")
-      yield* first.tell([{ _tag: "ModelChanged", productKey: ProductKey.make("nodes") }])
-      assert.strictEqual(yield* Queue.take(heard), "ModelChanged")
+      const heard = yield* Queue.unbounded<string>()
+      yield* second.notices.pipe(
+        Stream.runForEach((notice) => Queue.offer(heard, notice === "missed" ? notice : notice.channel)),
+        Effect.forkScoped
+      )
+      assert.strictEqual(yield* Queue.take(heard), "missed")
+      yield* first.publish([{ channel: "nodes", payload: { round } }])
+      assert.strictEqual(yield* Queue.take(heard), "nodes")
     }
   }).pipe(Effect.scoped))

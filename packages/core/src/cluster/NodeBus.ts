@@ -1,43 +1,75 @@
 /**
- * Port: what the nodes of one cloud tell each other.
+ * What the nodes of one cloud tell each other. A feature declares a channel of
+ * its own where it uses it; this port carries the notices of all channels.
+ *
+ * A notice is a hint. The store holds the truth: a node that misses a notice
+ * reads its store again.
  */
-import { Context, type Effect, type Stream } from "effect"
-import type { DeviceId } from "../device/Device.ts"
-import type { DisconnectReason } from "../connection/DeviceSessions.ts"
-import type { ProductKey } from "../product/Product.ts"
-import type { SceneId } from "../scene/definition/Scene.ts"
+import { Context, Effect, Schema, type Scope, Stream } from "effect"
 import type { Json } from "../kernel/Json.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 
-export type NodeNotice =
-  /** A command was stored for a device that is not connected to the node that took it. */
-  | { readonly _tag: "CommandWaiting"; readonly deviceId: DeviceId }
-  /** A device that is not connected to the node that says this is to be told of its upgrade. */
-  | { readonly _tag: "UpgradeDue"; readonly deviceId: DeviceId; readonly taskId: number }
-  /** The device may not be connected any more; `method` is the last that it is told. */
-  | {
-    readonly _tag: "CutOff"
-    readonly deviceId: DeviceId
-    readonly method?: string | undefined
-    readonly reason: DisconnectReason
-  }
-  /** For the device, from a node that it is not connected to. */
-  | { readonly _tag: "Deliver"; readonly deviceId: DeviceId; readonly method: string; readonly params: Json }
-  /** The device has connected while another connection of it counted. */
-  | { readonly _tag: "Replaced"; readonly deviceId: DeviceId }
-  | { readonly _tag: "ModelChanged"; readonly productKey: ProductKey }
-  /** The scene is another one now, or gone; devices of these products fire it, or did. */
-  | { readonly _tag: "SceneChanged"; readonly sceneId: SceneId; readonly productKeys: ReadonlyArray<ProductKey> }
-  /** Nobody said this: notices may have been lost before it. */
-  | { readonly _tag: "Missed" }
+/** A notice on its way between nodes. */
+export interface Notice {
+  readonly channel: string
+  readonly payload: Json
+}
 
 /**
- * Laws: what a node tells is heard by the others, in its order; or they hear
- * `Missed` after it. The node itself may hear it as well. A notice has at most
- * 7 KB as JSON.
+ * Port. Laws: the other nodes hear the notices of a node in the order in which
+ * it publishes them, or they hear `missed` in their place. A node may hear its
+ * own notices. A notice has at most 7 KB as JSON.
  */
 export class NodeBus extends Context.Service<NodeBus, {
-  readonly tell: (notices: ReadonlyArray<NodeNotice>) => Effect.Effect<void, StoreError>
-  /** What nodes tell from now on. It never ends. */
-  readonly heard: Stream.Stream<NodeNotice>
-}>()("@device-cloud/core/cluster/NodeBus") {}
+  /** Hands notices to the other nodes. */
+  readonly publish: (notices: ReadonlyArray<Notice>) => Effect.Effect<void, StoreError>
+  /** The notices from now on. `missed`: some may be lost before this point. The stream never ends. */
+  readonly notices: Stream.Stream<Notice | "missed">
+}>()("@device-cloud/core/cluster/NodeBus") {
+  /**
+   * Declares a channel whose notices fit `schema`, for example
+   * `NodeBus.channel("ota/due", Schema.Struct({ taskId: Schema.Int }))`.
+   */
+  static readonly channel = <A>(
+    name: string,
+    /** Its encoded form is JSON. */
+    schema: Schema.Codec<A, unknown>
+  ): Effect.Effect<Channel<A>, never, NodeBus> => {
+    const encode = Schema.encodeUnknownSync(schema)
+    const decode = Schema.decodeUnknownEffect(schema)
+    return Effect.map(NodeBus, (bus) => ({
+      publish: (notices) =>
+        Effect.suspend(() =>
+          notices.length === 0
+            ? Effect.void
+            : bus.publish(notices.map((notice) => ({ channel: name, payload: encode(notice) as Json })))
+        ),
+      subscribe: ({ heard, missed }) =>
+        bus.notices.pipe(
+          Stream.filter((notice) => notice === "missed" || notice.channel === name),
+          Stream.runForEach((notice) =>
+            (notice === "missed" ? missed : Effect.flatMap(decode(notice.payload), heard)).pipe(
+              Effect.catchCause((cause) => Effect.logWarning(`A notice of ${name} has no effect here`, cause))
+            )
+          ),
+          Effect.forkScoped,
+          Effect.asVoid
+        )
+    }))
+  }
+}
+
+/** A channel between nodes. */
+export interface Channel<A> {
+  /** Tells the other nodes. */
+  readonly publish: (notices: ReadonlyArray<A>) => Effect.Effect<void, StoreError>
+  /**
+   * Calls `heard` with each notice, one after the other, and `missed` when
+   * notices may be lost, until the scope closes. A notice that does not fit the
+   * schema, from a node of another version, is logged and has no effect.
+   */
+  readonly subscribe: (handlers: {
+    readonly heard: (notice: A) => Effect.Effect<void>
+    readonly missed: Effect.Effect<void>
+  }) => Effect.Effect<void, never, Scope.Scope>
+}

@@ -1,19 +1,18 @@
 /**
  * Sets properties and calls services of devices, through the ledger.
  */
-import { Clock, Context, Effect, Layer, Option, Schedule, Stream } from "effect"
-import { type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
+import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import { type DeviceSession, DeviceSessions, type DownlinkMessage } from "../connection/DeviceSessions.ts"
 import { NodeBus } from "../cluster/NodeBus.ts"
-import { Uplink } from "../uplink/Uplink.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { delta, type Shadow, ShadowDraft } from "../shadow/Shadow.ts"
 import { equalJson, isFiniteJson, type Json } from "../kernel/Json.ts"
-import { shadowControl } from "../shadow/ShadowMessage.ts"
+import { shadowControl } from "../shadow/ShadowDocument.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { checkValues, InvalidValues } from "../thing-model/InvalidValues.ts"
@@ -36,6 +35,7 @@ import {
   TooManyCommands,
   UserMessage
 } from "./Command.ts"
+import { CommandLedger } from "./CommandLedger.ts"
 import { CommandStore, type Enqueue } from "./CommandStore.ts"
 
 const defaultTtlSeconds = 7 * 24 * 3600
@@ -54,6 +54,9 @@ const flushLimit = 100
 
 const capacity = 8192
 const maxBatch = 1024
+
+/** Commands that a node stores for devices that are not connected to it. */
+const CommandWaiting = NodeBus.channel("command/waiting", Schema.Struct({ deviceId: DeviceId }))
 
 type Params = Readonly<Record<string, Json>>
 
@@ -81,14 +84,14 @@ const make = Effect.gen(function*() {
   const devices = yield* Devices
   const validators = yield* ModelCache
   const link = yield* DeviceSessions
-  const bus = yield* NodeBus
-  const uplink = yield* Uplink
+  const waitingElsewhere = yield* CommandWaiting
+  const ledger = yield* CommandLedger
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const deliveries = new WeakMap<DeviceSession, Delivery>()
 
   const advance = ({ deviceId, messageId }: Command, state: CommandState, message = "") =>
-    uplink.advance({ deviceId, messageId, state, code: null, message, data: {}, at: clock.currentTimeMillisUnsafe() })
+    ledger.advance({ deviceId, messageId, state, code: null, message, data: {}, at: clock.currentTimeMillisUnsafe() })
 
   const deliver = Effect.fnUntraced(function*(delivery: Delivery, command: Command, params = command.params) {
     delivery.lastDelivered = command.messageId
@@ -121,7 +124,7 @@ const make = Effect.gen(function*() {
   const tellOthers = (commands: ReadonlyArray<Command>) => {
     const deviceIds = new Set(commands.map(({ deviceId }) => deviceId).filter((id) => link.session(id) === undefined))
     if (deviceIds.size === 0) return Effect.void
-    return bus.tell([...deviceIds].map((deviceId) => ({ _tag: "CommandWaiting", deviceId }))).pipe(
+    return waitingElsewhere.publish([...deviceIds].map((deviceId) => ({ deviceId }))).pipe(
       Effect.catch((error) => Effect.logWarning("Other nodes could not be told of commands", error))
     )
   }
@@ -136,7 +139,7 @@ const make = Effect.gen(function*() {
       for (const command of commands) yield* dispatch(command)
       return results
     }),
-    isolate: ({ retryable }) => !retryable
+    isolates: ({ retryable }) => !retryable
   })
 
   /** What of the properties the device has not reported itself since the call. */
@@ -238,15 +241,10 @@ const make = Effect.gen(function*() {
     if (delivery?.flushing === true) delivery.dirty = true
     else if (delivery !== undefined) flushBeside(delivery)
   }
-  // Commands that other nodes took for devices that are connected here.
-  yield* bus.heard.pipe(
-    Stream.runForEach((notice) => {
-      if (notice._tag === "Missed") link.sessions().forEach(lookAgain)
-      if (notice._tag === "CommandWaiting") lookAgain(link.session(notice.deviceId))
-      return Effect.void
-    }),
-    Effect.forkScoped
-  )
+  yield* waitingElsewhere.subscribe({
+    heard: ({ deviceId }) => Effect.sync(() => lookAgain(link.session(deviceId))),
+    missed: Effect.sync(() => link.sessions().forEach(lookAgain))
+  })
 
   const expire = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
@@ -477,6 +475,6 @@ export class Commands extends Context.Service<Commands, {
   static readonly layer: Layer.Layer<
     Commands,
     never,
-    CommandStore | ShadowStore | Devices | ModelCache | DeviceSessions | NodeBus | Uplink
+    CommandStore | ShadowStore | Devices | ModelCache | DeviceSessions | NodeBus | CommandLedger
   > = Layer.effect(Commands, make)
 }

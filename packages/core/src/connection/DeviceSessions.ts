@@ -3,10 +3,11 @@
  * that they have authenticated; the cloud delivers and disconnects through them.
  */
 import { Context, Effect, Layer, Metric, Schema, type Scope, Stream } from "effect"
-import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import { DeviceId, type DeviceIdentity } from "../device/Device.ts"
+import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Presence } from "./Presence.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
-import { NodeBus, type NodeNotice } from "../cluster/NodeBus.ts"
+import { NodeBus } from "../cluster/NodeBus.ts"
 import type { Json } from "../kernel/Json.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { ChurnMap } from "../kernel/ChurnMap.ts"
@@ -22,7 +23,8 @@ export interface DownlinkMessage {
 }
 
 /** Why the cloud ends a connection. `detached`: the sub-device does not belong to the gateway any more. */
-export type DisconnectReason = "replaced" | "disabled" | "deleted" | "detached" | "shutdown"
+export const DisconnectReason = Schema.Literals(["replaced", "disabled", "deleted", "detached", "shutdown"])
+export type DisconnectReason = typeof DisconnectReason.Type
 
 /** What a transport offers of a connection. */
 export interface DeviceConnection {
@@ -62,7 +64,19 @@ export class DeviceNotConnectable extends Schema.TaggedError<DeviceNotConnectabl
   deviceId: Schema.String
 }) {}
 
-type CutOff = Extract<NodeNotice, { readonly _tag: "CutOff" }>
+/** What nodes tell each other of sessions. One channel, so that the notices about a device keep their order. */
+const SessionNotice = Schema.TaggedUnion({
+  /** The device may not be connected any more; `method` is the last that it is told. */
+  CutOff: { deviceId: DeviceId, method: Schema.optional(Schema.String), reason: DisconnectReason },
+  /** A message for a device from a node that it is not connected to. */
+  Deliver: { deviceId: DeviceId, method: Schema.String, params: Schema.Json },
+  /** The device has connected while another connection of it counted. */
+  Replaced: { deviceId: DeviceId }
+})
+type SessionNotice = typeof SessionNotice.Type
+type CutOff = SessionNotice & { readonly _tag: "CutOff" }
+
+const SessionChannel = NodeBus.channel("connection/session", SessionNotice)
 
 /** Device SDKs read ids as unsigned 32-bit numbers (alink-facts, section 1). */
 const maxMessageId = 2 ** 32 - 1
@@ -74,7 +88,8 @@ const connections = Metric.gauge("device_cloud_connections", { description: "Dev
 
 const make = Effect.gen(function*() {
   const presence = yield* Presence
-  const bus = yield* NodeBus
+  const channel = yield* SessionChannel
+  const lifecycle = yield* DeviceLifecycle
   const identifiers = yield* Identifiers
   /** The session that counts, of each device. */
   const sessions = new ChurnMap<DeviceId, DeviceSession>()
@@ -101,8 +116,8 @@ const make = Effect.gen(function*() {
     else sessions.delete(deviceId)
   }
 
-  const tell = (...notices: ReadonlyArray<NodeNotice>) =>
-    bus.tell(notices).pipe(
+  const publish = (...notices: ReadonlyArray<SessionNotice>) =>
+    channel.publish(notices).pipe(
       Effect.catch((error) => Effect.logWarning("Other nodes could not be told of a device", error))
     )
 
@@ -126,7 +141,7 @@ const make = Effect.gen(function*() {
     stored.add(session)
     // After the status is stored: the end of the earlier connection then says nothing about the device.
     if (previous !== undefined) yield* previous.connection.close("replaced")
-    else if (connected.replaced) yield* tell({ _tag: "Replaced", deviceId: device.deviceId })
+    else if (connected.replaced) yield* publish({ _tag: "Replaced", deviceId: device.deviceId })
     count()
     for (const listener of listeners) listener.attached?.(session, connected.waiting)
     return session
@@ -152,7 +167,7 @@ const make = Effect.gen(function*() {
 
   const deliverAnywhere = Effect.fnUntraced(
     function*(deviceId: DeviceId, { method, params }: Pick<DownlinkMessage, "method" | "params">) {
-      if (!(yield* deliver(deviceId, { method, params }))) yield* tell({ _tag: "Deliver", deviceId, method, params })
+      if (!(yield* deliver(deviceId, { method, params }))) yield* publish({ _tag: "Deliver", deviceId, method, params })
     }
   )
 
@@ -164,10 +179,15 @@ const make = Effect.gen(function*() {
 
   const cutOff = Effect.fnUntraced(
     function*(deviceIds: ReadonlyArray<DeviceId>, reason: DisconnectReason, method?: string) {
-      const cutOffs = deviceIds.map((deviceId): CutOff => ({ _tag: "CutOff", deviceId, method, reason }))
+      const cutOffs = deviceIds.map((deviceId): CutOff => ({
+        _tag: "CutOff",
+        deviceId,
+        reason,
+        ...method === undefined ? {} : { method }
+      }))
       yield* Effect.forEach(cutOffs, cutOffHere, { concurrency: "unbounded", discard: true })
-      yield* tell(...cutOffs)
-      yield* presence.lose(deviceIds).pipe(
+      yield* publish(...cutOffs)
+      yield* presence.markOffline(deviceIds).pipe(
         Effect.catch((error) => Effect.logWarning("Devices without a connection could not be set offline", error))
       )
     }
@@ -195,7 +215,7 @@ const make = Effect.gen(function*() {
 
   const reconcileAll = Effect.suspend(() => reconcile(sessions.values().filter((session) => stored.has(session))))
 
-  const hear = (notice: NodeNotice): Effect.Effect<void> => {
+  const heard = (notice: SessionNotice): Effect.Effect<void> => {
     switch (notice._tag) {
       case "CutOff":
         return cutOffHere(notice)
@@ -205,14 +225,17 @@ const make = Effect.gen(function*() {
         const session = sessions.get(notice.deviceId)
         return session !== undefined && stored.has(session) ? reconcile([session]) : Effect.void
       }
-      case "Missed":
-        return reconcileAll
-      default:
-        return Effect.void
     }
   }
-  yield* Effect.forkScoped(Stream.runForEach(bus.heard, hear))
+  yield* channel.subscribe({ heard, missed: reconcileAll })
   yield* Effect.forkScoped(Stream.runForEach(presence.silences, () => reconcileAll))
+
+  const idsOf = (devices: ReadonlyArray<DeviceIdentity>) => devices.map(({ deviceId }) => deviceId)
+  yield* lifecycle.register({
+    stage: "connection",
+    disabled: (devices) => cutOff(idsOf(devices), "disabled", "thing.disable"),
+    deleting: () => Effect.succeed((devices) => cutOff(idsOf(devices), "deleted", "thing.delete"))
+  })
 
   yield* Effect.addFinalizer(() =>
     Effect.forEach(sessions.values(), ({ connection }) => connection.close("shutdown"), { discard: true })
@@ -228,8 +251,8 @@ const make = Effect.gen(function*() {
         Effect.sync(() => listeners.add(listener)),
         () => Effect.sync(() => listeners.delete(listener))
       )),
-    lose: presence.lose,
-    sight: (device, ip) => sessions.get(device.deviceId) === undefined ? presence.sight(device, ip) : Effect.void,
+    markOffline: presence.markOffline,
+    markSeen: (device, ip) => sessions.get(device.deviceId) === undefined ? presence.markSeen(device, ip) : Effect.void,
     deliver,
     deliverAnywhere,
     connected: (deviceIds) => Effect.map(presence.connectionsOf(deviceIds), (all) => [...all.keys()]),
@@ -252,9 +275,9 @@ export class DeviceSessions extends Context.Service<DeviceSessions, {
   /** Tells `listener` of all sessions from now on. */
   readonly listen: (listener: Partial<SessionListener>) => Effect.Effect<void, never, Scope.Scope>
   /** A device has said something over a transport without connections: it counts as online for five minutes. */
-  readonly sight: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
+  readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
   /** Devices that were sighted are offline from now on. */
-  readonly lose: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
+  readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
   /** False when the device is not connected to this node. */
   readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
   /** Wherever the device is connected; without effect when it is not. A message of at most 7 KB. */
@@ -273,8 +296,9 @@ export class DeviceSessions extends Context.Service<DeviceSessions, {
     method?: string
   ) => Effect.Effect<void>
 }>()("@device-cloud/core/connection/DeviceSessions") {
-  static readonly layer: Layer.Layer<DeviceSessions, never, Presence | NodeBus | Identifiers> = Layer.effect(
-    DeviceSessions,
-    make
-  )
+  static readonly layer: Layer.Layer<DeviceSessions, never, Presence | NodeBus | Identifiers | DeviceLifecycle> = Layer
+    .effect(
+      DeviceSessions,
+      make
+    )
 }

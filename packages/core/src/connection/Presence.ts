@@ -1,15 +1,16 @@
 /**
  * Keeps the stored status of devices true: online, offline, and since when.
  */
-import { Cause, Clock, Context, Effect, Layer, PubSub, Schedule, Stream } from "effect"
+import { Array, Cause, Clock, Context, Effect, Layer, PubSub, Schedule, Stream } from "effect"
 import type { DomainEvent } from "../events/DomainEvent.ts"
 import { EventBus } from "../events/EventBus.ts"
+import { type Reaction, Reactions } from "../events/Reactions.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
-import { SceneTriggers } from "../scene/matching/SceneTriggers.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import {
+  type Lapse,
   type LostDevice,
   type PresenceChange,
   type PresenceOutcome,
@@ -75,39 +76,41 @@ const make = Effect.gen(function*() {
   const store = yield* PresenceStore
   const events = yield* EventBus
   const nodeId = yield* (yield* Identifiers).nodeId
-  const scenes = yield* SceneTriggers
+  const reactions = yield* Reactions
 
-  /** The executions of scenes that are fired by changes of status. */
-  const fire = Effect.fnUntraced(function*(changes: ReadonlyArray<StatusChange>) {
-    yield* scenes.load([...new Set(changes.map(({ device }) => device.productKey))])
-    return changes.flatMap(({ at, device, status }) => {
-      const { deviceId, deviceName, productKey } = device
-      const event = { _tag: "StatusChanged", device: { deviceId, productKey, deviceName }, at, status } as const
-      return scenes.fire(device.projectId, event)
+  const productsOf = (devices: ReadonlyArray<DeviceIdentity>) => [
+    ...new Set(devices.map(({ productKey }) => productKey))
+  ]
+
+  const reactToStatus = ({ at, device, status }: StatusChange): ReadonlyArray<Reaction> => {
+    const { deviceId, deviceName, productKey } = device
+    return reactions.reactTo(device.projectId, {
+      _tag: "StatusChanged",
+      device: { deviceId, productKey, deviceName },
+      at,
+      status
     })
-  })
+  }
 
-  /** What fires scenes of what is recorded; undefined: no scene is concerned. */
-  const firedBy = Effect.fnUntraced(function*(recorded: ReadonlyArray<StatusChange>) {
-    yield* scenes.load([...new Set(recorded.map(({ device }) => device.productKey))])
-    return recorded.some(({ device }) => scenes.watches("StatusChanged", device))
+  /** The reactions to what is recorded; undefined: nothing can react. */
+  const reactingTo = Effect.fnUntraced(function*(recorded: ReadonlyArray<StatusChange>) {
+    const devices = recorded.map(({ device }) => device)
+    yield* reactions.load(productsOf(devices))
+    return devices.some((device) => reactions.watches("StatusChanged", device))
       ? (outcomes: ReadonlyArray<PresenceOutcome>) =>
-        fire(recorded.filter((_, place) => outcomes[place]!._tag === "Changed"))
+        recorded.flatMap((change, place) => outcomes[place]!._tag === "Changed" ? reactToStatus(change) : [])
       : undefined
   })
-
-  const firedByLost = (at: number) => (lost: ReadonlyArray<LostDevice>) =>
-    fire(lost.map(({ device }) => ({ device, at, status: "offline" })))
 
   const commit = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
     const outcomes = new Map<Item, PresenceOutcome>()
     const happened: Array<DomainEvent> = []
     for (const group of oncePerDevice(items)) {
-      const fired = yield* firedBy(
+      const reactTo = yield* reactingTo(
         group.map(({ change, device }) => ({ device, at: change.at, status: statusOf[change._tag] }))
       )
-      const recorded = yield* store.record(group.map(({ change }) => change), fired)
-      if (fired !== undefined) scenes.wake()
+      const recorded = yield* store.record(group.map(({ change }) => change), reactTo)
+      if (reactTo !== undefined) reactions.wake()
       for (let i = 0; i < group.length; i++) {
         const item = group[i]!
         const { change, device } = item
@@ -126,7 +129,7 @@ const make = Effect.gen(function*() {
     capacity,
     maxBatch,
     commit,
-    isolate: ({ retryable }) => !retryable
+    isolates: ({ retryable }) => !retryable
   })
 
   const online = Effect.fnUntraced(function*(
@@ -155,28 +158,41 @@ const make = Effect.gen(function*() {
     )
   })
 
-  const publishLost = (lost: ReadonlyArray<LostDevice>, at: number) => {
-    if (lost.length > 0) scenes.wake()
-    return events.publish(
+  /** Sets at most `releaseLimit` devices offline to which the lapse applies. False: there may be more. */
+  const endSome = Effect.fnUntraced(function*(lapse: Lapse) {
+    const devices = yield* store.lapsed(lapse, releaseLimit)
+    if (devices.length === 0) return true
+    yield* reactions.load(productsOf(devices))
+    const at = yield* Clock.currentTimeMillis
+    const lost = yield* store.markOffline({
+      deviceIds: devices.map(({ deviceId }) => deviceId),
+      lapse,
+      at,
+      ...devices.some((device) => reactions.watches("StatusChanged", device))
+        ? {
+          reactTo: (lost: ReadonlyArray<LostDevice>) =>
+            lost.flatMap(({ device }) => reactToStatus({ device, at, status: "offline" }))
+        }
+        : {}
+    })
+    if (lost.length > 0) reactions.wake()
+    yield* events.publish(
       lost.map(({ device, version }) => ({ _tag: "DeviceStatusChanged", device, at, status: "offline", version }))
     )
-  }
-
-  /** Until no device is left that the given node, or any silent one, held. */
-  const release = Effect.fnUntraced(function*(node: { readonly id: string } | { readonly silentSince: number }) {
-    while (true) {
-      const at = yield* Clock.currentTimeMillis
-      const lost = yield* store.release({ node, at, limit: releaseLimit, fired: firedByLost(at) })
-      yield* publishLost(lost, at)
-      if (lost.length < releaseLimit) return
-    }
+    return lost.length < releaseLimit
   })
 
-  /** Stores that devices were seen, and what that fires. */
-  const sightAll = Effect.fnUntraced(function*(seen: ReadonlyArray<Seen>) {
-    const fired = yield* firedBy(seen.map(({ device, sighting: { at } }) => ({ device, at, status: "online" })))
-    const outcomes = yield* store.sight(seen.map(({ sighting }) => sighting), fired)
-    if (fired !== undefined) scenes.wake()
+  const endAll = (lapse: Lapse): Effect.Effect<void, StoreError> =>
+    Effect.flatMap(endSome(lapse), (isDone) => isDone ? Effect.void : endAll(lapse))
+
+  const release = (lapse: Parameters<PresenceStore["Service"]["forgetNodes"]>[0]) =>
+    Effect.andThen(endAll(lapse), store.forgetNodes(lapse))
+
+  /** Stores that devices are seen. */
+  const markAllSeen = Effect.fnUntraced(function*(seen: ReadonlyArray<Seen>) {
+    const reactTo = yield* reactingTo(seen.map(({ device, sighting: { at } }) => ({ device, at, status: "online" })))
+    const outcomes = yield* store.markSeen(seen.map(({ sighting }) => sighting), reactTo)
+    if (reactTo !== undefined) reactions.wake()
     yield* publishChanges(seen, outcomes)
     return outcomes
   })
@@ -195,17 +211,17 @@ const make = Effect.gen(function*() {
     commit: Effect.fnUntraced(function*(seen) {
       const latest = new Map(seen.map((each) => [each.sighting.deviceId, each]))
       const distinct = [...latest.values()]
-      const outcomes = yield* sightAll(distinct)
+      const outcomes = yield* markAllSeen(distinct)
       const byDevice = new Map(distinct.map(({ sighting: { deviceId } }, i) => [deviceId, outcomes[i]!]))
       return seen.map(({ sighting: { deviceId } }) => byDevice.get(deviceId)!)
     }),
-    isolate: ({ retryable }) => !retryable
+    isolates: ({ retryable }) => !retryable
   })
 
   /** Devices that are online without a connection, seen by this node. */
   const visible = new Map<DeviceId, { seen: Seen; lastAt: number }>()
 
-  const sight = (device: DeviceIdentity, ip: string) =>
+  const markSeen = (device: DeviceIdentity, ip: string) =>
     Effect.suspend(() => {
       const at = clock.currentTimeMillisUnsafe()
       const { deviceId } = device
@@ -221,11 +237,14 @@ const make = Effect.gen(function*() {
       })
     })
 
-  const lose = Effect.fnUntraced(function*(deviceIds: ReadonlyArray<DeviceId>) {
+  const markOffline = (deviceIds: ReadonlyArray<DeviceId>) => {
     for (const deviceId of deviceIds) visible.delete(deviceId)
-    const at = yield* Clock.currentTimeMillis
-    yield* publishLost(yield* store.endSightings({ deviceIds, at, fired: firedByLost(at) }), at)
-  })
+    return Effect.forEach(
+      Array.chunksOf(deviceIds, releaseLimit),
+      (some) => endSome({ _tag: "NotConnected", deviceIds: some }),
+      { discard: true }
+    )
+  }
 
   /** Stores that devices have said more since their sightings were stored, before these end. */
   const prolong = Effect.gen(function*() {
@@ -238,16 +257,7 @@ const make = Effect.gen(function*() {
     for (const seen of prolonged) visible.set(seen.sighting.deviceId, { seen, lastAt: seen.sighting.at })
     for (let start = 0; start < prolonged.length; start += maxBatch) {
       const seen = prolonged.slice(start, start + maxBatch)
-      yield* sightAll(seen)
-    }
-  })
-
-  const expire = Effect.gen(function*() {
-    while (true) {
-      const now = yield* Clock.currentTimeMillis
-      const lost = yield* store.expire({ now, limit: releaseLimit, fired: firedByLost(now) })
-      yield* publishLost(lost, now)
-      if (lost.length < releaseLimit) return
+      yield* markAllSeen(seen)
     }
   })
 
@@ -261,8 +271,8 @@ const make = Effect.gen(function*() {
     if (now - lastBeat >= silenceLimitMillis) yield* PubSub.publish(silences, undefined)
     lastBeat = now
     yield* prolong
-    yield* expire
-    yield* release({ silentSince: now - silenceLimitMillis })
+    yield* endAll({ _tag: "SeenUntil", now })
+    yield* release({ _tag: "NodeSilent", since: now - silenceLimitMillis })
   })
 
   yield* beat.pipe(
@@ -272,7 +282,7 @@ const make = Effect.gen(function*() {
   )
 
   yield* Effect.addFinalizer(() =>
-    release({ id: nodeId }).pipe(
+    release({ _tag: "NodeStops", nodeId }).pipe(
       Effect.timeoutOption("2 seconds"),
       Effect.catch((error) => Effect.logWarning("The node could not release its devices", error))
     )
@@ -281,8 +291,8 @@ const make = Effect.gen(function*() {
   return Presence.of({
     online,
     offline,
-    sight,
-    lose,
+    markSeen,
+    markOffline,
     connectionsOf: store.connectionsOf,
     silences: Stream.fromPubSub(silences)
   })
@@ -305,9 +315,9 @@ export class Presence extends Context.Service<Presence, {
    * The device has said something without holding a connection: it is online
    * for five minutes, and activated. Without effect while it holds one.
    */
-  readonly sight: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
+  readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
   /** Devices that are online without a connection are so no more. */
-  readonly lose: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
+  readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
   readonly connectionsOf: PresenceStore["Service"]["connectionsOf"]
   /** This node was silent for so long that others may have set its devices offline. */
   readonly silences: Stream.Stream<void>
@@ -316,8 +326,8 @@ export class Presence extends Context.Service<Presence, {
    * The node says every 3 seconds that it is alive. Devices of a node that has
    * been silent for 12 seconds go offline.
    */
-  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | EventBus | Identifiers | SceneTriggers> =
-    Layer.effect(
+  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | EventBus | Identifiers | Reactions> = Layer
+    .effect(
       Presence,
       make
     )

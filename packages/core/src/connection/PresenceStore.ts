@@ -2,7 +2,7 @@
  * Port: which devices are connected, and through which node.
  */
 import { Context, type Effect } from "effect"
-import type { NewExecution } from "../scene/execution/Execution.ts"
+import type { ReactTo } from "../events/Reactions.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 
@@ -49,64 +49,61 @@ export interface Sighting {
   readonly until: number
 }
 
-/** The executions of scenes that are stored with changes of status; it may be asked again. */
-export type Fired<A> = (changes: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<NewExecution>, StoreError>
-
 /** A device whose status was changed on behalf of a node that is gone. */
 export interface LostDevice {
   readonly device: DeviceIdentity
   readonly version: number
 }
 
+/** Why devices count as online no longer. */
+export type Lapse =
+  /** They hold no connection, and counted as online until `now`, Unix milliseconds. */
+  | { readonly _tag: "SeenUntil"; readonly now: number }
+  /** They hold no connection and count as online all the same. */
+  | { readonly _tag: "NotConnected"; readonly deviceIds: ReadonlyArray<DeviceId> }
+  /** They are connected through this node, which stops. */
+  | { readonly _tag: "NodeStops"; readonly nodeId: string }
+  /** They are connected through nodes whose last heartbeat is older than `since`, Unix milliseconds. */
+  | { readonly _tag: "NodeSilent"; readonly since: number }
+
 /**
- * Laws: each call is one transaction. `record` takes at most one change per
- * device and answers in its order. `Online` stores status, address, connection
- * and node, sets the activation time the first time, and raises the version if
- * the status changes. `Offline` counts only for the connection that is stored,
- * so that a late one never overwrites a newer connection. What `fired` makes of
- * the outcomes is stored with them.
+ * Laws: each call is one transaction. `record` and `markSeen` take at most one
+ * change for each device and return outcomes in their order. `Online` stores
+ * status, address, connection and node, sets the activation time the first time,
+ * and raises the version if the status changes. `Offline` counts only for the
+ * connection that is stored, so a late one never overwrites a newer connection.
+ * The reactions that `reactTo` returns for the outcomes are stored with them.
  */
 export class PresenceStore extends Context.Service<PresenceStore, {
   readonly record: (
     changes: ReadonlyArray<PresenceChange>,
-    fired?: Fired<PresenceOutcome>
+    reactTo?: ReactTo<PresenceOutcome>
   ) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
   /**
    * Devices that hold no connection are online until the given times, and
-   * activated; for those that hold one, nothing changes. At most one sighting
-   * per device; in their order: as `record` answers.
+   * activated. For a device that holds one, nothing changes.
    */
-  readonly sight: (
+  readonly markSeen: (
     sightings: ReadonlyArray<Sighting>,
-    fired?: Fired<PresenceOutcome>
+    reactTo?: ReactTo<PresenceOutcome>
   ) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
-  /** Sets at most `limit` devices offline that hold no connection and counted as online until `now`. */
-  readonly expire: (options: {
-    readonly now: number
-    readonly limit: number
-    readonly fired?: Fired<LostDevice>
-  }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
-  /** Sets devices offline that hold no connection and count as online. */
-  readonly endSightings: (options: {
+  /** Online devices to which the lapse applies, at most `limit`. */
+  readonly lapsed: (lapse: Lapse, limit: number) => Effect.Effect<ReadonlyArray<DeviceIdentity>, StoreError>
+  /** Sets those of the devices offline to which the lapse still applies. `at`: Unix milliseconds. */
+  readonly markOffline: (options: {
     readonly deviceIds: ReadonlyArray<DeviceId>
+    readonly lapse: Lapse
     readonly at: number
-    readonly fired?: Fired<LostDevice>
+    readonly reactTo?: ReactTo<LostDevice>
   }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
   /** The connection that counts, of each device that has one and is enabled. */
   readonly connectionsOf: (
     deviceIds: ReadonlyArray<DeviceId>
   ) => Effect.Effect<ReadonlyMap<DeviceId, string>, StoreError>
-  /** The node is alive at `at` (Unix milliseconds). */
+  /** The node is alive at `at`, Unix milliseconds. */
   readonly heartbeat: (nodeId: string, at: number) => Effect.Effect<void, StoreError>
-  /**
-   * Sets at most `limit` devices offline that are connected through the given
-   * node, or, without one, through nodes without a heartbeat since `before`;
-   * forgets nodes that have no device left.
-   */
-  readonly release: (options: {
-    readonly node: { readonly id: string } | { readonly silentSince: number }
-    readonly at: number
-    readonly limit: number
-    readonly fired?: Fired<LostDevice>
-  }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
+  /** Forgets the stopping node, or all silent ones, that no device is connected through. */
+  readonly forgetNodes: (
+    lapse: Lapse & { readonly _tag: "NodeStops" | "NodeSilent" }
+  ) => Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/connection/PresenceStore") {}

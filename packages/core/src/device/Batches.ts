@@ -2,28 +2,14 @@
  * Devices that are made together (specification, Devices: batch-things).
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { EventBus } from "../events/EventBus.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
-import { DeviceSessions } from "../connection/DeviceSessions.ts"
-import { endUpgrades } from "../ota/device/EndOfDevice.ts"
-import { OtaStore } from "../ota/task/OtaStore.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import { publishTopology, tellGateways } from "../gateway/TopologyChange.ts"
-import { TopologyStore } from "../gateway/TopologyStore.ts"
-import {
-  type Batch,
-  BatchDraft,
-  BatchNotFound,
-  type Device,
-  DeviceId,
-  type DeviceIdentity,
-  DeviceName,
-  NotACloudGateway
-} from "./Device.ts"
+import { type Batch, BatchDraft, BatchNotFound, type Device, DeviceId, DeviceName, NotACloudGateway } from "./Device.ts"
+import { DeviceLifecycle } from "./DeviceLifecycle.ts"
 import { DeviceStore } from "./DeviceStore.ts"
 
 const decodeDraft = decodeInput(BatchDraft)
@@ -32,13 +18,7 @@ const make = Effect.gen(function*() {
   const store = yield* DeviceStore
   const products = yield* Products
   const identifiers = yield* Identifiers
-  const events = yield* EventBus
-  const link = yield* DeviceSessions
-  const upgrades = yield* OtaStore
-  const topology = yield* TopologyStore
-
-  const publish = (devices: ReadonlyArray<DeviceIdentity>, at: number, action: "create" | "delete") =>
-    events.publish(devices.map((device) => ({ _tag: "DeviceLifecycle", device, at, action })))
+  const lifecycle = yield* DeviceLifecycle
 
   const create = Effect.fn("Batches.create")(
     function*(projectId: ProjectId, productKey: ProductKey, input: BatchDraft) {
@@ -59,10 +39,10 @@ const make = Effect.gen(function*() {
         triples
       )
       if (Option.isNone(batch)) return yield* new ProductNotFound({ productKey })
-      yield* publish(
+      yield* lifecycle.changed(
+        "created",
         triples.map(({ deviceId, deviceName }) => ({ deviceId, projectId, productKey, deviceName, validateType })),
-        createdAt,
-        "create"
+        createdAt
       )
       return batch.value
     }
@@ -82,16 +62,17 @@ const make = Effect.gen(function*() {
 
   const remove = Effect.fn("Batches.remove")(
     function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {
-      const attached = yield* store.devicesOfBatch(projectId, batchId).pipe(
-        Effect.flatMap((devices) => topology.attachmentsOf(devices.map(({ deviceId }) => deviceId)))
+      const noBatch = new BatchNotFound({ productKey, batchId })
+      const { validateType } = yield* products.get(projectId, productKey).pipe(
+        Effect.catchTag("ProductNotFound", () => noBatch)
       )
-      const removed = yield* store.removeBatch(projectId, productKey, batchId)
-      if (Option.isNone(removed)) return yield* new BatchNotFound({ productKey, batchId })
-      yield* link.cutOff(removed.value.map(({ deviceId }) => deviceId), "deleted", "thing.delete")
-      yield* tellGateways(link, attached, "delete")
-      yield* publishTopology(events, attached, "delete")
-      yield* endUpgrades(upgrades, removed.value.map(({ deviceId }) => deviceId))
-      yield* publish(removed.value, yield* Clock.currentTimeMillis, "delete")
+      const members = yield* devices(projectId, productKey, batchId)
+      const removed = yield* lifecycle.remove(
+        members.map(({ deviceId, deviceName }) => ({ deviceId, projectId, productKey, deviceName, validateType })),
+        store.removeBatch(projectId, productKey, batchId),
+        yield* Clock.currentTimeMillis
+      )
+      if (Option.isNone(removed)) return yield* noBatch
     }
   )
 
@@ -126,9 +107,6 @@ export class Batches extends Context.Service<Batches, {
     batchId: number
   ) => Effect.Effect<void, BatchNotFound | StoreError>
 }>()("@device-cloud/core/device/Batches") {
-  static readonly layer: Layer.Layer<
-    Batches,
-    never,
-    DeviceStore | OtaStore | TopologyStore | Products | Identifiers | EventBus | DeviceSessions
-  > = Layer.effect(Batches, make)
+  static readonly layer: Layer.Layer<Batches, never, DeviceStore | DeviceLifecycle | Products | Identifiers> = Layer
+    .effect(Batches, make)
 }

@@ -90,12 +90,6 @@ export type NewDevice = Pick<
   "deviceId" | "deviceName" | "deviceSecret" | "nickname" | "batchId" | "cloudGateway" | "createdAt"
 >
 
-/** How a device learns whether it is to send its logs (alink-facts, section 3.10). */
-export const logSwitch = ({ diagnosisEnabled }: Pick<Device, "diagnosisEnabled">) => ({
-  getType: "content",
-  content: { mode: diagnosisEnabled ? 1 : 0 }
-})
-
 /** A device with the product that it belongs to. */
 export interface DeviceDetail {
   readonly device: Device

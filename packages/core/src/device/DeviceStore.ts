@@ -19,7 +19,7 @@ import type {
   NewDevice
 } from "./Device.ts"
 
-export type DeviceChange = Partial<Pick<Device, "enabled" | "bound" | "nickname" | "diagnosisEnabled">> & {
+export type DeviceUpdate = Partial<Pick<Device, "enabled" | "bound" | "nickname" | "diagnosisEnabled">> & {
   /** Unix milliseconds. */
   readonly updatedAt: number
 }
@@ -98,7 +98,7 @@ export class DeviceStore extends Context.Service<DeviceStore, {
   readonly update: (
     projectId: ProjectId,
     deviceId: DeviceId,
-    change: DeviceChange
+    change: DeviceUpdate
   ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
   /** Removes tags, then sets some. Its tags after the change; `full`: it would have more than `maxTags`, nothing was changed. */
   readonly changeTags: (

@@ -2,24 +2,13 @@
  * Manages devices.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { unbound } from "../provisioning/Binding.ts"
-import { BindingStore } from "../provisioning/BindingStore.ts"
-import type { DomainEvent } from "../events/DomainEvent.ts"
-import { EventBus } from "../events/EventBus.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InputIssue, InvalidInput } from "../kernel/InvalidInput.ts"
-import { DeviceSessions } from "../connection/DeviceSessions.ts"
-import { endUpgrades } from "../ota/device/EndOfDevice.ts"
-import { OtaStore } from "../ota/task/OtaStore.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { clearDesired } from "../shadow/Shadow.ts"
-import { ShadowStore } from "../shadow/ShadowStore.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import { announceDetached, publishTopology, tellGateways } from "../gateway/TopologyChange.ts"
-import { TopologyStore } from "../gateway/TopologyStore.ts"
 import {
   type CloudGatewayAccount,
   type Device,
@@ -31,11 +20,11 @@ import {
   DeviceName,
   DeviceNotFound,
   type DeviceReference,
-  logSwitch,
   NotACloudGateway,
   Tags
 } from "./Device.ts"
-import { type DeviceChange, DeviceStore } from "./DeviceStore.ts"
+import { DeviceLifecycle, type LifecycleChange } from "./DeviceLifecycle.ts"
+import { DeviceStore, type DeviceUpdate } from "./DeviceStore.ts"
 
 const decodeDraft = decodeInput(DeviceDraft)
 const decodeTags = decodeInput(Tags)
@@ -47,20 +36,9 @@ const cloudGatewayFields = (draft: DeviceDraft): ReadonlyArray<string> =>
 
 const make = Effect.gen(function*() {
   const store = yield* DeviceStore
-  const shadows = yield* ShadowStore
-  const bindings = yield* BindingStore
-  const upgrades = yield* OtaStore
-  const topology = yield* TopologyStore
   const products = yield* Products
-  const link = yield* DeviceSessions
-  const events = yield* EventBus
+  const lifecycle = yield* DeviceLifecycle
   const identifiers = yield* Identifiers
-
-  const publish = (detail: DeviceDetail, action: (DomainEvent & { _tag: "DeviceLifecycle" })["action"]) =>
-    Effect.flatMap(
-      Clock.currentTimeMillis,
-      (at) => events.publish([{ _tag: "DeviceLifecycle", device: deviceIdentity(detail), at, action }])
-    )
 
   const cloudGatewayAccount = Effect.fnUntraced(
     function*(dataSource: number, productKey: ProductKey, draft: DeviceDraft) {
@@ -87,6 +65,7 @@ const make = Effect.gen(function*() {
     function*(projectId: ProjectId, productKey: ProductKey, input: DeviceDraft) {
       const draft = yield* decodeDraft(input)
       const product = yield* products.get(projectId, productKey)
+      const createdAt = yield* Clock.currentTimeMillis
       const stored = yield* store.insertMany(projectId, productKey, [{
         deviceId: DeviceId.make(yield* identifiers.deviceId),
         deviceName: DeviceName.make(yield* identifiers.deviceName),
@@ -94,11 +73,11 @@ const make = Effect.gen(function*() {
         nickname: draft.nickname ?? "",
         batchId: 0,
         cloudGateway: yield* cloudGatewayAccount(product.dataSource, productKey, draft),
-        createdAt: yield* Clock.currentTimeMillis
+        createdAt
       }])
       const device = Option.getOrUndefined(stored)?.[0]
       if (device === undefined) return yield* new ProductNotFound({ productKey })
-      yield* publish({ device, product }, "create")
+      yield* lifecycle.changed("created", [deviceIdentity({ device, product })], createdAt)
       return device
     }
   )
@@ -112,49 +91,42 @@ const make = Effect.gen(function*() {
   })
 
   const change = Effect.fnUntraced(
-    function*(projectId: ProjectId, deviceId: DeviceId, fields: Omit<DeviceChange, "updatedAt">) {
+    function*(projectId: ProjectId, deviceId: DeviceId, fields: Omit<DeviceUpdate, "updatedAt">) {
       const updatedAt = yield* Clock.currentTimeMillis
       return yield* found(yield* store.update(projectId, deviceId, { ...fields, updatedAt }), { deviceId })
     }
   )
 
-  /** Tells the gateway of a sub-device what has become of it. */
-  const tellGateway = (deviceId: DeviceId, what: "enable" | "disable") =>
-    Effect.flatMap(topology.attachmentsOf([deviceId]), (attachments) => tellGateways(link, attachments, what))
-
-  const enable = Effect.fn("Devices.enable")(function*(projectId: ProjectId, deviceId: DeviceId) {
-    const detail = yield* change(projectId, deviceId, { enabled: true })
-    yield* tellGateway(deviceId, "enable")
-    yield* publish(detail, "enable")
+  /** Stores a change and tells the features of it. */
+  const changeAndTell = Effect.fnUntraced(function*(
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    fields: Omit<DeviceUpdate, "updatedAt">,
+    kind: LifecycleChange
+  ) {
+    const detail = yield* change(projectId, deviceId, fields)
+    yield* lifecycle.changed(kind, [deviceIdentity(detail)], detail.device.updatedAt)
   })
 
-  const disable = Effect.fn("Devices.disable")(function*(projectId: ProjectId, deviceId: DeviceId) {
-    const detail = yield* change(projectId, deviceId, { enabled: false })
-    yield* link.cutOff([deviceId], "disabled", "thing.disable")
-    yield* tellGateway(deviceId, "disable")
-    yield* publish(detail, "disable")
-  })
+  const enable = Effect.fn("Devices.enable")((projectId: ProjectId, deviceId: DeviceId) =>
+    changeAndTell(projectId, deviceId, { enabled: true }, "enabled")
+  )
 
-  const bind = Effect.fn("Devices.bind")(function*(projectId: ProjectId, deviceId: DeviceId) {
-    yield* publish(yield* change(projectId, deviceId, { bound: true }), "bind")
-  })
+  const disable = Effect.fn("Devices.disable")((projectId: ProjectId, deviceId: DeviceId) =>
+    changeAndTell(projectId, deviceId, { enabled: false }, "disabled")
+  )
 
-  const unbind = Effect.fn("Devices.unbind")(function*(projectId: ProjectId, deviceId: DeviceId) {
-    const detail = yield* change(projectId, deviceId, { bound: false })
-    yield* shadows.modify([{
-      deviceId,
-      modify: (shadow) => [undefined, clearDesired(shadow, detail.device.updatedAt)]
-    }])
-    yield* announceDetached(link, events, yield* topology.detach([deviceId]))
-    yield* bindings.modify(deviceId, () => unbound)
-    yield* publish(detail, "unbind")
-  })
+  const bind = Effect.fn("Devices.bind")((projectId: ProjectId, deviceId: DeviceId) =>
+    changeAndTell(projectId, deviceId, { bound: true }, "bound")
+  )
+
+  const unbind = Effect.fn("Devices.unbind")((projectId: ProjectId, deviceId: DeviceId) =>
+    changeAndTell(projectId, deviceId, { bound: false }, "unbound")
+  )
 
   const setDiagnosis = Effect.fn("Devices.setDiagnosis")(
-    function*(projectId: ProjectId, deviceId: DeviceId, enabled: boolean) {
-      const { device } = yield* change(projectId, deviceId, { diagnosisEnabled: enabled })
-      yield* link.deliverAnywhere(deviceId, { method: "thing.config.log.push", params: logSwitch(device) })
-    }
+    (projectId: ProjectId, deviceId: DeviceId, enabled: boolean) =>
+      changeAndTell(projectId, deviceId, { diagnosisEnabled: enabled }, "configured")
   )
 
   const setTags = Effect.fn("Devices.setTags")(
@@ -169,19 +141,13 @@ const make = Effect.gen(function*() {
   )
 
   const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
-    const attachments = yield* topology.attachmentsOf([deviceId])
-    const subDevices = yield* topology.subDevices(deviceId)
-    const detail = yield* found(yield* store.remove(projectId, deviceId), { deviceId })
-    yield* link.cutOff([deviceId], "deleted", "thing.delete")
-    yield* tellGateways(link, attachments, "delete")
-    const gateway = deviceIdentity(detail)
-    yield* publishTopology(
-      events,
-      [...attachments, ...subDevices.map((subDevice) => ({ gateway, subDevice }))],
-      "delete"
+    const identity = deviceIdentity(yield* get(projectId, { deviceId }))
+    const removed = yield* lifecycle.remove(
+      [identity],
+      Effect.map(store.remove(projectId, deviceId), Option.map((detail) => [deviceIdentity(detail)])),
+      yield* Clock.currentTimeMillis
     )
-    yield* endUpgrades(upgrades, [deviceId])
-    yield* publish(detail, "delete")
+    if (Option.isNone(removed)) return yield* DeviceNotFound.of({ deviceId })
   })
 
   return Devices.of({ create, get, list: store.list, enable, disable, bind, unbind, setDiagnosis, setTags, remove })
@@ -209,7 +175,7 @@ export class Devices extends Context.Service<Devices, {
   readonly bind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
   /** Also forgets what is desired of the device and the random that it reported, and detaches it from its gateway. */
   readonly unbind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** Asks the device for its logs, or asks for them no more; a connected device learns so at once. */
+  /** Asks the device for its logs, or asks for them no more. A connected device is told at once. */
   readonly setDiagnosis: (
     projectId: ProjectId,
     deviceId: DeviceId,
@@ -224,17 +190,6 @@ export class Devices extends Context.Service<Devices, {
   /** Its connection ends; its shadow goes with it. */
   readonly remove: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
 }>()("@device-cloud/core/device/Devices") {
-  static readonly layer: Layer.Layer<
-    Devices,
-    never,
-    | DeviceStore
-    | ShadowStore
-    | BindingStore
-    | OtaStore
-    | TopologyStore
-    | Products
-    | DeviceSessions
-    | EventBus
-    | Identifiers
-  > = Layer.effect(Devices, make)
+  static readonly layer: Layer.Layer<Devices, never, DeviceStore | DeviceLifecycle | Products | Identifiers> = Layer
+    .effect(Devices, make)
 }

@@ -3,9 +3,7 @@
  */
 import type { DeviceIdentity } from "../device/Device.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { ExecutionStatus } from "../scene/execution/Execution.ts"
-import type { SceneDevice } from "../scene/matching/SceneEvent.ts"
-import type { ShadowSide } from "../shadow/Shadow.ts"
+import type { ChangedDevice } from "./DeviceChange.ts"
 import type { Json } from "../kernel/Json.ts"
 
 interface DeviceEvent {
@@ -24,7 +22,7 @@ export type DomainEvent =
   | DeviceEvent & {
     readonly _tag: "PropertiesReported"
     /** What was kept of the report, also values that are older than the stored ones. */
-    readonly properties: ShadowSide
+    readonly properties: Readonly<Record<string, { readonly value: Json; readonly time: number }>>
   }
   | DeviceEvent & {
     readonly _tag: "EventReported"
@@ -68,13 +66,21 @@ export type DomainEvent =
     readonly _tag: "SceneExecuted"
     readonly projectId: ProjectId
     /** That has fired the scene. */
-    readonly device: SceneDevice | null
+    readonly device: ChangedDevice | null
     /** Unix milliseconds. */
     readonly at: number
     readonly sceneId: string
     readonly sceneName: string
     readonly executionId: string
-    readonly status: ExecutionStatus
+    readonly status:
+      | "pending"
+      | "running"
+      | "succeeded"
+      | "failed"
+      | "loop"
+      | "not_met"
+      | "skipped"
+      | "paused"
     /** A sentence about the status. */
     readonly reason: string
   }

@@ -1,12 +1,14 @@
 /**
- * What the cloud does when a gateway speaks of its sub-devices (alink-facts,
- * section 3.13).
+ * The device methods with which gateways manage their sub-devices
+ * (docs/protocol/gateways.md).
  */
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Effect, Layer, Option, Result } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import { EventBus } from "../events/EventBus.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
+import * as DeviceMethod from "../uplink/DeviceMethod.ts"
+import { DeviceMethods } from "../uplink/DeviceMethods.ts"
 import {
   belongsToOther,
   deviceDisabled,
@@ -26,9 +28,18 @@ import { DeviceAuthenticator } from "../provisioning/DeviceAuthenticator.ts"
 import { Provisioning } from "../provisioning/Provisioning.ts"
 import type { Json } from "../kernel/Json.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import { admits, type SubDeviceName } from "./Topology.ts"
+import type { SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
+import { admits } from "./Topology.ts"
 import { announceDetached, attachSubDevices, nameOf } from "./TopologyChange.ts"
-import type { ProxiedRegistration, SubDeviceProof, TopologyRequest } from "./TopologyMessage.ts"
+import {
+  type ProxiedRegistration,
+  readFound,
+  readNames,
+  readProofs,
+  readProxied,
+  readRegistered,
+  type SubDeviceProof
+} from "./TopologyMessage.ts"
 import { TopologyStore } from "./TopologyStore.ts"
 
 const forbidden: DeviceReply = failure(403, "request forbidden: the device is no gateway")
@@ -208,44 +219,57 @@ const make = Effect.gen(function*() {
     }
   )
 
-  const carryOut = (gateway: DeviceIdentity, request: TopologyRequest): Effect.Effect<
-    DeviceReply,
-    Refused | StoreError
-  > => {
-    switch (request._tag) {
-      case "Add":
-        return add(gateway, request.proofs)
-      case "Delete":
-        return remove(gateway, request.names)
-      case "Get":
-        return Effect.map(store.subDevices(gateway.deviceId), (subDevices) => success(subDevices.map(nameOf)))
-      case "Found":
-        return found(gateway, request.names)
-      case "Register":
-        return Effect.map(Effect.forEach(request.names, (name) => register(gateway, name)), success)
-      case "Unregister":
-        return Effect.as(remove(gateway, request.names), success([]))
-      case "RegisterProxied":
-        return registerAllProxied(gateway, request.registrations)
-    }
-  }
+  /** Carries out a request of a device that is a gateway; what is refused is refused as a whole. */
+  const asGateway = (device: DeviceIdentity, run: Effect.Effect<DeviceReply, Refused | StoreError>) =>
+    Effect.flatMap(
+      productOf(device, device.productKey, "gateway"),
+      (product) => product === undefined ? Effect.succeed(forbidden) : run
+    ).pipe(Effect.catchTag("Refused", ({ reply }) => Effect.succeed(reply)))
 
-  return GatewayMessages.of({
-    answer: (device, request) =>
-      Effect.flatMap(
-        productOf(device, device.productKey, "gateway"),
-        (product) => product === undefined ? Effect.succeed(forbidden) : carryOut(device, request)
-      ).pipe(Effect.catchTag("Refused", ({ reply }) => Effect.succeed(reply)))
-  })
-})
+  const method = <A>(
+    name: string,
+    read: (params: unknown) => Result.Result<A, DeviceReply>,
+    run: (gateway: DeviceIdentity, request: A) => Effect.Effect<DeviceReply, Refused | StoreError>,
+    action?: string
+  ) =>
+    DeviceMethod.request({
+      name,
+      lane: "gateway",
+      ...action === undefined ? {} : { action },
+      decode: ({ params }) => read(params),
+      handle: (request, { device }) => asGateway(device, run(device, request))
+    })
 
-export class GatewayMessages extends Context.Service<GatewayMessages, {
-  /** Does what the gateway asks for, wholly or not at all, and answers it. */
-  readonly answer: (gateway: DeviceIdentity, request: TopologyRequest) => Effect.Effect<DeviceReply, StoreError>
-}>()("@device-cloud/core/gateway/GatewayMessages") {
-  static readonly layer: Layer.Layer<
-    GatewayMessages,
-    never,
-    TopologyStore | DeviceStore | ProductStore | DeviceAuthenticator | Provisioning | DeviceSessions | EventBus
-  > = Layer.effect(GatewayMessages, make)
-}
+  yield* (yield* DeviceMethods).register([
+    method("thing.topo.add", readProofs, add, "PostStarTopo"),
+    method("thing.topo.delete", readNames, remove, "PostStarTopo"),
+    method(
+      "thing.topo.get",
+      () => Result.succeed(undefined),
+      (gateway) => Effect.map(store.subDevices(gateway.deviceId), (subDevices) => success(subDevices.map(nameOf))),
+      "PostStarTopo"
+    ),
+    method("thing.list.found", readFound, found),
+    method(
+      "thing.sub.register",
+      readRegistered,
+      (gateway, names) => Effect.map(Effect.forEach(names, (name) => register(gateway, name)), success)
+    ),
+    method("thing.sub.unregister", readRegistered, (gateway, names) => Effect.as(remove(gateway, names), success([]))),
+    method("thing.proxy.provisioning.product_register", readProxied, registerAllProxied)
+  ])
+}).pipe(Effect.orDie)
+
+/** Registers what gateways say. Each request is carried out wholly or not at all. */
+export const layer: Layer.Layer<
+  never,
+  never,
+  | DeviceMethods
+  | TopologyStore
+  | DeviceStore
+  | ProductStore
+  | DeviceAuthenticator
+  | Provisioning
+  | DeviceSessions
+  | EventBus
+> = Layer.effectDiscard(make)

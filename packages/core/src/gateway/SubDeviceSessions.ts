@@ -25,7 +25,8 @@ import {
   wrongSignature
 } from "../uplink/DeviceReply.ts"
 import { DeviceAuthenticator } from "../provisioning/DeviceAuthenticator.ts"
-import { maxSubDevices, type SubDeviceName } from "./Topology.ts"
+import type { SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
+import { maxSubDevices } from "./Topology.ts"
 import { nameOf } from "./TopologyChange.ts"
 import { type SessionRequest, sessionRequest, type SubDeviceProof } from "./TopologyMessage.ts"
 import { TopologyStore } from "./TopologyStore.ts"
@@ -183,7 +184,7 @@ const make = Effect.gen(function*() {
     if (request._tag === "Login") {
       const subDevices = yield* check(gateway, request.proofs)
       if ("code" in subDevices) return subDevices
-      yield* Effect.forEach(subDevices, (subDevice) => link.sight(subDevice, ip), { concurrency: 16, discard: true })
+      yield* Effect.forEach(subDevices, (subDevice) => link.markSeen(subDevice, ip), { concurrency: 16, discard: true })
       return subDevices
     }
     const attachments = yield* store.attachments(request.names)
@@ -194,7 +195,7 @@ const make = Effect.gen(function*() {
       })
     )
     if (subDevices.length < request.names.length) return noSession
-    yield* link.lose(subDevices.map(({ deviceId }) => deviceId))
+    yield* link.markOffline(subDevices.map(({ deviceId }) => deviceId))
     return request.names
   })
 

@@ -11,6 +11,7 @@ import {
   DeviceName,
   DeviceNotFound
 } from "../device/Device.ts"
+import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import { EventBus } from "../events/EventBus.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
@@ -22,6 +23,7 @@ import type { ProjectId } from "../project/Project.ts"
 import { DeviceAuthenticator, type DeviceDisabled, type WrongSignature } from "../provisioning/DeviceAuthenticator.ts"
 import type { TooManyWrongSignatures } from "../provisioning/SignatureGuard.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import { SubDeviceDirectory } from "../uplink/SubDeviceDirectory.ts"
 import {
   type AddSession,
   AddSessionDraft,
@@ -37,7 +39,7 @@ import {
   SubDeviceNames,
   TooManySubDevices
 } from "./Topology.ts"
-import { announceDetached, attachSubDevices, tellGateways } from "./TopologyChange.ts"
+import { announceDetached, attachSubDevices, tellGateways, topologyHook } from "./TopologyChange.ts"
 import { TopologyStore } from "./TopologyStore.ts"
 
 const decodeSession = decodeInput(AddSessionDraft)
@@ -84,7 +86,9 @@ const make = Effect.gen(function*() {
   const events = yield* EventBus
   const identifiers = yield* Identifiers
 
+  const lifecycle = yield* DeviceLifecycle
   const attach = attachSubDevices(store, link, events)
+  yield* lifecycle.register(topologyHook(store, link, events))
 
   /** The gateways that may have a session to be told of when they connect. */
   let open: ReadonlySet<DeviceId> = new Set()
@@ -347,6 +351,19 @@ export class Topologies extends Context.Service<Topologies, {
   static readonly layer: Layer.Layer<
     Topologies,
     never,
-    TopologyStore | DeviceStore | Products | DeviceAuthenticator | DeviceSessions | EventBus | Identifiers
+    | TopologyStore
+    | DeviceLifecycle
+    | DeviceStore
+    | Products
+    | DeviceAuthenticator
+    | DeviceSessions
+    | EventBus
+    | Identifiers
   > = Layer.effect(Topologies, make)
+
+  /** The attachments that the uplink looks up. */
+  static readonly layerDirectory: Layer.Layer<SubDeviceDirectory, never, TopologyStore> = Layer.effect(
+    SubDeviceDirectory,
+    TopologyStore
+  )
 }

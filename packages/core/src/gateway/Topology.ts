@@ -3,22 +3,13 @@
  * (specification, Gateway topology; decisions, section 12).
  */
 import { Schema } from "effect"
-import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import type { DeviceId } from "../device/Device.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { Text } from "../kernel/Text.ts"
 
 /** Sub-devices of one gateway. */
 export const maxSubDevices = 1500
-
-/** A sub-device with the gateway that it belongs to. */
-export interface Attachment {
-  readonly gateway: DeviceIdentity
-  readonly subDevice: DeviceIdentity
-}
-
-/** What a sub-device is called. */
-export type SubDeviceName = Pick<DeviceIdentity, "productKey" | "deviceName">
 
 /** A gateway is asked to look for sub-devices; those that are added to it meanwhile belong to the session. */
 export interface AddSession {

@@ -4,9 +4,10 @@
  */
 import { Array, Clock, Effect } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import type { LifecycleHook } from "../device/DeviceLifecycle.ts"
 import type { EventBus } from "../events/EventBus.ts"
 import type { DeviceSessions } from "../connection/DeviceSessions.ts"
-import type { Attachment, SubDeviceName } from "./Topology.ts"
+import type { Attachment, SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 import type { TopologyStore } from "./TopologyStore.ts"
 
 /** What `thing.topo.change` calls a change (alink-facts, section 3.13). */
@@ -101,3 +102,39 @@ export const attachSubDevices = (
     yield* publishTopology(events, attachments, "create")
     return { _tag: "Attached", attachments } as const
   })
+
+/** What the lifecycle of devices means for topologies. */
+export const topologyHook = (
+  store: TopologyStore["Service"],
+  link: DeviceSessions["Service"],
+  events: EventBus["Service"]
+): LifecycleHook => {
+  const idsOf = (devices: ReadonlyArray<DeviceIdentity>) => devices.map(({ deviceId }) => deviceId)
+
+  const tell = (change: "enable" | "disable") => (devices: ReadonlyArray<DeviceIdentity>) =>
+    Effect.flatMap(store.attachmentsOf(idsOf(devices)), (attachments) => tellGateways(link, attachments, change))
+
+  /** The attachments to those of the devices that are gateways. */
+  const below = Effect.fnUntraced(function*(devices: ReadonlyArray<DeviceIdentity>) {
+    const amounts = yield* store.amounts(idsOf(devices))
+    const gateways = devices.filter(({ deviceId }) => amounts.has(deviceId))
+    return (yield* Effect.forEach(gateways, (gateway) =>
+      Effect.map(
+        store.subDevices(gateway.deviceId),
+        (subDevices) => subDevices.map((subDevice): Attachment => ({ gateway, subDevice }))
+      ))).flat()
+  })
+
+  return {
+    stage: "feature",
+    enabled: tell("enable"),
+    disabled: tell("disable"),
+    unbound: (devices) =>
+      Effect.flatMap(store.detach(idsOf(devices)), (detached) => announceDetached(link, events, detached)),
+    deleting: Effect.fnUntraced(function*(devices) {
+      const above = yield* store.attachmentsOf(idsOf(devices))
+      const ended = [...above, ...yield* below(devices)]
+      return () => Effect.andThen(tellGateways(link, above, "delete"), publishTopology(events, ended, "delete"))
+    })
+  }
+}

@@ -1,13 +1,13 @@
 /**
- * What gateways say about their sub-devices (alink-facts, sections 3.13, 3.14).
+ * What gateways say about their sub-devices (docs/protocol/gateways.md).
  */
-import { Predicate } from "effect"
+import { Predicate, Result } from "effect"
 import { DeviceName } from "../device/Device.ts"
 import { type DeviceReply, failure, parameterError } from "../uplink/DeviceReply.ts"
 import { ProductKey } from "../product/Product.ts"
 import { SignMethod } from "../kernel/Mac.ts"
 import { isWellFormed } from "../kernel/Text.ts"
-import type { SubDeviceName } from "./Topology.ts"
+import type { SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 
 /** Sub-devices in one message about the topology. */
 const maxPerMessage = 30
@@ -29,15 +29,6 @@ export interface ProxiedRegistration extends SubDeviceName {
   readonly signMethod: SignMethod
   readonly sign: string
 }
-
-export type TopologyRequest =
-  | { readonly _tag: "Add"; readonly proofs: ReadonlyArray<SubDeviceProof> }
-  | { readonly _tag: "Delete"; readonly names: ReadonlyArray<SubDeviceName> }
-  | { readonly _tag: "Get" }
-  | { readonly _tag: "Found"; readonly names: ReadonlyArray<SubDeviceName> }
-  | { readonly _tag: "Register"; readonly names: ReadonlyArray<SubDeviceName> }
-  | { readonly _tag: "Unregister"; readonly names: ReadonlyArray<SubDeviceName> }
-  | { readonly _tag: "RegisterProxied"; readonly registrations: ReadonlyArray<ProxiedRegistration> }
 
 export type SessionRequest =
   | { readonly _tag: "Login"; readonly proofs: ReadonlyArray<SubDeviceProof>; readonly isBatch: boolean }
@@ -123,35 +114,29 @@ const withList = <A, B>(items: ReadonlyArray<A> | DeviceReply, make: (items: Rea
 
 const foundName = /^[A-Za-z0-9\-_@.:]{4,32}$/
 
-/** The request of a message about the topology; undefined: it is none. */
-export const topologyRequest = (method: string, params: unknown): TopologyRequest | DeviceReply | undefined => {
-  switch (method) {
-    case "thing.topo.add":
-      return withList(lists(params, maxPerMessage, (item) => proofOf(item)), (proofs) => ({ _tag: "Add", proofs }))
-    case "thing.topo.delete":
-      return withList(lists(params, maxPerMessage, nameOf), (names) => ({ _tag: "Delete", names }))
-    case "thing.topo.get":
-      return { _tag: "Get" }
-    case "thing.list.found":
-      return withList(
-        lists(params, maxPerBatch, (item) => {
-          const name = nameOf(item)
-          return "code" in name || foundName.test(name.deviceName) ? name : badName
-        }),
-        (names) => ({ _tag: "Found", names })
-      )
-    case "thing.sub.register":
-      return withList(lists(params, maxPerBatch, nameOf), (names) => ({ _tag: "Register", names }))
-    case "thing.sub.unregister":
-      return withList(lists(params, maxPerBatch, nameOf), (names) => ({ _tag: "Unregister", names }))
-    case "thing.proxy.provisioning.product_register":
-      return withList(
-        lists(isMembers(params) ? params["proxieds"] : undefined, maxPerBatch, registrationOf, "params.proxieds"),
-        (registrations) => ({ _tag: "RegisterProxied", registrations })
-      )
-  }
-  return undefined
-}
+const asResult = <A extends object>(
+  items: ReadonlyArray<A> | DeviceReply
+): Result.Result<ReadonlyArray<A>, DeviceReply> => "code" in items ? Result.fail(items) : Result.succeed(items)
+
+/** What sub-devices sign to join the gateway. */
+export const readProofs = (params: unknown) => asResult(lists(params, maxPerMessage, (item) => proofOf(item)))
+
+/** Names of sub-devices that leave the gateway. */
+export const readNames = (params: unknown) => asResult(lists(params, maxPerMessage, nameOf))
+
+/** Names of sub-devices that the gateway registers or unregisters. */
+export const readRegistered = (params: unknown) => asResult(lists(params, maxPerBatch, nameOf))
+
+/** Names of devices that the gateway has found. */
+export const readFound = (params: unknown) =>
+  asResult(lists(params, maxPerBatch, (item) => {
+    const name = nameOf(item)
+    return "code" in name || foundName.test(name.deviceName) ? name : badName
+  }))
+
+/** What sub-devices sign with the secret of their product, in `proxieds`. */
+export const readProxied = (params: unknown) =>
+  asResult(lists(isMembers(params) ? params["proxieds"] : undefined, maxPerBatch, registrationOf, "params.proxieds"))
 
 const badName: DeviceReply = failure(6280, "devicename not meet specs: 4 to 32 letters, digits and - _ @ . :")
 

@@ -4,7 +4,8 @@
 import { Context, type Effect, type Option } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import type { AddSession, Attachment, SubDeviceName } from "./Topology.ts"
+import type { Attachment, SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
+import type { AddSession } from "./Topology.ts"
 
 /** What became of sub-devices that were to be attached. */
 export type AttachOutcome =

@@ -2,7 +2,6 @@
  * What devices have said over time: the values of their properties, and their
  * events.
  */
-import type { NewExecution } from "../scene/execution/Execution.ts"
 import type { Json } from "../kernel/Json.ts"
 
 /** One reported value of a property. */
@@ -20,16 +19,6 @@ export interface EventRecord {
   readonly time: number
   readonly value: Json
 }
-
-/** What a message adds to the history of its device. */
-export interface Facts {
-  readonly samples: ReadonlyArray<PropertySample>
-  readonly events: ReadonlyArray<EventRecord>
-  /** The scenes that it fires. */
-  readonly executions: ReadonlyArray<NewExecution>
-}
-
-export const noFacts: Facts = { samples: [], events: [], executions: [] }
 
 /** A stretch of history. */
 export interface HistoryRange {

@@ -1,86 +1,107 @@
 /**
- * Commits items of many callers in batches: while one batch is being
- * committed, the next one collects, and a small one goes on collecting while
- * each turn of the event loop brings more. Throughput grows with load, latency
- * stays at one or two commits.
+ * Carries out the items of many callers in batches. While one batch is carried
+ * out the next one collects, so throughput grows with load and latency stays at
+ * one or two batches.
+ *
+ * A small batch goes on collecting while each turn of the event loop brings
+ * more items. Without that, a storage in memory, which commits at once, commits
+ * nearly each item alone (docs/decisions/0024-hot-paths.md).
  */
 import { type Cause, Deferred, Effect, Exit, Fiber, Hash, Queue, Scope } from "effect"
 
 export interface Batcher<in A, out B, out E> {
-  /** Answers when the batch that holds `item` has been committed; waits while the queue is full. */
+  /** Returns the result of `item` when its batch is carried out. Waits while the queue is full. */
   readonly submit: (item: A) => Effect.Effect<B, E>
   /**
-   * For callers that cannot wait: hands `item` over and calls `resume` when its
-   * batch has been committed. False when the queue is full: nothing was taken,
-   * use `submitWhenRoom`.
+   * For callers that cannot wait: hands `item` over and calls `settle` when its
+   * batch is carried out. Returns undefined when the item is taken. Returns an
+   * effect when the queue is full: it hands the item over as soon as there is
+   * room, in the order of the calls.
    */
-  readonly submitUnsafe: (item: A, resume: (exit: Exit.Exit<B, E>) => void) => boolean
-  /** Items that wait to be committed. */
+  readonly offer: (item: A, settle: (exit: Exit.Exit<B, E>) => void) => Effect.Effect<void> | undefined
+  /** Items that wait for their batch. */
   readonly waiting: () => number
-  /** Hands `item` over as soon as there is room, in the order of the calls. */
-  readonly submitWhenRoom: (item: A, resume: (exit: Exit.Exit<B, E>) => void) => Effect.Effect<void>
 }
 
-/** Items that are committed at once; fewer wait while each turn of the event loop brings more, at most so many turns. */
+export interface Options<in A, out R, in out E> {
+  /** Items that may wait; more wait outside, in `submit`. */
+  readonly capacity: number
+  /** Items in one batch. */
+  readonly maxBatch: number
+  /** False: a batch starts with what is there. Default true. */
+  readonly gathers?: boolean
+  /** What must happen for all items together. A failure says that nothing has taken effect. */
+  readonly commit: (items: ReadonlyArray<A>) => Effect.Effect<R, E>
+  /** Whether an error may be about one item of several. Each item is then committed once more, alone. */
+  readonly isolates?: (error: E) => boolean
+}
+
+/** What follows the commit of a batch. */
+export interface Conclusion<in A, in R, out B> {
+  /**
+   * Runs once after each commit, and never makes one run again. Returns the
+   * results in the order of `items`.
+   */
+  readonly conclude: (items: ReadonlyArray<A>, result: R) => Effect.Effect<ReadonlyArray<B>>
+}
+
+/** A batch of this size waits for no more items; a smaller one waits at most so many turns of the event loop. */
 const enough = 64
 const maxTurns = 16
 
-/** How long the end of the scope waits for what was handed over. */
+/** How long the end of the scope waits for items that were handed over. */
 const drainTimeout = "5 seconds"
 
 interface Entry<A, B, E> {
   readonly item: A
-  readonly resume: (exit: Exit.Exit<B, E>) => void
+  readonly settle: (exit: Exit.Exit<B, E>) => void
 }
 
-export interface Options<in A, out B, in out E> {
-  /** Items that may wait. */
-  readonly capacity: number
-  /** Items in one batch. */
-  readonly maxBatch: number
-  /** Answers in the order of `items`. */
-  readonly commit: (items: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E>
-  readonly isolate: (error: E) => boolean
-}
+/** A batcher whose commit returns the results, in the order of the items. */
+export const make = <A, B, E>(
+  options: Options<A, ReadonlyArray<B>, E>
+): Effect.Effect<Batcher<A, B, E>, never, Scope.Scope> =>
+  makeConcluding({ ...options, conclude: (_, results) => Effect.succeed(results) })
 
 /**
- * Items are committed in the order in which they were handed over. A batch that
- * fails with an error that `isolate` recognizes is committed once more item by
- * item, so that one bad item fails alone. When the scope closes, what was
- * handed over is still committed, for at most `drainTimeout`.
+ * Items are committed in the order in which they are handed over. Only `commit`
+ * is ever repeated: a failure of `conclude` reaches the callers of that batch
+ * and repeats nothing. When the scope closes, items that were handed over are
+ * still carried out, for at most `drainTimeout`; the others are interrupted.
  */
-export const make = Effect.fnUntraced(function*<A, B, E>(
-  options: Options<A, B, E>
+export const makeConcluding = Effect.fnUntraced(function*<A, R, B, E>(
+  { capacity, commit, conclude, gathers = true, isolates = () => false, maxBatch }:
+    & Options<A, R, E>
+    & Conclusion<A, R, B>
 ): Effect.fn.Return<Batcher<A, B, E>, never, Scope.Scope> {
-  const queue = yield* Queue.bounded<Entry<A, B, E>, Cause.Done>(options.capacity)
-
+  const queue = yield* Queue.bounded<Entry<A, B, E>, Cause.Done>(capacity)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
-  /** Answers all, also when one of them cannot be answered. */
+  /** Settles all entries, also when a caller throws. */
   const settle = (entries: ReadonlyArray<Entry<A, B, E>>, exit: Exit.Exit<ReadonlyArray<B>, E>): void => {
     for (let i = 0; i < entries.length; i++) {
       try {
-        entries[i]!.resume(Exit.map(exit, (answers) => answers[i]!))
+        entries[i]!.settle(Exit.map(exit, (results) => results[i]!))
       } catch (defect) {
-        runFork(Effect.logError("A caller failed on the answer to its item", defect))
+        runFork(Effect.logError("A caller throws on the result of its item", defect))
       }
     }
   }
 
-  const commit = (entries: ReadonlyArray<Entry<A, B, E>>): Effect.Effect<void> =>
-    options.commit(entries.map(({ item }) => item)).pipe(
-      Effect.exit,
-      Effect.flatMap((exit) =>
-        entries.length > 1 && Exit.isFailure(exit) &&
-          exit.cause.reasons.every((reason) =>
-            reason._tag === "Die" || (reason._tag === "Fail" && options.isolate(reason.error))
-          )
-          ? Effect.forEach(entries, (entry) => commit([entry]), { discard: true })
-          : Effect.sync(() => settle(entries, exit))
-      )
-    )
+  const carryOut = (entries: ReadonlyArray<Entry<A, B, E>>): Effect.Effect<void> => {
+    const items = entries.map(({ item }) => item)
+    return Effect.flatMap(Effect.exit(commit(items)), (committed) => {
+      if (Exit.isSuccess(committed)) {
+        return Effect.map(Effect.exit(conclude(items, committed.value)), (exit) => settle(entries, exit))
+      }
+      const isOfOne = entries.length > 1 &&
+        committed.cause.reasons.every((reason) => reason._tag === "Fail" && isolates(reason.error))
+      return isOfOne
+        ? Effect.forEach(entries, (entry) => carryOut([entry]), { discard: true })
+        : Effect.sync(() => settle(entries, Exit.failCause(committed.cause)))
+    })
+  }
 
-  /** Without it, a storage in memory, which commits at once, would commit nearly each item alone. */
   const gather = (turns: number): Effect.Effect<void> =>
     Effect.suspend(() => {
       const size = Queue.sizeUnsafe(queue)
@@ -90,10 +111,10 @@ export const make = Effect.fnUntraced(function*<A, B, E>(
     })
 
   const worker = yield* Queue.peek(queue).pipe(
-    Effect.andThen(gather(maxTurns)),
-    Effect.andThen(Queue.takeBetween(queue, 1, options.maxBatch)),
+    Effect.andThen(gathers ? gather(maxTurns) : Effect.void),
+    Effect.andThen(Queue.takeBetween(queue, 1, maxBatch)),
     Effect.flatMap((entries) =>
-      Effect.onInterrupt(commit(entries), () => Effect.sync(() => settle(entries, Exit.interrupt())))
+      Effect.onInterrupt(carryOut(entries), () => Effect.sync(() => settle(entries, Exit.interrupt())))
     ),
     Effect.forever,
     Effect.exit,
@@ -111,43 +132,40 @@ export const make = Effect.fnUntraced(function*<A, B, E>(
     )
   )
 
-  const submitWhenRoom: Batcher<A, B, E>["submitWhenRoom"] = (item, resume) =>
-    Effect.map(Queue.offer(queue, { item, resume }), (taken) => {
-      if (!taken) resume(Exit.interrupt())
-    })
+  const handOver = (entry: Entry<A, B, E>): Effect.Effect<void> | undefined =>
+    Queue.offerUnsafe(queue, entry)
+      ? undefined
+      : Effect.map(Queue.offer(queue, entry), (taken) => taken ? undefined : entry.settle(Exit.interrupt()))
 
-  const submitUnsafe: Batcher<A, B, E>["submitUnsafe"] = (item, resume) => Queue.offerUnsafe(queue, { item, resume })
-
-  const submit: Batcher<A, B, E>["submit"] = (item) =>
-    Effect.suspend(() => {
-      const settled = Deferred.makeUnsafe<B, E>()
-      const resume = (exit: Exit.Exit<B, E>) => Deferred.doneUnsafe(settled, exit)
-      return submitUnsafe(item, resume)
-        ? Deferred.await(settled)
-        : Effect.andThen(submitWhenRoom(item, resume), Deferred.await(settled))
-    })
-
-  return { submit, submitUnsafe, submitWhenRoom, waiting: () => Queue.sizeUnsafe(queue) }
+  return {
+    submit: (item) =>
+      Effect.suspend(() => {
+        const settled = Deferred.makeUnsafe<B, E>()
+        const later = handOver({ item, settle: (exit) => Deferred.doneUnsafe(settled, exit) })
+        return later === undefined ? Deferred.await(settled) : Effect.andThen(later, Deferred.await(settled))
+      }),
+    offer: (item, settle) => handOver({ item, settle }),
+    waiting: () => Queue.sizeUnsafe(queue)
+  }
 })
 
 /**
- * Two group commits beside each other: while one waits for the storage, a batch
- * of the other is made ready. Items with the same key go the same way and keep
- * their order; each way has half of the room.
+ * Two batchers side by side: while one waits for the storage, the other makes
+ * its batch ready. Items of one key take the same way and keep their order. Each
+ * way has half of the capacity.
  */
-export const makePartitioned = Effect.fnUntraced(function*<A, B, E>(
-  options: Options<A, B, E> & { readonly keyOf: (item: A) => string }
+export const makePartitioned = Effect.fnUntraced(function*<A, R, B, E>(
+  options: Options<A, R, E> & Conclusion<A, R, B> & { readonly keyOf: (item: A) => string }
 ): Effect.fn.Return<Batcher<A, B, E>, never, Scope.Scope> {
   const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
-  const half = Scope.provide(make({ ...options, capacity: options.capacity / 2 }), scope)
+  const half = Scope.provide(makeConcluding({ ...options, capacity: options.capacity / 2 }), scope)
   const even = yield* half
   const odd = yield* half
-  const groupOf = (item: A) => Hash.string(options.keyOf(item)) % 2 === 0 ? even : odd
+  const wayOf = (item: A) => Hash.string(options.keyOf(item)) % 2 === 0 ? even : odd
 
   return {
-    submit: (item) => groupOf(item).submit(item),
-    submitUnsafe: (item, resume) => groupOf(item).submitUnsafe(item, resume),
-    submitWhenRoom: (item, resume) => groupOf(item).submitWhenRoom(item, resume),
+    submit: (item) => wayOf(item).submit(item),
+    offer: (item, settle) => wayOf(item).offer(item, settle),
     waiting: () => even.waiting() + odd.waiting()
   }
 })

@@ -13,9 +13,6 @@ export const BindReport = Schema.Struct({
 })
 export interface BindReport extends Schema.Schema.Type<typeof BindReport> {}
 
-/** From what a device says, not checked. */
-export const readBindReport = Schema.decodeUnknownOption(BindReport)
-
 /** What is known of a device's joining. */
 export interface Binding {
   /** What the device has reported; null: nothing. */

@@ -3,18 +3,29 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { type DeviceName, DeviceNotFound } from "../device/Device.ts"
+import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import { expectRandom, RandomNotReported } from "./Binding.ts"
+import { DeviceMethods } from "../uplink/DeviceMethods.ts"
+import { expectRandom, RandomNotReported, unbound } from "./Binding.ts"
 import { BindingStore } from "./BindingStore.ts"
+import * as BindMessages from "./BindMessages.ts"
 
 const make = Effect.gen(function*() {
   const store = yield* BindingStore
   const devices = yield* Devices
   const identifiers = yield* Identifiers
+  const lifecycle = yield* DeviceLifecycle
+
+  yield* (yield* DeviceMethods).register(BindMessages.methods).pipe(Effect.orDie)
+  yield* lifecycle.register({
+    stage: "feature",
+    unbound: (devices) =>
+      Effect.forEach(devices, ({ deviceId }) => store.modify(deviceId, () => unbound), { discard: true })
+  })
 
   const find = (projectId: ProjectId, productKey: ProductKey, deviceName: DeviceName) =>
     Effect.map(devices.get(projectId, { productKey, deviceName }), ({ device }) => device.deviceId)
@@ -55,7 +66,11 @@ export class Bindings extends Context.Service<Bindings, {
     deviceName: DeviceName
   ) => Effect.Effect<string, DeviceNotFound | StoreError>
 }>()("@device-cloud/core/provisioning/Bindings") {
-  static readonly layer: Layer.Layer<Bindings, never, BindingStore | Devices | Identifiers> = Layer.effect(
+  static readonly layer: Layer.Layer<
+    Bindings,
+    never,
+    BindingStore | Devices | DeviceLifecycle | DeviceMethods | Identifiers
+  > = Layer.effect(
     Bindings,
     make
   )

@@ -1,89 +1,73 @@
 /**
- * The credentials of devices that have shown theirs lately: a device that
- * speaks often is not looked up each time.
+ * The credentials of devices that have shown theirs lately: a device that speaks
+ * often is not looked up each time.
  */
-import { Clock, Effect, Option, type Scope, Stream } from "effect"
-import { type DeviceCredentials, type DeviceId, deviceKey, type DeviceName } from "../device/Device.ts"
-import { DeviceStore } from "../device/DeviceStore.ts"
-import { DeviceSessions } from "../connection/DeviceSessions.ts"
+import { Effect, Option, Schema, type Scope } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
-import type { ProductKey } from "../product/Product.ts"
+import { type DeviceCredentials, type DeviceIdentity, DeviceName } from "../device/Device.ts"
+import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
+import { DeviceStore } from "../device/DeviceStore.ts"
+import * as NodeCache from "../kernel/NodeCache.ts"
+import { ProductKey } from "../product/Product.ts"
 
-/** Devices that are remembered; of more, those that were looked up longest ago are forgotten. */
+/** Devices that are remembered. */
 const capacity = 50_000
 
-/** How long credentials may count whose change another node could not tell, milliseconds. */
+/** How long credentials may count whose change no notice tells of, milliseconds. */
 const timeToLive = 60_000
 
-interface Known {
-  readonly credentials: DeviceCredentials
-  /** Unix milliseconds. */
-  readonly until: number
-}
+const CredentialsChanged = NodeBus.channel(
+  "provisioning/credentials",
+  Schema.Struct({ productKey: ProductKey, deviceName: DeviceName })
+)
 
 /**
- * `DeviceStore.credentials`, remembered for devices that are enabled. A device
- * that is disabled or deleted is forgotten at once: whoever does so cuts it off.
+ * `DeviceStore.credentials`, remembered for devices that are enabled. All nodes
+ * forget a device at once when it is disabled or deleted.
  */
 export const make: Effect.Effect<
   DeviceStore["Service"]["credentials"],
   never,
-  DeviceStore | DeviceSessions | NodeBus | Scope.Scope
+  DeviceStore | DeviceLifecycle | NodeBus | Scope.Scope
 > = Effect.gen(function*() {
   const store = yield* DeviceStore
-  const link = yield* DeviceSessions
-  const bus = yield* NodeBus
-  const clock = yield* Clock.Clock
-  const known = new Map<string, Known>()
-  const names = new Map<DeviceId, string>()
-  /** What was looked up before something was forgotten may be what is forgotten. */
-  let forgotten = 0
+  const lifecycle = yield* DeviceLifecycle
+  const channel = yield* CredentialsChanged
+  const keyOf = ({ deviceName, productKey }: Pick<DeviceIdentity, "productKey" | "deviceName">) =>
+    `${productKey}\0${deviceName}`
 
-  const remove = (deviceId: DeviceId) => {
-    const name = names.get(deviceId)
-    if (name === undefined) return
-    names.delete(deviceId)
-    known.delete(name)
-  }
-
-  const forget = (deviceId: DeviceId) => {
-    forgotten++
-    remove(deviceId)
-  }
-
-  const remember = (name: string, credentials: DeviceCredentials) => {
-    known.delete(name)
-    known.set(name, { credentials, until: clock.currentTimeMillisUnsafe() + timeToLive })
-    names.set(credentials.identity.deviceId, name)
-    if (known.size > capacity) remove(known.values().next().value!.credentials.identity.deviceId)
-  }
-
-  const lookUp = Effect.fnUntraced(function*(productKey: ProductKey, deviceName: DeviceName) {
-    const forgottenBefore = forgotten
-    const found = yield* store.credentials(productKey, deviceName)
-    if (Option.isSome(found) && found.value.enabled && forgotten === forgottenBefore) {
-      remember(deviceKey({ productKey, deviceName }), found.value)
-    }
-    return found
+  const lookUp = Effect.fnUntraced(function*(key: string) {
+    const [productKey = "", deviceName = ""] = key.split("\0")
+    const found = yield* store.credentials(ProductKey.make(productKey), DeviceName.make(deviceName))
+    return Option.map(found, (credentials) => [key, credentials] as const)
   })
 
-  yield* link.listen({ cutOff: forget })
-  yield* bus.heard.pipe(
-    Stream.runForEach((notice) =>
-      Effect.sync(() => {
-        if (notice._tag !== "Missed") return
-        forgotten++
-        known.clear()
-        names.clear()
-      })
-    ),
-    Effect.forkScoped
-  )
+  const known = yield* NodeCache.make({
+    capacity,
+    timeToLive,
+    load: (keys: ReadonlyArray<string>) =>
+      Effect.map(Effect.forEach(keys, lookUp), (found) => new Map(found.flatMap(Option.toArray))),
+    keeps: ({ enabled }: DeviceCredentials) => enabled
+  })
+
+  const forget = (devices: ReadonlyArray<DeviceIdentity>) =>
+    Effect.suspend(() => {
+      for (const device of devices) known.forget(keyOf(device))
+      return channel.publish(devices.map(({ deviceName, productKey }) => ({ productKey, deviceName })))
+    }).pipe(Effect.catch((error) => Effect.logWarning("Other nodes could not be told of credentials", error)))
+
+  // With the connections: what a device shows from then on is looked up.
+  yield* lifecycle.register({ stage: "connection", disabled: forget, deleting: () => Effect.succeed(forget) })
+  yield* channel.subscribe({
+    heard: (device) => Effect.sync(() => known.forget(keyOf(device))),
+    missed: Effect.sync(known.forgetAll)
+  })
 
   return (productKey, deviceName) => {
-    const remembered = known.get(deviceKey({ productKey, deviceName }))
-    return remembered !== undefined && clock.currentTimeMillisUnsafe() < remembered.until
-      ? Effect.succeedSome(remembered.credentials)
-      : lookUp(productKey, deviceName)
+    const key = keyOf({ productKey, deviceName })
+    const remembered = known.fresh(key)
+    return remembered === undefined
+      ? Effect.map(known.get([key]), (found) => Option.fromUndefinedOr(found.get(key)))
+      : Effect.succeedSome(remembered)
   }
 })

@@ -3,8 +3,8 @@
  */
 import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
 import { type DeviceIdentity, type DeviceName, DeviceNotFound } from "../device/Device.ts"
+import type { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import type { DeviceStore } from "../device/DeviceStore.ts"
-import type { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { NodeBus } from "../cluster/NodeBus.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
@@ -146,6 +146,6 @@ export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
   static readonly layer: Layer.Layer<
     DeviceAuthenticator,
     never,
-    DeviceStore | DeviceSessions | NodeBus | Mac | SignatureGuard
+    DeviceStore | DeviceLifecycle | NodeBus | Mac | SignatureGuard
   > = Layer.effect(DeviceAuthenticator, make)
 }

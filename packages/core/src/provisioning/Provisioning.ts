@@ -11,8 +11,8 @@ import {
   DeviceName,
   DeviceNotFound
 } from "../device/Device.ts"
+import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
-import { EventBus } from "../events/EventBus.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
@@ -104,7 +104,7 @@ const make = Effect.gen(function*() {
   const devices = yield* DeviceStore
   const mac = yield* Mac
   const identifiers = yield* Identifiers
-  const events = yield* EventBus
+  const lifecycle = yield* DeviceLifecycle
   const { guard } = yield* SignatureGuard
 
   /** Whether the device may register: it knows the product's secret, and the product admits it. */
@@ -160,7 +160,7 @@ const make = Effect.gen(function*() {
     if (claimed === "active") return yield* new AlreadyActive({ device: deviceName })
     if (claimed === "none") return yield* new ProductNotFound({ productKey })
     if (claimed.device.deviceId === deviceId) {
-      yield* events.publish([{ _tag: "DeviceLifecycle", device: deviceIdentity(claimed), at, action: "create" }])
+      yield* lifecycle.changed("created", [deviceIdentity(claimed)], at)
     }
     return yield* tripleOf(claimed)
   })
@@ -227,6 +227,6 @@ export class Provisioning extends Context.Service<Provisioning, {
   static readonly layer: Layer.Layer<
     Provisioning,
     never,
-    ProductStore | DeviceStore | Mac | Identifiers | EventBus | SignatureGuard
+    ProductStore | DeviceStore | Mac | Identifiers | DeviceLifecycle | SignatureGuard
   > = Layer.effect(Provisioning, make)
 }

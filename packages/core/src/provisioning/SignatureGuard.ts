@@ -3,6 +3,7 @@
  * signatures (decisions, section 7).
  */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { RateWindow } from "../kernel/RateWindow.ts"
 
 /** Wrong signatures in {@link windowMillis}. */
 const limit = 10
@@ -22,26 +23,9 @@ export interface Suspect {
   readonly address: string
 }
 
-interface Record {
-  /** Unix milliseconds, the latest last. */
-  failedAt: ReadonlyArray<number>
-  blockedUntil: number
-}
-
 const make = Effect.gen(function*() {
   const clock = yield* Clock.Clock
-  const records = new Map<string, Record>()
-
-  const blockedUntil = (key: string): number => records.get(key)?.blockedUntil ?? 0
-
-  const fail = (key: string, now: number) => {
-    const known = records.get(key)
-    const failedAt = [...(known?.failedAt ?? []).filter((at) => at > now - windowMillis), now]
-    // At the end of the map: the latest.
-    records.delete(key)
-    records.set(key, { failedAt, blockedUntil: failedAt.length >= limit ? now + windowMillis : 0 })
-    if (records.size > capacity) records.delete(records.keys().next().value!)
-  }
+  const wrong = new RateWindow({ limit, window: windowMillis, capacity })
 
   const guard = <A, E, R>(
     { address, name }: Suspect,
@@ -52,14 +36,14 @@ const make = Effect.gen(function*() {
       const now = clock.currentTimeMillisUnsafe()
       const device = `device ${name}`
       const origin = `address ${address}`
-      const until = Math.max(blockedUntil(device), blockedUntil(origin))
+      const until = Math.max(wrong.fullUntil(device), wrong.fullUntil(origin))
       if (until > now) return Effect.fail(new TooManyWrongSignatures({ retryAfter: Math.ceil((until - now) / 1000) }))
       return Effect.tapError(check, (error) =>
         Effect.sync(() => {
           if (!isWrong(error)) return
           const failedAt = clock.currentTimeMillisUnsafe()
-          fail(device, failedAt)
-          fail(origin, failedAt)
+          wrong.hit(device, failedAt)
+          wrong.hit(origin, failedAt)
         }))
     })
 

@@ -1,18 +1,20 @@
 /**
  * Reads and changes shadows on behalf of the application.
  */
-import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Record, Schema } from "effect"
 import { type Device, type DeviceId, DeviceNotFound } from "../device/Device.ts"
+import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
 import { InvalidInput } from "../kernel/InvalidInput.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { checkValues, type InvalidValues } from "../thing-model/InvalidValues.ts"
+import { ReportedValues } from "../thing-model/ReportedValues.ts"
 import { ModelCache } from "../thing-model/ModelCache.ts"
-import { type Shadow, ShadowDraft } from "./Shadow.ts"
+import { clearDesired, type Shadow, ShadowDraft } from "./Shadow.ts"
 import type { Json } from "../kernel/Json.ts"
-import { shadowControl } from "./ShadowMessage.ts"
+import { shadowControl } from "./ShadowDocument.ts"
 import { ShadowStore } from "./ShadowStore.ts"
 
 /** The shadow is not in the version that the caller has seen. */
@@ -27,6 +29,16 @@ const make = Effect.gen(function*() {
   const devices = yield* Devices
   const validators = yield* ModelCache
   const link = yield* DeviceSessions
+  const lifecycle = yield* DeviceLifecycle
+
+  yield* lifecycle.register({
+    stage: "feature",
+    unbound: (devices, at) =>
+      store.modify(devices.map(({ deviceId }) => ({
+        deviceId,
+        modify: (shadow: Shadow) => [undefined, clearDesired(shadow, at)] as const
+      })))
+  })
 
   const get = Effect.fn("Shadows.get")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const { device } = yield* devices.get(projectId, { deviceId })
@@ -93,9 +105,21 @@ export class Shadows extends Context.Service<Shadows, {
     version?: number
   ) => Effect.Effect<Shadow, DeviceNotFound | InvalidInput | InvalidValues | ShadowVersionConflict | StoreError>
 }>()("@device-cloud/core/shadow/Shadows") {
-  static readonly layer: Layer.Layer<Shadows, never, ShadowStore | Devices | ModelCache | DeviceSessions> = Layer
-    .effect(
-      Shadows,
-      make
-    )
+  static readonly layer: Layer.Layer<
+    Shadows,
+    never,
+    ShadowStore | Devices | DeviceLifecycle | ModelCache | DeviceSessions
+  > = Layer.effect(Shadows, make)
+
+  /** The reported values of shadows, for thing models that change. */
+  static readonly layerReportedValues: Layer.Layer<ReportedValues, never, ShadowStore> = Layer.effect(
+    ReportedValues,
+    Effect.map(ShadowStore, (store) => ({
+      sample: (productKey, limit) =>
+        Effect.map(
+          store.sample(productKey, limit),
+          (shadows) => shadows.map(({ reported }) => Record.map(reported, ({ value }) => value))
+        )
+    }))
+  )
 }

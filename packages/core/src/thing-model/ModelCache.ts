@@ -1,85 +1,95 @@
 /**
  * The compiled thing models of products, each compiled once per version.
  */
-import { Clock, Context, Effect, Layer, Option, Stream } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
-import type { ProductKey } from "../product/Product.ts"
+import * as NodeCache from "../kernel/NodeCache.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import { ProductKey } from "../product/Product.ts"
 import * as ModelValidator from "./ModelValidator.ts"
 import { isEmpty } from "./ThingModel.ts"
 import { ThingModelStore } from "./ThingModelStore.ts"
 
+export class ModelCache extends Context.Service<ModelCache, {
+  /**
+   * The compiled models of those products whose model has elements. A change
+   * counts at once, and within a second on a node that no notice reaches.
+   */
+  readonly ofProducts: (
+    productKeys: ReadonlyArray<ProductKey>
+  ) => Effect.Effect<ReadonlyMap<ProductKey, ModelValidator.ModelValidator>, StoreError>
+  /** The compiled model of one product; none: it has no elements. */
+  readonly ofProduct: (
+    productKey: ProductKey
+  ) => Effect.Effect<Option.Option<ModelValidator.ModelValidator>, StoreError>
+  /** Call it after the model of the product is stored: all nodes load it again. */
+  readonly changed: (productKey: ProductKey) => Effect.Effect<void>
+}>()("@device-cloud/core/thing-model/ModelCache") {
+  static readonly layer: Layer.Layer<ModelCache, never, ThingModelStore | NodeBus> = Layer.effect(
+    ModelCache,
+    Effect.suspend(() => make)
+  )
+}
+
 /** Products whose compiled models are kept. */
 const capacity = 4096
 
-/** How long a model may count whose change another node could not tell, milliseconds. */
-const versionTtl = 1000
+/** How long a model may count whose change no notice tells of, milliseconds. */
+const timeToLive = 1000
 
-interface Known {
+const ModelChanged = NodeBus.channel("thing-model/changed", Schema.Struct({ productKey: ProductKey }))
+
+interface Compiled {
+  /** 0: the product has no model. */
   readonly version: number
   /** Undefined: the model has no elements. */
   readonly validator: ModelValidator.ModelValidator | undefined
-  /** Unix milliseconds. */
-  readonly askedAt: number
 }
 
 const make = Effect.gen(function*() {
   const store = yield* ThingModelStore
-  const bus = yield* NodeBus
-  const clock = yield* Clock.Clock
-  const known = new Map<ProductKey, Known>()
+  const channel = yield* ModelChanged
 
-  const remember = (productKey: ProductKey, entry: Known) => {
-    known.delete(productKey)
-    known.set(productKey, entry)
-    if (known.size > capacity) known.delete(known.keys().next().value!)
-  }
-
-  /** Asks for the versions; compiles what has a new one. */
-  const refresh = Effect.fnUntraced(function*(productKeys: ReadonlyArray<ProductKey>, askedAt: number) {
-    const versions = yield* store.versionsOf(productKeys)
-    for (const productKey of productKeys) {
-      const version = versions.get(productKey) ?? 0
-      const before = known.get(productKey)
-      if (before?.version === version) {
-        remember(productKey, { ...before, askedAt })
-        continue
-      }
-      const latest = version === 0 ? undefined : Option.getOrUndefined(yield* store.latest(productKey))
-      remember(productKey, {
-        version: latest?.version ?? 0,
-        validator: latest === undefined || isEmpty(latest.model)
-          ? undefined
-          : ModelValidator.make(latest.model, latest.version),
-        askedAt
-      })
+  const compile = Effect.fnUntraced(function*(productKey: ProductKey, version: number) {
+    const latest = version === 0 ? undefined : Option.getOrUndefined(yield* store.latest(productKey))
+    const compiled: Compiled = {
+      version: latest?.version ?? 0,
+      validator: latest === undefined || isEmpty(latest.model)
+        ? undefined
+        : ModelValidator.make(latest.model, latest.version)
     }
+    return compiled
   })
 
-  const ofProducts = Effect.fnUntraced(function*(productKeys: ReadonlyArray<ProductKey>) {
-    const now = clock.currentTimeMillisUnsafe()
-    const old = productKeys.filter((productKey) => {
-      const entry = known.get(productKey)
-      return entry === undefined || now - entry.askedAt >= versionTtl
-    })
-    if (old.length > 0) yield* refresh(old, now)
-    const validators = new Map<ProductKey, ModelValidator.ModelValidator>()
+  /** Asks for the versions, and compiles what has a new one. */
+  const load = Effect.fnUntraced(function*(
+    productKeys: ReadonlyArray<ProductKey>,
+    last: (productKey: ProductKey) => Compiled | undefined
+  ) {
+    const versions = yield* store.versionsOf(productKeys)
+    const loaded = new Map<ProductKey, Compiled>()
     for (const productKey of productKeys) {
-      const validator = known.get(productKey)?.validator
+      const version = versions.get(productKey) ?? 0
+      const before = last(productKey)
+      loaded.set(productKey, before?.version === version ? before : yield* compile(productKey, version))
+    }
+    return loaded
+  })
+
+  const models = yield* NodeCache.make({ capacity, timeToLive, load })
+
+  const ofProducts = Effect.fnUntraced(function*(productKeys: ReadonlyArray<ProductKey>) {
+    const validators = new Map<ProductKey, ModelValidator.ModelValidator>()
+    for (const [productKey, { validator }] of yield* models.get(productKeys)) {
       if (validator !== undefined) validators.set(productKey, validator)
     }
     return validators
   })
 
-  yield* bus.heard.pipe(
-    Stream.runForEach((notice) =>
-      Effect.sync(() => {
-        if (notice._tag === "ModelChanged") known.delete(notice.productKey)
-        if (notice._tag === "Missed") known.clear()
-      })
-    ),
-    Effect.forkScoped
-  )
+  yield* channel.subscribe({
+    heard: ({ productKey }) => Effect.sync(() => models.forget(productKey)),
+    missed: Effect.sync(models.forgetAll)
+  })
 
   return ModelCache.of({
     ofProducts,
@@ -87,25 +97,8 @@ const make = Effect.gen(function*() {
       Effect.map(ofProducts([productKey]), (validators) => Option.fromUndefinedOr(validators.get(productKey))),
     changed: (productKey) =>
       Effect.suspend(() => {
-        known.delete(productKey)
-        return bus.tell([{ _tag: "ModelChanged", productKey }])
+        models.forget(productKey)
+        return channel.publish([{ productKey }])
       }).pipe(Effect.catch((error) => Effect.logWarning("Other nodes could not be told of a model", error)))
   })
 })
-
-export class ModelCache extends Context.Service<ModelCache, {
-  /**
-   * Those of the products that have a model with elements. A change counts at
-   * once; within a second on nodes that could not be told of it.
-   */
-  readonly ofProducts: (
-    productKeys: ReadonlyArray<ProductKey>
-  ) => Effect.Effect<ReadonlyMap<ProductKey, ModelValidator.ModelValidator>, StoreError>
-  readonly ofProduct: (
-    productKey: ProductKey
-  ) => Effect.Effect<Option.Option<ModelValidator.ModelValidator>, StoreError>
-  /** The model of the product has changed. */
-  readonly changed: (productKey: ProductKey) => Effect.Effect<void>
-}>()("@device-cloud/core/thing-model/ModelCache") {
-  static readonly layer: Layer.Layer<ModelCache, never, ThingModelStore | NodeBus> = Layer.effect(ModelCache, make)
-}

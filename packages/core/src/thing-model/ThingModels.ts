@@ -5,7 +5,6 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import { type ProductKey, type ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { ShadowStore } from "../shadow/ShadowStore.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { Misfit } from "./DataType.ts"
 import * as ModelFormat from "./ModelFormat.ts"
@@ -21,6 +20,7 @@ import {
   type ModelType,
   type ThingModel
 } from "./ThingModel.ts"
+import { ReportedValues } from "./ReportedValues.ts"
 import { type ModelVersion, ThingModelStore } from "./ThingModelStore.ts"
 import { ModelCache } from "./ModelCache.ts"
 
@@ -40,7 +40,7 @@ const none: ModelVersion = { version: 0, model: emptyModel, createdAt: 0 }
 const make = Effect.gen(function*() {
   const store = yield* ThingModelStore
   const products = yield* Products
-  const shadows = yield* ShadowStore
+  const values = yield* ReportedValues
   const validators = yield* ModelCache
 
   const get = Effect.fn("ThingModels.get")(function*(projectId: ProjectId, productKey: ProductKey) {
@@ -58,8 +58,8 @@ const make = Effect.gen(function*() {
     if (isEmpty(model)) return []
     const validator = ModelValidator.make(model, 0)
     const counts = new Map<string, number>()
-    for (const { reported } of yield* shadows.sample(productKey, sampledDevices)) {
-      for (const [id, { value }] of Object.entries(reported)) {
+    for (const reported of yield* values.sample(productKey, sampledDevices)) {
+      for (const [id, value] of Object.entries(reported)) {
         const checked = validator.reported(id, value)
         if (checked instanceof Misfit) counts.set(id, (counts.get(id) ?? 0) + 1)
       }
@@ -202,6 +202,6 @@ export class ThingModels extends Context.Service<ThingModels, {
   static readonly layer: Layer.Layer<
     ThingModels,
     never,
-    ThingModelStore | Products | ShadowStore | ModelCache
+    ThingModelStore | Products | ReportedValues | ModelCache
   > = Layer.effect(ThingModels, make)
 }

@@ -1,35 +1,44 @@
 /**
  * A device asks for the values that are desired of it, and takes them off
- * (alink-facts, section 3.7).
+ * (docs/protocol/commands.md).
  */
-import { Predicate } from "effect"
+import { Predicate, Result } from "effect"
 import type { Json } from "../kernel/Json.ts"
-import { type DeviceReply, parameterError, success, tooManyDesired } from "./DeviceReply.ts"
-import type { Step } from "./DeviceState.ts"
+import * as DeviceMethod from "./DeviceMethod.ts"
+import { parameterError, success, tooManyDesired } from "./DeviceReply.ts"
 
 const maxProperties = 200
 
-/** `thing.property.desired.get`: an array of properties. */
-export const desiredGet = (params: unknown): Step | DeviceReply => {
-  if (!Array.isArray(params) || !params.every(Predicate.isString)) {
-    return parameterError("params: expected an array of properties")
-  }
-  if (params.length > maxProperties) return tooManyDesired
-  return ({ draft: { desired } }) =>
+const desiredGet = DeviceMethod.update({
+  name: "thing.property.desired.get",
+  decode: ({ params }) => {
+    if (!Array.isArray(params) || !params.every(Predicate.isString)) {
+      return Result.fail(parameterError("params: expected an array of properties"))
+    }
+    return params.length > maxProperties
+      ? Result.fail(tooManyDesired)
+      : Result.succeed(params as ReadonlyArray<string>)
+  },
+  update: (ids, { draft: { desired } }) =>
     success(Object.fromEntries(
-      (params as ReadonlyArray<string>).filter((id) => Object.hasOwn(desired, id)).map((id): [string, Json] => {
+      ids.filter((id) => Object.hasOwn(desired, id)).map((id): [string, Json] => {
         const { value, version = 1 } = desired[id]!
         return [id, { value, version }]
       })
     ))
-}
+})
 
-/** `thing.property.desired.delete`: an object from property to `{version}`; without version any is taken off. */
-export const desiredDelete = (params: unknown, receivedAt: number): Step | DeviceReply => {
-  if (!Predicate.isObject(params)) return parameterError("params: expected an object from property to {version}")
-  const wanted = Object.entries(params as Readonly<Record<string, Json>>)
-  if (wanted.length > maxProperties) return tooManyDesired
-  return ({ draft }) => {
+/** An object from property to `{version}`; without version any is taken off. */
+const desiredDelete = DeviceMethod.update({
+  name: "thing.property.desired.delete",
+  decode: ({ params }) => {
+    if (!Predicate.isObject(params)) {
+      return Result.fail(parameterError("params: expected an object from property to {version}"))
+    }
+    const wanted = Object.entries(params as Readonly<Record<string, Json>>)
+    return wanted.length > maxProperties ? Result.fail(tooManyDesired) : Result.succeed(wanted)
+  },
+  update: (wanted, { draft }, { receivedAt }) => {
     const matching = wanted.filter(([id, condition]) => {
       const entry = Object.hasOwn(draft.desired, id) ? draft.desired[id] : undefined
       const version = Predicate.hasProperty(condition, "version") ? condition.version : undefined
@@ -39,4 +48,6 @@ export const desiredDelete = (params: unknown, receivedAt: number): Step | Devic
     if (matching.length > 0) draft.accept(receivedAt)
     return success({})
   }
-}
+})
+
+export const methods = [desiredGet, desiredDelete]

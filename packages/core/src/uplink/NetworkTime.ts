@@ -1,8 +1,10 @@
 /**
- * A device asks what time it is (alink-facts, section 3.15).
+ * A device asks what time it is (docs/protocol/reports.md).
  */
 import { Predicate } from "effect"
 import type { Json } from "../kernel/Json.ts"
+import * as DeviceMethod from "./DeviceMethod.ts"
+import { success } from "./DeviceReply.ts"
 
 /** Times as text, in Unix milliseconds; the text or number that the device sent is echoed unchanged. */
 export const networkTime = (params: unknown, receivedAt: number, sentAt: number): Readonly<Record<string, Json>> => ({
@@ -14,3 +16,12 @@ export const networkTime = (params: unknown, receivedAt: number, sentAt: number)
 })
 
 const isPlain = (value: unknown): value is string | number => typeof value === "string" || Number.isFinite(value)
+
+const time = DeviceMethod.answer({
+  name: "thing.ntp",
+  form: "time",
+  action: "PostNTP",
+  reply: ({ params, receivedAt }) => success(networkTime(params, receivedAt, receivedAt))
+})
+
+export const methods = [time]

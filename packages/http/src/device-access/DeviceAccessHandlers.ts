@@ -107,7 +107,7 @@ export const layer = group(
       if (limits.isOn("device")) yield* limits.check("device", device.deviceId)
       const { method, params, subDevice } = yield* readRequest(request, query)
       if (Option.isSome(replays)) yield* replays.value.use(device, random)
-      yield* link.sight(device, ip)
+      yield* link.markSeen(device, ip)
       const receivedAt = clock.currentTimeMillisUnsafe()
       const reply: DeviceReply.DeviceReply = method.startsWith("combine.")
         ? yield* sessions.answer(device, link.session(device.deviceId), ip, method, params)

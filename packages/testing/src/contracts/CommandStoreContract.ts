@@ -12,7 +12,8 @@ import {
   DeviceStore,
   type Enqueue,
   maxWaiting,
-  ShadowStore
+  ShadowStore,
+  UplinkStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
@@ -151,14 +152,21 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
 
     it.effect("takes the outcomes of commands together with shadows, and alone", () =>
       Effect.gen(function*() {
-        const shadows = yield* ShadowStore
+        const uplink = yield* UplinkStore
         const { device } = yield* insertDevice
         const [first, second] = (yield* enqueue(item(device), item(device))) as [Command, Command]
-        yield* shadows.modify([{
-          deviceId: device.deviceId,
-          modify: (shadow) => [undefined, { ...shadow, version: 1, updatedAt: epoch }]
-        }], [step(first, "succeeded")])
-        yield* shadows.modify([], [step(second, "failed")])
+        yield* uplink.commit({
+          devices: [{
+            deviceId: device.deviceId,
+            update: (shadow) => [
+              undefined,
+              { ...shadow, version: 1, updatedAt: epoch },
+              { samples: [], events: [], reactions: [] }
+            ]
+          }],
+          commands: [step(first, "succeeded")]
+        })
+        yield* uplink.commit({ devices: [], commands: [step(second, "failed")] })
         assert.deepStrictEqual([yield* stateOf(first), yield* stateOf(second)], ["succeeded", "failed"])
       }))
 

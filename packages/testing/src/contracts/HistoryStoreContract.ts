@@ -1,19 +1,18 @@
 /**
- * The laws of `HistoryStore`, and of what `ShadowStore` writes for it.
+ * The laws of `HistoryStore`, and of what `UplinkStore` writes for it.
  */
 import {
   type DeviceCloud,
   DeviceId,
   DeviceStore,
   type EventRecord,
-  type Facts,
   type HistoryRange,
   HistoryStore,
   type Json,
-  noFacts,
   type PropertySample,
   type Shadow,
-  ShadowStore
+  type UplinkFacts,
+  UplinkStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, type Layer } from "effect"
@@ -25,12 +24,19 @@ const sample = (time: number, value: Json, propertyId = "t"): PropertySample => 
 
 const event = (time: number, value: Json, eventId = "e"): EventRecord => ({ eventId, time, value })
 
-const add = (deviceId: DeviceId, facts: Partial<Facts>, change: (shadow: Shadow) => Shadow = (shadow) => shadow) =>
-  Effect.flatMap(ShadowStore, (store) =>
-    store.modify([{
-      deviceId,
-      modify: (shadow) => [undefined, change(shadow), { ...noFacts, ...facts }]
-    }]))
+const noFacts: UplinkFacts = { samples: [], events: [], reactions: [] }
+
+const add = (
+  deviceId: DeviceId,
+  facts: Partial<UplinkFacts>,
+  change: (shadow: Shadow) => Shadow = (shadow) => shadow
+) =>
+  UplinkStore.use((store) =>
+    store.commit({
+      devices: [{ deviceId, update: (shadow) => [undefined, change(shadow), { ...noFacts, ...facts }] }],
+      commands: []
+    })
+  )
 
 const nextVersion = (shadow: Shadow): Shadow => ({ ...shadow, version: shadow.version + 1, updatedAt: epoch })
 

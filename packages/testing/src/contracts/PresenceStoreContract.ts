@@ -9,6 +9,7 @@ import {
   type DeviceId,
   deviceIdentity,
   DeviceStore,
+  type Lapse,
   type LostDevice,
   PresenceStore,
   ShadowStore
@@ -27,6 +28,13 @@ const read = ({ deviceId, projectId }: Device) =>
   Effect.gen(function*() {
     return Option.getOrThrow(yield* (yield* DeviceStore).get(projectId, { deviceId })).device
   })
+
+/** Sets devices offline to which the lapse applies, at most `limit`. */
+const endLapsed = Effect.fnUntraced(function*(lapse: Lapse, at: number, limit: number) {
+  const store = yield* PresenceStore
+  const deviceIds = (yield* store.lapsed(lapse, limit)).map(({ deviceId }) => deviceId)
+  return yield* store.markOffline({ deviceIds, lapse, at })
+})
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
   layer(stores)(`PresenceStore: ${name}`, (it) => {
@@ -64,14 +72,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* insertDevice,
           yield* insertDevice
         ]
-        yield* store.sight([{ deviceId: seen.deviceId, ip: "192.0.2.8", at: epoch, until: epoch + 90 }])
+        yield* store.markSeen([{ deviceId: seen.deviceId, ip: "192.0.2.8", at: epoch, until: epoch + 90 }])
         yield* store.record([online(connected.deviceId, "c", epoch)])
         const deviceIds = [seen, connected, idle].map(({ deviceId }) => deviceId)
-        const lost = yield* store.endSightings({ deviceIds, at: epoch + 5 })
+        const lost = yield* store.markOffline({ deviceIds, lapse: { _tag: "NotConnected", deviceIds }, at: epoch + 5 })
         assert.deepStrictEqual(lost.map(({ device, version }) => [device.deviceId, version]), [[seen.deviceId, 2]])
         const statuses = [yield* read(seen), yield* read(connected), yield* read(idle)].map(({ status }) => status)
         assert.deepStrictEqual(statuses, ["offline", "online", "unactive"])
-        assert.deepStrictEqual(yield* store.endSightings({ deviceIds, at: epoch + 6 }), [])
+        assert.deepStrictEqual(yield* store.lapsed({ _tag: "NotConnected", deviceIds }, 10), [])
+        assert.deepStrictEqual(
+          yield* store.markOffline({ deviceIds, lapse: { _tag: "NotConnected", deviceIds }, at: epoch + 6 }),
+          []
+        )
       }))
 
     it.effect("counts a device without a connection as online for a time", () =>
@@ -92,26 +104,32 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         })
         const mine = (lost: ReadonlyArray<LostDevice>) =>
           lost.flatMap(({ device: { deviceId }, version }) => deviceId === device.deviceId ? [version] : [])
-        const expire = (now: number) => Effect.map(store.expire({ now, limit: 1000 }), mine)
+        const expire = (now: number) => Effect.map(endLapsed({ _tag: "SeenUntil", now }, now, 1000), mine)
         yield* store.record([online(connected.deviceId, "c", at)])
         yield* (yield* DeviceStore).update(disabled.projectId, disabled.deviceId, { enabled: false, updatedAt: at })
         const changed = { _tag: "Changed", version: 1, activated: true, waiting: false } as const
         assert.deepStrictEqual(
-          yield* store.sight([sighting(connected, at + 1), sighting(device, at + 1), sighting(disabled, at + 1)]),
+          yield* store.markSeen([sighting(connected, at + 1), sighting(device, at + 1), sighting(disabled, at + 1)]),
           [{ _tag: "Replaced", waiting: false }, changed, { _tag: "Ignored" }]
         )
         const seen = yield* read(device)
         assert.deepStrictEqual([seen.status, seen.activatedAt, seen.ip], ["online", at + 1, "192.0.2.8"])
         assert.strictEqual((yield* read(connected)).ip, "192.0.2.7")
-        assert.deepStrictEqual(yield* store.sight([sighting(device, at + 10)]), [{ _tag: "Replaced", waiting: false }])
-        assert.deepStrictEqual(yield* store.sight([sighting(device, at + 5)]), [{ _tag: "Replaced", waiting: false }])
+        assert.deepStrictEqual(yield* store.markSeen([sighting(device, at + 10)]), [{
+          _tag: "Replaced",
+          waiting: false
+        }])
+        assert.deepStrictEqual(yield* store.markSeen([sighting(device, at + 5)]), [{
+          _tag: "Replaced",
+          waiting: false
+        }])
         assert.deepStrictEqual(yield* expire(at + 69), [])
         assert.strictEqual((yield* read(device)).status, "online")
         assert.deepStrictEqual(yield* expire(at + 70), [2])
         const { status, statusChangedAt } = yield* read(device)
         assert.deepStrictEqual([status, statusChangedAt], ["offline", at + 70])
         // A connection ends what a sighting began.
-        yield* store.sight([sighting(device, at + 80)])
+        yield* store.markSeen([sighting(device, at + 80)])
         yield* store.record([online(device.deviceId, "c2", at + 81)])
         assert.deepStrictEqual(yield* expire(at + 10_000), [])
         assert.strictEqual((yield* read(connected)).status, "online")
@@ -227,7 +245,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.record(devices.map(({ deviceId }) => online(deviceId, "c", epoch, node)))
         yield* store.record([online(elsewhere.deviceId, "c", epoch, unique("node"))])
         const portions = yield* Effect.forEach([0, 1, 2], () =>
-          store.release({ node: { id: node }, at: epoch + 9, limit: 2 }))
+          endLapsed({ _tag: "NodeStops", nodeId: node }, epoch + 9, 2))
         assert.deepStrictEqual(
           portions.map(({ length }) =>
             length
@@ -259,9 +277,22 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.heartbeat(live, now)
         yield* store.record([online(lost.deviceId, "c", now, silent), online(kept.deviceId, "c", now, live)])
         yield* store.heartbeat(live, now + 60_000)
-        const released = yield* store.release({ node: { silentSince: now + 30_000 }, at: now + 60_000, limit: 1000 })
+        const released = yield* endLapsed({ _tag: "NodeSilent", since: now + 30_000 }, now + 60_000, 1000)
         assert.isTrue(released.some(({ device }) => device.deviceId === lost.deviceId))
         assert.strictEqual((yield* read(lost)).status, "offline")
         assert.strictEqual((yield* read(kept)).status, "online")
+      }))
+
+    it.effect("sets no device offline to which the lapse applies no longer", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const { device: { deviceId } } = yield* insertDevice
+        const [old, other] = [unique("node"), unique("node")]
+        yield* store.record([online(deviceId, "c", epoch, old)])
+        const lapse = { _tag: "NodeStops", nodeId: old } as const
+        assert.lengthOf(yield* store.lapsed(lapse, 10), 1)
+        yield* store.record([online(deviceId, "c2", epoch + 1, other)])
+        assert.deepStrictEqual(yield* store.markOffline({ deviceIds: [deviceId], lapse, at: epoch + 2 }), [])
+        assert.deepStrictEqual(yield* store.connectionsOf([deviceId]), new Map([[deviceId, "c2"]]))
       }))
   })

@@ -4,10 +4,10 @@
 import {
   CommandStore,
   type DeviceCloud,
+  type DeviceCommit,
   type Execution,
   keptExecutions,
   type NewExecution,
-  noFacts,
   PresenceStore,
   type ProductKey,
   type Project,
@@ -18,7 +18,7 @@ import {
   SceneStore,
   type SceneTimer,
   ShadowDraft,
-  ShadowStore
+  UplinkStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
@@ -343,22 +343,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const scene = yield* insert(yield* insertProject)
         const { device: { deviceId } } = yield* insertDevice
         const [withReport, withEvent] = [firing(scene), firing(scene)]
-        yield* (yield* ShadowStore).modify([{
-          deviceId,
-          modify: (shadow) => {
-            const draft = new ShadowDraft(shadow)
-            draft.set("reported", "temperature", { value: 31, time: epoch })
-            draft.accept(epoch)
-            return [undefined, draft.finish(), { ...noFacts, executions: [withReport] }]
-          }
-        }])
-        yield* (yield* ShadowStore).modify([{
-          deviceId,
-          modify: (shadow) => [undefined, shadow, {
-            ...noFacts,
-            events: [{ eventId: "alarm", time: epoch, value: {} }],
-            executions: [withEvent]
-          }]
+        const commit = (update: DeviceCommit<void>["update"]) =>
+          UplinkStore.use((store) => store.commit({ devices: [{ deviceId, update }], commands: [] }))
+        yield* commit((shadow) => {
+          const draft = new ShadowDraft(shadow)
+          draft.set("reported", "temperature", { value: 31, time: epoch })
+          draft.accept(epoch)
+          return [undefined, draft.finish(), { samples: [], events: [], reactions: [withReport] }]
+        })
+        yield* commit((shadow) => [undefined, shadow, {
+          samples: [],
+          events: [{ eventId: "alarm", time: epoch, value: {} }],
+          reactions: [withEvent]
         }])
         assert.deepStrictEqual(
           (yield* claim([scene], epoch)).map(({ executionId }) => executionId),
@@ -372,12 +368,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const scene = yield* insert(yield* insertProject)
         const { device: { deviceId } } = yield* insertDevice
         const nodeId = unique("node")
-        const fired = <A>(changes: ReadonlyArray<A>) => Effect.succeed(changes.map(() => firing(scene)))
+        const reactTo = <A>(changes: ReadonlyArray<A>) => changes.map(() => firing(scene))
         const online = { _tag: "Online", deviceId, connectionId: "c", nodeId, ip: "127.0.0.1", at: epoch } as const
-        yield* presence.record([online], fired)
-        yield* presence.release({ node: { id: nodeId }, at: epoch, limit: 10, fired })
-        yield* presence.sight([{ deviceId, ip: "127.0.0.1", at: epoch, until: epoch + 1 }], fired)
-        yield* presence.expire({ now: epoch + 1, limit: 10, fired })
+        const deviceIds = [deviceId]
+        yield* presence.record([online], reactTo)
+        yield* presence.markOffline({ deviceIds, lapse: { _tag: "NodeStops", nodeId }, at: epoch, reactTo })
+        yield* presence.markSeen([{ deviceId, ip: "127.0.0.1", at: epoch, until: epoch + 1 }], reactTo)
+        yield* presence.markOffline({
+          deviceIds,
+          lapse: { _tag: "SeenUntil", now: epoch + 1 },
+          at: epoch + 1,
+          reactTo
+        })
         assert.strictEqual((yield* claim([scene], epoch)).length, 4)
       }))
 

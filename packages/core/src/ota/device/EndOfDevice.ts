@@ -1,23 +1,28 @@
 /**
- * What becomes of the upgrades of a device that is removed: its records stay as
- * history, and end.
+ * Ends the upgrades of devices that are deleted: their records stay as history.
  */
-import { Clock, Effect } from "effect"
-import type { DeviceId } from "../../device/Device.ts"
-import type { OtaStore } from "../task/OtaStore.ts"
+import { Effect, Layer } from "effect"
+import type { DeviceIdentity } from "../../device/Device.ts"
+import { DeviceLifecycle } from "../../device/DeviceLifecycle.ts"
+import { OtaStore } from "../task/OtaStore.ts"
 import { advance } from "../task/UpgradeStateMachine.ts"
 
-export const endUpgrades = Effect.fnUntraced(function*(
-  store: OtaStore["Service"],
-  deviceIds: ReadonlyArray<DeviceId>
-) {
-  const at = yield* Clock.currentTimeMillis
-  while (true) {
-    const open = yield* store.unfinished(deviceIds)
-    if (open.length === 0) return
-    yield* store.save(open.map(({ record, task }) => ({
-      before: record,
-      after: advance(record, task, { _tag: "Cancelled", at, whole: false })
-    })))
-  }
-})
+export const layer: Layer.Layer<never, never, OtaStore | DeviceLifecycle> = Layer.effectDiscard(
+  Effect.gen(function*() {
+    const store = yield* OtaStore
+    const lifecycle = yield* DeviceLifecycle
+
+    const endUpgrades = Effect.fnUntraced(function*(devices: ReadonlyArray<DeviceIdentity>, at: number) {
+      while (true) {
+        const open = yield* store.unfinished(devices.map(({ deviceId }) => deviceId))
+        if (open.length === 0) return
+        yield* store.save(open.map(({ record, task }) => ({
+          before: record,
+          after: advance(record, task, { _tag: "Cancelled", at, whole: false })
+        })))
+      }
+    })
+
+    yield* lifecycle.register({ stage: "feature", deleting: () => Effect.succeed(endUpgrades) })
+  })
+)

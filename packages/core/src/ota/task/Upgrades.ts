@@ -1,8 +1,8 @@
 /**
  * Upgrades devices: tasks, what devices say about them, and what is due.
  */
-import { Clock, Context, Effect, Layer, Option, Schedule, Stream } from "effect"
-import type { DeviceId, DeviceIdentity, DeviceNotFound, DeviceStatus } from "../../device/Device.ts"
+import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { DeviceId, type DeviceIdentity, type DeviceNotFound, type DeviceStatus } from "../../device/Device.ts"
 import { Devices } from "../../device/Devices.ts"
 import { Presence } from "../../connection/Presence.ts"
 import { EventBus } from "../../events/EventBus.ts"
@@ -44,6 +44,9 @@ const claimMillis = 60_000
 const decodeVerifyDraft = decodeInput(VerifyTaskDraft)
 const decodeUpgradeDraft = decodeInput(UpgradeTaskDraft)
 
+/** Upgrades that are due for devices of other nodes. */
+const UpgradeDue = NodeBus.channel("ota/due", Schema.Struct({ deviceId: DeviceId, taskId: Schema.Int }))
+
 interface Step {
   readonly assignment: Assignment
   readonly event: UpgradeEvent
@@ -60,7 +63,7 @@ const make = Effect.gen(function*() {
   const devices = yield* Devices
   const link = yield* DeviceSessions
   const events = yield* EventBus
-  const bus = yield* NodeBus
+  const dueElsewhere = yield* UpgradeDue
   const presence = yield* Presence
   const files = yield* FirmwareFiles
   const requireVerification = yield* RequireVerification
@@ -147,7 +150,7 @@ const make = Effect.gen(function*() {
 
   /** Leaves devices that are connected to other nodes to those. */
   const pushElsewhere = (assignments: ReadonlyArray<Assignment>) =>
-    bus.tell(assignments.map(({ record: { deviceId, taskId } }) => ({ _tag: "UpgradeDue", deviceId, taskId }))).pipe(
+    dueElsewhere.publish(assignments.map(({ record: { deviceId, taskId } }) => ({ deviceId, taskId }))).pipe(
       // It is due again in a minute.
       Effect.catch((error) => Effect.logWarning("Other nodes could not be told of upgrades", error))
     )
@@ -178,18 +181,17 @@ const make = Effect.gen(function*() {
     Effect.forkScoped
   )
 
-  // What other nodes have found due for devices that are connected here.
-  yield* bus.heard.pipe(
-    Stream.runForEach((notice) =>
-      notice._tag !== "UpgradeDue" || link.session(notice.deviceId) === undefined
+  yield* dueElsewhere.subscribe({
+    heard: ({ deviceId, taskId }) =>
+      link.session(deviceId) === undefined
         ? Effect.void
-        : store.record(notice.deviceId, notice.taskId).pipe(
+        : store.record(deviceId, taskId).pipe(
           Effect.flatMap((found) => push(Option.toArray(found))),
-          Effect.catchCause((cause) => Effect.logWarning("An upgrade that another node found due was not told", cause))
-        )
-    ),
-    Effect.forkScoped
-  )
+          Effect.catch((error) => Effect.logWarning("An upgrade that another node found due was not told", error))
+        ),
+    // It is due again in a minute.
+    missed: Effect.void
+  })
 
   const found = Effect.fnUntraced(function*(projectId: ProjectId, taskId: number) {
     return yield* Effect.fromOption(yield* store.task(projectId, taskId), () => new TaskNotFound({ taskId }))

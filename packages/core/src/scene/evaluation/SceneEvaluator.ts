@@ -7,7 +7,8 @@ import type { ShadowSide } from "../../shadow/Shadow.ts"
 import type { Json } from "../../kernel/Json.ts"
 import { type Comparison, compileComparison } from "../definition/Comparison.ts"
 import { type Condition, type Scene, type Trigger, wildcard } from "../definition/Scene.ts"
-import { deviceOf, type DeviceSceneEvent, outputOf, type SceneEvent } from "../matching/SceneEvent.ts"
+import type { DeviceChange } from "../../events/DeviceChange.ts"
+import { deviceOf, outputOf, type SceneEvent } from "../matching/SceneEvent.ts"
 
 /** What was found about a trigger or condition, and what follows. */
 export interface Finding {
@@ -71,7 +72,7 @@ const compared = (
   }
 }
 
-const concerns = (trigger: { readonly productKey: string; readonly deviceName: string }, event: DeviceSceneEvent) =>
+const concerns = (trigger: { readonly productKey: string; readonly deviceName: string }, event: DeviceChange) =>
   trigger.productKey === event.device.productKey &&
   (trigger.deviceName === wildcard || trigger.deviceName === event.device.deviceName)
 

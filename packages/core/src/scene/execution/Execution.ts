@@ -2,6 +2,7 @@
  * Executions of scenes: what has fired one, what it found, and what became of
  * its actions. A pending one is also what waits to be carried out.
  */
+import type { Reaction } from "../../events/Reactions.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { Action, SceneId } from "../definition/Scene.ts"
 import type { Verdict } from "../evaluation/SceneEvaluator.ts"
@@ -65,6 +66,10 @@ export interface Execution {
 
 /** An execution that nothing has been decided about. */
 export type NewExecution = Pick<Execution, "executionId" | "sceneId" | "projectId" | "at" | "event" | "chain">
+
+/** Reactions to changes of devices are executions of scenes. */
+export const executionsOf = (reactions: ReadonlyArray<Reaction>): ReadonlyArray<NewExecution> =>
+  reactions as ReadonlyArray<NewExecution>
 
 /**
  * When an execution that was claimed is due again, unless it was saved;

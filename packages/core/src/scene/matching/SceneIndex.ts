@@ -6,7 +6,9 @@
 import type { Json } from "../../kernel/Json.ts"
 import { type Compare, compileComparison } from "../definition/Comparison.ts"
 import { type DeviceTrigger, type Scene, type SceneId, wildcard } from "../definition/Scene.ts"
-import { type DeviceSceneEvent, outputOf } from "./SceneEvent.ts"
+import type { DeviceChange } from "../../events/DeviceChange.ts"
+import type { PropertyWatch as Watching } from "../../events/Reactions.ts"
+import { outputOf } from "./SceneEvent.ts"
 
 /** A trigger, ready to be compared. */
 interface Watch {
@@ -55,7 +57,7 @@ const take = (watches: Watches | undefined, value: Json, at: number, found: Foun
 }
 
 /** Adds the scenes that the event fires of those that watch one device, or any. */
-const matchIn = (bySubject: ReadonlyMap<string, Watches>, event: DeviceSceneEvent, found: Found): Found => {
+const matchIn = (bySubject: ReadonlyMap<string, Watches>, event: DeviceChange, found: Found): Found => {
   const takeBoth = (subject: string, value: Json, before: Found): Found =>
     take(bySubject.get(wildcard), value, event.at, take(bySubject.get(subject), value, event.at, before))
   switch (event._tag) {
@@ -72,7 +74,7 @@ const matchIn = (bySubject: ReadonlyMap<string, Watches>, event: DeviceSceneEven
 }
 
 /** The triggers that watch properties of one device, of its own and of all devices. */
-export class PropertyWatch {
+export class PropertyWatch implements Watching {
   readonly #sources: ReadonlyArray<ReadonlyMap<string, Watches>>
   /** By property that has been asked for. */
   readonly #watches = new Map<string, ReadonlyArray<Watch>>()
@@ -166,7 +168,7 @@ export class SceneIndex {
   }
 
   /** Whether the index holds triggers of the kind of event for this device at all. */
-  watches(kind: DeviceSceneEvent["_tag"], deviceName: string): boolean {
+  watches(kind: DeviceChange["_tag"], deviceName: string): boolean {
     const byDevice = this.#watches[kinds[kind]]
     return byDevice.has(wildcard) || byDevice.has(deviceName)
   }
@@ -194,7 +196,7 @@ export class SceneIndex {
   }
 
   /** The scenes that the event fires, each once; those that are paused then are left out. */
-  match(event: DeviceSceneEvent): ReadonlyArray<Scene> {
+  match(event: DeviceChange): ReadonlyArray<Scene> {
     const byDevice = this.#watches[kinds[event._tag]]
     const { deviceName } = event.device
     const own = byDevice.get(deviceName)

@@ -2,38 +2,55 @@
  * Which scenes are fired by what devices do, found without asking the store: the
  * scenes of a product are read when one of its devices first says something.
  */
-import { Context, Effect, Layer, Queue, Semaphore, Stream } from "effect"
+import { Context, Effect, Layer, Queue, Schema, Semaphore } from "effect"
 import { Identifiers } from "../../kernel/Identifiers.ts"
+import type { DeviceChange } from "../../events/DeviceChange.ts"
+import { type PropertyWatch, Reactions } from "../../events/Reactions.ts"
+import * as NodeCache from "../../kernel/NodeCache.ts"
 import { NodeBus } from "../../cluster/NodeBus.ts"
-import type { ProductKey } from "../../product/Product.ts"
+import { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
 import type { NewExecution } from "../execution/Execution.ts"
-import { type Scene, type SceneId, watchedProducts } from "../definition/Scene.ts"
-import type { DeviceSceneEvent, SceneEvent } from "./SceneEvent.ts"
-import { type PropertyWatch, SceneIndex } from "./SceneIndex.ts"
+import { type Scene, SceneId, watchedProducts } from "../definition/Scene.ts"
+import type { SceneEvent } from "./SceneEvent.ts"
+import { SceneIndex } from "./SceneIndex.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
 
 /** Products whose scenes are kept. */
 const capacity = 16_384
 
+const SceneChanged = NodeBus.channel(
+  "scene/changed",
+  /** The scene is another one now, or gone; devices of these products set it off, or did. */
+  Schema.Struct({ sceneId: SceneId, productKeys: Schema.Array(ProductKey) })
+)
+
 const make = Effect.gen(function*() {
   const store = yield* SceneStore
-  const bus = yield* NodeBus
+  const channel = yield* SceneChanged
   const nodeId = yield* (yield* Identifiers).nodeId
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const wakeUps = yield* Queue.sliding<void>(1)
   /** Reading scenes and hearing of changes: one after the other, so that the newer counts. */
   const reading = yield* Semaphore.make(1)
-  /** Grows when changes may have been missed: what was read before counts until it has been read again. */
-  let epoch = 0
   let lastNumber = 0
-  /** By product, also those that no scene watches; the ones that were read first come first. */
-  const known = new Map<ProductKey, { readonly index: SceneIndex; readonly epoch: number }>()
 
-  const isKnown = (productKey: ProductKey): boolean => known.get(productKey)?.epoch === epoch
+  const read = Effect.fnUntraced(function*(productKeys: ReadonlyArray<ProductKey>) {
+    const scenes = yield* store.watching(productKeys)
+    const indexes = new Map(productKeys.map((productKey) => [productKey, new SceneIndex(productKey)]))
+    for (const scene of scenes) {
+      for (const productKey of watchedProducts(scene)) indexes.get(productKey)?.put(scene)
+    }
+    return indexes
+  })
 
-  const indexOf = (productKey: ProductKey): SceneIndex | undefined => known.get(productKey)?.index
+  /** By product, also those that no scene watches. An index that is stale counts until it is read again. */
+  const indexes = yield* NodeCache.make({ capacity, timeToLive: Number.POSITIVE_INFINITY, load: read })
+
+  const isLoaded = (productKey: ProductKey): boolean => indexes.fresh(productKey) !== undefined
+
+  const indexOf = indexes.last
 
   const execution = (
     { projectId, sceneId }: { readonly projectId: ProjectId; readonly sceneId: SceneId },
@@ -48,60 +65,35 @@ const make = Effect.gen(function*() {
     chain: []
   })
 
-  const read = Effect.fnUntraced(function*(productKeys: ReadonlyArray<ProductKey>) {
-    const unknown = productKeys.filter((productKey) => !isKnown(productKey))
-    if (unknown.length === 0) return
-    const began = epoch
-    const scenes = yield* store.watching(unknown)
-    const indexes = new Map(unknown.map((productKey) => [productKey, new SceneIndex(productKey)]))
-    for (const scene of scenes) {
-      for (const productKey of watchedProducts(scene)) indexes.get(productKey)?.put(scene)
-    }
-    for (const [productKey, index] of indexes) known.set(productKey, { index, epoch: began })
-    // Not those that are about to be asked for.
-    const wanted = new Set(productKeys)
-    for (const productKey of known.keys()) {
-      if (known.size <= capacity) return
-      if (!wanted.has(productKey)) known.delete(productKey)
-    }
-  })
-
   const load = (productKeys: ReadonlyArray<ProductKey>) =>
-    Effect.suspend(() => productKeys.every(isKnown) ? Effect.void : reading.withPermit(read(productKeys)))
-
-  const forget = () => {
-    epoch++
-  }
+    Effect.suspend(() =>
+      productKeys.every(isLoaded) ? Effect.void : reading.withPermit(Effect.asVoid(indexes.get(productKeys)))
+    )
 
   /** Reads a scene again, for the products that are known. */
   const refresh = (sceneId: SceneId, productKeys: ReadonlyArray<ProductKey>) =>
     Effect.suspend(() => {
-      const indexes = productKeys.flatMap((productKey) => {
+      const concerned = productKeys.flatMap((productKey) => {
         const index = indexOf(productKey)
         return index === undefined ? [] : [{ productKey, index }]
       })
-      if (indexes.length === 0) return Effect.void
+      if (concerned.length === 0) return Effect.void
       return Effect.map(store.find([sceneId]), ([scene]) => {
         const watched = scene?.status === "enable" ? watchedProducts(scene) : []
-        for (const { index, productKey } of indexes) {
+        for (const { index, productKey } of concerned) {
           if (scene !== undefined && watched.includes(productKey)) index.put(scene)
           else index.remove(sceneId)
         }
       })
     }).pipe(
       (read) => reading.withPermit(read),
-      Effect.catch(() => Effect.sync(forget))
+      Effect.catch(() => Effect.sync(indexes.forgetAll))
     )
 
-  yield* bus.heard.pipe(
-    Stream.runForEach((notice) => {
-      if (notice._tag === "Missed") return Effect.sync(forget)
-      return notice._tag === "SceneChanged"
-        ? refresh(notice.sceneId, notice.productKeys)
-        : Effect.void
-    }),
-    Effect.forkScoped
-  )
+  yield* channel.subscribe({
+    heard: ({ productKeys, sceneId }) => refresh(sceneId, productKeys),
+    missed: Effect.sync(indexes.forgetAll)
+  })
 
   const changed = Effect.fnUntraced(function*(before: Scene | undefined, after: Scene | undefined) {
     const scenes = [before, after].flatMap((scene) => scene ?? [])
@@ -109,7 +101,7 @@ const make = Effect.gen(function*() {
     const sceneId = scenes[0]?.sceneId
     if (sceneId === undefined || productKeys.length === 0) return
     yield* refresh(sceneId, productKeys)
-    const tell = bus.tell([{ _tag: "SceneChanged", sceneId, productKeys }])
+    const tell = channel.publish([{ sceneId, productKeys }])
     // It has been stored: others must learn of it, however long that takes.
     const again = untilStored(tell).pipe(
       Effect.catch((error) => Effect.logWarning("Other nodes could not be told of a scene", error))
@@ -118,11 +110,11 @@ const make = Effect.gen(function*() {
   })
 
   return SceneTriggers.of({
-    isKnown,
+    isLoaded,
     load,
     watches: (kind, { deviceName, productKey }) => indexOf(productKey)?.watches(kind, deviceName) === true,
     propertyWatch: ({ deviceName, productKey }) => indexOf(productKey)?.propertyWatch(deviceName),
-    fire: (projectId, event) => {
+    reactTo: (projectId, event) => {
       const scenes = indexOf(event.device.productKey)?.match(event) ?? []
       return scenes.map(({ sceneId }) => execution({ projectId, sceneId }, event, event.at))
     },
@@ -136,12 +128,12 @@ const make = Effect.gen(function*() {
 
 export class SceneTriggers extends Context.Service<SceneTriggers, {
   /** Whether the scenes of the product have been read. Of another one, no scene is fired. */
-  readonly isKnown: (productKey: ProductKey) => boolean
+  readonly isLoaded: (productKey: ProductKey) => boolean
   /** Reads the scenes of the products that are not known. */
   readonly load: (productKeys: ReadonlyArray<ProductKey>) => Effect.Effect<void, StoreError>
   /** Whether a scene of a known product may be fired by this kind of event of the device. */
   readonly watches: (
-    kind: DeviceSceneEvent["_tag"],
+    kind: DeviceChange["_tag"],
     device: { readonly productKey: ProductKey; readonly deviceName: string }
   ) => boolean
   /** What may be fired by properties of a device of a known product; undefined: nothing. */
@@ -149,7 +141,7 @@ export class SceneTriggers extends Context.Service<SceneTriggers, {
     device: { readonly productKey: ProductKey; readonly deviceName: string }
   ) => PropertyWatch | undefined
   /** An execution of each scene that the event fires, to be stored with it. */
-  readonly fire: (projectId: ProjectId, event: DeviceSceneEvent) => ReadonlyArray<NewExecution>
+  readonly reactTo: (projectId: ProjectId, change: DeviceChange) => ReadonlyArray<NewExecution>
   /** Scenes of a known product that a value of the property may fire. */
   readonly watchersOf: (
     device: { readonly productKey: ProductKey; readonly deviceName: string },
@@ -171,4 +163,7 @@ export class SceneTriggers extends Context.Service<SceneTriggers, {
     SceneTriggers,
     make
   )
+
+  /** Scenes are what changes of devices set off. */
+  static readonly layerReactions: Layer.Layer<Reactions, never, SceneTriggers> = Layer.effect(Reactions, SceneTriggers)
 }

@@ -1,12 +1,14 @@
 /**
- * A device's own dealings with its shadow (alink-facts, section 6.1). Error
- * codes are those of that section.
+ * How a device reads and changes its shadow (docs/protocol/shadow.md, which also
+ * has the error codes).
  */
-import { Predicate } from "effect"
-import { type DeviceReply, failure, success } from "../uplink/DeviceReply.ts"
-import type { DeviceState, Step } from "../uplink/DeviceState.ts"
-import { maxAttributes, type Shadow, type ShadowDraft, type ShadowSide } from "./Shadow.ts"
+import { Predicate, Result } from "effect"
 import type { Json } from "../kernel/Json.ts"
+import { maxAttributes, type ShadowDraft } from "../shadow/Shadow.ts"
+import { shadowDocument } from "../shadow/ShadowDocument.ts"
+import * as DeviceMethod from "./DeviceMethod.ts"
+import { type DeviceReply, failure, success } from "./DeviceReply.ts"
+import type { DeviceState } from "./DeviceState.ts"
 
 type Members = Readonly<Record<string, Json>>
 
@@ -18,32 +20,46 @@ const isNothing = (value: Json | undefined): boolean => value === null || value 
 /** What a device may set; the versions of later changes still are exact numbers. */
 const maxVersion = 2 ** 52
 
-/** `method` is `update`, `get` or `delete`. */
-export const shadowMessage = (params: unknown, receivedAt: number): Step | DeviceReply => {
-  if (!isMembers(params)) return failure(400, "Invalid JSON.")
-  if (Object.keys(params).length === 0) return failure(407, "The document is empty.")
+/** What `method` asks for: `update`, `get` or `delete`. */
+const decode = (params: unknown, receivedAt: number): Result.Result<DeviceMethod.Update, DeviceReply> => {
+  if (!isMembers(params)) return Result.fail(failure(400, "Invalid JSON."))
+  if (Object.keys(params).length === 0) return Result.fail(failure(407, "The document is empty."))
   const { method, state, version } = params
-  if (method === undefined) return failure(401, "The method is missing.")
-  if (method === "get") return ({ draft }) => success({ version: draft.version, ...shadowDocument(draft) })
-  if (method !== "update" && method !== "delete") return failure(406, "The method is none of update, get, delete.")
-  if (typeof version !== "number" || !Number.isInteger(version) || version < -1 || version > maxVersion) {
-    return failure(403, "The version is no valid number.")
+  if (method === undefined) return Result.fail(failure(401, "The method is missing."))
+  if (method === "get") {
+    return Result.succeed(({ draft }) => success({ version: draft.version, ...shadowDocument(draft) }))
   }
-  if (version === -1) return clear(receivedAt)
-  if (!isMembers(state)) return failure(402, "The state is missing.")
+  if (method !== "update" && method !== "delete") {
+    return Result.fail(failure(406, "The method is none of update, get, delete."))
+  }
+  if (typeof version !== "number" || !Number.isInteger(version) || version < -1 || version > maxVersion) {
+    return Result.fail(failure(403, "The version is no valid number."))
+  }
+  if (version === -1) return Result.succeed(clear(receivedAt))
+  if (!isMembers(state)) return Result.fail(failure(402, "The state is missing."))
   const change = method === "update" ? update(state, receivedAt) : remove(state)
-  if ("code" in change) return change
-  return (device) => {
+  if ("code" in change) return Result.fail(change)
+  return Result.succeed((device) => {
     if (version <= device.draft.version) return failure(409, "Version conflict.")
     const refused = change(device, version)
     if (refused !== undefined) return refused
     device.draft.accept(receivedAt, version)
     return success({ version })
-  }
+  })
 }
 
+const shadow = DeviceMethod.update({
+  name: "thing.shadow",
+  form: "shadow",
+  action: "PostShadow",
+  decode: ({ params, receivedAt }) => decode(params, receivedAt),
+  update: (change, state) => change(state)
+})
+
+export const methods = [shadow]
+
 /** Version -1 empties the shadow and starts again. */
-const clear = (receivedAt: number): Step => ({ draft }) => {
+const clear = (receivedAt: number): DeviceMethod.Update => ({ draft }) => {
   draft.clear("reported")
   draft.clear("desired")
   draft.accept(receivedAt, 0)
@@ -89,23 +105,3 @@ const takeOff = (draft: ShadowDraft, side: "reported" | "desired", what: Json | 
   if (!isMembers(what)) return
   for (const [id, value] of Object.entries(what)) if (isNothing(value)) draft.remove(side, id)
 }
-
-const seconds = (millis: number): number => Math.floor(millis / 1000)
-
-const values = (side: ShadowSide) =>
-  Object.fromEntries(Object.entries(side).map(([id, { value }]): [string, Json] => [id, value]))
-
-const times = (side: ShadowSide) =>
-  Object.fromEntries(Object.entries(side).map(([id, { time }]) => [id, { timestamp: seconds(time) }]))
-
-/** State and metadata as devices and applications read them; times in Unix seconds. */
-export const shadowDocument = ({ desired, reported }: Pick<Shadow, "desired" | "reported">) => ({
-  state: { reported: values(reported), desired: values(desired) },
-  metadata: { reported: times(reported), desired: times(desired) }
-})
-
-/** Tells a device what is desired of it. */
-export const shadowControl = (shadow: Shadow) => ({
-  method: "thing.shadow",
-  params: { version: shadow.version, timestamp: seconds(shadow.updatedAt ?? 0), ...shadowDocument(shadow) }
-})

@@ -1,0 +1,218 @@
+/**
+ * How a feature declares a device method: its name, what its messages look like,
+ * and what it does, in one of two kinds. A state update (`update`, `updates`,
+ * `progress`) takes part in the transaction of its batch; a request (`request`,
+ * `requests`) runs after it.
+ */
+import { Effect, Result, Schema } from "effect"
+import type { CommandProgress } from "../command/Command.ts"
+import type { DeviceIdentity } from "../device/Device.ts"
+import { inputIssues } from "../kernel/InvalidInput.ts"
+import { type StoreError, untilStored } from "../kernel/StoreError.ts"
+import { type DeviceReply, parameterError, systemError } from "./DeviceReply.ts"
+import type { DeviceState } from "./DeviceState.ts"
+import type { SubDeviceName } from "./SubDeviceDirectory.ts"
+import type { UplinkMessage } from "./UplinkMessage.ts"
+
+/**
+ * What a message of the method looks like; adapters map it to topics and
+ * payloads. `request` has params and wants a reply, `notice` has params and
+ * wants none, `answer` replies to the cloud. `bytes` and `user` carry bytes.
+ * `shadow`, `file`, `upgrade` and `time` have forms of their own.
+ */
+export type MessageForm =
+  | "request"
+  | "notice"
+  | "answer"
+  | "bytes"
+  | "shadow"
+  | "file"
+  | "upgrade"
+  | "user"
+  | "time"
+
+/**
+ * Messages of one lane wait for each other. `reports`: what changes a device, in
+ * its order. `gateway`: requests about sub-devices, each of which may be many
+ * look-ups. `downloads`: blocks of files, which are many and slow to read.
+ */
+export type Lane = "reports" | "gateway" | "downloads"
+
+export interface Declaration {
+  /**
+   * For example `thing.deviceinfo.update`. `*` stands for one level and `**` for
+   * several, as in `thing.event.*.post`; a name without them comes first.
+   */
+  readonly name: string
+  /** Default `request`. */
+  readonly form?: MessageForm
+  /** The action of the HTTP uplink that carries it. Absent: it cannot come over HTTP. */
+  readonly action?: string
+  /** Default `reports`. */
+  readonly lane?: Lane
+}
+
+/** Reads the params of a message: a schema, or a function that returns the request or the reply that refuses it. */
+export type Decode<A> = Schema.Codec<A, unknown> | ((message: UplinkMessage) => Result.Result<A, DeviceReply>)
+
+/** Changes the state of one device. Pure: it runs again when the store repeats a transaction. */
+export type Update = (state: DeviceState) => DeviceReply
+
+/** An update of one of several devices that a message is about. */
+export interface DeviceUpdate {
+  readonly device: DeviceIdentity
+  readonly update: Update
+}
+
+/** Returns the sub-device of this name if it belongs to the device that speaks. */
+export type FindSubDevice = (speaker: DeviceIdentity, name: SubDeviceName) => DeviceIdentity | undefined
+
+/** A decoded request with the message that carries it. `message.device` is the device that it is about. */
+export interface DeviceRequest<out A> {
+  readonly request: A
+  readonly message: UplinkMessage
+}
+
+/** What `Uplink` does with a message. */
+export type Plan =
+  | { readonly _tag: "Reply"; readonly reply: DeviceReply }
+  | { readonly _tag: "Update"; readonly update: Update }
+  | { readonly _tag: "Updates"; readonly updates: ReadonlyArray<DeviceUpdate> }
+  | { readonly _tag: "Progress"; readonly progress: CommandProgress }
+  | { readonly _tag: "Request"; readonly request: unknown }
+
+export type Handle<R> = (
+  requests: ReadonlyArray<DeviceRequest<never>>
+) => Effect.Effect<ReadonlyArray<DeviceReply>, StoreError, R>
+
+/** A method as a feature declares it: made by `update`, `updates`, `progress`, `request` or `requests`. */
+export interface DeviceMethod<out R = never> extends Declaration {
+  readonly plan: (message: UplinkMessage, find: FindSubDevice) => Plan
+  /** The sub-devices that a message names and that must be looked up before. */
+  readonly names?: (params: unknown) => ReadonlyArray<SubDeviceName>
+  readonly handle?: Handle<R>
+}
+
+const reply = (reply: DeviceReply): Plan => ({ _tag: "Reply", reply })
+
+const decoder = <A>(decode: Decode<A>): (message: UplinkMessage) => Result.Result<A, DeviceReply> => {
+  if (!Schema.isSchema(decode)) return decode
+  const decodeParams = Schema.decodeUnknownResult(decode)
+  return ({ params }) =>
+    Result.mapError(decodeParams(params), (error) => {
+      const [{ message, path }] = inputIssues(error)
+      return parameterError(path.length === 0 ? message : `${path.join(".")}: ${message}`)
+    })
+}
+
+/** A method whose reply needs nothing but the message. */
+export const answer = (
+  declaration: Declaration & { readonly reply: (message: UplinkMessage) => DeviceReply }
+): DeviceMethod => ({ ...declaration, plan: (message) => reply(declaration.reply(message)) })
+
+/**
+ * A state update: takes part in the transaction of the batch. `update` gets the
+ * state of the device, changes it and returns the reply, which leaves after the
+ * commit.
+ */
+export const update = <A>(
+  declaration: Declaration & {
+    readonly decode: Decode<A>
+    readonly update: (request: A, state: DeviceState, message: UplinkMessage) => DeviceReply
+  }
+): DeviceMethod => {
+  const { update, ...rest } = declaration
+  const decode = decoder(declaration.decode)
+  return {
+    ...rest,
+    plan: (message) => {
+      const decoded = decode(message)
+      return Result.isFailure(decoded)
+        ? reply(decoded.failure)
+        : { _tag: "Update", update: (state) => update(decoded.success, state, message) }
+    }
+  }
+}
+
+/** State updates of several devices, for messages in which a gateway speaks for its sub-devices. */
+export const updates = (
+  declaration: Declaration & {
+    /** The sub-devices that a message names. */
+    readonly names: (params: unknown) => ReadonlyArray<SubDeviceName>
+    readonly updates: (
+      message: UplinkMessage,
+      find: FindSubDevice
+    ) => Result.Result<ReadonlyArray<DeviceUpdate>, DeviceReply>
+  }
+): DeviceMethod => {
+  const { updates, ...rest } = declaration
+  return {
+    ...rest,
+    plan: (message, find) => {
+      const planned = updates(message, find)
+      return Result.isFailure(planned) ? reply(planned.failure) : { _tag: "Updates", updates: planned.success }
+    }
+  }
+}
+
+/** A step of a command; takes part in the transaction of the batch and needs no state. */
+export const progress = (
+  declaration: Declaration & {
+    readonly decode: (message: UplinkMessage) => Result.Result<CommandProgress, DeviceReply>
+  }
+): DeviceMethod => ({
+  ...declaration,
+  plan: (message) => {
+    const decoded = declaration.decode(message)
+    return Result.isFailure(decoded) ? reply(decoded.failure) : { _tag: "Progress", progress: decoded.success }
+  }
+})
+
+/**
+ * A request: `handle` runs after the batch is committed. A handler that fails
+ * with a `StoreError` that can pass runs again, so it must be safe to repeat.
+ */
+export const request = <A, R = never>(
+  declaration: Declaration & {
+    readonly decode: Decode<A>
+    readonly handle: (request: A, message: UplinkMessage) => Effect.Effect<DeviceReply, StoreError, R>
+  }
+): DeviceMethod<R> => {
+  const { handle, ...rest } = declaration
+  return requests<A, R>({
+    ...rest,
+    handle: (all) => Effect.forEach(all, ({ message, request }) => alone(handle(request, message)))
+  })
+}
+
+/** A request is repeated and fails alone. */
+const alone = <R>(handled: Effect.Effect<DeviceReply, StoreError, R>) =>
+  untilStored(handled).pipe(
+    Effect.catch((error) =>
+      Effect.as(Effect.logError("A request of a device could not be carried out", error), systemError)
+    )
+  )
+
+/**
+ * Requests that are handled together: `handle` gets neighbours in a batch in
+ * their order and returns the replies in that order. Methods that share one
+ * `handle` function share the call.
+ */
+export const requests = <A, R = never>(
+  declaration: Declaration & {
+    readonly decode: Decode<A>
+    readonly handle: (
+      requests: ReadonlyArray<DeviceRequest<A>>
+    ) => Effect.Effect<ReadonlyArray<DeviceReply>, StoreError, R>
+  }
+): DeviceMethod<R> => {
+  const decode = decoder(declaration.decode)
+  return {
+    ...declaration,
+    handle: declaration.handle as unknown as Handle<R>,
+    plan: (message) => {
+      const decoded = decode(message)
+      return Result.isFailure(decoded) ? reply(decoded.failure) : { _tag: "Request", request: decoded.success }
+    }
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * The registry of device methods: what devices may say to the cloud. A feature
+ * declares its methods next to its service and registers them here; an
+ * application adds its own with `DeviceMethods.layer`. `Uplink` sorts messages
+ * by this registry, and the MQTT and HTTP adapters take forms and actions from
+ * it (docs/decisions/0026-device-methods.md).
+ */
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import type { DeviceMethod, Handle, Lane, MessageForm } from "./DeviceMethod.ts"
+
+export class DeviceMethods extends Context.Service<DeviceMethods, {
+  /** Adds methods until the scope closes. Fails when a name is taken. */
+  readonly register: <R>(
+    methods: ReadonlyArray<DeviceMethod<R>>
+  ) => Effect.Effect<void, DuplicateDeviceMethod, R | Scope.Scope>
+  /** The method of this name, for example `thing.event.property.post`; undefined: nobody declares it. */
+  readonly find: (name: string) => RegisteredMethod | undefined
+  /** The methods that an action of the HTTP uplink carries, for example `PostProperty`. */
+  readonly ofAction: (action: string) => ReadonlyArray<RegisteredMethod>
+}>()("@device-cloud/core/uplink/DeviceMethods") {
+  /** An empty registry. */
+  static readonly layerEmpty: Layer.Layer<DeviceMethods> = Layer.sync(DeviceMethods, () => make())
+
+  /** Adds an application's own methods to the cloud that is provided. */
+  static readonly layer = <R>(
+    methods: ReadonlyArray<DeviceMethod<R>>
+  ): Layer.Layer<never, DuplicateDeviceMethod, DeviceMethods | R> =>
+    Layer.effectDiscard(DeviceMethods.use((registry) => registry.register(methods)))
+}
+
+/** Another feature declares a method of this name. */
+export class DuplicateDeviceMethod extends Schema.TaggedError<DuplicateDeviceMethod>()("DuplicateDeviceMethod", {
+  name: Schema.String
+}) {}
+
+/** A method with its defaults, and with the services that its handler needs. */
+export interface RegisteredMethod extends Omit<DeviceMethod, "handle"> {
+  readonly form: MessageForm
+  readonly lane: Lane
+  readonly handle?: Handle<never>
+}
+
+/** The names that a pattern stands for. */
+const expressionOf = (pattern: string): RegExp =>
+  new RegExp(
+    `^${
+      pattern.split("**").map((part) => part.split("*").map((text) => text.replaceAll(".", "\\.")).join("[^.]+")).join(
+        ".+"
+      )
+    }$`
+  )
+
+const make = (): DeviceMethods["Service"] => {
+  const exact = new Map<string, RegisteredMethod>()
+  /** In the order of their registration. */
+  let patterns: ReadonlyArray<{ readonly expression: RegExp; readonly method: RegisteredMethod }> = []
+
+  const all = (): ReadonlyArray<RegisteredMethod> => [...exact.values(), ...patterns.map(({ method }) => method)]
+
+  const add = (method: RegisteredMethod) => {
+    if (!method.name.includes("*")) exact.set(method.name, method)
+    else patterns = [...patterns, { expression: expressionOf(method.name), method }]
+  }
+
+  const remove = (method: RegisteredMethod) => {
+    exact.delete(method.name)
+    patterns = patterns.filter((pattern) => pattern.method !== method)
+  }
+
+  return {
+    register: <R>(methods: ReadonlyArray<DeviceMethod<R>>) =>
+      Effect.gen(function*() {
+        const taken = methods.find(({ name }) => all().some((known) => known.name === name))
+        if (taken !== undefined) return yield* new DuplicateDeviceMethod({ name: taken.name })
+        const context = yield* Effect.context<R>()
+        // Methods that share a handler share the one that is made of it.
+        const provided = new Map<Handle<R>, Handle<never>>()
+        const provide = (handle: Handle<R>): Handle<never> => {
+          const known = provided.get(handle) ?? ((requests) => Effect.provideContext(handle(requests), context))
+          provided.set(handle, known)
+          return known
+        }
+        for (const { form = "request", handle, lane = "reports", ...method } of methods) {
+          const registered: RegisteredMethod = {
+            ...method,
+            form,
+            lane,
+            ...handle === undefined ? {} : { handle: provide(handle) }
+          }
+          yield* Effect.acquireRelease(
+            Effect.sync(() => add(registered)),
+            () => Effect.sync(() => remove(registered))
+          )
+        }
+      }),
+    find: (name) => exact.get(name) ?? patterns.find(({ expression }) => expression.test(name))?.method,
+    ofAction: (action) => all().filter((method) => method.action === action)
+  }
+}

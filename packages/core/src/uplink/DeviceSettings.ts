@@ -1,0 +1,57 @@
+/**
+ * Settings that a device reads from the cloud: whether it is asked for its logs.
+ * There is no other remote configuration (docs/protocol/reports.md).
+ */
+import { Effect, Option, Result } from "effect"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
+import type { Device, DeviceIdentity } from "../device/Device.ts"
+import type { LifecycleHook } from "../device/DeviceLifecycle.ts"
+import { DeviceStore } from "../device/DeviceStore.ts"
+import * as DeviceMethod from "./DeviceMethod.ts"
+import { deviceNotFound, noConfiguration, success } from "./DeviceReply.ts"
+
+/** How a device learns whether it is to send its logs. */
+const logSwitch = ({ diagnosisEnabled }: Pick<Device, "diagnosisEnabled">) => ({
+  getType: "content",
+  content: { mode: diagnosisEnabled ? 1 : 0 }
+})
+
+const find = ({ deviceId, projectId }: DeviceIdentity) =>
+  Effect.map(
+    DeviceStore.use((devices) => devices.get(projectId, { deviceId })),
+    Option.map(({ device }) => device)
+  )
+
+export const methods = [
+  DeviceMethod.request({
+    name: "thing.config.log.get",
+    decode: () => Result.succeed(undefined),
+    handle: (_, { device }) =>
+      Effect.map(
+        find(device),
+        Option.match({ onNone: () => deviceNotFound, onSome: (found) => success(logSwitch(found)) })
+      )
+  }),
+  DeviceMethod.answer({ name: "thing.config.get", action: "PostSysMsg", reply: () => noConfiguration })
+]
+
+/** Tells connected devices of a changed setting. */
+export const lifecycleHook = Effect.map(
+  Effect.all([DeviceStore, DeviceSessions]),
+  ([devices, sessions]): LifecycleHook => ({
+    stage: "feature",
+    configured: (configured) =>
+      Effect.forEach(
+        configured,
+        Effect.fnUntraced(function*(identity) {
+          const found = yield* Effect.provideService(find(identity), DeviceStore, devices)
+          if (Option.isNone(found)) return
+          yield* sessions.deliverAnywhere(identity.deviceId, {
+            method: "thing.config.log.push",
+            params: logSwitch(found.value)
+          })
+        }),
+        { discard: true }
+      )
+  })
+)

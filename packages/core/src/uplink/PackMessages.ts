@@ -1,0 +1,132 @@
+/**
+ * The methods in which a gateway reports for itself and its sub-devices, at once
+ * or late (docs/protocol/gateways.md, docs/protocol/reports.md).
+ */
+import { Result } from "effect"
+import { type DeviceIdentity, DeviceName } from "../device/Device.ts"
+import type { Json } from "../kernel/Json.ts"
+import { isWellFormed } from "../kernel/Text.ts"
+import { ProductKey } from "../product/Product.ts"
+import * as DeviceMethod from "./DeviceMethod.ts"
+import { type DeviceReply, failure, noTopology, parameterError, tooManyPacked } from "./DeviceReply.ts"
+import { batchOf, isMembers, record, type Reports, reportsOf, withinLimits } from "./PropertyMessages.ts"
+import type { SubDeviceName } from "./SubDeviceDirectory.ts"
+import type { UplinkMessage } from "./UplinkMessage.ts"
+
+type Read<A> = Result.Result<A, DeviceReply>
+
+/** Undefined: it names none. */
+const nameIn = (identity: Json | undefined): SubDeviceName | undefined => {
+  if (!isMembers(identity)) return undefined
+  const { deviceName, productKey } = identity
+  if (typeof productKey !== "string" || typeof deviceName !== "string") return undefined
+  if (!isWellFormed(productKey) || !isWellFormed(deviceName)) return undefined
+  return { productKey: ProductKey.make(productKey), deviceName: DeviceName.make(deviceName) }
+}
+
+/** The sub-devices that items of a message name. */
+const namesIn = (items: unknown): ReadonlyArray<SubDeviceName> =>
+  Array.isArray(items)
+    ? (items as ReadonlyArray<Json>).flatMap((item) => (isMembers(item) ? nameIn(item["identity"]) : undefined) ?? [])
+    : []
+
+/** The device that an item of a message is about. */
+const deviceOf = (
+  speaker: DeviceIdentity,
+  identity: Json | undefined,
+  find: DeviceMethod.FindSubDevice
+): Read<DeviceIdentity> => {
+  const name = nameIn(identity)
+  if (name === undefined) {
+    return Result.fail(parameterError("identity: expected an object with productKey and deviceName"))
+  }
+  if (name.productKey === speaker.productKey && name.deviceName === speaker.deviceName) return Result.succeed(speaker)
+  const found = find(speaker, name)
+  return found === undefined ? Result.fail(noTopology) : Result.succeed(found)
+}
+
+const updateOf = (device: DeviceIdentity, reports: Reports, receivedAt: number): DeviceMethod.DeviceUpdate => ({
+  device,
+  update: (state) => record(reports, state, receivedAt)
+})
+
+/** Sub-devices in one message. */
+const maxPacked = 20
+
+/** The updates of all items, or the first refusal. */
+const planPack = (
+  { device, params, receivedAt }: UplinkMessage,
+  find: DeviceMethod.FindSubDevice
+): Read<ReadonlyArray<DeviceMethod.DeviceUpdate>> =>
+  Result.gen(function*() {
+    if (!isMembers(params)) {
+      return yield* Result.fail(parameterError("params: expected an object with properties and events"))
+    }
+    const { subDevices: packed = [] } = params
+    if (!Array.isArray(packed)) return yield* Result.fail(parameterError("subDevices: expected an array"))
+    if (packed.length > maxPacked) return yield* Result.fail(tooManyPacked)
+    const updates = [updateOf(device, yield* batchOf(params, receivedAt), receivedAt)]
+    for (const item of packed as ReadonlyArray<Json>) {
+      if (!isMembers(item)) {
+        return yield* Result.fail(
+          parameterError("subDevices: expected objects with identity, properties and events")
+        )
+      }
+      const subDevice = yield* deviceOf(device, item["identity"], find)
+      updates.push(updateOf(subDevice, yield* batchOf(item, receivedAt), receivedAt))
+    }
+    return updates
+  })
+
+/** A gateway's own values and events with those of its sub-devices. */
+const packPost = DeviceMethod.updates({
+  name: "thing.event.property.pack.post",
+  names: (params) => isMembers(params) ? namesIn(params["subDevices"]) : [],
+  updates: planPack
+})
+
+/** An array, one item, or nothing. */
+const itemsOf = (value: Json | undefined): ReadonlyArray<Json> =>
+  value === undefined ? [] : Array.isArray(value) ? value as ReadonlyArray<Json> : [value]
+
+const planHistory = (
+  { device: speaker, params, receivedAt }: UplinkMessage,
+  find: DeviceMethod.FindSubDevice
+): Read<ReadonlyArray<DeviceMethod.DeviceUpdate>> =>
+  Result.gen(function*() {
+    if (!Array.isArray(params)) return yield* Result.fail(failure(6301, "params: expected an array"))
+    const byDevice = new Map<
+      DeviceIdentity,
+      { properties: Array<Reports["properties"][number]>; events: Array<Reports["events"][number]> }
+    >()
+    for (const item of params as ReadonlyArray<Json>) {
+      if (!isMembers(item)) {
+        return yield* Result.fail(parameterError("params: expected an array of {identity, properties, events}"))
+      }
+      const device = item["identity"] === undefined ? speaker : yield* deviceOf(speaker, item["identity"], find)
+      const all = byDevice.get(device) ?? { properties: [], events: [] }
+      byDevice.set(device, all)
+      for (const part of itemsOf(item["properties"])) {
+        for (const property of (yield* reportsOf({ properties: part }, receivedAt)).properties) {
+          all.properties.push(property)
+        }
+      }
+      for (const part of itemsOf(item["events"])) {
+        for (const event of (yield* reportsOf({ events: part }, receivedAt)).events) all.events.push(event)
+      }
+    }
+    const updates: Array<DeviceMethod.DeviceUpdate> = []
+    for (const [device, reports] of byDevice) {
+      updates.push(updateOf(device, yield* withinLimits(reports), receivedAt))
+    }
+    return updates
+  })
+
+/** What was measured while there was no connection, by a device or by the sub-devices of a gateway. */
+const historyPost = DeviceMethod.updates({
+  name: "thing.event.property.history.post",
+  names: namesIn,
+  updates: planHistory
+})
+
+export const methods = [packPost, historyPost]

@@ -1,0 +1,75 @@
+/**
+ * Methods whose messages are kept as events that no thing model describes: logs,
+ * diagnosis, raw bytes, modbus, and topics of the application's own
+ * (docs/protocol/reports.md).
+ */
+import { Result } from "effect"
+import { userMethod } from "../command/Command.ts"
+import type { Json } from "../kernel/Json.ts"
+import * as DeviceMethod from "./DeviceMethod.ts"
+import { parameterError } from "./DeviceReply.ts"
+import { isMembers, replyTo } from "./PropertyMessages.ts"
+import type { UplinkMessage } from "./UplinkMessage.ts"
+
+/** Keeps the params that fit as an event. */
+const recordAs = (
+  eventId: string,
+  declaration: DeviceMethod.Declaration & {
+    readonly fits: (params: unknown) => boolean
+    /** What was expected of params that do not fit. */
+    readonly expected: string
+  }
+): DeviceMethod.DeviceMethod =>
+  DeviceMethod.update({
+    ...declaration,
+    decode: ({ params }: UplinkMessage) =>
+      declaration.fits(params)
+        ? Result.succeed(params as Json)
+        : Result.fail(parameterError(declaration.expected)),
+    update: (value, state, { receivedAt }) => replyTo(state.record(eventId, value, receivedAt, receivedAt))
+  })
+
+/** Log entries in one message. */
+const maxLogs = 40
+
+const logPost = recordAs("log", {
+  name: "thing.log.post",
+  action: "PostSysMsg",
+  fits: (params) => Array.isArray(params) && params.length > 0 && params.length <= maxLogs && params.every(isMembers),
+  expected: `params: expected an array of 1 to ${maxLogs} log entries`
+})
+
+/** How well the device is connected. */
+const diagnosisPost = recordAs("diag", {
+  name: "thing.diag.post",
+  action: "PostRemoteDiagnosis",
+  fits: (params) => isMembers(params) && params["p"] !== undefined,
+  expected: "params: expected an object with p and model"
+})
+
+/** Bytes that only the product understands, as hex text. */
+const rawPost = recordAs("raw", {
+  name: "thing.model.up_raw",
+  form: "bytes",
+  action: "PostHex",
+  fits: (params) => typeof params === "string",
+  expected: "expected bytes"
+})
+
+/** What a device says on behalf of what it is wired to: the whole message is kept. */
+const modbusPost = recordAs("modbus", {
+  name: "thing.modbus.post",
+  action: "PostModbus",
+  fits: isMembers,
+  expected: "expected an object with id, version, method and params"
+})
+
+/** What the device says on a topic that it and the application agree on. */
+const userPost = recordAs("user", {
+  name: userMethod,
+  form: "user",
+  fits: () => true,
+  expected: ""
+})
+
+export const methods = [logPost, diagnosisPost, rawPost, modbusPost, userPost]

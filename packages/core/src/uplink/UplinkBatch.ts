@@ -1,0 +1,226 @@
+/**
+ * A batch of the uplink: its items sorted by what they ask for, and the replies
+ * as they become known. Pure.
+ */
+import { Option } from "effect"
+import type { CommandProgress } from "../command/Command.ts"
+import { type DeviceId, type DeviceIdentity, deviceKey } from "../device/Device.ts"
+import type { DomainEvent } from "../events/DomainEvent.ts"
+import type { Shadow } from "../shadow/Shadow.ts"
+import type { FindSubDevice, Plan, Update } from "./DeviceMethod.ts"
+import type { DeviceMethods, RegisteredMethod } from "./DeviceMethods.ts"
+import { deviceNotFound, type DeviceReply, noTopology, success, systemError, topicError } from "./DeviceReply.ts"
+import type { DeviceState } from "./DeviceState.ts"
+import type { Attachment, SubDeviceName } from "./SubDeviceDirectory.ts"
+import type { UplinkMessage } from "./UplinkMessage.ts"
+import type { DeviceCommit } from "./UplinkStore.ts"
+
+/** What is stored together: what devices say, and how far commands have come. */
+export type UplinkItem = UplinkMessage | CommandProgress
+
+export const isProgress = (item: UplinkItem): item is CommandProgress => "messageId" in item
+
+/** The updates of one device, and their places in the batch. */
+interface DeviceUpdates {
+  readonly device: DeviceIdentity
+  readonly places: Array<number>
+  readonly updates: Array<Update>
+}
+
+/** A request, which runs after the commit. */
+export interface PlacedRequest {
+  readonly place: number
+  readonly method: RegisteredMethod
+  readonly request: unknown
+  readonly message: UplinkMessage
+}
+
+/** What the updates of one device lead to. */
+export interface DeviceResult {
+  readonly replies: ReadonlyArray<DeviceReply>
+  readonly happened: ReadonlyArray<DomainEvent>
+  readonly reacts: boolean
+  /** What updates threw. */
+  readonly defects: ReadonlyArray<unknown>
+}
+
+export interface UplinkBatch {
+  readonly devices: ReadonlyArray<DeviceUpdates>
+  readonly progress: ReadonlyArray<CommandProgress>
+  readonly requests: ReadonlyArray<PlacedRequest>
+  /** What is published after the commit. */
+  readonly happened: Array<DomainEvent>
+  /** By the place of the item. A request has the reply that stands if its handler gives none. */
+  readonly replies: Array<DeviceReply>
+}
+
+/** Requests in their order, cut where the handler changes. */
+export const runsOf = (requests: ReadonlyArray<PlacedRequest>): ReadonlyArray<ReadonlyArray<PlacedRequest>> => {
+  const runs: Array<Array<PlacedRequest>> = []
+  for (const request of requests) {
+    const run = runs.at(-1)
+    if (run !== undefined && run[0]!.method.handle === request.method.handle) run.push(request)
+    else runs.push([request])
+  }
+  return runs
+}
+
+/** The sub-devices that messages name and that must be looked up before they are sorted. */
+export const namesIn = (
+  items: ReadonlyArray<UplinkItem>,
+  methods: DeviceMethods["Service"]
+): ReadonlyArray<SubDeviceName> => {
+  const names: Array<SubDeviceName> = []
+  for (const item of items) {
+    if (isProgress(item)) continue
+    if (item.subDevice !== undefined) names.push(item.subDevice)
+    const named = methods.find(item.method)?.names?.(item.params)
+    if (named !== undefined) { for (const name of named) names.push(name) }
+  }
+  return names
+}
+
+const noted = success({})
+
+/** Sorts items by what their methods make of them. Each item has a reply afterwards. */
+export const sort = (
+  items: ReadonlyArray<UplinkItem>,
+  methods: DeviceMethods["Service"],
+  attachments: ReadonlyMap<string, Attachment>,
+  onDefect: (defect: unknown) => void
+): UplinkBatch => {
+  const replies: Array<DeviceReply> = items.map(() => noted)
+  const byDevice = new Map<DeviceId, DeviceUpdates>()
+  const progress: Array<CommandProgress> = []
+  const requests: Array<PlacedRequest> = []
+  const happened: Array<DomainEvent> = []
+
+  const find: FindSubDevice = (speaker, name) => {
+    const attachment = attachments.get(deviceKey(name))
+    return attachment?.gateway.deviceId === speaker.deviceId ? attachment.subDevice : undefined
+  }
+  const addUpdate = (device: DeviceIdentity, update: Update, place: number) => {
+    const known = byDevice.get(device.deviceId)
+    if (known === undefined) byDevice.set(device.deviceId, { device, places: [place], updates: [update] })
+    else {
+      known.places.push(place)
+      known.updates.push(update)
+    }
+  }
+  /** A method that throws refuses its message alone. */
+  const planOf = (method: RegisteredMethod, message: UplinkMessage): Plan => {
+    try {
+      return method.plan(message, find)
+    } catch (defect) {
+      onDefect(defect)
+      return { _tag: "Reply", reply: systemError }
+    }
+  }
+
+  for (let place = 0; place < items.length; place++) {
+    const item = items[place]!
+    if (isProgress(item)) {
+      progress.push(item)
+      continue
+    }
+    const device = item.subDevice === undefined ? item.device : find(item.device, item.subDevice)
+    const method = methods.find(item.method)
+    if (device === undefined || method === undefined) {
+      replies[place] = device === undefined ? noTopology : topicError
+      continue
+    }
+    const message = device === item.device ? item : { ...item, device }
+    const plan = planOf(method, message)
+    switch (plan._tag) {
+      case "Reply":
+        replies[place] = plan.reply
+        break
+      case "Update":
+        addUpdate(device, plan.update, place)
+        break
+      case "Updates":
+        for (const { device, update } of plan.updates) addUpdate(device, update, place)
+        break
+      case "Progress": {
+        const { at, code, data, message, messageId } = plan.progress
+        progress.push(plan.progress)
+        happened.push({ _tag: "CommandReplied", device, at, messageId, code: code ?? 0, message, data })
+        break
+      }
+      case "Request":
+        replies[place] = systemError
+        requests.push({ place, method, request: plan.request, message })
+    }
+  }
+  return { replies, devices: [...byDevice.values()], progress, requests, happened }
+}
+
+/**
+ * The part of the transaction that belongs to one device. An update that throws
+ * is left out and refused alone; the others start again from the stored shadow.
+ */
+export const commitOf = (
+  { device, updates }: DeviceUpdates,
+  open: (device: DeviceIdentity, shadow: Shadow) => DeviceState
+): DeviceCommit<DeviceResult> => ({
+  deviceId: device.deviceId,
+  update: (shadow) => {
+    const defects = new Map<Update, unknown>()
+    while (true) {
+      const state = open(device, shadow)
+      const replies = applyAll(updates, state, defects)
+      if (replies === undefined) continue
+      const { facts, happened } = state
+      return [
+        { replies, happened, reacts: facts.reactions.length > 0, defects: [...defects.values()] },
+        state.draft.finish(),
+        facts
+      ]
+    }
+  }
+})
+
+/** The replies of the updates; undefined: one of them throws, and is a known defect from now on. */
+const applyAll = (
+  updates: ReadonlyArray<Update>,
+  state: DeviceState,
+  defects: Map<Update, unknown>
+): ReadonlyArray<DeviceReply> | undefined => {
+  const replies: Array<DeviceReply> = []
+  for (const update of updates) {
+    if (defects.has(update)) {
+      replies.push(systemError)
+      continue
+    }
+    try {
+      replies.push(update(state))
+    } catch (defect) {
+      defects.set(update, defect)
+      return undefined
+    }
+  }
+  return replies
+}
+
+/** The reply to a message that is about several devices: the first that is refused, otherwise the first. */
+const worse = (known: DeviceReply | undefined, reply: DeviceReply): DeviceReply =>
+  known === undefined || (known.code === 200 && reply.code !== 200) ? reply : known
+
+/** Puts the replies and events of the devices in their places. */
+export const settle = (
+  { devices, happened, replies }: UplinkBatch,
+  results: ReadonlyArray<Option.Option<DeviceResult>>
+): void => {
+  const decided = new Map<number, DeviceReply>()
+  for (let i = 0; i < devices.length; i++) {
+    const { places } = devices[i]!
+    const result = Option.getOrUndefined(results[i]!)
+    for (let j = 0; j < places.length; j++) {
+      const place = places[j]!
+      const reply = worse(decided.get(place), result?.replies[j] ?? deviceNotFound)
+      decided.set(place, reply)
+      replies[place] = reply
+    }
+    if (result !== undefined) { for (const event of result.happened) happened.push(event) }
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * What is counted of messages of devices.
+ */
+import { Duration, Effect, Metric } from "effect"
+import type { CommandProgress } from "../command/Command.ts"
+import type { DeviceReply } from "./DeviceReply.ts"
+
+const messages = Metric.counter("device_cloud_uplink_messages_total", {
+  description: "Messages of devices, by reply code",
+  incremental: true
+})
+const batchSize = Metric.histogram("device_cloud_uplink_batch_size", {
+  description: "Messages committed together",
+  boundaries: [1, 4, 16, 64, 256, 1024, 2048]
+})
+const queueDepth = Metric.gauge("device_cloud_uplink_queue_depth", {
+  description: "Messages that wait to be committed"
+})
+const commandSteps = Metric.counter("device_cloud_commands_total", {
+  description: "Steps of commands, by the state that they lead to",
+  incremental: true
+})
+const commitSeconds = Metric.histogram("device_cloud_uplink_commit_seconds", {
+  description: "From the start of a batch to its commit",
+  boundaries: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
+})
+
+/** The series of a counter by the value of one attribute; to make one anew for each count costs as much as ten counts. */
+const seriesOf = (counter: Metric.Counter<number>, attribute: string) => {
+  const known = new Map<string | number, Metric.Counter<number>>()
+  return (value: string | number): Metric.Counter<number> => {
+    let series = known.get(value)
+    if (series === undefined) {
+      series = Metric.withAttributes(counter, { [attribute]: String(value) })
+      known.set(value, series)
+    }
+    return series
+  }
+}
+
+/** How many replies have which code. */
+const countCodes = (replies: ReadonlyArray<DeviceReply>): ReadonlyMap<number, number> => {
+  const counts = new Map<number, number>()
+  for (const { code } of replies) counts.set(code, (counts.get(code) ?? 0) + 1)
+  return counts
+}
+
+/** Counts what is done. */
+export const make = () => {
+  const messagesWith = seriesOf(messages, "code")
+  const stepsTo = seriesOf(commandSteps, "state")
+  return {
+    /** A batch of `size` items is stored; `waiting` items wait for the next. */
+    committed: Effect.fnUntraced(function*(duration: Duration.Duration, size: number, waiting: number) {
+      yield* Metric.update(commitSeconds, Duration.toSeconds(duration))
+      yield* Metric.update(batchSize, size)
+      yield* Metric.update(queueDepth, waiting)
+    }),
+    /** The messages of a batch have these replies; commands have come so far. */
+    concluded: Effect.fnUntraced(
+      function*(progress: ReadonlyArray<CommandProgress>, replies: ReadonlyArray<DeviceReply>) {
+        for (const { state } of progress) yield* Metric.update(stepsTo(state), 1)
+        for (const [code, count] of countCodes(replies)) yield* Metric.update(messagesWith(code), count)
+      }
+    )
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * Port: the transaction of the uplink. What devices say changes shadows, adds to
+ * the history, sets scenes off and moves commands forward; all of it is stored
+ * together or not at all.
+ */
+import { Context, type Effect, type Option } from "effect"
+import type { CommandProgress } from "../command/Command.ts"
+import type { DeviceId } from "../device/Device.ts"
+import type { Reaction } from "../events/Reactions.ts"
+import type { EventRecord, PropertySample } from "../history/HistoryEntry.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import type { Shadow } from "../shadow/Shadow.ts"
+
+/** What is stored with an update of a device, beside its shadow. */
+export interface UplinkFacts {
+  readonly samples: ReadonlyArray<PropertySample>
+  readonly events: ReadonlyArray<EventRecord>
+  readonly reactions: ReadonlyArray<Reaction>
+}
+
+/** What a batch makes of one device. */
+export interface DeviceCommit<out A> {
+  readonly deviceId: DeviceId
+  /**
+   * Returns the shadow after the batch and what is stored with it. Pure: it runs
+   * again with a newer shadow when another writer is faster. The same shadow
+   * leaves the stored one as it is.
+   */
+  readonly update: (shadow: Shadow) => readonly [result: A, shadow: Shadow, facts: UplinkFacts]
+}
+
+export interface UplinkBatch<out A> {
+  /** At most one for each device. */
+  readonly devices: ReadonlyArray<DeviceCommit<A>>
+  /** Steps of commands, as `CommandStore.advance` takes them. */
+  readonly commands: ReadonlyArray<CommandProgress>
+}
+
+/**
+ * Laws: no concurrent update of a shadow is lost. Devices that meet no
+ * concurrent writer are one transaction with their facts and with all steps of
+ * commands; the others follow in further transactions. A device without stored
+ * shadow has the empty one. A failure says that nothing of the device's part has
+ * taken effect.
+ */
+export class UplinkStore extends Context.Service<UplinkStore, {
+  /** Returns the results in the order of the devices; none: the device does not exist. */
+  readonly commit: <A>(
+    batch: UplinkBatch<A>
+  ) => Effect.Effect<ReadonlyArray<Option.Option<A>>, StoreError>
+}>()("@device-cloud/core/uplink/UplinkStore") {}

@@ -1,0 +1,113 @@
+import { defaultProjectId, DeviceMethod, DeviceMethods, DeviceReply, History, Shadows } from "@device-cloud/core"
+import { TestCloud } from "@device-cloud/testing"
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Schema } from "effect"
+
+/** What the handlers of the test need. */
+class Prefix extends Context.Service<Prefix, string>()("test/Prefix") {}
+
+const methods = DeviceMethods.layer([
+  DeviceMethod.request({
+    name: "thing.acme.selftest",
+    decode: Schema.Struct({ level: Schema.Int }),
+    handle: ({ level }, { device }) =>
+      Prefix.use((prefix) =>
+        Effect.succeed(DeviceReply.success({ said: `${prefix} ${level}`, name: device.deviceName }))
+      )
+  }),
+  DeviceMethod.update({
+    name: "thing.acme.*.set",
+    decode: Schema.Struct({ value: Schema.Finite }),
+    update: ({ value }, state, { method, receivedAt }) =>
+      DeviceReply.success(state.report([[method.split(".")[2]!, { value, time: receivedAt }]], receivedAt))
+  }),
+  DeviceMethod.update({
+    name: "thing.acme.break",
+    decode: Schema.Unknown,
+    update: (_, state, { receivedAt }) => {
+      state.report([["half", { value: 1, time: receivedAt }]], receivedAt)
+      throw new Error("a bug of the application")
+    }
+  }),
+  DeviceMethod.request({
+    name: "thing.acme.breakLater",
+    decode: Schema.Unknown,
+    handle: () => Effect.die(new Error("a bug of the application"))
+  })
+])
+
+const cloud = methods.pipe(
+  Layer.provideMerge(TestCloud.layer),
+  Layer.provide(Layer.succeed(Prefix, "level"))
+)
+
+const connect = Effect.gen(function*() {
+  const cloud = yield* TestCloud
+  return yield* cloud.connect(yield* cloud.createDevice())
+})
+
+const reportedOf = (deviceId: Parameters<Shadows["Service"]["get"]>[1]) =>
+  Effect.map(
+    Shadows.use((shadows) => shadows.get(defaultProjectId, deviceId)),
+    ({ shadow }) => Object.keys(shadow.reported)
+  )
+
+layer(cloud)("device methods of an application", (it) => {
+  it.effect("a request is decoded, handled and replied to", () =>
+    Effect.gen(function*() {
+      const device = yield* connect
+      const reply = yield* device.send("thing.acme.selftest", { level: 3 })
+      assert.deepStrictEqual(reply, DeviceReply.success({ said: "level 3", name: device.device.deviceName }))
+      const refused = yield* device.send("thing.acme.selftest", { level: "three" })
+      assert.strictEqual(refused.code, 460)
+      assert.match(refused.message, /^level: /)
+    }))
+
+  it.effect("an update takes part in the transaction of the reports", () =>
+    Effect.gen(function*() {
+      const device = yield* connect
+      const reply = yield* device.send("thing.acme.volume.set", { value: 7 })
+      assert.strictEqual(reply.code, 200)
+      assert.deepStrictEqual(yield* reportedOf(device.device.deviceId), ["volume"])
+      const samples = yield* History.use((history) =>
+        history.properties(defaultProjectId, device.device.deviceId, "volume", {
+          start: 0,
+          end: 8.64e15,
+          limit: 10,
+          order: "asc"
+        })
+      )
+      assert.deepStrictEqual(samples.map(({ value }) => value), [7])
+    }))
+
+  it.effect("a method that throws is refused alone, and leaves nothing half done", () =>
+    Effect.gen(function*() {
+      const device = yield* connect
+      const other = yield* connect
+      const replies = yield* Effect.all([
+        device.postProperties({ before: 1 }),
+        device.send("thing.acme.break", {}),
+        device.send("thing.acme.breakLater", {}),
+        device.postProperties({ after: 1 }),
+        other.postProperties({ on: 1 })
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual(replies.map(({ code }) => code), [200, 500, 500, 200, 200])
+      assert.deepStrictEqual(yield* reportedOf(device.device.deviceId), ["before", "after"])
+      assert.deepStrictEqual(yield* reportedOf(other.device.deviceId), ["on"])
+    }))
+
+  it.effect("a name that is taken is refused", () =>
+    Effect.gen(function*() {
+      const registry = yield* DeviceMethods
+      const error = yield* Effect.flip(registry.register([
+        DeviceMethod.answer({ name: "thing.event.property.post", reply: () => DeviceReply.success({}) })
+      ]))
+      assert.strictEqual(error.name, "thing.event.property.post")
+    }).pipe(Effect.scoped))
+
+  it.effect("a method that nobody declares is refused", () =>
+    Effect.gen(function*() {
+      const device = yield* connect
+      assert.strictEqual((yield* device.send("thing.acme.unknown", {})).code, 6203)
+    }))
+})
