@@ -5,6 +5,8 @@ import { type Crypto, Layer } from "effect"
 import { Bindings } from "./provisioning/Bindings.ts"
 import type { BindingStore } from "./provisioning/BindingStore.ts"
 import { BleIdentities } from "./provisioning/BleIdentities.ts"
+import { CommandDelivery } from "./command/CommandDelivery.ts"
+import * as CommandExpiry from "./command/CommandExpiry.ts"
 import { Commands } from "./command/Commands.ts"
 import type { CommandStore } from "./command/CommandStore.ts"
 import { Batches } from "./device/Batches.ts"
@@ -121,6 +123,7 @@ const mechanisms = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpt
 /** What is declared to the mechanisms and has no service of its own. */
 const declarations = Layer.mergeAll(
   LifecycleEvents.layer,
+  CommandExpiry.layer,
   UplinkMethods.layer,
   EndOfDevice.layer,
   UpgradeMethods.layer,
@@ -150,6 +153,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
 ).pipe(
   Layer.provide(SceneActions.layer),
   Layer.provideMerge(Layer.mergeAll(Commands.layer, WebhookSigning.layer)),
+  Layer.provide(CommandDelivery.layer),
   Layer.provideMerge(Uplink.layer),
   Layer.provide(Topologies.layerDirectory),
   Layer.provideMerge(Layer.mergeAll(DeviceAuthenticator.layer, Provisioning.layer)),

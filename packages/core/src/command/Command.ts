@@ -90,6 +90,10 @@ export const TimeToLive = Schema.Int.check(Schema.isBetween({ minimum: 0, maximu
 /** The method of messages on the topics that the application and the device agree on. */
 export const userMethod = "user"
 
+/** Whether the command sets properties: it neither calls a service nor carries a user message. */
+export const setsProperties = ({ serviceId, userTopic }: Pick<Command, "serviceId" | "userTopic">): boolean =>
+  serviceId === null && userTopic === null
+
 export const methodOf = ({ serviceId, userTopic }: Pick<Command, "serviceId" | "userTopic">): string => {
   if (userTopic !== null) return userMethod
   return serviceId === null ? "thing.service.property.set" : `thing.service.${serviceId}`

@@ -1,0 +1,29 @@
+/**
+ * Ends commands whose time is over.
+ */
+import { Clock, Effect, Layer, Schedule } from "effect"
+import { CommandStore } from "./CommandStore.ts"
+
+/** How long a device that got a command in time may take to reply, milliseconds. */
+const replyGrace = 60_000
+const expireEvery = "1 second"
+/** Commands that end in one transaction. */
+const expireLimit = 1000
+
+/** Looks once a second, while the layer lives. */
+export const layer: Layer.Layer<never, never, CommandStore> = Layer.effectDiscard(
+  Effect.gen(function*() {
+    const store = yield* CommandStore
+    const expire = Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      while ((yield* store.expire({ now, grace: replyGrace, limit: expireLimit })) === expireLimit) {
+        yield* Effect.yieldNow
+      }
+    })
+    yield* expire.pipe(
+      Effect.catch((error) => Effect.logWarning("Commands could not be expired", error)),
+      Effect.repeat(Schedule.spaced(expireEvery)),
+      Effect.forkScoped
+    )
+  })
+)
