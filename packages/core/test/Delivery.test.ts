@@ -24,18 +24,19 @@ const run = (isAwaited: boolean, happenings: ReadonlyArray<typeof Happening.Type
     next = "nothing"
   }
   /** One look of the reader at the store. */
-  const read = () => {
-    if (!isReading) return
+  const read = (): boolean => {
+    if (!isReading) return false
     delivery = Delivery.beginRead(delivery)
     const found = store.filter((messageId) => messageId > delivery.lastDelivered)
     for (const messageId of found) {
       delivered.push(messageId)
       delivery = Delivery.delivered(delivery, messageId)
     }
-    if (found.length > 0) return
+    if (found.length > 0) return true
     ;[delivery, next] = Delivery.readToEnd(delivery)
     isReading = next === "read"
     next = "nothing"
+    return isReading
   }
   follow()
   for (const happening of happenings) {
@@ -62,7 +63,7 @@ const run = (isAwaited: boolean, happenings: ReadonlyArray<typeof Happening.Type
   }
   ;[delivery, next] = Delivery.noticed(delivery)
   follow()
-  while (isReading) read()
+  while (read());
   return { store, delivered }
 }
 

@@ -1,9 +1,11 @@
 import {
+  Batches,
   defaultProjectId,
   type Device,
   DeviceCloud,
   Devices,
   DeviceSessions,
+  type DomainEvent,
   EventBus,
   fieldsText,
   Mac,
@@ -215,4 +217,38 @@ layer(TestCloud.layer)("the topology", (it) => {
         ["delete", left.deviceId]
       ])
     }))
+})
+
+layer(TestCloud.layer)("the end of gateways", (it) => {
+  it.effect("a batch of gateways that is deleted publishes what it detaches, as each of them would", () =>
+    Effect.gen(function*() {
+      const cloud = yield* TestCloud
+      const batches = yield* Batches
+      const { productKey } = yield* cloud.createProduct({ nodeType: "gateway" })
+      const batch = yield* batches.create(defaultProjectId, productKey, { num: 3 })
+      const gateways = yield* batches.devices(defaultProjectId, productKey, batch.batchId)
+      const subDevice = yield* cloud.createDevice(yield* createSubProduct)
+      const { device } = yield* Devices.use((devices) =>
+        devices.get(defaultProjectId, { deviceId: gateways[1]!.deviceId })
+      )
+      const gateway = yield* cloud.connect(device)
+      const names = { deviceName: subDevice.deviceName, productKey: subDevice.productKey }
+      const sign = (yield* Mac).sign("hmacsha1", subDevice.deviceSecret, fieldsText(names))
+      const added = yield* gateway.send("thing.topo.add", [{ ...names, signMethod: "hmacSha1", sign }])
+      assert.strictEqual(added.code, 200)
+      const events = yield* EventBus
+      const published = yield* Queue.unbounded<DomainEvent>()
+      yield* events.events.pipe(Stream.runForEach((event) => Queue.offer(published, event)), Effect.forkScoped)
+      yield* TestClock.adjust("1 milli")
+      yield* batches.remove(defaultProjectId, productKey, batch.batchId)
+      yield* TestClock.adjust("1 milli")
+      const all = yield* Queue.clear(published)
+      const detached = all.flatMap((event) =>
+        event._tag === "TopologyChanged"
+          ? [[event.action, event.device.deviceId, event.subDevices.map(({ deviceId }) => deviceId)]]
+          : []
+      )
+      assert.deepStrictEqual(detached, [["delete", gateways[1]!.deviceId, [subDevice.deviceId]]])
+      assert.lengthOf(all.filter((event) => event._tag === "DeviceLifecycle" && event.action === "delete"), 3)
+    }).pipe(Effect.scoped))
 })

@@ -1,12 +1,14 @@
 /**
  * Manages access keys and finds out who is calling.
  */
-import { Cache, Clock, Context, Crypto, Duration, Effect, Exit, Layer, Option, Redacted } from "effect"
+import { Clock, Context, Crypto, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
+import { NodeBus } from "../cluster/NodeBus.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import { equalInConstantTime } from "../kernel/Mac.ts"
+import * as NodeCache from "../kernel/NodeCache.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import {
   type AccessKey,
@@ -24,21 +26,46 @@ import { defaultProjectId, type ProjectId, ProjectNotFound } from "./Project.ts"
 
 const decodeDraft = decodeInput(AccessKeyDraft)
 
-/** How long a key that was removed on another node may still be accepted here. */
-const cacheTimeToLive = "10 seconds"
+/** Keys that are remembered. */
+const capacity = 10_000
+/** How long a key may count whose removal no notice tells of, milliseconds. */
+const timeToLive = 10_000
+
+/** Keys that are gone, or with a project any of them. */
+const AccessKeysRemoved = NodeBus.channel(
+  "project/access-keys",
+  Schema.Struct({ accessKeyId: Schema.NullOr(Schema.String) })
+)
 
 const make = Effect.gen(function*() {
   const store = yield* AccessKeyStore
   const identifiers = yield* Identifiers
   const crypto = yield* Crypto.Crypto
+  const channel = yield* AccessKeysRemoved
 
   const hashOf = (key: string) =>
     crypto.digest("SHA-256", new TextEncoder().encode(key)).pipe(Effect.map(Hex.encode), Effect.orDie)
 
-  const known = yield* Cache.makeWith(store.find, {
-    capacity: 10_000,
-    timeToLive: (exit) => Exit.isSuccess(exit) ? cacheTimeToLive : Duration.zero
+  const known = yield* NodeCache.make({
+    capacity,
+    timeToLive,
+    load: (ids: ReadonlyArray<string>) =>
+      Effect.map(
+        Effect.forEach(ids, store.find),
+        (found) => new Map(found.flatMap(Option.toArray).map((key) => [key.id, key]))
+      )
   })
+
+  const forgetHere = (accessKeyId: string | null) =>
+    Effect.sync(() => accessKeyId === null ? known.forgetAll() : known.forget(accessKeyId))
+
+  /** Null: any key may be gone. */
+  const forget = (accessKeyId: string | null) =>
+    Effect.andThen(forgetHere(accessKeyId), channel.publish([{ accessKeyId }])).pipe(
+      Effect.catch((error) => Effect.logWarning("Other nodes could not be told of access keys", error))
+    )
+
+  yield* channel.subscribe({ heard: ({ accessKeyId }) => forgetHere(accessKeyId), missed: forgetHere(null) })
 
   const setOwner = Effect.fn("AccessKeys.setOwner")(function*(redacted: Redacted.Redacted) {
     const key = Redacted.value(redacted)
@@ -53,7 +80,7 @@ const make = Effect.gen(function*() {
       createdAt: yield* Clock.currentTimeMillis,
       expiresAt: null
     })
-    yield* Cache.invalidateAll(known)
+    yield* forget(null)
   })
 
   const create = Effect.fn("AccessKeys.create")(function*(projectId: ProjectId, input: AccessKeyDraft) {
@@ -79,25 +106,25 @@ const make = Effect.gen(function*() {
       return yield* new AccessKeyNotRemovable({ accessKeyId })
     }
     if (!(yield* store.remove(projectId, accessKeyId))) return yield* new AccessKeyNotFound({ accessKeyId })
-    yield* Cache.invalidate(known, accessKeyId)
+    yield* forget(accessKeyId)
   })
 
   const authenticate = Effect.fnUntraced(function*(redacted: Redacted.Redacted) {
     const key = Redacted.value(redacted)
     const id = accessKeyIdOf(key)
     if (id === undefined) return yield* new UnknownAccessKey()
-    const found = yield* Cache.get(known, id)
-    if (Option.isNone(found) || !equalInConstantTime(found.value.hash, yield* hashOf(key))) {
+    const found = known.fresh(id) ?? (yield* known.get([id])).get(id)
+    if (found === undefined || !equalInConstantTime(found.hash, yield* hashOf(key))) {
       return yield* new UnknownAccessKey()
     }
-    const { expiresAt, projectId, role } = found.value
+    const { expiresAt, projectId, role } = found
     if (expiresAt !== null && expiresAt <= (yield* Clock.currentTimeMillis)) {
       return yield* new AccessKeyExpired({ expiredAt: expiresAt })
     }
     return { accessKeyId: id, projectId, role }
   })
 
-  return AccessKeys.of({ setOwner, create, list: store.list, remove, forget: Cache.invalidateAll(known), authenticate })
+  return AccessKeys.of({ setOwner, create, list: store.list, remove, forget: forget(null), authenticate })
 })
 
 export class AccessKeys extends Context.Service<AccessKeys, {
@@ -116,13 +143,14 @@ export class AccessKeys extends Context.Service<AccessKeys, {
   ) => Effect.Effect<void, AccessKeyNotFound | AccessKeyNotRemovable | StoreError>
   /** Looks up again who is calling: keys may have gone with their project. */
   readonly forget: Effect.Effect<void>
-  /** A removed key is refused at once on the node that removed it, within 10 seconds on others. */
+  /** A removed key is refused at once on all nodes, and within 10 seconds on a node that no notice reaches. */
   readonly authenticate: (
     key: Redacted.Redacted
   ) => Effect.Effect<Principal, UnknownAccessKey | AccessKeyExpired | StoreError>
 }>()("@device-cloud/core/project/AccessKeys") {
-  static readonly layer: Layer.Layer<AccessKeys, never, AccessKeyStore | Identifiers | Crypto.Crypto> = Layer.effect(
-    AccessKeys,
-    make
-  )
+  static readonly layer: Layer.Layer<AccessKeys, never, AccessKeyStore | Identifiers | NodeBus | Crypto.Crypto> = Layer
+    .effect(
+      AccessKeys,
+      make
+    )
 }
