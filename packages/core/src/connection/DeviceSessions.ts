@@ -12,6 +12,46 @@ import type { Json } from "../kernel/Json.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { ChurnMap } from "../kernel/ChurnMap.ts"
 
+export class DeviceSessions extends Context.Service<DeviceSessions, {
+  /**
+   * The device is online through `connection` until the session is detached. An
+   * earlier session of the same device is closed: one per device.
+   */
+  readonly attach: (connection: DeviceConnection) => Effect.Effect<DeviceSession, DeviceNotConnectable | StoreError>
+  /** The connection has ended. The status is stored as soon as the store allows. */
+  readonly detach: (session: DeviceSession) => Effect.Effect<void>
+  /** The session of the device on this node. */
+  readonly session: (deviceId: DeviceId) => DeviceSession | undefined
+  /** All sessions on this node, one for each device. */
+  readonly sessions: () => ReadonlyArray<DeviceSession>
+  /** Tells `listener` of all sessions from now on. */
+  readonly listen: (listener: Partial<SessionListener>) => Effect.Effect<void, never, Scope.Scope>
+  /** A device has said something over a transport without connections: it counts as online for five minutes. */
+  readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
+  /** Devices that were sighted are offline from now on. */
+  readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
+  /** False when the device is not connected to this node. */
+  readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
+  /** Wherever the device is connected; without effect when it is not. A message of at most 7 KB. */
+  readonly deliverAnywhere: (
+    deviceId: DeviceId,
+    message: Pick<DownlinkMessage, "method" | "params">
+  ) => Effect.Effect<void>
+  /** Those of the devices that hold a connection, to whichever node. */
+  readonly connected: (
+    deviceIds: ReadonlyArray<DeviceId>
+  ) => Effect.Effect<ReadonlyArray<DeviceId>, StoreError>
+  /** Ends the connections of devices, wherever they are. `method`: the last that they are told, for example `thing.disable`. */
+  readonly cutOff: (
+    deviceIds: ReadonlyArray<DeviceId>,
+    reason: DisconnectReason,
+    method?: string
+  ) => Effect.Effect<void>
+}>()("@device-cloud/core/connection/DeviceSessions") {
+  static readonly layer: Layer.Layer<DeviceSessions, never, Presence | NodeBus | Identifiers | DeviceLifecycle> = Layer
+    .effect(DeviceSessions, Effect.suspend(() => make))
+}
+
 /** Something that the cloud tells a device, whatever transport carries it. */
 export interface DownlinkMessage {
   readonly id: string
@@ -259,46 +299,3 @@ const make = Effect.gen(function*() {
     cutOff
   })
 })
-
-export class DeviceSessions extends Context.Service<DeviceSessions, {
-  /**
-   * The device is online through `connection` until the session is detached. An
-   * earlier session of the same device is closed: one per device.
-   */
-  readonly attach: (connection: DeviceConnection) => Effect.Effect<DeviceSession, DeviceNotConnectable | StoreError>
-  /** The connection has ended. The status is stored as soon as the store allows. */
-  readonly detach: (session: DeviceSession) => Effect.Effect<void>
-  /** The session of the device on this node. */
-  readonly session: (deviceId: DeviceId) => DeviceSession | undefined
-  /** All sessions on this node, one for each device. */
-  readonly sessions: () => ReadonlyArray<DeviceSession>
-  /** Tells `listener` of all sessions from now on. */
-  readonly listen: (listener: Partial<SessionListener>) => Effect.Effect<void, never, Scope.Scope>
-  /** A device has said something over a transport without connections: it counts as online for five minutes. */
-  readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
-  /** Devices that were sighted are offline from now on. */
-  readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
-  /** False when the device is not connected to this node. */
-  readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
-  /** Wherever the device is connected; without effect when it is not. A message of at most 7 KB. */
-  readonly deliverAnywhere: (
-    deviceId: DeviceId,
-    message: Pick<DownlinkMessage, "method" | "params">
-  ) => Effect.Effect<void>
-  /** Those of the devices that hold a connection, to whichever node. */
-  readonly connected: (
-    deviceIds: ReadonlyArray<DeviceId>
-  ) => Effect.Effect<ReadonlyArray<DeviceId>, StoreError>
-  /** Ends the connections of devices, wherever they are. `method`: the last that they are told, for example `thing.disable`. */
-  readonly cutOff: (
-    deviceIds: ReadonlyArray<DeviceId>,
-    reason: DisconnectReason,
-    method?: string
-  ) => Effect.Effect<void>
-}>()("@device-cloud/core/connection/DeviceSessions") {
-  static readonly layer: Layer.Layer<DeviceSessions, never, Presence | NodeBus | Identifiers | DeviceLifecycle> = Layer
-    .effect(
-      DeviceSessions,
-      make
-    )
-}

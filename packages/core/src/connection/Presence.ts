@@ -18,6 +18,38 @@ import {
   type Sighting
 } from "./PresenceStore.ts"
 
+export class Presence extends Context.Service<Presence, {
+  /**
+   * Stores that the device is online through this connection, in place of an
+   * earlier one. `waiting`: something waits for it (`PresenceOutcome`);
+   * `replaced`: it was online already. Undefined: the device has been disabled
+   * or deleted.
+   */
+  readonly online: (
+    device: DeviceIdentity,
+    connection: { readonly id: string; readonly ip: string }
+  ) => Effect.Effect<{ readonly waiting: boolean; readonly replaced: boolean } | undefined, StoreError>
+  /** Stores that the connection has ended, as soon as the store allows; without effect when a newer one counts. */
+  readonly offline: (device: DeviceIdentity, connectionId: string) => Effect.Effect<void>
+  /**
+   * The device has said something without holding a connection: it is online
+   * for five minutes, and activated. Without effect while it holds one.
+   */
+  readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
+  /** Devices that are online without a connection are so no more. */
+  readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
+  readonly connectionsOf: PresenceStore["Service"]["connectionsOf"]
+  /** This node was silent for so long that others may have set its devices offline. */
+  readonly silences: Stream.Stream<void>
+}>()("@device-cloud/core/connection/Presence") {
+  /**
+   * The node says every 3 seconds that it is alive. Devices of a node that has
+   * been silent for 12 seconds go offline.
+   */
+  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | EventBus | Identifiers | Reactions> = Layer
+    .effect(Presence, Effect.suspend(() => make))
+}
+
 /** Changes that may wait to be stored. */
 const capacity = 8192
 /** Changes in one transaction. */
@@ -297,38 +329,3 @@ const make = Effect.gen(function*() {
     silences: Stream.fromPubSub(silences)
   })
 })
-
-export class Presence extends Context.Service<Presence, {
-  /**
-   * Stores that the device is online through this connection, in place of an
-   * earlier one. `waiting`: something waits for it (`PresenceOutcome`);
-   * `replaced`: it was online already. Undefined: the device has been disabled
-   * or deleted.
-   */
-  readonly online: (
-    device: DeviceIdentity,
-    connection: { readonly id: string; readonly ip: string }
-  ) => Effect.Effect<{ readonly waiting: boolean; readonly replaced: boolean } | undefined, StoreError>
-  /** Stores that the connection has ended, as soon as the store allows; without effect when a newer one counts. */
-  readonly offline: (device: DeviceIdentity, connectionId: string) => Effect.Effect<void>
-  /**
-   * The device has said something without holding a connection: it is online
-   * for five minutes, and activated. Without effect while it holds one.
-   */
-  readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
-  /** Devices that are online without a connection are so no more. */
-  readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
-  readonly connectionsOf: PresenceStore["Service"]["connectionsOf"]
-  /** This node was silent for so long that others may have set its devices offline. */
-  readonly silences: Stream.Stream<void>
-}>()("@device-cloud/core/connection/Presence") {
-  /**
-   * The node says every 3 seconds that it is alive. Devices of a node that has
-   * been silent for 12 seconds go offline.
-   */
-  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | EventBus | Identifiers | Reactions> = Layer
-    .effect(
-      Presence,
-      make
-    )
-}

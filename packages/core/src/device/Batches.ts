@@ -12,6 +12,38 @@ import { type Batch, BatchDraft, BatchNotFound, type Device, DeviceId, DeviceNam
 import { DeviceLifecycle } from "./DeviceLifecycle.ts"
 import { DeviceStore } from "./DeviceStore.ts"
 
+export class Batches extends Context.Service<Batches, {
+  /** Makes all its devices or none, each as `Devices.create` does. */
+  readonly create: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    draft: BatchDraft
+  ) => Effect.Effect<Batch, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
+  readonly get: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batchId: number
+  ) => Effect.Effect<Batch, BatchNotFound | StoreError>
+  /** Those that are left. */
+  readonly devices: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batchId: number
+  ) => Effect.Effect<
+    ReadonlyArray<Pick<Device, "deviceId" | "deviceName" | "deviceSecret">>,
+    BatchNotFound | StoreError
+  >
+  /** Removes its devices with it; their connections end. */
+  readonly remove: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batchId: number
+  ) => Effect.Effect<void, BatchNotFound | StoreError>
+}>()("@device-cloud/core/device/Batches") {
+  static readonly layer: Layer.Layer<Batches, never, DeviceStore | DeviceLifecycle | Products | Identifiers> = Layer
+    .effect(Batches, Effect.suspend(() => make))
+}
+
 const decodeDraft = decodeInput(BatchDraft)
 
 const make = Effect.gen(function*() {
@@ -78,35 +110,3 @@ const make = Effect.gen(function*() {
 
   return Batches.of({ create, get, devices, remove })
 })
-
-export class Batches extends Context.Service<Batches, {
-  /** Makes all its devices or none, each as `Devices.create` does. */
-  readonly create: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    draft: BatchDraft
-  ) => Effect.Effect<Batch, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
-  readonly get: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    batchId: number
-  ) => Effect.Effect<Batch, BatchNotFound | StoreError>
-  /** Those that are left. */
-  readonly devices: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    batchId: number
-  ) => Effect.Effect<
-    ReadonlyArray<Pick<Device, "deviceId" | "deviceName" | "deviceSecret">>,
-    BatchNotFound | StoreError
-  >
-  /** Removes its devices with it; their connections end. */
-  readonly remove: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    batchId: number
-  ) => Effect.Effect<void, BatchNotFound | StoreError>
-}>()("@device-cloud/core/device/Batches") {
-  static readonly layer: Layer.Layer<Batches, never, DeviceStore | DeviceLifecycle | Products | Identifiers> = Layer
-    .effect(Batches, make)
-}

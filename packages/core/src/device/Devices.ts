@@ -26,6 +26,47 @@ import {
 import { DeviceLifecycle, type LifecycleChange } from "./DeviceLifecycle.ts"
 import { DeviceStore, type DeviceUpdate } from "./DeviceStore.ts"
 
+export class Devices extends Context.Service<Devices, {
+  /** Creates an enabled device in status `unactive`, with a new triple. */
+  readonly create: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    draft: DeviceDraft
+  ) => Effect.Effect<Device, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
+  readonly get: (
+    projectId: ProjectId,
+    reference: DeviceReference
+  ) => Effect.Effect<DeviceDetail, DeviceNotFound | StoreError>
+  readonly list: (
+    projectId: ProjectId,
+    filter: DeviceFilter,
+    page: PageRequest
+  ) => Effect.Effect<Page<DeviceDetail>, StoreError>
+  readonly enable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  /** The device is told, its connection ends, and it cannot connect until it is enabled. */
+  readonly disable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  readonly bind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  /** Also forgets what is desired of the device and the random that it reported, and detaches it from its gateway. */
+  readonly unbind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  /** Asks the device for its logs, or asks for them no more. A connected device is told at once. */
+  readonly setDiagnosis: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    enabled: boolean
+  ) => Effect.Effect<void, DeviceNotFound | StoreError>
+  /** Replaces its tags, at most 50. */
+  readonly setTags: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    tags: Readonly<Record<string, string>>
+  ) => Effect.Effect<void, InvalidInput | DeviceNotFound | StoreError>
+  /** Its connection ends; its shadow goes with it. */
+  readonly remove: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+}>()("@device-cloud/core/device/Devices") {
+  static readonly layer: Layer.Layer<Devices, never, DeviceStore | DeviceLifecycle | Products | Identifiers> = Layer
+    .effect(Devices, Effect.suspend(() => make))
+}
+
 const decodeDraft = decodeInput(DeviceDraft)
 const decodeTags = decodeInput(Tags)
 const underTags = ({ message, path }: InputIssue): InputIssue => ({ path: ["tags", ...path], message })
@@ -152,44 +193,3 @@ const make = Effect.gen(function*() {
 
   return Devices.of({ create, get, list: store.list, enable, disable, bind, unbind, setDiagnosis, setTags, remove })
 })
-
-export class Devices extends Context.Service<Devices, {
-  /** Creates an enabled device in status `unactive`, with a new triple. */
-  readonly create: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    draft: DeviceDraft
-  ) => Effect.Effect<Device, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
-  readonly get: (
-    projectId: ProjectId,
-    reference: DeviceReference
-  ) => Effect.Effect<DeviceDetail, DeviceNotFound | StoreError>
-  readonly list: (
-    projectId: ProjectId,
-    filter: DeviceFilter,
-    page: PageRequest
-  ) => Effect.Effect<Page<DeviceDetail>, StoreError>
-  readonly enable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** The device is told, its connection ends, and it cannot connect until it is enabled. */
-  readonly disable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-  readonly bind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** Also forgets what is desired of the device and the random that it reported, and detaches it from its gateway. */
-  readonly unbind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** Asks the device for its logs, or asks for them no more. A connected device is told at once. */
-  readonly setDiagnosis: (
-    projectId: ProjectId,
-    deviceId: DeviceId,
-    enabled: boolean
-  ) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** Replaces its tags, at most 50. */
-  readonly setTags: (
-    projectId: ProjectId,
-    deviceId: DeviceId,
-    tags: Readonly<Record<string, string>>
-  ) => Effect.Effect<void, InvalidInput | DeviceNotFound | StoreError>
-  /** Its connection ends; its shadow goes with it. */
-  readonly remove: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-}>()("@device-cloud/core/device/Devices") {
-  static readonly layer: Layer.Layer<Devices, never, DeviceStore | DeviceLifecycle | Products | Identifiers> = Layer
-    .effect(Devices, make)
-}

@@ -5,6 +5,23 @@ import { Clock, Context, Effect, Layer, PubSub, type Scope, Stream } from "effec
 import { Identifiers } from "../kernel/Identifiers.ts"
 import type { DomainEvent } from "./DomainEvent.ts"
 
+export class EventBus extends Context.Service<EventBus, {
+  /** Never waits for a listener. */
+  readonly publish: (events: ReadonlyArray<DomainEvent>) => Effect.Effect<void>
+  /** From the moment of subscription on, in order; a listener that is too slow loses the oldest events. */
+  readonly events: Stream.Stream<DomainEvent>
+  /**
+   * The events after the one with this id, then all from now on, in order, until
+   * the scope closes.
+   * `gap`: events are missing there: the listener was too slow, or away for
+   * longer than they are kept (a day, the latest 50,000 at least, until the
+   * process ends). They are kept from the first listener on.
+   */
+  readonly since: (id?: string) => Effect.Effect<Stream.Stream<PublishedEvent | "gap">, never, Scope.Scope>
+}>()("@device-cloud/core/events/EventBus") {
+  static readonly layer: Layer.Layer<EventBus, never, Identifiers> = Layer.effect(EventBus, Effect.suspend(() => make))
+}
+
 /** Events that a listener may be behind before it loses the oldest ones. */
 const capacity = 16_384
 /** Events that are kept for listeners that come back. */
@@ -92,20 +109,3 @@ const make = Effect.gen(function*() {
     since
   })
 })
-
-export class EventBus extends Context.Service<EventBus, {
-  /** Never waits for a listener. */
-  readonly publish: (events: ReadonlyArray<DomainEvent>) => Effect.Effect<void>
-  /** From the moment of subscription on, in order; a listener that is too slow loses the oldest events. */
-  readonly events: Stream.Stream<DomainEvent>
-  /**
-   * The events after the one with this id, then all from now on, in order, until
-   * the scope closes.
-   * `gap`: events are missing there: the listener was too slow, or away for
-   * longer than they are kept (a day, the latest 50,000 at least, until the
-   * process ends). They are kept from the first listener on.
-   */
-  readonly since: (id?: string) => Effect.Effect<Stream.Stream<PublishedEvent | "gap">, never, Scope.Scope>
-}>()("@device-cloud/core/events/EventBus") {
-  static readonly layer: Layer.Layer<EventBus, never, Identifiers> = Layer.effect(EventBus, make)
-}

@@ -31,6 +31,31 @@ import { nameOf } from "./TopologyChange.ts"
 import { type SessionRequest, sessionRequest, type SubDeviceProof } from "./TopologyMessage.ts"
 import { TopologyStore } from "./TopologyStore.ts"
 
+export class SubDeviceSessions extends Context.Service<SubDeviceSessions, {
+  /**
+   * Carries out `combine.login`, `combine.logout`, `combine.batch_login` or
+   * `combine.batch_logout`. Through `session`, the gateway's connection,
+   * sub-devices are online as long as it is; without one for five minutes.
+   */
+  readonly answer: (
+    gateway: DeviceIdentity,
+    session: DeviceSession | undefined,
+    ip: string,
+    method: string,
+    params: unknown
+  ) => Effect.Effect<DeviceReply>
+  /** The sub-device of this name that is online through the gateway's connection. */
+  readonly carried: (gateway: DeviceSession, name: SubDeviceName) => DeviceIdentity | undefined
+  /**
+   * The gateway has used a topic of a device that is not online through it: it is
+   * told so if the device is its own, otherwise the answer is false.
+   */
+  readonly refuse: (gateway: DeviceIdentity, name: SubDeviceName) => Effect.Effect<boolean>
+}>()("@device-cloud/core/gateway/SubDeviceSessions") {
+  static readonly layer: Layer.Layer<SubDeviceSessions, never, TopologyStore | DeviceAuthenticator | DeviceSessions> =
+    Layer.effect(SubDeviceSessions, Effect.suspend(() => make))
+}
+
 /** The method of what tells a gateway that a session of a sub-device has ended, or was never there. */
 export const sessionErrorMethod = "ext.error"
 
@@ -243,29 +268,3 @@ const make = Effect.gen(function*() {
     }, Effect.orElseSucceed(() => false))
   })
 })
-
-export class SubDeviceSessions extends Context.Service<SubDeviceSessions, {
-  /**
-   * Carries out `combine.login`, `combine.logout`, `combine.batch_login` or
-   * `combine.batch_logout`. Through `session`, the gateway's connection,
-   * sub-devices are online as long as it is; without one for five minutes.
-   */
-  readonly answer: (
-    gateway: DeviceIdentity,
-    session: DeviceSession | undefined,
-    ip: string,
-    method: string,
-    params: unknown
-  ) => Effect.Effect<DeviceReply>
-  /** The sub-device of this name that is online through the gateway's connection. */
-  readonly carried: (gateway: DeviceSession, name: SubDeviceName) => DeviceIdentity | undefined
-  /**
-   * The gateway has used a topic of a device that is not online through it: it is
-   * told so if the device is its own, otherwise the answer is false.
-   */
-  readonly refuse: (gateway: DeviceIdentity, name: SubDeviceName) => Effect.Effect<boolean>
-}>()("@device-cloud/core/gateway/SubDeviceSessions") {
-  static readonly layer: Layer.Layer<SubDeviceSessions, never, TopologyStore | DeviceAuthenticator | DeviceSessions> =
-    Layer
-      .effect(SubDeviceSessions, make)
-}

@@ -42,6 +42,83 @@ import {
 import { announceDetached, attachSubDevices, tellGateways, topologyHook } from "./TopologyChange.ts"
 import { TopologyStore } from "./TopologyStore.ts"
 
+type GatewayFailure = DeviceNotFound | NotAGateway | StoreError
+
+export class Topologies extends Context.Service<Topologies, {
+  /**
+   * Opens an add-session in place of an open one, and lets the gateway know: at
+   * once, or when it connects in time. It ends by itself.
+   */
+  readonly startAdding: (
+    projectId: ProjectId,
+    gatewayId: DeviceId,
+    draft: AddSessionDraft
+  ) => Effect.Effect<string, GatewayFailure | InvalidInput | ProductNotFound | NotASubDevice>
+  readonly stopAdding: (
+    projectId: ProjectId,
+    gatewayId: DeviceId,
+    sessionId: string
+  ) => Effect.Effect<void, GatewayFailure | AddSessionNotFound | AddSessionEnded>
+  /** What was added in the session; readable for a day after its end. */
+  readonly added: (
+    projectId: ProjectId,
+    gatewayId: DeviceId,
+    sessionId: string
+  ) => Effect.Effect<ReadonlyArray<DeviceIdentity>, GatewayFailure | AddSessionNotFound>
+  /** Adds all or none; those that belong to the gateway already stay. The gateway is told. */
+  readonly add: (
+    projectId: ProjectId,
+    gatewayId: DeviceId,
+    sessionId: string,
+    subDevices: SignedSubDevices
+  ) => Effect.Effect<
+    ReadonlyArray<DeviceIdentity>,
+    | GatewayFailure
+    | InvalidInput
+    | AddSessionNotFound
+    | AddSessionEnded
+    | WrongSignature
+    | DeviceDisabled
+    | TooManyWrongSignatures
+    | ProductNotFound
+    | NotASubDevice
+    | BelongsToOtherGateway
+    | TooManySubDevices
+  >
+  /** Removes all or none. The gateway is told, and their sessions end. */
+  readonly remove: (
+    projectId: ProjectId,
+    gatewayId: DeviceId,
+    names: SubDeviceNames
+  ) => Effect.Effect<void, GatewayFailure | InvalidInput | NotInTopology | BelongsToOtherGateway>
+  /** In the order in which they were added, at most 1,500. */
+  readonly subDevices: (
+    projectId: ProjectId,
+    gatewayId: DeviceId
+  ) => Effect.Effect<ReadonlyArray<DeviceIdentity>, GatewayFailure>
+  /** How many sub-devices those of the devices have that are gateways and have any. */
+  readonly amounts: (details: ReadonlyArray<DeviceDetail>) => Effect.Effect<ReadonlyMap<DeviceId, number>, StoreError>
+}>()("@device-cloud/core/gateway/Topologies") {
+  static readonly layer: Layer.Layer<
+    Topologies,
+    never,
+    | TopologyStore
+    | DeviceLifecycle
+    | DeviceStore
+    | Products
+    | DeviceAuthenticator
+    | DeviceSessions
+    | EventBus
+    | Identifiers
+  > = Layer.effect(Topologies, Effect.suspend(() => make))
+
+  /** The attachments that the uplink looks up. */
+  static readonly layerDirectory: Layer.Layer<SubDeviceDirectory, never, TopologyStore> = Layer.effect(
+    SubDeviceDirectory,
+    TopologyStore
+  )
+}
+
 const decodeSession = decodeInput(AddSessionDraft)
 const decodeSigned = decodeInput(SignedSubDevices)
 const decodeNames = decodeInput(SubDeviceNames)
@@ -290,80 +367,3 @@ const make = Effect.gen(function*() {
     amounts
   })
 })
-
-type GatewayFailure = DeviceNotFound | NotAGateway | StoreError
-
-export class Topologies extends Context.Service<Topologies, {
-  /**
-   * Opens an add-session in place of an open one, and lets the gateway know: at
-   * once, or when it connects in time. It ends by itself.
-   */
-  readonly startAdding: (
-    projectId: ProjectId,
-    gatewayId: DeviceId,
-    draft: AddSessionDraft
-  ) => Effect.Effect<string, GatewayFailure | InvalidInput | ProductNotFound | NotASubDevice>
-  readonly stopAdding: (
-    projectId: ProjectId,
-    gatewayId: DeviceId,
-    sessionId: string
-  ) => Effect.Effect<void, GatewayFailure | AddSessionNotFound | AddSessionEnded>
-  /** What was added in the session; readable for a day after its end. */
-  readonly added: (
-    projectId: ProjectId,
-    gatewayId: DeviceId,
-    sessionId: string
-  ) => Effect.Effect<ReadonlyArray<DeviceIdentity>, GatewayFailure | AddSessionNotFound>
-  /** Adds all or none; those that belong to the gateway already stay. The gateway is told. */
-  readonly add: (
-    projectId: ProjectId,
-    gatewayId: DeviceId,
-    sessionId: string,
-    subDevices: SignedSubDevices
-  ) => Effect.Effect<
-    ReadonlyArray<DeviceIdentity>,
-    | GatewayFailure
-    | InvalidInput
-    | AddSessionNotFound
-    | AddSessionEnded
-    | WrongSignature
-    | DeviceDisabled
-    | TooManyWrongSignatures
-    | ProductNotFound
-    | NotASubDevice
-    | BelongsToOtherGateway
-    | TooManySubDevices
-  >
-  /** Removes all or none. The gateway is told, and their sessions end. */
-  readonly remove: (
-    projectId: ProjectId,
-    gatewayId: DeviceId,
-    names: SubDeviceNames
-  ) => Effect.Effect<void, GatewayFailure | InvalidInput | NotInTopology | BelongsToOtherGateway>
-  /** In the order in which they were added, at most 1,500. */
-  readonly subDevices: (
-    projectId: ProjectId,
-    gatewayId: DeviceId
-  ) => Effect.Effect<ReadonlyArray<DeviceIdentity>, GatewayFailure>
-  /** How many sub-devices those of the devices have that are gateways and have any. */
-  readonly amounts: (details: ReadonlyArray<DeviceDetail>) => Effect.Effect<ReadonlyMap<DeviceId, number>, StoreError>
-}>()("@device-cloud/core/gateway/Topologies") {
-  static readonly layer: Layer.Layer<
-    Topologies,
-    never,
-    | TopologyStore
-    | DeviceLifecycle
-    | DeviceStore
-    | Products
-    | DeviceAuthenticator
-    | DeviceSessions
-    | EventBus
-    | Identifiers
-  > = Layer.effect(Topologies, make)
-
-  /** The attachments that the uplink looks up. */
-  static readonly layerDirectory: Layer.Layer<SubDeviceDirectory, never, TopologyStore> = Layer.effect(
-    SubDeviceDirectory,
-    TopologyStore
-  )
-}

@@ -6,6 +6,20 @@ import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { IdempotencyStore, type RequestKey, type StoredAnswer } from "./IdempotencyStore.ts"
 
+export class Idempotency extends Context.Service<Idempotency, {
+  /** Runs a request the first time within 24 hours; after that, answers what it answered then. */
+  readonly once: <E, R>(
+    request: RequestKey,
+    fingerprint: string,
+    run: Effect.Effect<StoredAnswer, E, R>
+  ) => Effect.Effect<StoredAnswer, E | IdempotencyConflict | StoreError, R>
+}>()("@device-cloud/core/idempotency/Idempotency") {
+  static readonly layer: Layer.Layer<Idempotency, never, IdempotencyStore> = Layer.effect(
+    Idempotency,
+    Effect.suspend(() => make)
+  )
+}
+
 /** How long an answer counts, milliseconds. */
 const answerTtl = 24 * 3_600_000
 /** How long a request may take; after that its caller is taken for dead. Milliseconds. */
@@ -59,14 +73,3 @@ const make = Effect.gen(function*() {
 
   return Idempotency.of({ once })
 })
-
-export class Idempotency extends Context.Service<Idempotency, {
-  /** Runs a request the first time within 24 hours; after that, answers what it answered then. */
-  readonly once: <E, R>(
-    request: RequestKey,
-    fingerprint: string,
-    run: Effect.Effect<StoredAnswer, E, R>
-  ) => Effect.Effect<StoredAnswer, E | IdempotencyConflict | StoreError, R>
-}>()("@device-cloud/core/idempotency/Idempotency") {
-  static readonly layer: Layer.Layer<Idempotency, never, IdempotencyStore> = Layer.effect(Idempotency, make)
-}

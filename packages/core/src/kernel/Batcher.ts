@@ -5,7 +5,7 @@
  *
  * A small batch goes on collecting while each turn of the event loop brings
  * more items. Without that, a storage in memory, which commits at once, commits
- * nearly each item alone (docs/decisions/0024-hot-paths.md).
+ * nearly each item alone (docs/decisions/0040-batches-gather.md).
  */
 import { type Cause, Deferred, Effect, Exit, Fiber, Hash, Queue, Scope } from "effect"
 

@@ -3,6 +3,42 @@
  */
 import { Context, Crypto, Effect, Layer } from "effect"
 
+export class Identifiers extends Context.Service<Identifiers, {
+  /** 11 characters `[A-Za-z0-9]`, the first a letter. */
+  readonly productKey: Effect.Effect<string>
+  /** 16 characters `[a-z0-9]`. */
+  readonly productSecret: Effect.Effect<string>
+  /** 20 characters `[A-Za-z0-9]`. */
+  readonly deviceId: Effect.Effect<string>
+  /** 20 characters `[A-Za-z0-9]`. */
+  readonly deviceName: Effect.Effect<string>
+  /** 32 characters `[a-z0-9]`. */
+  readonly deviceSecret: Effect.Effect<string>
+  /** Many of the three at once. */
+  readonly triples: (count: number) => Effect.Effect<
+    ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>
+  >
+  /** 32 characters `[A-Za-z0-9]`. */
+  readonly objectId: Effect.Effect<string>
+  /** 32 characters `[0-9a-f]`. */
+  readonly hexKey: Effect.Effect<string>
+  /** 12 characters `[a-z0-9]`. */
+  readonly projectId: Effect.Effect<string>
+  /** 12 characters `[A-Za-z0-9]`. */
+  readonly accessKeyId: Effect.Effect<string>
+  /** 16 characters `[A-Za-z0-9]`. */
+  readonly nodeId: Effect.Effect<string>
+  /** 20 characters `[A-Za-z0-9]`; also names a timer. */
+  readonly sceneId: Effect.Effect<string>
+  /** 32 characters `[A-Za-z0-9]`. */
+  readonly webhookKey: Effect.Effect<string>
+}>()("@device-cloud/core/kernel/Identifiers") {
+  static readonly layer: Layer.Layer<Identifiers, never, Crypto.Crypto> = Layer.effect(
+    Identifiers,
+    Effect.suspend(() => make)
+  )
+}
+
 const lower = "abcdefghijklmnopqrstuvwxyz"
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + lower
 const digits = "0123456789"
@@ -53,36 +89,3 @@ const make = Effect.gen(function*() {
     webhookKey: text(letters + digits, 32)
   })
 })
-
-export class Identifiers extends Context.Service<Identifiers, {
-  /** 11 characters `[A-Za-z0-9]`, the first a letter. */
-  readonly productKey: Effect.Effect<string>
-  /** 16 characters `[a-z0-9]`. */
-  readonly productSecret: Effect.Effect<string>
-  /** 20 characters `[A-Za-z0-9]`. */
-  readonly deviceId: Effect.Effect<string>
-  /** 20 characters `[A-Za-z0-9]`. */
-  readonly deviceName: Effect.Effect<string>
-  /** 32 characters `[a-z0-9]`. */
-  readonly deviceSecret: Effect.Effect<string>
-  /** Many of the three at once. */
-  readonly triples: (count: number) => Effect.Effect<
-    ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>
-  >
-  /** 32 characters `[A-Za-z0-9]`. */
-  readonly objectId: Effect.Effect<string>
-  /** 32 characters `[0-9a-f]`. */
-  readonly hexKey: Effect.Effect<string>
-  /** 12 characters `[a-z0-9]`. */
-  readonly projectId: Effect.Effect<string>
-  /** 12 characters `[A-Za-z0-9]`. */
-  readonly accessKeyId: Effect.Effect<string>
-  /** 16 characters `[A-Za-z0-9]`. */
-  readonly nodeId: Effect.Effect<string>
-  /** 20 characters `[A-Za-z0-9]`; also names a timer. */
-  readonly sceneId: Effect.Effect<string>
-  /** 32 characters `[A-Za-z0-9]`. */
-  readonly webhookKey: Effect.Effect<string>
-}>()("@device-cloud/core/kernel/Identifiers") {
-  static readonly layer: Layer.Layer<Identifiers, never, Crypto.Crypto> = Layer.effect(Identifiers, make)
-}

@@ -33,6 +33,56 @@ import {
 } from "./MeshNetwork.ts"
 import { MeshStore } from "./MeshStore.ts"
 
+type Missing = MeshNetworkNotFound | StoreError
+
+/** Keys of networks may be given in either case. */
+export class MeshNetworks extends Context.Service<MeshNetworks, {
+  /** Answers its keys. */
+  readonly create: (
+    projectId: ProjectId,
+    draft: MeshNetworkDraft
+  ) => Effect.Effect<Pick<MeshNetwork, "networkKey" | "appKey">, InvalidInput | NetworkKeyTaken | StoreError>
+  readonly get: (projectId: ProjectId, networkKey: string) => Effect.Effect<MeshNetwork, Missing>
+  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<MeshNetwork>, StoreError>
+  /** With its nodes. */
+  readonly remove: (projectId: ProjectId, networkKey: string) => Effect.Effect<void, Missing>
+  /** The node with its address. A gateway's device is of a product of gateways. */
+  readonly addNode: (projectId: ProjectId, networkKey: string, draft: MeshNodeDraft) => Effect.Effect<
+    MeshNode,
+    | InvalidInput
+    | DeviceNotFound
+    | DeviceDisabled
+    | WrongSignature
+    | NotAGateway
+    | MeshNodeExists
+    | MeshAddressTaken
+    | MeshNetworkFull
+    | Missing
+  >
+  readonly removeNode: (
+    projectId: ProjectId,
+    networkKey: string,
+    device: DeviceReference
+  ) => Effect.Effect<void, DeviceNotFound | MeshNodeNotFound | Missing>
+  /** Newest first. */
+  readonly nodes: (
+    projectId: ProjectId,
+    networkKey: string,
+    page: PageRequest
+  ) => Effect.Effect<Page<MeshNode>, Missing>
+  /** The devices that are its gateways. */
+  readonly gateways: (projectId: ProjectId, networkKey: string) => Effect.Effect<ReadonlyArray<DeviceId>, Missing>
+  /** Hands bytes to all of its gateways that are connected, once; at least one is. */
+  readonly sendRaw: (
+    projectId: ProjectId,
+    networkKey: string,
+    input: MeshRawData
+  ) => Effect.Effect<void, InvalidInput | NoGatewayOnline | Missing>
+}>()("@device-cloud/core/mesh/MeshNetworks") {
+  static readonly layer: Layer.Layer<MeshNetworks, never, MeshStore | Devices | DeviceSessions | Identifiers | Mac> =
+    Layer.effect(MeshNetworks, Effect.suspend(() => make))
+}
+
 const decodeDraft = decodeInput(MeshNetworkDraft)
 const decodeNode = decodeInput(MeshNodeDraft)
 const decodeRawData = decodeInput(MeshRawData)
@@ -154,54 +204,3 @@ const make = Effect.gen(function*() {
 
   return MeshNetworks.of({ create, get, list: store.list, remove, addNode, removeNode, nodes, gateways, sendRaw })
 })
-
-type Missing = MeshNetworkNotFound | StoreError
-
-/** Keys of networks may be given in either case. */
-export class MeshNetworks extends Context.Service<MeshNetworks, {
-  /** Answers its keys. */
-  readonly create: (
-    projectId: ProjectId,
-    draft: MeshNetworkDraft
-  ) => Effect.Effect<Pick<MeshNetwork, "networkKey" | "appKey">, InvalidInput | NetworkKeyTaken | StoreError>
-  readonly get: (projectId: ProjectId, networkKey: string) => Effect.Effect<MeshNetwork, Missing>
-  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<MeshNetwork>, StoreError>
-  /** With its nodes. */
-  readonly remove: (projectId: ProjectId, networkKey: string) => Effect.Effect<void, Missing>
-  /** The node with its address. A gateway's device is of a product of gateways. */
-  readonly addNode: (projectId: ProjectId, networkKey: string, draft: MeshNodeDraft) => Effect.Effect<
-    MeshNode,
-    | InvalidInput
-    | DeviceNotFound
-    | DeviceDisabled
-    | WrongSignature
-    | NotAGateway
-    | MeshNodeExists
-    | MeshAddressTaken
-    | MeshNetworkFull
-    | Missing
-  >
-  readonly removeNode: (
-    projectId: ProjectId,
-    networkKey: string,
-    device: DeviceReference
-  ) => Effect.Effect<void, DeviceNotFound | MeshNodeNotFound | Missing>
-  /** Newest first. */
-  readonly nodes: (
-    projectId: ProjectId,
-    networkKey: string,
-    page: PageRequest
-  ) => Effect.Effect<Page<MeshNode>, Missing>
-  /** The devices that are its gateways. */
-  readonly gateways: (projectId: ProjectId, networkKey: string) => Effect.Effect<ReadonlyArray<DeviceId>, Missing>
-  /** Hands bytes to all of its gateways that are connected, once; at least one is. */
-  readonly sendRaw: (
-    projectId: ProjectId,
-    networkKey: string,
-    input: MeshRawData
-  ) => Effect.Effect<void, InvalidInput | NoGatewayOnline | Missing>
-}>()("@device-cloud/core/mesh/MeshNetworks") {
-  static readonly layer: Layer.Layer<MeshNetworks, never, MeshStore | Devices | DeviceSessions | Identifiers | Mac> =
-    Layer
-      .effect(MeshNetworks, make)
-}

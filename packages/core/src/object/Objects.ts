@@ -15,6 +15,27 @@ import {
   type StoredObject
 } from "./StoredObject.ts"
 
+export class Objects extends Context.Service<Objects, {
+  /** `fileName` is the client's; a safe one is made of it. */
+  readonly upload: <E>(
+    projectId: ProjectId,
+    fileName: string,
+    content: Stream.Stream<Uint8Array, E>
+  ) => Effect.Effect<StoredObject, E | ObjectTooLarge | StoreError>
+  /** Whoever knows its id may read it. */
+  readonly get: (objectId: string) => Effect.Effect<StoredObject, ObjectNotFound | StoreError>
+  readonly read: (object: StoredObject, range?: ByteRange) => Stream.Stream<Uint8Array, StoreError>
+  readonly remove: (projectId: ProjectId, objectId: string) => Effect.Effect<void, ObjectNotFound | StoreError>
+}>()("@device-cloud/core/object/Objects") {
+  /** Beside the cloud: an application that keeps no objects needs no store of them. */
+  static readonly layer: Layer.Layer<Objects, never, ObjectStore | Crypto.Crypto> = Layer.effect(
+    Objects,
+    Effect.suspend(() => make)
+  ).pipe(
+    Layer.provide(Identifiers.layer)
+  )
+}
+
 /** Bytes that one object may have. */
 export const MaxObjectSize = Context.Reference<number>("@device-cloud/core/object/MaxObjectSize", {
   defaultValue: () => defaultMaxObjectSize
@@ -49,21 +70,3 @@ const make = Effect.gen(function*() {
 
   return Objects.of({ upload, get, read: store.read, remove })
 })
-
-export class Objects extends Context.Service<Objects, {
-  /** `fileName` is the client's; a safe one is made of it. */
-  readonly upload: <E>(
-    projectId: ProjectId,
-    fileName: string,
-    content: Stream.Stream<Uint8Array, E>
-  ) => Effect.Effect<StoredObject, E | ObjectTooLarge | StoreError>
-  /** Whoever knows its id may read it. */
-  readonly get: (objectId: string) => Effect.Effect<StoredObject, ObjectNotFound | StoreError>
-  readonly read: (object: StoredObject, range?: ByteRange) => Stream.Stream<Uint8Array, StoreError>
-  readonly remove: (projectId: ProjectId, objectId: string) => Effect.Effect<void, ObjectNotFound | StoreError>
-}>()("@device-cloud/core/object/Objects") {
-  /** Beside the cloud: an application that keeps no objects needs no store of them. */
-  static readonly layer: Layer.Layer<Objects, never, ObjectStore | Crypto.Crypto> = Layer.effect(Objects, make).pipe(
-    Layer.provide(Identifiers.layer)
-  )
-}

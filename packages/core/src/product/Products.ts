@@ -18,6 +18,39 @@ import {
 } from "./Product.ts"
 import { type ProductChange, ProductStore } from "./ProductStore.ts"
 
+export class Products extends Context.Service<Products, {
+  /** Creates a product in status `developing`, with a new key and secret. */
+  readonly create: (
+    projectId: ProjectId,
+    draft: ProductDraft
+  ) => Effect.Effect<Product, InvalidInput | StoreError>
+  readonly get: (
+    projectId: ProjectId,
+    productKey: ProductKey
+  ) => Effect.Effect<Product, ProductNotFound | StoreError>
+  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Product>, StoreError>
+  readonly update: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    update: ProductUpdate
+  ) => Effect.Effect<void, InvalidInput | ProductNotFound | StoreError>
+  readonly setStatus: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    status: ProductStatus
+  ) => Effect.Effect<void, ProductNotFound | StoreError>
+  /** A product that has devices stays. */
+  readonly remove: (
+    projectId: ProjectId,
+    productKey: ProductKey
+  ) => Effect.Effect<void, ProductNotFound | ProductHasDevices | StoreError>
+}>()("@device-cloud/core/product/Products") {
+  static readonly layer: Layer.Layer<Products, never, ProductStore | Identifiers> = Layer.effect(
+    Products,
+    Effect.suspend(() => make)
+  )
+}
+
 const decodeDraft = decodeInput(ProductDraft)
 const decodeUpdate = decodeInput(ProductUpdate)
 
@@ -91,33 +124,3 @@ const make = Effect.gen(function*() {
 
   return Products.of({ create, get, list: store.list, update, setStatus, remove })
 })
-
-export class Products extends Context.Service<Products, {
-  /** Creates a product in status `developing`, with a new key and secret. */
-  readonly create: (
-    projectId: ProjectId,
-    draft: ProductDraft
-  ) => Effect.Effect<Product, InvalidInput | StoreError>
-  readonly get: (
-    projectId: ProjectId,
-    productKey: ProductKey
-  ) => Effect.Effect<Product, ProductNotFound | StoreError>
-  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Product>, StoreError>
-  readonly update: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    update: ProductUpdate
-  ) => Effect.Effect<void, InvalidInput | ProductNotFound | StoreError>
-  readonly setStatus: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    status: ProductStatus
-  ) => Effect.Effect<void, ProductNotFound | StoreError>
-  /** A product that has devices stays. */
-  readonly remove: (
-    projectId: ProjectId,
-    productKey: ProductKey
-  ) => Effect.Effect<void, ProductNotFound | ProductHasDevices | StoreError>
-}>()("@device-cloud/core/product/Products") {
-  static readonly layer: Layer.Layer<Products, never, ProductStore | Identifiers> = Layer.effect(Products, make)
-}

@@ -24,6 +24,31 @@ import {
 import { AccessKeyStore } from "./AccessKeyStore.ts"
 import { defaultProjectId, type ProjectId, ProjectNotFound } from "./Project.ts"
 
+export class AccessKeys extends Context.Service<AccessKeys, {
+  /** Makes `key` the one key of role `owner`, of the default project. */
+  readonly setOwner: (key: Redacted.Redacted) => Effect.Effect<void, MalformedAccessKey | StoreError>
+  /** The answer is the only place where the key itself appears. */
+  readonly create: (projectId: ProjectId, draft: AccessKeyDraft) => Effect.Effect<
+    { readonly accessKey: AccessKey; readonly key: Redacted.Redacted },
+    InvalidInput | ProjectNotFound | StoreError
+  >
+  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<AccessKey>, StoreError>
+  /** The owner's key stays; `setOwner` replaces it. */
+  readonly remove: (
+    projectId: ProjectId,
+    accessKeyId: string
+  ) => Effect.Effect<void, AccessKeyNotFound | AccessKeyNotRemovable | StoreError>
+  /** Looks up again who is calling: keys may have gone with their project. */
+  readonly forget: Effect.Effect<void>
+  /** A removed key is refused at once on all nodes, and within 10 seconds on a node that no notice reaches. */
+  readonly authenticate: (
+    key: Redacted.Redacted
+  ) => Effect.Effect<Principal, UnknownAccessKey | AccessKeyExpired | StoreError>
+}>()("@device-cloud/core/project/AccessKeys") {
+  static readonly layer: Layer.Layer<AccessKeys, never, AccessKeyStore | Identifiers | NodeBus | Crypto.Crypto> = Layer
+    .effect(AccessKeys, Effect.suspend(() => make))
+}
+
 const decodeDraft = decodeInput(AccessKeyDraft)
 
 /** Keys that are remembered. */
@@ -126,31 +151,3 @@ const make = Effect.gen(function*() {
 
   return AccessKeys.of({ setOwner, create, list: store.list, remove, forget: forget(null), authenticate })
 })
-
-export class AccessKeys extends Context.Service<AccessKeys, {
-  /** Makes `key` the one key of role `owner`, of the default project. */
-  readonly setOwner: (key: Redacted.Redacted) => Effect.Effect<void, MalformedAccessKey | StoreError>
-  /** The answer is the only place where the key itself appears. */
-  readonly create: (projectId: ProjectId, draft: AccessKeyDraft) => Effect.Effect<
-    { readonly accessKey: AccessKey; readonly key: Redacted.Redacted },
-    InvalidInput | ProjectNotFound | StoreError
-  >
-  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<AccessKey>, StoreError>
-  /** The owner's key stays; `setOwner` replaces it. */
-  readonly remove: (
-    projectId: ProjectId,
-    accessKeyId: string
-  ) => Effect.Effect<void, AccessKeyNotFound | AccessKeyNotRemovable | StoreError>
-  /** Looks up again who is calling: keys may have gone with their project. */
-  readonly forget: Effect.Effect<void>
-  /** A removed key is refused at once on all nodes, and within 10 seconds on a node that no notice reaches. */
-  readonly authenticate: (
-    key: Redacted.Redacted
-  ) => Effect.Effect<Principal, UnknownAccessKey | AccessKeyExpired | StoreError>
-}>()("@device-cloud/core/project/AccessKeys") {
-  static readonly layer: Layer.Layer<AccessKeys, never, AccessKeyStore | Identifiers | NodeBus | Crypto.Crypto> = Layer
-    .effect(
-      AccessKeys,
-      make
-    )
-}

@@ -17,6 +17,22 @@ import {
 } from "./Project.ts"
 import { ProjectStore } from "./ProjectStore.ts"
 
+export class Projects extends Context.Service<Projects, {
+  readonly create: (draft: ProjectDraft) => Effect.Effect<Project, InvalidInput | StoreError>
+  readonly get: (projectId: ProjectId) => Effect.Effect<Project, ProjectNotFound | StoreError>
+  readonly list: (page: PageRequest) => Effect.Effect<Page<Project>, StoreError>
+  /** Removes the project and its access keys. The default project and one with products stay. */
+  readonly remove: (
+    projectId: ProjectId
+  ) => Effect.Effect<void, ProjectNotFound | ProjectNotRemovable | StoreError>
+}>()("@device-cloud/core/project/Projects") {
+  /** Creates the default project when it is missing. */
+  static readonly layer: Layer.Layer<Projects, StoreError, ProjectStore | Identifiers | AccessKeys> = Layer.effect(
+    Projects,
+    Effect.suspend(() => make)
+  )
+}
+
 const decodeDraft = decodeInput(ProjectDraft)
 
 const make = Effect.gen(function*() {
@@ -62,19 +78,3 @@ const make = Effect.gen(function*() {
 
   return Projects.of({ create, get, list: store.list, remove })
 })
-
-export class Projects extends Context.Service<Projects, {
-  readonly create: (draft: ProjectDraft) => Effect.Effect<Project, InvalidInput | StoreError>
-  readonly get: (projectId: ProjectId) => Effect.Effect<Project, ProjectNotFound | StoreError>
-  readonly list: (page: PageRequest) => Effect.Effect<Page<Project>, StoreError>
-  /** Removes the project and its access keys. The default project and one with products stay. */
-  readonly remove: (
-    projectId: ProjectId
-  ) => Effect.Effect<void, ProjectNotFound | ProjectNotRemovable | StoreError>
-}>()("@device-cloud/core/project/Projects") {
-  /** Creates the default project when it is missing. */
-  static readonly layer: Layer.Layer<Projects, StoreError, ProjectStore | Identifiers | AccessKeys> = Layer.effect(
-    Projects,
-    make
-  )
-}

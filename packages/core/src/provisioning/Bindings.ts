@@ -14,6 +14,27 @@ import { expectRandom, RandomNotReported, unbound } from "./Binding.ts"
 import { BindingStore } from "./BindingStore.ts"
 import * as BindMessages from "./BindMessages.ts"
 
+export class Bindings extends Context.Service<Bindings, {
+  /** What the device has reported after it joined. */
+  readonly random: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    deviceName: DeviceName
+  ) => Effect.Effect<string, DeviceNotFound | RandomNotReported | StoreError>
+  /** Makes a random, 32 hex digits, which is the only one that counts for ten minutes; forgets a reported one. */
+  readonly expect: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    deviceName: DeviceName
+  ) => Effect.Effect<string, DeviceNotFound | StoreError>
+}>()("@device-cloud/core/provisioning/Bindings") {
+  static readonly layer: Layer.Layer<
+    Bindings,
+    never,
+    BindingStore | Devices | DeviceLifecycle | DeviceMethods | Identifiers
+  > = Layer.effect(Bindings, Effect.suspend(() => make))
+}
+
 const make = Effect.gen(function*() {
   const store = yield* BindingStore
   const devices = yield* Devices
@@ -51,27 +72,3 @@ const make = Effect.gen(function*() {
 
   return Bindings.of({ random, expect })
 })
-
-export class Bindings extends Context.Service<Bindings, {
-  /** What the device has reported after it joined. */
-  readonly random: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    deviceName: DeviceName
-  ) => Effect.Effect<string, DeviceNotFound | RandomNotReported | StoreError>
-  /** Makes a random, 32 hex digits, which is the only one that counts for ten minutes; forgets a reported one. */
-  readonly expect: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    deviceName: DeviceName
-  ) => Effect.Effect<string, DeviceNotFound | StoreError>
-}>()("@device-cloud/core/provisioning/Bindings") {
-  static readonly layer: Layer.Layer<
-    Bindings,
-    never,
-    BindingStore | Devices | DeviceLifecycle | DeviceMethods | Identifiers
-  > = Layer.effect(
-    Bindings,
-    make
-  )
-}

@@ -14,6 +14,20 @@ import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { bleAnswer, BleProof, WrongCipher } from "./BleIdentity.ts"
 
+export class BleIdentities extends Context.Service<BleIdentities, {
+  /** The key that protects what the device and the application exchange: 32 lower-case hex digits. */
+  readonly check: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    proof: BleProof
+  ) => Effect.Effect<string, InvalidInput | DeviceNotFound | DeviceDisabled | WrongCipher | StoreError>
+}>()("@device-cloud/core/provisioning/BleIdentities") {
+  static readonly layer: Layer.Layer<BleIdentities, never, Devices | Mac> = Layer.effect(
+    BleIdentities,
+    Effect.suspend(() => make)
+  )
+}
+
 const decodeProof = decodeInput(BleProof)
 
 const make = Effect.gen(function*() {
@@ -35,14 +49,3 @@ const make = Effect.gen(function*() {
 
   return BleIdentities.of({ check })
 })
-
-export class BleIdentities extends Context.Service<BleIdentities, {
-  /** The key that protects what the device and the application exchange: 32 lower-case hex digits. */
-  readonly check: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    proof: BleProof
-  ) => Effect.Effect<string, InvalidInput | DeviceNotFound | DeviceDisabled | WrongCipher | StoreError>
-}>()("@device-cloud/core/provisioning/BleIdentities") {
-  static readonly layer: Layer.Layer<BleIdentities, never, Devices | Mac> = Layer.effect(BleIdentities, make)
-}

@@ -24,6 +24,40 @@ import { equalInConstantTime, Mac, SignMethod } from "../kernel/Mac.ts"
 import { generatorText, registerText, tokenText } from "./Signature.ts"
 import { SignatureGuard, type TooManyWrongSignatures } from "./SignatureGuard.ts"
 
+type Refused =
+  | InvalidInput
+  | ProductNotFound
+  | WrongSignature
+  | TooManyWrongSignatures
+  | RegistrationOff
+  | AlreadyActive
+  | DeviceDisabled
+  | StoreError
+
+/** `address` is where the request comes from. */
+export class Provisioning extends Context.Service<Provisioning, {
+  /** Assigns a triple that was created beforehand; the same one to the same `mac`, until its device has been active. */
+  readonly register: (request: Registration, address: string) => Effect.Effect<Triple, Refused | NoDeviceLeft>
+  /** Makes a triple with this name; the same one again until its device has been active. */
+  readonly generate: (request: NamedRegistration, address: string) => Effect.Effect<Triple, Refused>
+  /** Tells a device that was created beforehand its secret, until it has been active. */
+  readonly registerNamed: (
+    request: AlinkRegistration,
+    address: string
+  ) => Effect.Effect<Triple, Refused | DeviceNotFound>
+  /** As `generate`; the device connects with a token in place of a signature. */
+  readonly registerUnlisted: (request: AlinkRegistration, address: string) => Effect.Effect<
+    Pick<Triple, "productKey" | "deviceName"> & { readonly clientId: string; readonly token: string },
+    Refused
+  >
+}>()("@device-cloud/core/provisioning/Provisioning") {
+  static readonly layer: Layer.Layer<
+    Provisioning,
+    never,
+    ProductStore | DeviceStore | Mac | Identifiers | DeviceLifecycle | SignatureGuard
+  > = Layer.effect(Provisioning, Effect.suspend(() => make))
+}
+
 /** Text of so many bytes in UTF-8. */
 const bytes = (minimum: number, maximum: number) =>
   Schema.String.check(
@@ -196,37 +230,3 @@ const make = Effect.gen(function*() {
 
   return Provisioning.of({ register, generate, registerNamed, registerUnlisted })
 })
-
-type Refused =
-  | InvalidInput
-  | ProductNotFound
-  | WrongSignature
-  | TooManyWrongSignatures
-  | RegistrationOff
-  | AlreadyActive
-  | DeviceDisabled
-  | StoreError
-
-/** `address` is where the request comes from. */
-export class Provisioning extends Context.Service<Provisioning, {
-  /** Assigns a triple that was created beforehand; the same one to the same `mac`, until its device has been active. */
-  readonly register: (request: Registration, address: string) => Effect.Effect<Triple, Refused | NoDeviceLeft>
-  /** Makes a triple with this name; the same one again until its device has been active. */
-  readonly generate: (request: NamedRegistration, address: string) => Effect.Effect<Triple, Refused>
-  /** Tells a device that was created beforehand its secret, until it has been active. */
-  readonly registerNamed: (
-    request: AlinkRegistration,
-    address: string
-  ) => Effect.Effect<Triple, Refused | DeviceNotFound>
-  /** As `generate`; the device connects with a token in place of a signature. */
-  readonly registerUnlisted: (request: AlinkRegistration, address: string) => Effect.Effect<
-    Pick<Triple, "productKey" | "deviceName"> & { readonly clientId: string; readonly token: string },
-    Refused
-  >
-}>()("@device-cloud/core/provisioning/Provisioning") {
-  static readonly layer: Layer.Layer<
-    Provisioning,
-    never,
-    ProductStore | DeviceStore | Mac | Identifiers | DeviceLifecycle | SignatureGuard
-  > = Layer.effect(Provisioning, make)
-}

@@ -5,6 +5,20 @@
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { RateWindow } from "../kernel/RateWindow.ts"
 
+export class SignatureGuard extends Context.Service<SignatureGuard, {
+  /**
+   * Runs a check of a signature, unless the device or the address has failed ten
+   * times within a minute. Each node counts by itself.
+   */
+  readonly guard: <A, E, R>(
+    suspect: Suspect,
+    isWrong: (error: E) => boolean,
+    check: Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E | TooManyWrongSignatures, R>
+}>()("@device-cloud/core/provisioning/SignatureGuard") {
+  static readonly layer: Layer.Layer<SignatureGuard> = Layer.effect(SignatureGuard, Effect.suspend(() => make))
+}
+
 /** Wrong signatures in {@link windowMillis}. */
 const limit = 10
 const windowMillis = 60_000
@@ -49,17 +63,3 @@ const make = Effect.gen(function*() {
 
   return SignatureGuard.of({ guard })
 })
-
-export class SignatureGuard extends Context.Service<SignatureGuard, {
-  /**
-   * Runs a check of a signature, unless the device or the address has failed ten
-   * times within a minute. Each node counts by itself.
-   */
-  readonly guard: <A, E, R>(
-    suspect: Suspect,
-    isWrong: (error: E) => boolean,
-    check: Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E | TooManyWrongSignatures, R>
-}>()("@device-cloud/core/provisioning/SignatureGuard") {
-  static readonly layer: Layer.Layer<SignatureGuard> = Layer.effect(SignatureGuard, make)
-}

@@ -17,6 +17,43 @@ import type { Json } from "../kernel/Json.ts"
 import { shadowControl } from "./ShadowDocument.ts"
 import { ShadowStore } from "./ShadowStore.ts"
 
+export class Shadows extends Context.Service<Shadows, {
+  /** The shadow with the device that it belongs to. */
+  readonly get: (
+    projectId: ProjectId,
+    deviceId: DeviceId
+  ) => Effect.Effect<{ readonly device: Device; readonly shadow: Shadow }, DeviceNotFound | StoreError>
+  /**
+   * Merges `desired` into what is desired of the device: null takes a property
+   * off, arrays and objects are replaced as a whole. A connected device is told.
+   */
+  readonly desire: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    desired: Readonly<Record<string, Json>>,
+    /** The change is refused when the shadow is not in this version. */
+    version?: number
+  ) => Effect.Effect<Shadow, DeviceNotFound | InvalidInput | InvalidValues | ShadowVersionConflict | StoreError>
+}>()("@device-cloud/core/shadow/Shadows") {
+  static readonly layer: Layer.Layer<
+    Shadows,
+    never,
+    ShadowStore | Devices | DeviceLifecycle | ModelCache | DeviceSessions
+  > = Layer.effect(Shadows, Effect.suspend(() => make))
+
+  /** The reported values of shadows, for thing models that change. */
+  static readonly layerReportedValues: Layer.Layer<ReportedValues, never, ShadowStore> = Layer.effect(
+    ReportedValues,
+    Effect.map(ShadowStore, (store) => ({
+      sample: (productKey, limit) =>
+        Effect.map(
+          store.sample(productKey, limit),
+          (shadows) => shadows.map(({ reported }) => Record.map(reported, ({ value }) => value))
+        )
+    }))
+  )
+}
+
 /** The shadow is not in the version that the caller has seen. */
 export class ShadowVersionConflict extends Schema.TaggedError<ShadowVersionConflict>()("ShadowVersionConflict", {
   deviceId: Schema.String,
@@ -86,40 +123,3 @@ const make = Effect.gen(function*() {
 
   return Shadows.of({ get, desire })
 })
-
-export class Shadows extends Context.Service<Shadows, {
-  /** The shadow with the device that it belongs to. */
-  readonly get: (
-    projectId: ProjectId,
-    deviceId: DeviceId
-  ) => Effect.Effect<{ readonly device: Device; readonly shadow: Shadow }, DeviceNotFound | StoreError>
-  /**
-   * Merges `desired` into what is desired of the device: null takes a property
-   * off, arrays and objects are replaced as a whole. A connected device is told.
-   */
-  readonly desire: (
-    projectId: ProjectId,
-    deviceId: DeviceId,
-    desired: Readonly<Record<string, Json>>,
-    /** The change is refused when the shadow is not in this version. */
-    version?: number
-  ) => Effect.Effect<Shadow, DeviceNotFound | InvalidInput | InvalidValues | ShadowVersionConflict | StoreError>
-}>()("@device-cloud/core/shadow/Shadows") {
-  static readonly layer: Layer.Layer<
-    Shadows,
-    never,
-    ShadowStore | Devices | DeviceLifecycle | ModelCache | DeviceSessions
-  > = Layer.effect(Shadows, make)
-
-  /** The reported values of shadows, for thing models that change. */
-  static readonly layerReportedValues: Layer.Layer<ReportedValues, never, ShadowStore> = Layer.effect(
-    ReportedValues,
-    Effect.map(ShadowStore, (store) => ({
-      sample: (productKey, limit) =>
-        Effect.map(
-          store.sample(productKey, limit),
-          (shadows) => shadows.map(({ reported }) => Record.map(reported, ({ value }) => value))
-        )
-    }))
-  )
-}

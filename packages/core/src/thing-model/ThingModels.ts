@@ -24,6 +24,57 @@ import { ReportedValues } from "./ReportedValues.ts"
 import { type ModelVersion, ThingModelStore } from "./ThingModelStore.ts"
 import { ModelCache } from "./ModelCache.ts"
 
+export class ThingModels extends Context.Service<ThingModels, {
+  /** Version 0 and no elements: the product has never had a model. */
+  readonly get: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<ModelVersion, Failure>
+  /** The latest ones, newest first. */
+  readonly versions: (
+    projectId: ProjectId,
+    productKey: ProductKey
+  ) => Effect.Effect<ReadonlyArray<ModelVersion>, Failure>
+  /** Replaces the model by that of the JSON text, all or nothing. */
+  readonly importFrom: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    type: ModelType,
+    text: string
+  ) => Effect.Effect<ChangedModel, InvalidThingModel | Failure>
+  /** Replaces the model by that of another product of the project. */
+  readonly copy: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    source: ProductKey
+  ) => Effect.Effect<ChangedModel, Failure>
+  /** Empties the model. */
+  readonly clear: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<ChangedModel, Failure>
+  /** Adds an element in the form `metadata`. */
+  readonly addElement: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    type: ElementType,
+    element: unknown
+  ) => Effect.Effect<ChangedModel, InvalidThingModel | Failure>
+  /** Replaces the element of the same id. */
+  readonly updateElement: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    type: ElementType,
+    element: unknown
+  ) => Effect.Effect<ChangedModel, InvalidThingModel | ElementNotFound | Failure>
+  readonly removeElement: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    type: ElementType,
+    id: string
+  ) => Effect.Effect<ChangedModel, ElementNotFound | Failure>
+}>()("@device-cloud/core/thing-model/ThingModels") {
+  static readonly layer: Layer.Layer<
+    ThingModels,
+    never,
+    ThingModelStore | Products | ReportedValues | ModelCache
+  > = Layer.effect(ThingModels, Effect.suspend(() => make))
+}
+
 /** Devices whose stored values are checked against a changed model. */
 const sampledDevices = 1000
 
@@ -154,54 +205,3 @@ const make = Effect.gen(function*() {
 
   return ThingModels.of({ get, versions, importFrom, copy, clear, addElement, updateElement, removeElement })
 })
-
-export class ThingModels extends Context.Service<ThingModels, {
-  /** Version 0 and no elements: the product has never had a model. */
-  readonly get: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<ModelVersion, Failure>
-  /** The latest ones, newest first. */
-  readonly versions: (
-    projectId: ProjectId,
-    productKey: ProductKey
-  ) => Effect.Effect<ReadonlyArray<ModelVersion>, Failure>
-  /** Replaces the model by that of the JSON text, all or nothing. */
-  readonly importFrom: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    type: ModelType,
-    text: string
-  ) => Effect.Effect<ChangedModel, InvalidThingModel | Failure>
-  /** Replaces the model by that of another product of the project. */
-  readonly copy: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    source: ProductKey
-  ) => Effect.Effect<ChangedModel, Failure>
-  /** Empties the model. */
-  readonly clear: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<ChangedModel, Failure>
-  /** Adds an element in the form `metadata`. */
-  readonly addElement: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    type: ElementType,
-    element: unknown
-  ) => Effect.Effect<ChangedModel, InvalidThingModel | Failure>
-  /** Replaces the element of the same id. */
-  readonly updateElement: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    type: ElementType,
-    element: unknown
-  ) => Effect.Effect<ChangedModel, InvalidThingModel | ElementNotFound | Failure>
-  readonly removeElement: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    type: ElementType,
-    id: string
-  ) => Effect.Effect<ChangedModel, ElementNotFound | Failure>
-}>()("@device-cloud/core/thing-model/ThingModels") {
-  static readonly layer: Layer.Layer<
-    ThingModels,
-    never,
-    ThingModelStore | Products | ReportedValues | ModelCache
-  > = Layer.effect(ThingModels, make)
-}
