@@ -1,8 +1,10 @@
 import { DeviceName, ProductKey } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { callTo, ownerKey, productBody } from "@device-cloud/testing/http"
+import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, Queue, Redacted, Schedule } from "effect"
+import { Effect, Queue, Redacted } from "effect"
 import { HttpServer, HttpServerResponse } from "effect/http"
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises"
 import { createServer } from "node:http"
@@ -10,7 +12,6 @@ import { type AddressInfo, connect as connectTcp } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { inject } from "vitest"
-import { connackOf, connect } from "../../../packages/mqtt/test/TestDevice.ts"
 import * as ServerProcess from "../src/ServerProcess.ts"
 import { answerUnservedRequests } from "../src/UnservedRequests.ts"
 
@@ -21,7 +22,8 @@ const start = (env: Readonly<Record<string, string>>) =>
 
 type Server = Effect.Success<ReturnType<typeof start>>
 
-const ownerKey = `dck_${"s".repeat(12)}_${"0".repeat(43)}`
+/** For what waits for the restart of a database or for another try: two seconds and more. */
+const patient = { timeout: "100 seconds" } as const
 
 const temporaryDirectory = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-server-"))),
@@ -35,27 +37,11 @@ const get = (server: Server, path: string) =>
   })
 
 const call = (server: Server, method: string, path: string, body?: object, key = ownerKey) =>
-  Effect.promise(async () => {
-    const response = await fetch(`${server.http}/openapi/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      ...body === undefined ? {} : { body: JSON.stringify(body) }
-    })
-    // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into whatever came back
-    return await response.json() as { readonly code: number; readonly data?: any }
-  })
+  Effect.map(callTo(server.http, method, path, { key, body }), ({ body }) => body)
 
 /** A product with one device; answers the device's id and triple. */
 const createDevice = Effect.fnUntraced(function*(server: Server, key = ownerKey) {
-  const product = {
-    name: "Sensor",
-    node_type: "direct",
-    network_type: "wifi",
-    validate_type: "weak",
-    data_format: "json",
-    auth_type: "secret"
-  }
-  const { data: { product_info: { product_key } } } = yield* call(server, "POST", "/products", product, key)
+  const { data: { product_info: { product_key } } } = yield* call(server, "POST", "/products", productBody, key)
   const { data } = yield* call(server, "POST", `/products/${product_key}/things`, undefined, key)
   return {
     id: data.device_id as string,
@@ -82,13 +68,13 @@ const counterOf = (server: Server, deviceId: string, key = ownerKey) =>
   )
 
 const untilStatus = (server: Server, deviceId: string, expected: string, key = ownerKey) =>
-  Effect.repeat(call(server, "GET", `/things/${deviceId}/status`, undefined, key), {
-    until: ({ data }) => data.status === expected,
-    schedule: Schedule.spaced("100 millis")
+  eventually(call(server, "GET", `/things/${deviceId}/status`, undefined, key), {
+    ...patient,
+    until: ({ data }) => data.status === expected
   })
 
 /** Posts 1, 2, 3 … with QoS 1, as fast as they are acknowledged; answers how to read the last one that was. */
-const postWithoutEnd = Effect.fnUntraced(function*(device: Effect.Success<ReturnType<typeof connect>>) {
+const postWithoutEnd = Effect.fnUntraced(function*(device: MqttDevice.MqttDevice) {
   let sent = 0
   let acknowledged = 0
   const post = Effect.suspend(() => {
@@ -107,10 +93,7 @@ const postWithoutEnd = Effect.fnUntraced(function*(device: Effect.Success<Return
     progress: (count: number) =>
       Effect.suspend(() => {
         const goal = acknowledged + count
-        return Effect.repeat(Effect.sync(() => acknowledged), {
-          until: (now) => now >= goal,
-          schedule: Schedule.spaced("5 millis")
-        })
+        return eventually(Effect.sync(() => acknowledged), { ...patient, until: (now) => now >= goal })
       })
   }
 })
@@ -131,8 +114,8 @@ live(
       assert.strictEqual((yield* get(server, path)).status, 200, path)
     }
     const device = yield* createDevice(server)
-    const connected = yield* connect(device, yield* broker(server, dataDir))
-    yield* connect({ ...device }, { url: server.mqtt! })
+    const connected = yield* MqttDevice.connectTo(yield* broker(server, dataDir), device)
+    yield* MqttDevice.connectTo({ url: server.mqtt! }, device)
     yield* connected.closed
     yield* server.child.kill()
     assert.strictEqual(yield* server.child.exitCode, 0)
@@ -167,7 +150,7 @@ live(
     assert.strictEqual((yield* Effect.promise(() => stat(join(dataDir, "admin-key")))).mode & 0o777, 0o600)
     const device = yield* createDevice(first, key)
     const to = yield* broker(first, dataDir)
-    const posts = yield* postWithoutEnd(yield* connect(device, to))
+    const posts = yield* postWithoutEnd(yield* MqttDevice.connectTo(to, device))
     yield* posts.progress(200)
     yield* first.child.kill()
     assert.strictEqual(yield* first.child.exitCode, 0)
@@ -181,7 +164,7 @@ live(
     )
     const again = yield* broker(second, dataDir)
     assert.strictEqual(again.ca, to.ca)
-    assert.strictEqual(yield* connackOf(device, again), 0)
+    assert.strictEqual(yield* MqttDevice.connackFrom(again, device), 0)
 
     const refused = yield* Effect.flip(start({ DATA_DIR: dataDir }))
     assert.strictEqual(refused._tag, "ServerEnded")
@@ -196,14 +179,14 @@ live(
     const env = { DATA_DIR: dataDir, ADMIN_KEY: ownerKey }
     const first = yield* start(env)
     const device = yield* createDevice(first)
-    const posts = yield* postWithoutEnd(yield* connect(device, yield* broker(first, dataDir)))
+    const posts = yield* postWithoutEnd(yield* MqttDevice.connectTo(yield* broker(first, dataDir), device))
     yield* posts.progress(200)
     yield* Effect.ignore(first.child.kill({ killSignal: "SIGKILL" }))
 
     const second = yield* start(env)
     assert.isAtLeast(yield* counterOf(second, device.id), yield* posts.acknowledged)
     yield* untilStatus(second, device.id, "offline")
-    yield* connect(device, yield* broker(second, dataDir))
+    yield* MqttDevice.connectTo(yield* broker(second, dataDir), device)
     yield* untilStatus(second, device.id, "online")
   })
 )
@@ -236,12 +219,12 @@ live(
     const webhookId = yield* Queue.take(calls)
     const latest = (server: Server) =>
       Effect.map(call(server, "GET", `/rule-engine/scenes/${id}/executions`), ({ data }) => data.results[0])
-    yield* Effect.repeat(latest(first), { until: ({ actions }) => actions[0].attempts === 1 })
+    yield* eventually(latest(first), { ...patient, until: ({ actions }) => actions[0].attempts === 1 })
     yield* Effect.ignore(first.child.kill({ killSignal: "SIGKILL" }))
 
     const second = yield* start(env)
     assert.strictEqual(yield* Queue.take(calls), webhookId)
-    const ended = yield* Effect.repeat(latest(second), { until: ({ status }) => status === "succeeded" })
+    const ended = yield* eventually(latest(second), { ...patient, until: ({ status }) => status === "succeeded" })
     assert.strictEqual(ended.execution_id, execution_id)
     assert.deepInclude(ended.actions[0], { attempts: 2, detail: "Answered with 200" })
   })
@@ -255,7 +238,7 @@ live(
     const first = yield* start(env)
     const device = yield* createDevice(first)
     // It reads nothing after its connection: what is sent to it is not confirmed.
-    const frozen = yield* connect(device, yield* broker(first, dataDir))
+    const frozen = yield* MqttDevice.connectTo(yield* broker(first, dataDir), device)
     frozen.client.stream.pause()
     const set = (server: Server, level: number) =>
       Effect.map(
@@ -265,16 +248,16 @@ live(
     const ids = [yield* set(first, 1), yield* set(first, 2)]
     const stateOf = (server: Server, id: string) =>
       Effect.map(call(server, "GET", `/things/${device.id}/messages/${id}`), ({ data }) => data.state as string)
-    yield* Effect.repeat(stateOf(first, ids[1]!), { until: (state) => state === "sent" })
+    yield* eventually(stateOf(first, ids[1]!), { ...patient, until: (state) => state === "sent" })
     yield* Effect.ignore(first.child.kill({ killSignal: "SIGKILL" }))
 
     const second = yield* start(env)
     yield* untilStatus(second, device.id, "offline")
     ids.push(yield* set(second, 3))
-    const back = yield* connect(device, yield* broker(second, dataDir))
+    const back = yield* MqttDevice.connectTo(yield* broker(second, dataDir), device)
     const received: Array<string> = []
     while (received.length < ids.length) {
-      const { message } = yield* Queue.take(back.received)
+      const { message } = yield* back.take
       if (message["method"] !== "thing.service.property.set") continue
       received.push(String(message["id"]))
       yield* back.publish(
@@ -285,7 +268,7 @@ live(
     }
     assert.deepStrictEqual(received, ids)
     for (const id of ids) {
-      yield* Effect.repeat(stateOf(second, id), { until: (state) => state === "succeeded" })
+      yield* eventually(stateOf(second, id), { ...patient, until: (state) => state === "succeeded" })
     }
   })
 )
@@ -308,7 +291,7 @@ live(
       return await response.json() as { readonly data: { readonly filename: string; readonly md5: string } }
     })
     assert.isTrue(uploaded.data.filename.startsWith(`${first.http}/objects/`))
-    const connected = yield* connect(device, yield* broker(first, dataDir))
+    const connected = yield* MqttDevice.connectTo(yield* broker(first, dataDir), device)
     const inform = (from: typeof connected, version: string) =>
       from.publish(
         `/ota/device/inform/${device.productKey}/${device.deviceName}`,
@@ -327,7 +310,7 @@ live(
       scope_mode: 0,
       cloud_push: true
     })
-    assert.deepInclude((yield* Queue.take(connected.received)).message, { code: "1000" })
+    assert.deepInclude((yield* connected.take).message, { code: "1000" })
     yield* Effect.ignore(first.child.kill({ killSignal: "SIGKILL" }))
 
     const second = yield* start(env)
@@ -338,11 +321,11 @@ live(
       ({ data }) => data.results[0].status as number
     )
     assert.strictEqual(yield* statusOf, 2)
-    const back = yield* connect(device, { url: `${second.http.replace("http", "ws")}/mqtt` })
+    const back = yield* MqttDevice.connectTo({ url: `${second.http.replace("http", "ws")}/mqtt` }, device)
     yield* inform(back, "1.0.0")
-    assert.deepInclude((yield* Queue.take(back.received)).message, { code: "1000" })
+    assert.deepInclude((yield* back.take).message, { code: "1000" })
     yield* inform(back, "1.1.0")
-    yield* Effect.repeat(statusOf, { until: (status) => status === 3, schedule: Schedule.spaced("50 millis") })
+    yield* eventually(statusOf, { ...patient, until: (status) => status === 3 })
   })
 )
 
@@ -396,20 +379,17 @@ live(
     const dataDir = yield* temporaryDirectory
     const server = yield* start({ DATA_DIR: dataDir, ADMIN_KEY: ownerKey })
     const device = yield* createDevice(server)
-    const connected = yield* connect(device, yield* broker(server, dataDir))
+    const connected = yield* MqttDevice.connectTo(yield* broker(server, dataDir), device)
     const posts = yield* postWithoutEnd(connected)
     for (let round = 0; round < 2; round++) {
       yield* posts.progress(100)
       const pidFile = yield* Effect.promise(() => readFile(join(dataDir, "postgres", "data", "postmaster.pid"), "utf8"))
       process.kill(Number.parseInt(pidFile), "SIGKILL")
-      yield* Effect.repeat(get(server, "/readyz"), { until: ({ status }) => status === 503 })
+      yield* eventually(get(server, "/readyz"), { ...patient, until: ({ status }) => status === 503 })
       const unavailable = yield* call(server, "GET", "/products")
       assert.include([0, 50300], unavailable.code)
       assert.strictEqual((yield* get(server, "/healthz")).status, 200)
-      yield* Effect.repeat(get(server, "/readyz"), {
-        until: ({ status }) => status === 200,
-        schedule: Schedule.spaced("100 millis")
-      })
+      yield* eventually(get(server, "/readyz"), { ...patient, until: ({ status }) => status === 200 })
       yield* posts.progress(100)
     }
     const acknowledged = yield* posts.acknowledged
@@ -429,7 +409,7 @@ live(
       concurrency: "unbounded"
     })
     const device = yield* createDevice(first)
-    yield* connect(device, yield* broker(first, one))
+    yield* MqttDevice.connectTo(yield* broker(first, one), device)
     yield* untilStatus(second, device.id, "online")
     yield* second.child.kill()
     assert.strictEqual((yield* call(first, "GET", `/things/${device.id}/status`)).data.status, "online")

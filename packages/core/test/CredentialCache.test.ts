@@ -6,11 +6,11 @@ import {
   Devices,
   DeviceStore,
   Mac,
-  Products,
   uplinkText
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { Fixtures } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { type Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -20,18 +20,7 @@ const stores = StorageMemory.layer.pipe(Layer.provideMerge(PlatformNode.layer))
 /** One node of a cloud whose nodes share their stores. */
 const startNode = Layer.build(Layer.fresh(DeviceCloud.layer))
 
-const createDevice = Effect.gen(function*() {
-  const product = yield* (yield* Products).create(defaultProjectId, {
-    name: "Meter",
-    nodeType: "direct",
-    networkType: "cellular",
-    validateType: "none",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  return yield* (yield* Devices).create(defaultProjectId, product.productKey, {})
-})
-
+const createDevice = Effect.flatMap(Fixtures.createProduct({ validateType: "none" }), Fixtures.createDevice)
 /** What becomes of a device that shows its signature: `accepted`, or the tag of what it is refused with. */
 const authenticate = Effect.fnUntraced(
   function*({ deviceName, deviceSecret, productKey }: Device) {

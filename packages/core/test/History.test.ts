@@ -1,7 +1,7 @@
-import { defaultProjectId, DeviceCloud, Devices, History, HistoryStore, Products } from "@device-cloud/core"
+import { DeviceCloud, History, HistoryStore } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { SimulatedDevice } from "@device-cloud/testing"
+import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -13,15 +13,8 @@ const cloud = Layer.mergeAll(DeviceCloud.layer, History.layerRetention("1 hour")
 
 it.effect("history is forgotten by when it was stored, not by when it was measured", () =>
   Effect.gen(function*() {
-    const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-      name: "Meter",
-      nodeType: "direct",
-      networkType: "wifi",
-      validateType: "none",
-      dataFormat: "json",
-      authType: "secret"
-    })
-    const device = yield* SimulatedDevice.connect(yield* (yield* Devices).create(defaultProjectId, productKey, {}))
+    const product = yield* Fixtures.createProduct({ validateType: "none" })
+    const device = yield* SimulatedDevice.connect(yield* Fixtures.createDevice(product))
     const values = Effect.flatMap(HistoryStore, (store) =>
       Effect.map(
         store.samples(device.device.deviceId, "a", { start: 0, end: 8.64e15, limit: 10, order: "asc" }),

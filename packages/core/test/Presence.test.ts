@@ -11,7 +11,7 @@ import {
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { SimulatedDevice } from "@device-cloud/testing"
+import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -23,18 +23,7 @@ const startNode = Effect.gen(function*() {
   return { context, stop: Scope.close(scope, Exit.void) }
 })
 
-const createDevice = Effect.gen(function*() {
-  const product = yield* (yield* Products).create(defaultProjectId, {
-    name: "Meter",
-    nodeType: "direct",
-    networkType: "cellular",
-    validateType: "none",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  return yield* (yield* Devices).create(defaultProjectId, product.productKey, {})
-})
-
+const createDevice = Effect.flatMap(Fixtures.createProduct({ validateType: "none" }), Fixtures.createDevice)
 const statusOf = ({ deviceId }: Device) =>
   Effect.flatMap(
     Devices,

@@ -17,19 +17,12 @@ import {
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { TestCloud } from "@device-cloud/testing"
+import { Fixtures, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Queue, Redacted, Stream } from "effect"
 import { TestClock } from "effect/testing"
 
-const validDraft: ProductDraft = {
-  name: "Lamp",
-  nodeType: "direct",
-  networkType: "wifi",
-  validateType: "none",
-  dataFormat: "json",
-  authType: "secret"
-}
+const validDraft = Fixtures.productDraft({ validateType: "none" })
 
 const read = ({ deviceId, projectId }: Device) =>
   Effect.flatMap(Devices, (devices) => Effect.map(devices.get(projectId, { deviceId }), ({ device }) => device))

@@ -9,7 +9,6 @@ import {
   EventBus,
   leaseMillis,
   type Product,
-  Products,
   Projects,
   type SceneDraft,
   type SceneId,
@@ -21,7 +20,7 @@ import {
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { type SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import { Fixtures, type SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Clock, Context, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -522,15 +521,7 @@ it.effect("what a node has claimed and not finished is done by the next one, onc
     const origin = "execution-1.0"
     // The node ends when the device has been told, and before that is noted.
     const { device, sceneId } = yield* Effect.gen(function*() {
-      const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-        name: "Lamp",
-        nodeType: "direct",
-        networkType: "wifi",
-        validateType: "none",
-        dataFormat: "json",
-        authType: "secret"
-      })
-      const device = yield* (yield* Devices).create(defaultProjectId, productKey, {})
+      const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
       const sceneId = yield* newScene({ actions: [set(device, { fan: 1 }), set(device, { fan: 2 })] })
       yield* (yield* Commands).setProperties(defaultProjectId, device.deviceId, { fan: 1 }, { origin })
       return { device, sceneId }

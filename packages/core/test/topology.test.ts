@@ -10,14 +10,13 @@ import {
   fieldsText,
   Mac,
   type Product,
-  Products,
   SubDeviceSessions,
   Topologies,
   TopologyStore
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import { CloudState, Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it as test, layer } from "@effect/vitest"
 import { Effect, Layer, Queue, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -143,18 +142,8 @@ test.effect("a sub-device that is removed while it logs in is not online", () =>
   Effect.suspend(() => {
     const meanwhile: { happens: Effect.Effect<void> } = { happens: Effect.void }
     return Effect.gen(function*() {
-      const [products, devices] = [yield* Products, yield* Devices]
-      const create = Effect.fnUntraced(function*(nodeType: Product["nodeType"]) {
-        const { productKey } = yield* products.create(defaultProjectId, {
-          name: nodeType,
-          nodeType,
-          ...nodeType === "gateway" ? { networkType: "wifi" } : { protocolType: "ble" },
-          validateType: "none",
-          dataFormat: "json",
-          authType: "secret"
-        })
-        return yield* devices.create(defaultProjectId, productKey, {})
-      })
+      const create = (nodeType: Product["nodeType"]) =>
+        Effect.flatMap(Fixtures.createProduct({ nodeType, validateType: "none" }), Fixtures.createDevice)
       const [gateway, sub] = [yield* create("gateway"), yield* create("gateway-sub")]
       const { deviceName, productKey } = sub
       const fields = { deviceName, productKey }
@@ -167,7 +156,7 @@ test.effect("a sub-device that is removed while it logs in is not online", () =>
       const { answer } = yield* SubDeviceSessions
       const reply = yield* answer(session.connection.device, session, "", "combine.login", { ...fields, sign })
       assert.strictEqual(reply.code, 6401)
-      assert.strictEqual((yield* devices.get(defaultProjectId, { deviceId: sub.deviceId })).device.status, "offline")
+      assert.strictEqual((yield* CloudState.device(sub)).status, "offline")
     }).pipe(Effect.provide(
       DeviceCloud.layer.pipe(Layer.provide(interrupted(meanwhile)), Layer.provideMerge(PlatformNode.layer))
     ))

@@ -1,7 +1,7 @@
+import { call, createDevice, createProduct, ownerKey, productBody, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { call, createDevice, createProduct, ownerKey, productBody, testApi } from "./TestApi.ts"
 
 interface Operation {
   readonly method: string

@@ -6,10 +6,10 @@ import {
   DeviceSessions,
   ProductKey
 } from "@device-cloud/core"
+import { call, createDevice, createProduct, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
 const createBatch = (productKey: string, body: object) => call("POST", `/products/${productKey}/batch-things`, { body })
 

@@ -1,9 +1,9 @@
 import { DeviceCloudClient, ManagementApi } from "@device-cloud/http"
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { call, ownerKey, productBody, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import { call, ownerKey, productBody, testApi } from "./TestApi.ts"
 
 layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (it) => {
   it.effect("describes itself in OpenAPI, with wire names, summaries and failures", () =>
@@ -48,14 +48,7 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (i
       yield* Effect.gen(function*() {
         const client = yield* DeviceCloudClient
         const { data: { product_info } } = yield* client.products.createProduct({
-          payload: {
-            name: "Typed",
-            node_type: "direct",
-            network_type: "wifi",
-            validate_type: "weak",
-            data_format: "json",
-            auth_type: "secret"
-          }
+          payload: productBody
         })
         const { data } = yield* client.products.listProducts({ query: { page: 1, page_size: 5 } })
         assert.deepStrictEqual(data.results.map(({ product_key }) => product_key), [product_info.product_key])

@@ -1,13 +1,21 @@
 import type { SignMethod } from "@device-cloud/core"
+import {
+  call,
+  createDevice,
+  createProduct,
+  type DeviceTriple,
+  sign,
+  signedQuery,
+  testApi,
+  uplink
+} from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { sign, signedQuery, type Triple, uplink } from "./HttpDevice.ts"
-import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
 const createTriple = Effect.gen(function*() {
   const { product_key } = yield* createProduct()
-  return (yield* createDevice(product_key)) as unknown as Triple & { readonly device_id: string }
+  return (yield* createDevice(product_key)) as unknown as DeviceTriple & { readonly device_id: string }
 })
 
 const detail = (deviceId: string) =>
@@ -154,7 +162,7 @@ for (const [name, storage] of storages) {
     it.effect("public SDKs register a device by its name, with a form", () =>
       Effect.gen(function*() {
         const product = yield* dynamicProduct
-        const { device_name, device_secret } = (yield* createDevice(product.product_key)) as unknown as Triple
+        const { device_name, device_secret } = (yield* createDevice(product.product_key)) as unknown as DeviceTriple
         const form = Effect.fnUntraced(function*(name: string, signMethod: SignMethod, fields: object = {}) {
           const random = "0cgwn7ya3lyn"
           const text = `deviceName${name}productKey${product.product_key}random${random}`
@@ -396,7 +404,7 @@ layer(testApi(storages[0][1], { strictReplay: true }), { excludeTestServices: tr
     it.effect("refuses a random that the device has used", () =>
       Effect.gen(function*() {
         const [device, other] = [yield* createTriple, yield* createTriple]
-        const send = (from: Triple, random: string) =>
+        const send = (from: DeviceTriple, random: string) =>
           Effect.map(uplink(from, "PostProperty", { body: { params: {} }, query: { random } }), ({ body }) => body.code)
         assert.strictEqual(yield* send(device, "12345678"), 0)
         assert.strictEqual(yield* send(device, "12345678"), 40110)

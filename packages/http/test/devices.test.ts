@@ -1,9 +1,9 @@
 import { defaultProjectId, DeviceId, Devices, DeviceStore, ProductKey } from "@device-cloud/core"
 import { SimulatedDevice } from "@device-cloud/testing"
+import { call, createDevice, createProduct, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
 const connect = (deviceId: string) =>
   Effect.flatMap(Devices, (devices) => devices.get(defaultProjectId, { deviceId: DeviceId.make(deviceId) })).pipe(

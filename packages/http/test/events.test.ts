@@ -1,9 +1,9 @@
+import { call, createDevice, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Queue, type Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { type IncomingMessage, request as httpRequest } from "node:http"
 import { storages } from "../../../vitest.storages.ts"
-import { call, createDevice, createProduct, ownerKey, testApi } from "./TestApi.ts"
 
 interface ServerSentEvent {
   readonly id: string

@@ -4,6 +4,7 @@
  */
 import { DeviceId, Devices, ProjectId } from "@device-cloud/core"
 import { SimulatedDevice } from "@device-cloud/testing"
+import { call, ownerKey, productBody, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServer } from "effect/http"
@@ -16,7 +17,6 @@ import { encode, oddHeaders, segments, texts } from "./OddValues.ts"
 import * as RawRequest from "./RawRequest.ts"
 import { type Case, describe, type Given, hopelessCases, uncertainCases, wrongSignatureCases } from "./RequestCases.ts"
 import * as SeededRandom from "./SeededRandom.ts"
-import { call, ownerKey, testApi } from "./TestApi.ts"
 
 const seed = 20_261_121
 
@@ -156,7 +156,7 @@ const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenant, hasM
     dynamic_register: true
   }
   const { product_info: { product_key, product_secret } } = yield* ask("POST", "/products", product)
-  const { product_info: cloudGateway } = yield* ask("POST", "/products", { ...product, data_source: 3 })
+  const { product_info: cloudGateway } = yield* ask("POST", "/products", productBody)
   const modelOf = (type: string) =>
     Effect.map(
       ask("GET", `/products/${hasModel ? product_key : cloudGateway.product_key}/thing-model?model_type=${type}`),

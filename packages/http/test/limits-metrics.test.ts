@@ -1,7 +1,7 @@
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { call, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { call, createProduct, ownerKey, testApi } from "./TestApi.ts"
 
 layer(testApi(StorageMemory.layer, { rateLimits: { project: "5:60, 100:3600" } }), { excludeTestServices: true })(
   "a limit of a project",

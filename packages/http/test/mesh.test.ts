@@ -1,12 +1,11 @@
 import { defaultProjectId, DeviceId, Devices, type SignMethod } from "@device-cloud/core"
 import { SimulatedDevice } from "@device-cloud/testing"
+import { call, createDevice, createProduct, type DeviceTriple, sign, testApi, uplink } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Queue } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { sign, type Triple, uplink } from "./HttpDevice.ts"
-import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
-interface TestDevice extends Triple {
+interface TestDevice extends DeviceTriple {
   readonly device_id: string
 }
 
@@ -24,7 +23,7 @@ const newNetwork = Effect.map(
 )
 
 /** A body that adds the device, signed by it. */
-const nodeOf = Effect.fnUntraced(function*(device: Triple, fields: Readonly<Record<string, unknown>> = {}) {
+const nodeOf = Effect.fnUntraced(function*(device: DeviceTriple, fields: Readonly<Record<string, unknown>> = {}) {
   const { device_name, device_secret, product_key } = device
   const { sign_method = "hmacsha1", ...rest } = fields
   return {
@@ -37,7 +36,7 @@ const nodeOf = Effect.fnUntraced(function*(device: Triple, fields: Readonly<Reco
   }
 })
 
-const add = (networkKey: string, device: Triple, fields: Readonly<Record<string, unknown>> = {}) =>
+const add = (networkKey: string, device: DeviceTriple, fields: Readonly<Record<string, unknown>> = {}) =>
   Effect.flatMap(nodeOf(device, fields), (body) => call("POST", `/mesh/networks/${networkKey}/nodes`, { body }))
 
 const addresses = (networkKey: string) =>

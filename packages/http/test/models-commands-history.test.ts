@@ -1,10 +1,10 @@
 import { defaultProjectId, DeviceId, Devices } from "@device-cloud/core"
-import { SimulatedDevice } from "@device-cloud/testing"
+import { eventually, SimulatedDevice } from "@device-cloud/testing"
+import { type ApiResponse, call, createDevice, createProduct, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue, Schedule } from "effect"
+import { Effect, Queue } from "effect"
 import { readFileSync } from "node:fs"
 import { storages } from "../../../vitest.storages.ts"
-import { type Answer, call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
 const tsl = readFileSync(new URL("../../core/test/fixtures/air-conditioner.tsl.json", import.meta.url), "utf8")
 
@@ -40,16 +40,13 @@ const humidity = (max: number) => ({
 })
 
 /** Status, code and the paths of the issues. */
-const refusal = ({ body, status }: Answer) => [status, body.code, ...Object.keys(body.data?.issues ?? {})]
+const refusal = ({ body, status }: ApiResponse) => [status, body.code, ...Object.keys(body.data?.issues ?? {})]
 
 const message = (deviceId: string, messageId: string) =>
   Effect.map(call("GET", `/things/${deviceId}/messages/${messageId}`), ({ body }) => body.data)
 
 const untilState = (deviceId: string, messageId: string, state: string) =>
-  Effect.repeat(message(deviceId, messageId), {
-    until: (data) => data.state === state,
-    schedule: Schedule.spaced("5 millis")
-  })
+  eventually(message(deviceId, messageId), { until: (data) => data.state === state })
 
 for (const [name, storage] of storages) {
   layer(testApi(storage), { excludeTestServices: true })(`models, commands and history on ${name}`, (it) => {

@@ -2,12 +2,12 @@ import { MaxObjectSize, Objects } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { call, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { createHash, randomBytes } from "node:crypto"
 import { request as httpRequest } from "node:http"
-import { call, createProduct, ownerKey, testApi } from "./TestApi.ts"
 
 const boundary = "----boundary"
 

@@ -1,7 +1,7 @@
+import { call, createDevice, createProduct, productBody, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
 for (const [name, storage] of storages) {
   layer(testApi(storage), { excludeTestServices: true })(`products on ${name}`, (it) => {
@@ -90,15 +90,7 @@ for (const [name, storage] of storages) {
       Effect.gen(function*() {
         const before = (yield* call("GET", "/products")).body.data.total
         const { body, status } = yield* call("POST", "/products", {
-          body: {
-            name: "N",
-            node_type: "direct",
-            network_type: "wifi",
-            validate_type: "weak",
-            data_format: "json",
-            auth_type: "secret",
-            ...fields
-          }
+          body: { ...productBody, ...fields }
         })
         assert.deepStrictEqual([status, body.code], [400, 40001])
         assert.sameMembers(Object.keys(body.data.issues), Object.keys(issues))

@@ -1,20 +1,22 @@
+import { call, createDevice, createProduct, type DeviceTriple, testApi, uplink } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { createCipheriv, createHash } from "node:crypto"
 import { storages } from "../../../vitest.storages.ts"
-import { type Triple, uplink } from "./HttpDevice.ts"
-import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
 const newDevice = Effect.flatMap(
   createProduct(),
   ({ product_key }) =>
-    Effect.map(createDevice(product_key), (device) => device as unknown as Triple & { readonly device_id: string })
+    Effect.map(
+      createDevice(product_key),
+      (device) => device as unknown as DeviceTriple & { readonly device_id: string }
+    )
 )
 
 const random = "000102030405060708090a0b0c0d0e0f"
 
 /** What a device answers to the random. */
-const answerOf = ({ device_name, device_secret, product_key }: Triple) => {
+const answerOf = ({ device_name, device_secret, product_key }: DeviceTriple) => {
   const bytes = Buffer.from(random, "hex")
   const names = Buffer.from(`,${product_key},${device_name},${device_secret}`)
   const key = createHash("sha256").update(Buffer.concat([bytes, names])).digest().subarray(0, 16)

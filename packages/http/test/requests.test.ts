@@ -1,10 +1,10 @@
 import { StoreError, StoreHealth } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { ProductStore } from "@device-cloud/core"
+import { call, type CallOptions, createProduct, productBody, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { call, type CallOptions, createProduct, productBody, testApi } from "./TestApi.ts"
 
 layer(testApi(StorageMemory.layer), { excludeTestServices: true })("any request", (it) => {
   it.effect.each<readonly [string, string, string, CallOptions, number, number]>([

@@ -1,8 +1,8 @@
+import { eventually } from "@device-cloud/testing"
+import { call, createDevice, createProduct, type DeviceTriple, testApi, uplink } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schedule } from "effect"
+import { Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { type Triple, uplink } from "./HttpDevice.ts"
-import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
 const model = {
   properties: [
@@ -22,7 +22,7 @@ const model = {
   ]
 }
 
-type Device = Triple & { readonly device_id: string }
+type Device = DeviceTriple & { readonly device_id: string }
 
 /** A device of a product with the model. */
 const newDevice = Effect.gen(function*() {
@@ -58,12 +58,9 @@ const refusal = (body: object) =>
   Effect.map(create(body), ({ body, status }) => [status, body.code, ...Object.keys(body.data?.issues ?? {})])
 
 const latest = (id: string) =>
-  Effect.repeat(
+  eventually(
     Effect.map(call("GET", `/rule-engine/scenes/${id}/executions`), ({ body }) => body.data.results[0]),
-    {
-      until: (execution) => execution !== undefined && !["pending", "running"].includes(execution.status),
-      schedule: Schedule.spaced("20 millis")
-    }
+    { until: (execution) => execution !== undefined && !["pending", "running"].includes(execution.status) }
   )
 
 for (const [name, storage] of storages) {
@@ -271,10 +268,7 @@ for (const [name, storage] of storages) {
           actions: []
         })
         yield* uplink(device, "PostProperty", { body: { id: "1", params: { temperature: 32, power: false } } })
-        const fired = yield* Effect.repeat(latest(id), {
-          until: ({ status }) => status !== "not_met",
-          schedule: Schedule.spaced("20 millis")
-        })
+        const fired = yield* eventually(latest(id), { until: ({ status }) => status !== "not_met" })
         assert.strictEqual(fired.status, "succeeded")
         assert.deepInclude(fired.triggers[0], {
           ...property(device),
@@ -353,9 +347,9 @@ for (const [name, storage] of storages) {
         })
         const { body } = yield* call("POST", `/rule-engine/scenes/${id}/actions`)
         assert.deepStrictEqual(Object.keys(body.data), ["execution_id"])
-        const execution = yield* Effect.repeat(
+        const execution = yield* eventually(
           Effect.map(call("GET", `/rule-engine/scenes/${id}/executions`), ({ body }) => body.data.results[0]),
-          { until: ({ actions }) => actions[1]?.attempts > 0, schedule: Schedule.spaced("20 millis") }
+          { until: ({ actions }) => actions[1]?.attempts > 0 }
         )
         assert.strictEqual(execution.execution_id, body.data.execution_id)
         assert.deepInclude(execution.event, { type: "manual" })

@@ -3,6 +3,14 @@
  */
 import { defaultProjectId, DeviceId, Devices } from "@device-cloud/core"
 import { SimulatedDevice } from "@device-cloud/testing"
+import {
+  type ApiResponse,
+  call,
+  type CallOptions,
+  createDevice,
+  createProduct,
+  testApi
+} from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -29,7 +37,6 @@ import {
   uplinkQuery,
   uplinks
 } from "./Specification.ts"
-import { type Answer, call, type CallOptions, createDevice, createProduct, testApi } from "./TestApi.ts"
 
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
@@ -142,7 +149,7 @@ const send = (operation: Operation, given: Given, unsigned: Input) => {
 const callsOf = (operation: Operation, given: Given) => operation.calls?.(given) ?? [{}]
 
 /** Status, code and the fields that are refused. */
-const refusal = ({ body, status }: Answer) => [status, body.code, ...Object.keys(body.data?.issues ?? {})]
+const refusal = ({ body, status }: ApiResponse) => [status, body.code, ...Object.keys(body.data?.issues ?? {})]
 
 /** Firmware of a module each: with a task, with one that awaits confirmation, with one that verifies, without. */
 const makeTasks = Effect.fnUntraced(function*({ device_id, product_key }: Given) {

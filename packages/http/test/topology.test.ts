@@ -1,10 +1,9 @@
+import { call, createDevice, createProduct, type DeviceTriple, sign, testApi, uplink } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { sign, type Triple, uplink } from "./HttpDevice.ts"
-import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
-type Sub = Triple & { readonly device_id: string }
+type Sub = DeviceTriple & { readonly device_id: string }
 
 const createSubDevices = Effect.fnUntraced(function*(count: number) {
   const { product_key } = yield* createProduct({
@@ -22,10 +21,10 @@ const createGateway = Effect.gen(function*() {
   return (yield* createDevice(product_key)) as unknown as Sub
 })
 
-const nameOf = ({ device_name, product_key }: Triple) => ({ device_name, product_key })
+const nameOf = ({ device_name, product_key }: DeviceTriple) => ({ device_name, product_key })
 const idOf = ({ device_id, ...triple }: Sub) => ({ ...nameOf(triple), device_id })
 
-const signed = (device: Triple) =>
+const signed = (device: DeviceTriple) =>
   Effect.map(
     sign("hmacsha1", device.device_secret, `deviceName${device.device_name}productKey${device.product_key}`),
     (sign) => ({ ...nameOf(device), sign_method: "hmacsha1", sign })

@@ -1,9 +1,9 @@
 import { defaultProjectId, Objects } from "@device-cloud/core"
+import { eventually } from "@device-cloud/testing"
+import { call, createDevice, createProduct, type DeviceTriple, testApi, uplink } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schedule, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
-import { type Triple, uplink } from "./HttpDevice.ts"
 
 const firmwareBody = {
   name: "Thermostat",
@@ -21,7 +21,7 @@ const createFirmware = (productKey: string, body: object = {}) =>
 const newFirmware = (productKey: string, body: object = {}) =>
   Effect.map(createFirmware(productKey, body), ({ body }) => body.data.id as number)
 
-interface TestDevice extends Triple {
+interface TestDevice extends DeviceTriple {
   readonly device_id: string
 }
 
@@ -314,10 +314,7 @@ for (const [name, storage] of storages) {
         const firmwareId = yield* newFirmware(product_key)
         const { task_id } = (yield* createTask(firmwareId, { scope_mode: 0, timeout: 1 })).body.data
         yield* say(device, "firmware.get", {})
-        yield* Effect.repeat(statusesOf(task_id), {
-          until: (statuses) => statuses.get(device.device_id)![0] === 4,
-          schedule: Schedule.spaced("50 millis")
-        })
+        yield* eventually(statusesOf(task_id), { until: (statuses) => statuses.get(device.device_id)![0] === 4 })
         const why = (yield* call("GET", `/things/${device.device_id}/upgrade-diagnosis`)).body.data
         assert.strictEqual(why.reason, "timed-out")
         assert.strictEqual((yield* taskOf(firmwareId, task_id)).status, 3)

@@ -3,8 +3,8 @@
  * odd, and packets that are no longer valid. The same seed gives the same input.
  */
 import type { Device } from "@device-cloud/core"
+import { RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { generate, type IConnectPacket, type Packet } from "mqtt-packet"
-import { connectPacket } from "./WireDevice.ts"
 
 /** Chooses; the same seed chooses the same. */
 export class Dice {
@@ -390,7 +390,7 @@ const lastPacket = (dice: Dice, device: Device, victim: Device): Packet =>
   dice.pick<() => Packet>([
     () => ({ cmd: "disconnect" }),
     () => ({ cmd: "pubrec", messageId: 1 }),
-    () => connectPacket(device),
+    () => RawMqttSocket.connectPacket(device),
     () => ({ cmd: "publish", topic: dice.pick(fatalTopics), payload: "{}", qos: 0, dup: false, retain: false }),
     () => ({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: dice.pick(fatalTopics), qos: 0 }] }),
     () => ({ cmd: "unsubscribe", messageId: 1, unsubscriptions: [dice.pick(fatalTopics)] }),
@@ -539,7 +539,7 @@ const odd = <A>(dice: Dice, usual: A, unusual: () => A): A => dice.chance(0.5) ?
 
 /** The first bytes of a connection: a CONNECT with something wrong in it, and perhaps what follows at once. */
 export const greeting = (dice: Dice, device: Device, victim: Device): Buffer => {
-  const right = connectPacket(device)
+  const right = RawMqttSocket.connectPacket(device)
   const fields: Partial<IConnectPacket> = {
     clientId: odd(dice, right.clientId, () => clientIds(dice)),
     username: odd(dice, right.username!, () => userNames(dice, device)),

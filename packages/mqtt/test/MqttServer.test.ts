@@ -1,47 +1,16 @@
-import { defaultProjectId, type Device, Devices, Products, Shadows } from "@device-cloud/core"
-
+import { defaultProjectId, Devices } from "@device-cloud/core"
+import { CloudState, Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue, Schedule } from "effect"
+import { Effect, Queue } from "effect"
 import { generate, type IConnectPacket } from "mqtt-packet"
 import { connect as connectTcp } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
-import { brokerOn, tcp, tls } from "./TestBroker.ts"
-import { connackOf, connect, type ConnectOptions, credentials, type TestDevice } from "./TestDevice.ts"
-
-const createDevice = Effect.gen(function*() {
-  const product = yield* (yield* Products).create(defaultProjectId, {
-    name: "Sensor",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "weak",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  return yield* (yield* Devices).create(defaultProjectId, product.productKey, {})
-})
-
-const read = ({ deviceId }: Device) =>
-  Effect.flatMap(Devices, (devices) => Effect.map(devices.get(defaultProjectId, { deviceId }), ({ device }) => device))
-
-const reported = ({ deviceId }: Device) =>
-  Effect.flatMap(
-    Shadows,
-    (shadows) =>
-      Effect.map(shadows.get(defaultProjectId, deviceId), ({ shadow }) =>
-        Object.fromEntries(Object.entries(shadow.reported).map(([id, { value }]) => [id, value])))
-  )
-
-/** Until a device has a status; the time limit of the test ends it. */
-const untilStatus = (device: Device, status: string) =>
-  Effect.repeat(read(device), {
-    until: (read) => read.status === status,
-    schedule: Schedule.spaced("5 millis")
-  })
 
 /** Nothing more has arrived after a round trip. */
-const nothingMore = Effect.fnUntraced(function*(device: TestDevice) {
+const nothingMore = Effect.fnUntraced(function*(device: MqttDevice.MqttDevice) {
   yield* device.post({ last: 1 }, { id: "last" })
-  const { message } = yield* Queue.take(device.received)
+  const { message } = yield* device.take
   assert.strictEqual(message["id"], "last")
 })
 
@@ -76,19 +45,17 @@ const withByte = (packet: Buffer, position: number, byte: number) => {
   return packet
 }
 
-const portOf = (url: string) => Number(new URL(url).port)
-
 for (const [name, storage] of storages) {
-  layer(brokerOn(storage), { excludeTestServices: true })(`the MQTT broker on ${name}`, (it) => {
+  layer(MqttTestServer.layer(storage), { excludeTestServices: true })(`the MQTT broker on ${name}`, (it) => {
     it.effect("a device connects over TLS, posts, gets its reply, and is seen at once", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const connected = yield* connect(device, yield* tls)
-        const { activatedAt, ip, status } = yield* read(device)
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device, { over: "tls" })
+        const { activatedAt, ip, status } = yield* CloudState.device(device)
         assert.deepStrictEqual([status, ip, activatedAt !== null], ["online", "127.0.0.1", true])
 
         yield* connected.post({ temperature: 21.5, mode: { value: "eco", time: 1795231554300 } }, { id: "17", qos: 1 })
-        assert.deepStrictEqual(yield* Queue.take(connected.received), {
+        assert.deepStrictEqual(yield* connected.take, {
           topic: connected.topic("thing/event/property/post_reply"),
           qos: 1,
           message: {
@@ -100,24 +67,23 @@ for (const [name, storage] of storages) {
             version: "1.0"
           }
         })
-        assert.deepStrictEqual(yield* reported(device), { temperature: 21.5, mode: "eco" })
+        assert.deepStrictEqual(yield* CloudState.reported(device), { temperature: 21.5, mode: "eco" })
 
         yield* connected.end
-        yield* untilStatus(device, "offline")
+        yield* CloudState.untilStatus(device, "offline")
       }))
 
     it.effect("speaks TLS 1.2 and 1.3", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const to = yield* tls
+        const device = yield* Fixtures.createDevice()
         for (const tlsVersion of ["TLSv1.2", "TLSv1.3"] as const) {
-          const connected = yield* connect(device, { ...to, tlsVersion })
+          const connected = yield* MqttDevice.connect(device, { over: "tls", tlsVersion })
           assert.strictEqual(connected.client.connected, true)
         }
-        assert.strictEqual(yield* connackOf(device, { ...to, tlsVersion: "TLSv1.1" }), -1)
+        assert.strictEqual(yield* MqttDevice.connack(device, { over: "tls", tlsVersion: "TLSv1.1" }), -1)
       }))
 
-    it.effect.each<readonly [string, Partial<ConnectOptions>]>([
+    it.effect.each<readonly [string, MqttDevice.ConnectOptions]>([
       ["hmacmd5", { signMethod: "hmacmd5" }],
       ["hmacsha1", { signMethod: "hmacsha1" }],
       ["hmacsha256", { signMethod: "hmacsha256" }],
@@ -134,17 +100,17 @@ for (const [name, storage] of storages) {
       ["a long client id", { clientId: "c".repeat(300) }]
     ])("accepts %s", ([, options]) =>
       Effect.gen(function*() {
-        assert.strictEqual(yield* connackOf(yield* createDevice, { ...yield* tcp, ...options }), 0)
+        assert.strictEqual(yield* MqttDevice.connack(yield* Fixtures.createDevice(), options), 0)
       }))
 
     it.effect("accepts a signature in upper case", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const { password } = credentials(device)
-        assert.strictEqual(yield* connackOf(device, { ...yield* tcp, password: password.toUpperCase() }), 0)
+        const device = yield* Fixtures.createDevice()
+        const { password } = MqttDevice.credentials(device)
+        assert.strictEqual(yield* MqttDevice.connack(device, { password: password.toUpperCase() }), 0)
       }))
 
-    it.effect.each<readonly [string, number, Partial<ConnectOptions>]>([
+    it.effect.each<readonly [string, number, MqttDevice.ConnectOptions]>([
       ["a wrong signature", 4, { password: "0".repeat(40) }],
       ["the signature of another method", 4, { signMethod: "hmacmd5", extension: "|signmethod=hmacsha1|" }],
       ["an unsigned timestamp", 4, { extension: "|timestamp=1|" }],
@@ -157,7 +123,7 @@ for (const [name, storage] of storages) {
       ["a NUL character in the user name", 4, { username: "a\0b&pk" }]
     ])("refuses %s", ([, code, options]) =>
       Effect.gen(function*() {
-        assert.strictEqual(yield* connackOf(yield* createDevice, { ...yield* tcp, ...options }), code)
+        assert.strictEqual(yield* MqttDevice.connack(yield* Fixtures.createDevice(), options), code)
       }))
 
     it.effect.each<readonly [string, Buffer, number]>([
@@ -173,64 +139,64 @@ for (const [name, storage] of storages) {
       )
     ])("refuses %s on the wire", ([, packet, code]) =>
       Effect.gen(function*() {
-        const answer = yield* exchange(portOf((yield* tcp).url), packet)
+        const answer = yield* exchange(RawMqttSocket.portOf((yield* MqttTestServer).tcp), packet)
         assert.deepStrictEqual([...answer], [0x20, 2, 0, code])
       }))
 
     it.effect("refuses a disabled device with code 5, also while it is connected", () =>
       Effect.gen(function*() {
         const devices = yield* Devices
-        const device = yield* createDevice
-        const connected = yield* connect(device, yield* tls)
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device, { over: "tls" })
         yield* devices.disable(defaultProjectId, device.deviceId)
-        const { message, topic } = yield* Queue.take(connected.received)
+        const { message, topic } = yield* connected.take
         assert.deepStrictEqual([topic, message["method"]], [connected.topic("thing/disable"), "thing.disable"])
         yield* connected.closed
-        assert.strictEqual(yield* connackOf(device, yield* tls), 5)
-        yield* untilStatus(device, "offline")
+        assert.strictEqual(yield* MqttDevice.connack(device, { over: "tls" }), 5)
+        yield* CloudState.untilStatus(device, "offline")
         yield* devices.enable(defaultProjectId, device.deviceId)
-        assert.strictEqual(yield* connackOf(device, yield* tls), 0)
+        assert.strictEqual(yield* MqttDevice.connack(device, { over: "tls" }), 0)
       }))
 
     it.effect("cuts off a deleted device", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const connected = yield* connect(device, yield* tcp)
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device)
         yield* (yield* Devices).remove(defaultProjectId, device.deviceId)
         yield* connected.closed
-        assert.strictEqual(yield* connackOf(device, yield* tcp), 4)
+        assert.strictEqual(yield* MqttDevice.connack(device), 4)
       }))
 
     it.effect("has one session per device, whatever its client id", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const first = yield* connect(device, { ...yield* tcp, clientId: "first" })
-        const second = yield* connect(device, { ...yield* tls, clientId: "second" })
+        const device = yield* Fixtures.createDevice()
+        const first = yield* MqttDevice.connect(device, { clientId: "first" })
+        const second = yield* MqttDevice.connect(device, { over: "tls", clientId: "second" })
         yield* first.closed
         yield* second.post({ a: 1 })
-        assert.strictEqual((yield* Queue.take(second.received)).message["code"], 200)
-        const { status, statusVersion } = yield* read(device)
+        assert.strictEqual((yield* second.take).message["code"], 200)
+        const { status, statusVersion } = yield* CloudState.device(device)
         assert.deepStrictEqual([status, statusVersion], ["online", 1])
       }))
 
     it.effect("lets two devices have the same client id", () =>
       Effect.gen(function*() {
-        const [one, other] = [yield* createDevice, yield* createDevice]
-        const first = yield* connect(one, { ...yield* tcp, clientId: "same" })
-        const second = yield* connect(other, { ...yield* tcp, clientId: "same" })
+        const [one, other] = [yield* Fixtures.createDevice(), yield* Fixtures.createDevice()]
+        const first = yield* MqttDevice.connect(one, { clientId: "same" })
+        const second = yield* MqttDevice.connect(other, { clientId: "same" })
         for (const connected of [first, second]) {
           yield* connected.post({ a: 1 })
-          assert.strictEqual((yield* Queue.take(connected.received)).message["code"], 200)
+          assert.strictEqual((yield* connected.take).message["code"], 200)
         }
       }))
 
     it.effect("delivers each reply exactly once, without a subscription and with overlapping ones", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const connected = yield* connect(device, yield* tcp)
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device)
         for (const qos of [0, 1, 2] as const) {
           yield* connected.post({ qos }, { id: `without ${qos}`, qos })
-          const { message, qos: replyQos } = yield* Queue.take(connected.received)
+          const { message, qos: replyQos } = yield* connected.take
           assert.deepStrictEqual([message["id"], replyQos], [`without ${qos}`, Math.min(qos, 1)])
         }
         const granted = yield* connected.subscribe([
@@ -240,28 +206,28 @@ for (const [name, storage] of storages) {
         ], 0)
         assert.deepStrictEqual(granted, [0, 0, 0])
         yield* connected.post({ qos: 1 }, { id: "with", qos: 1 })
-        const { message, qos } = yield* Queue.take(connected.received)
+        const { message, qos } = yield* connected.take
         assert.deepStrictEqual([message["id"], qos], ["with", 0])
         yield* nothingMore(connected)
       }))
 
     it.effect("takes the messages of a device in their order", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const connected = yield* connect(device, yield* tcp)
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device)
         const posts = Array.from({ length: 300 }, (_, i) => i)
         yield* Effect.forEach(posts, (i) => connected.post({ counter: i }, { id: i, qos: 1 }), {
           concurrency: "unbounded"
         })
         const replies = yield* Queue.takeN(connected.received, posts.length)
         assert.deepStrictEqual(replies.map(({ message }) => message["id"]), posts)
-        assert.deepStrictEqual(yield* reported(device), { counter: 299 })
+        assert.deepStrictEqual(yield* CloudState.reported(device), { counter: 299 })
       }))
 
     it.effect("answers what it cannot use with the protocol's codes, and stays up", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const connected = yield* connect(device, yield* tcp)
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device)
         const post = connected.topic("thing/event/property/post")
         const cases: ReadonlyArray<readonly [topic: string, payload: string | Buffer, code: number, id: unknown]> = [
           [post, "not json", 6207, "0"],
@@ -277,15 +243,15 @@ for (const [name, storage] of storages) {
         ]
         for (const [topic, payload, code, id] of cases) {
           yield* connected.publish(topic, payload)
-          const reply = yield* Queue.take(connected.received)
+          const reply = yield* connected.take
           assert.deepStrictEqual([reply.message["code"], reply.message["id"]], [code, id], String(payload))
         }
       }))
 
     it.effect("sends no reply to a device that wants none, nor to topics that have none", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const connected = yield* connect(device, yield* tcp)
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device)
         yield* connected.publish(
           connected.topic("thing/event/property/post"),
           `{"id":"quiet","sys":{"ack":0},"params":{"a":1}}`,
@@ -299,14 +265,14 @@ for (const [name, storage] of storages) {
         yield* connected.publish(`/ota/device/inform/${device.productKey}/${device.deviceName}`, `{"id":1}`, 1)
         yield* connected.publish(`/${device.productKey}/${device.deviceName}/user/anything`, "text", 1)
         yield* nothingMore(connected)
-        assert.deepStrictEqual(yield* reported(device), { a: 1, last: 1 })
+        assert.deepStrictEqual(yield* CloudState.reported(device), { a: 1, last: 1 })
       }))
 
     it.effect("keeps devices to their own topics", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const victim = yield* createDevice
-        const connected = yield* connect(device, yield* tcp)
+        const device = yield* Fixtures.createDevice()
+        const victim = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device)
         const { deviceName, productKey } = victim
         const foreign = `/sys/${productKey}/${deviceName}/thing/event/property/post`
         const filters = [
@@ -325,22 +291,22 @@ for (const [name, storage] of storages) {
 
         for (let i = 0; i < 9; i++) yield* connected.publish(foreign, `{"id":"1","params":{"stolen":1}}`)
         yield* nothingMore(connected)
-        assert.deepStrictEqual(yield* reported(victim), {})
+        assert.deepStrictEqual(yield* CloudState.reported(victim), {})
         yield* Effect.forkChild(connected.publish(foreign, `{"id":"1","params":{"stolen":1}}`))
         yield* connected.closed
-        assert.deepStrictEqual(yield* reported(victim), {})
+        assert.deepStrictEqual(yield* CloudState.reported(victim), {})
       }))
 
     it.effect("filters that are longer or deeper than those of any device are refused", () =>
       Effect.gen(function*() {
-        const connected = yield* connect(yield* createDevice, yield* tcp)
+        const connected = yield* MqttDevice.connect(yield* Fixtures.createDevice())
         const filters = [`x/${"y".repeat(512)}`, "x/".repeat(16), "x/".repeat(11)]
         assert.deepStrictEqual(yield* connected.subscribe(filters.map(connected.topic)), [128, 128, 1])
       }))
 
     it.effect("a device's filters with wildcards are limited, since each of its topics is compared with all of them", () =>
       Effect.gen(function*() {
-        const connected = yield* connect(yield* createDevice, yield* tcp)
+        const connected = yield* MqttDevice.connect(yield* Fixtures.createDevice())
         const filters = Array.from({ length: 101 }, (_, i) => connected.topic(`thing/service/s${i}/#`))
         const granted = yield* connected.subscribe(filters, 0)
         assert.deepStrictEqual([granted.slice(0, 100), granted[100]], [Array.from({ length: 100 }, () => 0), 128])
@@ -351,32 +317,28 @@ for (const [name, storage] of storages) {
 
     it.effect("ignores wills and retained messages", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
+        const device = yield* Fixtures.createDevice()
         const topic = `/sys/${device.productKey}/${device.deviceName}/thing/event/property/post`
         const will = { topic, payload: Buffer.from(`{"id":"will","params":{"will":1}}`), qos: 1, retain: true } as const
-        const first = yield* connect(device, { ...yield* tcp, options: { will } })
+        const first = yield* MqttDevice.connect(device, { options: { will } })
         yield* Effect.callback<void>((resume) => {
           first.client.publish(topic, `{"id":"r","params":{"kept":1}}`, { qos: 1, retain: true }, () =>
             resume(Effect.void))
         })
         first.client.stream.destroy()
-        yield* untilStatus(device, "offline")
-        const second = yield* connect(device, yield* tcp)
+        yield* CloudState.untilStatus(device, "offline")
+        const second = yield* MqttDevice.connect(device)
         yield* second.subscribe([second.topic("#")])
         yield* nothingMore(second)
-        assert.deepStrictEqual(yield* reported(device), { kept: 1, last: 1 })
+        assert.deepStrictEqual(yield* CloudState.reported(device), { kept: 1, last: 1 })
       }))
 
     it.effect("closes connections that break the protocol, and serves the others", () =>
       Effect.gen(function*() {
-        const port = portOf((yield* tcp).url)
-        const device = yield* createDevice
+        const port = RawMqttSocket.portOf((yield* MqttTestServer).tcp)
+        const device = yield* Fixtures.createDevice()
         const publish = generate({ cmd: "publish", topic: "a", payload: "x", qos: 0, dup: false, retain: false })
-        const accepted = generate({
-          ...connectPacket,
-          ...credentials(device),
-          password: Buffer.from(credentials(device).password)
-        })
+        const accepted = generate(RawMqttSocket.connectPacket(device))
         const huge = Buffer.concat([Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f]), Buffer.alloc(400_000)])
         const garbage = [Buffer.from("GET / HTTP/1.1\r\n\r\n"), Buffer.alloc(1000, 0xff), publish, huge]
         for (const bytes of garbage) assert.strictEqual((yield* exchange(port, bytes)).length, 0)
@@ -385,15 +347,15 @@ for (const [name, storage] of storages) {
           assert.isAtMost((yield* exchange(port, accepted, bytes)).length, 4)
         }
 
-        const connected = yield* connect(device, yield* tcp)
+        const connected = yield* MqttDevice.connect(device)
         yield* connected.post({ a: 1 })
-        assert.strictEqual((yield* Queue.take(connected.received)).message["code"], 200)
+        assert.strictEqual((yield* connected.take).message["code"], 200)
       }))
 
     it.effect("takes payloads up to 256 KB and closes the connection on larger ones", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const connected = yield* connect(device, yield* tcp)
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device)
         const post = (length: number) => {
           const frame = `{"id":"1","params":{},"x":""}`
           return connected.publish(
@@ -402,7 +364,7 @@ for (const [name, storage] of storages) {
           )
         }
         yield* post(256 * 1024)
-        assert.strictEqual((yield* Queue.take(connected.received)).message["code"], 200)
+        assert.strictEqual((yield* connected.take).message["code"], 200)
         yield* post(256 * 1024 + 1)
         yield* connected.closed
       }))

@@ -1,69 +1,28 @@
-import { Commands, defaultProjectId, type Device, Devices, History, Products, Shadows } from "@device-cloud/core"
+import { Commands, defaultProjectId, type Device, Devices } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { CloudState, Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Schedule } from "effect"
-import type { IConnectPacket, IPublishPacket, ISubscribePacket, IUnsubscribePacket, Packet } from "mqtt-packet"
+import { Effect } from "effect"
+import type { IConnectPacket, ISubscribePacket, IUnsubscribePacket, Packet } from "mqtt-packet"
 import { storages } from "../../../vitest.storages.ts"
-import { brokerOn, tcp } from "./TestBroker.ts"
-import { credentials } from "./TestDevice.ts"
-import {
-  connect as connectTo,
-  connectPacket,
-  encode,
-  open as openTo,
-  payloadOf,
-  portOf,
-  post,
-  topicOf,
-  type WireDevice
-} from "./WireDevice.ts"
-
-const createDevice = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Sensor",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "weak",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  return yield* (yield* Devices).create(defaultProjectId, productKey, {})
-})
-
-const open = Effect.flatMap(tcp, ({ url }) => openTo(portOf(url)))
-
-const connect = (device: Device, fields: Partial<IConnectPacket> = {}) =>
-  Effect.flatMap(tcp, ({ url }) => connectTo(portOf(url), device, fields))
 
 /** A connection of a new device. */
 const connectNew = Effect.gen(function*() {
-  const device = yield* createDevice
-  return { device, wire: yield* connect(device) }
+  const device = yield* Fixtures.createDevice()
+  return { device, wire: yield* RawMqttSocket.connect(device) }
 })
 
-const reported = ({ deviceId }: Device) =>
-  Effect.flatMap(
-    Shadows,
-    (shadows) =>
-      Effect.map(shadows.get(defaultProjectId, deviceId), ({ shadow }) =>
-        Object.fromEntries(Object.entries(shadow.reported).map(([id, { value }]) => [id, value])))
-  )
+const { connectPacket, encode, payloadOf, post, publish } = RawMqttSocket
+const { credentials, topicOf } = MqttDevice
 
 const setProperty = ({ deviceId }: Device, params: Readonly<Record<string, number>>) =>
   Effect.flatMap(Commands, (commands) => commands.setProperties(defaultProjectId, deviceId, params))
 
-/** Until the end of the connection is known; the time limit of the test ends it. */
-const untilOffline = ({ deviceId }: Device) =>
-  Effect.flatMap(Devices, (devices) =>
-    Effect.repeat(devices.get(defaultProjectId, { deviceId }), {
-      until: ({ device }) => device.status === "offline",
-      schedule: Schedule.spaced("5 millis")
-    }))
-
 /** Ends the connection without a word. */
-const cut = Effect.fnUntraced(function*(device: Device, { socket }: WireDevice) {
+const cut = Effect.fnUntraced(function*(device: Device, { socket }: RawMqttSocket.RawMqttSocket) {
   socket.destroy()
-  yield* untilOffline(device)
+  yield* CloudState.untilStatus(device, "offline")
 })
 
 const ping: Packet = { cmd: "pingreq" }
@@ -83,31 +42,23 @@ const unsubscribe = (messageId: number, ...unsubscriptions: Array<string>): IUns
   unsubscriptions
 })
 
-/** A PUBLISH of QoS 0 on any topic. */
-const publishTo = (topic: string): IPublishPacket => ({
-  cmd: "publish",
-  topic,
-  payload: "{}",
-  qos: 0,
-  dup: false,
-  retain: false
-})
-
 /** A connection that has answered so often is not about to be closed. */
 const maxAnswers = 20
 
 /** Sends bytes, and waits for the end of the connection. Answers what came back until then. */
-const closedBy = Effect.fnUntraced(function*(wire: WireDevice, ...parts: ReadonlyArray<Packet | Uint8Array>) {
-  const received: Array<Packet> = []
-  yield* wire.write(...parts, ping)
-  while (received.filter(({ cmd }) => cmd === "pingresp").length < maxAnswers) {
-    const packet = yield* wire.next
-    if (packet === undefined) return received
-    received.push(packet)
-    if (packet.cmd === "pingresp") yield* wire.write(ping)
+const closedBy = Effect.fnUntraced(
+  function*(wire: RawMqttSocket.RawMqttSocket, ...parts: ReadonlyArray<Packet | Uint8Array>) {
+    const received: Array<Packet> = []
+    yield* wire.write(...parts, ping)
+    while (received.filter(({ cmd }) => cmd === "pingresp").length < maxAnswers) {
+      const packet = yield* wire.next
+      if (packet === undefined) return received
+      received.push(packet)
+      if (packet.cmd === "pingresp") yield* wire.write(ping)
+    }
+    return assert.fail("The connection is still open")
   }
-  return assert.fail("The connection is still open")
-})
+)
 
 type Bytes = Uint8Array | ReadonlyArray<number>
 
@@ -139,14 +90,14 @@ const altered = (
 
 const cleanSessionFlag = 0x02
 
-layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of MQTT 3.1.1", (it) => {
+layer(MqttTestServer.layer(StorageMemory.layer), { excludeTestServices: true })("packets of MQTT 3.1.1", (it) => {
   it.effect.each<readonly [string, Partial<IConnectPacket>]>([
     ["3.1", { protocolId: "MQIsdp", protocolVersion: 3 }],
     ["3.1.1", { protocolId: "MQTT", protocolVersion: 4 }]
   ])("MQTT %s is spoken", ([, fields]) =>
     Effect.gen(function*() {
-      const device = yield* createDevice
-      const wire = yield* connect(device, fields)
+      const device = yield* Fixtures.createDevice()
+      const wire = yield* RawMqttSocket.connect(device, fields)
       yield* wire.write(post(device, { a: 1 }, { qos: 1, messageId: 1 }))
       assert.deepInclude(yield* wire.take, { cmd: "puback", messageId: 1 })
     }))
@@ -155,9 +106,9 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
     "protocol level %i is refused with code 1 whatever the credentials",
     (level) =>
       Effect.gen(function*() {
-        const device = yield* createDevice
+        const device = yield* Fixtures.createDevice()
         for (const protocolId of ["MQTT", "MQIsdp"] as const) {
-          const wire = yield* open
+          const wire = yield* RawMqttSocket.open()
           const connect = connectPacket(device, { protocolId, protocolVersion: level === 5 ? 5 : 4 })
           yield* wire.write(altered(connect, { level }), connectPacket(device))
           const [connack, ...more] = yield* wire.rest
@@ -170,13 +121,13 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
 
   it.effect("an empty client id is accepted with a clean session, and refused with code 2 without one", () =>
     Effect.gen(function*() {
-      const device = yield* createDevice
+      const device = yield* Fixtures.createDevice()
       const { password, ...names } = credentials(device, { clientId: "", extension: "" })
       const connect = connectPacket(device, { ...names, password: Buffer.from(password) })
-      const accepted = yield* open
+      const accepted = yield* RawMqttSocket.open()
       yield* accepted.write(connect)
       assert.deepInclude(yield* accepted.take, { cmd: "connack", returnCode: 0, sessionPresent: false })
-      const refused = yield* open
+      const refused = yield* RawMqttSocket.open()
       yield* refused.write(altered(connect, { flags: (was) => was & ~cleanSessionFlag }))
       const [connack, ...more] = yield* refused.rest
       assert.deepInclude(connack, { cmd: "connack", returnCode: 2, sessionPresent: false })
@@ -215,16 +166,16 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
 
   it.effect("a connection that is silent for longer than its keep-alive is closed", () =>
     Effect.gen(function*() {
-      const device = yield* createDevice
-      const talking = yield* connect(device, { keepalive: 1 })
+      const device = yield* Fixtures.createDevice()
+      const talking = yield* RawMqttSocket.connect(device, { keepalive: 1 })
       assert.deepStrictEqual(yield* talking.rest, [])
-      yield* untilOffline(device)
+      yield* CloudState.untilStatus(device, "offline")
     }))
 
   it.effect("each filter of a SUBSCRIBE gets its code in its place: the QoS that is granted, or a refusal", () =>
     Effect.gen(function*() {
       const { device, wire } = yield* connectNew
-      const other = yield* createDevice
+      const other = yield* Fixtures.createDevice()
       const own = topicOf(device, "thing/service/property/set")
       yield* wire.write(subscribe(
         17,
@@ -263,7 +214,7 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
   it.effect("a message to a $SYS topic is without effect, and the connection stays", () =>
     Effect.gen(function*() {
       const { wire } = yield* connectNew
-      yield* wire.write(publishTo("$SYS/broker/clients"), { ...publishTo("$SYS/x"), qos: 1, messageId: 5 }, ping)
+      yield* wire.write(publish("$SYS/broker/clients"), publish("$SYS/x", { qos: 1, messageId: 5 }), ping)
       const answers = yield* wire.takeN(2)
       assert.sameMembers(answers.map(({ cmd }) => cmd), ["puback", "pingresp"])
     }))
@@ -273,14 +224,14 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
     ["in one piece with the first", true]
   ])("a second CONNECT closes the connection, %s", ([, together]) =>
     Effect.gen(function*() {
-      const device = yield* createDevice
-      const other = yield* createDevice
+      const device = yield* Fixtures.createDevice()
+      const other = yield* Fixtures.createDevice()
       if (together) {
-        const wire = yield* open
+        const wire = yield* RawMqttSocket.open()
         const received = yield* closedBy(wire, connectPacket(device), connectPacket(other))
         assert.isAtMost(received.filter(({ cmd }) => cmd === "connack").length, 1)
       } else {
-        const wire = yield* connect(device)
+        const wire = yield* RawMqttSocket.connect(device)
         assert.deepStrictEqual(yield* closedBy(wire, connectPacket(other)), [])
       }
       const { device: read } = yield* (yield* Devices).get(defaultProjectId, other)
@@ -288,7 +239,7 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
     }))
 
   it.effect.each<readonly [string, Packet]>([
-    ["a PUBLISH", publishTo("a")],
+    ["a PUBLISH", publish("a")],
     ["a PUBACK", { cmd: "puback", messageId: 1 }],
     ["a PUBREC", { cmd: "pubrec", messageId: 1 }],
     ["a PUBREL", { cmd: "pubrel", messageId: 1 }],
@@ -301,8 +252,8 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
     "%s before the CONNECT closes the connection, and the CONNECT is not read",
     ([, first]) =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const wire = yield* open
+        const device = yield* Fixtures.createDevice()
+        const wire = yield* RawMqttSocket.open()
         yield* wire.write(first, connectPacket(device))
         assert.deepStrictEqual(yield* wire.rest, [])
         assert.strictEqual((yield* (yield* Devices).get(defaultProjectId, device)).device.status, "unactive")
@@ -314,8 +265,8 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
       const { device, wire } = yield* connectNew
       yield* wire.write(post(device, { a: 1 }), { cmd: "disconnect" }, post(device, { b: 2 }))
       assert.deepStrictEqual(yield* wire.rest, [])
-      yield* untilOffline(device)
-      assert.deepStrictEqual(yield* reported(device), { a: 1 })
+      yield* CloudState.untilStatus(device, "offline")
+      assert.deepStrictEqual(yield* CloudState.reported(device), { a: 1 })
     }))
 
   it.effect.each<readonly [string, Bytes]>([
@@ -363,8 +314,8 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
     }]
   ])("a CONNECT with %s closes the connection without a CONNACK", ([, change]) =>
     Effect.gen(function*() {
-      const device = yield* createDevice
-      const wire = yield* open
+      const device = yield* Fixtures.createDevice()
+      const wire = yield* RawMqttSocket.open()
       assert.deepStrictEqual(yield* closedBy(wire, change(connectPacket(device))), [])
     }))
 
@@ -423,8 +374,8 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
 
   it.effect("packets are understood byte by byte", () =>
     Effect.gen(function*() {
-      const device = yield* createDevice
-      const wire = yield* open
+      const device = yield* Fixtures.createDevice()
+      const wire = yield* RawMqttSocket.open()
       const packets = [
         connectPacket(device),
         subscribe(1, [topicOf(device, "thing/service/#"), 1]),
@@ -449,7 +400,7 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
         "pubcomp",
         "pingresp"
       ])
-      assert.deepStrictEqual(yield* reported(device), { a: 1, b: "x".repeat(200) })
+      assert.deepStrictEqual(yield* CloudState.reported(device), { a: 1, b: "x".repeat(200) })
     }))
 
   it.effect("a large message in small pieces is understood", () =>
@@ -459,175 +410,161 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("packets of 
       const bytes = encode(post(device, { text }, { qos: 1, messageId: 1 }))
       for (let at = 0; at < bytes.length; at += 100) yield* wire.write(bytes.subarray(at, at + 100))
       assert.deepInclude(yield* wire.take, { cmd: "puback", messageId: 1 })
-      assert.deepStrictEqual(yield* reported(device), { text })
+      assert.deepStrictEqual(yield* CloudState.reported(device), { text })
     }))
 })
 
 for (const [name, storage] of storages) {
-  layer(brokerOn(storage), { excludeTestServices: true })(`messages and sessions of MQTT 3.1.1 on ${name}`, (it) => {
-    it.effect("QoS 0 is not acknowledged, QoS 1 by PUBACK, QoS 2 by PUBREC and PUBCOMP", () =>
-      Effect.gen(function*() {
-        const { device, wire } = yield* connectNew
-        yield* wire.write(post(device, { zero: 0 }, { qos: 0 }), ping)
-        assert.deepInclude(yield* wire.take, { cmd: "pingresp" })
-        yield* wire.write(post(device, { one: 1 }, { qos: 1, messageId: 11 }))
-        assert.deepInclude(yield* wire.take, { cmd: "puback", messageId: 11 })
-        yield* wire.write(post(device, { two: 2 }, { qos: 2, messageId: 65_535 }))
-        assert.deepInclude(yield* wire.take, { cmd: "pubrec", messageId: 65_535 })
-        yield* wire.write({ cmd: "pubrel", messageId: 65_535 })
-        assert.deepInclude(yield* wire.take, { cmd: "pubcomp", messageId: 65_535 })
-        assert.deepStrictEqual(yield* reported(device), { zero: 0, one: 1, two: 2 })
-      }))
-
-    it.effect("messages of QoS 1 are acknowledged in their order, and replied to in their order", () =>
-      Effect.gen(function*() {
-        const { device, wire } = yield* connectNew
-        const ids = Array.from({ length: 200 }, (_, i) => i + 1)
-        yield* wire.write(...ids.map((id) => post(device, { n: id }, { qos: 1, messageId: id, id: String(id) })))
-        const packets = yield* wire.takeN(2 * ids.length)
-        assert.deepStrictEqual(packets.flatMap((each) => each.cmd === "puback" ? [each.messageId] : []), ids)
-        assert.deepStrictEqual(
-          packets.flatMap((each) => each.cmd === "publish" ? [payloadOf(each)["id"]] : []),
-          ids.map(String)
-        )
-      }))
-
-    it.effect("a subscription lowers the QoS of what is delivered, until it is taken back", () =>
-      Effect.gen(function*() {
-        const { device, wire } = yield* connectNew
-        const own = topicOf(device, "thing/service/#")
-        const nextQos = Effect.andThen(
-          setProperty(device, { a: 1 }),
-          Effect.map(wire.take, (each) => each.cmd === "publish" ? each.qos : each.cmd)
-        )
-        assert.strictEqual(yield* nextQos, 1)
-        for (const [packets, qos] of [[[subscribe(1, [own, 0])], 0], [[unsubscribe(2, own)], 1]] as const) {
-          yield* wire.write(...packets)
-          yield* wire.take
-          assert.strictEqual(yield* nextQos, qos)
-        }
-      }))
-
-    it.effect("many packets in one piece, from the CONNECT to the DISCONNECT, are understood in their order", () =>
-      Effect.gen(function*() {
-        const device = yield* createDevice
-        const wire = yield* open
-        const ids = Array.from({ length: 500 }, (_, i) => i + 1)
-        yield* wire.write(
-          connectPacket(device),
-          ...ids.map((id) => post(device, { n: id }, { qos: 1, messageId: id })),
-          ping
-        )
-        const [connack, ...answers] = yield* wire.takeN(ids.length + 2)
-        assert.deepInclude(connack, { cmd: "connack", returnCode: 0 })
-        assert.deepStrictEqual(answers.flatMap((each) => each.cmd === "puback" ? [each.messageId] : []), ids)
-        assert.deepStrictEqual(yield* reported(device), { n: 500 })
-        const samples = yield* (yield* History).properties(defaultProjectId, device.deviceId, "n", {
-          start: 0,
-          end: 8.64e15,
-          limit: 1000,
-          order: "asc"
-        })
-        assert.deepStrictEqual(samples.map(({ value }) => value), ids)
-      }))
-
-    it.effect("a kept session is present when its device comes back, a clean one is not", () =>
-      Effect.gen(function*() {
-        const device = yield* createDevice
-        const sessions = [
-          [false, false],
-          [false, true],
-          [false, true],
-          [true, false],
-          [false, false],
-          [false, true]
-        ] as const
-        for (const [clean, present] of sessions) {
-          const wire = yield* connect(device, { clean })
-          assert.strictEqual(wire.sessionPresent, present)
-          yield* wire.write(subscribe(1, [topicOf(device, "thing/service/#"), 1]))
-          yield* wire.take
-          yield* cut(device, wire)
-        }
-      }))
-
-    it.effect("a kept session keeps its subscriptions, whatever the client id, until it is replaced by a clean one", () =>
-      Effect.gen(function*() {
-        const device = yield* createDevice
-        const first = yield* connect(device, { clean: false })
-        yield* first.write(
-          subscribe(1, [topicOf(device, "thing/service/#"), 0], [topicOf(device, "rrpc/request/+"), 1]),
-          unsubscribe(2, topicOf(device, "rrpc/request/+"))
-        )
-        yield* first.takeN(2)
-        yield* cut(device, first)
-        // A subscription of QoS 0 shows in what is delivered.
-        const { password, ...names } = credentials(device, { clientId: "another" })
-        const another = { ...names, password: Buffer.from(password) }
-        for (const [clean, qos] of [[false, 0], [false, 0], [true, 1], [false, 1]] as const) {
-          const wire = yield* connect(device, { clean, ...another })
-          const command = yield* setProperty(device, { a: 1 })
-          const delivered = yield* wire.take
-          assert.deepInclude(delivered, { cmd: "publish", qos })
-          yield* wire.write({
-            cmd: "publish",
-            topic: topicOf(device, "thing/service/property/set_reply"),
-            payload: JSON.stringify({ id: String(command.messageId), code: 200, data: {} }),
-            qos: 1,
-            messageId: 9,
-            dup: false,
-            retain: false
-          })
-          assert.deepInclude(yield* wire.take, { cmd: "puback", messageId: 9 })
-          yield* cut(device, wire)
-        }
-      }))
-
-    it.effect("a message of QoS 2 takes effect once, also when it is sent again on the session's next connection", () =>
-      Effect.gen(function*() {
-        const device = yield* createDevice
-        const message = post(device, { n: 1 }, { qos: 2, messageId: 21 })
-        const first = yield* connect(device, { clean: false })
-        yield* first.write(message)
-        assert.deepInclude(yield* first.take, { cmd: "pubrec", messageId: 21 })
-        yield* cut(device, first)
-        const second = yield* connect(device, { clean: false })
-        yield* second.write({ ...message, dup: true })
-        assert.deepInclude(yield* second.take, { cmd: "pubrec", messageId: 21 })
-        yield* second.write({ cmd: "pubrel", messageId: 21 })
-        assert.deepInclude(yield* second.take, { cmd: "pubcomp", messageId: 21 })
-        const samples = yield* (yield* History).properties(defaultProjectId, device.deviceId, "n", {
-          start: 0,
-          end: 8.64e15,
-          limit: 10,
-          order: "asc"
-        })
-        assert.strictEqual(samples.length, 1)
-      }))
-
-    it.effect.each([true, false])(
-      "what a device did not acknowledge is delivered again when it comes back, what it did is not (clean: %s)",
-      (clean) =>
+  layer(MqttTestServer.layer(storage), { excludeTestServices: true })(
+    `messages and sessions of MQTT 3.1.1 on ${name}`,
+    (it) => {
+      it.effect("QoS 0 is not acknowledged, QoS 1 by PUBACK, QoS 2 by PUBREC and PUBCOMP", () =>
         Effect.gen(function*() {
-          const device = yield* createDevice
-          const first = yield* connect(device, { clean })
-          const lost = yield* setProperty(device, { a: 1 })
-          const acknowledged = yield* setProperty(device, { b: 2 })
-          const [one, two] = yield* first.takeN(2)
-          assert.deepInclude(one, { cmd: "publish", qos: 1, dup: false })
-          yield* first.write({ cmd: "puback", messageId: two!.messageId! })
-          yield* Effect.repeat((yield* Commands).get(defaultProjectId, device.deviceId, acknowledged.messageId), {
-            until: ({ state }) => state === "acked",
-            schedule: Schedule.spaced("5 millis")
-          })
+          const { device, wire } = yield* connectNew
+          yield* wire.write(post(device, { zero: 0 }, { qos: 0 }), ping)
+          assert.deepInclude(yield* wire.take, { cmd: "pingresp" })
+          yield* wire.write(post(device, { one: 1 }, { qos: 1, messageId: 11 }))
+          assert.deepInclude(yield* wire.take, { cmd: "puback", messageId: 11 })
+          yield* wire.write(post(device, { two: 2 }, { qos: 2, messageId: 65_535 }))
+          assert.deepInclude(yield* wire.take, { cmd: "pubrec", messageId: 65_535 })
+          yield* wire.write({ cmd: "pubrel", messageId: 65_535 })
+          assert.deepInclude(yield* wire.take, { cmd: "pubcomp", messageId: 65_535 })
+          assert.deepStrictEqual(yield* CloudState.reported(device), { zero: 0, one: 1, two: 2 })
+        }))
+
+      it.effect("messages of QoS 1 are acknowledged in their order, and replied to in their order", () =>
+        Effect.gen(function*() {
+          const { device, wire } = yield* connectNew
+          const ids = Array.from({ length: 200 }, (_, i) => i + 1)
+          yield* wire.write(...ids.map((id) => post(device, { n: id }, { qos: 1, messageId: id, id: String(id) })))
+          const packets = yield* wire.takeN(2 * ids.length)
+          assert.deepStrictEqual(packets.flatMap((each) => each.cmd === "puback" ? [each.messageId] : []), ids)
+          assert.deepStrictEqual(
+            packets.flatMap((each) => each.cmd === "publish" ? [payloadOf(each)["id"]] : []),
+            ids.map(String)
+          )
+        }))
+
+      it.effect("a subscription lowers the QoS of what is delivered, until it is taken back", () =>
+        Effect.gen(function*() {
+          const { device, wire } = yield* connectNew
+          const own = topicOf(device, "thing/service/#")
+          const nextQos = Effect.andThen(
+            setProperty(device, { a: 1 }),
+            Effect.map(wire.take, (each) => each.cmd === "publish" ? each.qos : each.cmd)
+          )
+          assert.strictEqual(yield* nextQos, 1)
+          for (const [packets, qos] of [[[subscribe(1, [own, 0])], 0], [[unsubscribe(2, own)], 1]] as const) {
+            yield* wire.write(...packets)
+            yield* wire.take
+            assert.strictEqual(yield* nextQos, qos)
+          }
+        }))
+
+      it.effect("many packets in one piece, from the CONNECT to the DISCONNECT, are understood in their order", () =>
+        Effect.gen(function*() {
+          const device = yield* Fixtures.createDevice()
+          const wire = yield* RawMqttSocket.open()
+          const ids = Array.from({ length: 500 }, (_, i) => i + 1)
+          yield* wire.write(
+            connectPacket(device),
+            ...ids.map((id) => post(device, { n: id }, { qos: 1, messageId: id })),
+            ping
+          )
+          const [connack, ...answers] = yield* wire.takeN(ids.length + 2)
+          assert.deepInclude(connack, { cmd: "connack", returnCode: 0 })
+          assert.deepStrictEqual(answers.flatMap((each) => each.cmd === "puback" ? [each.messageId] : []), ids)
+          assert.deepStrictEqual(yield* CloudState.reported(device), { n: 500 })
+          assert.deepStrictEqual(yield* CloudState.samples(device, "n"), ids)
+        }))
+
+      it.effect("a kept session is present when its device comes back, a clean one is not", () =>
+        Effect.gen(function*() {
+          const device = yield* Fixtures.createDevice()
+          const sessions = [
+            [false, false],
+            [false, true],
+            [false, true],
+            [true, false],
+            [false, false],
+            [false, true]
+          ] as const
+          for (const [clean, present] of sessions) {
+            const wire = yield* RawMqttSocket.connect(device, { clean })
+            assert.strictEqual(wire.sessionPresent, present)
+            yield* wire.write(subscribe(1, [topicOf(device, "thing/service/#"), 1]))
+            yield* wire.take
+            yield* cut(device, wire)
+          }
+        }))
+
+      it.effect("a kept session keeps its subscriptions, whatever the client id, until it is replaced by a clean one", () =>
+        Effect.gen(function*() {
+          const device = yield* Fixtures.createDevice()
+          const first = yield* RawMqttSocket.connect(device, { clean: false })
+          yield* first.write(
+            subscribe(1, [topicOf(device, "thing/service/#"), 0], [topicOf(device, "rrpc/request/+"), 1]),
+            unsubscribe(2, topicOf(device, "rrpc/request/+"))
+          )
+          yield* first.takeN(2)
           yield* cut(device, first)
-          const second = yield* connect(device, { clean })
-          const again = yield* second.take
-          assert.deepInclude(again, { cmd: "publish", qos: 1, topic: topicOf(device, "thing/service/property/set") })
-          assert.deepInclude(payloadOf(again), { id: String(lost.messageId), params: { a: 1 } })
-          yield* second.write({ cmd: "puback", messageId: again.messageId! }, ping)
-          assert.deepInclude(yield* second.take, { cmd: "pingresp" })
-        })
-    )
-  })
+          // A subscription of QoS 0 shows in what is delivered.
+          const { password, ...names } = credentials(device, { clientId: "another" })
+          const another = { ...names, password: Buffer.from(password) }
+          for (const [clean, qos] of [[false, 0], [false, 0], [true, 1], [false, 1]] as const) {
+            const wire = yield* RawMqttSocket.connect(device, { clean, ...another })
+            const command = yield* setProperty(device, { a: 1 })
+            const delivered = yield* wire.take
+            assert.deepInclude(delivered, { cmd: "publish", qos })
+            yield* wire.write(
+              publish(topicOf(device, "thing/service/property/set_reply"), {
+                payload: JSON.stringify({ id: String(command.messageId), code: 200, data: {} }),
+                qos: 1,
+                messageId: 9
+              })
+            )
+            assert.deepInclude(yield* wire.take, { cmd: "puback", messageId: 9 })
+            yield* cut(device, wire)
+          }
+        }))
+
+      it.effect("a message of QoS 2 takes effect once, also when it is sent again on the session's next connection", () =>
+        Effect.gen(function*() {
+          const device = yield* Fixtures.createDevice()
+          const message = post(device, { n: 1 }, { qos: 2, messageId: 21 })
+          const first = yield* RawMqttSocket.connect(device, { clean: false })
+          yield* first.write(message)
+          assert.deepInclude(yield* first.take, { cmd: "pubrec", messageId: 21 })
+          yield* cut(device, first)
+          const second = yield* RawMqttSocket.connect(device, { clean: false })
+          yield* second.write({ ...message, dup: true })
+          assert.deepInclude(yield* second.take, { cmd: "pubrec", messageId: 21 })
+          yield* second.write({ cmd: "pubrel", messageId: 21 })
+          assert.deepInclude(yield* second.take, { cmd: "pubcomp", messageId: 21 })
+          assert.deepStrictEqual(yield* CloudState.samples(device, "n"), [1])
+        }))
+
+      it.effect.each([true, false])(
+        "what a device did not acknowledge is delivered again when it comes back, what it did is not (clean: %s)",
+        (clean) =>
+          Effect.gen(function*() {
+            const device = yield* Fixtures.createDevice()
+            const first = yield* RawMqttSocket.connect(device, { clean })
+            const lost = yield* setProperty(device, { a: 1 })
+            const acknowledged = yield* setProperty(device, { b: 2 })
+            const [one, two] = yield* first.takeN(2)
+            assert.deepInclude(one, { cmd: "publish", qos: 1, dup: false })
+            yield* first.write({ cmd: "puback", messageId: two!.messageId! })
+            yield* CloudState.untilState(acknowledged, "acked")
+            yield* cut(device, first)
+            const second = yield* RawMqttSocket.connect(device, { clean })
+            const again = yield* second.take
+            assert.deepInclude(again, { cmd: "publish", qos: 1, topic: topicOf(device, "thing/service/property/set") })
+            assert.deepInclude(payloadOf(again), { id: String(lost.messageId), params: { a: 1 } })
+            yield* second.write({ cmd: "puback", messageId: again.messageId! }, ping)
+            assert.deepInclude(yield* second.take, { cmd: "pingresp" })
+          })
+      )
+    }
+  )
 }

@@ -1,21 +1,14 @@
-import {
-  Commands,
-  defaultProjectId,
-  type Device,
-  Devices,
-  DeviceSessions,
-  Products,
-  Shadows,
-  ThingModels
-} from "@device-cloud/core"
+import { Commands, defaultProjectId, type Device, DeviceSessions } from "@device-cloud/core"
+import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Logger, Queue, Schedule } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import { connect as connectTcp, createServer } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
 import { conversation, Dice, greeting, hasFirstPacket } from "./HostileInput.ts"
-import { brokerOn, tcp } from "./TestBroker.ts"
-import { connect as connectTo } from "./TestDevice.ts"
-import { connect as connectWire, connectPacket, encode, payloadOf, portOf, post, topicOf } from "./WireDevice.ts"
+
+const { connectPacket, encode, payloadOf, post, publish } = RawMqttSocket
+const { topicOf } = MqttDevice
 
 /** The same seed sends the same bytes. */
 const seed = 20_261_121
@@ -57,41 +50,7 @@ const many = Array.from({ length: 120_000 }, () => 1).join()
 
 const answerTopic = "/sys/{own}/thing/service/a_reply"
 
-const model = {
-  properties: [
-    { id: "power", name: "Power", accessMode: "rw", dataType: { type: "bool", specs: { 0: "off", 1: "on" } } },
-    { id: "level", name: "Level", accessMode: "rw", dataType: { type: "int", min: 0, max: 10 } }
-  ],
-  events: [{
-    id: "alarm",
-    name: "Alarm",
-    eventType: "alert",
-    outputData: [{ id: "code", name: "Code", dataType: { type: "int" } }]
-  }]
-}
-
-const createProduct = Effect.fnUntraced(function*(withModel: boolean) {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Sensor",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "weak",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  if (withModel) {
-    yield* (yield* ThingModels).importFrom(defaultProjectId, productKey, "metadata", JSON.stringify(model))
-  }
-  return productKey
-})
-
-const reported = ({ deviceId }: Device) =>
-  Effect.flatMap(
-    Shadows,
-    (shadows) =>
-      Effect.map(shadows.get(defaultProjectId, deviceId), ({ shadow }) =>
-        Object.fromEntries(Object.entries(shadow.reported).map(([id, { value }]) => [id, value])))
-  )
+const createProduct = (withModel: boolean) => withModel ? Fixtures.createProductWithModel() : Fixtures.createProduct()
 
 /**
  * One connection: writes what it has, perhaps the rest after the server's first
@@ -134,7 +93,7 @@ for (const [name, storage] of storages) {
     })
   ])
 
-  layer(Layer.provideMerge(brokerOn(storage), errorCollector), { excludeTestServices: true })(
+  layer(Layer.provideMerge(MqttTestServer.layer(storage), errorCollector), { excludeTestServices: true })(
     `the MQTT broker on ${name}, under fire (seed ${seed})`,
     (it) => {
       /** Sends all cases, while a control device talks; then all is as it should be. */
@@ -148,25 +107,24 @@ for (const [name, storage] of storages) {
         ) => Omit<Parameters<typeof converse>[0], "port">
       ) {
         errors.length = 0
-        const devices = yield* Devices
-        const { url } = yield* tcp
-        const productKeys = [yield* createProduct(true), yield* createProduct(false)]
+        const port = RawMqttSocket.portOf((yield* MqttTestServer).tcp)
+        const products = [yield* createProduct(true), yield* createProduct(false)]
         const attackers = yield* Effect.forEach(
-          Array.from({ length: deviceCount }, (_, i) => productKeys[i % 2]!),
-          (productKey) => devices.create(defaultProjectId, productKey, {})
+          Array.from({ length: deviceCount }, (_, i) => products[i % 2]!),
+          (product) => Fixtures.createDevice(product)
         )
-        const victim = yield* devices.create(defaultProjectId, productKeys[0]!, {})
-        const control = yield* devices.create(defaultProjectId, productKeys[1]!, {})
-        const connected = yield* connectTo(control, { url })
+        const victim = yield* Fixtures.createDevice(products[0])
+        const control = yield* Fixtures.createDevice(products[1])
+        const connected = yield* MqttDevice.connect(control)
 
         const talk = Effect.fnUntraced(function*(n: number) {
           for (let i = 0; i < 3; i++) {
             yield* connected.post({ last: n + i }, { id: `${n + i}`, qos: 1 })
-            const { message } = yield* Queue.take(connected.received)
+            const { message } = yield* connected.take
             assert.deepInclude(message, { id: `${n + i}`, code: 200 })
           }
           const command = yield* (yield* Commands).setProperties(defaultProjectId, control.deviceId, { n })
-          const { message } = yield* Queue.take(connected.received)
+          const { message } = yield* connected.take
           assert.deepInclude(message, { id: String(command.messageId), params: { n } })
           yield* connected.publish(
             connected.topic("thing/service/property/set_reply"),
@@ -180,57 +138,47 @@ for (const [name, storage] of storages) {
           yield* Effect.all([
             Effect.forEach(numbers, (n) => {
               const dice = new Dice(seed + n)
-              return converse({ port: portOf(url), ...attack(dice, n, dice.pick(attackers), victim) })
+              return converse({ port, ...attack(dice, n, dice.pick(attackers), victim) })
             }, { concurrency, discard: true }),
             talk(start)
           ], { concurrency: 2, discard: true })
         }
 
-        assert.strictEqual((yield* reported(control))["last"], cases - casesBetween + 2)
+        assert.strictEqual((yield* CloudState.reported(control))["last"], cases - casesBetween + 2)
         assert.strictEqual(connected.client.connected, true)
-        assert.strictEqual((yield* devices.get(defaultProjectId, control)).device.statusVersion, 1)
-        assert.deepStrictEqual(yield* reported(victim), {})
-        assert.strictEqual((yield* devices.get(defaultProjectId, victim)).device.status, "unactive")
+        assert.strictEqual((yield* CloudState.device(control)).statusVersion, 1)
+        assert.deepStrictEqual(yield* CloudState.reported(victim), {})
+        assert.strictEqual((yield* CloudState.device(victim)).status, "unactive")
         assert.notProperty({}, "polluted")
 
         // Nothing is left of the connections that ended.
         const link = yield* DeviceSessions
         for (const device of attackers) {
-          yield* Effect.repeat(devices.get(defaultProjectId, device), {
-            until: ({ device }) => device.status !== "online",
-            schedule: Schedule.spaced("5 millis")
-          })
+          yield* eventually(CloudState.device(device), { until: ({ status }) => status !== "online" })
           assert.isUndefined(link.session(device.deviceId))
         }
         assert.deepStrictEqual([...new Set(errors)], [])
-        return { attackers, url }
+        return attackers
       })
 
       /** A report in one piece with what is before it takes effect and is answered. */
       const followed = Effect.fnUntraced(function*(topic: string, payload: string) {
         errors.length = 0
-        const device = yield* (yield* Devices).create(defaultProjectId, yield* createProduct(false), {})
-        const wire = yield* connectWire(portOf((yield* tcp).url), device)
+        const device = yield* Fixtures.createDevice()
+        const wire = yield* RawMqttSocket.connect(device)
         yield* wire.write(
-          {
-            cmd: "publish",
-            topic: topic.replace("{own}", `${device.productKey}/${device.deviceName}`),
-            payload,
-            qos: 0,
-            dup: false,
-            retain: false
-          },
+          publish(topic.replace("{own}", `${device.productKey}/${device.deviceName}`), { payload }),
           post(device, { after: 1 }, { id: "after", qos: 0 })
         )
         let id: unknown
         while (id !== "after") id = payloadOf(yield* wire.take)["id"]
-        assert.deepInclude(yield* reported(device), { after: 1 })
+        assert.deepInclude(yield* CloudState.reported(device), { after: 1 })
         assert.deepStrictEqual([...new Set(errors)], [])
       })
 
       it.effect("connected devices that send all kinds of broken messages harm nobody", () =>
         Effect.gen(function*() {
-          const { attackers, url } = yield* withstands(40, (dice, _, device, victim) => ({
+          const attackers = yield* withstands(40, (dice, _, device, victim) => ({
             localAddress: otherAddresses ? addressOf(dice.below(1000)) : undefined,
             first: Buffer.from(encode(connectPacket(device, { clean: dice.chance(0.5) }))),
             awaitsAnswer: dice.chance(0.9),
@@ -238,11 +186,11 @@ for (const [name, storage] of storages) {
           }))
           // They are served again.
           for (const device of attackers) {
-            const connected = yield* connectTo(device, { url })
+            const connected = yield* MqttDevice.connect(device)
             yield* connected.post({ level: 7 }, { id: "again", qos: 1 })
             let id: unknown
-            while (id !== "again") id = (yield* Queue.take(connected.received)).message["id"]
-            assert.strictEqual((yield* reported(device))["level"], 7)
+            while (id !== "again") id = (yield* connected.take).message["id"]
+            assert.strictEqual((yield* CloudState.reported(device))["level"], 7)
           }
         }), timeout)
 
@@ -303,18 +251,15 @@ for (const [name, storage] of storages) {
           Effect.gen(function*() {
             errors.length = 0
             const commands = yield* Commands
-            const device = yield* (yield* Devices).create(defaultProjectId, yield* createProduct(false), {})
-            const wire = yield* connectWire(portOf((yield* tcp).url), device)
+            const device = yield* Fixtures.createDevice()
+            const wire = yield* RawMqttSocket.connect(device)
             const { messageId } = yield* commands.setProperties(defaultProjectId, device.deviceId, { a: 1 })
             for (const each of [code, "200"]) {
-              yield* wire.write({
-                cmd: "publish",
-                topic: topicOf(device, "thing/service/property/set_reply"),
-                payload: `{"id":"${messageId}","code":${each},"data":{}}`,
-                qos: 0,
-                dup: false,
-                retain: false
-              })
+              yield* wire.write(
+                publish(topicOf(device, "thing/service/property/set_reply"), {
+                  payload: `{"id":"${messageId}","code":${each},"data":{}}`
+                })
+              )
             }
             // Its reply comes after what was said before it.
             yield* wire.write(post(device, { a: 1 }, { id: "after" }))

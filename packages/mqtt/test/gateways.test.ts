@@ -6,39 +6,23 @@ import {
   DeviceSessions,
   EventBus,
   Firmwares,
-  History,
   Mac,
   type Product,
-  Products,
+  type ProductDraft,
   type SignMethod,
   Topologies,
   Upgrades
 } from "@device-cloud/core"
+import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue, Schedule, Stream } from "effect"
+import { Effect, Queue, Stream } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { brokerOn, tcp, tls } from "./TestBroker.ts"
-import { connect, type Received } from "./TestDevice.ts"
 
-const createProduct = (nodeType: Product["nodeType"], fields: { readonly dynamicRegister?: boolean } = {}) =>
-  Effect.flatMap(Products, (products) =>
-    products.create(defaultProjectId, {
-      name: nodeType,
-      nodeType,
-      ...nodeType === "gateway-sub" ? { protocolType: "zigbee" } : { networkType: "ethernet" },
-      validateType: "none",
-      dataFormat: "json",
-      authType: "secret",
-      ...fields
-    }))
-
-const createDevice = ({ productKey }: Product) =>
-  Effect.flatMap(Devices, (devices) => devices.create(defaultProjectId, productKey, {}))
+const createProduct = (nodeType: Product["nodeType"], fields: Partial<ProductDraft> = {}) =>
+  Fixtures.createProduct({ nodeType, validateType: "none", ...fields })
 
 const nameOf = ({ deviceName, productKey }: Device) => ({ productKey, deviceName })
-
-/** As JSON is read: the tests say what they expect of it. */
-type Message = ReturnType<typeof JSON.parse>
 
 /** What a sub-device signs, as device SDKs send it. */
 const proof = (
@@ -55,56 +39,25 @@ const session = ({ deviceName, productKey }: Device, what: string) =>
   `/ext/session/${productKey}/${deviceName}/combine/${what}`
 
 /** A gateway, as a real MQTT client. */
-const gatewayOf = Effect.fnUntraced(
-  function*(device: Device, options?: { readonly url: string; readonly ca?: string }) {
-    const connected = yield* connect(device, options ?? (yield* tcp))
-    let lastId = 0
-    /** What comes on the topic next; the rest stays in its order. */
-    const heard = Effect.fnUntraced(function*(topic: string) {
-      const others: Array<Received> = []
-      while (true) {
-        const next = yield* Queue.take(connected.received)
-        if (next.topic !== topic) {
-          others.push(next)
-          continue
-        }
-        Queue.offerAllUnsafe(connected.received, others)
-        return next.message as Message
-      }
-    })
-    const ask = Effect.fnUntraced(function*(topic: string, params: unknown, qos: 0 | 1 = 1) {
-      const id = String(++lastId)
-      yield* connected.publish(topic, JSON.stringify({ id, version: "1.0", params }), qos)
-      const reply = yield* heard(`${topic}_reply`)
-      assert.strictEqual(reply.id, id)
-      return reply
-    })
-    return {
-      ...connected,
-      device,
-      heard,
-      ask,
-      error: heard(`/ext/error/${device.productKey}/${device.deviceName}`),
-      add: (...proofs: ReadonlyArray<unknown>) => ask(connected.topic("thing/topo/add"), proofs),
-      combine: (what: string, params: unknown) => ask(session(device, what), params)
-    }
+const gatewayOf = Effect.fnUntraced(function*(device: Device, options?: MqttDevice.TestConnectOptions) {
+  const connected = yield* MqttDevice.connect(device, options)
+  return {
+    ...connected,
+    error: connected.takeFrom(`/ext/error/${device.productKey}/${device.deviceName}`),
+    add: (...proofs: ReadonlyArray<unknown>) => connected.request(connected.topic("thing/topo/add"), proofs),
+    combine: (what: string, params: unknown) => connected.request(session(device, what), params)
   }
-)
+})
 
-const topicOf = ({ deviceName, productKey }: Device, rest: string) => `/sys/${productKey}/${deviceName}/${rest}`
+const { topicOf } = MqttDevice
 
-const statusOf = (device: Device) =>
-  Effect.flatMap(Devices, (devices) => Effect.map(devices.get(defaultProjectId, device), ({ device }) => device.status))
-
-/** Until it has the status; the time limit of the test ends it. */
-const untilStatus = (device: Device, status: string) =>
-  Effect.repeat(statusOf(device), { until: (now) => now === status, schedule: Schedule.spaced("5 millis") })
+const statusOf = (device: Device) => Effect.map(CloudState.device(device), ({ status }) => status)
 
 /** A connected gateway with sub-devices that belong to it and have logged in. */
 const household = Effect.fnUntraced(function*(count: number) {
-  const gateway = yield* gatewayOf(yield* createDevice(yield* createProduct("gateway")))
+  const gateway = yield* gatewayOf(yield* Fixtures.createDevice(yield* createProduct("gateway")))
   const product = yield* createProduct("gateway-sub")
-  const subDevices = yield* Effect.forEach(Array.from({ length: count }), () => createDevice(product))
+  const subDevices = yield* Effect.forEach(Array.from({ length: count }), () => Fixtures.createDevice(product))
   assert.strictEqual((yield* gateway.add(...yield* Effect.forEach(subDevices, (each) => proof(each)))).code, 200)
   for (const each of subDevices) {
     assert.strictEqual((yield* gateway.combine("login", yield* proof(each))).code, 200)
@@ -113,26 +66,22 @@ const household = Effect.fnUntraced(function*(count: number) {
 })
 
 /** What a device has reported of its property `power`, in the order of its times. */
-const reported = ({ deviceId }: Device) =>
-  Effect.flatMap(History, (history) =>
-    Effect.map(
-      history.properties(defaultProjectId, deviceId, "power", { start: 0, end: 8e15, limit: 10, order: "asc" }),
-      (samples) => samples.map(({ value }) => value)
-    ))
+const reported = (device: Device) => CloudState.samples(device, "power")
 
-const changes = (gateway: { readonly heard: (topic: string) => Effect.Effect<Message>; readonly device: Device }) =>
-  Effect.map(gateway.heard(topicOf(gateway.device, "thing/topo/change")), ({ params }) => params)
+const changes = (
+  gateway: { readonly takeFrom: (topic: string) => Effect.Effect<MqttDevice.Message>; readonly device: Device }
+) => Effect.map(gateway.takeFrom(topicOf(gateway.device, "thing/topo/change")), ({ params }) => params)
 
 for (const [name, storage] of storages) {
-  layer(brokerOn(storage), { excludeTestServices: true })(`gateways over MQTT on ${name}`, (it) => {
+  layer(MqttTestServer.layer(storage), { excludeTestServices: true })(`gateways over MQTT on ${name}`, (it) => {
     it.effect("a gateway adds sub-devices with signatures of each form, lists and deletes them", () =>
       Effect.gen(function*() {
-        const gateway = yield* gatewayOf(yield* createDevice(yield* createProduct("gateway")), yield* tls)
+        const gateway = yield* gatewayOf(yield* Fixtures.createDevice(yield* createProduct("gateway")), { over: "tls" })
         const product = yield* createProduct("gateway-sub")
         const [js, c, plain] = [
-          yield* createDevice(product),
-          yield* createDevice(product),
-          yield* createDevice(product)
+          yield* Fixtures.createDevice(product),
+          yield* Fixtures.createDevice(product),
+          yield* Fixtures.createDevice(product)
         ]
         const ofC = yield* proof(c, { method: "hmacsha256", timestamp: "1795231556029" })
         const { sign, signMethod: _, ...rest } = ofC
@@ -146,9 +95,9 @@ for (const [name, storage] of storages) {
           { ...nameOf(plain), signMethod: "hmacMd5", sign: plainSign }
         )
         assert.deepInclude(added, { code: 200, data: [js, c, plain].map(nameOf), method: "thing.topo.add" })
-        const listed = yield* gateway.ask(gateway.topic("thing/topo/get"), "{}")
+        const listed = yield* gateway.request(gateway.topic("thing/topo/get"), "{}")
         assert.deepStrictEqual(listed.data, [js, c, plain].map(nameOf))
-        const removed = yield* gateway.ask(gateway.topic("thing/topo/delete"), [nameOf(c)])
+        const removed = yield* gateway.request(gateway.topic("thing/topo/delete"), [nameOf(c)])
         assert.deepInclude(removed, { code: 200, data: [nameOf(c)] })
         const topologies = yield* Topologies
         const left = yield* topologies.subDevices(defaultProjectId, gateway.device.deviceId)
@@ -161,30 +110,27 @@ for (const [name, storage] of storages) {
         assert.strictEqual(yield* statusOf(sub), "online")
         const subscribed = yield* gateway.subscribe([topicOf(sub, "thing/service/#"), "/sys/other/device/#"])
         assert.deepStrictEqual(subscribed, [1, 128])
-        const posted = yield* gateway.ask(topicOf(sub, "thing/event/property/post"), { power: 1 })
+        const posted = yield* gateway.request(topicOf(sub, "thing/event/property/post"), { power: 1 })
         assert.deepInclude(posted, { code: 200, method: "thing.event.property.post" })
         const commands = yield* Commands
         const command = yield* commands.setProperties(defaultProjectId, sub.deviceId, { power: 0 }, {})
-        const set = yield* gateway.heard(topicOf(sub, "thing/service/property/set"))
+        const set = yield* gateway.takeFrom(topicOf(sub, "thing/service/property/set"))
         assert.deepInclude(set, { id: String(command.messageId), params: { power: 0 } })
         yield* gateway.publish(
           topicOf(sub, "thing/service/property/set_reply"),
           JSON.stringify({ id: set.id, code: 200, data: {} }),
           1
         )
-        yield* Effect.repeat(commands.get(defaultProjectId, sub.deviceId, command.messageId), {
-          until: ({ state }) => state === "succeeded",
-          schedule: Schedule.spaced("5 millis")
-        })
+        yield* CloudState.untilState(command, "succeeded")
         const shadow = `/shadow/update/${sub.productKey}/${sub.deviceName}`
         yield* gateway.publish(shadow, JSON.stringify({ method: "get" }), 1)
-        const document = yield* gateway.heard(`/shadow/get/${sub.productKey}/${sub.deviceName}`)
+        const document = yield* gateway.takeFrom(`/shadow/get/${sub.productKey}/${sub.deviceName}`)
         assert.deepStrictEqual(document.payload.state.reported, { power: 1 })
         assert.deepInclude(yield* gateway.combine("logout", nameOf(sub)), { code: 200, data: nameOf(sub) })
         assert.strictEqual(yield* statusOf(sub), "offline")
         const waiting = yield* commands.setProperties(defaultProjectId, sub.deviceId, { power: 1 }, {})
         assert.strictEqual((yield* gateway.combine("login", yield* proof(sub))).code, 200)
-        const later = yield* gateway.heard(topicOf(sub, "thing/service/property/set"))
+        const later = yield* gateway.takeFrom(topicOf(sub, "thing/service/property/set"))
         assert.strictEqual(later.id, String(waiting.messageId))
       }))
 
@@ -194,7 +140,7 @@ for (const [name, storage] of storages) {
         const events = yield* (yield* EventBus).since()
         assert.strictEqual((yield* gateway.combine("batch_logout", subDevices.map(nameOf))).code, 200)
         assert.deepStrictEqual(yield* Effect.forEach(subDevices, statusOf), ["offline", "offline", "offline"])
-        const stranger = yield* createDevice(product)
+        const stranger = yield* Fixtures.createDevice(product)
         const proofs = yield* Effect.forEach(subDevices, (each) => proof(each))
         const batch = (all: ReadonlyArray<unknown>) =>
           gateway.combine("batch_login", { signMethod: "hmacSha1", deviceList: all })
@@ -203,7 +149,7 @@ for (const [name, storage] of storages) {
         const loggedIn = yield* batch(proofs.map((each) => ({ ...each, signMethod: undefined })))
         assert.deepInclude(loggedIn, { code: 200, data: subDevices.map(nameOf) })
         gateway.client.stream.destroy()
-        yield* Effect.forEach(subDevices, (each) => untilStatus(each, "offline"))
+        yield* Effect.forEach(subDevices, (each) => CloudState.untilStatus(each, "offline"))
         const versions = yield* events.pipe(
           Stream.filter((published) =>
             published !== "gap" && published.event._tag === "DeviceStatusChanged" &&
@@ -229,11 +175,11 @@ for (const [name, storage] of storages) {
         const right = yield* proof(sub)
         const reply = yield* gateway.combine("batch_login", { deviceList: [right, right, right] })
         assert.strictEqual(reply.code, 200)
-        assert.strictEqual((yield* gateway.ask(topicOf(sub, "thing/event/property/post"), { power: 1 })).code, 200)
+        assert.strictEqual((yield* gateway.request(topicOf(sub, "thing/event/property/post"), { power: 1 })).code, 200)
         // No session of it was replaced by another.
         assert.deepStrictEqual(yield* Queue.clear(gateway.received), [])
         gateway.client.stream.destroy()
-        yield* untilStatus(sub, "offline")
+        yield* CloudState.untilStatus(sub, "offline")
       }))
 
     it.effect("a gateway is told why it cannot speak for a sub-device", () =>
@@ -245,8 +191,8 @@ for (const [name, storage] of storages) {
         assert.deepInclude(yield* gateway.error, { code: 520, message: "device no session", data: nameOf(sub) })
         const login = (fields: unknown) => Effect.map(gateway.combine("login", fields), ({ code }) => code)
         const right = yield* proof(sub)
-        const unattached = yield* createDevice(product)
-        const disabled = yield* createDevice(product)
+        const unattached = yield* Fixtures.createDevice(product)
+        const disabled = yield* Fixtures.createDevice(product)
         yield* gateway.add(yield* proof(disabled))
         yield* (yield* Devices).disable(defaultProjectId, disabled.deviceId)
         assert.deepStrictEqual(yield* changes(gateway), { status: 8, subList: [nameOf(disabled)] })
@@ -264,7 +210,7 @@ for (const [name, storage] of storages) {
           ], login),
           [6287, 6100, 460, 6287, 460, 460, 6401, 6204, 460]
         )
-        const { data } = yield* gateway.ask(gateway.topic("thing/topo/get"), {})
+        const { data } = yield* gateway.request(gateway.topic("thing/topo/get"), {})
         assert.deepStrictEqual(data, [sub, disabled].map(nameOf))
         assert.strictEqual((yield* gateway.combine("nonsense", {})).code, 6203)
         // None of all that has changed anything, and the gateway is still connected.
@@ -274,9 +220,9 @@ for (const [name, storage] of storages) {
     it.effect("refuses topologies that cannot be", () =>
       Effect.gen(function*() {
         const { gateway, product, subDevices: [sub] } = yield* household(1)
-        const direct = yield* createDevice(yield* createProduct("direct"))
-        const other = yield* createDevice(yield* createProduct("gateway"))
-        const free = yield* createDevice(product)
+        const direct = yield* Fixtures.createDevice(yield* createProduct("direct"))
+        const other = yield* Fixtures.createDevice(yield* createProduct("gateway"))
+        const free = yield* Fixtures.createDevice(product)
         const add = (...proofs: ReadonlyArray<unknown>) => Effect.map(gateway.add(...proofs), ({ code }) => code)
         assert.deepStrictEqual(
           [
@@ -286,27 +232,30 @@ for (const [name, storage] of storages) {
             yield* add(yield* proof(free), { ...yield* proof(sub), sign: "00" }),
             yield* add(),
             yield* add(...Array.from({ length: 31 }, () => ({}))),
-            (yield* gateway.ask(gateway.topic("thing/topo/delete"), [nameOf(free)])).code,
-            (yield* gateway.ask(gateway.topic("thing/list/found"), [{ ...nameOf(free), deviceName: "abc" }])).code,
-            (yield* gateway.ask(gateway.topic("thing/list/found"), [nameOf(direct)])).code
+            (yield* gateway.request(gateway.topic("thing/topo/delete"), [nameOf(free)])).code,
+            (yield* gateway.request(gateway.topic("thing/list/found"), [{ ...nameOf(free), deviceName: "abc" }])).code,
+            (yield* gateway.request(gateway.topic("thing/list/found"), [nameOf(direct)])).code
           ],
           [6402, 460, 460, 401, 460, 460, 6401, 6280, 6250]
         )
-        const left = yield* gateway.ask(gateway.topic("thing/topo/get"), {})
+        const left = yield* gateway.request(gateway.topic("thing/topo/get"), {})
         assert.deepStrictEqual(left.data, [nameOf(sub)])
         const ofDirect = yield* gatewayOf(direct)
         assert.strictEqual((yield* ofDirect.add(yield* proof(free))).code, 403)
         assert.strictEqual((yield* ofDirect.combine("login", yield* proof(free))).code, 6401)
         // Someone else's sub-device is not spoken for; its gateway hears nothing of it.
         yield* ofDirect.publish(topicOf(sub, "thing/event/property/post"), JSON.stringify({ params: { power: 9 } }), 1)
-        assert.strictEqual((yield* ofDirect.ask(ofDirect.topic("thing/event/property/post"), { power: 1 })).code, 200)
+        assert.strictEqual(
+          (yield* ofDirect.request(ofDirect.topic("thing/event/property/post"), { power: 1 })).code,
+          200
+        )
         assert.deepStrictEqual(yield* reported(sub), [])
       }))
 
     it.effect("a sub-device moves to the gateway to which it signs, and its old one learns so", () =>
       Effect.gen(function*() {
         const { gateway, subDevices: [sub] } = yield* household(1)
-        const next = yield* gatewayOf(yield* createDevice(yield* createProduct("gateway")))
+        const next = yield* gatewayOf(yield* Fixtures.createDevice(yield* createProduct("gateway")))
         assert.strictEqual((yield* next.add(yield* proof(sub))).code, 200)
         assert.deepInclude(yield* gateway.error, { code: 6401, data: nameOf(sub) })
         assert.deepStrictEqual(yield* changes(gateway), { status: 1, subList: [nameOf(sub)] })
@@ -314,7 +263,7 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* gateway.combine("login", yield* proof(sub))).code, 6401)
         assert.strictEqual((yield* next.combine("login", yield* proof(sub))).code, 200)
         gateway.client.stream.destroy()
-        yield* untilStatus(gateway.device, "offline")
+        yield* CloudState.untilStatus(gateway.device, "offline")
         assert.strictEqual(yield* statusOf(sub), "online")
       }))
 
@@ -330,36 +279,36 @@ for (const [name, storage] of storages) {
         yield* expectEnd(removed!, 6401, 1)
         assert.strictEqual(yield* statusOf(removed!), "offline")
         yield* devices.disable(defaultProjectId, disabled!.deviceId)
-        assert.deepInclude(yield* gateway.heard(topicOf(disabled!, "thing/disable")), { method: "thing.disable" })
+        assert.deepInclude(yield* gateway.takeFrom(topicOf(disabled!, "thing/disable")), { method: "thing.disable" })
         yield* expectEnd(disabled!, 522, 8)
         yield* devices.enable(defaultProjectId, disabled!.deviceId)
         assert.deepStrictEqual(yield* changes(gateway), { status: 2, subList: [nameOf(disabled!)] })
         yield* devices.remove(defaultProjectId, deleted!.deviceId)
-        assert.deepInclude(yield* gateway.heard(topicOf(deleted!, "thing/delete")), { method: "thing.delete" })
+        assert.deepInclude(yield* gateway.takeFrom(topicOf(deleted!, "thing/delete")), { method: "thing.delete" })
         yield* expectEnd(deleted!, 521, 1)
         yield* devices.unbind(defaultProjectId, unbound!.deviceId)
         yield* expectEnd(unbound!, 6401, 1)
-        const { data } = yield* gateway.ask(gateway.topic("thing/topo/get"), {})
+        const { data } = yield* gateway.request(gateway.topic("thing/topo/get"), {})
         assert.deepStrictEqual(data, [nameOf(disabled!)])
       }))
 
     it.effect("in an add-session a gateway is told to add what it finds", () =>
       Effect.gen(function*() {
         const topologies = yield* Topologies
-        const gateway = yield* gatewayOf(yield* createDevice(yield* createProduct("gateway")))
+        const gateway = yield* gatewayOf(yield* Fixtures.createDevice(yield* createProduct("gateway")))
         const product = yield* createProduct("gateway-sub", { dynamicRegister: true })
-        const sub = yield* createDevice(product)
+        const sub = yield* Fixtures.createDevice(product)
         const { productKey } = product
-        const permits = Effect.map(gateway.heard(gateway.topic("thing/gateway/permit")), ({ params }) => params)
+        const permits = Effect.map(gateway.takeFrom(gateway.topic("thing/gateway/permit")), ({ params }) => params)
         const sessionId = yield* topologies.startAdding(defaultProjectId, gateway.device.deviceId, {
           timeout: 30,
           productKeys: [productKey]
         })
         assert.deepStrictEqual(yield* permits, { time: 30, productKey })
-        assert.strictEqual((yield* gateway.ask(gateway.topic("thing/list/found"), [nameOf(sub)])).code, 200)
-        const notify = yield* gateway.heard(gateway.topic("thing/topo/add/notify"))
+        assert.strictEqual((yield* gateway.request(gateway.topic("thing/list/found"), [nameOf(sub)])).code, 200)
+        const notify = yield* gateway.takeFrom(gateway.topic("thing/topo/add/notify"))
         assert.deepStrictEqual(notify.params, [nameOf(sub)])
-        const registered = yield* gateway.ask(gateway.topic("thing/sub/register"), [nameOf(sub)])
+        const registered = yield* gateway.request(gateway.topic("thing/sub/register"), [nameOf(sub)])
         assert.deepStrictEqual(registered.data, [{
           iotId: sub.deviceId,
           ...nameOf(sub),
@@ -376,14 +325,14 @@ for (const [name, storage] of storages) {
       Effect.gen(function*() {
         const { gateway, subDevices: [own], product: closed } = yield* household(1)
         const product = yield* createProduct("gateway-sub", { dynamicRegister: true })
-        const [a, b] = [yield* createDevice(product), yield* createDevice(product)]
+        const [a, b] = [yield* Fixtures.createDevice(product), yield* Fixtures.createDevice(product)]
         const register = (...names: ReadonlyArray<unknown>) =>
-          Effect.map(gateway.ask(gateway.topic("thing/sub/register"), names), ({ code }) => code)
+          Effect.map(gateway.request(gateway.topic("thing/sub/register"), names), ({ code }) => code)
         assert.deepStrictEqual(
           [
             yield* register(nameOf(a)),
             yield* register({ ...nameOf(a), deviceName: "unknown" }),
-            yield* register(nameOf(yield* createDevice(closed))),
+            yield* register(nameOf(yield* Fixtures.createDevice(closed))),
             yield* register(nameOf(gateway.device)),
             yield* register({ productKey: 5 })
           ],
@@ -402,12 +351,12 @@ for (const [name, storage] of storages) {
               sign: mac.sign("hmacsha256", secret, text).toUpperCase()
             }
           })
-        const { data } = yield* gateway.ask(gateway.topic("thing/proxy/provisioning/product_register"), {
+        const { data } = yield* gateway.request(gateway.topic("thing/proxy/provisioning/product_register"), {
           proxieds: [yield* registration(b, product.productSecret), yield* registration(a, "wrong")]
         })
         assert.deepStrictEqual(data.successes, [{ iotId: b.deviceId, ...nameOf(b), deviceSecret: b.deviceSecret }])
         assert.deepStrictEqual(data.failures.map(({ code }: { readonly code: number }) => code), [6600])
-        assert.strictEqual((yield* gateway.ask(gateway.topic("thing/sub/unregister"), [nameOf(own)])).code, 200)
+        assert.strictEqual((yield* gateway.request(gateway.topic("thing/sub/unregister"), [nameOf(own)])).code, 200)
         assert.strictEqual(yield* statusOf(own), "offline")
       }))
 
@@ -420,16 +369,16 @@ for (const [name, storage] of storages) {
           events: { alarm: { value: { code: power }, time: 1_700_000_000_000 } }
         })
         const pack = (...subDevices: ReadonlyArray<unknown>) =>
-          gateway.ask(gateway.topic("thing/event/property/pack/post"), {
+          gateway.request(gateway.topic("thing/event/property/pack/post"), {
             properties: { power: { value: 7, time: 1_700_000_000_007 } },
             subDevices
           })
         assert.strictEqual((yield* pack(packed(a, 1), packed(b!, 2))).code, 200)
-        const foreign = yield* createDevice(product)
+        const foreign = yield* Fixtures.createDevice(product)
         assert.strictEqual((yield* pack(packed(a, 3), packed(foreign, 4))).code, 6401)
         assert.strictEqual((yield* pack(...Array.from({ length: 21 }, () => packed(a, 5)))).code, 6357)
         assert.strictEqual((yield* pack({ identity: {}, properties: {} })).code, 460)
-        const late = yield* gateway.ask(gateway.topic("thing/event/property/history/post"), [
+        const late = yield* gateway.request(gateway.topic("thing/event/property/history/post"), [
           { identity: nameOf(a), properties: [{ power: { value: 6, time: 1_700_000_000_000 } }] },
           { properties: [{ power: { value: 8, time: 1_700_000_000_000 } }] }
         ])
@@ -459,12 +408,12 @@ for (const [name, storage] of storages) {
           scopeMode: 0,
           cloudPush: true
         })
-        assert.strictEqual((yield* gateway.heard(topic("upgrade"))).data.version, "2.0.0")
+        assert.strictEqual((yield* gateway.takeFrom(topic("upgrade"))).data.version, "2.0.0")
         yield* say("progress", { step: "50", desc: "" })
         yield* say("inform", { version: "2.0.0" })
-        yield* Effect.repeat(
+        yield* eventually(
           upgrades.records(defaultProjectId, taskId, undefined, { page: 1, pageSize: 10 }),
-          { until: ({ items }) => items[0]?.record.status === 3, schedule: Schedule.spaced("10 millis") }
+          { until: ({ items }) => items[0]?.record.status === 3 }
         )
       }))
 
@@ -473,12 +422,12 @@ for (const [name, storage] of storages) {
         const { gateway, subDevices: [sub] } = yield* household(1)
         const again = yield* gatewayOf(gateway.device)
         yield* gateway.closed
-        yield* untilStatus(sub, "offline")
+        yield* CloudState.untilStatus(sub, "offline")
         assert.strictEqual((yield* again.combine("login", yield* proof(sub))).code, 200)
         assert.strictEqual(yield* statusOf(sub), "online")
         assert.isDefined((yield* DeviceSessions).session(sub.deviceId))
         yield* again.end
-        yield* untilStatus(sub, "offline")
+        yield* CloudState.untilStatus(sub, "offline")
       }))
   })
 }

@@ -2,43 +2,27 @@ import {
   Bindings,
   defaultProjectId,
   type Device,
-  Devices,
   fieldsText,
   Mac,
   MeshNetworks,
-  type ProductDraft,
-  Products
+  type ProductDraft
 } from "@device-cloud/core"
+import { Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue } from "effect"
+import { Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { brokerOn, tcp } from "./TestBroker.ts"
-import { connect, type TestDevice } from "./TestDevice.ts"
 
-const createDevice = Effect.fnUntraced(function*(nodeType: ProductDraft["nodeType"]) {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Lamp",
-    nodeType,
-    networkType: "wifi",
-    validateType: "none",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  return yield* (yield* Devices).create(defaultProjectId, productKey, {})
-})
+const createDevice = (nodeType: ProductDraft["nodeType"]) =>
+  Effect.flatMap(Fixtures.createProduct({ nodeType, validateType: "none" }), Fixtures.createDevice)
 
 const signed = Effect.fnUntraced(function*({ deviceName, deviceSecret, productKey }: Device) {
   const sign = (yield* Mac).sign("aescmac", deviceSecret, fieldsText({ deviceName, productKey }))
   return { productKey, deviceName, sign, signMethod: "aescmac" as const }
 })
 
-const say = ({ publish, topic }: TestDevice, rest: string, params: object) =>
-  publish(topic(rest), JSON.stringify({ id: "7", version: "1.0", params }), 1)
-
-const take = ({ received }: TestDevice) => Queue.take(received)
-
 for (const [name, storage] of storages) {
-  layer(brokerOn(storage), { excludeTestServices: true })(`mesh and binding over MQTT on ${name}`, (it) => {
+  layer(MqttTestServer.layer(storage), { excludeTestServices: true })(`mesh and binding over MQTT on ${name}`, (it) => {
     it.effect("a gateway adds nodes, and gets the bytes for its network", () =>
       Effect.gen(function*() {
         const networks = yield* MeshNetworks
@@ -46,11 +30,15 @@ for (const [name, storage] of storages) {
         const network_key = networkKey
         const [device, lamp] = [yield* createDevice("gateway"), yield* createDevice("direct")]
         yield* networks.addNode(defaultProjectId, networkKey, { ...yield* signed(device), nodeType: 2 })
-        const gateway = yield* connect(device, yield* tcp)
+        const gateway = yield* MqttDevice.connect(device)
         const { deviceName, productKey, sign, signMethod } = yield* signed(lamp)
         const node = { product_key: productKey, device_name: deviceName }
-        yield* say(gateway, "thing/mesh/add", { network_key, ...node, sign, sign_method: signMethod, node_type: 1 })
-        assert.deepStrictEqual(yield* take(gateway), {
+        yield* gateway.say("thing/mesh/add", {
+          id: "7",
+          version: "1.0",
+          params: { network_key, ...node, sign, sign_method: signMethod, node_type: 1 }
+        })
+        assert.deepStrictEqual(yield* gateway.take, {
           topic: gateway.topic("thing/mesh/add_reply"),
           qos: 1,
           message: {
@@ -63,7 +51,7 @@ for (const [name, storage] of storages) {
           }
         })
         yield* networks.sendRaw(defaultProjectId, networkKey, { rawData: "d101ff" })
-        const { message: { id, ...raw }, topic } = yield* take(gateway)
+        const { message: { id, ...raw }, topic } = yield* gateway.take
         assert.strictEqual(topic, gateway.topic("thing/mesh/raw"))
         assert.match(String(id), /^\d+$/)
         assert.deepStrictEqual(raw, {
@@ -73,8 +61,8 @@ for (const [name, storage] of storages) {
         })
         // Its confirmation is taken, and not answered: the next message is the reply to what follows.
         yield* gateway.publish(gateway.topic("thing/mesh/raw_reply"), JSON.stringify({ id, code: 200, data: {} }), 1)
-        yield* say(gateway, "thing/mesh/get", { network_key })
-        assert.deepInclude((yield* take(gateway)).message, {
+        yield* gateway.say("thing/mesh/get", { id: "7", version: "1.0", params: { network_key } })
+        assert.deepInclude((yield* gateway.take).message, {
           method: "thing.mesh.get",
           data: [
             { ...node, mesh_addr: 0x0100, node_type: 1 },
@@ -91,11 +79,11 @@ for (const [name, storage] of storages) {
         const bindings = yield* Bindings
         const device = yield* createDevice("direct")
         const { deviceName, productKey } = device
-        const connected = yield* connect(device, yield* tcp)
+        const connected = yield* MqttDevice.connect(device)
         const report = (params: object) =>
           Effect.andThen(
-            say(connected, "thing/bind/post", params),
-            Effect.map(take(connected), ({ message }) => message)
+            connected.say("thing/bind/post", { id: "7", version: "1.0", params }),
+            Effect.map(connected.take, ({ message }) => message)
           )
         const lookUp = bindings.random(defaultProjectId, productKey, deviceName)
         assert.deepInclude(yield* report({ random: "short" }), { code: 460, method: "thing.bind.post" })

@@ -3,9 +3,7 @@ import {
   AllowPrivateWebhooks,
   defaultProjectId,
   type Device,
-  Devices,
   type Execution,
-  Products,
   type SceneDraft,
   type SceneId,
   Scenes,
@@ -13,14 +11,14 @@ import {
   type TriggerDocument,
   WebhookSigning
 } from "@device-cloud/core"
+import { eventually, Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Queue, Schedule } from "effect"
+import { Effect, Layer, Queue } from "effect"
 import { createHmac } from "node:crypto"
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
-import { brokerOn, tcp } from "./TestBroker.ts"
-import { connect } from "./TestDevice.ts"
 
 interface Call {
   readonly method: string
@@ -69,17 +67,7 @@ const hook = (url: string, params: Partial<ActionDocument["params"]> = {}): Acti
   params: { URL: url, method: "POST", ...params }
 })
 
-const newDevice = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Thermostat",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "none",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  return yield* (yield* Devices).create(defaultProjectId, productKey, {})
-})
+const newDevice = Effect.flatMap(Fixtures.createProduct({ validateType: "none" }), Fixtures.createDevice)
 
 let lastName = 0
 
@@ -98,24 +86,21 @@ const trigger = ({ deviceName, productKey }: Device, kind: string, params: objec
 /** The one execution of the scene, once it is so. */
 const executionWhen = (sceneId: SceneId, wanted: (execution: Execution) => boolean) =>
   Effect.flatMap(Scenes, (scenes) =>
-    Effect.repeat(
+    eventually(
       Effect.map(scenes.executions(defaultProjectId, sceneId, { page: 1, pageSize: 10 }), ({ items }) => items[0]),
-      {
-        until: (execution) => execution !== undefined && wanted(execution),
-        schedule: Schedule.spaced("20 millis")
-      }
+      { until: (execution) => execution !== undefined && wanted(execution) }
     )).pipe(Effect.map((execution) => execution!))
 
 const isEnded = ({ dueAt }: Execution): boolean => dueAt === null
 
 for (const [name, storage] of storages) {
-  const cloud = brokerOn(storage).pipe(Layer.provide(Layer.succeed(AllowPrivateWebhooks, true)))
+  const cloud = MqttTestServer.layer(storage).pipe(Layer.provide(Layer.succeed(AllowPrivateWebhooks, true)))
   layer(cloud, { excludeTestServices: true })(`scenes of MQTT devices on ${name}`, (it) => {
     it.effect("a report sets a property of another device and calls a webhook until it is taken", () =>
       Effect.gen(function*() {
         const [sensor, fan] = [yield* newDevice, yield* newDevice]
-        const connected = yield* connect(sensor, yield* tcp)
-        const other = yield* connect(fan, yield* tcp)
+        const connected = yield* MqttDevice.connect(sensor)
+        const other = yield* MqttDevice.connect(fan)
         const { calls, url } = yield* receiver(status(500), status(200))
         const sceneId = yield* newScene({
           name: `Cool ${name}`,
@@ -127,7 +112,7 @@ for (const [name, storage] of storages) {
         })
         yield* connected.post({ temperature: 31.5 }, { qos: 1 })
         // The webhook that has to be tried again does not hold up what follows.
-        assert.deepInclude((yield* Queue.take(other.received)).message, {
+        assert.deepInclude((yield* other.take).message, {
           method: "thing.service.property.set",
           params: { speed: 3 }
         })
@@ -169,7 +154,7 @@ for (const [name, storage] of storages) {
         yield* newScene({ triggers: [trigger(device, "event", { event_id: "alarm" })], actions: [hook(url)] })
         yield* newScene({ triggers: [trigger(device, "status", {})], actions: [hook(url, { method: "PUT" })] })
         const said = Effect.map(Queue.take(calls), ({ body, method }) => [method, body["data"]])
-        const connected = yield* connect(device, yield* tcp)
+        const connected = yield* MqttDevice.connect(device)
         assert.deepStrictEqual(yield* said, ["PUT", { status: "online" }])
         yield* connected.publish(
           connected.topic("thing/event/alarm/post"),

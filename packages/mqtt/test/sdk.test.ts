@@ -1,28 +1,15 @@
-import {
-  type Command,
-  Commands,
-  defaultProjectId,
-  type Device,
-  Devices,
-  DeviceSessions,
-  History,
-  Products,
-  Shadows,
-  ThingModels
-} from "@device-cloud/core"
+import { Commands, defaultProjectId, type Device, DeviceSessions, Shadows } from "@device-cloud/core"
+import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Clock, Effect, Queue, Schedule } from "effect"
+import { Clock, Effect, Queue } from "effect"
 import { fork, spawn, spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { storages } from "../../../vitest.storages.ts"
-import { brokerOn, Certificate, tls } from "./TestBroker.ts"
-import { credentials } from "./TestDevice.ts"
 
+/** What the programs beside this file report, and what they can be asked for. */
 const model = {
-  properties: [
-    { id: "power", name: "Power", accessMode: "rw", dataType: { type: "bool", specs: { 0: "off", 1: "on" } } },
-    { id: "level", name: "Level", accessMode: "rw", dataType: { type: "int", min: 0, max: 10 } }
-  ],
+  ...Fixtures.thingModel,
   events: [{
     id: "Error",
     name: "Error",
@@ -37,41 +24,7 @@ const model = {
   }))
 }
 
-const createDevice = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Lamp",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "weak",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  yield* (yield* ThingModels).importFrom(defaultProjectId, productKey, "metadata", JSON.stringify(model))
-  return yield* (yield* Devices).create(defaultProjectId, productKey, {})
-})
-
-const read = (device: Device) =>
-  Effect.flatMap(Devices, (devices) => Effect.map(devices.get(defaultProjectId, device), ({ device }) => device))
-
-const reported = ({ deviceId }: Device) =>
-  Effect.flatMap(
-    Shadows,
-    (shadows) =>
-      Effect.map(shadows.get(defaultProjectId, deviceId), ({ shadow }) =>
-        Object.fromEntries(Object.entries(shadow.reported).map(([id, { value }]) => [id, value])))
-  )
-
-/** Until a device has a status; the time limit of the test ends it. */
-const untilStatus = (device: Device, status: string) =>
-  Effect.repeat(read(device), { until: (read) => read.status === status, schedule: Schedule.spaced("5 millis") })
-
-/** Until the ledger says so; the time limit of the test ends it. */
-const untilState = ({ deviceId, messageId }: Command, state: string) =>
-  Effect.flatMap(Commands, (commands) =>
-    Effect.repeat(commands.get(defaultProjectId, deviceId, messageId), {
-      until: (command) => command.state === state,
-      schedule: Schedule.spaced("5 millis")
-    }))
+const createDevice = Effect.flatMap(Fixtures.createProductWithModel(model), Fixtures.createDevice)
 
 type Message = Readonly<Record<string, unknown>>
 
@@ -85,8 +38,7 @@ const start = Effect.fnUntraced(function*(
   { deviceName, deviceSecret, productKey }: Device,
   program: "sdk-device.mjs" | "sdk-gateway.mjs" = "sdk-device.mjs"
 ) {
-  const { url } = yield* tls
-  const { authorityFile } = yield* Certificate
+  const { authorityFile, tls } = yield* MqttTestServer
   const told = yield* Queue.unbounded<Told>()
   const others: Array<Told> = []
   const child = yield* Effect.acquireRelease(
@@ -100,7 +52,7 @@ const start = Effect.fnUntraced(function*(
   )
   child.on("message", (message) => Queue.offerUnsafe(told, message as Told))
   child.once("exit", (code) => Queue.offerUnsafe(told, { event: "error", data: { exit: code } }))
-  child.send({ productKey, deviceName, deviceSecret, brokerUrl: url })
+  child.send({ productKey, deviceName, deviceSecret, brokerUrl: tls.url })
 
   /** What the program tells of an event next, also when it did so earlier. */
   const heard = Effect.fnUntraced(function*(event: Told["event"]) {
@@ -135,9 +87,9 @@ const mosquitto = Effect.fnUntraced(function*(
   device: Device,
   ...args: ReadonlyArray<string>
 ) {
-  const { port } = new URL((yield* tls).url)
-  const { authorityFile } = yield* Certificate
-  const { clientId, password, username } = credentials(device)
+  const { authorityFile, tls } = yield* MqttTestServer
+  const port = String(RawMqttSocket.portOf(tls))
+  const { clientId, password, username } = MqttDevice.credentials(device)
   const connection = ["-h", "localhost", "-p", port, "--cafile", authorityFile]
   const identity = ["-i", clientId, "-u", username, "-P", password, "-q", "1"]
   return yield* Effect.callback<string>((resume) => {
@@ -155,14 +107,14 @@ const mosquitto = Effect.fnUntraced(function*(
 })
 
 for (const [name, storage] of storages) {
-  layer(brokerOn(storage), { excludeTestServices: true })(`public device software on ${name}`, (it) => {
+  layer(MqttTestServer.layer(storage), { excludeTestServices: true })(`public device software on ${name}`, (it) => {
     it.effect("a device on the SDK connects over TLS, is seen at once, and says goodbye", () =>
       Effect.gen(function*() {
         const device = yield* createDevice
         const running = yield* start(device)
-        assert.strictEqual((yield* read(device)).status, "online")
+        assert.strictEqual((yield* CloudState.device(device)).status, "online")
         yield* running.call("end")
-        yield* untilStatus(device, "offline")
+        yield* CloudState.untilStatus(device, "offline")
       }))
 
     it.effect("the SDK's callbacks get the replies to properties, events, tags and configuration", () =>
@@ -174,24 +126,23 @@ for (const [name, storage] of storages) {
           message: "success",
           method: "thing.event.property.post"
         })
-        assert.deepStrictEqual(yield* reported(device), { power: 1, level: 3 })
+        assert.deepStrictEqual(yield* CloudState.reported(device), { power: 1, level: 3 })
         assert.deepInclude(yield* ask("postProps", { level: 11 }), { code: 200 })
-        assert.deepStrictEqual(yield* reported(device), { power: 1, level: 3 })
+        assert.deepStrictEqual(yield* CloudState.reported(device), { power: 1, level: 3 })
 
         assert.deepInclude(yield* ask("postEvent", "Error", { ErrorCode: 7 }), {
           code: 200,
           method: "thing.event.Error.post"
         })
-        const range = { start: 0, end: 8.64e15, limit: 10, order: "asc" } as const
-        const events = yield* (yield* History).events(defaultProjectId, device.deviceId, "Error", range)
+        const events = yield* CloudState.events(device, "Error")
         assert.deepStrictEqual(events.map(({ value }) => value), [{ ErrorCode: 7 }])
         assert.deepInclude(yield* ask("postEvent", "Error", { ErrorCode: "x" }), { code: 6306 })
 
         const tags = [{ attrKey: "site", attrValue: "roof" }, { attrKey: "floor", attrValue: "9" }]
         assert.deepInclude(yield* ask("postTags", tags), { code: 200, method: "thing.deviceinfo.update" })
-        assert.deepStrictEqual((yield* read(device)).tags, { site: "roof", floor: "9" })
+        assert.deepStrictEqual((yield* CloudState.device(device)).tags, { site: "roof", floor: "9" })
         assert.deepInclude(yield* ask("deleteTags", ["floor"]), { code: 200, method: "thing.deviceinfo.delete" })
-        assert.deepStrictEqual((yield* read(device)).tags, { site: "roof" })
+        assert.deepStrictEqual((yield* CloudState.device(device)).tags, { site: "roof" })
 
         assert.deepInclude(yield* ask("getConfig"), { code: 6713, method: "thing.config.get" })
       }))
@@ -207,8 +158,8 @@ for (const [name, storage] of storages) {
           params: { level: 5 }
         })
         assert.deepInclude(yield* heard("reply"), { code: 200 })
-        assert.deepStrictEqual(yield* reported(device), { level: 5 })
-        yield* untilState(command, "acked")
+        assert.deepStrictEqual(yield* CloudState.reported(device), { level: 5 })
+        yield* CloudState.untilState(command, "acked")
       }))
 
     it.effect("services are called on the SDK's device, also one it did not subscribe to, and end with its answer", () =>
@@ -226,7 +177,7 @@ for (const [name, storage] of storages) {
             method: `thing.service.${service}`,
             params: { strength: 1 }
           })
-          assert.deepInclude(yield* untilState(command, state), { code, data })
+          assert.deepInclude(yield* CloudState.untilState(command, state), { code, data })
         }
       }))
 
@@ -237,17 +188,17 @@ for (const [name, storage] of storages) {
         const told = Effect.map(heard("shadow"), ({ payload }) => payload as Message)
         yield* call("postShadow", { level: 3, power: 1 })
         const { version } = yield* told
-        assert.deepStrictEqual(yield* reported(device), { level: 3, power: 1 })
+        assert.deepStrictEqual(yield* CloudState.reported(device), { level: 3, power: 1 })
         yield* call("getShadow")
         assert.deepInclude(yield* told, {
           status: "success",
           state: { reported: { level: 3, power: 1 }, desired: {} }
         })
         // The SDK takes the time as the version, which has to grow.
-        yield* Effect.repeat(Clock.currentTimeMillis, { until: (now) => now > Number(version) })
+        yield* eventually(Clock.currentTimeMillis, { until: (now) => now > Number(version) })
         yield* call("deleteShadow", ["power"])
         assert.deepInclude(yield* told, { status: "success" })
-        assert.deepStrictEqual(yield* reported(device), { level: 3 })
+        assert.deepStrictEqual(yield* CloudState.reported(device), { level: 3 })
         yield* (yield* Shadows).desire(defaultProjectId, device.deviceId, { level: 9 })
         const control = yield* heard("shadow")
         assert.deepInclude(control, { method: "control" })
@@ -260,33 +211,23 @@ for (const [name, storage] of storages) {
         const { heard } = yield* start(device)
         const session = (yield* DeviceSessions).session(device.deviceId)
         yield* session!.connection.close("shutdown")
-        yield* untilStatus(device, "offline")
+        yield* CloudState.untilStatus(device, "offline")
         const command = yield* (yield* Commands).callService(defaultProjectId, device.deviceId, "Reset", {
           strength: 2
         })
         yield* heard("connect")
         assert.deepInclude(yield* heard("service"), { id: String(command.messageId), params: { strength: 2 } })
-        yield* untilState(command, "succeeded")
+        yield* CloudState.untilState(command, "succeeded")
       }))
 
     it.effect("a gateway on the SDK adds, lists, registers and logs in a sub-device, and speaks for it", () =>
       Effect.gen(function*() {
-        const products = yield* Products
-        const common = { name: "Lamp", validateType: "none", dataFormat: "json", authType: "secret" } as const
-        const gatewayProduct = yield* products.create(defaultProjectId, {
-          ...common,
-          nodeType: "gateway",
-          networkType: "wifi"
-        })
-        const subProduct = yield* products.create(defaultProjectId, {
-          ...common,
-          nodeType: "gateway-sub",
-          protocolType: "zigbee",
-          dynamicRegister: true
-        })
-        const devices = yield* Devices
-        const gateway = yield* devices.create(defaultProjectId, gatewayProduct.productKey, {})
-        const sub = yield* devices.create(defaultProjectId, subProduct.productKey, {})
+        const gateway = yield* Fixtures.createDevice(
+          yield* Fixtures.createProduct({ nodeType: "gateway", validateType: "none" })
+        )
+        const sub = yield* Fixtures.createDevice(
+          yield* Fixtures.createProduct({ nodeType: "gateway-sub", validateType: "none", dynamicRegister: true })
+        )
         const name = { productKey: sub.productKey, deviceName: sub.deviceName }
         const triple = { ...name, deviceSecret: sub.deviceSecret }
         const { ask, call, heard } = yield* start(gateway, "sdk-gateway.mjs")
@@ -299,17 +240,14 @@ for (const [name, storage] of storages) {
         yield* call("login", triple)
         assert.deepInclude(yield* heard("reply"), { code: 200, data: name })
         yield* heard("sub-connect")
-        assert.strictEqual((yield* read(sub)).status, "online")
+        assert.strictEqual((yield* CloudState.device(sub)).status, "online")
         assert.deepInclude(yield* ask("sub.postProps", { level: 4 }), { code: 200 })
-        assert.deepStrictEqual(yield* reported(sub), { level: 4 })
+        assert.deepStrictEqual(yield* CloudState.reported(sub), { level: 4 })
         yield* (yield* Commands).setProperties(defaultProjectId, sub.deviceId, { level: 6 }, {})
         assert.deepInclude(yield* heard("props"), { params: { level: 6 } })
-        yield* Effect.repeat(reported(sub), {
-          until: ({ level }) => level === 6,
-          schedule: Schedule.spaced("5 millis")
-        })
+        yield* eventually(CloudState.reported(sub), { until: ({ level }) => level === 6 })
         assert.deepInclude(yield* ask("logout", name), { code: 200, data: name })
-        assert.strictEqual((yield* read(sub)).status, "offline")
+        assert.strictEqual((yield* CloudState.device(sub)).status, "offline")
         assert.deepInclude(yield* ask("removeTopo", [name]), { code: 200, data: [name] })
         assert.deepInclude(yield* ask("getTopo"), { code: 200, data: [] })
       }))
@@ -319,7 +257,7 @@ for (const [name, storage] of storages) {
         const device = yield* createDevice
         const topic = `/sys/${device.productKey}/${device.deviceName}/thing/event/property/post`
         yield* mosquitto("mosquitto_pub", device, "-t", topic, "-m", `{"id":"1","params":{"level":4}}`)
-        assert.deepStrictEqual(yield* reported(device), { level: 4 })
+        assert.deepStrictEqual(yield* CloudState.reported(device), { level: 4 })
       }))
 
     it.effect.skipIf(!hasMosquitto)(mosquittoTest("mosquitto_sub gets a command"), () =>

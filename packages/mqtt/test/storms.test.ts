@@ -4,71 +4,30 @@ import {
   defaultProjectId,
   type Device,
   type DeviceId,
-  Devices,
   type DomainEvent,
   EventBus,
-  Products,
-  Shadows,
   UplinkStore
 } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Latch, Layer, Schedule, Stream } from "effect"
-import type { IConnectPacket, IPublishPacket } from "mqtt-packet"
+import { Effect, Fiber, Latch, Layer, Stream } from "effect"
 import type { Socket } from "node:net"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { storages } from "../../../vitest.storages.ts"
-import { brokerOn, tcp } from "./TestBroker.ts"
-import { connect as connectTo, encode, payloadOf, portOf, post, topicOf, type WireDevice } from "./WireDevice.ts"
 
 /** Milliseconds; for slow machines. */
 const timeout = 120_000
 
 const megabyte = 1024 * 1024
 
-const createProduct = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Sensor",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "weak",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  return productKey
-})
-
-const createDevices = Effect.fnUntraced(function*(count: number) {
-  const devices = yield* Devices
-  const productKey = yield* createProduct
-  return yield* Effect.forEach(
-    Array.from({ length: count }),
-    () => devices.create(defaultProjectId, productKey, {})
-  )
-})
-
-const createDevice = Effect.map(createDevices(1), ([device]) => device!)
-
-const connect = (device: Device, fields: Partial<IConnectPacket> = {}) =>
-  Effect.flatMap(tcp, ({ url }) => connectTo(portOf(url), device, fields))
-
-const read = (device: Device) =>
-  Effect.flatMap(Devices, (devices) => Effect.map(devices.get(defaultProjectId, device), ({ device }) => device))
-
-const reported = ({ deviceId }: Device) =>
-  Effect.flatMap(
-    Shadows,
-    (shadows) =>
-      Effect.map(shadows.get(defaultProjectId, deviceId), ({ shadow }) =>
-        Object.fromEntries(Object.entries(shadow.reported).map(([id, { value }]) => [id, value])))
-  )
-
-const untilOffline = (device: Device) =>
-  Effect.repeat(read(device), { until: ({ status }) => status === "offline", schedule: Schedule.spaced("5 millis") })
+const { encode, payloadOf, post, publish } = RawMqttSocket
+const { topicOf } = MqttDevice
 
 /** Reports once with QoS 1, and waits for the acknowledgement and the reply. */
-const postAndWait = Effect.fnUntraced(function*(device: Device, wire: WireDevice, n: number) {
+const postAndWait = Effect.fnUntraced(function*(device: Device, wire: RawMqttSocket.RawMqttSocket, n: number) {
   yield* wire.write(post(device, { n }, { qos: 1, messageId: 1 + n % 65_535, id: String(n) }))
   const [puback, reply] = yield* wire.takeN(2)
   assert.deepInclude(puback, { cmd: "puback", messageId: 1 + n % 65_535 })
@@ -78,7 +37,7 @@ const postAndWait = Effect.fnUntraced(function*(device: Device, wire: WireDevice
 /** Many turns of everything that happens in this process. */
 const rounds = 1000
 
-const manyRoundTrips = Effect.fnUntraced(function*({ take, write }: WireDevice) {
+const manyRoundTrips = Effect.fnUntraced(function*({ take, write }: RawMqttSocket.RawMqttSocket) {
   for (let i = 0; i < rounds; i++) {
     yield* write({ cmd: "pingreq" })
     assert.deepInclude(yield* take, { cmd: "pingresp" })
@@ -128,12 +87,12 @@ class Flood {
   }
 }
 
-layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm", (it) => {
+layer(MqttTestServer.layer(StorageMemory.layer), { excludeTestServices: true })("in a storm", (it) => {
   it.effect(
     "devices that are cut at once and come back at once are online, and each change is told in order",
     () =>
       Effect.gen(function*() {
-        const devices = yield* createDevices(500)
+        const devices = yield* Fixtures.createDevices(500)
         const told = new Map<DeviceId, Array<DomainEvent & { readonly _tag: "DeviceStatusChanged" }>>()
         for (const { deviceId } of devices) told.set(deviceId, [])
         yield* (yield* EventBus).events.pipe(
@@ -144,20 +103,19 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm"
           ),
           Effect.forkScoped({ startImmediately: true })
         )
-        const connectAll = Effect.forEach(devices, (device) => connect(device), { concurrency: "unbounded" })
+        const connectAll = Effect.forEach(devices, (device) => RawMqttSocket.connect(device), {
+          concurrency: "unbounded"
+        })
         let wires = yield* connectAll
         for (let i = 0; i < 3; i++) {
           wires.forEach(({ socket }, i) => i % 2 === 0 ? socket.destroy() : socket.resetAndDestroy())
           wires = yield* connectAll
         }
         for (const device of devices) {
-          const { status, statusVersion } = yield* read(device)
+          const { status, statusVersion } = yield* CloudState.device(device)
           assert.strictEqual(status, "online")
           const events = told.get(device.deviceId)!
-          yield* Effect.repeat(Effect.sync(() => events.length), {
-            until: (length) => length >= statusVersion,
-            schedule: Schedule.spaced("5 millis")
-          })
+          yield* eventually(Effect.sync(() => events.length), { until: (length) => length >= statusVersion })
           assert.deepStrictEqual(
             events.map(({ status, version }) => [version, status]),
             Array.from({ length: statusVersion }, (_, i) => [i + 1, i % 2 === 0 ? "online" : "offline"])
@@ -171,13 +129,13 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm"
     "a flood of QoS 0 is slowed down, answered to the last message, and others are served meanwhile",
     () =>
       Effect.gen(function*() {
-        const [talker, ...flooders] = yield* createDevices(5)
-        const talking = yield* connect(talker!)
+        const [talker, ...flooders] = yield* Fixtures.createDevices(5)
+        const talking = yield* RawMqttSocket.connect(talker!)
         const perWrite = 40
         const floods = yield* Effect.forEach(
           flooders,
           Effect.fnUntraced(function*(device, i) {
-            const wire = yield* connect(device)
+            const wire = yield* RawMqttSocket.connect(device)
             const wantsReplies = i % 2 === 0
             const bytes = Buffer.concat(
               Array.from({ length: perWrite }, () => encode(post(device, { a: 1 }, wantsReplies ? { id: "1" } : {})))
@@ -198,9 +156,9 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm"
           const answers = yield* wire.takeN((wantsReplies ? writes * perWrite : 0) + 1)
           assert.strictEqual(payloadOf(answers.at(-1)!)["id"], "last")
           assert.isTrue(answers.every((answer) => payloadOf(answer)["code"] === 200))
-          assert.deepStrictEqual(yield* reported(device), { a: 2 })
+          assert.deepStrictEqual(yield* CloudState.reported(device), { a: 2 })
         }
-        assert.deepStrictEqual(yield* reported(talker!), { n: posted })
+        assert.deepStrictEqual(yield* CloudState.reported(talker!), { n: posted })
       }),
     timeout
   )
@@ -209,9 +167,9 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm"
     "a device that sends and never reads its replies is not read either, and holds up nobody",
     () =>
       Effect.gen(function*() {
-        const [talker, deaf] = yield* createDevices(2)
-        const talking = yield* connect(talker!)
-        const wire = yield* connect(deaf!)
+        const [talker, deaf] = yield* Fixtures.createDevices(2)
+        const talking = yield* RawMqttSocket.connect(talker!)
+        const wire = yield* RawMqttSocket.connect(deaf!)
         wire.socket.pause()
         const bytes = Buffer.concat(Array.from({ length: 40 }, () => encode(post(deaf!, { a: 1 }, { id: "1" }))))
         const flood = new Flood(wire.socket, bytes, Math.ceil(200 * megabyte / bytes.length))
@@ -223,9 +181,9 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm"
         yield* manyRoundTrips(talking)
         assert.strictEqual(flood.sent, sent)
         assert.isUndefined(flooding.pollUnsafe())
-        assert.strictEqual((yield* read(deaf!)).status, "online")
+        assert.strictEqual((yield* CloudState.device(deaf!)).status, "online")
         wire.socket.destroy()
-        yield* untilOffline(deaf!)
+        yield* CloudState.untilStatus(deaf!, "offline")
       }),
     timeout
   )
@@ -235,9 +193,9 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm"
     () =>
       Effect.gen(function*() {
         const commands = yield* Commands
-        const [other, deaf] = yield* createDevices(2)
-        const listening = yield* connect(other!)
-        const wire = yield* connect(deaf!)
+        const [other, deaf] = yield* Fixtures.createDevices(2)
+        const listening = yield* RawMqttSocket.connect(other!)
+        const wire = yield* RawMqttSocket.connect(deaf!)
         yield* wire.write({
           cmd: "subscribe",
           messageId: 1,
@@ -251,15 +209,13 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm"
           const command = yield* commands.callService(defaultProjectId, other!.deviceId, "fill", { n })
           const delivered = yield* listening.take
           assert.deepInclude(payloadOf(delivered), { id: String(command.messageId), params: { n } })
-          yield* listening.write({
-            cmd: "publish",
-            topic: topicOf(other!, "thing/service/fill_reply"),
-            payload: JSON.stringify({ id: String(command.messageId), code: 200, data: {} }),
-            qos: 1,
-            messageId: n,
-            dup: false,
-            retain: false
-          })
+          yield* listening.write(
+            publish(topicOf(other!, "thing/service/fill_reply"), {
+              payload: JSON.stringify({ id: String(command.messageId), code: 200, data: {} }),
+              qos: 1,
+              messageId: n
+            })
+          )
           assert.deepInclude(yield* listening.take, { cmd: "puback", messageId: n })
           yield* postAndWait(other!, listening, n)
         }
@@ -275,8 +231,8 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm"
     "messages of QoS 2 that are never completed do not stay in memory, whatever their size",
     () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const wire = yield* connect(device, { clean: false })
+        const device = yield* Fixtures.createDevice()
+        const wire = yield* RawMqttSocket.connect(device, { clean: false })
         const payload = JSON.stringify({ sys: { ack: 0 }, params: { a: 1 }, padding: "x".repeat(megabyte / 8) })
         const before = memoryInUse()
         for (let messageId = 1; messageId <= 800; messageId++) {
@@ -292,13 +248,13 @@ layer(brokerOn(StorageMemory.layer), { excludeTestServices: true })("in a storm"
   it.effect("a device that comes back gets all that waits for it, however much that is", () =>
     Effect.gen(function*() {
       const commands = yield* Commands
-      const device = yield* createDevice
+      const device = yield* Fixtures.createDevice()
       const text = "x".repeat(100_000)
       const waiting = yield* Effect.forEach(
         Array.from({ length: 100 }),
         () => commands.callService(defaultProjectId, device.deviceId, "fill", { text })
       )
-      const wire = yield* connect(device)
+      const wire = yield* RawMqttSocket.connect(device)
       const delivered = yield* wire.takeN(waiting.length)
       assert.deepStrictEqual(
         delivered.map((packet) => payloadOf(packet)["id"]),
@@ -327,69 +283,68 @@ for (const [name, storage] of storages) {
     )
   ).pipe(Layer.provideMerge(storage))
 
-  layer(brokerOn(gatedStorage), { excludeTestServices: true })(`while the store, ${name}, stands still`, (it) => {
-    it.effect(
-      "a flood waits in the network; when the store goes on, every message of it is answered",
-      () =>
-        Effect.gen(function*() {
-          const [other, flooder] = yield* createDevices(2)
-          const waiting = yield* connect(other!)
-          const wire = yield* connect(flooder!)
-          const bytes = encode({
-            ...post(flooder!, {}),
-            payload: JSON.stringify({ id: "1", params: { a: 1 }, padding: "x".repeat(60_000) })
-          })
-          const times = Math.ceil(100 * megabyte / bytes.length)
-          yield* gate.close
-          const flood = new Flood(wire.socket, bytes, times)
-          const flooding = yield* Effect.forkChild(flood.run)
-          yield* manyRoundTrips(waiting)
-          // The connection is full: it takes nothing more.
-          const { sent } = flood
-          yield* manyRoundTrips(waiting)
-          assert.strictEqual(flood.sent, sent)
-          assert.isBelow(sent, times)
-          yield* gate.open
-          yield* Fiber.join(flooding)
-          const replies = yield* wire.takeN(times)
-          assert.isTrue(replies.every((reply) => payloadOf(reply)["code"] === 200))
-          yield* postAndWait(other!, waiting, 1)
-        }).pipe(Effect.ensuring(gate.open)),
-      timeout
-    )
+  layer(MqttTestServer.layer(gatedStorage), { excludeTestServices: true })(
+    `while the store, ${name}, stands still`,
+    (it) => {
+      it.effect(
+        "a flood waits in the network; when the store goes on, every message of it is answered",
+        () =>
+          Effect.gen(function*() {
+            const [other, flooder] = yield* Fixtures.createDevices(2)
+            const waiting = yield* RawMqttSocket.connect(other!)
+            const wire = yield* RawMqttSocket.connect(flooder!)
+            const bytes = encode({
+              ...post(flooder!, {}),
+              payload: JSON.stringify({ id: "1", params: { a: 1 }, padding: "x".repeat(60_000) })
+            })
+            const times = Math.ceil(100 * megabyte / bytes.length)
+            yield* gate.close
+            const flood = new Flood(wire.socket, bytes, times)
+            const flooding = yield* Effect.forkChild(flood.run)
+            yield* manyRoundTrips(waiting)
+            // The connection is full: it takes nothing more.
+            const { sent } = flood
+            yield* manyRoundTrips(waiting)
+            assert.strictEqual(flood.sent, sent)
+            assert.isBelow(sent, times)
+            yield* gate.open
+            yield* Fiber.join(flooding)
+            const replies = yield* wire.takeN(times)
+            assert.isTrue(replies.every((reply) => payloadOf(reply)["code"] === 200))
+            yield* postAndWait(other!, waiting, 1)
+          }).pipe(Effect.ensuring(gate.open)),
+        timeout
+      )
 
-    it.effect("what another device says of a command takes nothing from the answer of its own device", () =>
-      Effect.gen(function*() {
-        const commands = yield* Commands
-        const [device, other] = yield* createDevices(2)
-        const [wire, otherWire] = [yield* connect(device!), yield* connect(other!)]
-        const { messageId } = yield* commands.setProperties(defaultProjectId, device!.deviceId, { a: 1 })
-        yield* wire.take
-        const answer = (from: Device, id: number, code: number): IPublishPacket => ({
-          cmd: "publish",
-          topic: topicOf(from, "thing/service/property/set_reply"),
-          payload: JSON.stringify({ id: String(id), code, data: {} }),
-          qos: 0,
-          dup: false,
-          retain: false
-        })
-        yield* gate.close
-        // The store holds up the first of them; the others wait together.
-        for (
-          const [to, packet] of [
-            [otherWire, post(other!, { a: 1 })],
-            [otherWire, answer(other!, messageId, 500)],
-            [wire, answer(device!, messageId, 200)]
-          ] as const
-        ) {
-          yield* to.write(packet, { cmd: "pingreq" })
-          assert.deepInclude(yield* to.take, { cmd: "pingresp" })
-        }
-        yield* gate.open
-        // Its reply comes after what was said before it.
-        yield* postAndWait(device!, wire, 1)
-        const ended = yield* commands.get(defaultProjectId, device!.deviceId, messageId)
-        assert.deepInclude(ended, { state: "succeeded", code: 200 })
-      }).pipe(Effect.ensuring(gate.open)))
-  })
+      it.effect("what another device says of a command takes nothing from the answer of its own device", () =>
+        Effect.gen(function*() {
+          const commands = yield* Commands
+          const [device, other] = yield* Fixtures.createDevices(2)
+          const [wire, otherWire] = [yield* RawMqttSocket.connect(device!), yield* RawMqttSocket.connect(other!)]
+          const { messageId } = yield* commands.setProperties(defaultProjectId, device!.deviceId, { a: 1 })
+          yield* wire.take
+          const answer = (from: Device, id: number, code: number) =>
+            publish(topicOf(from, "thing/service/property/set_reply"), {
+              payload: JSON.stringify({ id: String(id), code, data: {} })
+            })
+          yield* gate.close
+          // The store holds up the first of them; the others wait together.
+          for (
+            const [to, packet] of [
+              [otherWire, post(other!, { a: 1 })],
+              [otherWire, answer(other!, messageId, 500)],
+              [wire, answer(device!, messageId, 200)]
+            ] as const
+          ) {
+            yield* to.write(packet, { cmd: "pingreq" })
+            assert.deepInclude(yield* to.take, { cmd: "pingresp" })
+          }
+          yield* gate.open
+          // Its reply comes after what was said before it.
+          yield* postAndWait(device!, wire, 1)
+          const ended = yield* commands.get(defaultProjectId, device!.deviceId, messageId)
+          assert.deepInclude(ended, { state: "succeeded", code: 200 })
+        }).pipe(Effect.ensuring(gate.open)))
+    }
+  )
 }

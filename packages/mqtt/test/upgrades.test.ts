@@ -1,38 +1,21 @@
 import {
   defaultProjectId,
   type Device,
-  Devices,
   EventBus,
   type FirmwareDraft,
   Firmwares,
   Objects,
   type Product,
-  Products,
   Upgrades
 } from "@device-cloud/core"
+import { eventually, Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue, Schedule, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { storages } from "../../../vitest.storages.ts"
-import { brokerOn, tcp } from "./TestBroker.ts"
-import { connect, type TestDevice } from "./TestDevice.ts"
 
-const createProduct = Effect.flatMap(Products, (products) =>
-  products.create(defaultProjectId, {
-    name: "Thermostat",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "none",
-    dataFormat: "json",
-    authType: "secret"
-  }))
-
-const createDevices = (product: Product, count: number) =>
-  Effect.flatMap(Devices, (devices) =>
-    Effect.forEach(
-      Array.from({ length: count }),
-      () => devices.create(defaultProjectId, product.productKey, {})
-    ))
+const createProduct = Fixtures.createProduct({ validateType: "none" })
 
 const createFirmware = ({ productKey }: Product, fields: Partial<FirmwareDraft> = { size: 1000 }) =>
   Effect.flatMap(Firmwares, (firmwares) =>
@@ -79,9 +62,9 @@ const crcOf = (bytes: Buffer): number => {
   return crc
 }
 
-const askForBlock = Effect.fnUntraced(function*(connected: TestDevice, payload: string) {
+const askForBlock = Effect.fnUntraced(function*(connected: MqttDevice.MqttDevice, payload: string) {
   yield* connected.publish(connected.topic("thing/file/download"), payload)
-  const { message, topic } = yield* Queue.take(connected.received)
+  const { message, topic } = yield* connected.take
   assert.strictEqual(topic, connected.topic("thing/file/download_reply"))
   const block = readBlock(message["payload"] as Buffer)
   assert.strictEqual(block.crc, crcOf(block.bytes))
@@ -93,10 +76,10 @@ const blockParams = (streamId: unknown, size: unknown, offset: unknown, fileId: 
 
 const own = ({ deviceName, productKey }: Device) => `${productKey}/${deviceName}`
 
-const inform = (device: Device, connected: TestDevice, version: string) =>
+const inform = (device: Device, connected: MqttDevice.MqttDevice, version: string) =>
   connected.publish(`/ota/device/inform/${own(device)}`, JSON.stringify({ id: 6, params: { version } }), 1)
 
-const progress = (device: Device, connected: TestDevice, step: string, desc = "") =>
+const progress = (device: Device, connected: MqttDevice.MqttDevice, step: string, desc = "") =>
   connected.publish(
     `/ota/device/progress/${own(device)}`,
     JSON.stringify({ id: 1, params: { step, desc, module: "default" } }),
@@ -112,20 +95,15 @@ const statuses = (taskId: number) =>
 
 /** Until the status of a device in a task is this one. */
 const untilStatus = (taskId: number, { deviceId }: Device, status: number) =>
-  Effect.repeat(statuses(taskId), {
-    until: (all) => all.get(deviceId) === status,
-    schedule: Schedule.spaced("20 millis")
-  })
-
-const pushed = ({ received }: TestDevice) => Queue.take(received)
+  eventually(statuses(taskId), { until: (all) => all.get(deviceId) === status })
 
 for (const [name, storage] of storages) {
-  layer(brokerOn(storage), { excludeTestServices: true })(`upgrades of MQTT devices on ${name}`, (it) => {
+  layer(MqttTestServer.layer(storage), { excludeTestServices: true })(`upgrades of MQTT devices on ${name}`, (it) => {
     it.effect("a campaign ends with the right states, whatever its devices do", () =>
       Effect.gen(function*() {
         const upgrades = yield* Upgrades
         const product = yield* createProduct
-        const devices = yield* createDevices(product, 30)
+        const devices = yield* Fixtures.createDevices(30, product)
         const { firmware } = yield* createFirmware(product)
         // One goes offline in the middle, one fails, one never answers, one reports the version without progress.
         const [leaves, fails, silent, quiet, late, ...others] = devices as [
@@ -137,10 +115,10 @@ for (const [name, storage] of storages) {
           ...Array<Device>
         ]
         const events = yield* (yield* EventBus).since()
-        const online = new Map<Device, TestDevice>()
+        const online = new Map<Device, MqttDevice.MqttDevice>()
         for (const device of devices) {
           if (device === late) continue
-          const connected = yield* connect(device, yield* tcp)
+          const connected = yield* MqttDevice.connect(device)
           online.set(device, connected)
           yield* inform(device, connected, "1.0.0")
         }
@@ -168,43 +146,42 @@ for (const [name, storage] of storages) {
             extData: {}
           }
         }
-        const told = yield* pushed(online.get(fails)!)
+        const told = yield* online.get(fails)!.take
         const { id, ...message } = told.message
         assert.strictEqual(typeof id, "number")
         assert.deepStrictEqual<object>({ topic: told.topic, qos: told.qos, ...message }, expected)
         yield* progress(fails, online.get(fails)!, "-3", "bad checksum")
 
-        yield* pushed(online.get(leaves)!)
+        yield* online.get(leaves)!.take
         yield* progress(leaves, online.get(leaves)!, "10")
         yield* untilStatus(task.taskId, leaves, 2)
         yield* online.get(leaves)!.end
-        const back = yield* connect(leaves, yield* tcp)
+        const back = yield* MqttDevice.connect(leaves)
         // It is told again when it has come back.
         yield* inform(leaves, back, "1.0.0")
-        assert.deepInclude((yield* pushed(back)).message, { data: expected.data })
+        assert.deepInclude((yield* back.take).message, { data: expected.data })
         yield* inform(leaves, back, "2.0.0")
 
-        yield* pushed(online.get(quiet)!)
+        yield* online.get(quiet)!.take
         yield* inform(quiet, online.get(quiet)!, "2.0.0")
-        yield* pushed(online.get(silent)!)
+        yield* online.get(silent)!.take
         yield* Effect.forEach(others, (device) =>
           Effect.gen(function*() {
             const connected = online.get(device)!
-            yield* pushed(connected)
+            yield* connected.take
             for (const step of ["0", "50", "100"]) yield* progress(device, connected, step)
             yield* inform(device, connected, "2.0.0")
           }), { concurrency: "unbounded" })
 
         // One that was away is told when it comes.
-        const came = yield* connect(late, yield* tcp)
+        const came = yield* MqttDevice.connect(late)
         yield* inform(late, came, "1.0.0")
-        assert.deepInclude((yield* pushed(came)).message, { data: expected.data })
+        assert.deepInclude((yield* came.take).message, { data: expected.data })
         yield* inform(late, came, "2.0.0")
 
         yield* untilStatus(task.taskId, silent, 4)
-        const ended = yield* Effect.repeat(upgrades.task(defaultProjectId, task.taskId), {
-          until: ({ status }) => status === 2,
-          schedule: Schedule.spaced("20 millis")
+        const ended = yield* eventually(upgrades.task(defaultProjectId, task.taskId), {
+          until: ({ status }) => status === 2
         })
         assert.deepStrictEqual(ended.counts, { pending: 0, upgrading: 0, succeeded: 28, failed: 2, cancelled: 0 })
         const all = yield* statuses(task.taskId)
@@ -230,12 +207,12 @@ for (const [name, storage] of storages) {
     it.effect("a device that asks is answered, with nothing when there is nothing", () =>
       Effect.gen(function*() {
         const product = yield* createProduct
-        const [device] = yield* createDevices(product, 1)
-        const connected = yield* connect(device!, yield* tcp)
+        const [device] = yield* Fixtures.createDevices(1, product)
+        const connected = yield* MqttDevice.connect(device!)
         const ask = (params: object) =>
           Effect.andThen(
             connected.publish(connected.topic("thing/ota/firmware/get"), JSON.stringify({ id: 7, params }), 1),
-            pushed(connected)
+            connected.take
           )
         assert.deepStrictEqual(yield* ask({}), {
           topic: connected.topic("thing/ota/firmware/get_reply"),
@@ -262,7 +239,7 @@ for (const [name, storage] of storages) {
       Effect.gen(function*() {
         const upgrades = yield* Upgrades
         const product = yield* createProduct
-        const [device] = (yield* createDevices(product, 1)) as [Device]
+        const [device] = (yield* Fixtures.createDevices(1, product)) as [Device]
         const content = randomBytes(300_001)
         const firmware = yield* storeFirmware(product, content)
         assert.strictEqual(firmware.size, content.length)
@@ -271,9 +248,9 @@ for (const [name, storage] of storages) {
           cloudPush: true,
           downloadProtocol: "mqtt"
         })
-        const connected = yield* connect(device, yield* tcp)
+        const connected = yield* MqttDevice.connect(device)
         yield* inform(device, connected, "1.0.0")
-        const { data } = (yield* pushed(connected)).message as { readonly data: Record<string, unknown> }
+        const { data } = (yield* connected.take).message as { readonly data: Record<string, unknown> }
         assert.deepInclude(data, { dProtocol: "mqtt", streamFileId: 1, size: content.length, signMethod: "Md5" })
         assert.notProperty(data, "url")
         const parts: Array<Buffer> = []
@@ -309,8 +286,8 @@ for (const [name, storage] of storages) {
       Effect.gen(function*() {
         const upgrades = yield* Upgrades
         const product = yield* createProduct
-        const [device, idle] = (yield* createDevices(product, 2)) as [Device, Device]
-        const [stranger] = (yield* createDevices(yield* createProduct, 1)) as [Device]
+        const [device, idle] = (yield* Fixtures.createDevices(2, product)) as [Device, Device]
+        const [stranger] = (yield* Fixtures.createDevices(1, yield* createProduct)) as [Device]
         const { firmwareId } = yield* storeFirmware(product, Buffer.alloc(1000, 1))
         const other = yield* storeFirmware(product, Buffer.alloc(10), "3.0.0")
         const { taskId } = yield* upgrades.createUpgradeTask(defaultProjectId, firmwareId, {
@@ -318,7 +295,7 @@ for (const [name, storage] of storages) {
           deviceIds: [device.deviceId],
           needAppConfirm: true
         })
-        const connected = yield* connect(device, yield* tcp)
+        const connected = yield* MqttDevice.connect(device)
         const ask = (...params: Parameters<typeof blockParams>) =>
           Effect.map(askForBlock(connected, blockParams(...params)), ({ bytes, head }) => [head.code, bytes.length])
         assert.deepStrictEqual(yield* ask(firmwareId, 256, 0), [404, 0])
@@ -346,7 +323,7 @@ for (const [name, storage] of storages) {
         const longId = yield* askForBlock(connected, JSON.stringify({ id: "x".repeat(70_000), params: {} }))
         assert.deepInclude(longId.head, { id: "0", code: 460 })
         for (const each of [idle, stranger]) {
-          const { head } = yield* askForBlock(yield* connect(each, yield* tcp), blockParams(firmwareId, 256, 0))
+          const { head } = yield* askForBlock(yield* MqttDevice.connect(each), blockParams(firmwareId, 256, 0))
           assert.strictEqual(head.code, 404)
         }
       }))
@@ -355,7 +332,7 @@ for (const [name, storage] of storages) {
       Effect.gen(function*() {
         const upgrades = yield* Upgrades
         const product = yield* createProduct
-        const [device] = (yield* createDevices(product, 1)) as [Device]
+        const [device] = (yield* Fixtures.createDevices(1, product)) as [Device]
         const elsewhere = (yield* createFirmware(product)).firmware
         const overMqtt = { scopeMode: 0, downloadProtocol: "mqtt" } as const
         const refusal = yield* Effect.flip(
@@ -363,11 +340,11 @@ for (const [name, storage] of storages) {
         )
         assert.strictEqual(refusal._tag, "FirmwareState")
         const first = yield* upgrades.createUpgradeTask(defaultProjectId, elsewhere.firmwareId, { scopeMode: 0 })
-        const connected = yield* connect(device, yield* tcp)
+        const connected = yield* MqttDevice.connect(device)
         const ask = (params: object, topic = connected.topic("thing/ota/firmware/get")) =>
           Effect.andThen(
             connected.publish(topic, JSON.stringify({ id: 7, params })),
-            Effect.map(pushed(connected), ({ message }) => message["data"] as Record<string, unknown>)
+            Effect.map(connected.take, ({ message }) => message["data"] as Record<string, unknown>)
           )
         const url = "https://cloud.example.com/firmware.bin"
         assert.deepInclude(yield* ask({ dProtocol: "mqtt" }), { url, dProtocol: "https" })
@@ -386,9 +363,9 @@ for (const [name, storage] of storages) {
           `/ota/device/inform/${own(device)}`,
           JSON.stringify({ id: 1, params: { version: "1.0.0", dProtocol: "mqtt" } })
         )
-        let told = yield* pushed(connected)
+        let told = yield* connected.take
         // The roll-out itself may have told it in between.
-        if ("url" in (told.message["data"] as object)) told = yield* pushed(connected)
+        if ("url" in (told.message["data"] as object)) told = yield* connected.take
         assert.deepInclude(told.message["data"] as object, { dProtocol: "mqtt", streamId })
       }))
 
@@ -396,11 +373,11 @@ for (const [name, storage] of storages) {
       Effect.gen(function*() {
         const upgrades = yield* Upgrades
         const product = yield* createProduct
-        const [device] = (yield* createDevices(product, 1)) as [Device]
-        const connected = yield* connect(device, yield* tcp)
+        const [device] = (yield* Fixtures.createDevices(1, product)) as [Device]
+        const connected = yield* MqttDevice.connect(device)
         const topic = `/ota/device/request/${own(device)}`
         const ask = (params: object) =>
-          Effect.andThen(connected.publish(topic, JSON.stringify({ id: 8, params })), pushed(connected))
+          Effect.andThen(connected.publish(topic, JSON.stringify({ id: 8, params })), connected.take)
         assert.deepStrictEqual(yield* ask({ version: "1.0.0" }), {
           topic,
           qos: 0,

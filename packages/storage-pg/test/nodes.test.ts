@@ -12,8 +12,6 @@ import {
   MeshNetworks,
   NodeBus,
   PresenceStore,
-  type ProductDraft,
-  Products,
   type Shadow,
   ShadowStore,
   ThingModels,
@@ -24,7 +22,7 @@ import {
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, SimulatedDevice } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
@@ -90,19 +88,7 @@ const cloudOn = (url: Redacted.Redacted) =>
     )
   )
 
-const someProduct: ProductDraft = {
-  name: "Lamp",
-  nodeType: "gateway",
-  networkType: "wifi",
-  validateType: "weak",
-  dataFormat: "json",
-  authType: "secret"
-}
-
-const createDevice = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, someProduct)
-  return yield* (yield* Devices).create(defaultProjectId, productKey, {})
-})
+const createDevice = Effect.flatMap(Fixtures.createProduct({ nodeType: "gateway" }), Fixtures.createDevice)
 
 const statusOf = ({ deviceId }: Device) =>
   Effect.map(
@@ -125,7 +111,7 @@ it.live("nodes on one database act as one cloud", () =>
       assert.strictEqual(yield* connected.closed, "disabled")
       assert.deepInclude(yield* Queue.take(connected.received), { method: "thing.disable" })
     })
-    yield* Effect.repeat(Effect.timeoutOption(Effect.scoped(heard), "1 second"), { until: Option.isSome })
+    yield* eventually(Effect.timeout(Effect.scoped(heard), "1 second"))
 
     // A command that one node takes is delivered by the other.
     const device = yield* Effect.provide(createDevice, first)
@@ -195,21 +181,13 @@ it.live("nodes on one database act as one cloud", () =>
       ))
     assert.deepInclude(yield* connected.postProperties({ other: 1 }), { code: 200, data: {} })
     yield* Effect.provide(importing, first)
-    const refused = yield* Effect.repeat(connected.postProperties({ other: 2 }), {
+    const refused = yield* eventually(connected.postProperties({ other: 2 }), {
       until: ({ data }) => Object.keys(data as object).length > 0
     })
     assert.deepStrictEqual(Object.keys(refused.data as object), ["other"])
 
     // A gateway learns of its add-session and of its sub-devices from either node.
-    const gatewayProduct = { ...someProduct, nodeType: "gateway" } as const
-    const gateway = yield* Effect.provide(
-      Effect.flatMap(Products, (products) => products.create(defaultProjectId, gatewayProduct)).pipe(
-        Effect.flatMap(({ productKey }) =>
-          Effect.flatMap(Devices, (devices) => devices.create(defaultProjectId, productKey, {}))
-        )
-      ),
-      first
-    )
+    const gateway = yield* Effect.provide(createDevice, first)
     const connectedGateway = yield* Effect.provide(SimulatedDevice.connect(gateway), second)
     yield* Effect.provide(
       Effect.flatMap(Topologies, (topologies) => topologies.startAdding(defaultProjectId, gateway.deviceId, {})),
@@ -232,14 +210,8 @@ it.live("a roll-out reaches the devices of all nodes in its time, whichever find
     const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
     const nodes = [yield* cloudOn(url), yield* cloudOn(url)] as const
     const on = <A, E, R>(i: number, effect: Effect.Effect<A, E, R>) => Effect.provide(effect, nodes[i % 2]!)
-    const { productKey } = yield* on(0, Effect.flatMap(Products, (all) => all.create(defaultProjectId, someProduct)))
-    const devices = yield* on(
-      0,
-      Effect.flatMap(
-        Devices,
-        (all) => Effect.forEach(Array.from({ length: 12 }), () => all.create(defaultProjectId, productKey, {}))
-      )
-    )
+    const { productKey } = yield* on(0, Fixtures.createProduct({ nodeType: "gateway" }))
+    const devices = yield* on(0, Fixtures.createDevices(12, { productKey }))
     const connected = yield* Effect.forEach(devices, (device, i) => on(i, SimulatedDevice.connect(device)))
     const { firmware } = yield* on(
       0,
@@ -259,7 +231,7 @@ it.live("a roll-out reaches the devices of all nodes in its time, whichever find
         const { closed } = yield* on(from + 1, SimulatedDevice.connect(probe))
         yield* on(from, Effect.flatMap(Devices, (all) => all.disable(defaultProjectId, probe.deviceId)))
         yield* closed
-      }).pipe(Effect.scoped, Effect.timeoutOption("1 second"), Effect.repeat({ until: Option.isSome }))
+      }).pipe(Effect.scoped, Effect.timeout("1 second"), eventually)
     yield* heard(0)
     yield* heard(1)
     const task = yield* on(
@@ -306,11 +278,11 @@ it.live("a node that did not hear the others finds out what became of its device
         Effect.provide(other)
       )
     assert.deepStrictEqual(yield* Effect.provide(statusOf(devices[0]), deaf), ["offline", 2])
-    yield* Effect.repeat(Effect.provide(listeners, sql), {
+    yield* eventually(Effect.provide(listeners, sql), {
       until: (rows) =>
         rows.length > 0
     })
-    yield* Effect.repeat(Effect.provide(statusOf(devices[0]), deaf), {
+    yield* eventually(Effect.provide(statusOf(devices[0]), deaf), {
       until: ([status]) =>
         status === "online"
     })

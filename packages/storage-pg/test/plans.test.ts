@@ -1,10 +1,10 @@
 import { CommandStore, type Enqueue, PresenceStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
 import { inject } from "vitest"
 
 const at = Date.UTC(2026, 0, 1)
@@ -44,8 +44,7 @@ it.live("plans that serve all parameters find open commands by their own index",
     const scans = yield* sql<{ readonly name: string; readonly scans: bigint }>`
       SELECT indexrelname AS name, idx_scan AS scans FROM pg_stat_user_indexes WHERE relname = 'command'`.pipe(
       Effect.map((rows) => Object.fromEntries(rows.map(({ name, scans }) => [name, Number(scans)]))),
-      Effect.repeat({ until: ({ command_due }) => command_due !== 0, schedule: Schedule.spaced("50 millis") }),
-      Effect.timeout("10 seconds")
+      (scans) => eventually(scans, { until: ({ command_due }) => command_due !== 0 })
     )
     assert.strictEqual(scans["command_newest"], 0)
     assert.isAtLeast(scans["command_open"]!, 3)

@@ -1,9 +1,7 @@
 import {
   defaultProjectId,
   DeviceCloud,
-  Devices,
   type Execution,
-  Products,
   type SceneId,
   Scenes,
   SceneStore,
@@ -11,9 +9,9 @@ import {
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, SimulatedDevice } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { type Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { type Context, Effect, Layer, Redacted } from "effect"
 import { inject } from "vitest"
 
 /** A cloud of its own on the database, as on another machine. */
@@ -27,17 +25,7 @@ const cloudOn = (url: Redacted.Redacted) =>
     )
   )
 
-const createDevice = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Lamp",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "none",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  return yield* (yield* Devices).create(defaultProjectId, productKey, {})
-})
+const createDevice = Effect.flatMap(Fixtures.createProduct({ validateType: "none" }), Fixtures.createDevice)
 
 const executionsOf = (sceneId: SceneId) =>
   Effect.flatMap(
@@ -48,7 +36,7 @@ const executionsOf = (sceneId: SceneId) =>
 
 /** Until there are executions that are so. */
 const executionsWhen = (sceneId: SceneId, wanted: (executions: ReadonlyArray<Execution>) => boolean) =>
-  Effect.repeat(executionsOf(sceneId), { until: wanted, schedule: Schedule.spaced("20 millis") })
+  eventually(executionsOf(sceneId), { until: wanted })
 
 it.live("a scene that one node changes counts on the other, and each of its times once", () =>
   Effect.gen(function*() {
@@ -74,16 +62,16 @@ it.live("a scene that one node changes counts on the other, and each of its time
       Effect.flatMap(Scenes, (scenes) => scenes.create(defaultProjectId, draft))
     )
     // A node hears the others some time after its start.
-    yield* Effect.repeat(Effect.andThen(report, on(second, executionsOf(sceneId))), {
+    yield* eventually(Effect.andThen(report, on(second, executionsOf(sceneId))), {
       until: (executions) => executions.length > 0,
-      schedule: Schedule.spaced("20 millis")
+      interval: "20 millis"
     })
     yield* on(first, Effect.flatMap(Scenes, (scenes) => scenes.setStatus(defaultProjectId, sceneId, "disable")))
     const isStored = ({ event, status }: Execution) =>
       event._tag === "PropertiesChanged" && event.properties["on"]!.value === value && status !== "skipped"
-    yield* Effect.repeat(Effect.andThen(report, on(second, executionsOf(sceneId))), {
+    yield* eventually(Effect.andThen(report, on(second, executionsOf(sceneId))), {
       until: (executions) => !executions.some(isStored),
-      schedule: Schedule.spaced("20 millis")
+      interval: "20 millis"
     })
 
     // Both nodes look at each timer, and one of them fires it.

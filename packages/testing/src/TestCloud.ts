@@ -3,49 +3,33 @@
  * time that the test moves.
  */
 import {
-  defaultProjectId,
   type Device,
   DeviceCloud,
   type DeviceDraft,
-  Devices,
+  type Devices,
   type InvalidInput,
   type Mac,
   type NotACloudGateway,
   type Product,
   type ProductDraft,
   type ProductNotFound,
-  Products,
+  type Products,
   type StoreError
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import * as Fixtures from "./Fixtures.ts"
 import * as SimulatedDevice from "./SimulatedDevice.ts"
 
-/** A direct Wi-Fi device that reports JSON and whose reports are checked weakly. */
-const someProduct: ProductDraft = {
-  name: "Thermometer",
-  nodeType: "direct",
-  networkType: "wifi",
-  validateType: "weak",
-  dataFormat: "json",
-  authType: "secret"
-}
-
 const make = Effect.gen(function*() {
-  const products = yield* Products
-  const devices = yield* Devices
-
-  const createProduct = (draft: Partial<ProductDraft> = {}) =>
-    products.create(defaultProjectId, { ...someProduct, ...draft })
-
-  const createDevice = Effect.fnUntraced(function*(product?: Product, draft: DeviceDraft = {}) {
-    const { productKey } = product ?? (yield* createProduct())
-    return yield* devices.create(defaultProjectId, productKey, draft)
+  const services = yield* Effect.context<Devices | Products>()
+  return TestCloud.of({
+    createProduct: (draft) => Effect.provide(Fixtures.createProduct(draft), services),
+    createDevice: (product, draft) => Effect.provide(Fixtures.createDevice(product, draft), services),
+    connect: SimulatedDevice.connect
   })
-
-  return TestCloud.of({ createProduct, createDevice, connect: SimulatedDevice.connect })
 })
 
 export class TestCloud extends Context.Service<TestCloud, {

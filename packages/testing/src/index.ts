@@ -1,7 +1,15 @@
 /**
- * Device Cloud in tests.
+ * Device Cloud in tests: a whole cloud inside the test's process, devices
+ * without a network, time that the test moves, and a real PostgreSQL.
+ *
+ * `@device-cloud/testing/mqtt` and `@device-cloud/testing/http` have devices
+ * and servers on real sockets; `@device-cloud/testing/contracts` has the laws of
+ * the stores.
  */
+export * as CloudState from "./CloudState.ts"
 export * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
+export { eventually, type EventuallyOptions, eventuallyPromise } from "./Eventually.ts"
+export * as Fixtures from "./Fixtures.ts"
 export type { UnreachableForPostgres } from "./PostgresAccount.ts"
 export * as SimulatedDevice from "./SimulatedDevice.ts"
 export { TestCloud } from "./TestCloud.ts"

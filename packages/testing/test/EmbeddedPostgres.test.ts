@@ -1,7 +1,7 @@
-import { EmbeddedPostgres } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
 import { PgConnection } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Effect, type Redacted, Result, Schedule } from "effect"
+import { Effect, type Redacted, Result } from "effect"
 import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -29,9 +29,8 @@ const isAlive = (pid: number) => {
   }
 }
 
-/** Until nothing is left of the process; the time limit of the test ends it. */
-const untilEnded = (pid: number) =>
-  Effect.repeat(Effect.sync(() => isAlive(pid)), { while: (alive) => alive, schedule: Schedule.spaced("10 millis") })
+/** Waits until nothing is left of the process. */
+const untilEnded = (pid: number) => eventually(Effect.sync(() => isAlive(pid)), { until: (alive) => !alive })
 
 it.live("keeps its data, ends with its scope, and starts again", () =>
   Effect.gen(function*() {
@@ -54,7 +53,7 @@ it.live("comes back at the same address when its process is killed", () =>
     yield* query(url, "CREATE TABLE kept AS SELECT 1 AS value")
     const pid = yield* processId(directory)
     process.kill(pid, "SIGKILL")
-    const { rows } = yield* Effect.retry(query(url, "SELECT value FROM kept"), Schedule.spaced("50 millis"))
+    const { rows } = yield* eventually(query(url, "SELECT value FROM kept"), { interval: "50 millis" })
     assert.deepStrictEqual(rows, [{ value: 1 }])
     assert.notStrictEqual(yield* processId(directory), pid)
     const error = yield* Effect.flip(EmbeddedPostgres.make({ directory }))

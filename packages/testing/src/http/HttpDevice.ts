@@ -5,18 +5,23 @@ import { Mac, type SignMethod } from "@device-cloud/core"
 import { Effect } from "effect"
 import { call, type CallOptions } from "./TestApi.ts"
 
+/** The signature of a text, in lower-case hexadecimal digits. */
 export const sign = (method: SignMethod, secret: string, text: string) =>
   Effect.map(Mac, (mac) => mac.sign(method, secret, text))
 
-export interface Triple {
+/** Who a device is, and the secret by which it proves so, by their names on the wire. */
+export interface DeviceTriple {
   readonly product_key: string
   readonly device_name: string
   readonly device_secret: string
 }
 
-/** The query of an uplink call, signed. */
+/**
+ * The query of an uplink call, signed. `extra` adds parameters and replaces
+ * defaults: random `12345678`, sign method `hmacsha256`.
+ */
 export const signedQuery = Effect.fnUntraced(function*(
-  device: Triple,
+  device: DeviceTriple,
   action: string,
   extra: Readonly<Record<string, string>> = {}
 ) {
@@ -27,8 +32,9 @@ export const signedQuery = Effect.fnUntraced(function*(
   return { device_name, product_key, sign_method, random, sign: signature, action, ...rest }
 })
 
+/** Sends an action as the device: `POST /thing-uplink`. `options.query` is the `extra` of {@link signedQuery}. */
 export const uplink = Effect.fnUntraced(function*(
-  device: Triple,
+  device: DeviceTriple,
   action: string,
   options: CallOptions & { readonly query?: Readonly<Record<string, string>> } = {}
 ) {
