@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { generate, type Packet, parser } from "mqtt-packet"
 import { type Publish, takeWhole } from "../src/protocol/WholePackets.ts"
-import { Dice } from "./HostileInput.ts"
+import { Dice } from "./Dice.ts"
 
 /** What is taken of the bytes, and how many they are. */
 const take = (bytes: Buffer, mayGoOn = () => true) => {

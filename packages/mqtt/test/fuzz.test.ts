@@ -5,7 +5,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
 import { connect as connectTcp, createServer } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
-import { conversation, Dice, greeting, hasFirstPacket } from "./HostileInput.ts"
+import { Dice } from "./Dice.ts"
+import { conversation, greeting, hasFirstPacket } from "./HostileInput.ts"
 
 const { connectPacket, encode, payloadOf, post, publish } = RawMqttSocket
 const { topicOf } = MqttDevice

@@ -1,0 +1,108 @@
+import {
+  type ActionDocument,
+  Commands,
+  defaultProjectId,
+  DeviceCloud,
+  leaseMillis,
+  Projects,
+  Scenes,
+  SceneStore,
+  WebhookClient
+} from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { Fixtures } from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { Clock, Context, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { cloudOn, cron, newScene, runScene, set, settle, statusesOf } from "./SceneFixtures.ts"
+
+it.effect("what a node has claimed and not finished is done by the next one, once", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const [store, now] = [Context.get(stores, SceneStore), yield* Clock.currentTimeMillis]
+    const origin = "execution-1.0"
+    // The node ends when the device has been told, and before that is noted.
+    const { device, sceneId } = yield* Effect.gen(function*() {
+      const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
+      const sceneId = yield* newScene({ actions: [set(device, { fan: 1 }), set(device, { fan: 2 })] })
+      yield* (yield* Commands).setProperties(defaultProjectId, device.deviceId, { fan: 1 }, { origin })
+      return { device, sceneId }
+    }).pipe(Effect.provide(cloudOn(stores)))
+    yield* store.enqueue([{
+      executionId: "execution-1",
+      sceneId,
+      projectId: defaultProjectId,
+      at: now,
+      event: { _tag: "RunByHand", at: now },
+      chain: []
+    }])
+    const claimed = yield* store.claim({ now, again: now + leaseMillis, limit: 10, except: [] })
+    assert.strictEqual(claimed.length, 1)
+
+    yield* Effect.gen(function*() {
+      const ledger = Effect.flatMap(Commands, (commands) =>
+        Effect.map(
+          commands.list(defaultProjectId, device.deviceId, { page: 1, pageSize: 10 }),
+          ({ items }) => items.map(({ params }) => params).toReversed()
+        ))
+      yield* settle
+      assert.deepStrictEqual(yield* ledger, [{ fan: 1 }])
+      yield* TestClock.adjust(leaseMillis)
+      yield* settle
+      assert.deepStrictEqual(yield* ledger, [{ fan: 1 }, { fan: 2 }])
+      assert.deepStrictEqual(yield* statusesOf(sceneId), ["succeeded"])
+      // The first node wakes up too late.
+      assert.deepStrictEqual(yield* store.save(claimed, 0), [false])
+    }).pipe(Effect.provide(cloudOn(stores)))
+  }))
+
+it.effect("a project whose webhooks get no answer leaves room for others", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const silent = Layer.succeed(WebhookClient, { refuse: () => undefined, send: () => Effect.never })
+    const cloud = DeviceCloud.layer.pipe(
+      Layer.provide(Layer.succeedContext(stores)),
+      Layer.provide(Layer.mergeAll(PlatformNode.layer, silent))
+    )
+    yield* Effect.gen(function*() {
+      const [store, scenes, projects] = [yield* SceneStore, yield* Scenes, yield* Projects]
+      const actions: ReadonlyArray<ActionDocument> = [{
+        URI: "action/webhook",
+        params: { URL: "https://example.com/", method: "POST" }
+      }]
+      const at = yield* Clock.currentTimeMillis
+      for (const name of ["Silent", "As silent"]) {
+        const projectId = (yield* projects.create({ name })).id
+        const { scene: { sceneId } } = yield* scenes.create(projectId, { name, status: "enable", actions })
+        yield* store.enqueue(Array.from({ length: 600 }, (_, number) => ({
+          executionId: `${projectId}${number}`,
+          sceneId,
+          projectId,
+          at,
+          event: { _tag: "RunByHand", at },
+          chain: []
+        })))
+      }
+      yield* settle
+      const sceneId = yield* newScene({ actions: [runScene(yield* newScene({}))] })
+      yield* scenes.run(defaultProjectId, sceneId)
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(sceneId), ["succeeded"])
+    }).pipe(Effect.provide(cloud), Effect.provide(stores))
+  }))
+
+it.effect("times that pass while no node is there are not made up for", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const sceneId = yield* newScene({ triggers: [cron("*/20 * * * * *")] }).pipe(Effect.provide(cloudOn(stores)))
+    yield* TestClock.adjust("1 hour")
+    yield* TestClock.adjust("15 seconds")
+    yield* Effect.gen(function*() {
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(sceneId), [])
+      yield* TestClock.adjust("20 seconds")
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(sceneId), ["succeeded"])
+    }).pipe(Effect.provide(cloudOn(stores)))
+  }))

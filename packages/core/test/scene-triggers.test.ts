@@ -1,0 +1,203 @@
+import { type ConditionDocument, defaultProjectId, Scenes, type TriggerDocument } from "@device-cloud/core"
+import { TestCloud } from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { cron, executionsOf, hot, lamp, newScene, received, set, settle, statusesOf } from "./SceneFixtures.ts"
+
+it.layer(TestCloud.layer, { excludeTestServices: true })("what fires a scene", (it) => {
+  it.effect("a report that changes a property fires a scene, whose actions run in order", () =>
+    Effect.gen(function*() {
+      const { connected, device, product } = yield* lamp
+      const target = yield* lamp
+      const sceneId = yield* newScene({
+        triggers: [hot(product)],
+        actions: [set(target.device, { fan: 1 }), set(target.device, { fan: 2 })]
+      })
+      yield* connected.postProperties({ temperature: 29 })
+      yield* connected.postProperties({ temperature: 31 })
+      // The same value again is no change.
+      yield* connected.postProperties({ temperature: 31 })
+      yield* settle
+      assert.deepStrictEqual(yield* received(target.connected), [{ fan: 1 }, { fan: 2 }])
+      const [execution, ...others] = yield* executionsOf(sceneId)
+      assert.deepStrictEqual(others, [])
+      assert.strictEqual(execution!.status, "succeeded")
+      assert.deepInclude(execution!.verdict!.triggers[0], {
+        verdict: "holds",
+        value: 31,
+        previous: 29,
+        source: "report",
+        reason: "temperature is 31; wanted: > 30"
+      })
+      assert.deepStrictEqual(
+        execution!.outcomes.map(({ attempts, status }) => [status, attempts]),
+        [["succeeded", 1], ["succeeded", 1]]
+      )
+      assert.strictEqual(
+        execution!.event._tag === "PropertiesChanged" && execution!.event.device.deviceId,
+        device.deviceId
+      )
+    }))
+
+  it.effect("several values of one property in a message are a change each", () =>
+    Effect.gen(function*() {
+      const { connected, product } = yield* lamp
+      const sceneId = yield* newScene({ triggers: [hot(product)] })
+      yield* connected.send("thing.event.property.batch.post", {
+        properties: { temperature: [{ value: 10, time: 1 }, { value: 40, time: 2 }, { value: 20, time: 3 }] }
+      })
+      // Older than what is stored.
+      yield* connected.postProperties({ temperature: { value: 50, time: 1 } })
+      yield* settle
+      assert.deepStrictEqual(
+        (yield* executionsOf(sceneId)).map(({ verdict }) => verdict!.triggers[0]!.value),
+        [40]
+      )
+    }))
+
+  it.effect("an event fires a scene, with a comparison of one of its outputs", () =>
+    Effect.gen(function*() {
+      const { connected, product } = yield* lamp
+      const trigger = (params: object): TriggerDocument => ({
+        URI: "trigger/device/event",
+        params: { product_key: product.productKey, device_name: "*", ...params }
+      })
+      const any = yield* newScene({ triggers: [trigger({ event_id: "*" })] })
+      const alarm = yield* newScene({
+        triggers: [trigger({ event_id: "alarm", property_id: "level", compare_type: "in", compare_val: "2,3" })]
+      })
+      yield* connected.send("thing.event.alarm.post", { level: 1 })
+      yield* connected.send("thing.event.alarm.post", { level: 3 })
+      yield* connected.send("thing.event.alarm.post", { value: { level: 3 }, time: 1 })
+      yield* connected.send("thing.event.other.post", {})
+      yield* settle
+      assert.strictEqual((yield* statusesOf(any)).length, 4)
+      assert.strictEqual((yield* statusesOf(alarm)).length, 2)
+    }))
+
+  it.effect("a change of status fires a scene", () =>
+    Effect.gen(function*() {
+      const { connected, product } = yield* lamp
+      const trigger = (status: "online" | "offline" | "*"): TriggerDocument => ({
+        URI: "trigger/device/status",
+        params: { product_key: product.productKey, device_name: "*", status }
+      })
+      const offline = yield* newScene({ triggers: [trigger("offline")] })
+      const any = yield* newScene({ triggers: [trigger("*"), trigger("offline")] })
+      yield* connected.disconnect
+      yield* settle
+      yield* (yield* TestCloud).connect(connected.device)
+      yield* settle
+      assert.strictEqual((yield* statusesOf(offline)).length, 1)
+      assert.strictEqual((yield* statusesOf(any)).length, 2)
+    }))
+
+  it.effect("all conditions must hold; what was found is said", () =>
+    Effect.gen(function*() {
+      const { connected, product } = yield* lamp
+      const window = yield* lamp
+      const conditions: ReadonlyArray<ConditionDocument> = [
+        {
+          URI: "condition/device/property",
+          params: {
+            product_key: window.product.productKey,
+            device_name: window.device.deviceName,
+            property_id: "open",
+            compare_type: "==",
+            compare_val: "0"
+          }
+        },
+        {
+          URI: "condition/device/status",
+          params: { product_key: product.productKey, device_name: "*", status: "online" }
+        }
+      ]
+      const sceneId = yield* newScene({ triggers: [hot(product)], conditions })
+      yield* connected.postProperties({ temperature: 31 })
+      yield* settle
+      yield* window.connected.postProperties({ open: 1 })
+      yield* connected.postProperties({ temperature: 32 })
+      yield* settle
+      yield* window.connected.postProperties({ open: 0 })
+      yield* connected.postProperties({ temperature: 33 })
+      yield* settle
+      const executions = (yield* executionsOf(sceneId)).toReversed()
+      assert.deepStrictEqual(executions.map(({ status }) => status), ["not_met", "not_met", "succeeded"])
+      assert.deepStrictEqual(executions.map(({ verdict }) => verdict!.conditions[0]!.reason), [
+        "The device has not reported open",
+        "open is 1; wanted: == 0",
+        "open is 0; wanted: == 0"
+      ])
+      assert.deepInclude(executions[2]!.verdict!.conditions[1], { verdict: "holds", value: "online", source: "status" })
+    }))
+
+  it.effect("a status lasts for so many minutes", () =>
+    Effect.gen(function*() {
+      const { connected, device, product } = yield* lamp
+      const sceneId = yield* newScene({
+        triggers: [cron("0 * * * * *")],
+        conditions: [{
+          URI: "condition/device/status",
+          params: {
+            product_key: product.productKey,
+            device_name: device.deviceName,
+            status: "offline",
+            status_duration: 10
+          }
+        }]
+      })
+      yield* TestClock.adjust("90 seconds")
+      yield* connected.disconnect
+      for (let minute = 0; minute < 11; minute++) {
+        yield* TestClock.adjust("1 minute")
+      }
+      const statuses = yield* statusesOf(sceneId)
+      assert.strictEqual(statuses.filter((status) => status === "succeeded").length, 1, statuses.join())
+      assert.strictEqual(statuses[0], "succeeded")
+      yield* (yield* Scenes).remove(defaultProjectId, sceneId)
+    }))
+
+  it.effect("a timer fires at its times, in five or six fields", () =>
+    Effect.gen(function*() {
+      const every = yield* newScene({ triggers: [cron("*/10 * * * * *")] })
+      const five = yield* newScene({ triggers: [cron("* * * * *")] })
+      yield* TestClock.adjust("60 seconds")
+      yield* settle
+      const times = (yield* executionsOf(every)).map(({ event }) => new Date(event.at).getUTCSeconds())
+      assert.deepStrictEqual(times.toSorted((a, b) => a - b), [0, 10, 20, 30, 40, 50])
+      assert.strictEqual((yield* executionsOf(five)).length, 1)
+      yield* (yield* Scenes).remove(defaultProjectId, every)
+      yield* (yield* Scenes).remove(defaultProjectId, five)
+    }))
+
+  it.effect("enabling, disabling, changing and deleting count at once", () =>
+    Effect.gen(function*() {
+      const scenes = yield* Scenes
+      const { connected, product } = yield* lamp
+      const draft = { name: "Switched", status: "disable" as const, triggers: [hot(product)] }
+      const sceneId = yield* newScene(draft)
+      yield* connected.postProperties({ temperature: 31 })
+      yield* scenes.setStatus(defaultProjectId, sceneId, "enable")
+      yield* connected.postProperties({ temperature: 32 })
+      yield* settle
+      assert.strictEqual((yield* executionsOf(sceneId)).length, 1)
+      yield* scenes.update(defaultProjectId, sceneId, {
+        ...draft,
+        status: "enable",
+        triggers: [hot(product, { compare_val: "100" })]
+      })
+      yield* connected.postProperties({ temperature: 33 })
+      yield* connected.postProperties({ temperature: 101 })
+      yield* settle
+      assert.strictEqual((yield* executionsOf(sceneId)).length, 2)
+      yield* connected.postProperties({ temperature: 102 })
+      // What was fired before it was disabled and not carried out is not carried out any more.
+      yield* scenes.setStatus(defaultProjectId, sceneId, "disable")
+      yield* connected.postProperties({ temperature: 103 })
+      yield* settle
+      assert.isAtMost((yield* executionsOf(sceneId)).length, 3)
+      yield* scenes.remove(defaultProjectId, sceneId)
+      assert.strictEqual((yield* Effect.flip(executionsOf(sceneId)))._tag, "SceneNotFound")
+    }))
+})
