@@ -1,116 +1,23 @@
-import { defaultProjectId, Objects } from "@device-cloud/core"
 import { eventually } from "@device-cloud/testing"
-import { call, createDevice, createProduct, type DeviceTriple, testApi, uplink } from "@device-cloud/testing/http"
+import { call, createProduct, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-
-const firmwareBody = {
-  name: "Thermostat",
-  version: "1.1.0",
-  oss_path: "https://cloud.example.com/firmware.bin",
-  algorithms: 1,
-  hash: "93230c3bde425a9d7984a594ac55ea1e",
-  remark: "Faster",
-  size: 432_945
-}
-
-const createFirmware = (productKey: string, body: object = {}) =>
-  call("POST", `/products/${productKey}/ota/firmwares`, { body: { ...firmwareBody, ...body } })
-
-const newFirmware = (productKey: string, body: object = {}) =>
-  Effect.map(createFirmware(productKey, body), ({ body }) => body.data.id as number)
-
-interface TestDevice extends DeviceTriple {
-  readonly device_id: string
-}
-
-const devicesOf = (productKey: string, count: number) =>
-  Effect.forEach(
-    Array.from({ length: count }),
-    () => Effect.map(createDevice(productKey), (device) => device as unknown as TestDevice)
-  )
-
-const ids = (devices: ReadonlyArray<TestDevice>) => devices.map(({ device_id }) => device_id)
-
-/** What a device says of its upgrade, over HTTP. */
-const say = (device: TestDevice, method: "inform" | "progress" | "firmware.get", params: object) =>
-  Effect.map(
-    uplink(device, "PostOTA", { body: { id: 1, method: `thing.ota.${method}`, params } }),
-    ({ body }) => body
-  )
-
-const recordsOf = (taskId: number, query = "") =>
-  Effect.map(call("GET", `/ota/upgrade-tasks/${taskId}${query}`), ({ body }) => body.data)
-
-const statusesOf = (taskId: number) =>
-  Effect.map(recordsOf(taskId, "?page_size=100"), ({ results }) =>
-    new Map(
-      (results as ReadonlyArray<{ readonly device_id: string; readonly status: number; readonly step: number }>)
-        .map(({ device_id, status, step }) => [device_id, [status, step]])
-    ))
-
-const taskOf = (firmwareId: number, taskId: number) =>
-  Effect.map(
-    call("GET", `/ota/firmwares/${firmwareId}/upgrade-tasks?task_id=${taskId}`),
-    ({ body }) => body.data.results[0]
-  )
-
-const createTask = (firmwareId: number, body: object) =>
-  call("POST", `/ota/firmwares/${firmwareId}/upgrade-tasks`, { body })
+import {
+  createTask,
+  devicesOf,
+  firmwareBody,
+  ids,
+  newFirmware,
+  recordsOf,
+  say,
+  statusesOf,
+  taskOf,
+  type TestDevice
+} from "./UpgradeRequests.ts"
 
 for (const [name, storage] of storages) {
   layer(testApi(storage), { excludeTestServices: true })(`upgrades on ${name}`, (it) => {
-    it.effect("firmware is created, read, listed and deleted", () =>
-      Effect.gen(function*() {
-        const { product_key } = yield* createProduct()
-        const { body } = yield* createFirmware(product_key)
-        const { created_at, id, updated_at, ...rest } = body.data
-        assert.deepStrictEqual(rest, {
-          ...firmwareBody,
-          module: "default",
-          status: 0,
-          ongoing: false,
-          product_key,
-          product_name: "Thermometer"
-        })
-        assert.strictEqual(created_at, updated_at)
-        assert.deepStrictEqual((yield* call("GET", `/ota/firmwares/${id}`)).body.data, body.data)
-        const taken = yield* createFirmware(product_key)
-        assert.deepStrictEqual([taken.status, taken.body.code], [409, 40901])
-        const other = yield* newFirmware(product_key, { module: "MCU", version: "1.1.0-rc.1", name: "Modem" })
-        const list = (query: string) =>
-          Effect.map(call("GET", `/ota/firmwares?product_key=${product_key}${query}`), ({ body }) =>
-            body.data.results.map((firmware: { readonly id: number }) => firmware.id))
-        assert.deepStrictEqual(yield* list(""), [other, id])
-        assert.deepStrictEqual(yield* list("&name=stat"), [id])
-        assert.deepStrictEqual((yield* call("DELETE", `/ota/firmwares/${id}`)).body, {
-          code: 0,
-          message: "success",
-          data: {}
-        })
-        assert.strictEqual((yield* call("DELETE", `/ota/firmwares/${id}`)).body.code, 40404)
-        assert.strictEqual((yield* createFirmware("unknown")).body.code, 40401)
-      }))
-
-    it.effect.each<readonly [object, string]>([
-      [{ name: "" }, "name"],
-      [{ version: "1.0" }, "version"],
-      [{ version: "1.0.0+5" }, "version"],
-      [{ version: `1.0.0-${"x".repeat(30)}` }, "version"],
-      [{ oss_path: "ftp://example.com/x" }, "oss_path"],
-      [{ oss_path: "file:///etc/passwd" }, "oss_path"],
-      [{ algorithms: 2 }, "algorithms"],
-      [{ hash: "xyz" }, "hash"],
-      [{ module: "a b" }, "module"],
-      [{ size: -1 }, "size"]
-    ])("refuses a firmware with %j", ([fields, field]) =>
-      Effect.gen(function*() {
-        const { product_key } = yield* createProduct()
-        const { body } = yield* createFirmware(product_key, fields)
-        assert.deepStrictEqual([body.code, Object.keys(body.data.issues)], [40001, [field]])
-      }))
-
     it.effect("a task goes through its states with its devices", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()
@@ -499,22 +406,6 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* call("DELETE", `/products/${product_key}`)).body.code, 0)
         assert.strictEqual((yield* call("GET", `/ota/firmwares/${firmwareId}`)).body.code, 40404)
         assert.strictEqual((yield* call("GET", `/ota/upgrade-tasks/${task_id}`)).body.code, 40405)
-      }))
-
-    it.effect("the size of a firmware whose file is stored here is known", () =>
-      Effect.gen(function*() {
-        const { product_key } = yield* createProduct()
-        const { fileName, objectId } = yield* (yield* Objects).upload(
-          defaultProjectId,
-          "fw.bin",
-          Stream.make(new Uint8Array(1234))
-        )
-        const sizeOf = (oss_path: string, version: string, size?: number) =>
-          Effect.map(createFirmware(product_key, { oss_path, version, size }), ({ body }) => body.data.size)
-        const address = `https://cloud.example.com/objects/${objectId}/${fileName}`
-        assert.strictEqual(yield* sizeOf(address, "2.0.0"), 1234)
-        assert.strictEqual(yield* sizeOf(address, "2.0.1", 99), 99)
-        assert.strictEqual(yield* sizeOf(`${address}x`, "2.0.2"), 0)
       }))
   })
 }

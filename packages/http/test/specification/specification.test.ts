@@ -14,29 +14,16 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
-import { storages } from "../../../vitest.storages.ts"
-import {
-  bindReport,
-  content,
-  type Fields,
-  filters,
-  type Given,
-  image,
-  type Input,
-  type Kind,
-  limits,
-  listOf,
-  members,
-  meshNode,
-  model,
-  objects,
-  type Operation,
-  operations,
-  parameter,
-  sceneBody,
-  uplinkQuery,
-  uplinks
-} from "./Specification.ts"
+import { storages } from "../../../../vitest.storages.ts"
+import { type Fields, type Kind, listOf, members, parameter } from "./Fields.ts"
+import { filters, limits } from "./Limits.ts"
+import { meshNode } from "./MeshOperations.ts"
+import { type Given, type Input, type Operation } from "./Operation.ts"
+import { operations } from "./Operations.ts"
+import { model } from "./ProductOperations.ts"
+import { sceneBody } from "./SceneOperations.ts"
+import { content, image, objects } from "./UpgradeOperations.ts"
+import { bindReport, uplinkQuery, uplinks } from "./UplinkOperations.ts"
 
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/
 
