@@ -3,7 +3,6 @@
  */
 import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
 import type { NodeBus } from "../cluster/NodeBus.ts"
-
 import { type DeviceIdentity, deviceKey, DeviceNotFound, type StoredCredentials } from "../device/Device.ts"
 import type { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import type { DeviceStore } from "../device/DeviceStore.ts"
