@@ -34,8 +34,8 @@ export interface TlsOptions extends ServerCertificate {
   /**
    * Certificates of the authorities of client certificates, as PEM. The broker
    * then asks every client for a certificate, and hands those that it has verified
-   * to the provers of `DeviceCredentials`. A client without one, or with one of
-   * another authority, may connect and needs another proof.
+   * to the provers of `DeviceCredentials`. A client without a certificate, or with
+   * one of another authority, needs another proof.
    */
   readonly clientAuthorities?: string
 }
