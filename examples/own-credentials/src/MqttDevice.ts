@@ -1,7 +1,7 @@
 /**
  * A device with an MQTT client.
  */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import mqtt from "mqtt"
 
 /** What a device presents. */
@@ -22,16 +22,22 @@ export interface Broker {
   readonly authority: string
 }
 
-/** Connects and disconnects; returns the return code of the CONNACK, 0: accepted. Fails if the connection ends without one. */
-export const connect = ({ authority, url }: Broker, presented: Presented): Effect.Effect<number, Error> =>
+/** The connection ended without a CONNACK. */
+export class ConnectFailed extends Schema.TaggedError<ConnectFailed>()("ConnectFailed", {
+  cause: Schema.Defect()
+}) {}
+
+/** Connects and disconnects; returns the return code of the CONNACK, 0: accepted. */
+export const connect = ({ authority, url }: Broker, presented: Presented): Effect.Effect<number, ConnectFailed> =>
   Effect.callback((resume) => {
+    const fail = (cause: unknown) => resume(Effect.fail(new ConnectFailed({ cause })))
     const client = mqtt.connect(url, { ...presented, ca: authority, reconnectPeriod: 0 })
     client.on("packetreceive", (packet) => {
       if (packet.cmd !== "connack") return
       client.end(true)
       resume(Effect.succeed(packet.returnCode ?? 0))
     })
-    client.on("error", (error) => resume(Effect.fail(error)))
-    client.on("close", () => resume(Effect.fail(new Error("The broker has closed the connection"))))
+    client.on("error", fail)
+    client.on("close", () => fail("The broker has closed the connection"))
     return Effect.sync(() => void client.end(true))
   })

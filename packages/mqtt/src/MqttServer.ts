@@ -14,7 +14,7 @@ import { readPackets } from "./protocol/PacketReading.ts"
 import * as Connecting from "./session/Connecting.ts"
 import { Connections } from "./session/ConnectionState.ts"
 import { type Peer, peerOf } from "./session/Peer.ts"
-import * as TopicAccess from "./topics/TopicAccess.ts"
+import * as TopicAccess from "./session/TopicAccess.ts"
 
 export interface Options {
   /** The address to listen on, for example `127.0.0.1`. */

@@ -7,8 +7,8 @@ import type { AedesPublishPacket } from "aedes"
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { Done } from "../protocol/DeviceBroker.ts"
 import type { ConnectionState } from "../session/ConnectionState.ts"
+import { countDropped, type TopicAccess } from "../session/TopicAccess.ts"
 import { methodPrefix, route } from "../topics/Topic.ts"
-import { countDropped, type TopicAccess } from "../topics/TopicAccess.ts"
 import { type AlinkRequest, decode, encodeReply, unreadable } from "./AlinkMessage.ts"
 
 export interface MessageHandling {

@@ -5,9 +5,9 @@
 import { type DeviceIdentity, SubDeviceSessions } from "@device-cloud/core"
 import { Clock, Effect, Exit, Metric } from "effect"
 import type { Done } from "../protocol/DeviceBroker.ts"
-import type { ConnectionState } from "../session/ConnectionState.ts"
-import type { MqttConnection } from "../session/MqttConnection.ts"
-import { type Owner, ownerOf } from "./TopicOwner.ts"
+import { type Owner, ownerOf } from "../topics/TopicOwner.ts"
+import type { ConnectionState } from "./ConnectionState.ts"
+import type { MqttConnection } from "./MqttConnection.ts"
 
 export interface TopicAccess {
   /** Returns the device that the topic or filter belongs to, if the connection speaks for it. */
