@@ -1,7 +1,14 @@
 /**
  * The MQTT broker through which devices reach the cloud.
  */
-import type { DeviceAuthenticator, DeviceSessions, Provisioning, SubDeviceSessions, Uplink } from "@device-cloud/core"
+import {
+  type DeviceAuthenticator,
+  DeviceMethods,
+  type DeviceSessions,
+  type Provisioning,
+  type SubDeviceSessions,
+  type Uplink
+} from "@device-cloud/core"
 import type { Client } from "aedes"
 import { Context, Effect, Layer, Schedule, Schema, type Scope } from "effect"
 import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net"
@@ -15,6 +22,7 @@ import * as Connecting from "./session/Connecting.ts"
 import { Connections } from "./session/ConnectionState.ts"
 import { type Peer, peerOf } from "./session/Peer.ts"
 import * as TopicAccess from "./session/TopicAccess.ts"
+import { makeRouter } from "./topics/Topic.ts"
 
 export interface Options {
   /** The address to listen on, for example `127.0.0.1`. */
@@ -65,7 +73,7 @@ export class MqttServer extends Context.Service<MqttServer, {
     Layer.effect(MqttServer, make(options))
 }
 
-type Requirements = DeviceAuthenticator | DeviceSessions | Provisioning | SubDeviceSessions | Uplink
+type Requirements = DeviceAuthenticator | DeviceMethods | DeviceSessions | Provisioning | SubDeviceSessions | Uplink
 
 /** Bytes in one packet: the payload, the largest topic, and the headers. */
 const maxPacketBytes = MessageHandling.maxPayloadBytes + 65_535 + 16
@@ -82,9 +90,11 @@ const make = Effect.fnUntraced(function*(
   options: Options
 ): Effect.fn.Return<MqttServer["Service"], ListenError, Requirements | Scope.Scope> {
   const connections = new Connections()
-  const connecting = yield* Connecting.make(connections)
+  const methods = yield* DeviceMethods
+  const route = makeRouter((method) => methods.find(method)?.form)
+  const connecting = yield* Connecting.make(connections, route)
   const access = yield* TopicAccess.make
-  const messages = yield* MessageHandling.make(access)
+  const messages = yield* MessageHandling.make(access, route)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
   const broker = new DeviceBroker({

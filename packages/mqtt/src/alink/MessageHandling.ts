@@ -2,13 +2,20 @@
  * Takes the messages of devices from the broker to the cloud, and the replies
  * back.
  */
-import { DeviceReply, networkTime, SubDeviceSessions, Uplink, type UplinkMessage } from "@device-cloud/core"
+import {
+  DeviceReply,
+  networkTime,
+  SubDeviceSessions,
+  Uplink,
+  type UplinkExit,
+  type UplinkMessage
+} from "@device-cloud/core"
 import type { AedesPublishPacket } from "aedes"
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { Done } from "../protocol/DeviceBroker.ts"
 import type { ConnectionState } from "../session/ConnectionState.ts"
 import { countDropped, type TopicAccess } from "../session/TopicAccess.ts"
-import { methodPrefix, route } from "../topics/Topic.ts"
+import { methodPrefix, type Router } from "../topics/Topic.ts"
 import { type AlinkRequest, decode, encodeReply, unreadable } from "./AlinkMessage.ts"
 
 export interface MessageHandling {
@@ -25,11 +32,11 @@ export interface MessageHandling {
 /** Bytes in the payload of a PUBLISH; a larger one ends the connection. */
 export const maxPayloadBytes = 256 * 1024
 
-/** What the cloud says to a message: its reply, or that it was not stored. */
-type Settle = Parameters<Uplink["Service"]["submitUnsafe"]>[1]
-
-export const make: (access: TopicAccess) => Effect.Effect<MessageHandling, never, SubDeviceSessions | Uplink> = Effect
-  .fnUntraced(function*(access) {
+export const make: (
+  access: TopicAccess,
+  route: Router
+) => Effect.Effect<MessageHandling, never, SubDeviceSessions | Uplink> = Effect
+  .fnUntraced(function*(access, route) {
     const subDevices = yield* SubDeviceSessions
     const uplink = yield* Uplink
     const clock = yield* Clock.Clock
@@ -37,11 +44,12 @@ export const make: (access: TopicAccess) => Effect.Effect<MessageHandling, never
     let underway = 0
 
     /** Hands a message to the cloud. If there is no room, the connection is not read until there is. */
-    const submit = (state: ConnectionState, message: UplinkMessage, settle: Settle) => {
-      if (uplink.submitUnsafe(message, settle)) return
+    const submit = (state: ConnectionState, message: UplinkMessage, onEnd: (end: UplinkExit) => void) => {
+      const handingOver = uplink.offer(message, onEnd)
+      if (handingOver === undefined) return
       state.waiting++
       runFork(Effect.andThen(
-        uplink.submitWhenRoom(message, settle),
+        handingOver,
         Effect.sync(() => {
           state.waiting--
           state.read()

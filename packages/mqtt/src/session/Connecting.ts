@@ -5,6 +5,7 @@ import { ChurnMap, DeviceAuthenticator, type DeviceIdentity, DeviceSessions, Pro
 import type { AedesOptions, Client } from "aedes"
 import { Cause, Clock, Effect, Exit, Fiber, Metric, Option, Schedule, Schema, type Scope } from "effect"
 import * as PublishPacket from "../protocol/PublishPacket.ts"
+import type { Router } from "../topics/Topic.ts"
 import type { Connections, ConnectionState } from "./ConnectionState.ts"
 import * as ConnectPacket from "./ConnectPacket.ts"
 import { MqttConnection } from "./MqttConnection.ts"
@@ -40,11 +41,11 @@ interface Credentials {
   readonly password: string | undefined
 }
 
-export const make: (connections: Connections) => Effect.Effect<
+export const make: (connections: Connections, route: Router) => Effect.Effect<
   Connecting,
   never,
   DeviceAuthenticator | DeviceSessions | Provisioning | Scope.Scope
-> = Effect.fnUntraced(function*(connections) {
+> = Effect.fnUntraced(function*(connections, route) {
   const authenticator = yield* DeviceAuthenticator
   const provisioning = yield* Provisioning
   const sessions = yield* DeviceSessions
@@ -101,7 +102,7 @@ export const make: (connections: Connections) => Effect.Effect<
   const attach = Effect.fnUntraced(function*(client: Client, state: ConnectionState, device: DeviceIdentity) {
     // The MQTT session belongs to the device, whatever client id it chose.
     client.id = `${device.productKey}&${device.deviceName}`
-    const connection = new MqttConnection({ client, stream: state.stream, device, ip: state.peer.address })
+    const connection = new MqttConnection({ client, stream: state.stream, device, ip: state.peer.address, route })
     connection.session = yield* sessions.attach(connection)
     state.connection = connection
     if (state.stream.destroyed) yield* detach(state)

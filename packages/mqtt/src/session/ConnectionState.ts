@@ -22,8 +22,6 @@ export class ConnectionState {
   registered: Buffer | undefined
   /** Messages that wait for room in the queue of the cloud. */
   waiting = 0
-  /** When the device used topics that it may not use, Unix milliseconds. */
-  forbidden: ReadonlyArray<number> = []
   /** Reads on if there is something to read and it may be read. */
   read: () => void = () => {}
 

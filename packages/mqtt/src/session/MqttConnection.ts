@@ -28,7 +28,7 @@ import {
   methodPrefix,
   methodToTopic,
   type Route,
-  route,
+  type Router,
   sessionErrorTopic,
   shadowTopic,
   upgradeTopic,
@@ -52,6 +52,8 @@ export interface ConnectionParts {
   readonly device: DeviceIdentity
   /** The address of the device. */
   readonly ip: string
+  /** Routes the device's topics. */
+  readonly route: Router
 }
 
 export class MqttConnection implements DeviceConnection {
@@ -62,6 +64,7 @@ export class MqttConnection implements DeviceConnection {
   session: DeviceSession | undefined
   readonly #client: Client
   readonly #stream: Duplex
+  readonly #route: Router
   /** The prefix of the device's method topics. */
   readonly #prefix: string
   /** What to send after the CONNACK; undefined: the CONNACK has been sent. */
@@ -71,9 +74,10 @@ export class MqttConnection implements DeviceConnection {
   #lastTopic: string | undefined
   #lastRoute: Route | undefined
 
-  constructor({ client, device, ip, stream }: ConnectionParts) {
+  constructor({ client, device, ip, route, stream }: ConnectionParts) {
     this.#client = client
     this.#stream = stream
+    this.#route = route
     this.#prefix = methodPrefix(device)
     this.device = device
     this.ip = ip
@@ -107,7 +111,7 @@ export class MqttConnection implements DeviceConnection {
   routeOf(topic: string): Route | undefined {
     if (topic !== this.#lastTopic) {
       this.#lastTopic = topic
-      this.#lastRoute = route(topic, this.#prefix, this.device)
+      this.#lastRoute = this.#route(topic, this.#prefix, this.device)
     }
     return this.#lastRoute
   }

@@ -2,7 +2,7 @@
  * Which topics a connection may use: those of its device, and those of the
  * sub-devices that are online through it (`docs/protocol/topics.md`).
  */
-import { type DeviceIdentity, SubDeviceSessions } from "@device-cloud/core"
+import { type DeviceIdentity, RateWindow, SubDeviceSessions } from "@device-cloud/core"
 import { Clock, Effect, Exit, Metric } from "effect"
 import type { Done } from "../protocol/DeviceBroker.ts"
 import { type Owner, ownerOf } from "../topics/TopicOwner.ts"
@@ -16,9 +16,8 @@ export interface TopicAccess {
   readonly refuse: (state: ConnectionState, connection: MqttConnection, topic: string, done: Done) => void
 }
 
-/** Messages on foreign topics that a connection may send in a minute; one more ends it. */
-const maxForbiddenPerMinute = 9
-const minuteMillis = 60_000
+/** Messages on foreign topics that end a connection when they come within a minute. */
+const forbiddenLimit = { limit: 10, window: 60_000, capacity: 100_000 } as const
 
 const dropped = Metric.counter("device_cloud_mqtt_publishes_dropped_total", {
   description: "PUBLISH packets without effect, by reason",
@@ -32,6 +31,8 @@ export const countDropped = (reason: string): Effect.Effect<void> =>
 export const make: Effect.Effect<TopicAccess, never, SubDeviceSessions> = Effect.gen(function*() {
   const subDevices = yield* SubDeviceSessions
   const clock = yield* Clock.Clock
+  /** Foreign topics that connections have used, by the number of the connection. */
+  const forbidden = new RateWindow(forbiddenLimit)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
   const speakerOf: TopicAccess["speakerOf"] = ({ device, session }, topic) => {
@@ -43,10 +44,9 @@ export const make: Effect.Effect<TopicAccess, never, SubDeviceSessions> = Effect
   }
 
   const forbid = (state: ConnectionState, done: Done) => {
-    const now = clock.currentTimeMillisUnsafe()
-    state.forbidden = [...state.forbidden.filter((at) => at > now - minuteMillis), now]
     runFork(countDropped("forbidden topic"))
-    done(state.forbidden.length > maxForbiddenPerMinute ? new Error("too many forbidden topics") : null)
+    const isTooMany = forbidden.hit(String(state.number), clock.currentTimeMillisUnsafe())
+    done(isTooMany ? new Error("too many forbidden topics") : null)
   }
 
   /** Tells a gateway that its sub-device has to log in first; every other topic is forbidden. */

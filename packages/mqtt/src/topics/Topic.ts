@@ -2,31 +2,14 @@
  * The topics of a device and the messages that they carry
  * (`docs/protocol/topics.md`).
  */
-import { userMethod } from "@device-cloud/core"
+import { type DeviceMethod, userMethod } from "@device-cloud/core"
 import type { Owner } from "./TopicOwner.ts"
 
-/** What the messages on a topic look like, and whether the cloud replies to them. */
-export type Form =
-  /** JSON with `params`; the cloud replies. */
-  | "request"
-  /** JSON with `params`; the cloud does not reply. */
-  | "notice"
-  /** A reply of the device to the cloud. */
-  | "answer"
-  /** A request about the sessions of sub-devices. */
-  | "session"
-  /** Bytes that the cloud stores as they are. */
-  | "bytes"
-  /** A shadow message, with a reply of its own form. */
-  | "shadow"
-  /** A request for a block of a file; the reply carries bytes. */
-  | "file"
-  /** A request for firmware; the reply looks like the notice of an upgrade. */
-  | "upgrade"
-  /** Bytes on a topic that the application and the device agree on. */
-  | "user"
-  /** A question for the time. */
-  | "time"
+/**
+ * The form of a message on a topic: that of its device method, or `session`, a
+ * request about the sessions of sub-devices.
+ */
+export type Form = DeviceMethod.MessageForm | "session"
 
 /** What a device wants with a message on one of its topics. */
 export interface Route {
@@ -37,6 +20,25 @@ export interface Route {
   readonly replyTopic: string
   /** For the form `user`: the levels after `user/`. */
   readonly userTopic?: string
+}
+
+/** Returns what a message on a topic wants; undefined if the topic carries nothing. `prefix`: {@link methodPrefix}. */
+export type Router = (topic: string, prefix: string, owner: Owner) => Route | undefined
+
+/** Finds the form of a device method; undefined if no method has this name. */
+export type FindForm = (method: string) => DeviceMethod.MessageForm | undefined
+
+/**
+ * Makes a router. Every method that a feature or an application declares has the
+ * topic `/sys/{pk}/{dn}/{method}` with `/` for `.`. The protocol gives some methods
+ * a topic of their own.
+ */
+export const makeRouter = (formOf: FindForm): Router => (topicWithQuery, prefix, owner) => {
+  const query = topicWithQuery.indexOf("?")
+  const topic = query < 0 ? topicWithQuery : topicWithQuery.slice(0, query)
+  return topic.startsWith(prefix)
+    ? routeMethod(topic, topic.slice(prefix.length), formOf)
+    : routeOwnTopic(topic, owner)
 }
 
 /** Returns the prefix of the topics that end with a method, for example `/sys/pk/dn/`. */
@@ -58,11 +60,8 @@ export const userTopicPrefix = ({ deviceName, productKey }: Owner): string => `/
 /** Returns the topic on which the cloud sends shadow messages. */
 export const shadowTopic = ({ deviceName, productKey }: Owner): string => `/shadow/get/${productKey}/${deviceName}`
 
-/** Returns what a message on this topic wants; undefined if the topic carries nothing. `prefix`: {@link methodPrefix}. */
-export const route = (topicWithQuery: string, prefix: string, owner: Owner): Route | undefined => {
-  const query = topicWithQuery.indexOf("?")
-  const topic = query < 0 ? topicWithQuery : topicWithQuery.slice(0, query)
-  if (topic.startsWith(prefix)) return routeMethod(topic, topic.slice(prefix.length))
+/** Routes the topics that the protocol gives to single methods. */
+const routeOwnTopic = (topic: string, owner: Owner): Route | undefined => {
   const own = `${owner.productKey}/${owner.deviceName}`
   if (topic === `/shadow/update/${own}`) {
     return { form: "shadow", method: "thing.shadow", replyTopic: shadowTopic(owner) }
@@ -98,16 +97,22 @@ const upgradeRoutes: ReadonlyMap<string, Route> = new Map([
 /** A reply to a synchronous call. The id in the message names the call. */
 const rrpcAnswer: Route = { form: "answer", method: "thing.service.rrpc_reply", replyTopic: "" }
 
+/** Forms that belong to topics of their own. A method of such a form is a plain request below `/sys`. */
+const ownTopicForms: ReadonlySet<DeviceMethod.MessageForm> = new Set(["shadow", "time", "upgrade"])
+
+/** Notices with topics of their own. They are plain requests below `/sys`. */
+const ownTopicNotices: ReadonlySet<string> = new Set([...upgradeRoutes.values()].map(({ method }) => method))
+
 /** `path`: the topic without the prefix. */
-const routeMethod = (topic: string, path: string): Route | undefined => {
-  const replyTopic = `${topic}_reply`
-  if (path === "thing/model/up_raw") return { form: "bytes", method: "thing.model.up_raw", replyTopic }
-  if (path === "thing/file/download") return { form: "file", method: "thing.file.download", replyTopic }
-  if (path === "_thing/diag/post") return { form: "request", method: "thing.diag.post", replyTopic }
+const routeMethod = (topic: string, path: string, formOf: FindForm): Route | undefined => {
   if (path.startsWith("rrpc/response/")) return rrpcAnswer
-  const method = path.replaceAll("/", ".")
-  if (!method.startsWith("thing.")) return undefined
-  if (!method.endsWith("_reply")) return { form: "request", method, replyTopic }
-  const isAnswer = method.startsWith("thing.service.") || method === "thing.mesh.raw_reply"
-  return isAnswer ? { form: "answer", method, replyTopic: "" } : undefined
+  const method = path === "_thing/diag/post" ? "thing.diag.post" : path.replaceAll("/", ".")
+  const declared = formOf(method)
+  // A device that uses an unknown method of the protocol gets a reply that says so.
+  const isKnown = declared !== undefined || (method.startsWith("thing.") && !method.endsWith("_reply"))
+  if (!isKnown || declared === "user") return undefined
+  const form = declared === undefined || ownTopicForms.has(declared) || ownTopicNotices.has(method)
+    ? "request"
+    : declared
+  return { form, method, replyTopic: form === "answer" || form === "notice" ? "" : `${topic}_reply` }
 }
