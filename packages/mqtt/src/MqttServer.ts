@@ -158,6 +158,7 @@ const make = Effect.fnUntraced(function*(
     stream.on("drain", state.read)
     stream.once("close", () => {
       connections.remove(client)
+      access.forget(state)
       if (state.connection !== undefined) runFork(connecting.detach(state))
     })
   }

@@ -32,95 +32,94 @@ export interface MessageHandling {
 /** Bytes in the payload of a PUBLISH; a larger one ends the connection. */
 export const maxPayloadBytes = 256 * 1024
 
-export const make: (
+export const make = Effect.fnUntraced(function*(
   access: TopicAccess,
   route: Router
-) => Effect.Effect<MessageHandling, never, SubDeviceSessions | Uplink> = Effect
-  .fnUntraced(function*(access, route) {
-    const subDevices = yield* SubDeviceSessions
-    const uplink = yield* Uplink
-    const clock = yield* Clock.Clock
-    const runFork = Effect.runForkWith(yield* Effect.context<never>())
-    let underway = 0
+): Effect.fn.Return<MessageHandling, never, SubDeviceSessions | Uplink> {
+  const subDevices = yield* SubDeviceSessions
+  const uplink = yield* Uplink
+  const clock = yield* Clock.Clock
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  let underway = 0
 
-    /** Hands a message to the cloud. If there is no room, the connection is not read until there is. */
-    const submit = (state: ConnectionState, message: UplinkMessage, onEnd: (end: UplinkExit) => void) => {
-      const handingOver = uplink.offer(message, onEnd)
-      if (handingOver === undefined) return
-      state.waiting++
-      runFork(Effect.andThen(
-        handingOver,
-        Effect.sync(() => {
-          state.waiting--
-          state.read()
-        })
-      ))
+  /** Hands a message to the cloud. If there is no room, the connection is not read until there is. */
+  const submit = (state: ConnectionState, message: UplinkMessage, onEnd: (end: UplinkExit) => void) => {
+    const handingOver = uplink.offer(message, onEnd)
+    if (handingOver === undefined) return
+    state.waiting++
+    runFork(Effect.andThen(
+      handingOver,
+      Effect.sync(() => {
+        state.waiting--
+        state.read()
+      })
+    ))
+  }
+
+  // This runs for each message of each device: it forks no fiber for a message that the cloud takes at once.
+  const handle = (state: ConnectionState, packet: AedesPublishPacket, handled: Done, confirms?: number) => {
+    const { connection } = state
+    if (connection === undefined) return handled(new Error("no device"))
+    if (packet.payload.length > maxPayloadBytes) return handled(new Error("payload too large"))
+    /** Ends a message that gets no reply. */
+    const done: Done = confirms === undefined ? handled : (error) => {
+      if (!error) connection.confirm(confirms)
+      handled(error)
     }
-
-    // This runs for each message of each device: it forks no fiber for a message that the cloud takes at once.
-    const handle = (state: ConnectionState, packet: AedesPublishPacket, handled: Done, confirms?: number) => {
-      const { connection } = state
-      if (connection === undefined) return handled(new Error("no device"))
-      if (packet.payload.length > maxPayloadBytes) return handled(new Error("payload too large"))
-      /** Ends a message that gets no reply. */
-      const done: Done = confirms === undefined ? handled : (error) => {
-        if (!error) connection.confirm(confirms)
-        handled(error)
-      }
-      const ownRoute = connection.routeOf(packet.topic)
-      const speaker = ownRoute === undefined ? access.speakerOf(connection, packet.topic) : connection.device
-      if (speaker === undefined) return access.refuse(state, connection, packet.topic, done)
-      const way = ownRoute ?? route(packet.topic, methodPrefix(speaker), speaker)
-      if (way === undefined) {
-        runFork(Effect.andThen(
-          Effect.logDebug("A message on an unsupported topic was dropped", packet.topic),
-          countDropped("unsupported topic")
-        ))
-        return done()
-      }
-      const maxQos = packet.qos === 0 && confirms === undefined ? 0 : 1
-      const receivedAt = clock.currentTimeMillisUnsafe()
-      const send = (payload: string | Buffer) => {
-        connection.send(way.replyTopic, payload, maxQos, undefined, confirms)
-        handled()
-      }
-      const reply = (request: AlinkRequest, said: DeviceReply.DeviceReply) =>
-        send(encodeReply(way, request, said, receivedAt))
-      const request = decode(way, packet.payload as Buffer)
-      if ("code" in request) return way.replyTopic === "" ? done() : reply(unreadable, request)
-      if (way.form === "time") {
-        return send(JSON.stringify(networkTime(request.params, receivedAt, clock.currentTimeMillisUnsafe())))
-      }
-      underway++
-      if (way.form === "session") {
-        const { device, ip, session } = connection
-        runFork(subDevices.answer(device, session, ip, way.method, request.params)).addObserver((exit) => {
-          underway--
-          if (request.wantsReply) reply(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
-          else done()
-        })
-        return
-      }
-      submit(state, { device: speaker, method: way.method, params: request.params, receivedAt }, (exit) => {
+    const ownRoute = connection.routeOf(packet.topic)
+    const speaker = ownRoute === undefined ? access.speakerOf(connection, packet.topic) : connection.device
+    if (speaker === undefined) return access.refuse(state, connection, packet.topic, done)
+    const way = ownRoute ?? route(packet.topic, methodPrefix(speaker), speaker)
+    if (way === undefined) {
+      runFork(Effect.andThen(
+        Effect.logDebug("A message on an unsupported topic was dropped", packet.topic),
+        countDropped("unsupported topic")
+      ))
+      return done()
+    }
+    const maxQos = packet.qos === 0 && confirms === undefined ? 0 : 1
+    const receivedAt = clock.currentTimeMillisUnsafe()
+    const send = (payload: string | Buffer) => {
+      connection.send(way.replyTopic, payload, maxQos, undefined, confirms)
+      handled()
+    }
+    const reply = (request: AlinkRequest, said: DeviceReply.DeviceReply) =>
+      send(encodeReply(way, request, said, receivedAt))
+    const request = decode(way, packet.payload as Buffer)
+    if ("code" in request) return way.replyTopic === "" ? done() : reply(unreadable, request)
+    if (way.form === "time") {
+      return send(JSON.stringify(networkTime(request.params, receivedAt, clock.currentTimeMillisUnsafe())))
+    }
+    underway++
+    if (way.form === "session") {
+      const { device, ip, session } = connection
+      runFork(subDevices.answer(device, session, ip, way.method, request.params)).addObserver((exit) => {
         underway--
-        // Neither stored nor refused: the device keeps the message and sends it again.
-        if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return done(new Error("not stored"))
-        if (Exit.isFailure(exit)) runFork(Effect.logError("A message could not be stored", exit.cause))
         if (request.wantsReply) reply(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
         else done()
       })
+      return
     }
+    submit(state, { device: speaker, method: way.method, params: request.params, receivedAt }, (exit) => {
+      underway--
+      // Neither stored nor refused: the device keeps the message and sends it again.
+      if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return done(new Error("not stored"))
+      if (Exit.isFailure(exit)) runFork(Effect.logError("A message could not be stored", exit.cause))
+      if (request.wantsReply) reply(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
+      else done()
+    })
+  }
 
-    return {
-      underway: () => underway,
-      // A message that breaks the handling ends the connection of its device and nothing else.
-      consume: (state, packet, done, confirms) => {
-        try {
-          handle(state, packet, done, confirms)
-        } catch (defect) {
-          runFork(Effect.logError("A message could not be handled", defect))
-          done(new Error("not handled"))
-        }
+  return {
+    underway: () => underway,
+    // A message that breaks the handling ends the connection of its device and nothing else.
+    consume: (state, packet, done, confirms) => {
+      try {
+        handle(state, packet, done, confirms)
+      } catch (defect) {
+        runFork(Effect.logError("A message could not be handled", defect))
+        done(new Error("not handled"))
       }
     }
-  })
+  }
+})

@@ -41,11 +41,10 @@ interface Credentials {
   readonly password: string | undefined
 }
 
-export const make: (connections: Connections, route: Router) => Effect.Effect<
-  Connecting,
-  never,
-  DeviceAuthenticator | DeviceSessions | Provisioning | Scope.Scope
-> = Effect.fnUntraced(function*(connections, route) {
+export const make = Effect.fnUntraced(function*(
+  connections: Connections,
+  route: Router
+): Effect.fn.Return<Connecting, never, DeviceAuthenticator | DeviceSessions | Provisioning | Scope.Scope> {
   const authenticator = yield* DeviceAuthenticator
   const provisioning = yield* Provisioning
   const sessions = yield* DeviceSessions

@@ -14,6 +14,8 @@ export interface TopicAccess {
   readonly speakerOf: (connection: MqttConnection, topic: string) => DeviceIdentity | undefined
   /** Refuses a message on a topic without a speaker. Many of them end the connection. */
   readonly refuse: (state: ConnectionState, connection: MqttConnection, topic: string, done: Done) => void
+  /** Forgets a connection that has ended. */
+  readonly forget: (state: ConnectionState) => void
 }
 
 /** Messages on foreign topics that end a connection when they come within a minute. */
@@ -59,6 +61,7 @@ export const make: Effect.Effect<TopicAccess, never, SubDeviceSessions> = Effect
 
   return {
     speakerOf,
+    forget: ({ number }) => forbidden.forget(String(number)),
     refuse: (state, { device }, topic, done) => {
       const owner = ownerOf(topic)
       if (owner === undefined) forbid(state, done)
