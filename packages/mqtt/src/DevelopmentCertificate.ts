@@ -1,6 +1,6 @@
 /**
- * A certificate authority and a server certificate for development, made once
- * and kept: RSA-2048, for `localhost` and `127.0.0.1`.
+ * A certificate authority and a server certificate for development: RSA-2048,
+ * for `localhost` and `127.0.0.1`, made once and kept in a directory.
  */
 import { Clock, Effect, Schema } from "effect"
 import { generateKeyPair, randomBytes } from "node:crypto"
@@ -9,19 +9,23 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import forge from "node-forge"
 
-/** PEM texts. */
+/** The certificate of a TLS server. */
 export interface ServerCertificate {
+  /** The certificate, and those of intermediate authorities after it, as PEM. */
   readonly certificate: string
+  /** The private key as PEM. */
   readonly key: string
 }
 
+/** A server certificate with the authority that has signed it. */
 export interface DevelopmentCertificate extends ServerCertificate {
-  /** The certificate of the authority, which devices must trust. */
+  /** The certificate of the authority as PEM; devices must trust it. */
   readonly authority: string
-  /** Where that certificate lies. */
+  /** The path of the file with the certificate of the authority. */
   readonly authorityFile: string
 }
 
+/** The certificate cannot be read from the directory, or made there. */
 export class CertificateError extends Schema.TaggedError<CertificateError>()("CertificateError", {
   message: Schema.String,
   cause: Schema.Defect()
@@ -29,10 +33,10 @@ export class CertificateError extends Schema.TaggedError<CertificateError>()("Ce
 
 const dayMillis = 86_400_000
 const lifetimeMillis = 825 * dayMillis
-/** A certificate that ends sooner is made anew. */
+/** A certificate with less time left is made anew. */
 const renewalMillis = 30 * dayMillis
 
-/** The certificate kept in `directory`; made when it is missing or about to end. */
+/** Returns the certificate in `directory`; makes one if it is missing or about to expire. */
 export const loadOrMake = Effect.fnUntraced(function*(directory: string) {
   const now = yield* Clock.currentTimeMillis
   return yield* Effect.tryPromise({
@@ -42,7 +46,7 @@ export const loadOrMake = Effect.fnUntraced(function*(directory: string) {
       if (kept !== undefined) return { ...kept, authorityFile }
       const made = await makeCertificates(now)
       await mkdir(directory, { recursive: true, mode: 0o700 })
-      // The server's certificate comes last: without it, what is there does not count.
+      // The server's certificate comes last: `load` ignores the other files without it.
       await write(join(directory, "ca.pem"), made.authority)
       await write(join(directory, "server.key"), made.key)
       await write(join(directory, "server.pem"), made.certificate)
@@ -86,7 +90,7 @@ const makeCertificates = async (now: number) => {
   const certificate = (commonName: string, keys: forge.pki.rsa.KeyPair, extensions: ReadonlyArray<object>) => {
     const made = forge.pki.createCertificate()
     made.publicKey = keys.publicKey
-    // Positive, for the first bit of the number is its sign; and without zeros in front, which are no valid number.
+    // A serial number is positive and has no leading zeros: the first bit is 0, the second 1.
     const serial = randomBytes(16)
     serial[0] = (serial[0]! & 0x7f) | 0x40
     made.serialNumber = serial.toString("hex")

@@ -1,27 +1,26 @@
 /**
- * MQTT over WebSocket on an HTTP server, for browsers and devices that can reach
- * nothing else.
+ * MQTT over WebSocket on an HTTP server, for browsers and for devices behind
+ * firewalls.
  */
 import { Effect, type Scope } from "effect"
 import type { IncomingMessage, Server } from "node:http"
-import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import { TLSSocket } from "node:tls"
 import { createWebSocketStream, WebSocketServer } from "ws"
 import { MqttServer } from "./MqttServer.ts"
+import { peerOf } from "./session/Peer.ts"
 
-/** Where the broker is reached on the server. */
+/** The path of the broker on the server. */
 const path = "/mqtt"
 
-/** The names under which MQTT 3.1.1 and 3.1 ask for it (MQTT 3.1.1, section 6). */
+/** The subprotocols of MQTT 3.1.1 and 3.1 (MQTT 3.1.1, section 6). */
 const protocols = ["mqtt", "mqttv3.1"]
 
-/** Bytes of one WebSocket message; packets of MQTT may span several. */
+/** Bytes in one WebSocket message; an MQTT packet may span several. */
 const maxPayload = 512 * 1024
 
 /**
- * Takes WebSocket connections to `/mqtt` of the server, until the scope closes.
- * Other requests for an upgrade go to the server's own listeners.
+ * Takes WebSocket connections to `/mqtt` of the server until the scope closes.
+ * Other upgrade requests go to the server's own listeners.
  */
 export const attach: (server: Server) => Effect.Effect<void, never, MqttServer | Scope.Scope> = Effect.fnUntraced(
   function*(server) {
@@ -35,17 +34,16 @@ export const attach: (server: Server) => Effect.Effect<void, never, MqttServer |
     const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): boolean => {
       if (request.url?.split("?")[0] !== path) return false
       webSockets.handleUpgrade(request, socket, head, (webSocket) => {
-        const { remoteAddress = "" } = request.socket
-        ;(request.socket as Socket).setNoDelay(true)
+        request.socket.setNoDelay(true)
         const stream = createWebSocketStream(webSocket)
-        // The broker hears of the end by `close`.
+        // The broker learns of the end from `close`.
         stream.on("error", () => {})
-        broker.accept(stream, remoteAddress, request.socket instanceof TLSSocket)
+        broker.accept(stream, peerOf(request.socket))
       })
       return true
     }
 
-    // Every listener of `upgrade` would answer: the one that is asked must be found before.
+    // Every listener of `upgrade` would answer the request, so ours is asked before the event is emitted.
     const emit = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
     const dispatch = (event: string, ...args: ReadonlyArray<unknown>): boolean =>
       (event === "upgrade" && upgrade(...args as Parameters<typeof upgrade>)) || emit(event, ...args)

@@ -106,7 +106,7 @@ export interface DeviceIdentity {
 }
 
 /** What a device is checked against. */
-export interface DeviceCredentials {
+export interface StoredCredentials {
   readonly identity: DeviceIdentity
   readonly deviceSecret: string
   readonly enabled: boolean

@@ -9,14 +9,14 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import type {
   Batch,
   Device,
-  DeviceCredentials,
   DeviceDetail,
   DeviceFilter,
   DeviceId,
   DeviceIdentity,
   DeviceName,
   DeviceReference,
-  NewDevice
+  NewDevice,
+  StoredCredentials
 } from "./Device.ts"
 
 export type DeviceUpdate = Partial<Pick<Device, "enabled" | "bound" | "nickname" | "diagnosisEnabled">> & {
@@ -68,7 +68,7 @@ export class DeviceStore extends Context.Service<DeviceStore, {
   readonly credentials: (
     productKey: ProductKey,
     deviceName: DeviceName
-  ) => Effect.Effect<Option.Option<DeviceCredentials>, StoreError>
+  ) => Effect.Effect<Option.Option<StoredCredentials>, StoreError>
   /**
    * Gives a device of the product that nobody has registered yet and that has
    * never been active to `mac`, the oldest first, and the same one again when it

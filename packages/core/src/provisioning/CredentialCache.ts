@@ -4,7 +4,7 @@
  */
 import { Effect, Option, Schema, type Scope } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
-import { type DeviceCredentials, type DeviceIdentity, DeviceName } from "../device/Device.ts"
+import { type DeviceIdentity, DeviceName, type StoredCredentials } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
@@ -47,7 +47,7 @@ export const make: Effect.Effect<
     timeToLive,
     load: (keys: ReadonlyArray<string>) =>
       Effect.map(Effect.forEach(keys, lookUp), (found) => new Map(found.flatMap(Option.toArray))),
-    keeps: ({ enabled }: DeviceCredentials) => enabled
+    keeps: ({ enabled }: StoredCredentials) => enabled
   })
 
   const forget = (devices: ReadonlyArray<DeviceIdentity>) =>

@@ -96,7 +96,14 @@ export const layer = group(
     const send = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, query: UplinkQuery) {
       const ip = addressOf(request)
       const { device_name: deviceName, product_key: productKey, random, sign, sign_method: signMethod } = query
-      const device = yield* authenticator.authenticateUplink({
+      const proved = yield* authenticator.prove({
+        transport: "http",
+        address: ip,
+        device: { productKey, deviceName },
+        password: sign,
+        authorization: request.headers["authorization"]
+      }).pipe(Effect.catchTag("ProofRefused", ({ reason }) => Effect.fail(failure(Code.wrongSignature, reason))))
+      const device = Option.isSome(proved) ? proved.value : yield* authenticator.authenticateUplink({
         productKey,
         deviceName,
         address: ip,

@@ -1,42 +1,42 @@
 /**
- * The payloads of messages between devices and the cloud (alink-facts, sections
- * 1, 3.5, 3.15, 3.16, 6.1).
+ * The payloads of messages between devices and the cloud (`docs/protocol/`).
  */
 import { DeviceReply, type DownlinkMessage, type Json, type UserMessage } from "@device-cloud/core"
 import { Predicate } from "effect"
 import { isUtf8 } from "node:buffer"
+import type { Form, Route } from "../topics/Topic.ts"
 import { crc16 } from "./Crc16.ts"
-import type { Route } from "../topics/Topic.ts"
 
 /** A message of a device. */
 export interface AlinkRequest {
-  /** As the device sent it; echoed with its type. */
+  /** The id that the device chose; the reply repeats it with its type. */
   readonly id: string | number
+  /** What the device says, not checked. */
   readonly params: unknown
-  /** False: the device wants no reply. */
+  /** Whether the device wants a reply. */
   readonly wantsReply: boolean
-  /** A shadow message's own mark, echoed. */
+  /** The mark of a shadow message; the reply repeats it. */
   readonly clientToken?: Json
 }
 
-/** Stands for the id of a message that has none. */
+/** The id of a reply to a message without one. */
 const noId = "0"
 
-/** What is replied to when the message itself cannot be read. */
+/** The request of a message that cannot be read. */
 export const unreadable: AlinkRequest = { id: noId, params: {}, wantsReply: true }
 
-/** Reads the payload, or answers the reply that says what is wrong with it. */
+/** Reads a payload; returns the reply to the device if it cannot be read. */
 export const decode = (
-  { kind, userTopic = "" }: Route,
+  { form, userTopic = "" }: Route,
   payload: Buffer
 ): AlinkRequest | DeviceReply.DeviceReply => {
-  if (kind === "user") {
+  if (form === "user") {
     const encoding = isUtf8(payload) ? "utf8" : "base64"
     return { id: noId, params: { topic: userTopic, payload: payload.toString(encoding), encoding }, wantsReply: false }
   }
-  if (kind === "raw") return { id: noId, params: payload.toString("hex"), wantsReply: true }
-  const message = parseJson(kind === "file" ? withoutStrayCommas(payload) : payload.toString())
-  if (message === undefined) return kind === "shadow" ? DeviceReply.failure(400, "Invalid JSON.") : DeviceReply.notJson
+  if (form === "bytes") return { id: noId, params: payload.toString("hex"), wantsReply: true }
+  const message = parseJson(form === "file" ? withoutStrayCommas(payload) : payload.toString())
+  if (message === undefined) return form === "shadow" ? DeviceReply.failure(400, "Invalid JSON.") : DeviceReply.notJson
   if (!Predicate.isObject(message)) return DeviceReply.parameterError("expected a JSON object")
   const { clientToken, id, params = {}, sys } = message as {
     readonly clientToken?: Json
@@ -46,19 +46,19 @@ export const decode = (
   }
   return {
     id: typeof id === "string" || Number.isFinite(id) ? id as string | number : noId,
-    params: hasParams.has(kind) ? paramsOf(params) : message,
-    wantsReply: kind !== "answer" && kind !== "notice" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0),
+    params: hasParams.has(form) ? paramsOf(params) : message,
+    wantsReply: form !== "answer" && form !== "notice" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0),
     ...typeof clientToken === "string" ? { clientToken } : {}
   }
 }
 
-/** The kinds of messages whose `params` say it all. */
-const hasParams: ReadonlySet<Route["kind"]> = new Set(["request", "notice", "session", "file", "upgrade"])
+/** Forms whose request is in `params`; the whole message is the request of the others. */
+const hasParams: ReadonlySet<Form> = new Set(["request", "notice", "session", "file", "upgrade"])
 
-/** The public C SDK writes one behind the last member of an object. */
+/** The public C SDK writes a comma after the last member of an object. */
 const withoutStrayCommas = (payload: Buffer): string => payload.toString().replaceAll(/,\s*\}/g, "}")
 
-/** Some devices send the empty object as text. */
+/** Some devices send the empty object as a string. */
 const paramsOf = (params: unknown): unknown => params === "{}" ? {} : params
 
 const parseJson = (text: string): unknown => {
@@ -69,27 +69,27 @@ const parseJson = (text: string): unknown => {
   }
 }
 
-/** `at`: Unix milliseconds. */
+/** Returns the payload of a reply. `at`: Unix milliseconds. */
 export const encodeReply = (
-  { kind, method }: Route,
+  { form, method }: Route,
   { clientToken, id }: AlinkRequest,
   reply: DeviceReply.DeviceReply,
   at: number
 ): string | Buffer => {
-  if (kind === "shadow") return encodeShadowReply(reply, clientToken, at)
-  if (kind === "file") return encodeBlock(id, reply)
+  if (form === "shadow") return encodeShadowReply(reply, clientToken, at)
+  if (form === "file") return encodeBlock(id, reply)
   const { code, data, message } = reply
-  // As the message that tells of an upgrade: SDKs read both alike.
-  if (kind === "upgrade") return JSON.stringify({ code: code === 200 ? "1000" : String(code), id, message, data })
+  // SDKs read this reply and the notice of an upgrade with the same code.
+  if (form === "upgrade") return JSON.stringify({ code: code === 200 ? "1000" : String(code), id, message, data })
   return JSON.stringify({ code, data, id, message, method, version: "1.0" })
 }
 
-/** What a length of two bytes can say. */
+/** The largest length that two bytes hold. */
 const maxHeadBytes = 0xffff
 
 /**
- * The length of the JSON in two bytes, the higher first; the JSON; the bytes of
- * the file; their CRC in two bytes, the lower first, as SDKs of devices read it.
+ * Returns a block of a file: the length of the JSON as a big-endian 16-bit number,
+ * the JSON, the bytes of the file, and their CRC as a little-endian 16-bit number.
  */
 const encodeBlock = (
   id: AlinkRequest["id"],
@@ -127,18 +127,19 @@ const encodeShadowReply = (
   })
 }
 
+/** Returns the payload of a request of the cloud. */
 export const encodeRequest = ({ id, method, params }: DownlinkMessage): string =>
   JSON.stringify({ id, version: "1.0.0", method, params })
 
-/** Tells a device of a firmware: its SDKs expect a code that is text, and an id that is a number. */
+/** Returns the notice of an upgrade. SDKs expect the code as a string and the id as a number. */
 export const encodeUpgrade = ({ id, params }: DownlinkMessage): string =>
   JSON.stringify({ code: "1000", id: Number(id), message: "success", data: params })
 
-/** Tells a gateway what is wrong with a session of a sub-device. */
+/** Returns the notice to a gateway that something is wrong with the session of a sub-device. */
 export const encodeSessionError = ({ id, params }: DownlinkMessage): string =>
   JSON.stringify({ id, ...params as Readonly<Record<string, Json>> })
 
-/** The bytes of a message on a user topic, and what its topic ends with. */
+/** Returns the bytes of a message on a user topic, and the levels of its topic after `user/`. */
 export const encodeUserMessage = (
   { params }: DownlinkMessage
 ): { readonly topic: string; readonly payload: Buffer } => {
@@ -146,7 +147,7 @@ export const encodeUserMessage = (
   return { topic, payload: Buffer.from(payload, encoding) }
 }
 
-/** Tells a device what is desired of it. */
+/** Returns the shadow message that tells a device its desired values. */
 export const encodeControl = ({ params }: DownlinkMessage): string => {
   const { metadata, state, timestamp, version } = params as Readonly<Record<string, Json>>
   return JSON.stringify({

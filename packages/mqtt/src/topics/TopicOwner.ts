@@ -1,0 +1,49 @@
+/**
+ * Which device a topic or filter belongs to (`docs/protocol/topics.md`).
+ */
+import type { DeviceName, ProductKey } from "@device-cloud/core"
+
+/** The names by which a topic names its device. */
+export interface Owner {
+  readonly productKey: ProductKey
+  readonly deviceName: DeviceName
+}
+
+/**
+ * The families of topics, by the levels before product key and device name. An
+ * undefined level may be anything. `followed`: more levels must come after them.
+ */
+const families: ReadonlyArray<{ readonly levels: ReadonlyArray<string | undefined>; readonly followed: boolean }> = [
+  { levels: ["", "sys"], followed: true },
+  { levels: ["", "ext", "session"], followed: true },
+  { levels: ["", "ext", "ntp"], followed: true },
+  { levels: ["", "ext", "error"], followed: false },
+  { levels: ["", "ext", "rrpc", undefined, "sys"], followed: true },
+  { levels: ["", "ota", "device", undefined], followed: false },
+  { levels: ["", "shadow", undefined], followed: false }
+]
+
+/**
+ * Returns the device that everything `topic` covers belongs to; `topic` may be a
+ * filter. Returns undefined if it belongs to no family. A wildcard in the place
+ * of a name is returned as the name, which no device has.
+ */
+export const ownerOf = (topic: string): Owner | undefined => {
+  const levels = topic.split("/")
+  const family = families.find((each) =>
+    (each.followed ? levels.length > each.levels.length + 2 : levels.length === each.levels.length + 2) &&
+    each.levels.every((level, i) => level === undefined ? levels[i] !== "#" : level === levels[i])
+  )
+  const isUserTopic = family === undefined && levels[0] === "" && levels[3] === "user" && levels.length > 4
+  const place = family?.levels.length ?? (isUserTopic ? 1 : undefined)
+  return place === undefined ? undefined : {
+    productKey: levels[place] as ProductKey,
+    deviceName: levels[place + 1] as DeviceName
+  }
+}
+
+/** Returns `{productKey}/{deviceName}` of the owner; empty for a topic of nobody. No filter covers topics of two owners. */
+export const ownerKey = (topic: string): string => {
+  const owner = ownerOf(topic)
+  return owner === undefined ? "" : `${owner.productKey}/${owner.deviceName}`
+}

@@ -1,0 +1,88 @@
+import { defaultProjectId, DeviceMethod, DeviceMethods, DeviceReply, Devices, Products } from "@device-cloud/core"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect, Layer, Queue, Schema } from "effect"
+import { brokerOn, tcp } from "./TestBroker.ts"
+import { connect } from "./TestDevice.ts"
+
+const pinged = Deferred.makeUnsafe<unknown>()
+
+/** Methods of an application. */
+const own = DeviceMethods.layer([
+  DeviceMethod.request({
+    name: "thing.acme.selftest",
+    decode: Schema.Struct({ passed: Schema.Boolean }),
+    handle: ({ passed }) => Effect.succeed(DeviceReply.success({ again: !passed }))
+  }),
+  DeviceMethod.request({
+    name: "thing.acme.ping",
+    form: "notice",
+    decode: Schema.Unknown,
+    handle: (params) => Effect.as(Deferred.succeed(pinged, params), DeviceReply.success({}))
+  }),
+  DeviceMethod.request({
+    name: "acme.blob",
+    form: "bytes",
+    decode: Schema.String,
+    handle: (hex) => Effect.succeed(DeviceReply.success({ hex }))
+  })
+])
+
+const connectDevice = Effect.gen(function*() {
+  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
+    name: "Sensor",
+    nodeType: "direct",
+    networkType: "wifi",
+    validateType: "none",
+    dataFormat: "json",
+    authType: "secret"
+  })
+  const device = yield* (yield* Devices).create(defaultProjectId, productKey, {})
+  return yield* connect(device, yield* tcp)
+})
+
+layer(own.pipe(Layer.provideMerge(brokerOn(StorageMemory.layer))), { excludeTestServices: true })(
+  "device methods of an application",
+  (it) => {
+    it.effect("a request has the topic of its name, and its reply comes on the same with _reply", () =>
+      Effect.gen(function*() {
+        const device = yield* connectDevice
+        const ask = (id: string, params: unknown) =>
+          device.publish(device.topic("thing/acme/selftest"), JSON.stringify({ id, params }), 1)
+        yield* ask("7", { passed: false })
+        assert.deepStrictEqual(yield* Queue.take(device.received), {
+          topic: device.topic("thing/acme/selftest_reply"),
+          qos: 1,
+          message: {
+            code: 200,
+            data: { again: true },
+            id: "7",
+            message: "success",
+            method: "thing.acme.selftest",
+            version: "1.0"
+          }
+        })
+        yield* ask("8", { passed: "no" })
+        const { message } = yield* Queue.take(device.received)
+        assert.deepInclude(message, { id: "8", code: 460 })
+      }))
+
+    it.effect("a notice gets no reply", () =>
+      Effect.gen(function*() {
+        const device = yield* connectDevice
+        yield* device.publish(device.topic("thing/acme/ping"), JSON.stringify({ params: { n: 1 } }), 1)
+        assert.deepStrictEqual(yield* Deferred.await(pinged), { n: 1 })
+        yield* device.publish(device.topic("thing/acme/selftest"), JSON.stringify({ params: { passed: true } }), 1)
+        const { topic } = yield* Queue.take(device.received)
+        assert.strictEqual(topic, device.topic("thing/acme/selftest_reply"))
+      }))
+
+    it.effect("bytes come as hex", () =>
+      Effect.gen(function*() {
+        const device = yield* connectDevice
+        yield* device.publish(device.topic("acme/blob"), Buffer.from([1, 255]), 1)
+        const { message } = yield* Queue.take(device.received)
+        assert.deepInclude(message, { code: 200, data: { hex: "01ff" } })
+      }))
+  }
+)
