@@ -1,5 +1,5 @@
 /**
- * The payloads of messages between devices and the cloud (`docs/protocol/`).
+ * The payloads of messages between devices and the cloud (docs/protocol/).
  */
 import { DeviceReply, type DownlinkMessage, type Json, type UserMessage } from "@device-cloud/core"
 import { Predicate } from "effect"

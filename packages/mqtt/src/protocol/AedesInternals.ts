@@ -128,9 +128,9 @@ export const setKeepAlive = (client: Client, milliseconds: number): void => {
  *
  * Aedes takes seven steps for this, through promises and a pipeline of streams,
  * to find out what its persistence keeps for the client. This broker keeps no
- * messages. With it and the batches of presence, `mqtt-connect` over TCP went
- * from 225 to 260 µs of processor time for each connection to about 110; aedes
- * alone takes 130 to 150 (`benchmarks/README.md`).
+ * messages (docs/decisions/0041-clean-sessions-at-once.md). With this function
+ * and batches that gather, `mqtt-connect` over TCP went from 225 to 260 µs of
+ * processor time for each connection to about 110; aedes alone takes 130 to 150.
  */
 export const startSession = (broker: Aedes, client: Client): void => {
   const members = clientMembers(client)

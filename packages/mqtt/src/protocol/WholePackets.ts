@@ -1,7 +1,7 @@
 /**
  * Fast reader for the packets that devices send most: complete PUBLISH packets
  * of QoS 0 and 1 and complete PUBACK packets (MQTT 3.1.1, sections 3.3, 3.4).
- * The parser of aedes reads everything else.
+ * The parser of aedes reads everything else (docs/decisions/0042-whole-packets.md).
  *
  * Gain: with this reader, one buffer for each reply (`PublishPacket.ts`) and two
  * batches beside each other, `mqtt-ingest-memory` at 2,000 connections went from

@@ -1,6 +1,6 @@
 /**
  * Reads what a device says about itself in the fields of its CONNECT
- * (`docs/protocol/connecting.md`).
+ * (docs/protocol/connecting.md).
  */
 import {
   type AlinkRegistration,

@@ -1,6 +1,6 @@
 /**
  * Which topics a connection may use: those of its device, and those of the
- * sub-devices that are online through it (`docs/protocol/topics.md`).
+ * sub-devices that are online through it (docs/protocol/topics.md).
  */
 import { type DeviceIdentity, RateWindow, SubDeviceSessions } from "@device-cloud/core"
 import { Clock, Effect, Exit, Metric } from "effect"

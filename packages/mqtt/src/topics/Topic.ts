@@ -1,6 +1,6 @@
 /**
  * The topics of a device and the messages that they carry
- * (`docs/protocol/topics.md`).
+ * (docs/protocol/topics.md).
  */
 import { type DeviceMethod, userMethod } from "@device-cloud/core"
 import type { Owner } from "./TopicOwner.ts"

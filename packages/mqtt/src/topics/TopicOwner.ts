@@ -1,5 +1,5 @@
 /**
- * Which device a topic or filter belongs to (`docs/protocol/topics.md`).
+ * Which device a topic or filter belongs to (docs/protocol/topics.md).
  */
 import type { DeviceName, ProductKey } from "@device-cloud/core"
 
