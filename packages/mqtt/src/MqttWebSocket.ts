@@ -20,7 +20,7 @@ const maxPayload = 512 * 1024
 
 /**
  * Takes WebSocket connections to `/mqtt` of the server until the scope closes.
- * Other upgrade requests go to the server's own listeners.
+ * Other upgrade requests go to the server's own listeners; if it has none, they get 404.
  */
 export const attach: (server: Server) => Effect.Effect<void, never, MqttServer | Scope.Scope> = Effect.fnUntraced(
   function*(server) {
@@ -48,13 +48,20 @@ export const attach: (server: Server) => Effect.Effect<void, never, MqttServer |
     const dispatch = (event: string, ...args: ReadonlyArray<unknown>): boolean =>
       (event === "upgrade" && upgrade(...args as Parameters<typeof upgrade>)) || emit(event, ...args)
 
+    // Node.js upgrades nothing on a server without such a listener.
+    const refuse = (_: IncomingMessage, socket: Duplex) => {
+      if (server.listenerCount("upgrade") === 1) socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n")
+    }
+
     yield* Effect.acquireRelease(
       Effect.sync(() => {
+        server.on("upgrade", refuse)
         server.emit = dispatch as Server["emit"]
       }),
       () =>
         Effect.sync(() => {
           server.emit = emit as Server["emit"]
+          server.off("upgrade", refuse)
           for (const client of webSockets.clients) client.terminate()
         })
     )

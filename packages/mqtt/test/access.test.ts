@@ -34,6 +34,15 @@ const registration = Effect.fnUntraced(function*(
   return { triple: { productKey, deviceName: deviceName as Device["deviceName"], deviceSecret: "" }, options }
 })
 
+/** The status of the response to a request for an upgrade. */
+const upgradeStatus = (url: string) =>
+  Effect.callback<number>((resume) => {
+    const asking = request(url, { headers: { connection: "Upgrade", upgrade: "websocket" } })
+    asking.on("response", (response) => resume(Effect.succeed(response.statusCode ?? 0)))
+    asking.on("error", () => resume(Effect.succeed(0)))
+    asking.end()
+  })
+
 for (const [name, storage] of storages) {
   layer(MqttTestServer.layer(storage), { excludeTestServices: true })(`ways into the broker on ${name}`, (it) => {
     it.effect("a device that was created beforehand is told its secret, and connects with it", () =>
@@ -117,14 +126,15 @@ for (const [name, storage] of storages) {
           }),
           () => Effect.sync(() => server.close())
         )
-        const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/other`
-        const status = yield* Effect.callback<number>((resume) => {
-          const asking = request(url, { headers: { connection: "Upgrade", upgrade: "websocket" } })
-          asking.on("response", (response) => resume(Effect.succeed(response.statusCode ?? 0)))
-          asking.on("error", () => resume(Effect.succeed(0)))
-          asking.end()
-        })
+        const { port } = server.address() as AddressInfo
+        const status = yield* upgradeStatus(`http://127.0.0.1:${port}/other`)
         assert.strictEqual(status, 418)
+      }))
+
+    it.effect("other upgrades of a server without a listener of its own get 404", () =>
+      Effect.gen(function*() {
+        const { webSocket } = yield* MqttTestServer
+        assert.strictEqual(yield* upgradeStatus(webSocket.url.replace("ws:", "http:").replace("/mqtt", "/other")), 404)
       }))
 
     it.effect("bytes travel both ways on topics of the application, and wait for a device that is away", () =>
