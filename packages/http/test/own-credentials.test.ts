@@ -1,9 +1,8 @@
 import { DeviceCredentials, type DeviceProver, ProofRefused } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { call, createDevice, createProduct, type DeviceTriple, signedQuery, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { signedQuery, type Triple } from "./HttpDevice.ts"
-import { call, createDevice, createProduct, testApi } from "./TestApi.ts"
 
 /** Accepts the device that the request names if its password or its Authorization header says so. */
 const prover: DeviceProver = ({ authorization, device, password, transport }) => {
@@ -16,18 +15,20 @@ const api = testApi(StorageMemory.layer).pipe(Layer.provide(Layer.succeed(Device
 
 const createTriple = Effect.gen(function*() {
   const { product_key } = yield* createProduct()
-  return (yield* createDevice(product_key)) as unknown as Triple & { readonly device_id: string }
+  return (yield* createDevice(product_key)) as unknown as DeviceTriple & { readonly device_id: string }
 })
 
 /** Posts a property with a wrong signature and whatever else is given. */
-const post = Effect.fnUntraced(function*(device: Triple, sign: string, headers: Readonly<Record<string, string>> = {}) {
-  const query = { ...yield* signedQuery(device, "PostProperty"), sign }
-  return yield* call("POST", `/thing-uplink?${new URLSearchParams(query).toString()}`, {
-    key: null,
-    body: { params: { power: 1 } },
-    headers
-  })
-})
+const post = Effect.fnUntraced(
+  function*(device: DeviceTriple, sign: string, headers: Readonly<Record<string, string>> = {}) {
+    const query = { ...yield* signedQuery(device, "PostProperty"), sign }
+    return yield* call("POST", `/thing-uplink?${new URLSearchParams(query).toString()}`, {
+      key: null,
+      body: { params: { power: 1 } },
+      headers
+    })
+  }
+)
 
 layer(api, { excludeTestServices: true })("the HTTP uplink with proofs of an application", (it) => {
   it.effect("a device is admitted by its sign and by its Authorization header", () =>

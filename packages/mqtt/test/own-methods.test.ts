@@ -1,9 +1,8 @@
-import { defaultProjectId, DeviceMethod, DeviceMethods, DeviceReply, Devices, Products } from "@device-cloud/core"
-import * as StorageMemory from "@device-cloud/storage-memory"
+import { DeviceMethod, DeviceMethods, DeviceReply } from "@device-cloud/core"
+import { Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Layer, Queue, Schema } from "effect"
-import { brokerOn, tcp } from "./TestBroker.ts"
-import { connect } from "./TestDevice.ts"
+import { Deferred, Effect, Layer, Schema } from "effect"
 
 const pinged = Deferred.makeUnsafe<unknown>()
 
@@ -28,20 +27,11 @@ const own = DeviceMethods.layer([
   })
 ])
 
-const connectDevice = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Sensor",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "none",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  const device = yield* (yield* Devices).create(defaultProjectId, productKey, {})
-  return yield* connect(device, yield* tcp)
-})
+const connectDevice = Effect.flatMap(Fixtures.createProduct({ validateType: "none" }), Fixtures.createDevice).pipe(
+  Effect.flatMap((device) => MqttDevice.connect(device))
+)
 
-layer(own.pipe(Layer.provideMerge(brokerOn(StorageMemory.layer))), { excludeTestServices: true })(
+layer(own.pipe(Layer.provideMerge(MqttTestServer.layerMemory)), { excludeTestServices: true })(
   "device methods of an application",
   (it) => {
     it.effect("a request has the topic of its name, and its reply comes on the same with _reply", () =>
@@ -50,7 +40,7 @@ layer(own.pipe(Layer.provideMerge(brokerOn(StorageMemory.layer))), { excludeTest
         const ask = (id: string, params: unknown) =>
           device.publish(device.topic("thing/acme/selftest"), JSON.stringify({ id, params }), 1)
         yield* ask("7", { passed: false })
-        assert.deepStrictEqual(yield* Queue.take(device.received), {
+        assert.deepStrictEqual(yield* device.take, {
           topic: device.topic("thing/acme/selftest_reply"),
           qos: 1,
           message: {
@@ -63,7 +53,7 @@ layer(own.pipe(Layer.provideMerge(brokerOn(StorageMemory.layer))), { excludeTest
           }
         })
         yield* ask("8", { passed: "no" })
-        const { message } = yield* Queue.take(device.received)
+        const { message } = yield* device.take
         assert.deepInclude(message, { id: "8", code: 460 })
       }))
 
@@ -73,7 +63,7 @@ layer(own.pipe(Layer.provideMerge(brokerOn(StorageMemory.layer))), { excludeTest
         yield* device.publish(device.topic("thing/acme/ping"), JSON.stringify({ params: { n: 1 } }), 1)
         assert.deepStrictEqual(yield* Deferred.await(pinged), { n: 1 })
         yield* device.publish(device.topic("thing/acme/selftest"), JSON.stringify({ params: { passed: true } }), 1)
-        const { topic } = yield* Queue.take(device.received)
+        const { topic } = yield* device.take
         assert.strictEqual(topic, device.topic("thing/acme/selftest_reply"))
       }))
 
@@ -81,7 +71,7 @@ layer(own.pipe(Layer.provideMerge(brokerOn(StorageMemory.layer))), { excludeTest
       Effect.gen(function*() {
         const device = yield* connectDevice
         yield* device.publish(device.topic("acme/blob"), Buffer.from([1, 255]), 1)
-        const { message } = yield* Queue.take(device.received)
+        const { message } = yield* device.take
         assert.deepInclude(message, { code: 200, data: { hex: "01ff" } })
       }))
   }
