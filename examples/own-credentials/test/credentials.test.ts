@@ -1,5 +1,6 @@
-import { connectText, defaultProjectId, type Device, DeviceName, Devices, Mac, Products } from "@device-cloud/core"
+import { connectText, defaultProjectId, type Device, DeviceName, Devices, Mac } from "@device-cloud/core"
 import { DevelopmentCertificate, MqttServer } from "@device-cloud/mqtt"
+import { Fixtures } from "@device-cloud/testing"
 import { assert, layer } from "@effect/vitest"
 import { Clock, Context, Effect, Exit, Layer, Redacted } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -42,17 +43,7 @@ const cloud = Layer.unwrap(
   )
 ).pipe(Layer.provideMerge(Setup.layer))
 
-const createDevice = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Meter",
-    nodeType: "direct",
-    networkType: "cellular",
-    validateType: "none",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  return yield* (yield* Devices).create(defaultProjectId, productKey, {})
-})
+const createDevice = Effect.flatMap(Fixtures.createProduct({ validateType: "none" }), Fixtures.createDevice)
 
 /** Returns the return code of the CONNACK. */
 const connect = Effect.fnUntraced(function*(presented: Partial<MqttDevice.Presented>) {

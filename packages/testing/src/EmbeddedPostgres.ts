@@ -11,17 +11,20 @@ import { database, host, keepRunning } from "./PostgresServer.ts"
 
 export { EmbeddedPostgresError }
 
+/** Where the database lives, and how safely. */
 export interface Options {
-  /** Holds the database, its log and its password; made when missing. */
+  /** Holds the database, its log and its password. Made if it is missing. One server at a time uses it. */
   readonly directory: string
   /** False gives up durability for speed: for tests. Default true. */
   readonly durable?: boolean
 }
 
-/** The database for as long as the scope lives. Its URL carries user and password. */
+/** A running database. */
 export class EmbeddedPostgres extends Context.Service<EmbeddedPostgres, {
+  /** `postgres://…`, with user and password. It stays the same when the database is started again. */
   readonly url: Redacted.Redacted
 }>()("@device-cloud/testing/EmbeddedPostgres") {
+  /** The database of {@link make}, for as long as the layer lives. */
   static readonly layer = (
     options: Options
   ): Layer.Layer<EmbeddedPostgres, EmbeddedPostgresError | PostgresAccount.UnreachableForPostgres> =>
@@ -33,8 +36,11 @@ const realTime = Clock.Clock.defaultValue()
 
 /**
  * Starts the database in `options.directory`, or takes over one that a killed
- * server left running there. It is started again when it ends by itself, and
- * ends with the scope.
+ * server left running there. If the database ends by itself, it is started
+ * again; it ends with the scope. Fails with `EmbeddedPostgresError` if it does
+ * not start or another server uses the directory, and with
+ * `UnreachableForPostgres` if the account that PostgreSQL runs as cannot enter
+ * the directory (as root, PostgreSQL runs as another account).
  */
 export const make = Effect.fnUntraced(function*(
   { directory, durable = true }: Options
@@ -48,7 +54,10 @@ export const make = Effect.fnUntraced(function*(
   return { url: Redacted.make(`postgres://${user}:${cluster.password}@${host}:${port}/${database}`) }
 }, Effect.provideService(Clock.Clock, realTime))
 
-/** A new, empty database on the server at `url`; answers its URL. */
+/**
+ * Creates an empty database on the server at `url`, and returns its URL. It is
+ * not removed. Fails with `EmbeddedPostgresError`.
+ */
 export const createDatabase = Effect.fnUntraced(function*(url: Redacted.Redacted) {
   const name = `db_${randomBytes(8).toString("hex")}`
   yield* Effect.scoped(

@@ -15,7 +15,7 @@ export interface PostgresAccount {
   readonly prefix: ReadonlyArray<string>
 }
 
-/** The account cannot reach a directory that it needs. */
+/** The account that PostgreSQL runs as cannot reach a directory that it needs. */
 export class UnreachableForPostgres extends Schema.TaggedError<UnreachableForPostgres>()("UnreachableForPostgres", {
   directory: Schema.String,
   account: Schema.String

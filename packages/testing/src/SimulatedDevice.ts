@@ -24,43 +24,53 @@ import {
 } from "@device-cloud/core"
 import { Clock, Deferred, Effect, Queue, type Scope } from "effect"
 
+/** A connected device. */
 export interface SimulatedDevice {
+  /** The device as it was when it connected. */
   readonly device: Device
-  /** Says something to the cloud; answers the cloud's reply. */
+  /**
+   * Sends a message, for example `thing.event.property.post`, and returns the
+   * cloud's reply. A refusal is a reply with another code than 200. Fails with
+   * `StoreError` if the message could not be stored.
+   */
   readonly send: (method: string, params: unknown) => Effect.Effect<DeviceReply.DeviceReply, StoreError>
-  /** Reports values of properties, each bare or as `{value, time}`. */
+  /** Reports values of properties, each bare or as `{value, time}` (Unix milliseconds). Returns the cloud's reply. */
   readonly postProperties: (
     properties: Readonly<Record<string, Json>>
   ) => Effect.Effect<DeviceReply.DeviceReply, StoreError>
-  /** Answers a command; code 200: it was done. */
+  /** Answers a command. Code 200: it was done. Default data: `{}`. */
   readonly answer: (
     command: Pick<DownlinkMessage, "id" | "method">,
     code: number,
     data?: Json
   ) => Effect.Effect<void, StoreError>
-  /** What the cloud said to the device, in order. */
+  /** What the cloud sent, in order: commands, shadow documents and more. It keeps the latest 1024 unread messages. */
   readonly received: Queue.Dequeue<DownlinkMessage>
-  /** Waits until the cloud has ended the connection; answers why. */
+  /** Waits until the cloud has ended the connection, and returns why. */
   readonly closed: Effect.Effect<DisconnectReason>
-  /** Ends the connection from the device's side. */
+  /** Ends the connection from the device's side. A second time it does nothing. */
   readonly disconnect: Effect.Effect<void>
 }
 
+/** How a device connects. */
 export interface ConnectOptions {
   /** Default `hmacsha1`. */
   readonly signMethod?: SignMethod
   /** Default: the device's own, so that the signature is right. */
   readonly deviceSecret?: string
-  /** Where it connects from; default 127.0.0.1. */
+  /** The IP address that it connects from. Default 127.0.0.1. */
   readonly address?: string
-  /** Whether it confirms what it receives. Default true. */
+  /** Whether it confirms what it receives, as a PUBACK does. Default true. */
   readonly acknowledgesCommands?: boolean
 }
 
 /** Messages from the cloud that a test may leave unread; of more, the oldest are lost. */
 const receivedCapacity = 1024
 
-/** Connects the device; it disconnects with the scope at the latest. */
+/**
+ * Connects the device; it disconnects with the scope at the latest. Fails as a
+ * real CONNECT does, for example with `WrongSignature` or `DeviceDisabled`.
+ */
 export const connect = Effect.fnUntraced(function*(
   device: Device,
   options: ConnectOptions = {}

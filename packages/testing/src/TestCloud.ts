@@ -32,10 +32,15 @@ const make = Effect.gen(function*() {
   })
 })
 
+/** Products, devices and connections in a cloud of its own. */
 export class TestCloud extends Context.Service<TestCloud, {
-  /** A product of the default project; what the draft leaves out is that of a simple direct device. */
+  /**
+   * Creates a product of the default project. Default: a direct Wi-Fi device
+   * whose reports are checked weakly. Fails with `InvalidInput` if the fields do
+   * not fit each other.
+   */
   readonly createProduct: (draft?: Partial<ProductDraft>) => Effect.Effect<Product, InvalidInput | StoreError>
-  /** A device of the default project, of a new product when none is given. */
+  /** Creates a device of the default project. Default: of a product of its own. */
   readonly createDevice: (
     product?: Product,
     draft?: DeviceDraft
@@ -43,7 +48,21 @@ export class TestCloud extends Context.Service<TestCloud, {
   /** Connects a device; it disconnects with the scope at the latest. */
   readonly connect: typeof SimulatedDevice.connect
 }>()("@device-cloud/testing/TestCloud") {
-  /** A cloud of its own wherever it is built. `TestClock.adjust` moves its time. */
+  /**
+   * A cloud with storage in memory, another one wherever it is built. Its time
+   * stands still until the test calls `TestClock.adjust`.
+   *
+   * ```ts
+   * it.layer(TestCloud.layer, { excludeTestServices: true })("lamps", (it) => {
+   *   it.effect("report their power", () =>
+   *     Effect.gen(function*() {
+   *       const cloud = yield* TestCloud
+   *       const lamp = yield* cloud.connect(yield* cloud.createDevice())
+   *       assert.strictEqual((yield* lamp.postProperties({ power: 1 })).code, 200)
+   *     }))
+   * })
+   * ```
+   */
   static readonly layer: Layer.Layer<TestCloud | DeviceCloud.DeviceCloud | Mac, StoreError> = Layer.effect(
     TestCloud,
     make

@@ -21,6 +21,7 @@ import * as HistoryStoreContract from "./contracts/HistoryStoreContract.ts"
 import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts"
 import * as TopologyStoreContract from "./contracts/TopologyStoreContract.ts"
 
+/** Stores a device with a product and a project of its own. */
 export { insertDevice } from "./contracts/Samples.ts"
 
 export {

@@ -16,6 +16,7 @@ import {
 } from "@device-cloud/core"
 import { Effect, Option } from "effect"
 import { randomBytes } from "node:crypto"
+import { productDraft } from "../Fixtures.ts"
 
 /** A name that no other sample has. */
 export const unique = (prefix: string): string => `${prefix}${randomBytes(6).toString("hex")}`
@@ -29,16 +30,12 @@ export const newProduct = (projectId: ProjectId, fields: Partial<NewProduct> = {
   projectId,
   productKey: ProductKey.make(unique("k")),
   productSecret: "productsecret016",
-  name: "Thermometer",
+  ...productDraft(),
   description: "Measures temperature",
   photoUrl: "https://example.com/thermometer.png",
   deviceType: "sensor",
-  nodeType: "direct",
   networkType: "wifi",
   protocolType: "",
-  validateType: "weak",
-  dataFormat: "json",
-  authType: "secret",
   dataSource: 0,
   platform: 0,
   platformName: "",

@@ -42,9 +42,13 @@ export const testApi = <A extends DeviceCloud.Stores | StoreHealth, E>(
     Layer.provideMerge(PlatformNode.layer)
   )
 
+/** What came back. */
 export interface ApiResponse {
+  /** The HTTP status. */
   readonly status: number
+  /** By names in lower case. */
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  /** The body as it came. */
   readonly text: string
   /** The envelope. Of a response that is not JSON: code -1 and the text as message. */
   readonly body: {
@@ -55,6 +59,7 @@ export interface ApiResponse {
   }
 }
 
+/** What is sent. */
 export interface CallOptions {
   /** The access key; null: none. Default: the owner's. */
   readonly key?: string | null
@@ -62,6 +67,7 @@ export interface CallOptions {
   readonly body?: unknown
   /** Sent as it is, in place of `body`. */
   readonly raw?: string | Buffer
+  /** In addition to those that the other options make, and over them. */
   readonly headers?: Readonly<Record<string, string>>
 }
 

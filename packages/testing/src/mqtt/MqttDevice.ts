@@ -17,12 +17,15 @@ export type Message = any
 
 /** A PUBLISH from the cloud. */
 export interface Received {
+  /** Its topic. */
   readonly topic: string
+  /** Its quality of service, 0 or 1. */
   readonly qos: number
   /** Its payload, decoded from JSON; of a block of a file, `{ payload }` with the bytes. */
   readonly message: Message
 }
 
+/** A connected device. */
 export interface MqttDevice<Triple extends DeviceTriple = DeviceTriple> {
   /** What it connected as. */
   readonly device: Triple

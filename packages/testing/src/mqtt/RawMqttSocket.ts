@@ -8,7 +8,9 @@ import { connect as connectTcp, type Socket } from "node:net"
 import { credentials, type DeviceTriple, type Message, topicOf } from "./MqttDevice.ts"
 import { type Endpoint, MqttTestServer } from "./MqttTestServer.ts"
 
+/** An open connection. */
 export interface RawMqttSocket {
+  /** The socket beneath. */
   readonly socket: Socket
   /** Sends all parts in one piece. */
   readonly write: (...parts: ReadonlyArray<Packet | Uint8Array>) => Effect.Effect<void>
