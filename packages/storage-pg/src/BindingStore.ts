@@ -4,7 +4,8 @@
 import { type Binding, BindingStore, type DeviceId, unbound } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import { instant, isForeignKeyViolation, storeError } from "./Sql.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
 
 interface Row {
   readonly reported: string | null

@@ -13,7 +13,7 @@ import {
 import { PgTypes } from "@effect/sql-pg"
 import { Result } from "effect"
 import type { SqlClient } from "effect/sql"
-import { eachByIndex, instants, texts, wholeNumbers } from "./Sql.ts"
+import { eachByIndex, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
 export interface CommandRow {
   readonly message_id: bigint

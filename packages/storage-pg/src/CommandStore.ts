@@ -6,7 +6,9 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { advanceCommands, commandFromRow, type CommandRow, hasNotEnded, stateNumber } from "./CommandRow.ts"
 import type { SqlError } from "effect/sql"
-import { instant, instants, isUniqueViolation, paginate, storeError, texts, wholeNumbers } from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isUniqueViolation, storeError } from "./PgErrors.ts"
+import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
 const queued = stateNumber("queued")
 const acked = stateNumber("acked")

@@ -28,17 +28,9 @@ import {
   type IdentityRow
 } from "./DeviceRow.ts"
 import * as LookUps from "./LookUps.ts"
-import {
-  eachByIndex,
-  instant,
-  instants,
-  isForeignKeyViolation,
-  isUniqueViolation,
-  paginate,
-  storeError,
-  texts,
-  wholeNumbers
-} from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
+import { eachByIndex, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
 interface BatchRow {
   readonly batch_id: bigint

@@ -5,7 +5,8 @@ import { type HistoryRange, HistoryStore, type Json } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { Statement } from "effect/sql"
-import { instant, storeError } from "./Sql.ts"
+import { storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
 
 interface Row {
   readonly name: string

@@ -4,7 +4,8 @@
 import { type Claim, IdempotencyStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import { instant, storeError } from "./Sql.ts"
+import { storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
 
 interface Row {
   readonly claimed: boolean

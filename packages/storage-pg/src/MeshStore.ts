@@ -17,7 +17,9 @@ import {
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
-import { instant, isForeignKeyViolation, paginate, storeError } from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
 
 interface NetworkRow {
   readonly network_id: bigint

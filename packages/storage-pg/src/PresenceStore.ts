@@ -17,7 +17,8 @@ import type { SqlError, Statement } from "effect/sql"
 import { hasNotEnded, stateNumber } from "./CommandRow.ts"
 import { identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
 import { addExecutions } from "./SceneRow.ts"
-import { instant, instants, storeError, texts } from "./Sql.ts"
+import { storeError } from "./PgErrors.ts"
+import { instant, instants, texts } from "./PgParameters.ts"
 
 interface RecordedRow {
   readonly device_id: string

@@ -5,7 +5,9 @@ import { ProductStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { productFromRow, type ProductRow } from "./ProductRow.ts"
-import { instant, isForeignKeyViolation, paginate, storeError } from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
 
 const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient

@@ -5,7 +5,7 @@ import { type ShadowModification, ShadowStore, type UplinkFacts } from "@device-
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { shadowFromRow, type ShadowRow, ShadowWriter } from "./ShadowWriter.ts"
-import { storeError } from "./Sql.ts"
+import { storeError } from "./PgErrors.ts"
 
 const noFacts: UplinkFacts = { samples: [], events: [], reactions: [] }
 

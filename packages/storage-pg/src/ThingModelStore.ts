@@ -4,7 +4,8 @@
 import { keptVersions, type ModelVersion, type ProductKey, type ThingModel, ThingModelStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
-import { instant, isForeignKeyViolation, storeError, texts } from "./Sql.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant, texts } from "./PgParameters.ts"
 
 interface Row {
   readonly version: bigint

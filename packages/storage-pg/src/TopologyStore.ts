@@ -16,7 +16,8 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import { identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
-import { instant, isForeignKeyViolation, storeError, texts } from "./Sql.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant, texts } from "./PgParameters.ts"
 
 type AttachmentRow =
   & IdentityRow

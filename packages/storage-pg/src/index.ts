@@ -23,7 +23,7 @@ import * as HistoryStore from "./HistoryStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
-import { storeError } from "./Sql.ts"
+import { storeError } from "./PgErrors.ts"
 
 const health = Effect.map(PgClient.PgClient, (sql) => ({
   check: Effect.asVoid(Effect.mapError(sql`SELECT 1`, storeError("StoreHealth.check")))
