@@ -48,6 +48,8 @@ const make = Effect.gen(function*() {
     remove: (id) =>
       sql`WITH executions AS (
           DELETE FROM scene_execution WHERE scene_id IN (SELECT scene_id FROM scene WHERE project_id = ${id})
+        ), requests AS (
+          DELETE FROM request WHERE project_id = ${id}
         )
         DELETE FROM project WHERE id = ${id} RETURNING id`.pipe(
         Effect.map((rows) => rows.length > 0 ? "removed" as const : "not-found" as const),
