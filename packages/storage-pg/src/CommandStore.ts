@@ -1,5 +1,5 @@
 /**
- * The ledger of commands on PostgreSQL.
+ * The commands of devices on PostgreSQL.
  */
 import { type Command, CommandStore, type DeviceId, type Enqueue, maxWaiting, ShadowStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
@@ -54,7 +54,7 @@ const make = Effect.gen(function*() {
       (rows) => new Set(rows.map(({ device_id }) => device_id))
     )
 
-  /** Of several commands of one device, the last ones are left out when there are too many. */
+  /** Stores the first commands of a device that fit; the others are `full`. */
   const enqueueAll = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
     if (items.length === 0) return []
     const stored = new Map<DeviceId, Array<Command>>()
@@ -81,7 +81,7 @@ const make = Effect.gen(function*() {
       return result!
     }).pipe(sql.withTransaction)
 
-  /** The commands that are there for calls with an origin, by device and origin. */
+  /** The stored commands with the origins of these items, by device and origin. */
   const existing = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
     const named = items.filter(({ command }) => command.origin !== undefined)
     if (named.length === 0) return new Map<string, Command>()
@@ -101,7 +101,7 @@ const make = Effect.gen(function*() {
     return items.map((item) => known.get(nameOf(item)) ?? added[next++]!)
   })
 
-  /** One stretch after the other, in the order of the items: message ids grow with it. */
+  /** Stores the items in their order, so that message ids grow with it: each item that changes the shadow alone, the others together. */
   const enqueueAnew = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
     const results: Array<Command | "full" | "no-device"> = []
     while (results.length < items.length) {
@@ -116,7 +116,7 @@ const make = Effect.gen(function*() {
   return CommandStore.of({
     enqueue: (items) =>
       enqueueOnce(items).pipe(
-        // Another node has just taken the same call.
+        // Another node has just stored a command of the same origin.
         Effect.catchIf(
           (error): error is SqlError.SqlError => error._tag === "SqlError" && isUniqueViolation(error),
           () => enqueueOnce(items)

@@ -8,6 +8,12 @@ import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
 
+/** Part of the group that is replaced together: products refer to projects. */
+export const layer: Layer.Layer<ProjectStore, never, PgClient.PgClient> = Layer.effect(
+  ProjectStore,
+  Effect.map(PgClient.PgClient, (sql) => make(sql))
+)
+
 interface Row {
   readonly id: string
   readonly name: string
@@ -20,9 +26,8 @@ const fromRow = (row: Row): Project => ({
   createdAt: row.created_at.getTime()
 })
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-  return ProjectStore.of({
+const make = (sql: PgClient.PgClient) =>
+  ProjectStore.of({
     insert: ({ createdAt, id, name }) =>
       sql`INSERT INTO project (id, name, created_at) VALUES (${id}, ${name}, ${instant(createdAt)})
           ON CONFLICT DO NOTHING RETURNING id`.pipe(
@@ -57,6 +62,3 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("ProjectStore.remove"))
       )
   })
-})
-
-export const layer: Layer.Layer<ProjectStore, never, PgClient.PgClient> = Layer.effect(ProjectStore, make)

@@ -1,5 +1,5 @@
 /**
- * Whether the database answers, on PostgreSQL.
+ * The health of the database.
  */
 import { StoreHealth } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"

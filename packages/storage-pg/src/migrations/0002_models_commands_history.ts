@@ -14,9 +14,9 @@ export default statements([
     PRIMARY KEY (product_key, version)
   )`,
 
-  // No references to devices from here on: checking one for each row would lock
-  // and rewrite the device's own. What belongs to a device is deleted with it.
-  // state: the place in the list of CommandState; below 3 it has not ended.
+  // No foreign keys to devices here: the check of each would lock and rewrite the
+  // row of the device. The statement that deletes a device deletes these rows.
+  // state: the index in CommandState; below 3 the command has not ended.
   `CREATE TABLE command (
     message_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     project_id text COLLATE "C" NOT NULL,

@@ -51,7 +51,7 @@ export default statements([
   ) WITH (fillfactor = 50)`,
   `CREATE INDEX ota_task_newest ON ota_task (firmware_id, created_at DESC, task_id DESC)`,
 
-  // A record stays when its device is deleted: it is history.
+  // A record stays when its device is deleted.
   `CREATE TABLE ota_record (
     task_id bigint NOT NULL REFERENCES ota_task ON DELETE CASCADE,
     device_id text COLLATE "C" NOT NULL,

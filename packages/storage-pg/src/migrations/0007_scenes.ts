@@ -40,9 +40,8 @@ export default statements([
   `CREATE INDEX scene_timer_of_scene ON scene_timer (scene_id)`,
   `CREATE INDEX scene_timer_due ON scene_timer (due_at) WHERE due_at IS NOT NULL`,
 
-  // What waits to be carried out, and what has been: a row moves from the one to
-  // the other. It refers to its scene only when it is stored, so that a report
-  // is not refused for a scene that is being deleted.
+  // Executions that wait, and executions that are over. No foreign key to the
+  // scene, so that a report is not refused while the scene is being deleted.
   `CREATE TABLE scene_execution (
     execution_id text COLLATE "C" PRIMARY KEY,
     seq bigint GENERATED ALWAYS AS IDENTITY,
