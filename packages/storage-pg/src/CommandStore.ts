@@ -10,14 +10,23 @@ import { paginate } from "./Pagination.ts"
 import { isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
+/**
+ * Part of the group that is replaced together: a command may change the shadow,
+ * in one transaction. The `ShadowStore` must be the one on the same client.
+ */
+export const layer: Layer.Layer<CommandStore, never, PgClient.PgClient | ShadowStore> = Layer.effect(
+  CommandStore,
+  Effect.gen(function*() {
+    return make(yield* PgClient.PgClient, yield* ShadowStore)
+  })
+)
+
 const queued = stateNumber("queued")
 const acked = stateNumber("acked")
 const expired = stateNumber("expired")
 const cancelled = stateNumber("cancelled")
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-  const shadows = yield* ShadowStore
+const make = (sql: PgClient.PgClient, shadows: ShadowStore["Service"]) => {
   const open = sql.literal(hasNotEnded)
 
   const insert = (items: ReadonlyArray<Enqueue>) =>
@@ -175,9 +184,4 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("CommandStore.expire"))
       )
   })
-})
-
-export const layer: Layer.Layer<CommandStore, never, PgClient.PgClient | ShadowStore> = Layer.effect(
-  CommandStore,
-  make
-)
+}
