@@ -9,8 +9,8 @@
  * const Storage = MyBindings.layer.pipe(Layer.provideMerge(StorageMemory.layer))
  * ```
  *
- * Each store is also a layer of its own, on {@link layerTables}. Stores that are
- * built on the same tables see each other's data:
+ * Each store is also a layer of its own, on {@link layerTables}, for example for
+ * an application that keeps only history in memory:
  *
  * ```ts
  * const History = StorageMemory.layerHistoryStore.pipe(Layer.provide(StorageMemory.layerTables))
@@ -76,7 +76,7 @@ export { layer as layerThingModelStore } from "./ThingModelStore.ts"
 export { layer as layerTopologyStore } from "./TopologyStore.ts"
 export { layer as layerUplinkStore } from "./UplinkStore.ts"
 
-/** Empty tables, one set for each place where the layer is built. */
+/** Empty tables. Stores that are built together share them; `Layer.fresh` makes others. */
 export const layerTables: Layer.Layer<Tables> = Tables.layer
 
 /** The stores on empty tables of their own, wherever the layer is built. */
