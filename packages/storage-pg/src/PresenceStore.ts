@@ -20,6 +20,12 @@ import { addExecutions } from "./SceneRow.ts"
 import { storeError } from "./PgErrors.ts"
 import { instant, instants, texts } from "./PgParameters.ts"
 
+/** Part of the group that is replaced together: presence is kept on the device, reads commands and stores executions. */
+export const layer: Layer.Layer<PresenceStore, never, PgClient.PgClient> = Layer.effect(
+  PresenceStore,
+  Effect.suspend(() => make)
+)
+
 interface RecordedRow {
   readonly device_id: string
   readonly status_version: bigint
@@ -217,5 +223,3 @@ const make = Effect.gen(function*() {
       )
   })
 })
-
-export const layer: Layer.Layer<PresenceStore, never, PgClient.PgClient> = Layer.effect(PresenceStore, make)
