@@ -7,17 +7,16 @@ import {
   type HistoryRange,
   HistoryStore,
   Idempotency,
-  Products,
   Shadows,
   StoreError
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { EmbeddedPostgres, SimulatedDevice } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { IdempotencyStoreContract } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Redacted, Ref, Schedule } from "effect"
+import { Effect, Fiber, Layer, Redacted, Ref } from "effect"
 import { inject } from "vitest"
 import * as Storage from "../src/Storage.ts"
 
@@ -39,15 +38,7 @@ const mixed = (historyStore: Layer.Layer<HistoryStore> = history) =>
   )
 
 const connect = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Meter",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "weak",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  return yield* SimulatedDevice.connect(yield* (yield* Devices).create(defaultProjectId, productKey, {}))
+  return yield* SimulatedDevice.connect(yield* Fixtures.createDevice())
 })
 
 const reportedPower = (deviceId: DeviceId) =>
@@ -108,7 +99,7 @@ it.live("a report is acknowledged when both stores have it, and committed once",
       const { device: { deviceId }, postProperties } = yield* connect
       const report = yield* Effect.forkChild(postProperties({ power: 40 }))
       // PostgreSQL has it, and the other store refuses it for the second time.
-      yield* Effect.repeat(Ref.get(calls), { until: (count) => count >= 2, schedule: Schedule.spaced("10 millis") })
+      yield* eventually(Ref.get(calls), { until: (count) => count >= 2 })
       assert.strictEqual(yield* reportedPower(deviceId), 40)
       assert.deepStrictEqual(yield* powerHistory(deviceId), [])
       assert.isUndefined(report.pollUnsafe())

@@ -4,13 +4,12 @@ import {
   Devices,
   HistoryApart,
   HistoryStore,
-  Products,
   StoreError,
   UplinkStore
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { SimulatedDevice } from "@device-cloud/testing"
+import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Ref } from "effect"
 import { TestClock } from "effect/testing"
@@ -60,15 +59,8 @@ const cloud = DeviceCloud.layer.pipe(
 )
 
 const connect = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
-    name: "Meter",
-    nodeType: "direct",
-    networkType: "wifi",
-    validateType: "none",
-    dataFormat: "json",
-    authType: "secret"
-  })
-  const device = yield* SimulatedDevice.connect(yield* (yield* Devices).create(defaultProjectId, productKey, {}))
+  const product = yield* Fixtures.createProduct({ validateType: "none" })
+  const device = yield* SimulatedDevice.connect(yield* Fixtures.createDevice(product))
   const { deviceId } = device.device
   const valuesIn = (store: HistoryStore["Service"]) =>
     Effect.map(
