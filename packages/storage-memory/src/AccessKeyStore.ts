@@ -5,9 +5,14 @@ import { AccessKeyStore } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
 import { paginate, Tables } from "./Tables.ts"
 
-const make = Effect.gen(function*() {
-  const { accessKeys, projects } = yield* Tables
-  return AccessKeyStore.of({
+/** Can be replaced alone. It refuses keys of projects that its tables do not have. */
+export const layer: Layer.Layer<AccessKeyStore, never, Tables> = Layer.effect(
+  AccessKeyStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
+
+const make = ({ accessKeys, projects }: Tables["Service"]) =>
+  AccessKeyStore.of({
     insert: (key) =>
       Effect.sync(() => {
         if (!projects.has(key.projectId)) return false
@@ -26,6 +31,3 @@ const make = Effect.gen(function*() {
       Effect.sync(() => paginate([...accessKeys.values()].filter((key) => key.projectId === projectId), page)),
     remove: (projectId, id) => Effect.sync(() => accessKeys.get(id)?.projectId === projectId && accessKeys.delete(id))
   })
-})
-
-export const layer: Layer.Layer<AccessKeyStore, never, Tables> = Layer.effect(AccessKeyStore, make)

@@ -1,11 +1,17 @@
 /**
- * Which devices have joined, in memory.
+ * Which devices are bound, in memory.
  */
 import { BindingStore, unbound } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { Tables } from "./Tables.ts"
 
-const make = Effect.map(Tables, ({ bindings, devices }) =>
+/** Can be replaced alone. It refuses bindings of devices that its tables do not have. */
+export const layer: Layer.Layer<BindingStore, never, Tables> = Layer.effect(
+  BindingStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
+
+const make = ({ bindings, devices }: Tables["Service"]) =>
   BindingStore.of({
     get: (deviceId) => Effect.sync(() => bindings.get(deviceId) ?? unbound),
     modify: (deviceId, change) =>
@@ -15,6 +21,4 @@ const make = Effect.map(Tables, ({ bindings, devices }) =>
         bindings.set(deviceId, changed)
         return true
       })
-  }))
-
-export const layer: Layer.Layer<BindingStore, never, Tables> = Layer.effect(BindingStore, make)
+  })

@@ -1,20 +1,25 @@
 /**
- * The ledger of commands in memory.
+ * The commands of devices in memory.
  */
 import { type Command, CommandStore, type Enqueue, maxWaiting } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
 import { modifyShadow } from "./ShadowStore.ts"
 import { paginate, Tables } from "./Tables.ts"
 
-/** Commands whose origins are known. */
+/** Part of the group that is replaced together: a command may change the shadow. */
+export const layer: Layer.Layer<CommandStore, never, Tables> = Layer.effect(
+  CommandStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
+
+/** Origins that are remembered; the oldest are forgotten first. */
 const maxNamed = 10_000
 
-const make = Effect.gen(function*() {
-  const tables = yield* Tables
+const make = (tables: Tables["Service"]) => {
   const { devices, ledger } = tables
   let lastId = 0
 
-  /** By device and origin, the oldest first. */
+  /** Message id by device and origin, the oldest first. */
   const named = new Map<string, number>()
 
   const enqueue = (
@@ -32,7 +37,7 @@ const make = Effect.gen(function*() {
       message: "",
       data: {},
       updatedAt: createdAt,
-      // Last: in front of other members a spread is slow.
+      // A spread is fast only after the other members.
       ...command
     }
     ledger.put(stored)
@@ -70,6 +75,4 @@ const make = Effect.gen(function*() {
         return due.length
       })
   })
-})
-
-export const layer: Layer.Layer<CommandStore, never, Tables> = Layer.effect(CommandStore, make)
+}

@@ -1,9 +1,9 @@
 /**
- * The commands of all devices, those that have not ended also by themselves.
+ * The commands of all devices, with an index of those that have not ended.
  */
 import { type Command, type CommandProgress, type DeviceId, finalRank, rankOf } from "@device-cloud/core"
 
-/** Ended commands that are kept of each device. */
+/** Ended commands that are kept for each device. */
 const kept = 100
 
 type Commands = Map<number, Command>
@@ -12,7 +12,7 @@ export class CommandTable {
   readonly #all = new Map<DeviceId, Commands>()
   readonly #open = new Map<DeviceId, Commands>()
 
-  /** Oldest first. */
+  /** All commands of a device, oldest first. */
   of(deviceId: DeviceId): ReadonlyArray<Command> {
     return [...this.#all.get(deviceId)?.values() ?? []]
   }
@@ -21,7 +21,7 @@ export class CommandTable {
     return this.#all.get(deviceId)?.get(messageId)
   }
 
-  /** Those that have not ended, oldest first. */
+  /** The commands of a device that have not ended, oldest first. */
   openOf(deviceId: DeviceId): ReadonlyArray<Command> {
     return [...this.#open.get(deviceId)?.values() ?? []]
   }
@@ -53,7 +53,7 @@ export class CommandTable {
     }
   }
 
-  /** Moves commands forward, those that belong to the device and have not ended. */
+  /** Moves commands forward. A step changes nothing if the command has ended, is further, or belongs to another device. */
   advance(steps: ReadonlyArray<CommandProgress>): void {
     for (const { at, deviceId, messageId, ...step } of steps) {
       const command = this.#open.get(deviceId)?.get(messageId)

@@ -18,6 +18,12 @@ import {
 import { Effect, Layer, Option } from "effect"
 import { deviceDetail, paginate, Tables } from "./Tables.ts"
 
+/** Part of the group that is replaced together: everything about a device goes with it. */
+export const layer: Layer.Layer<DeviceStore, never, Tables> = Layer.effect(
+  DeviceStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
+
 const matches = (filter: DeviceFilter) => (device: Device): boolean =>
   (filter.productKey === undefined || device.productKey === filter.productKey) &&
   (filter.batchId === undefined || device.batchId === filter.batchId) &&
@@ -27,8 +33,7 @@ const matches = (filter: DeviceFilter) => (device: Device): boolean =>
   (filter.keyword === undefined || device.deviceName.startsWith(filter.keyword) ||
     device.nickname.startsWith(filter.keyword))
 
-const make = Effect.gen(function*() {
-  const tables = yield* Tables
+const make = (tables: Tables["Service"]) => {
   const { addSessions, batches, connections, deviceNames, devices, gatewayOf, histories, ledger, nextId } = tables
   const { products, shadows, sightings } = tables
 
@@ -60,7 +65,7 @@ const make = Effect.gen(function*() {
       tags: {},
       activatedAt: null,
       updatedAt: draft.createdAt,
-      // Last: in front of other members a spread makes an object that is slow to build and to read.
+      // A spread before the other members makes an object that is slow to build and to read.
       ...draft
     }
     devices.set(device.deviceId, device)
@@ -199,6 +204,4 @@ const make = Effect.gen(function*() {
       }),
     remove: (projectId, deviceId) => Effect.sync(() => Option.map(find(projectId, { deviceId }), drop))
   })
-})
-
-export const layer: Layer.Layer<DeviceStore, never, Tables> = Layer.effect(DeviceStore, make)
+}

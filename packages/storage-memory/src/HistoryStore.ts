@@ -1,25 +1,32 @@
 /**
- * The history of devices in memory: the latest of it, so that memory stays
- * bounded.
+ * The history of devices in memory: the latest entries of each property and the
+ * latest events of each device, so that memory stays bounded.
  */
-import { type DeviceId, type HistoryRange, HistoryStore, type UplinkFacts } from "@device-cloud/core"
+import { type DeviceId, equalJson, type HistoryAddition, type HistoryRange, HistoryStore } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { RingBuffer } from "./RingBuffer.ts"
 import { Tables } from "./Tables.ts"
 
+/** Keeps the latest 1000 values of each property and the latest 1000 events of each device. */
+export const layer: Layer.Layer<HistoryStore, never, Tables> = Layer.effect(
+  HistoryStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
+
+/** Adds entries as they are. `now`: Unix milliseconds. */
 export const append = (
   { histories }: Tables["Service"],
   deviceId: DeviceId,
-  facts: Pick<UplinkFacts, "samples" | "events">,
+  { events, samples }: Omit<HistoryAddition, "deviceId">,
   now: number
 ): void => {
-  if (facts.samples.length + facts.events.length === 0) return
+  if (samples.length + events.length === 0) return
   let history = histories.get(deviceId)
   if (history === undefined) {
     history = { samples: new Map(), events: new RingBuffer() }
     histories.set(deviceId, history)
   }
-  for (const { propertyId, time, value } of facts.samples) {
+  for (const { propertyId, time, value } of samples) {
     let series = history.samples.get(propertyId)
     if (series === undefined) {
       series = new RingBuffer()
@@ -27,7 +34,24 @@ export const append = (
     }
     series.push(time, value, now)
   }
-  for (const event of facts.events) history.events.push(event.time, event, now)
+  for (const event of events) history.events.push(event.time, event, now)
+}
+
+/** Leaves out the entries that are stored. */
+const withoutKnown = (
+  { histories }: Tables["Service"],
+  { deviceId, events, samples }: HistoryAddition
+): HistoryAddition => {
+  const history = histories.get(deviceId)
+  return {
+    deviceId,
+    samples: samples.filter(({ propertyId, time, value }) =>
+      history?.samples.get(propertyId)?.has(time, (known) => equalJson(known, value)) !== true
+    ),
+    events: events.filter(({ eventId, time, value }) =>
+      history?.events.has(time, (known) => known.eventId === eventId && equalJson(known.value, value)) !== true
+    )
+  }
 }
 
 const select = <A>(series: RingBuffer<A> | undefined, { end, limit, order, start }: HistoryRange) => {
@@ -36,9 +60,9 @@ const select = <A>(series: RingBuffer<A> | undefined, { end, limit, order, start
   return (order === "asc" ? inRange : inRange.toReversed()).slice(0, limit)
 }
 
-const make = Effect.gen(function*() {
-  const { histories } = yield* Tables
-  return HistoryStore.of({
+const make = (tables: Tables["Service"]): HistoryStore["Service"] => {
+  const { histories } = tables
+  return {
     samples: (deviceId, propertyId, range) =>
       Effect.sync(() =>
         select(histories.get(deviceId)?.samples.get(propertyId), range).map(({ time, value }) => ({
@@ -54,6 +78,18 @@ const make = Effect.gen(function*() {
           .filter((event) => eventId === undefined || event.eventId === eventId)
           .slice(0, range.limit)
       ),
+    append: (additions) =>
+      Effect.clockWith((clock) =>
+        Effect.sync(() => {
+          const now = clock.currentTimeMillisUnsafe()
+          const added = additions.map((addition) => withoutKnown(tables, addition))
+          for (const addition of added) append(tables, addition.deviceId, addition, now)
+        })
+      ),
+    remove: (deviceIds) =>
+      Effect.sync(() => {
+        for (const deviceId of deviceIds) histories.delete(deviceId)
+      }),
     prune: ({ limit, storedBefore }) =>
       Effect.sync(() => {
         let count = 0
@@ -62,7 +98,5 @@ const make = Effect.gen(function*() {
         }
         return count
       })
-  })
-})
-
-export const layer: Layer.Layer<HistoryStore, never, Tables> = Layer.effect(HistoryStore, make)
+  }
+}

@@ -1,15 +1,20 @@
 /**
- * Answers to requests in memory.
+ * Replies to requests with an idempotency key, in memory.
  */
 import { IdempotencyStore, type RequestKey } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { type StoredRequest, Tables } from "./Tables.ts"
 
+/** Stands alone: it reads no other data of its tables. */
+export const layer: Layer.Layer<IdempotencyStore, never, Tables> = Layer.effect(
+  IdempotencyStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
+
 const keyOf = ({ key, projectId }: RequestKey): string => `${projectId}/${key}`
 
-const make = Effect.gen(function*() {
-  const { requests } = yield* Tables
-  return IdempotencyStore.of({
+const make = ({ requests }: Tables["Service"]) =>
+  IdempotencyStore.of({
     claim: ({ answerExpiredBefore, at, claimExpiredBefore, fingerprint, ...request }) =>
       Effect.sync(() => {
         const known = requests.get(keyOf(request))
@@ -42,6 +47,3 @@ const make = Effect.gen(function*() {
         return count
       })
   })
-})
-
-export const layer: Layer.Layer<IdempotencyStore, never, Tables> = Layer.effect(IdempotencyStore, make)

@@ -5,9 +5,13 @@ import { cursorOf, type MeshNode, MeshStore, type NodeAdded, place } from "@devi
 import { Effect, Layer, Option } from "effect"
 import { paginate, Tables } from "./Tables.ts"
 
-const make = Effect.gen(function*() {
-  const { devices, meshNetworks, nextId } = yield* Tables
+/** Can be replaced alone. It refuses nodes whose device its tables do not have. */
+export const layer: Layer.Layer<MeshStore, never, Tables> = Layer.effect(
+  MeshStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
 
+const make = ({ devices, meshNetworks, nextId }: Tables["Service"]) => {
   const find = (projectId: string, networkKey: string) =>
     [...meshNetworks.values()].find(({ network }) =>
       network.projectId === projectId && network.networkKey === networkKey
@@ -72,6 +76,4 @@ const make = Effect.gen(function*() {
           .map(({ deviceId }) => deviceId)
       )
   })
-})
-
-export const layer: Layer.Layer<MeshStore, never, Tables> = Layer.effect(MeshStore, make)
+}

@@ -17,6 +17,12 @@ import { Effect, Layer } from "effect"
 import { addExecutions } from "./SceneStore.ts"
 import { deviceDetail, Tables } from "./Tables.ts"
 
+/** Part of the group that is replaced together: presence is kept on the device, reads commands and stores executions. */
+export const layer: Layer.Layer<PresenceStore, never, Tables> = Layer.effect(
+  PresenceStore,
+  Effect.suspend(() => make)
+)
+
 const make = Effect.gen(function*() {
   const tables = yield* Tables
   const { connections, devices, ledger, nodes, shadows, sightings } = tables
@@ -153,5 +159,3 @@ const make = Effect.gen(function*() {
       })
   })
 })
-
-export const layer: Layer.Layer<PresenceStore, never, Tables> = Layer.effect(PresenceStore, make)

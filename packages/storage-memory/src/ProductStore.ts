@@ -5,9 +5,13 @@ import { type Product, type ProductKey, ProductStore, type ProjectId } from "@de
 import { Effect, Layer, Option } from "effect"
 import { paginate, Tables } from "./Tables.ts"
 
-const make = Effect.gen(function*() {
-  const { batches, devices, models, nextId, onProductRemoved, products } = yield* Tables
+/** Part of the group that is replaced together. */
+export const layer: Layer.Layer<ProductStore, never, Tables> = Layer.effect(
+  ProductStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
 
+const make = ({ batches, devices, models, nextId, onProductRemoved, products }: Tables["Service"]) => {
   const find = (projectId: ProjectId, productKey: ProductKey): Product | undefined => {
     const product = products.get(productKey)
     return product?.projectId === projectId ? product : undefined
@@ -42,6 +46,4 @@ const make = Effect.gen(function*() {
         return "removed"
       })
   })
-})
-
-export const layer: Layer.Layer<ProductStore, never, Tables> = Layer.effect(ProductStore, make)
+}

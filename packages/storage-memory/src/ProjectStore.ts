@@ -5,9 +5,16 @@ import { ProjectStore } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
 import { paginate, Tables } from "./Tables.ts"
 
-const make = Effect.gen(function*() {
-  const { accessKeys, executions, meshNetworks, products, projects, scenes, timers, webhookKeys } = yield* Tables
-  return ProjectStore.of({
+/** Part of the group that is replaced together. */
+export const layer: Layer.Layer<ProjectStore, never, Tables> = Layer.effect(
+  ProjectStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
+
+const make = (
+  { accessKeys, executions, meshNetworks, products, projects, scenes, timers, webhookKeys }: Tables["Service"]
+) =>
+  ProjectStore.of({
     insert: (project) =>
       Effect.sync(() => {
         if (projects.has(project.id)) return false
@@ -37,6 +44,3 @@ const make = Effect.gen(function*() {
         return "removed"
       })
   })
-})
-
-export const layer: Layer.Layer<ProjectStore, never, Tables> = Layer.effect(ProjectStore, make)

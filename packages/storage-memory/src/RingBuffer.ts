@@ -1,9 +1,10 @@
 /**
- * The latest entries of something that goes on and on, in a ring that grows to
- * its limit. It holds no object for each entry: there may be millions.
+ * The latest entries of an endless series, in a ring that grows to its limit.
+ * It holds arrays of numbers and values and no object for each entry, because
+ * there may be millions.
  */
 
-/** Entries that are kept. */
+/** Entries that a ring keeps. */
 const kept = 1000
 
 const initial = 16
@@ -15,6 +16,7 @@ export class RingBuffer<A> {
   #first = 0
   #count = 0
 
+  /** Adds an entry, in place of the oldest when the ring is full. Unix milliseconds. */
   push(time: number, value: A, storedAt: number): void {
     if (this.#count === this.#times.length && this.#count < kept) this.#grow()
     const size = this.#times.length
@@ -26,7 +28,7 @@ export class RingBuffer<A> {
     else this.#first = (this.#first + 1) % size
   }
 
-  /** In the order in which they were stored. */
+  /** All entries, in the order in which they were stored. */
   entries(): ReadonlyArray<{ readonly time: number; readonly value: A }> {
     return Array.from({ length: this.#count }, (_, i) => {
       const at = (this.#first + i) % this.#times.length
@@ -34,7 +36,16 @@ export class RingBuffer<A> {
     })
   }
 
-  /** Forgets what was stored before, at most `limit` entries; answers how many. */
+  /** Whether an entry of this time has a value that `isWanted` accepts. */
+  has(time: number, isWanted: (value: A) => boolean): boolean {
+    for (let i = 0; i < this.#count; i++) {
+      const at = (this.#first + i) % this.#times.length
+      if (this.#times[at] === time && isWanted(this.#values[at] as A)) return true
+    }
+    return false
+  }
+
+  /** Forgets entries that were stored before `storedBefore`, at most `limit`. Returns how many. */
   prune(storedBefore: number, limit: number): number {
     let pruned = 0
     while (pruned < limit && this.#count > 0 && this.#storedAt[this.#first]! < storedBefore) {
@@ -46,7 +57,7 @@ export class RingBuffer<A> {
     return pruned
   }
 
-  /** Takes what is there to a larger ring. */
+  /** Moves all entries to a larger ring. */
   #grow(): void {
     const size = Math.min(this.#times.length * 2, kept)
     const entries = this.entries()

@@ -5,6 +5,12 @@ import { emptyShadow, type ShadowModification, ShadowStore } from "@device-cloud
 import { Effect, Layer, Option } from "effect"
 import { Tables } from "./Tables.ts"
 
+/** Part of the group that is replaced together: `UplinkStore` and `CommandStore` write shadows too. */
+export const layer: Layer.Layer<ShadowStore, never, Tables> = Layer.effect(
+  ShadowStore,
+  Effect.suspend(() => make)
+)
+
 export const modifyShadow = <A>(
   { devices, shadows }: Tables["Service"],
   { deviceId, modify }: ShadowModification<A>
@@ -33,5 +39,3 @@ const make = Effect.gen(function*() {
       Effect.sync(() => modifications.map((modification) => modifyShadow(tables, modification)))
   })
 })
-
-export const layer: Layer.Layer<ShadowStore, never, Tables> = Layer.effect(ShadowStore, make)

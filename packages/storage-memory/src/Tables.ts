@@ -1,5 +1,5 @@
 /**
- * What the stores share: one object is the whole database.
+ * The data of all stores: one object is the whole database.
  */
 import type {
   AccessKey,
@@ -41,13 +41,13 @@ export interface StoredRequest {
   readonly fingerprint: string
   /** Unix milliseconds. */
   readonly claimedAt: number
-  /** Undefined: it is being answered. */
+  /** Undefined while the first caller works on it. */
   readonly answer: StoredAnswer | undefined
 }
 
 export interface StoredAddSession {
   readonly session: AddSession
-  /** Unix milliseconds; null: it is open. */
+  /** Unix milliseconds; null while it is open. */
   readonly endedAt: number | null
   readonly members: Set<DeviceId>
 }
@@ -63,20 +63,20 @@ export class Tables extends Context.Service<Tables, {
   readonly accessKeys: Map<string, AccessKey>
   readonly products: Map<ProductKey, Product>
   readonly devices: Map<DeviceId, Device>
-  /** `product key/device name` to device id. */
+  /** Device id by `product key/device name`. */
   readonly deviceNames: Map<string, DeviceId>
   readonly shadows: Map<DeviceId, Shadow>
   readonly ledger: CommandTable
   readonly histories: Map<DeviceId, DeviceHistory>
   /** The versions of each product's model, newest first. */
   readonly models: Map<ProductKey, ReadonlyArray<ModelVersion>>
-  /** `project/key` to the request of that name, the oldest claim first. */
+  /** By `project/key`, the oldest claim first. */
   readonly requests: Map<string, StoredRequest>
-  /** The connection that counts, of devices that are online. */
+  /** The current connection of each device that has one. */
   readonly connections: Map<DeviceId, { readonly connectionId: string; readonly nodeId: string }>
-  /** Until when devices count as online that hold no connection, Unix milliseconds. */
+  /** Devices that are online without a connection, and until when, Unix milliseconds. */
   readonly sightings: Map<DeviceId, number>
-  /** Node to its latest heartbeat, Unix milliseconds. */
+  /** The latest heartbeat of each node, Unix milliseconds. */
   readonly nodes: Map<string, number>
   readonly scenes: Map<SceneId, Scene>
   /** By cron id. */
@@ -84,15 +84,15 @@ export class Tables extends Context.Service<Tables, {
   readonly executions: Executions
   readonly webhookKeys: Map<ProjectId, WebhookKeys>
   readonly batches: Map<number, { readonly batch: Batch; readonly projectId: ProjectId }>
-  /** Sub-device to its gateway; the latest at the end. */
+  /** Gateway by sub-device; the latest at the end. */
   readonly gatewayOf: Map<DeviceId, DeviceId>
   readonly addSessions: Map<string, StoredAddSession>
-  /** What other stores do when a product is removed. */
+  /** Called when a product is removed, by stores that keep data of their own about it. */
   readonly onProductRemoved: Array<(productKey: ProductKey) => void>
   readonly meshNetworks: Map<number, StoredNetwork>
-  /** Of devices that have one. */
+  /** The devices that have a binding. */
   readonly bindings: Map<DeviceId, Binding>
-  /** The next product, device, batch or network id. */
+  /** Returns the next product, device, batch or network id. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
   static readonly layer: Layer.Layer<Tables> = Layer.sync(Tables, () => {
@@ -131,12 +131,12 @@ export const deviceDetail = (tables: Tables["Service"], device: Device): DeviceD
   product: tables.products.get(device.productKey)!
 })
 
-/** The page of `items`, which come oldest first, in the order newest first. */
+/** The page of `items`, newest first. `items` come oldest first. */
 export const paginate = <A extends { readonly createdAt: number }>(
   items: ReadonlyArray<A>,
   { page, pageSize }: PageRequest
 ): Page<A> => ({
-  // The sort is stable: what was stored later comes first among the same instant.
+  // The sort is stable: of items of one instant, the one that was stored later comes first.
   items: items.toReversed().sort((a, b) => b.createdAt - a.createdAt).slice((page - 1) * pageSize, page * pageSize),
   total: items.length
 })

@@ -5,8 +5,13 @@ import { keptVersions, type ProductKey, ThingModelStore } from "@device-cloud/co
 import { Effect, Layer, Option } from "effect"
 import { Tables } from "./Tables.ts"
 
-const make = Effect.gen(function*() {
-  const { models, products } = yield* Tables
+/** Can be replaced alone. It refuses models of products that its tables do not have. */
+export const layer: Layer.Layer<ThingModelStore, never, Tables> = Layer.effect(
+  ThingModelStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
+
+const make = ({ models, products }: Tables["Service"]) => {
   const latest = (productKey: ProductKey) => models.get(productKey)?.[0]
   return ThingModelStore.of({
     latest: (productKey) => Effect.sync(() => Option.fromUndefinedOr(latest(productKey))),
@@ -25,6 +30,4 @@ const make = Effect.gen(function*() {
         return true
       })
   })
-})
-
-export const layer: Layer.Layer<ThingModelStore, never, Tables> = Layer.effect(ThingModelStore, make)
+}

@@ -1,5 +1,5 @@
 /**
- * Topologies and add-sessions in memory.
+ * Sub-devices of gateways and their add-sessions, in memory.
  */
 import {
   type AddSession,
@@ -14,8 +14,13 @@ import {
 import { Effect, Layer, Option } from "effect"
 import { deviceDetail, Tables } from "./Tables.ts"
 
-const make = Effect.gen(function*() {
-  const tables = yield* Tables
+/** Can be replaced alone. It refuses devices that its tables do not have. */
+export const layer: Layer.Layer<TopologyStore, never, Tables> = Layer.effect(
+  TopologyStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
+
+const make = (tables: Tables["Service"]) => {
   const { addSessions, deviceNames, devices, gatewayOf } = tables
 
   const identity = (deviceId: DeviceId) => {
@@ -54,7 +59,7 @@ const make = Effect.gen(function*() {
         const moved = added.flatMap((id) => attachment(id) ?? [])
         const open = openSession(gatewayId)
         for (const id of added) {
-          // At the end: the latest.
+          // The latest stands at the end.
           gatewayOf.delete(id)
           gatewayOf.set(id, gatewayId)
           if (open !== undefined && admits(open.session, devices.get(id)!.productKey)) open.members.add(id)
@@ -118,6 +123,4 @@ const make = Effect.gen(function*() {
         }
       })
   })
-})
-
-export const layer: Layer.Layer<TopologyStore, never, Tables> = Layer.effect(TopologyStore, make)
+}

@@ -8,6 +8,12 @@ import { addExecutions } from "./SceneStore.ts"
 import { modifyShadow } from "./ShadowStore.ts"
 import { Tables } from "./Tables.ts"
 
+/** Part of the group that is replaced together: a commit writes shadows, history, commands and executions. */
+export const layer: Layer.Layer<UplinkStore, never, Tables> = Layer.effect(
+  UplinkStore,
+  Effect.suspend(() => make)
+)
+
 const make = Effect.gen(function*() {
   const tables = yield* Tables
 
@@ -33,5 +39,3 @@ const make = Effect.gen(function*() {
       )
   })
 })
-
-export const layer: Layer.Layer<UplinkStore, never, Tables> = Layer.effect(UplinkStore, make)

@@ -1,13 +1,45 @@
 /**
  * Every Device Cloud store in memory: for tests, development, and programs that
  * keep nothing.
+ *
+ * {@link layer} is the whole storage. To use another implementation of a store,
+ * provide it over the storage; it wins:
+ *
+ * ```ts
+ * const Storage = MyBindings.layer.pipe(Layer.provideMerge(StorageMemory.layer))
+ * ```
+ *
+ * Each store is also a layer of its own, on {@link layerTables}, for example for
+ * an application that keeps only history in memory:
+ *
+ * ```ts
+ * const History = StorageMemory.layerHistoryStore.pipe(Layer.provide(StorageMemory.layerTables))
+ * ```
+ *
+ * What can be replaced, and what it takes:
+ *
+ * - **Alone.** No other store reads or writes the data of `AccessKeyStore`,
+ *   `BindingStore`, `IdempotencyStore`, `MeshStore`, `ThingModelStore`,
+ *   `TopologyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
+ *   a device, a product or a project that is removed. A store that lives elsewhere
+ *   removes it itself (`DeviceLifecycle` tells it about devices).
+ * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
+ *   `HistoryApart.layer` of the core writes it to another `HistoryStore` instead.
+ * - **Only together**: `ProjectStore`, `ProductStore`, `DeviceStore`,
+ *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `OtaStore` and
+ *   `SceneStore`. Each of them reads or writes data of the others.
+ *
+ * What can be used from here while the group is elsewhere: `HistoryStore`,
+ * `IdempotencyStore`, `NodeBus` and `StoreHealth`. The other stores refuse data of
+ * projects, products and devices that their tables do not have.
  */
-import { type DeviceCloud, StoreHealth } from "@device-cloud/core"
-import { Effect, Layer } from "effect"
+import type { DeviceCloud, StoreHealth } from "@device-cloud/core"
+import { Layer } from "effect"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as BindingStore from "./BindingStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
+import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import * as MeshStore from "./MeshStore.ts"
 import * as NodeBus from "./NodeBus.ts"
@@ -17,18 +49,43 @@ import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
 import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
-import * as HistoryStore from "./HistoryStore.ts"
+import * as Health from "./StoreHealth.ts"
+import { Tables } from "./Tables.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
-import { Tables } from "./Tables.ts"
 
-/** An empty database of its own, wherever the layer is built. */
+export type { Tables } from "./Tables.ts"
+
+export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
+export { layer as layerBindingStore } from "./BindingStore.ts"
+export { layer as layerCommandStore } from "./CommandStore.ts"
+export { layer as layerDeviceStore } from "./DeviceStore.ts"
+export { layer as layerHistoryStore } from "./HistoryStore.ts"
+export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
+export { layer as layerMeshStore } from "./MeshStore.ts"
+export { layer as layerNodeBus } from "./NodeBus.ts"
+export { layer as layerOtaStore } from "./OtaStore.ts"
+export { layer as layerPresenceStore } from "./PresenceStore.ts"
+export { layer as layerProductStore } from "./ProductStore.ts"
+export { layer as layerProjectStore } from "./ProjectStore.ts"
+export { layer as layerSceneStore } from "./SceneStore.ts"
+export { layer as layerShadowStore } from "./ShadowStore.ts"
+export { layer as layerStoreHealth } from "./StoreHealth.ts"
+export { layer as layerThingModelStore } from "./ThingModelStore.ts"
+export { layer as layerTopologyStore } from "./TopologyStore.ts"
+export { layer as layerUplinkStore } from "./UplinkStore.ts"
+
+/** Empty tables. Stores that are built together share them; `Layer.fresh` makes others. */
+export const layerTables: Layer.Layer<Tables> = Tables.layer
+
+/** The stores on empty tables of their own, wherever the layer is built. */
 export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeAll(
   AccessKeyStore.layer,
   BindingStore.layer,
   CommandStore.layer,
   DeviceStore.layer,
+  HistoryStore.layer,
   IdempotencyStore.layer,
   MeshStore.layer,
   NodeBus.layer,
@@ -38,9 +95,8 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   ProjectStore.layer,
   SceneStore.layer,
   ShadowStore.layer,
-  HistoryStore.layer,
+  Health.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
-  UplinkStore.layer,
-  Layer.succeed(StoreHealth, { check: Effect.void })
+  UplinkStore.layer
 ).pipe(Layer.provide(Tables.layer))

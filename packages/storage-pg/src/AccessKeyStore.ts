@@ -4,7 +4,15 @@
 import { type AccessKey, AccessKeyStore, type ProjectId, type Role } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
-import { instant, isForeignKeyViolation, paginate, storeError } from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
+
+/** Can be replaced alone. Its rows refer to projects in the same database. */
+export const layer: Layer.Layer<AccessKeyStore, never, PgClient.PgClient> = Layer.effect(
+  AccessKeyStore,
+  Effect.map(PgClient.PgClient, (sql) => make(sql))
+)
 
 interface Row {
   readonly id: string
@@ -26,9 +34,7 @@ const fromRow = (row: Row): AccessKey => ({
   expiresAt: row.expires_at?.getTime() ?? null
 })
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-
+const make = (sql: PgClient.PgClient) => {
   const insert = (key: AccessKey) =>
     sql`INSERT INTO access_key (id, project_id, name, role, hash, created_at, expires_at)
         VALUES (${key.id}, ${key.projectId}, ${key.name}, ${key.role}, ${key.hash},
@@ -42,7 +48,7 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("AccessKeyStore.insert"))
       ),
     replaceOwner: (key) =>
-      // The lock makes several servers that start at once take turns.
+      // The lock makes servers that start at the same time take turns.
       sql`LOCK TABLE access_key IN SHARE ROW EXCLUSIVE MODE`.pipe(
         Effect.andThen(sql`DELETE FROM access_key WHERE role = 'owner' OR id = ${key.id}`),
         Effect.andThen(insert(key)),
@@ -72,6 +78,4 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("AccessKeyStore.remove"))
       )
   })
-})
-
-export const layer: Layer.Layer<AccessKeyStore, never, PgClient.PgClient> = Layer.effect(AccessKeyStore, make)
+}

@@ -1,10 +1,17 @@
 /**
- * Which devices have joined, on PostgreSQL.
+ * Which devices are bound, on PostgreSQL.
  */
 import { type Binding, BindingStore, type DeviceId, unbound } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import { instant, isForeignKeyViolation, storeError } from "./Sql.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
+
+/** Can be replaced alone. Its rows refer to devices in the same database. */
+export const layer: Layer.Layer<BindingStore, never, PgClient.PgClient> = Layer.effect(
+  BindingStore,
+  Effect.map(PgClient.PgClient, (sql) => make(sql))
+)
 
 interface Row {
   readonly reported: string | null
@@ -17,12 +24,10 @@ const fromRow = ({ expected, expected_until, reported }: Row): Binding => ({
   expected: expected === null ? null : { random: expected, until: expected_until!.getTime() }
 })
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-
+const make = (sql: PgClient.PgClient) => {
   const modify = Effect.fnUntraced(
     function*(deviceId: DeviceId, change: (binding: Binding) => Binding | undefined) {
-      // A row to lock.
+      // Makes sure that there is a row to lock.
       yield* sql`INSERT INTO device_binding (device_id) VALUES (${deviceId}) ON CONFLICT DO NOTHING`
       const [row] = yield* sql<Row>`SELECT reported, expected, expected_until FROM device_binding
         WHERE device_id = ${deviceId} FOR UPDATE`
@@ -45,6 +50,4 @@ const make = Effect.gen(function*() {
       ),
     modify: (deviceId, change) => Effect.mapError(modify(deviceId, change), storeError("BindingStore.modify"))
   })
-})
-
-export const layer: Layer.Layer<BindingStore, never, PgClient.PgClient> = Layer.effect(BindingStore, make)
+}

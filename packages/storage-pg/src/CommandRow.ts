@@ -1,5 +1,5 @@
 /**
- * Commands as rows, and the statement that moves them forward.
+ * Commands as rows of PostgreSQL, and the statement that moves them forward.
  */
 import {
   type Command,
@@ -13,7 +13,7 @@ import {
 import { PgTypes } from "@effect/sql-pg"
 import { Result } from "effect"
 import type { SqlClient } from "effect/sql"
-import { eachByIndex, instants, texts, wholeNumbers } from "./Sql.ts"
+import { eachByIndex, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
 export interface CommandRow {
   readonly message_id: bigint
@@ -47,19 +47,19 @@ export const commandFromRow = (row: CommandRow): Command => ({
   updatedAt: row.updated_at.getTime()
 })
 
-/** How a state is stored. */
+/** The number that stands for a state in the table. */
 export const stateNumber = (state: CommandState): number => CommandState.literals.indexOf(state)
 
 const codes = (values: ReadonlyArray<number | null>) => Result.getOrThrow(PgTypes.array(values, PgTypes.OID.float8))
 
 /**
- * The condition that a command has not ended, written out: a plan that serves
- * all values of a parameter could not use the indexes of such commands, and
- * would read all that a device has ever been told.
+ * The condition that a command has not ended, as text: with a parameter in its
+ * place, a plan for all values could not use the indexes of open commands and
+ * would read all commands that a device ever had.
  */
 export const hasNotEnded = `command.state < ${finalRank}`
 
-/** Of several steps of one command by its device, the furthest: a statement changes a row once. */
+/** Keeps the furthest of several steps of one command, because a statement changes a row once. */
 const furthest = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<CommandProgress> => {
   const byId = new Map<string, CommandProgress>()
   for (const step of steps) {
@@ -72,7 +72,7 @@ const furthest = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<CommandP
   return [...byId.values()]
 }
 
-/** Moves commands forward, those that belong to the device and have not ended. */
+/** Moves commands forward. A step changes nothing if the command has ended, is further, or belongs to another device. */
 export const advanceCommands = (sql: SqlClient.SqlClient, all: ReadonlyArray<CommandProgress>) => {
   const steps = furthest(all)
   return sql`

@@ -1,21 +1,32 @@
 /**
- * The ledger of commands on PostgreSQL.
+ * The commands of devices on PostgreSQL.
  */
 import { type Command, CommandStore, type DeviceId, type Enqueue, maxWaiting, ShadowStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { advanceCommands, commandFromRow, type CommandRow, hasNotEnded, stateNumber } from "./CommandRow.ts"
 import type { SqlError } from "effect/sql"
-import { instant, instants, isUniqueViolation, paginate, storeError, texts, wholeNumbers } from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isUniqueViolation, storeError } from "./PgErrors.ts"
+import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
+
+/**
+ * Part of the group that is replaced together: a command may change the shadow,
+ * in one transaction. The `ShadowStore` must be the one on the same client.
+ */
+export const layer: Layer.Layer<CommandStore, never, PgClient.PgClient | ShadowStore> = Layer.effect(
+  CommandStore,
+  Effect.gen(function*() {
+    return make(yield* PgClient.PgClient, yield* ShadowStore)
+  })
+)
 
 const queued = stateNumber("queued")
 const acked = stateNumber("acked")
 const expired = stateNumber("expired")
 const cancelled = stateNumber("cancelled")
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-  const shadows = yield* ShadowStore
+const make = (sql: PgClient.PgClient, shadows: ShadowStore["Service"]) => {
   const open = sql.literal(hasNotEnded)
 
   const insert = (items: ReadonlyArray<Enqueue>) =>
@@ -52,7 +63,7 @@ const make = Effect.gen(function*() {
       (rows) => new Set(rows.map(({ device_id }) => device_id))
     )
 
-  /** Of several commands of one device, the last ones are left out when there are too many. */
+  /** Stores the first commands of a device that fit; the others are `full`. */
   const enqueueAll = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
     if (items.length === 0) return []
     const stored = new Map<DeviceId, Array<Command>>()
@@ -79,7 +90,7 @@ const make = Effect.gen(function*() {
       return result!
     }).pipe(sql.withTransaction)
 
-  /** The commands that are there for calls with an origin, by device and origin. */
+  /** The stored commands with the origins of these items, by device and origin. */
   const existing = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
     const named = items.filter(({ command }) => command.origin !== undefined)
     if (named.length === 0) return new Map<string, Command>()
@@ -99,7 +110,7 @@ const make = Effect.gen(function*() {
     return items.map((item) => known.get(nameOf(item)) ?? added[next++]!)
   })
 
-  /** One stretch after the other, in the order of the items: message ids grow with it. */
+  /** Stores the items in their order, so that message ids grow with it: each item that changes the shadow alone, the others together. */
   const enqueueAnew = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
     const results: Array<Command | "full" | "no-device"> = []
     while (results.length < items.length) {
@@ -114,7 +125,7 @@ const make = Effect.gen(function*() {
   return CommandStore.of({
     enqueue: (items) =>
       enqueueOnce(items).pipe(
-        // Another node has just taken the same call.
+        // Another node has just stored a command of the same origin.
         Effect.catchIf(
           (error): error is SqlError.SqlError => error._tag === "SqlError" && isUniqueViolation(error),
           () => enqueueOnce(items)
@@ -173,9 +184,4 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("CommandStore.expire"))
       )
   })
-})
-
-export const layer: Layer.Layer<CommandStore, never, PgClient.PgClient | ShadowStore> = Layer.effect(
-  CommandStore,
-  make
-)
+}

@@ -1,5 +1,5 @@
 /**
- * The rows in which devices come from PostgreSQL, alone or with their product.
+ * Devices as rows of PostgreSQL, alone or with their product.
  */
 import type {
   CloudGatewayAccount,
@@ -86,7 +86,7 @@ export const identityFromRow = (row: IdentityRow): DeviceIdentity => ({
   validateType: row.validate_type as DeviceIdentity["validateType"]
 })
 
-/** A device row with the columns of its product, each prefixed. */
+/** A device row with the columns of its product, each with the prefix `product__`. */
 export type DeviceDetailRow = DeviceRow & PrefixedProductRow
 
 /** The select list of {@link DeviceDetailRow}, for the tables `device` and `product`. */

@@ -1,11 +1,18 @@
 /**
  * The history of devices on PostgreSQL.
  */
-import { type HistoryRange, HistoryStore, type Json } from "@device-cloud/core"
+import { type HistoryAddition, type HistoryRange, HistoryStore, type Json } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { Statement } from "effect/sql"
-import { instant, storeError } from "./Sql.ts"
+import { storeError } from "./PgErrors.ts"
+import { eachByIndex, instant, instants, texts } from "./PgParameters.ts"
+
+/** Stands alone: its tables refer to no others. */
+export const layer: Layer.Layer<HistoryStore, never, PgClient.PgClient> = Layer.effect(
+  HistoryStore,
+  Effect.map(PgClient.PgClient, (sql) => make(sql))
+)
 
 interface Row {
   readonly name: string
@@ -13,9 +20,7 @@ interface Row {
   readonly value: Json
 }
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-
+const make = (sql: PgClient.PgClient): HistoryStore["Service"] => {
   const select = (
     table: "property_sample" | "device_event",
     name: "property_id" | "event_id",
@@ -27,6 +32,47 @@ const make = Effect.gen(function*() {
       SELECT ${sql(name)} AS name, time, value FROM ${sql(table)}
       WHERE ${where} AND time BETWEEN ${instant(start)} AND ${instant(end)}
       ORDER BY time ${direction}, id ${direction} LIMIT ${limit}`
+  }
+
+  const append = (additions: ReadonlyArray<HistoryAddition>) => {
+    const samples = additions.flatMap(({ deviceId, samples }) => samples.map((sample) => ({ deviceId, ...sample })))
+    const events = additions.flatMap(({ deviceId, events }) => events.map((event) => ({ deviceId, ...event })))
+    const parts: Array<Statement.Fragment> = []
+    if (samples.length > 0) {
+      parts.push(sql`sampled AS (
+        INSERT INTO property_sample (device_id, property_id, time, value)
+        SELECT device_id, property_id, time, value FROM (SELECT * FROM unnest(
+          ${texts(samples.map(({ deviceId }) => deviceId))},
+          ${texts(samples.map(({ propertyId }) => propertyId))},
+          ${instants(samples.map(({ time }) => time))},
+          ${texts(samples.map(({ value }) => JSON.stringify(value)))}::json[]
+        ) WITH ORDINALITY ${eachByIndex(sql, samples.length)}) AS sample (device_id, property_id, time, value, place)
+        WHERE NOT EXISTS (
+          SELECT FROM property_sample AS known
+          WHERE known.device_id = sample.device_id AND known.property_id = sample.property_id
+            AND known.time = sample.time AND known.value::text = sample.value::text
+        )
+        ORDER BY place
+      )`)
+    }
+    if (events.length > 0) {
+      parts.push(sql`happened AS (
+        INSERT INTO device_event (device_id, event_id, time, value)
+        SELECT device_id, event_id, time, value FROM (SELECT * FROM unnest(
+          ${texts(events.map(({ deviceId }) => deviceId))},
+          ${texts(events.map(({ eventId }) => eventId))},
+          ${instants(events.map(({ time }) => time))},
+          ${texts(events.map(({ value }) => JSON.stringify(value)))}::json[]
+        ) WITH ORDINALITY ${eachByIndex(sql, events.length)}) AS event (device_id, event_id, time, value, place)
+        WHERE NOT EXISTS (
+          SELECT FROM device_event AS known
+          WHERE known.device_id = event.device_id AND known.event_id = event.event_id
+            AND known.time = event.time AND known.value::text = event.value::text
+        )
+        ORDER BY place
+      )`)
+    }
+    return parts.length === 0 ? Effect.void : Effect.asVoid(sql`WITH ${sql.csv(parts)} SELECT 1`)
   }
 
   const prune = (table: "property_sample" | "device_event", storedBefore: number, limit: number) =>
@@ -41,7 +87,7 @@ const make = Effect.gen(function*() {
       ([row]) => Number(row!.count)
     )
 
-  return HistoryStore.of({
+  return {
     samples: (deviceId, propertyId, range) =>
       select(
         "property_sample",
@@ -62,12 +108,18 @@ const make = Effect.gen(function*() {
         Effect.map((rows) => rows.map(({ name, time, value }) => ({ eventId: name, time: time.getTime(), value }))),
         Effect.mapError(storeError("HistoryStore.events"))
       ),
+    append: (additions) => Effect.mapError(append(additions), storeError("HistoryStore.append")),
+    remove: (deviceIds) =>
+      sql`
+        WITH samples AS (DELETE FROM property_sample WHERE device_id = ANY(${texts(deviceIds)}))
+        DELETE FROM device_event WHERE device_id = ANY(${texts(deviceIds)})`.pipe(
+        Effect.asVoid,
+        Effect.mapError(storeError("HistoryStore.remove"))
+      ),
     prune: ({ limit, storedBefore }) =>
       Effect.all([prune("property_sample", storedBefore, limit), prune("device_event", storedBefore, limit)]).pipe(
         Effect.map(([samples, events]) => samples + events),
         Effect.mapError(storeError("HistoryStore.prune"))
       )
-  })
-})
-
-export const layer: Layer.Layer<HistoryStore, never, PgClient.PgClient> = Layer.effect(HistoryStore, make)
+  }
+}

@@ -1,10 +1,17 @@
 /**
- * Answers to requests on PostgreSQL.
+ * Replies to requests with an idempotency key, on PostgreSQL.
  */
 import { type Claim, IdempotencyStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import { instant, storeError } from "./Sql.ts"
+import { storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
+
+/** Stands alone: its table refers to no other. Requests of a project go with it if `ProjectStore` is on the same database. */
+export const layer: Layer.Layer<IdempotencyStore, never, PgClient.PgClient> = Layer.effect(
+  IdempotencyStore,
+  Effect.map(PgClient.PgClient, (sql) => make(sql))
+)
 
 interface Row {
   readonly claimed: boolean
@@ -13,7 +20,7 @@ interface Row {
   readonly body: string | null
 }
 
-/** No row: the one that claimed it has released it meanwhile, or is doing so. */
+/** No row: the caller that had the claim released it while this statement ran. */
 const claimOf = (row: Row | undefined): Claim => {
   if (row === undefined) return { _tag: "InProgress", fingerprint: "" }
   if (row.claimed) return { _tag: "Claimed" }
@@ -23,9 +30,8 @@ const claimOf = (row: Row | undefined): Claim => {
     : { _tag: "Answered", fingerprint, answer: { status, body } }
 }
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-  return IdempotencyStore.of({
+const make = (sql: PgClient.PgClient) =>
+  IdempotencyStore.of({
     claim: ({ answerExpiredBefore, at, claimExpiredBefore, fingerprint, key, projectId }) =>
       sql<Row>`
         WITH claimed AS (
@@ -63,6 +69,3 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("IdempotencyStore.prune"))
       )
   })
-})
-
-export const layer: Layer.Layer<IdempotencyStore, never, PgClient.PgClient> = Layer.effect(IdempotencyStore, make)

@@ -17,7 +17,15 @@ import {
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
-import { instant, isForeignKeyViolation, paginate, storeError } from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
+
+/** Can be replaced alone. Its rows refer to projects and devices in the same database. */
+export const layer: Layer.Layer<MeshStore, never, PgClient.PgClient> = Layer.effect(
+  MeshStore,
+  Effect.map(PgClient.PgClient, (sql) => make(sql))
+)
 
 interface NetworkRow {
   readonly network_id: bigint
@@ -59,9 +67,7 @@ const nodeFromRow = (row: NodeRow): MeshNode => ({
   createdAt: row.created_at.getTime()
 })
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-
+const make = (sql: PgClient.PgClient) => {
   const addNode = Effect.fnUntraced(
     function*(networkId: number, { at, deviceId, meshAddr, nodeType }: NewMeshNode) {
       // Nodes of one network are added one after the other.
@@ -94,7 +100,7 @@ const make = Effect.gen(function*() {
       return { _tag: "Added", node: nodeFromRow(added!) } satisfies NodeAdded
     },
     sql.withTransaction,
-    // The network was locked: it is the device that is not there.
+    // The network is locked and exists, so the device does not.
     Effect.catchIf(isForeignKeyViolation, () => Effect.succeed({ _tag: "NoDevice" } satisfies NodeAdded))
   )
 
@@ -154,6 +160,4 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("MeshStore.gateways"))
       )
   })
-})
-
-export const layer: Layer.Layer<MeshStore, never, PgClient.PgClient> = Layer.effect(MeshStore, make)
+}

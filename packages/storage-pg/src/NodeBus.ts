@@ -5,7 +5,8 @@ import { NodeBus, type Notice } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, PubSub, Schedule, Stream } from "effect"
 import type { SqlError } from "effect/sql"
-import { storeError, texts } from "./Sql.ts"
+import { storeError } from "./PgErrors.ts"
+import { texts } from "./PgParameters.ts"
 
 const notification = "device_cloud_node"
 

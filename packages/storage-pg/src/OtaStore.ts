@@ -28,17 +28,9 @@ import {
   taskFromRow,
   type TaskRow
 } from "./OtaRow.ts"
-import {
-  booleans,
-  instant,
-  instants,
-  isForeignKeyViolation,
-  isUniqueViolation,
-  paginate,
-  storeError,
-  texts,
-  wholeNumbers
-} from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
+import { booleans, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
 type FirmwareDetailRow = FirmwareRow & { readonly product_name: string; readonly ongoing: boolean }
 

@@ -17,7 +17,14 @@ import type { SqlError, Statement } from "effect/sql"
 import { hasNotEnded, stateNumber } from "./CommandRow.ts"
 import { identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
 import { addExecutions } from "./SceneRow.ts"
-import { instant, instants, storeError, texts } from "./Sql.ts"
+import { storeError } from "./PgErrors.ts"
+import { instant, instants, texts } from "./PgParameters.ts"
+
+/** Part of the group that is replaced together: presence is kept on the device, reads commands and stores executions. */
+export const layer: Layer.Layer<PresenceStore, never, PgClient.PgClient> = Layer.effect(
+  PresenceStore,
+  Effect.suspend(() => make)
+)
 
 interface RecordedRow {
   readonly device_id: string
@@ -216,5 +223,3 @@ const make = Effect.gen(function*() {
       )
   })
 })
-
-export const layer: Layer.Layer<PresenceStore, never, PgClient.PgClient> = Layer.effect(PresenceStore, make)

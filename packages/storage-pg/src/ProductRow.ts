@@ -1,5 +1,5 @@
 /**
- * The row in which a product comes from PostgreSQL.
+ * Products as rows of PostgreSQL.
  */
 import type { Product, ProductKey, ProjectId } from "@device-cloud/core"
 
@@ -52,10 +52,10 @@ export const productColumns = [
   "updated_at"
 ] as const satisfies ReadonlyArray<keyof ProductRow>
 
-/** A row in which the columns of a product are prefixed. */
+/** A product row whose columns have the prefix `product__`. */
 export type PrefixedProductRow = { readonly [Column in keyof ProductRow as `product__${Column}`]: ProductRow[Column] }
 
-/** The product in a row of something that belongs to it. */
+/** The product in a row of something that belongs to it, for example a device. */
 export const productFromPrefixedRow = (row: PrefixedProductRow): Product => ({
   id: Number(row.product__id),
   projectId: row.product__project_id as ProjectId,

@@ -5,11 +5,18 @@ import { ProductStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { productFromRow, type ProductRow } from "./ProductRow.ts"
-import { instant, isForeignKeyViolation, paginate, storeError } from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-  return ProductStore.of({
+/** Part of the group that is replaced together: products refer to projects, devices to products. */
+export const layer: Layer.Layer<ProductStore, never, PgClient.PgClient> = Layer.effect(
+  ProductStore,
+  Effect.map(PgClient.PgClient, (sql) => make(sql))
+)
+
+const make = (sql: PgClient.PgClient) =>
+  ProductStore.of({
     insert: (product) =>
       sql<ProductRow>`INSERT INTO product ${
         sql.insert({
@@ -78,6 +85,3 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("ProductStore.remove"))
       )
   })
-})
-
-export const layer: Layer.Layer<ProductStore, never, PgClient.PgClient> = Layer.effect(ProductStore, make)

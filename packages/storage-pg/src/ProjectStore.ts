@@ -4,7 +4,15 @@
 import { type Project, type ProjectId, ProjectStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
-import { instant, isForeignKeyViolation, paginate, storeError } from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
+
+/** Part of the group that is replaced together: products refer to projects. */
+export const layer: Layer.Layer<ProjectStore, never, PgClient.PgClient> = Layer.effect(
+  ProjectStore,
+  Effect.map(PgClient.PgClient, (sql) => make(sql))
+)
 
 interface Row {
   readonly id: string
@@ -18,9 +26,8 @@ const fromRow = (row: Row): Project => ({
   createdAt: row.created_at.getTime()
 })
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-  return ProjectStore.of({
+const make = (sql: PgClient.PgClient) =>
+  ProjectStore.of({
     insert: ({ createdAt, id, name }) =>
       sql`INSERT INTO project (id, name, created_at) VALUES (${id}, ${name}, ${instant(createdAt)})
           ON CONFLICT DO NOTHING RETURNING id`.pipe(
@@ -46,6 +53,8 @@ const make = Effect.gen(function*() {
     remove: (id) =>
       sql`WITH executions AS (
           DELETE FROM scene_execution WHERE scene_id IN (SELECT scene_id FROM scene WHERE project_id = ${id})
+        ), requests AS (
+          DELETE FROM request WHERE project_id = ${id}
         )
         DELETE FROM project WHERE id = ${id} RETURNING id`.pipe(
         Effect.map((rows) => rows.length > 0 ? "removed" as const : "not-found" as const),
@@ -53,6 +62,3 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("ProjectStore.remove"))
       )
   })
-})
-
-export const layer: Layer.Layer<ProjectStore, never, PgClient.PgClient> = Layer.effect(ProjectStore, make)

@@ -13,7 +13,7 @@ import type {
   SceneTimer
 } from "@device-cloud/core"
 import type { SqlClient } from "effect/sql"
-import { booleans, instants, texts } from "./Sql.ts"
+import { booleans, instants, texts } from "./PgParameters.ts"
 
 export interface SceneRow {
   readonly scene_id: string

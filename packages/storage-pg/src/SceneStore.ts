@@ -24,17 +24,9 @@ import {
   timerFromRow,
   type TimerRow
 } from "./SceneRow.ts"
-import {
-  booleans,
-  instant,
-  instants,
-  isForeignKeyViolation,
-  isUniqueViolation,
-  paginate,
-  storeError,
-  texts,
-  wholeNumbers
-} from "./Sql.ts"
+import { paginate } from "./Pagination.ts"
+import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
+import { booleans, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
 interface KeysRow {
   readonly current: string

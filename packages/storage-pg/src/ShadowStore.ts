@@ -5,7 +5,15 @@ import { type ShadowModification, ShadowStore, type UplinkFacts } from "@device-
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { shadowFromRow, type ShadowRow, ShadowWriter } from "./ShadowWriter.ts"
-import { storeError } from "./Sql.ts"
+import { storeError } from "./PgErrors.ts"
+
+/** Part of the group that is replaced together: `UplinkStore` and `CommandStore` write shadows too. */
+export const layer: Layer.Layer<ShadowStore, never, PgClient.PgClient> = Layer.effect(
+  ShadowStore,
+  Effect.suspend(() => make)
+).pipe(
+  Layer.provide(ShadowWriter.layer)
+)
 
 const noFacts: UplinkFacts = { samples: [], events: [], reactions: [] }
 
@@ -39,7 +47,3 @@ const make = Effect.gen(function*() {
       })
   })
 })
-
-export const layer: Layer.Layer<ShadowStore, never, PgClient.PgClient> = Layer.effect(ShadowStore, make).pipe(
-  Layer.provide(ShadowWriter.layer)
-)

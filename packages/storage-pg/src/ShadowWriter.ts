@@ -18,7 +18,8 @@ import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { advanceCommands } from "./CommandRow.ts"
 import { insertExecutions } from "./SceneRow.ts"
-import { booleans, eachByIndex, instants, isForeignKeyViolation, storeError, texts, wholeNumbers } from "./Sql.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { booleans, eachByIndex, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
 /** What `ShadowStore` and `UplinkStore` share: which shadows were written here last. */
 export class ShadowWriter extends Context.Service<ShadowWriter, {

@@ -4,7 +4,14 @@
 import { keptVersions, type ModelVersion, type ProductKey, type ThingModel, ThingModelStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
-import { instant, isForeignKeyViolation, storeError, texts } from "./Sql.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant, texts } from "./PgParameters.ts"
+
+/** Can be replaced alone. Its rows refer to products in the same database. */
+export const layer: Layer.Layer<ThingModelStore, never, PgClient.PgClient> = Layer.effect(
+  ThingModelStore,
+  Effect.map(PgClient.PgClient, (sql) => make(sql))
+)
 
 interface Row {
   readonly version: bigint
@@ -18,9 +25,7 @@ const fromRow = ({ created_at, model, version }: Row): ModelVersion => ({
   createdAt: created_at.getTime()
 })
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
-
+const make = (sql: PgClient.PgClient) => {
   const newest = (productKey: ProductKey, limit: number) =>
     Effect.map(
       sql<Row>`SELECT version, model, created_at FROM thing_model WHERE product_key = ${productKey}
@@ -60,6 +65,4 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("ThingModelStore.insert"))
       )
   })
-})
-
-export const layer: Layer.Layer<ThingModelStore, never, PgClient.PgClient> = Layer.effect(ThingModelStore, make)
+}

@@ -1,5 +1,5 @@
 /**
- * Topologies and add-sessions on PostgreSQL.
+ * Sub-devices of gateways and their add-sessions, on PostgreSQL.
  */
 import {
   type AddSession,
@@ -16,7 +16,14 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import { identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
-import { instant, isForeignKeyViolation, storeError, texts } from "./Sql.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant, texts } from "./PgParameters.ts"
+
+/** Can be replaced alone. Its rows refer to devices in the same database. */
+export const layer: Layer.Layer<TopologyStore, never, PgClient.PgClient> = Layer.effect(
+  TopologyStore,
+  Effect.map(PgClient.PgClient, (sql) => make(sql))
+)
 
 type AttachmentRow =
   & IdentityRow
@@ -38,7 +45,7 @@ const attachmentColumns = `${identityColumns}, gateway.device_id AS gateway_devi
   gateway.project_id AS gateway_project_id, gateway.product_key AS gateway_product_key,
   gateway.device_name AS gateway_device_name, gateway_product.validate_type AS gateway_validate_type`
 
-/** Joins what {@link attachmentColumns} select to `sub_device`. */
+/** Joins the tables of {@link attachmentColumns} to `sub_device`. */
 const attachmentTables = `JOIN device ON device.device_id = sub_device.device_id
   JOIN product ON product.product_key = device.product_key
   JOIN device AS gateway ON gateway.device_id = sub_device.gateway_id
@@ -63,8 +70,7 @@ const sessionFromRow = (row: SessionRow): AddSession => ({
   endsAt: row.ends_at.getTime()
 })
 
-const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
+const make = (sql: PgClient.PgClient) => {
   const columns = sql.literal(attachmentColumns)
   const tables = sql.literal(attachmentTables)
 
@@ -77,7 +83,7 @@ const make = Effect.gen(function*() {
   const attach = Effect.fnUntraced(function*(
     { at, gatewayId, isMove, subDeviceIds }: Parameters<TopologyStore["Service"]["attach"]>[0]
   ): Effect.fn.Return<AttachOutcome, SqlError.SqlError> {
-    // One after the other for each gateway and each sub-device, in an order that all share.
+    // Locks in one order for all, so that calls about the same device take turns.
     const involved = [...new Set([gatewayId, ...subDeviceIds])]
     const locked = yield* sql`SELECT FROM device WHERE device_id = ANY(${texts(involved)})
       ORDER BY device_id FOR NO KEY UPDATE`
@@ -171,7 +177,7 @@ const make = Effect.gen(function*() {
         return Option.map(Option.fromUndefinedOr(replaced), sessionFromRow)
       }).pipe(
         sql.withTransaction,
-        // The gateway has been deleted.
+        // The gateway was deleted.
         Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone),
         Effect.mapError(storeError("TopologyStore.openSession"))
       ),
@@ -218,6 +224,4 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("TopologyStore.forgetSessions"))
       )
   })
-})
-
-export const layer: Layer.Layer<TopologyStore, never, PgClient.PgClient> = Layer.effect(TopologyStore, make)
+}

@@ -6,11 +6,15 @@ import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import { ShadowWriter } from "./ShadowWriter.ts"
 
+/** Part of the group that is replaced together: a commit writes shadows, history, commands and executions. */
+export const layer: Layer.Layer<UplinkStore, never, PgClient.PgClient> = Layer.effect(
+  UplinkStore,
+  Effect.suspend(() => make)
+).pipe(
+  Layer.provide(ShadowWriter.layer)
+)
+
 const make = Effect.map(
   ShadowWriter,
   (writer) => UplinkStore.of({ commit: (batch) => writer.commit("UplinkStore.commit", batch) })
-)
-
-export const layer: Layer.Layer<UplinkStore, never, PgClient.PgClient> = Layer.effect(UplinkStore, make).pipe(
-  Layer.provide(ShadowWriter.layer)
 )

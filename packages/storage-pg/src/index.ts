@@ -1,44 +1,86 @@
 /**
  * Every Device Cloud store on PostgreSQL 14 or newer.
+ *
+ * {@link layer} is the whole storage on a database, {@link layerClient} the same
+ * on a client of your own. To use another implementation of a store, provide it
+ * over the storage; it wins:
+ *
+ * ```ts
+ * const Storage = MyBindings.layer.pipe(Layer.provideMerge(StoragePg.layer({ url })))
+ * ```
+ *
+ * Each store is also a layer of its own, so that an application can take some
+ * stores from here and the others from elsewhere. These layers need a `PgClient`
+ * and tables: provide {@link layerMigrations} to them.
+ *
+ * What can be replaced, and what it takes:
+ *
+ * - **Alone.** No statement of another store reads or writes the tables of
+ *   `AccessKeyStore`, `BindingStore`, `IdempotencyStore`, `MeshStore`,
+ *   `ThingModelStore`, `TopologyStore`, `NodeBus` and `StoreHealth`. Rows about a
+ *   device, a product or a project go when it is removed; a store that lives
+ *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
+ * - **History, with one layer more.** `UplinkStore.commit` writes history in its own
+ *   transaction. `HistoryApart.layer` of the core writes it to another
+ *   `HistoryStore` instead.
+ * - **Only together.** One transaction or one statement spans the tables of
+ *   `ProjectStore`, `ProductStore`, `DeviceStore`, `PresenceStore`, `ShadowStore`,
+ *   `UplinkStore`, `CommandStore`, `OtaStore` and `SceneStore`: a commit of what
+ *   devices say writes shadows, commands and scene executions; presence reads
+ *   commands and stores executions; a firmware report sets the version of the
+ *   device; a product is removed only without devices, a project only without
+ *   products.
+ *
+ * What can be used from here while the group is elsewhere: `HistoryStore`,
+ * `IdempotencyStore`, `NodeBus` and `StoreHealth`. The tables of all other stores
+ * have foreign keys to projects, products or devices in the same database.
  */
-import { type DeviceCloud, StoreHealth } from "@device-cloud/core"
+import type { DeviceCloud, StoreHealth } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, type Redacted, Schema } from "effect"
-import type { Migrator, SqlClient, SqlError } from "effect/sql"
+import { Effect, Layer, type Redacted } from "effect"
+import type { SqlClient } from "effect/sql"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as BindingStore from "./BindingStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
+import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import * as MeshStore from "./MeshStore.ts"
-import { migrate } from "./Migrations.ts"
+import * as Migrations from "./Migrations.ts"
 import * as NodeBus from "./NodeBus.ts"
 import * as OtaStore from "./OtaStore.ts"
+import { type DatabaseError, databaseError } from "./PgErrors.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
 import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
-import * as HistoryStore from "./HistoryStore.ts"
+import * as Health from "./StoreHealth.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
-import { storeError } from "./Sql.ts"
 
-const health = Effect.map(PgClient.PgClient, (sql) => ({
-  check: Effect.asVoid(Effect.mapError(sql`SELECT 1`, storeError("StoreHealth.check")))
-}))
+export { DatabaseError } from "./PgErrors.ts"
 
-/** The database cannot be reached or brought up to date. */
-export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", {
-  message: Schema.String,
-  cause: Schema.Defect()
-}) {}
-
-const databaseError = (cause: Migrator.MigrationError | SqlError.SqlError): DatabaseError => {
-  const { message } = cause._tag === "SqlError" && cause.reason.cause instanceof Error ? cause.reason.cause : cause
-  return new DatabaseError({ message: `The database cannot be used: ${message}`, cause })
-}
+export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
+export { layer as layerBindingStore } from "./BindingStore.ts"
+export { layer as layerCommandStore } from "./CommandStore.ts"
+export { layer as layerDeviceStore } from "./DeviceStore.ts"
+export { layer as layerHistoryStore } from "./HistoryStore.ts"
+export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
+export { layer as layerMeshStore } from "./MeshStore.ts"
+export { layer as layerMigrations } from "./Migrations.ts"
+export { layer as layerNodeBus } from "./NodeBus.ts"
+export { layer as layerOtaStore } from "./OtaStore.ts"
+export { layer as layerPresenceStore } from "./PresenceStore.ts"
+export { layer as layerProductStore } from "./ProductStore.ts"
+export { layer as layerProjectStore } from "./ProjectStore.ts"
+export { layer as layerSceneStore } from "./SceneStore.ts"
+export { layer as layerShadowStore } from "./ShadowStore.ts"
+export { layer as layerStoreHealth } from "./StoreHealth.ts"
+export { layer as layerThingModelStore } from "./ThingModelStore.ts"
+export { layer as layerTopologyStore } from "./TopologyStore.ts"
+export { layer as layerUplinkStore } from "./UplinkStore.ts"
 
 /** The stores on a client of your own. Brings the database up to date first. */
 export const layerClient: Layer.Layer<
@@ -50,6 +92,7 @@ export const layerClient: Layer.Layer<
   BindingStore.layer,
   CommandStore.layer.pipe(Layer.provideMerge(ShadowStore.layer)),
   DeviceStore.layer,
+  HistoryStore.layer,
   IdempotencyStore.layer,
   MeshStore.layer,
   Layer.orDie(NodeBus.layer),
@@ -58,12 +101,11 @@ export const layerClient: Layer.Layer<
   ProductStore.layer,
   ProjectStore.layer,
   SceneStore.layer,
-  HistoryStore.layer,
+  Health.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
-  UplinkStore.layer,
-  Layer.effect(StoreHealth, health)
-).pipe(Layer.provideMerge(Layer.effectDiscard(Effect.mapError(migrate, databaseError))))
+  UplinkStore.layer
+).pipe(Layer.provide(Migrations.layer))
 
 /** Short statements of many fibers share connections. */
 const client = (url: Redacted.Redacted) =>

@@ -58,6 +58,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   SceneStoreContract.suite(name, stores)
   ShadowStoreContract.suite(name, stores)
   HistoryStoreContract.suite(name, stores)
+  HistoryStoreContract.suiteOfCommits(name, stores)
   ThingModelStoreContract.suite(name, stores)
   TopologyStoreContract.suite(name, stores)
 }

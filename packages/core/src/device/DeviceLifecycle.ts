@@ -29,7 +29,7 @@ export interface LifecycleHook extends Partial<Readonly<Record<LifecycleChange, 
    * Runs before devices are deleted, while everything about them can still be
    * read. The handler that it returns runs after they are gone, with those that
    * were there to be deleted. Rows that belong to a device go with it in the
-   * transaction of `DeviceStore`: a hook does not delete them.
+   * transaction of `DeviceStore`: a hook deletes only what is stored elsewhere.
    */
   readonly deleting?: (devices: ReadonlyArray<DeviceIdentity>) => Effect.Effect<LifecycleHandler, StoreError>
 }

@@ -1,22 +1,30 @@
 /**
- * Reads what devices have said over time, and forgets what is too old.
+ * Reads the history of devices, and forgets history that is too old.
  */
-import { Clock, Context, Duration, Effect, Layer, Schedule, Schema } from "effect"
-import type { DeviceId, DeviceNotFound } from "../device/Device.ts"
+import { Clock, Context, Duration, Effect, Layer, Schedule, Schema, type Scope } from "effect"
+import type { DeviceId, DeviceIdentity, DeviceNotFound } from "../device/Device.ts"
+import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { EventRecord, HistoryRange, PropertySample } from "./HistoryEntry.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 
+/** How many entries one call may ask for: 1 to 1000. */
+export const HistoryLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
+
 export class History extends Context.Service<History, {
+  /** The values of one property. Fails with `DeviceNotFound` if the project has no such device. */
   readonly properties: (
     projectId: ProjectId,
     deviceId: DeviceId,
     propertyId: string,
     range: HistoryRange
   ) => Effect.Effect<ReadonlyArray<PropertySample>, DeviceNotFound | StoreError>
-  /** Of all events, or of the one that is named. */
+  /**
+   * The events with this id, or all events if it is undefined. Fails with
+   * `DeviceNotFound` if the project has no such device.
+   */
   readonly events: (
     projectId: ProjectId,
     deviceId: DeviceId,
@@ -24,31 +32,18 @@ export class History extends Context.Service<History, {
     range: HistoryRange
   ) => Effect.Effect<ReadonlyArray<EventRecord>, DeviceNotFound | StoreError>
 }>()("@device-cloud/core/history/History") {
-  static readonly layer: Layer.Layer<History, never, HistoryStore | Devices> = Layer.effect(
+  /** Also removes the history of devices that are deleted, wherever `HistoryStore` keeps it. */
+  static readonly layer: Layer.Layer<History, never, HistoryStore | Devices | DeviceLifecycle> = Layer.effect(
     History,
     Effect.suspend(() => make)
   )
 
-  /** While this layer lives, history is forgotten that was stored longer ago than `keep`. */
+  /** While this layer lives, forgets history that was stored longer than `keep` ago. */
   static readonly layerRetention = (keep: Duration.Input): Layer.Layer<never, never, HistoryStore> =>
-    Layer.effectDiscard(Effect.gen(function*() {
-      const store = yield* HistoryStore
-      const prune = Effect.gen(function*() {
-        const storedBefore = (yield* Clock.currentTimeMillis) - Duration.toMillis(keep)
-        while ((yield* store.prune({ storedBefore, limit: pruneLimit })) > 0) yield* Effect.yieldNow
-      })
-      yield* prune.pipe(
-        Effect.catch((error) => Effect.logWarning("Old history could not be forgotten", error)),
-        Effect.repeat(Schedule.spaced(pruneEvery)),
-        Effect.forkScoped
-      )
-    }))
+    Layer.effectDiscard(prunePeriodically(keep))
 }
 
-/** Entries in one answer, 1 to 1000. */
-export const HistoryLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
-
-/** How often old history is looked for. */
+/** How often the store is asked for old history. */
 const pruneEvery = "10 minutes"
 /** Entries that are forgotten in one transaction. */
 const pruneLimit = 10_000
@@ -56,6 +51,18 @@ const pruneLimit = 10_000
 const make = Effect.gen(function*() {
   const store = yield* HistoryStore
   const devices = yield* Devices
+  const lifecycle = yield* DeviceLifecycle
+
+  const remove = (deleted: ReadonlyArray<DeviceIdentity>) => store.remove(deleted.map(({ deviceId }) => deviceId))
+
+  const removeRest = (deleted: ReadonlyArray<DeviceIdentity>) =>
+    remove(deleted).pipe(
+      Effect.catch((error) => Effect.logWarning("The last history of deleted devices could not be removed", error))
+    )
+
+  // Before, so that a device is deleted only if its history can be removed. After,
+  // for what it said in between.
+  yield* lifecycle.register({ stage: "feature", deleting: (deleted) => Effect.as(remove(deleted), removeRest) })
 
   const properties = Effect.fn("History.properties")(
     function*(projectId: ProjectId, deviceId: DeviceId, propertyId: string, range: HistoryRange) {
@@ -73,3 +80,17 @@ const make = Effect.gen(function*() {
 
   return History.of({ properties, events })
 })
+
+const prunePeriodically = (keep: Duration.Input): Effect.Effect<void, never, HistoryStore | Scope.Scope> =>
+  Effect.gen(function*() {
+    const store = yield* HistoryStore
+    const prune = Effect.gen(function*() {
+      const storedBefore = (yield* Clock.currentTimeMillis) - Duration.toMillis(keep)
+      while ((yield* store.prune({ storedBefore, limit: pruneLimit })) > 0) yield* Effect.yieldNow
+    })
+    yield* prune.pipe(
+      Effect.catch((error) => Effect.logWarning("Old history could not be forgotten", error)),
+      Effect.repeat(Schedule.spaced(pruneEvery)),
+      Effect.forkScoped
+    )
+  })

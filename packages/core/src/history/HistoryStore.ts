@@ -1,30 +1,58 @@
 /**
- * Port: where the history of devices is read. It is written with the shadow
- * (`ShadowStore`), in the same transaction.
+ * Port: where the history of devices is stored.
  */
 import { Context, type Effect } from "effect"
 import type { DeviceId } from "../device/Device.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { EventRecord, HistoryRange, PropertySample } from "./HistoryEntry.ts"
 
+/** What is added to the history of one device, in this order. */
+export interface HistoryAddition {
+  readonly deviceId: DeviceId
+  readonly samples: ReadonlyArray<PropertySample>
+  readonly events: ReadonlyArray<EventRecord>
+}
+
 /**
- * Laws: what has the same time comes in the order in which it was stored (or
- * the reverse of it). What is read costs the same however much is stored. The
- * history of a device that is removed goes with it.
+ * Laws:
+ *
+ * - Entries with the same time come in the order in which they were stored, or
+ *   its reverse.
+ * - A read costs the same however much is stored.
+ * - The store needs to know no device: it takes entries of any, and returns
+ *   none for a device that it has no entries of.
+ *
+ * A storage adapter writes most history in `UplinkStore.commit`, in the
+ * transaction of the shadow, and deletes it with the device. `append` and
+ * `remove` are for a store that stands apart from the other stores
+ * (`HistoryApart`).
  */
 export class HistoryStore extends Context.Service<HistoryStore, {
+  /** The values of one property. */
   readonly samples: (
     deviceId: DeviceId,
     propertyId: string,
     range: HistoryRange
   ) => Effect.Effect<ReadonlyArray<PropertySample>, StoreError>
-  /** Of all events, or of the one that is named. */
+  /** The events with this id, or all events if it is undefined. */
   readonly events: (
     deviceId: DeviceId,
     eventId: string | undefined,
     range: HistoryRange
   ) => Effect.Effect<ReadonlyArray<EventRecord>, StoreError>
-  /** Forgets what was stored before `storedBefore`, Unix milliseconds, at most `limit` of each; answers how much. */
+  /**
+   * Stores all entries or none. An entry that an earlier call stored is left
+   * out, so that a call whose outcome is unknown can be repeated: it has the same
+   * device, property or event, time and value. Equal entries of one call are all
+   * stored.
+   */
+  readonly append: (additions: ReadonlyArray<HistoryAddition>) => Effect.Effect<void, StoreError>
+  /** Forgets all entries of these devices. */
+  readonly remove: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
+  /**
+   * Forgets entries that were stored before `storedBefore`, Unix milliseconds: at
+   * most `limit` samples and `limit` events. Returns how many.
+   */
   readonly prune: (options: {
     readonly storedBefore: number
     readonly limit: number

@@ -1,0 +1,68 @@
+/**
+ * Keeps the history of devices in a store that stands apart: another database,
+ * files, a service.
+ *
+ * A storage adapter writes history in `UplinkStore.commit`, in its own
+ * transaction. This layer changes the `UplinkStore` below it: a commit hands over
+ * no history, and the history goes to the given `HistoryStore`.
+ *
+ * ```ts
+ * const Storage = HistoryApart.layer.pipe(
+ *   Layer.provideMerge(MyHistory.layer),
+ *   Layer.provideMerge(StoragePg.layer({ url }))
+ * )
+ * ```
+ */
+import { Effect, Layer, Option } from "effect"
+import type { EventRecord, PropertySample } from "../history/HistoryEntry.ts"
+import { type HistoryAddition, HistoryStore } from "../history/HistoryStore.ts"
+import { untilStored } from "../kernel/StoreError.ts"
+import { type DeviceCommit, type UplinkBatch, UplinkStore } from "./UplinkStore.ts"
+
+/**
+ * History is appended after the commit and before any reply to the devices of
+ * the batch, so a device that gets its reply has its history stored. A crash in
+ * between leaves a shadow whose history is missing; no device got a reply, so
+ * each says it again.
+ *
+ * While the history store is out of reach, the batch waits and tries again, as it
+ * does for the other stores. The commit runs once: a failure of `append` that
+ * cannot pass is a defect, and the devices of the batch get no reply.
+ */
+export const layer: Layer.Layer<UplinkStore, never, UplinkStore | HistoryStore> = Layer.effect(
+  UplinkStore,
+  Effect.gen(function*() {
+    return make(yield* UplinkStore, yield* HistoryStore)
+  })
+)
+
+/** The result of a device's update, and the history that the commit leaves to this module. */
+interface Committed<A> {
+  readonly result: A
+  readonly samples: ReadonlyArray<PropertySample>
+  readonly events: ReadonlyArray<EventRecord>
+}
+
+/** The history comes back as part of the result: it is the history of the update that the store kept. */
+const withoutHistory = <A>({ deviceId, update }: DeviceCommit<A>): DeviceCommit<Committed<A>> => ({
+  deviceId,
+  update: (before) => {
+    const [result, shadow, { events, reactions, samples }] = update(before)
+    return [{ result, samples, events }, shadow, { samples: [], events: [], reactions }]
+  }
+})
+
+const make = (store: UplinkStore["Service"], history: HistoryStore["Service"]): UplinkStore["Service"] => ({
+  commit: Effect.fnUntraced(function*<A>({ commands, devices }: UplinkBatch<A>) {
+    const committed = yield* store.commit({ commands, devices: devices.map(withoutHistory) })
+    const additions: Array<HistoryAddition> = []
+    for (let i = 0; i < devices.length; i++) {
+      const stored = Option.getOrUndefined(committed[i]!)
+      if (stored !== undefined && stored.samples.length + stored.events.length > 0) {
+        additions.push({ deviceId: devices[i]!.deviceId, samples: stored.samples, events: stored.events })
+      }
+    }
+    if (additions.length > 0) yield* Effect.orDie(untilStored(history.append(additions)))
+    return committed.map(Option.map(({ result }) => result))
+  })
+})

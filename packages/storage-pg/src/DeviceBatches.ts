@@ -1,0 +1,106 @@
+/**
+ * The part of `DeviceStore` about batches: devices that are created together.
+ */
+import {
+  type Batch,
+  type DeviceId,
+  type DeviceName,
+  type DeviceStore,
+  type NewDevice,
+  type ProductKey,
+  type ProjectId
+} from "@device-cloud/core"
+import type { PgClient } from "@effect/sql-pg"
+import { Effect, Option } from "effect"
+import { removeDevices } from "./DeviceRemoval.ts"
+import { type DeviceRow, identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
+import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { instant, texts } from "./PgParameters.ts"
+
+export const make = (
+  sql: PgClient.PgClient
+): Pick<DeviceStore["Service"], "insertBatch" | "getBatch" | "devicesOfBatch" | "removeBatch"> => {
+  /** Stores the batch and its devices, and returns the batch alone. */
+  const insertBatch = (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    batch: Pick<Batch, "description" | "createdAt">,
+    devices: ReadonlyArray<Pick<NewDevice, "deviceId" | "deviceName" | "deviceSecret">>
+  ) =>
+    sql<BatchRow>`
+      WITH batch AS (
+        INSERT INTO device_batch (project_id, product_key, size, description, created_at)
+        SELECT project_id, product_key, ${devices.length}::int, ${batch.description}, ${instant(batch.createdAt)}
+        FROM product WHERE project_id = ${projectId} AND product_key = ${productKey}
+        RETURNING *
+      ), devices AS (
+        INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname, batch_id,
+          created_at, updated_at)
+        SELECT batch.project_id, batch.product_key, new.device_id, new.device_name, new.device_secret, '',
+          batch.batch_id, batch.created_at, batch.created_at
+        FROM batch, unnest(
+          ${texts(devices.map(({ deviceId }) => deviceId))},
+          ${texts(devices.map(({ deviceName }) => deviceName))},
+          ${texts(devices.map(({ deviceSecret }) => deviceSecret))}
+        ) WITH ORDINALITY AS new (device_id, device_name, device_secret, position)
+        ORDER BY new.position
+      )
+      SELECT * FROM batch`
+
+  return {
+    insertBatch: (projectId, productKey, batch, devices) =>
+      insertBatch(projectId, productKey, batch, devices).pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), batchFromRow)),
+        Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone),
+        Effect.mapError(storeError("DeviceStore.insertBatch"))
+      ),
+    getBatch: (projectId, productKey, batchId) =>
+      sql<BatchRow>`SELECT * FROM device_batch
+        WHERE batch_id = ${batchId} AND project_id = ${projectId} AND product_key = ${productKey}`.pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), batchFromRow)),
+        Effect.mapError(storeError("DeviceStore.getBatch"))
+      ),
+    devicesOfBatch: (projectId, batchId) =>
+      sql<Pick<DeviceRow, "device_id" | "device_name" | "device_secret">>`
+        SELECT device_id, device_name, device_secret FROM device
+        WHERE batch_id = ${batchId} AND batch_id <> 0 AND project_id = ${projectId} ORDER BY id`.pipe(
+        Effect.map((rows) =>
+          rows.map((row) => ({
+            deviceId: row.device_id as DeviceId,
+            deviceName: row.device_name as DeviceName,
+            deviceSecret: row.device_secret
+          }))
+        ),
+        Effect.mapError(storeError("DeviceStore.devicesOfBatch"))
+      ),
+    removeBatch: (projectId, productKey, batchId) =>
+      Effect.gen(function*() {
+        const [batch] = yield* sql`DELETE FROM device_batch
+          WHERE batch_id = ${batchId} AND project_id = ${projectId} AND product_key = ${productKey}
+          RETURNING batch_id`
+        if (batch === undefined) return Option.none()
+        const rows = yield* removeDevices<IdentityRow>(
+          sql,
+          sql`device.batch_id = ${batchId} AND device.batch_id <> 0`,
+          sql.literal(identityColumns)
+        )
+        return Option.some(rows.map(identityFromRow))
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("DeviceStore.removeBatch")))
+  }
+}
+
+interface BatchRow {
+  readonly batch_id: bigint
+  readonly product_key: string
+  readonly size: number
+  readonly description: string
+  readonly created_at: Date
+}
+
+const batchFromRow = (row: BatchRow): Batch => ({
+  batchId: Number(row.batch_id),
+  productKey: row.product_key as ProductKey,
+  size: row.size,
+  description: row.description,
+  createdAt: row.created_at.getTime()
+})

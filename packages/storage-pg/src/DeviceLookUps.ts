@@ -1,0 +1,67 @@
+/**
+ * Devices by id and by name. The look-ups of many callers share one statement:
+ * while one is on its way, the next one collects.
+ */
+import { Batcher, type DeviceId, deviceKey, type DeviceName, type ProductKey } from "@device-cloud/core"
+import type { PgClient } from "@effect/sql-pg"
+import { Effect, Option } from "effect"
+import {
+  deviceDetailColumns,
+  deviceDetailFromRow,
+  type DeviceDetailRow,
+  identityColumns,
+  identityFromRow,
+  type IdentityRow
+} from "./DeviceRow.ts"
+import { eachByIndex, texts } from "./PgParameters.ts"
+
+/** Look-ups that may wait, and look-ups in one statement. */
+const capacity = 8192
+const maxBatch = 500
+
+/** `byId` finds the device with its product, `byName` what a connecting device is checked against. */
+export const make = Effect.fnUntraced(function*(sql: PgClient.PgClient) {
+  const byId = yield* Batcher.make({
+    capacity,
+    maxBatch,
+    gathers: false,
+    commit: (deviceIds: ReadonlyArray<DeviceId>) =>
+      Effect.map(
+        sql<DeviceDetailRow>`SELECT ${sql.literal(deviceDetailColumns)}
+          FROM (SELECT * FROM unnest(${texts(deviceIds)}) ${eachByIndex(sql, deviceIds.length)}) AS asked (device_id)
+          JOIN device ON device.device_id = asked.device_id JOIN product ON product.product_key = device.product_key`,
+        (rows) => {
+          const found = new Map(rows.map((row) => [row.device_id, deviceDetailFromRow(row)]))
+          return deviceIds.map((deviceId) => Option.fromUndefinedOr(found.get(deviceId)))
+        }
+      )
+  })
+
+  const byName = yield* Batcher.make({
+    capacity,
+    maxBatch,
+    gathers: false,
+    commit: (names: ReadonlyArray<{ readonly productKey: ProductKey; readonly deviceName: DeviceName }>) =>
+      Effect.map(
+        sql<IdentityRow & { readonly device_secret: string; readonly enabled: boolean }>`
+          SELECT ${sql.literal(identityColumns)}, device.device_secret, device.enabled
+          FROM (
+            SELECT * FROM unnest(
+              ${texts(names.map(({ productKey }) => productKey))},
+              ${texts(names.map(({ deviceName }) => deviceName))}
+            ) ${eachByIndex(sql, names.length)}
+          ) AS asked (product_key, device_name)
+          JOIN device ON device.product_key = asked.product_key AND device.device_name = asked.device_name
+          JOIN product ON product.product_key = device.product_key`,
+        (rows) => {
+          const found = new Map(rows.map((row) => {
+            const identity = identityFromRow(row)
+            return [deviceKey(identity), { identity, deviceSecret: row.device_secret, enabled: row.enabled }]
+          }))
+          return names.map((name) => Option.fromUndefinedOr(found.get(deviceKey(name))))
+        }
+      )
+  })
+
+  return { byId: byId.submit, byName: byName.submit }
+})

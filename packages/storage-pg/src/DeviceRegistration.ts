@@ -1,0 +1,68 @@
+/**
+ * The part of `DeviceStore` in which devices register themselves.
+ */
+import type { DeviceStore } from "@device-cloud/core"
+import type { PgClient } from "@effect/sql-pg"
+import { Effect } from "effect"
+import { deviceDetailColumns, deviceDetailFromRow, type DeviceDetailRow } from "./DeviceRow.ts"
+import { isUniqueViolation, storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
+
+export const make = (sql: PgClient.PgClient): Pick<DeviceStore["Service"], "claimByMac" | "claimByName"> => {
+  const columns = sql.literal(deviceDetailColumns)
+
+  return {
+    claimByMac: (productKey, mac) => {
+      const attempt = Effect.gen(function*() {
+        const known = yield* sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
+          WHERE device.product_key = ${productKey} AND device.mac = ${mac} AND device.mac <> ''`
+        if (known[0] !== undefined) return unlessActive(known[0])
+        const [claimed] = yield* sql<DeviceDetailRow>`
+          WITH free AS (
+            SELECT device_id FROM device
+            WHERE product_key = ${productKey} AND mac IS NULL AND activated_at IS NULL AND enabled
+            ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+          )
+          UPDATE device SET mac = ${mac} FROM free, product
+          WHERE device.device_id = free.device_id AND product.product_key = device.product_key
+          RETURNING ${columns}`
+        if (claimed !== undefined) return deviceDetailFromRow(claimed)
+        const [left] = yield* sql`SELECT FROM device
+          WHERE product_key = ${productKey} AND activated_at IS NULL AND (mac = ${mac} OR (mac IS NULL AND enabled))
+          LIMIT 1`
+        // Another caller locks what is left, or gives it to this device.
+        return left === undefined ? "none" : "wait"
+      }).pipe(
+        // The same device asks twice at the same moment, and has been given a device.
+        Effect.catchIf(isUniqueViolation, () => Effect.succeed("wait" as const))
+      )
+      return attempt.pipe(
+        Effect.repeat({ while: (claimed) => claimed === "wait" }),
+        Effect.mapError(storeError("DeviceStore.claimByMac"))
+      )
+    },
+    claimByName: (productKey, deviceName, draft) =>
+      Effect.gen(function*() {
+        const stored = draft === undefined
+          ? []
+          : yield* sql<DeviceDetailRow>`
+            INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname,
+              batch_id, cloud_gateway, mac, created_at, updated_at)
+            SELECT project_id, product_key, ${draft.deviceId}, ${draft.deviceName}, ${draft.deviceSecret},
+              ${draft.nickname}, ${draft.batchId}::bigint, NULL, '', ${instant(draft.createdAt)},
+              ${instant(draft.createdAt)}
+            FROM product WHERE product_key = ${productKey}
+            ON CONFLICT (product_key, device_name) DO NOTHING
+            RETURNING device_id`
+        const [known] = yield* sql<DeviceDetailRow>`
+          UPDATE device SET mac = coalesce(mac, '') FROM product
+          WHERE device.product_key = ${productKey} AND device.device_name = ${deviceName}
+            AND product.product_key = device.product_key
+          RETURNING ${columns}`
+        if (known === undefined) return "none"
+        return stored.length > 0 ? deviceDetailFromRow(known) : unlessActive(known)
+      }).pipe(Effect.mapError(storeError("DeviceStore.claimByName")))
+  }
+}
+
+const unlessActive = (row: DeviceDetailRow) => row.activated_at === null ? deviceDetailFromRow(row) : "active"

@@ -1,0 +1,46 @@
+/**
+ * Pages of a table, newest first.
+ */
+import type { Page, PageRequest } from "@device-cloud/core"
+import { Effect } from "effect"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
+
+/**
+ * The page of the rows of `table` for which `where` holds, newest first. The
+ * last page costs as much as the first: the second half of the list is read
+ * backwards.
+ */
+export const paginate = Effect.fnUntraced(function*<Row extends object>(
+  sql: SqlClient.SqlClient,
+  options: {
+    readonly table: string
+    readonly where: Statement.Fragment
+    /** The column that breaks ties of `created_at`; unique. */
+    readonly tieBreaker: string
+    /** Reads the rows to return from the selected rows, which it finds under the name `page`. */
+    readonly select: Statement.Fragment
+    readonly page: PageRequest
+  }
+): Effect.fn.Return<Page<Row>, SqlError.SqlError> {
+  const { page: { page, pageSize }, select, where } = options
+  const table = sql(options.table)
+  const tieBreaker = sql(options.tieBreaker)
+  const [{ count }] =
+    (yield* sql<{ readonly count: bigint }>`SELECT count(*) AS count FROM ${table} WHERE ${where}`) as [
+      { readonly count: bigint }
+    ]
+  const total = Number(count)
+  const offset = (page - 1) * pageSize
+  const length = Math.min(pageSize, total - offset)
+  if (length <= 0) return { items: [], total }
+  const backwards = offset > total / 2
+  const skipped = backwards ? total - offset - length : offset
+  const order = sql.literal(backwards ? "ASC" : "DESC")
+  const rows = yield* sql<Row>`
+    WITH page AS (
+      SELECT * FROM ${table} WHERE ${where}
+      ORDER BY created_at ${order}, ${tieBreaker} ${order} LIMIT ${length} OFFSET ${skipped}
+    )
+    ${select} ORDER BY page.created_at DESC, page.${tieBreaker} DESC`
+  return { items: rows, total }
+})

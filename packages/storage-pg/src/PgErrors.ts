@@ -1,0 +1,40 @@
+/**
+ * From errors of PostgreSQL to errors of the stores.
+ */
+import { StoreError } from "@device-cloud/core"
+import { Predicate, Schema } from "effect"
+import type { Migrator, SqlError } from "effect/sql"
+
+/** The database cannot be reached or brought up to date. */
+export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** Keeps the sentence of the server or the driver, so that the start of a program says what is wrong. */
+export const databaseError = (cause: Migrator.MigrationError | SqlError.SqlError): DatabaseError => {
+  const { message } = cause._tag === "SqlError" && cause.reason.cause instanceof Error ? cause.reason.cause : cause
+  return new DatabaseError({ message: `The database cannot be used: ${message}`, cause })
+}
+
+/** Names the operation of a failed statement and says whether the same call may succeed later. */
+export const storeError = (operation: string) => (error: SqlError.SqlError): StoreError =>
+  new StoreError({ operation, retryable: isRetryable(error), cause: error })
+
+/** SQLSTATE classes and codes of a server that stops, starts, or is out of resources. */
+const passingState = /^(53|57P|58|08)/
+
+const isRetryable = (error: SqlError.SqlError): boolean => {
+  if (error.isRetryable) return true
+  const { cause } = error.reason
+  return Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && passingState.test(cause.code)
+}
+
+const isViolation = (sqlState: string) => ({ reason: { cause } }: SqlError.SqlError): boolean =>
+  Predicate.hasProperty(cause, "code") && cause.code === sqlState
+
+/** The statement refers to a row that does not exist, or removes one that another row refers to. */
+export const isForeignKeyViolation = isViolation("23503")
+
+/** A row with the same key exists already. */
+export const isUniqueViolation = isViolation("23505")
