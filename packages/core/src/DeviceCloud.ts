@@ -28,11 +28,16 @@ import { DeviceMethods } from "./uplink/DeviceMethods.ts"
 import { Uplink } from "./uplink/Uplink.ts"
 import * as UplinkMethods from "./uplink/UplinkMethods.ts"
 import type { UplinkStore } from "./uplink/UplinkStore.ts"
+import * as DueUpgrades from "./ota/device/DueUpgrades.ts"
 import * as EndOfDevice from "./ota/device/EndOfDevice.ts"
 import * as UpgradeMethods from "./ota/device/UpgradeMethods.ts"
+import { UpgradePush } from "./ota/device/UpgradePush.ts"
+import { Upgrades } from "./ota/device/Upgrades.ts"
+import { UpgradeSteps } from "./ota/device/UpgradeSteps.ts"
+import { FirmwareBlocks } from "./ota/device/FirmwareBlocks.ts"
 import { FirmwareFiles } from "./ota/firmware/FirmwareFiles.ts"
 import { Firmwares } from "./ota/firmware/Firmwares.ts"
-import { Upgrades } from "./ota/task/Upgrades.ts"
+import { UpgradeTasks } from "./ota/task/UpgradeTasks.ts"
 import type { OtaStore } from "./ota/task/OtaStore.ts"
 import { Products } from "./product/Products.ts"
 import type { ProductStore } from "./product/ProductStore.ts"
@@ -91,6 +96,7 @@ export type DeviceCloud =
   | ThingModels
   | Topologies
   | Upgrades
+  | UpgradeTasks
   | Uplink
   | WebhookSigning
 
@@ -125,11 +131,19 @@ const declarations = Layer.mergeAll(
   LifecycleEvents.layer,
   CommandExpiry.layer,
   UplinkMethods.layer,
-  EndOfDevice.layer,
-  UpgradeMethods.layer,
   GatewayMessages.layer,
   MeshMessages.layer,
   SceneRunner.layer
+)
+
+/** Firmware and upgrades: three services, and what is declared for them. */
+const upgrades = Layer.mergeAll(DueUpgrades.layer, EndOfDevice.layer, UpgradeMethods.layer).pipe(
+  Layer.provideMerge(Upgrades.layer),
+  Layer.provide(Layer.mergeAll(FirmwareBlocks.layer, UpgradePush.layer)),
+  Layer.provide(UpgradeSteps.layer),
+  Layer.provideMerge(UpgradeTasks.layer),
+  Layer.provideMerge(Firmwares.layer),
+  Layer.provide(FirmwareFiles.layer)
 )
 
 /**
@@ -157,9 +171,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provideMerge(Uplink.layer),
   Layer.provide(Topologies.layerDirectory),
   Layer.provideMerge(Layer.mergeAll(DeviceAuthenticator.layer, Provisioning.layer)),
-  Layer.provideMerge(Layer.mergeAll(Upgrades.layer, MeshNetworks.layer)),
-  Layer.provideMerge(Firmwares.layer),
-  Layer.provide(FirmwareFiles.layer),
+  Layer.provideMerge(Layer.mergeAll(upgrades, MeshNetworks.layer)),
   Layer.provide(ModelCache.layer),
   Layer.provideMerge(Devices.layer),
   Layer.provide(SignatureGuard.layer),

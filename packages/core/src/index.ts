@@ -42,15 +42,24 @@ export * from "./mesh/MeshStore.ts"
 export { MaxObjectSize, Objects } from "./object/Objects.ts"
 export * from "./object/ObjectStore.ts"
 export * from "./object/StoredObject.ts"
+export type { Diagnosis } from "./ota/device/UpgradeDiagnosis.ts"
 export { upgradeMethod } from "./ota/device/UpgradeMessage.ts"
+export { Upgrades } from "./ota/device/Upgrades.ts"
 export * from "./ota/firmware/Firmware.ts"
 export { Firmwares } from "./ota/firmware/Firmwares.ts"
 export * from "./ota/task/OtaStore.ts"
 export { rolloutDelay } from "./ota/task/Rollout.ts"
-export type { Diagnosis } from "./ota/task/UpgradeDiagnosis.ts"
-export { RequireVerification, Upgrades } from "./ota/task/Upgrades.ts"
-export { advance as advanceUpgrade, deviceCount, taskStatus } from "./ota/task/UpgradeStateMachine.ts"
+export {
+  advance as advanceUpgrade,
+  deviceCount,
+  isFinal as isUpgradeFinal,
+  isOngoing,
+  isPushed,
+  taskStatus,
+  withCounts
+} from "./ota/task/UpgradeStateMachine.ts"
 export * from "./ota/task/UpgradeTask.ts"
+export { RequireVerification, UpgradeTasks } from "./ota/task/UpgradeTasks.ts"
 export * from "./product/Product.ts"
 export { Products } from "./product/Products.ts"
 export * from "./product/ProductStore.ts"

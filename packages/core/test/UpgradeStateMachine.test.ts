@@ -1,7 +1,14 @@
 import { type RecordCounts, type RecordStatus, taskStatus, type UpgradeRecord } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { advance, isAborted, isFinal, isReleased, type UpgradeEvent } from "../src/ota/task/UpgradeStateMachine.ts"
+import {
+  advance,
+  isAborted,
+  isFinal,
+  isOngoing,
+  isReleased,
+  type UpgradeEvent
+} from "../src/ota/task/UpgradeStateMachine.ts"
 
 const At = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000 }))
 
@@ -22,12 +29,12 @@ const Event = Schema.Union([
 const Events = Schema.Tuple(Array.from({ length: 12 }, () => Event))
 
 const Conduct = Schema.Struct({
-  status: Schema.Literals([0, 1, 4]),
+  status: Schema.Literals(["pending", "in-progress", "cancelled"]),
   version: Schema.Literal("2.0.0"),
   timeout: Schema.Literals([0, 10]),
   needAppConfirm: Schema.Boolean,
   isAppConfirmed: Schema.Boolean,
-  upgradePolicy: Schema.Literals([0, 1]),
+  upgradePolicy: Schema.Literals(["pull", "push"]),
   retryCount: Schema.Literals([0, 2]),
   retryInterval: Schema.Literals([0, 60])
 })
@@ -36,7 +43,7 @@ const start: UpgradeRecord = {
   taskId: 1,
   deviceId: "device" as UpgradeRecord["deviceId"],
   deviceName: "device" as UpgradeRecord["deviceName"],
-  status: 1,
+  status: "pending",
   step: 0,
   isConfirmed: false,
   failures: 0,
@@ -48,11 +55,11 @@ const start: UpgradeRecord = {
 
 /** Where each status may lead; a failed attempt may lead back. */
 const allowed: Readonly<Record<RecordStatus, ReadonlyArray<RecordStatus>>> = {
-  1: [1, 2, 3, 4, 5],
-  2: [1, 2, 3, 4, 5],
-  3: [],
-  4: [],
-  5: []
+  pending: ["pending", "upgrading", "succeeded", "failed", "cancelled"],
+  upgrading: ["pending", "upgrading", "succeeded", "failed", "cancelled"],
+  succeeded: [],
+  failed: [],
+  cancelled: []
 }
 
 it.effect.prop("no events in any order lead out of the allowed transitions", {
@@ -68,15 +75,18 @@ it.effect.prop("no events in any order lead out of the allowed transitions", {
       assert.strictEqual(after.revision, record.revision + 1)
       assert.strictEqual(after.updatedAt, event.at)
       if (event._tag === "HandedOut" || event._tag === "Progressed") {
-        assert.isTrue(record.status === 2 || isReleased(task, record))
+        assert.isTrue(record.status === "upgrading" || isReleased(task, record))
       }
       // Only what had begun and has failed goes back, while its task goes on.
-      if (record.status === 2 && after.status === 1) {
-        assert.isTrue(task.status < 2 && after.failures === record.failures + 1 && after.dueAt !== null)
+      if (record.status === "upgrading" && after.status === "pending") {
+        assert.isTrue(isOngoing(task) && after.failures === record.failures + 1 && after.dueAt !== null)
       }
       // Success is what the device reports to run, and nothing else.
-      assert.strictEqual(after.status === 3, event._tag === "VersionReported" && event.version === task.version)
-      if (after.status === 4) assert.strictEqual(after.failures, task.status < 2 ? task.retryCount + 1 : 1)
+      assert.strictEqual(
+        after.status === "succeeded",
+        event._tag === "VersionReported" && event.version === task.version
+      )
+      if (after.status === "failed") assert.strictEqual(after.failures, isOngoing(task) ? task.retryCount + 1 : 1)
       if (isFinal(after.status)) assert.isNull(after.dueAt)
       assert.isTrue(after.step >= -1 && after.step <= 100)
       record = after
@@ -103,7 +113,7 @@ it.effect.prop(
   { events: Events, task: Conduct },
   ({ events, task: conduct }) =>
     Effect.sync(() => {
-      const task = { ...conduct, timeout: 10, isAppConfirmed: true, upgradePolicy: 1 } as const
+      const task = { ...conduct, timeout: 10, isAppConfirmed: true, upgradePolicy: "push" } as const
       let record = advance(
         (events as ReadonlyArray<UpgradeEvent>).reduce((record, event) => advance(record, task, event), start),
         task,
@@ -113,7 +123,7 @@ it.effect.prop(
         assert.isBelow(turns, 2 * (task.retryCount + 1))
         const at = record.dueAt!
         // As the cloud does it: what waits is told, what has begun has timed out.
-        record = advance(record, task, { _tag: record.status === 1 ? "HandedOut" : "Due", at })
+        record = advance(record, task, { _tag: record.status === "pending" ? "HandedOut" : "Due", at })
       }
       assert.isNull(record.dueAt)
     })
@@ -144,20 +154,22 @@ it.effect.prop("the status of a task is what its records imply", { counts: Count
     const open = counts.pending + counts.upgrading
     const ended = counts.succeeded + counts.failed + counts.cancelled
     const expected = open > 0
-      ? counts.upgrading + ended === 0 ? 0 : 1
+      ? counts.upgrading + ended === 0 ? "pending" : "in-progress"
       : counts.succeeded > 0 || ended === 0
-      ? 2
-      : 3
-    for (const status of [0, 1, 2, 3] as const) assert.strictEqual(taskStatus(status, counts), expected)
-    assert.strictEqual(taskStatus(4, counts), 4)
+      ? "completed"
+      : "failed"
+    for (const status of ["pending", "in-progress", "completed", "failed"] as const) {
+      assert.strictEqual(taskStatus(status, counts), expected)
+    }
+    assert.strictEqual(taskStatus("cancelled", counts), "cancelled")
   }))
 
 it("a task is given up when too many have failed", () => {
   const counts: RecordCounts = { pending: 5, upgrading: 0, succeeded: 6, failed: 4, cancelled: 0 }
-  const task = { abortMinExecuted: 10, abortThresholdPercent: 40, counts, status: 1 } as const
+  const task = { abortMinExecuted: 10, abortThresholdPercent: 40, counts, status: "in-progress" } as const
   assert.isTrue(isAborted(task))
   assert.isFalse(isAborted({ ...task, abortThresholdPercent: 41 }))
   assert.isFalse(isAborted({ ...task, abortMinExecuted: 11 }))
   assert.isFalse(isAborted({ ...task, abortThresholdPercent: 0 }))
-  assert.isFalse(isAborted({ ...task, status: 2 }))
+  assert.isFalse(isAborted({ ...task, status: "completed" }))
 })

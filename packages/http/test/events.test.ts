@@ -1,4 +1,12 @@
-import { call, createDevice, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
+import {
+  call,
+  createDevice,
+  createProduct,
+  type DeviceTriple,
+  ownerKey,
+  testApi,
+  uplink
+} from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Queue, type Scope } from "effect"
 import { HttpServer } from "effect/http"
@@ -126,6 +134,33 @@ for (const [name, storage] of storages) {
           status: "succeeded",
           reason: "It was run by hand"
         }])
+      }).pipe(Effect.scoped))
+
+    it.effect("tell of upgrades, with the numbers of the API", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const device = (yield* createDevice(product_key)) as unknown as DeviceTriple & { readonly device_id: string }
+        const { id } = (yield* call("POST", `/products/${product_key}/ota/firmwares`, {
+          body: {
+            name: "Told",
+            version: "1.1.0",
+            oss_path: "https://cloud.example.com/firmware.bin",
+            algorithms: 1,
+            hash: "93230c3bde425a9d7984a594ac55ea1e"
+          }
+        })).body.data
+        const { task_id } =
+          (yield* call("POST", `/ota/firmwares/${id}/upgrade-tasks`, { body: { scope_mode: 0 } })).body
+            .data
+        const events = yield* follow(`?product_key=${product_key}&type=upgrade`)
+        for (const step of [40, -1]) {
+          const params = { step, desc: "flash" }
+          yield* uplink(device, "PostOTA", { body: { id: 1, method: "thing.ota.progress", params } })
+        }
+        const of = { device_id: device.device_id, task_id, module: "default", version: "1.1.0", reason: "flash" }
+        for (const state of [{ status: 2, step: 40 }, { status: 4, step: -1 }]) {
+          assert.deepInclude((yield* Queue.take(events)).data, { ...of, ...state })
+        }
       }).pipe(Effect.scoped))
 
     it.effect("refuses filters that name nothing", () =>

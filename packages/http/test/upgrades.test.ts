@@ -1,7 +1,10 @@
+import type { ProductKey } from "@device-cloud/core"
+import { DeviceCloudClient } from "@device-cloud/http"
 import { eventually } from "@device-cloud/testing"
-import { call, createProduct, testApi } from "@device-cloud/testing/http"
+import { call, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
+import { HttpServer } from "effect/http"
 import { storages } from "../../../vitest.storages.ts"
 import {
   createTask,
@@ -406,6 +409,41 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* call("DELETE", `/products/${product_key}`)).body.code, 0)
         assert.strictEqual((yield* call("GET", `/ota/firmwares/${firmwareId}`)).body.code, 40404)
         assert.strictEqual((yield* call("GET", `/ota/upgrade-tasks/${task_id}`)).body.code, 40405)
+      }))
+
+    it.effect("the typed client has names where the API has numbers", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const [device] = (yield* devicesOf(product_key, 1)) as [TestDevice]
+        const baseUrl = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+        yield* Effect.gen(function*() {
+          const { ota } = yield* DeviceCloudClient
+          const { data: firmware } = yield* ota.createFirmware({
+            params: { product_key: product_key as ProductKey },
+            payload: { ...firmwareBody, algorithms: "md5" }
+          })
+          assert.deepInclude(firmware, { algorithms: "md5", status: "unverified" })
+          const params = { firmware_id: firmware.id }
+          const { data: { task_id } } = yield* ota.createUpgradeTask({ params, payload: { scope_mode: "all" } })
+          yield* say(device, "progress", { step: 10 })
+          const { data: pending } = yield* ota.listUpgradeTasks({ params, query: { status: "pending" } })
+          assert.deepStrictEqual(pending.results, [])
+          const { data: { results: [task] } } = yield* ota.listUpgradeTasks({
+            params,
+            query: { status: "in-progress" }
+          })
+          assert.deepInclude(task, {
+            task_id,
+            status: "in-progress",
+            scope_mode: "all",
+            upgrade_type: "static",
+            upgrade_policy: "pull"
+          })
+          const { data: { results: [record] } } = yield* ota.getUpgradeTask({ params: { task_id }, query: {} })
+          assert.strictEqual(record!.status, "upgrading")
+        }).pipe(Effect.provide(DeviceCloudClient.layer({ baseUrl, accessKey: Redacted.make(ownerKey) })))
+        const { body } = yield* call("GET", `/ota/firmwares?product_key=${product_key}`)
+        assert.deepInclude(body.data.results[0], { algorithms: 1, status: 0 })
       }))
   })
 }

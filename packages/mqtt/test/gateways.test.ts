@@ -11,7 +11,7 @@ import {
   type ProductDraft,
   type SignMethod,
   Topologies,
-  Upgrades
+  UpgradeTasks
 } from "@device-cloud/core"
 import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
@@ -392,7 +392,7 @@ for (const [name, storage] of storages) {
     it.effect("a sub-device is upgraded through its gateway", () =>
       Effect.gen(function*() {
         const { gateway, product, subDevices: [sub] } = yield* household(1)
-        const upgrades = yield* Upgrades
+        const tasks = yield* UpgradeTasks
         const topic = (what: string) => `/ota/device/${what}/${sub.productKey}/${sub.deviceName}`
         const say = (what: string, params: unknown) =>
           gateway.publish(topic(what), JSON.stringify({ id: 1, params }), 1)
@@ -401,19 +401,19 @@ for (const [name, storage] of storages) {
           name: "Bulb",
           version: "2.0.0",
           ossPath: "https://cloud.example.com/bulb.bin",
-          algorithms: 1,
+          algorithms: "md5",
           hash: "93230c3bde425a9d7984a594ac55ea1e"
         })
-        const { taskId } = yield* upgrades.createUpgradeTask(defaultProjectId, firmware.firmwareId, {
-          scopeMode: 0,
+        const { taskId } = yield* tasks.createUpgradeTask(defaultProjectId, firmware.firmwareId, {
+          scopeMode: "all",
           cloudPush: true
         })
         assert.strictEqual((yield* gateway.takeFrom(topic("upgrade"))).data.version, "2.0.0")
         yield* say("progress", { step: "50", desc: "" })
         yield* say("inform", { version: "2.0.0" })
         yield* eventually(
-          upgrades.records(defaultProjectId, taskId, undefined, { page: 1, pageSize: 10 }),
-          { until: ({ items }) => items[0]?.record.status === 3 }
+          tasks.records(defaultProjectId, taskId, undefined, { page: 1, pageSize: 10 }),
+          { until: ({ items }) => items[0]?.record.status === "succeeded" }
         )
       }))
 

@@ -4,9 +4,12 @@ import {
   EventBus,
   type FirmwareDraft,
   Firmwares,
+  isUpgradeFinal,
   Objects,
   type Product,
-  Upgrades
+  type RecordStatus,
+  Upgrades,
+  UpgradeTasks
 } from "@device-cloud/core"
 import { eventually, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
@@ -23,7 +26,7 @@ const createFirmware = ({ productKey }: Product, fields: Partial<FirmwareDraft> 
       name: "Thermostat",
       version: "2.0.0",
       ossPath: "https://cloud.example.com/firmware.bin",
-      algorithms: 1,
+      algorithms: "md5",
       hash: "93230c3bde425a9d7984a594ac55ea1e",
       ...fields
     }))
@@ -87,21 +90,21 @@ const progress = (device: Device, connected: MqttDevice.MqttDevice, step: string
   )
 
 const statuses = (taskId: number) =>
-  Effect.flatMap(Upgrades, (upgrades) =>
+  Effect.flatMap(UpgradeTasks, (tasks) =>
     Effect.map(
-      upgrades.records(defaultProjectId, taskId, undefined, { page: 1, pageSize: 100 }),
+      tasks.records(defaultProjectId, taskId, undefined, { page: 1, pageSize: 100 }),
       ({ items }) => new Map(items.map(({ record }) => [record.deviceId, record.status]))
     ))
 
 /** Until the status of a device in a task is this one. */
-const untilStatus = (taskId: number, { deviceId }: Device, status: number) =>
+const untilStatus = (taskId: number, { deviceId }: Device, status: RecordStatus) =>
   eventually(statuses(taskId), { until: (all) => all.get(deviceId) === status })
 
 for (const [name, storage] of storages) {
   layer(MqttTestServer.layer(storage), { excludeTestServices: true })(`upgrades of MQTT devices on ${name}`, (it) => {
     it.effect("a campaign ends with the right states, whatever its devices do", () =>
       Effect.gen(function*() {
-        const upgrades = yield* Upgrades
+        const tasks = yield* UpgradeTasks
         const product = yield* createProduct
         const devices = yield* Fixtures.createDevices(30, product)
         const { firmware } = yield* createFirmware(product)
@@ -122,10 +125,11 @@ for (const [name, storage] of storages) {
           online.set(device, connected)
           yield* inform(device, connected, "1.0.0")
         }
-        const task = yield* upgrades.createUpgradeTask(defaultProjectId, firmware.firmwareId, {
-          scopeMode: 0,
+        const task = yield* tasks.createUpgradeTask(defaultProjectId, firmware.firmwareId, {
+          scopeMode: "all",
           cloudPush: true,
-          timeout: 3,
+          // Long enough for the others, also on a busy machine.
+          timeout: 8,
           maximumPerMinute: 60_000
         })
         assert.strictEqual(task.counts.pending, 30)
@@ -154,7 +158,7 @@ for (const [name, storage] of storages) {
 
         yield* online.get(leaves)!.take
         yield* progress(leaves, online.get(leaves)!, "10")
-        yield* untilStatus(task.taskId, leaves, 2)
+        yield* untilStatus(task.taskId, leaves, "upgrading")
         yield* online.get(leaves)!.end
         const back = yield* MqttDevice.connect(leaves)
         // It is told again when it has come back.
@@ -179,24 +183,25 @@ for (const [name, storage] of storages) {
         assert.deepInclude((yield* came.take).message, { data: expected.data })
         yield* inform(late, came, "2.0.0")
 
-        yield* untilStatus(task.taskId, silent, 4)
-        const ended = yield* eventually(upgrades.task(defaultProjectId, task.taskId), {
-          until: ({ status }) => status === 2
+        yield* untilStatus(task.taskId, silent, "failed")
+        const ended = yield* eventually(tasks.get(defaultProjectId, task.taskId), {
+          until: ({ status }) => status === "completed"
         })
         assert.deepStrictEqual(ended.counts, { pending: 0, upgrading: 0, succeeded: 28, failed: 2, cancelled: 0 })
         const all = yield* statuses(task.taskId)
         assert.deepStrictEqual([fails, silent, leaves, quiet, late].map(({ deviceId }) => all.get(deviceId)), [
-          4,
-          4,
-          3,
-          3,
-          3
+          "failed",
+          "failed",
+          "succeeded",
+          "succeeded",
+          "succeeded"
         ])
-        assert.strictEqual((yield* upgrades.diagnose(defaultProjectId, silent.deviceId)).reason, "timed-out")
+        assert.strictEqual((yield* (yield* Upgrades).diagnose(defaultProjectId, silent.deviceId)).reason, "timed-out")
         // Each has one end.
         const ends = yield* events.pipe(
           Stream.filter((published) =>
-            published !== "gap" && published.event._tag === "UpgradeProgressed" && published.event.status > 2
+            published !== "gap" && published.event._tag === "UpgradeProgressed" &&
+            isUpgradeFinal(published.event.status)
           ),
           Stream.take(30),
           Stream.runCollect
@@ -227,24 +232,24 @@ for (const [name, storage] of storages) {
           }
         })
         const { firmware } = yield* createFirmware(product)
-        const upgrades = yield* Upgrades
-        const { taskId } = yield* upgrades.createUpgradeTask(defaultProjectId, firmware.firmwareId, { scopeMode: 0 })
+        const tasks = yield* UpgradeTasks
+        const { taskId } = yield* tasks.createUpgradeTask(defaultProjectId, firmware.firmwareId, { scopeMode: "all" })
         assert.deepInclude((yield* ask({})).message["data"] as object, { version: "2.0.0", signMethod: "Md5" })
         assert.deepStrictEqual((yield* ask({ module: "MCU" })).message["data"], {})
         assert.deepStrictEqual((yield* ask({ module: "a b" })).message["code"], 460)
-        assert.strictEqual((yield* statuses(taskId)).get(device!.deviceId), 2)
+        assert.strictEqual((yield* statuses(taskId)).get(device!.deviceId), "upgrading")
       }))
 
     it.effect("a device without HTTP gets its firmware in blocks over its connection", () =>
       Effect.gen(function*() {
-        const upgrades = yield* Upgrades
+        const tasks = yield* UpgradeTasks
         const product = yield* createProduct
         const [device] = (yield* Fixtures.createDevices(1, product)) as [Device]
         const content = randomBytes(300_001)
         const firmware = yield* storeFirmware(product, content)
         assert.strictEqual(firmware.size, content.length)
-        const { taskId } = yield* upgrades.createUpgradeTask(defaultProjectId, firmware.firmwareId, {
-          scopeMode: 0,
+        const { taskId } = yield* tasks.createUpgradeTask(defaultProjectId, firmware.firmwareId, {
+          scopeMode: "all",
           cloudPush: true,
           downloadProtocol: "mqtt"
         })
@@ -277,21 +282,21 @@ for (const [name, storage] of storages) {
         }
         assert.strictEqual(createHash("md5").update(Buffer.concat(parts)).digest("hex"), data["md5"])
         yield* inform(device, connected, "2.0.0")
-        yield* untilStatus(taskId, device, 3)
+        yield* untilStatus(taskId, device, "succeeded")
         const { bytes, head } = yield* askForBlock(connected, blockParams(firmware.firmwareId, 256, 0))
         assert.deepStrictEqual([head.code, bytes.length], [404, 0])
       }))
 
     it.effect("a block is for the device that is to be upgraded with it, within the file", () =>
       Effect.gen(function*() {
-        const upgrades = yield* Upgrades
+        const tasks = yield* UpgradeTasks
         const product = yield* createProduct
         const [device, idle] = (yield* Fixtures.createDevices(2, product)) as [Device, Device]
         const [stranger] = (yield* Fixtures.createDevices(1, yield* createProduct)) as [Device]
         const { firmwareId } = yield* storeFirmware(product, Buffer.alloc(1000, 1))
         const other = yield* storeFirmware(product, Buffer.alloc(10), "3.0.0")
-        const { taskId } = yield* upgrades.createUpgradeTask(defaultProjectId, firmwareId, {
-          scopeMode: 1,
+        const { taskId } = yield* tasks.createUpgradeTask(defaultProjectId, firmwareId, {
+          scopeMode: "targeted",
           deviceIds: [device.deviceId],
           needAppConfirm: true
         })
@@ -299,7 +304,7 @@ for (const [name, storage] of storages) {
         const ask = (...params: Parameters<typeof blockParams>) =>
           Effect.map(askForBlock(connected, blockParams(...params)), ({ bytes, head }) => [head.code, bytes.length])
         assert.deepStrictEqual(yield* ask(firmwareId, 256, 0), [404, 0])
-        yield* upgrades.confirm(defaultProjectId, taskId)
+        yield* tasks.confirm(defaultProjectId, taskId)
         assert.deepStrictEqual(yield* ask(firmwareId, 256, 0), [200, 256])
         assert.deepStrictEqual(yield* ask(firmwareId, 1, 999), [200, 1])
         assert.deepStrictEqual(yield* ask(firmwareId, 131_072, 990), [200, 10])
@@ -330,16 +335,16 @@ for (const [name, storage] of storages) {
 
     it.effect("a device says how it wants to download, and is told when that cannot be", () =>
       Effect.gen(function*() {
-        const upgrades = yield* Upgrades
+        const tasks = yield* UpgradeTasks
         const product = yield* createProduct
         const [device] = (yield* Fixtures.createDevices(1, product)) as [Device]
         const elsewhere = (yield* createFirmware(product)).firmware
-        const overMqtt = { scopeMode: 0, downloadProtocol: "mqtt" } as const
+        const overMqtt = { scopeMode: "all", downloadProtocol: "mqtt" } as const
         const refusal = yield* Effect.flip(
-          upgrades.createUpgradeTask(defaultProjectId, elsewhere.firmwareId, overMqtt)
+          tasks.createUpgradeTask(defaultProjectId, elsewhere.firmwareId, overMqtt)
         )
         assert.strictEqual(refusal._tag, "FirmwareState")
-        const first = yield* upgrades.createUpgradeTask(defaultProjectId, elsewhere.firmwareId, { scopeMode: 0 })
+        const first = yield* tasks.createUpgradeTask(defaultProjectId, elsewhere.firmwareId, { scopeMode: "all" })
         const connected = yield* MqttDevice.connect(device)
         const ask = (params: object, topic = connected.topic("thing/ota/firmware/get")) =>
           Effect.andThen(
@@ -351,10 +356,10 @@ for (const [name, storage] of storages) {
         const { head } = yield* askForBlock(connected, blockParams(elsewhere.firmwareId, 256, 0))
         assert.strictEqual(head.code, 404)
         assert.include(head.message, url)
-        yield* upgrades.cancelDevice(defaultProjectId, first.taskId, device.deviceId)
+        yield* (yield* Upgrades).cancelDevice(defaultProjectId, first.taskId, device.deviceId)
 
         const stored = yield* storeFirmware(product, Buffer.alloc(10), "3.0.0")
-        yield* upgrades.createUpgradeTask(defaultProjectId, stored.firmwareId, { scopeMode: 0, cloudPush: true })
+        yield* tasks.createUpgradeTask(defaultProjectId, stored.firmwareId, { scopeMode: "all", cloudPush: true })
         const { firmwareId: streamId } = stored
         assert.deepInclude(yield* ask({ dProtocol: "mqtt" }), { dProtocol: "mqtt", streamId, streamFileId: 1 })
         assert.deepInclude(yield* ask({}), { url: stored.ossPath })
@@ -371,7 +376,7 @@ for (const [name, storage] of storages) {
 
     it.effect("an old device asks on a topic of its own, and is answered there", () =>
       Effect.gen(function*() {
-        const upgrades = yield* Upgrades
+        const tasks = yield* UpgradeTasks
         const product = yield* createProduct
         const [device] = (yield* Fixtures.createDevices(1, product)) as [Device]
         const connected = yield* MqttDevice.connect(device)
@@ -385,10 +390,10 @@ for (const [name, storage] of storages) {
         })
         assert.deepInclude((yield* ask({ module: "a b" })).message, { code: "460", data: {} })
         const { firmware } = yield* createFirmware(product)
-        const { taskId } = yield* upgrades.createUpgradeTask(defaultProjectId, firmware.firmwareId, { scopeMode: 0 })
+        const { taskId } = yield* tasks.createUpgradeTask(defaultProjectId, firmware.firmwareId, { scopeMode: "all" })
         const { data } = (yield* ask({ version: "1.0.0" })).message as { readonly data: object }
         assert.deepInclude(data, { version: "2.0.0", url: firmware.ossPath, md5: firmware.hash, size: 1000 })
-        assert.strictEqual((yield* statuses(taskId)).get(device.deviceId), 2)
+        assert.strictEqual((yield* statuses(taskId)).get(device.deviceId), "upgrading")
       }))
   })
 }

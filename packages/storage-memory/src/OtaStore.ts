@@ -2,62 +2,41 @@
  * Firmware and upgrade tasks in memory.
  */
 import {
-  type Assignment,
+  advanceUpgrade,
   type Device,
-  type DeviceId,
   type Firmware,
   type FirmwareDetail,
+  isOngoing,
+  isPushed,
   type NewTask,
   OtaStore,
+  type OtaTask,
   type RecordCounts,
-  rolloutDelay,
   type TaskScope,
-  taskStatus,
-  type UpgradeRecord,
-  type UpgradeTask,
-  verifiable
+  verifiable,
+  withCounts
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
+import { dueAt, OtaTables } from "./OtaTables.ts"
 import { paginate, Tables } from "./Tables.ts"
-
-/** Which member of the counts a status is counted in. */
-const counted = [undefined, "pending", "upgrading", "succeeded", "failed", "cancelled"] as const
 
 const noCounts: RecordCounts = { pending: 0, upgrading: 0, succeeded: 0, failed: 0, cancelled: 0 }
 
 const make = Effect.gen(function*() {
   const { devices, nextId, onProductRemoved, products } = yield* Tables
-  const firmwares = new Map<number, Firmware>()
-  const tasks = new Map<number, UpgradeTask>()
-  /** By task, then by device, the oldest device first. */
-  const records = new Map<number, Map<DeviceId, UpgradeRecord>>()
-  /** By device, the tasks that it is in, oldest first. */
-  const tasksOf = new Map<DeviceId, Array<number>>()
-  const versions = new Map<DeviceId, Record<string, string>>()
+  const ota = new OtaTables()
+  const { firmwares, tasks, versions } = ota
+
+  onProductRemoved.push((productKey) => {
+    for (const firmware of firmwares.values()) {
+      if (firmware.productKey === productKey) ota.removeFirmware(firmware.firmwareId)
+    }
+  })
 
   const detail = (firmware: Firmware): FirmwareDetail => ({
     firmware,
     productName: products.get(firmware.productKey)?.name ?? "",
-    ongoing: [...tasks.values()].some(({ firmwareId, status }) => firmwareId === firmware.firmwareId && status < 2)
-  })
-
-  const removeFirmware = (firmwareId: number): void => {
-    firmwares.delete(firmwareId)
-    for (const { taskId } of [...tasks.values()].filter((task) => task.firmwareId === firmwareId)) {
-      for (const deviceId of records.get(taskId)!.keys()) {
-        tasksOf.set(deviceId, tasksOf.get(deviceId)!.filter((other) => other !== taskId))
-        due.delete(`${taskId} ${deviceId}`)
-      }
-      records.delete(taskId)
-      tasks.delete(taskId)
-    }
-  }
-
-  // A product takes its firmware with it.
-  onProductRemoved.push((productKey) => {
-    for (const firmware of firmwares.values()) {
-      if (firmware.productKey === productKey) removeFirmware(firmware.firmwareId)
-    }
+    ongoing: [...tasks.values()].some((task) => task.firmwareId === firmware.firmwareId && isOngoing(task))
   })
 
   const findFirmware = (projectId: string, firmwareId: number) => {
@@ -65,51 +44,25 @@ const make = Effect.gen(function*() {
     return firmware?.projectId === projectId ? firmware : undefined
   }
 
-  const assign = (record: UpgradeRecord): Assignment => {
-    const task = tasks.get(record.taskId)!
-    return { record, task, firmware: firmwares.get(task.firmwareId)! }
-  }
-
-  const recordsOf = (deviceId: DeviceId): ReadonlyArray<UpgradeRecord> =>
-    (tasksOf.get(deviceId) ?? []).map((taskId) => records.get(taskId)!.get(deviceId)!)
-
-  const isBusy = (deviceId: DeviceId, module: string): boolean =>
-    recordsOf(deviceId).some(({ status, taskId }) => status < 3 && tasks.get(taskId)!.module === module)
-
-  /** The records that something is due for. */
-  const due = new Map<string, UpgradeRecord>()
-
-  const keep = (record: UpgradeRecord): void => {
-    records.get(record.taskId)!.set(record.deviceId, record)
-    const key = `${record.taskId} ${record.deviceId}`
-    if (record.dueAt === null) due.delete(key)
-    else due.set(key, record)
-  }
-
-  const put = (record: UpgradeRecord, before: UpgradeRecord["status"] | undefined): UpgradeTask => {
-    const task = tasks.get(record.taskId)!
-    keep(record)
-    const counts: Record<keyof RecordCounts, number> = { ...task.counts }
-    if (before !== undefined) counts[counted[before]!]--
-    counts[counted[record.status]!]++
-    const status = task.kind === "verify" ? task.status : taskStatus(task.status, counts)
-    const changed = { ...task, counts, status, updatedAt: record.updatedAt }
-    tasks.set(task.taskId, changed)
-    return changed
-  }
-
   const candidates = (task: NewTask, scope: TaskScope): ReadonlyArray<Device> => {
     const all = scope._tag === "Named"
       ? scope.deviceIds.flatMap((deviceId) => devices.get(deviceId) ?? [])
       : [...devices.values()].filter(({ deviceId, productKey }) =>
-        productKey === task.productKey && !isBusy(deviceId, task.module)
+        productKey === task.productKey && ota.unfinished(deviceId, task.module).length === 0
       )
     return all.filter(({ deviceId }) => versions.get(deviceId)?.[task.module] !== task.version)
       .toSorted((a, b) => a.id - b.id)
   }
 
-  const dueAt = ({ maximumPerMinute, taskId }: UpgradeTask, firstDue: number, place: number): number =>
-    firstDue + Math.floor(rolloutDelay(taskId, place, maximumPerMinute))
+  const insertTask = (draft: NewTask): OtaTask => {
+    const { kind, ...fields } = draft
+    const task = { ...fields, taskId: nextId(), counts: noCounts }
+    const inserted = kind === "verify"
+      ? { ...task, kind, status: "verifying" as const }
+      : withCounts({ ...task, kind, status: "pending" }, noCounts)
+    tasks.set(inserted.taskId, inserted)
+    return inserted
+  }
 
   return OtaStore.of({
     insertFirmware: (draft) =>
@@ -142,7 +95,7 @@ const make = Effect.gen(function*() {
         const firmware = findFirmware(projectId, firmwareId)
         if (firmware === undefined) return "not-found"
         if (detail(firmware).ongoing) return "ongoing"
-        removeFirmware(firmwareId)
+        ota.removeFirmware(firmwareId)
         return "removed"
       }),
     createTask: (draft, scope, firstDue) =>
@@ -150,29 +103,25 @@ const make = Effect.gen(function*() {
         if (scope._tag === "Named") {
           const unknown = scope.deviceIds.filter((deviceId) => devices.get(deviceId)?.productKey !== draft.productKey)
           if (unknown.length > 0) return { _tag: "Unknown", deviceIds: unknown }
-          const busy = scope.deviceIds.find((deviceId) => isBusy(deviceId, draft.module))
+          const busy = scope.deviceIds.find((deviceId) => ota.unfinished(deviceId, draft.module).length > 0)
           if (busy !== undefined) return { _tag: "Busy", deviceId: busy }
         }
         const firmware = firmwares.get(draft.firmwareId)
         if (firmware === undefined) return { _tag: "NoFirmware" }
         if (draft.kind === "verify") {
           if (!verifiable.includes(firmware.status)) return { _tag: "NotVerifiable" }
-          firmwares.set(draft.firmwareId, { ...firmware, status: 1, updatedAt: draft.createdAt })
+          firmwares.set(draft.firmwareId, { ...firmware, status: "verifying", updatedAt: draft.createdAt })
         }
-        const taskId = nextId()
-        const status = draft.kind === "verify" ? 1 : taskStatus(0, noCounts)
-        const task = { ...draft, taskId, status, counts: noCounts }
-        tasks.set(taskId, task)
-        records.set(taskId, new Map())
-        const isDue = draft.upgradePolicy === 1 && (!draft.needAppConfirm || draft.isAppConfirmed)
         const chosen = candidates(draft, scope)
-        chosen.forEach(({ deviceId, deviceName }, place) => {
-          tasksOf.set(deviceId, [...tasksOf.get(deviceId) ?? [], taskId])
-          put({
+        const task = insertTask(draft)
+        const { taskId } = task
+        const isDue = isPushed(task, { isConfirmed: false })
+        chosen.forEach(({ deviceId, deviceName }, place) =>
+          ota.add({
             taskId,
             deviceId,
             deviceName,
-            status: 1,
+            status: "pending",
             step: 0,
             isConfirmed: false,
             failures: 0,
@@ -180,8 +129,8 @@ const make = Effect.gen(function*() {
             dueAt: isDue ? dueAt(task, firstDue, place) : null,
             updatedAt: draft.createdAt,
             revision: 0
-          }, undefined)
-        })
+          })
+        )
         return { _tag: "Created", task: tasks.get(taskId)!, deviceIds: chosen.map(({ deviceId }) => deviceId) }
       }),
     task: (projectId, taskId) =>
@@ -191,14 +140,15 @@ const make = Effect.gen(function*() {
     verifyTask: (firmwareId) =>
       Effect.sync(() =>
         Option.fromUndefinedOr(
-          [...tasks.values()].findLast((task) => task.firmwareId === firmwareId && task.kind === "verify")
+          [...tasks.values()].filter((task) => task.kind === "verify")
+            .findLast((task) => task.firmwareId === firmwareId)
         )
       ),
     listTasks: (projectId, filter, page) =>
       Effect.sync(() =>
         paginate(
-          [...tasks.values()].filter((task) =>
-            task.projectId === projectId && task.firmwareId === filter.firmwareId && task.kind === "upgrade" &&
+          [...tasks.values()].filter((task) => task.kind === "upgrade").filter((task) =>
+            task.projectId === projectId && task.firmwareId === filter.firmwareId &&
             (filter.status === undefined || task.status === filter.status) &&
             (filter.taskId === undefined || task.taskId === filter.taskId)
           ),
@@ -207,46 +157,35 @@ const make = Effect.gen(function*() {
       ),
     records: (taskId, rejected, { page, pageSize }) =>
       Effect.sync(() => {
-        const all = [...records.get(taskId)?.values() ?? []]
+        const all = ota.recordsOfTask(taskId)
           .filter(({ deviceId }) => rejected === undefined || devices.get(deviceId)?.status !== rejected)
           .toReversed()
         return {
           total: all.length,
-          items: all.slice((page - 1) * pageSize, page * pageSize).map((record) => {
-            const device = devices.get(record.deviceId)
-            return {
-              record,
-              deviceStatus: device?.status ?? "offline",
-              currentVersion: versions.get(record.deviceId)?.[tasks.get(taskId)!.module] ?? ""
-            }
-          })
+          items: all.slice((page - 1) * pageSize, page * pageSize).map((record) => ({
+            record,
+            deviceStatus: devices.get(record.deviceId)?.status ?? "offline",
+            currentVersion: versions.get(record.deviceId)?.[tasks.get(taskId)!.module] ?? ""
+          }))
         }
       }),
     record: (deviceId, taskId) =>
-      Effect.sync(() =>
-        Option.map(
-          Option.fromUndefinedOr(
-            recordsOf(deviceId).findLast((record) => taskId === undefined || record.taskId === taskId)
-          ),
-          assign
-        )
-      ),
+      Effect.sync(() => {
+        const record = taskId === undefined ? ota.recordsOfDevice(deviceId).at(-1) : ota.record(taskId, deviceId)
+        return Option.map(Option.fromUndefinedOr(record), (found) => ota.assign(found))
+      }),
     unfinished: (deviceIds, module) =>
       Effect.sync(() =>
-        deviceIds.flatMap((deviceId) =>
-          recordsOf(deviceId).filter(({ status, taskId }) =>
-            status < 3 && (module === undefined || tasks.get(taskId)!.module === module)
-          ).map(assign)
-        )
+        deviceIds.flatMap((deviceId) => ota.unfinished(deviceId, module).map((record) => ota.assign(record)))
       ),
     save: (changes) =>
       Effect.sync(() => {
-        const changed = new Map<number, UpgradeTask>()
+        const changed = new Map<number, OtaTask>()
         const saved = changes.map(({ after, before }) => {
-          const stored = records.get(before.taskId)?.get(before.deviceId)
+          const stored = ota.record(before.taskId, before.deviceId)
           if (stored === undefined || stored.revision !== before.revision) return false
-          if (after.status === 1 && tasks.get(after.taskId)!.status > 1) return false
-          changed.set(after.taskId, put(after, stored.status))
+          if (after.status === "pending" && !isOngoing(tasks.get(after.taskId)!)) return false
+          changed.set(after.taskId, ota.change(stored, after))
           return true
         })
         return { saved, tasks: [...changed.values()] }
@@ -254,20 +193,16 @@ const make = Effect.gen(function*() {
     endTask: (taskId, to, cancelled, at) =>
       Effect.sync(() => {
         const task = tasks.get(taskId)
-        if (task === undefined || task.status > 1) return false
-        tasks.set(taskId, { ...task, status: to, updatedAt: at })
+        if (task === undefined || !isOngoing(task)) return false
         if (task.kind === "verify") {
+          tasks.set(taskId, { ...task, status: to, updatedAt: at })
           firmwares.set(task.firmwareId, { ...firmwares.get(task.firmwareId)!, status: to, updatedAt: at })
+        } else if (to === "cancelled") tasks.set(taskId, { ...task, status: to, updatedAt: at })
+        else return false
+        for (const record of ota.recordsOfTask(taskId)) {
+          if (!(cancelled as ReadonlyArray<string>).includes(record.status)) continue
+          ota.change(record, advanceUpgrade(record, task, { _tag: "Cancelled", at, whole: false }))
         }
-        for (const record of records.get(taskId)!.values()) {
-          if (!(cancelled as ReadonlyArray<number>).includes(record.status)) continue
-          const { revision, status } = record
-          put(
-            { ...record, status: 5, dueAt: null, reason: "cancelled", updatedAt: at, revision: revision + 1 },
-            status
-          )
-        }
-        tasks.set(taskId, { ...tasks.get(taskId)!, status: to })
         return true
       }),
     confirmTask: (taskId, firstDue) =>
@@ -275,21 +210,19 @@ const make = Effect.gen(function*() {
         const task = tasks.get(taskId)
         if (task === undefined || task.isAppConfirmed) return false
         tasks.set(taskId, { ...task, isAppConfirmed: true, updatedAt: firstDue })
-        if (task.upgradePolicy === 1) {
-          const pending = [...records.get(taskId)!.values()].filter(({ status }) => status === 1)
-          pending.forEach((record, place) =>
-            keep({ ...record, dueAt: dueAt(task, firstDue, place), revision: record.revision + 1 })
+        if (task.upgradePolicy === "push") {
+          ota.recordsOfTask(taskId).filter(({ status }) => status === "pending").forEach((record, place) =>
+            ota.keep({ ...record, dueAt: dueAt(task, firstDue, place), revision: record.revision + 1 })
           )
         }
         return true
       }),
     claimDue: ({ again, limit, now }) =>
       Effect.sync(() => {
-        const claimed = [...due.values()].filter((record) => record.dueAt! <= now)
-          .toSorted((a, b) => a.dueAt! - b.dueAt!).slice(0, limit)
-        for (const record of claimed) keep({ ...record, dueAt: again })
+        const claimed = ota.dueAt(now).slice(0, limit)
+        for (const record of claimed) ota.keep({ ...record, dueAt: again })
         return claimed.map((record) => ({
-          ...assign(record),
+          ...ota.assign(record),
           isOnline: devices.get(record.deviceId)?.status === "online"
         }))
       }),

@@ -1,5 +1,6 @@
 /**
- * The rows in which firmware and upgrade tasks come from PostgreSQL.
+ * The rows in which firmware and upgrade tasks come from PostgreSQL, and the
+ * numbers that they keep for the names of the domain.
  */
 import type {
   DeviceId,
@@ -7,14 +8,65 @@ import type {
   DownloadProtocol,
   Firmware,
   FirmwareStatus,
+  OtaTask,
   ProductKey,
   ProjectId,
   RecordStatus,
+  ScopeMode,
   TaskKind,
-  TaskStatus,
+  UpgradePolicy,
   UpgradeRecord,
-  UpgradeTask
+  UpgradeTask,
+  UpgradeTaskStatus,
+  VerificationStatus,
+  VerifyTask
 } from "@device-cloud/core"
+
+/** Of firmware and of verify tasks. */
+export const verificationNumber: Readonly<Record<FirmwareStatus, number>> = {
+  unverified: 0,
+  verifying: 1,
+  passed: 2,
+  failed: 3,
+  cancelled: 4
+}
+
+/** Of upgrade tasks. */
+export const upgradeTaskNumber: Readonly<Record<UpgradeTaskStatus, number>> = {
+  pending: 0,
+  "in-progress": 1,
+  completed: 2,
+  failed: 3,
+  cancelled: 4
+}
+
+/** Of a task of either kind. */
+export const taskNumber = (task: Pick<VerifyTask, "kind" | "status"> | Pick<UpgradeTask, "kind" | "status">): number =>
+  task.kind === "verify" ? verificationNumber[task.status] : upgradeTaskNumber[task.status]
+
+export const recordNumber: Readonly<Record<RecordStatus, number>> = {
+  pending: 1,
+  upgrading: 2,
+  succeeded: 3,
+  failed: 4,
+  cancelled: 5
+}
+
+export const policyNumber: Readonly<Record<UpgradePolicy, number>> = { pull: 0, push: 1 }
+
+export const scopeNumber: Readonly<Record<ScopeMode, number>> = { all: 0, targeted: 1 }
+
+/** From a number back to its name. */
+const nameOf = <Name extends string>(numbers: Readonly<Record<Name, number>>): (number: number) => Name => {
+  const names = new Map((Object.entries(numbers) as Array<[Name, number]>).map(([name, number]) => [number, name]))
+  return (number) => names.get(number)!
+}
+
+const verificationOf = nameOf(verificationNumber)
+const upgradeTaskStatusOf = nameOf(upgradeTaskNumber)
+const recordStatusOf = nameOf(recordNumber)
+const policyOf = nameOf(policyNumber)
+const scopeOf = nameOf(scopeNumber)
 
 export interface FirmwareRow {
   readonly firmware_id: bigint
@@ -39,19 +91,19 @@ export const firmwareFromRow = (row: FirmwareRow): Firmware => ({
   name: row.name,
   version: row.version,
   ossPath: row.oss_path,
-  algorithms: 1,
+  algorithms: "md5",
   hash: row.hash,
   size: row.size,
   remark: row.remark,
   module: row.module,
-  status: row.status as FirmwareStatus,
+  status: verificationOf(row.status),
   createdAt: row.created_at.getTime(),
   updatedAt: row.updated_at.getTime()
 })
 
 export interface TaskRow {
   readonly task_id: bigint
-  readonly kind: string
+  readonly kind: TaskKind
   readonly project_id: string
   readonly product_key: string
   readonly firmware_id: bigint
@@ -78,18 +130,16 @@ export interface TaskRow {
   readonly updated_at: Date
 }
 
-export const taskFromRow = (row: TaskRow): UpgradeTask => ({
+const taskFieldsFromRow = (row: TaskRow) => ({
   taskId: Number(row.task_id),
-  kind: row.kind as TaskKind,
   projectId: row.project_id as ProjectId,
   productKey: row.product_key as ProductKey,
   firmwareId: Number(row.firmware_id),
   module: row.module,
   version: row.version,
-  status: row.status as TaskStatus,
-  upgradeType: 1,
-  upgradePolicy: row.upgrade_policy as 0 | 1,
-  scopeMode: row.scope_mode as 0 | 1,
+  upgradeType: "static" as const,
+  upgradePolicy: policyOf(row.upgrade_policy),
+  scopeMode: scopeOf(row.scope_mode),
   timeout: row.timeout,
   needAppConfirm: row.need_app_confirm,
   isAppConfirmed: row.is_app_confirmed,
@@ -110,6 +160,24 @@ export const taskFromRow = (row: TaskRow): UpgradeTask => ({
   updatedAt: row.updated_at.getTime()
 })
 
+/** The row is of an upgrade task. */
+export const upgradeTaskFromRow = (row: TaskRow): UpgradeTask => ({
+  ...taskFieldsFromRow(row),
+  kind: "upgrade",
+  status: upgradeTaskStatusOf(row.status)
+})
+
+/** The row is of a verify task. */
+export const verifyTaskFromRow = (row: TaskRow): VerifyTask => ({
+  ...taskFieldsFromRow(row),
+  kind: "verify",
+  // A task is made when its verification starts.
+  status: verificationOf(row.status) as VerificationStatus
+})
+
+export const taskFromRow = (row: TaskRow): OtaTask =>
+  row.kind === "verify" ? verifyTaskFromRow(row) : upgradeTaskFromRow(row)
+
 export interface RecordRow {
   readonly task_id: bigint
   readonly device_id: string
@@ -128,7 +196,7 @@ export const recordFromRow = (row: RecordRow): UpgradeRecord => ({
   taskId: Number(row.task_id),
   deviceId: row.device_id as DeviceId,
   deviceName: row.device_name as DeviceName,
-  status: row.status as RecordStatus,
+  status: recordStatusOf(row.status),
   step: row.step,
   isConfirmed: row.is_confirmed,
   failures: row.failures,

@@ -18,7 +18,8 @@ import {
   Topologies,
   upgradeMethod,
   Upgrades,
-  type UpgradeTaskDraft
+  type UpgradeTaskDraft,
+  UpgradeTasks
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -129,12 +130,12 @@ it.live("nodes on one database act as one cloud", () =>
           name: "Lamp",
           version: "2.0.0",
           ossPath: "https://cloud.example.com/firmware.bin",
-          algorithms: 1,
+          algorithms: "md5",
           hash: "93230c3bde425a9d7984a594ac55ea1e",
           module: draft.needAppConfirm === true ? "lamp" : "default"
         })
-        return yield* (yield* Upgrades).createUpgradeTask(defaultProjectId, firmware.firmwareId, {
-          scopeMode: 0,
+        return yield* (yield* UpgradeTasks).createUpgradeTask(defaultProjectId, firmware.firmwareId, {
+          scopeMode: "all",
           ...draft
         })
       })
@@ -220,7 +221,7 @@ it.live("a roll-out reaches the devices of all nodes in its time, whichever find
           name: "Lamp",
           version: "2.0.0",
           ossPath: "https://cloud.example.com/firmware.bin",
-          algorithms: 1,
+          algorithms: "md5",
           hash: "93230c3bde425a9d7984a594ac55ea1e"
         }))
     )
@@ -236,9 +237,9 @@ it.live("a roll-out reaches the devices of all nodes in its time, whichever find
     yield* heard(1)
     const task = yield* on(
       0,
-      Effect.flatMap(Upgrades, (all) =>
+      Effect.flatMap(UpgradeTasks, (all) =>
         all.createUpgradeTask(defaultProjectId, firmware.firmwareId, {
-          scopeMode: 0,
+          scopeMode: "all",
           cloudPush: true,
           maximumPerMinute: 100_000
         }))
@@ -246,7 +247,7 @@ it.live("a roll-out reaches the devices of all nodes in its time, whichever find
     for (const { received } of connected) {
       assert.deepInclude(yield* Queue.take(received), { method: upgradeMethod })
     }
-    const { counts } = yield* on(1, Effect.flatMap(Upgrades, (all) => all.task(defaultProjectId, task.taskId)))
+    const { counts } = yield* on(1, Effect.flatMap(UpgradeTasks, (all) => all.get(defaultProjectId, task.taskId)))
     assert.deepStrictEqual([counts.pending, counts.upgrading], [0, 12])
   }).pipe(Effect.scoped))
 

@@ -45,8 +45,7 @@ export type DomainEvent =
     readonly module: string
     /** The target. */
     readonly version: string
-    /** 1 pending, 2 upgrading, 3 succeeded, 4 failed, 5 cancelled. */
-    readonly status: number
+    readonly status: "pending" | "upgrading" | "succeeded" | "failed" | "cancelled"
     /** Percent, or -1: failed. */
     readonly step: number
     /** What the device or the cloud said last. */

@@ -7,6 +7,7 @@ import { HttpServerResponse } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { group } from "../HandlerGroup.ts"
+import { recordCode } from "../ota/OtaCodes.ts"
 import type { EventType } from "./EventApi.ts"
 
 /** How often something is sent, so that nobody on the way takes the connection for dead. */
@@ -36,7 +37,7 @@ const detailOf = (event: DomainEvent) => {
       return { message_id: String(event.messageId), code: event.code, message: event.message, data: event.data }
     case "UpgradeProgressed": {
       const { module, reason, status, step, taskId, version } = event
-      return { task_id: taskId, module, version, status, step, reason }
+      return { task_id: taskId, module, version, status: recordCode(status), step, reason }
     }
     case "DeviceLifecycle":
       return { action: event.action }

@@ -1,12 +1,10 @@
 /**
- * The routes of firmware and upgrades (specification, Endpoints: Firmware and
- * upgrade).
+ * The routes of firmware and upgrades. See docs/api/firmware.md.
  */
 import {
   DeviceStatus,
   DownloadProtocol,
   FirmwareDraft,
-  FirmwareStatus,
   Text,
   UpgradeTaskDraft,
   VerifyTaskDraft
@@ -16,6 +14,16 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
 import { wire } from "../SnakeCase.ts"
+import {
+  AlgorithmCode,
+  PolicyCode,
+  RecordCode,
+  ScopeCode,
+  UpgradeTaskCode,
+  UpgradeTaskCodeInQuery,
+  UpgradeTypeCode,
+  VerificationCode
+} from "./OtaCodes.ts"
 
 const Empty = Envelope(Schema.Struct({}))
 
@@ -26,12 +34,10 @@ export const FirmwareRecord = Schema.Struct({
   name: Schema.String,
   version: Schema.String,
   oss_path: Schema.String,
-  algorithms: Schema.Int.annotate({ description: "1: md5" }),
+  algorithms: AlgorithmCode,
   hash: Schema.String,
   size: Schema.Int.annotate({ description: "Bytes; 0: not known" }),
-  status: FirmwareStatus.annotate({
-    description: "0 pending verification, 1 verifying, 2 verification succeeded, 3 verification failed, 4 cancelled"
-  }),
+  status: VerificationCode,
   ongoing: Schema.Boolean.annotate({ description: "Whether it has an unfinished task" }),
   remark: Schema.String,
   module: Schema.String,
@@ -44,10 +50,10 @@ export const FirmwareRecord = Schema.Struct({
 export const TaskRecord = Schema.Struct({
   task_id: Schema.Int,
   firmware_id: Schema.Int,
-  upgrade_type: Schema.Int.annotate({ description: "1: static" }),
-  upgrade_policy: Schema.Int.annotate({ description: "1: the cloud tells the devices, 0: they ask" }),
-  status: Schema.Int.annotate({ description: "0 pending, 1 in progress, 2 completed, 3 failed, 4 cancelled" }),
-  scope_mode: Schema.Int.annotate({ description: "0: all, 1: targeted" }),
+  upgrade_type: UpgradeTypeCode,
+  upgrade_policy: PolicyCode,
+  status: UpgradeTaskCode,
+  scope_mode: ScopeCode,
   need_app_confirm: Schema.Boolean,
   is_app_confirmed: Schema.Boolean,
   download_protocol: DownloadProtocol.annotate({ description: "How devices that are told fetch the firmware" }),
@@ -65,9 +71,9 @@ export const TaskRecord = Schema.Struct({
 export const DeviceTaskRecord = Schema.Struct({
   device_id: Schema.String,
   device_name: Schema.String,
-  version: Schema.String.annotate({ description: "What it runs now" }),
+  version: Schema.String.annotate({ description: "The version that it runs now" }),
   step: Schema.Int.annotate({ description: "Percent; -1: failed" }),
-  status: Schema.Int.annotate({ description: "1 pending, 2 upgrading, 3 succeeded, 4 failed, 5 cancelled" }),
+  status: RecordCode,
   reason: Schema.String,
   updated_at: DateText,
   thing_status: DeviceStatus,
@@ -97,10 +103,18 @@ const VerifyRecords = Envelope(
 
 const rejected = { ...pageQuery, rejected_thing_status: Schema.optional(DeviceStatus) }
 
-/** Nothing, or what is to be done. */
+/** The body is optional. */
 const Cancel = [Schema.Struct({ action: Schema.optional(Schema.Literals(["cancel"])) }), Schema.Null] as const
 
-const status = PathParams.wholeNumber(4)
+const firmwareDraft = Schema.Struct({ ...wire(FirmwareDraft).fields, algorithms: AlgorithmCode })
+
+const upgradeType = { upgrade_type: Schema.optional(UpgradeTypeCode) }
+const verifyTaskDraft = Schema.Struct({ ...wire(VerifyTaskDraft).fields, ...upgradeType })
+const upgradeTaskDraft = Schema.Struct({
+  ...wire(UpgradeTaskDraft).fields,
+  ...upgradeType,
+  scope_mode: ScopeCode
+})
 
 export class OtaApi extends HttpApiGroup.make("ota").add(
   HttpApiEndpoint.get("getUpgrade", "/things/:device_id/upgrade", {
@@ -108,7 +122,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     query: { module },
     success: Envelope(Schema.Union([UpgradeInfo, Schema.Struct({})]))
   }).annotate(OpenApi.Summary, "Read what a device can be upgraded to")
-    .annotate(OpenApi.Description, "Without anything, `data` is empty."),
+    .annotate(OpenApi.Description, "If there is nothing for the device, `data` is empty."),
   HttpApiEndpoint.post("startUpgrade", "/things/:device_id/upgrade", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ task_id: Schema.Int }),
@@ -119,7 +133,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     query: { task_id: Schema.optional(PathParams.task.task_id) },
     success: Envelope(Schema.Struct({ step: Schema.Int }))
   }).annotate(OpenApi.Summary, "Read how far a device is")
-    .annotate(OpenApi.Description, "Percent, or -1: failed; of the task, or of the newest one."),
+    .annotate(OpenApi.Description, "Percent, or -1: failed. Without `task_id`, of the newest task."),
   HttpApiEndpoint.get("getVersion", "/things/:device_id/version", {
     params: PathParams.deviceId,
     query: { module },
@@ -135,7 +149,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
         current_version: Schema.String,
         task_id: Schema.NullOr(Schema.Int),
         target_version: Schema.NullOr(Schema.String),
-        status: Schema.NullOr(Schema.Int),
+        status: Schema.NullOr(RecordCode),
         step: Schema.NullOr(Schema.Int)
       })
     )
@@ -149,8 +163,8 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
   }).annotate(OpenApi.Summary, "Read what devices can be upgraded to")
     .annotate(
       OpenApi.Description,
-      "The devices as `device_ids`, an array in a JSON body, or repeated in the query. Only those that can be upgraded " +
-        "are in the answer, by their ids."
+      "`device_ids` names the devices: an array in a JSON body, or repeated in the query. `data` has only those that " +
+        "can be upgraded, by their ids."
     ),
   HttpApiEndpoint.get("getFirmware", "/ota/firmwares/:firmware_id", {
     params: PathParams.firmware,
@@ -160,13 +174,13 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     query: {
       ...pageQuery,
       product_key: Schema.optional(PathParams.productKey.product_key),
-      name: Schema.optional(PathParams.property.property_id.annotate({ description: "What the name contains" }))
+      name: Schema.optional(PathParams.property.property_id.annotate({ description: "A part of the name" }))
     },
     success: Paged(FirmwareRecord)
   }).annotate(OpenApi.Summary, "List the firmware of the project"),
   HttpApiEndpoint.post("createFirmware", "/products/:product_key/ota/firmwares", {
     params: PathParams.productKey,
-    payload: wire(FirmwareDraft).annotate({
+    payload: firmwareDraft.pipe(Schema.annotateEncoded({
       examples: [{
         name: "Thermostat",
         version: "1.1.0",
@@ -174,7 +188,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
         algorithms: 1,
         hash: "93230c3bde425a9d7984a594ac55ea1e"
       }]
-    }),
+    })),
     success: Envelope(FirmwareRecord)
   }).annotate(OpenApi.Summary, "Create a firmware"),
   HttpApiEndpoint.delete("deleteFirmware", "/ota/firmwares/:firmware_id", {
@@ -183,13 +197,15 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
   }).annotate(OpenApi.Summary, "Delete a firmware that has no unfinished task"),
   HttpApiEndpoint.post("createVerifyTask", "/ota/firmwares/:firmware_id/verify-task", {
     params: PathParams.firmware,
-    payload: wire(VerifyTaskDraft),
+    payload: verifyTaskDraft,
     success: Envelope(Schema.Array(Schema.String))
   }).annotate(OpenApi.Summary, "Try a firmware on a few devices")
-    .annotate(OpenApi.Description, "Answers the devices that have not the version already."),
+    .annotate(OpenApi.Description, "Returns the devices that do not run the version yet."),
   HttpApiEndpoint.post("createUpgradeTask", "/ota/firmwares/:firmware_id/upgrade-tasks", {
     params: PathParams.firmware,
-    payload: wire(UpgradeTaskDraft).annotate({ examples: [{ scope_mode: 0, cloud_push: true, timeout: 3600 }] }),
+    payload: upgradeTaskDraft.pipe(Schema.annotateEncoded({
+      examples: [{ scope_mode: 0, cloud_push: true, timeout: 3600 }]
+    })),
     success: Envelope(Schema.Struct({ task_id: Schema.Int }))
   }).annotate(OpenApi.Summary, "Upgrade devices to a firmware"),
   HttpApiEndpoint.get("getVerifyTask", "/ota/firmwares/:firmware_id/verify-task", {
@@ -206,7 +222,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     params: PathParams.firmware,
     query: {
       ...pageQuery,
-      status: Schema.optional(status),
+      status: Schema.optional(UpgradeTaskCodeInQuery),
       task_id: Schema.optional(PathParams.task.task_id),
       product_key: Schema.optional(PathParams.productKey.product_key),
       name: Schema.optional(PathParams.property.property_id)

@@ -1,17 +1,19 @@
 /**
- * What the routes of firmware and upgrades do.
+ * The handlers of the routes of firmware and upgrades.
  */
 import {
   type Assignment,
   type DeviceId,
   type FirmwareDetail,
   Firmwares,
+  type OtaTask,
   type Page,
   type PageRequest,
   type RecordDetail,
   Text,
   Upgrades,
-  type UpgradeTask
+  type UpgradeTask,
+  UpgradeTasks
 } from "@device-cloud/core"
 import { Effect, Option, Predicate, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
@@ -57,7 +59,7 @@ const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
 })
 
 const deviceRecord =
-  (task: UpgradeTask) => ({ currentVersion, deviceStatus, record }: RecordDetail): typeof DeviceTaskRecord.Type => ({
+  (task: OtaTask) => ({ currentVersion, deviceStatus, record }: RecordDetail): typeof DeviceTaskRecord.Type => ({
     device_id: record.deviceId,
     device_name: record.deviceName,
     version: currentVersion,
@@ -98,10 +100,10 @@ const empty = () => ({})
 
 const isDeviceIds = Schema.is(Schema.Array(Text(128)))
 
-/** Devices whose upgrades are read at once. */
+/** Devices of one request at most. */
 const maxDevices = 1000
 
-/** From the query, or from a JSON body, which a GET may have. */
+/** The device ids of the query or of the JSON body, which this GET may have. */
 const readDeviceIds = Effect.fnUntraced(function*(query: string | ReadonlyArray<string> | undefined) {
   const asked = query === undefined ? yield* bodyDeviceIds : typeof query === "string" ? [query] : query
   if (!isDeviceIds(asked) || asked.length === 0 || asked.length > maxDevices) {
@@ -125,6 +127,7 @@ export const layer = group(
   "ota",
   Effect.fnUntraced(function*(handlers) {
     const firmwares = yield* Firmwares
+    const tasks = yield* UpgradeTasks
     const upgrades = yield* Upgrades
     const infoOf = (assignment: Assignment | undefined) => assignment === undefined ? {} : upgradeInfo(assignment)
     return handlers.handleAll({
@@ -186,14 +189,14 @@ export const layer = group(
       createVerifyTask: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(
-            upgrades.createVerifyTask(projectId, params.firmware_id, fromWire(payload)),
+            tasks.createVerifyTask(projectId, params.firmware_id, fromWire(payload)),
             (deviceIds) => deviceIds
           )
         ),
       createUpgradeTask: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(
-            upgrades.createUpgradeTask(projectId, params.firmware_id, fromWire(payload)),
+            tasks.createUpgradeTask(projectId, params.firmware_id, fromWire(payload)),
             ({ taskId }) => ({ task_id: taskId })
           )
         ),
@@ -202,9 +205,9 @@ export const layer = group(
           const request = pageRequest(query)
           return respond(
             Effect.gen(function*() {
-              const task = Option.getOrUndefined(yield* upgrades.verifyTask(projectId, params.firmware_id))
+              const task = Option.getOrUndefined(yield* tasks.newestVerifyTask(projectId, params.firmware_id))
               if (task === undefined) return { task_id: 0, ...pageOf(request, { items: [], total: 0 }) }
-              const { items, total } = yield* upgrades.records(
+              const { items, total } = yield* tasks.records(
                 projectId,
                 task.taskId,
                 query.rejected_thing_status,
@@ -218,10 +221,10 @@ export const layer = group(
       getUpgradeTask: ({ params, query }) =>
         Effect.gen(function*() {
           const { projectId } = yield* CurrentPrincipal
-          const task = yield* upgrades.task(projectId, params.task_id).pipe(Effect.catch(failWith))
+          const task = yield* tasks.get(projectId, params.task_id).pipe(Effect.catch(failWith))
           return yield* respondPage(
             query,
-            (page) => upgrades.records(projectId, task.taskId, query.rejected_thing_status, page),
+            (page) => tasks.records(projectId, task.taskId, query.rejected_thing_status, page),
             deviceRecord(task)
           )
         }),
@@ -234,22 +237,22 @@ export const layer = group(
             productKey: query.product_key,
             name: query.name
           }
-          return respondPage(query, (page) => upgrades.list(projectId, filter, page), taskRecord)
+          return respondPage(query, (page) => tasks.list(projectId, filter, page), taskRecord)
         }),
       cancelTask: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(upgrades.cancel(projectId, params.task_id), empty)),
+        CurrentPrincipal.use(({ projectId }) => respond(tasks.cancel(projectId, params.task_id), empty)),
       decideVerifyTask: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          respond(upgrades.decide(projectId, params.task_id, payload.result), empty)
+          respond(tasks.decide(projectId, params.task_id, payload.result), empty)
         ),
       cancelUpgradeTask: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(upgrades.cancel(projectId, params.task_id), empty)),
+        CurrentPrincipal.use(({ projectId }) => respond(tasks.cancel(projectId, params.task_id), empty)),
       cancelDeviceUpgrade: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(upgrades.cancelDevice(projectId, params.task_id, params.device_id), empty)
         ),
       confirmUpgradeTask: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(upgrades.confirm(projectId, params.task_id), empty)),
+        CurrentPrincipal.use(({ projectId }) => respond(tasks.confirm(projectId, params.task_id), empty)),
       confirmDeviceUpgrade: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(upgrades.confirmDevice(projectId, params.task_id, params.device_id), empty)

@@ -8,8 +8,10 @@ import {
   deviceCount,
   DeviceStore,
   type Firmware,
+  isOngoing,
   type NewTask,
   OtaStore,
+  type OtaTask,
   PresenceStore,
   type Product,
   ProductStore,
@@ -17,7 +19,8 @@ import {
   rolloutDelay,
   type TaskCreated,
   taskStatus,
-  type UpgradeRecord
+  type UpgradeRecord,
+  type UpgradeTask
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option, Schema } from "effect"
@@ -30,12 +33,12 @@ const insertFirmware = Effect.fnUntraced(function*({ productKey, projectId }: Pr
     name: "Thermostat",
     version: "2.0.0",
     ossPath: "https://example.com/firmware.bin",
-    algorithms: 1,
+    algorithms: "md5",
     hash: "93230c3bde425a9d7984a594ac55ea1e",
     size: 1000,
     remark: "",
     module: "default",
-    status: 0,
+    status: "unverified",
     createdAt: epoch,
     updatedAt: epoch,
     ...fields
@@ -51,9 +54,9 @@ const newTask = (firmware: Firmware, fields: Partial<NewTask> = {}): NewTask => 
   firmwareId: firmware.firmwareId,
   module: firmware.module,
   version: firmware.version,
-  upgradeType: 1,
-  upgradePolicy: 1,
-  scopeMode: 0,
+  upgradeType: "static",
+  upgradePolicy: "push",
+  scopeMode: "all",
   timeout: 60,
   needAppConfirm: false,
   isAppConfirmed: false,
@@ -71,6 +74,11 @@ const newTask = (firmware: Firmware, fields: Partial<NewTask> = {}): NewTask => 
 const created = (outcome: TaskCreated) => {
   assert.strictEqual(outcome._tag, "Created")
   return outcome as TaskCreated & { readonly _tag: "Created" }
+}
+
+const upgradeTask = (task: OtaTask) => {
+  assert.strictEqual(task.kind, "upgrade")
+  return task as UpgradeTask
 }
 
 const prepare = Effect.fnUntraced(function*(count: number) {
@@ -157,7 +165,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         ])
         const { task } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch + 1000))
         assert.deepStrictEqual(task.counts, { pending: 4, upgrading: 0, succeeded: 0, failed: 0, cancelled: 0 })
-        assert.strictEqual(task.status, 0)
+        assert.strictEqual(task.status, "pending")
         assert.deepStrictEqual(yield* store.task(task.projectId, task.taskId), Option.some(task))
         const due = yield* Effect.forEach(
           others,
@@ -216,26 +224,26 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { task } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
         const { taskId } = task
         const [first, second, third] = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
-        const begun = changed(first!, 2, epoch + 60_000)
-        const { saved, tasks } = yield* store.save([begun, changed(second!, 3), {
+        const begun = changed(first!, "upgrading", epoch + 60_000)
+        const { saved, tasks } = yield* store.save([begun, changed(second!, "succeeded"), {
           ...begun,
           before: { ...first!, revision: 7 }
         }])
         assert.deepStrictEqual(saved, [true, true, false])
         assert.deepStrictEqual(tasks.map(({ counts, status }) => [counts, status]), [
-          [{ pending: 1, upgrading: 1, succeeded: 1, failed: 0, cancelled: 0 }, 1]
+          [{ pending: 1, upgrading: 1, succeeded: 1, failed: 0, cancelled: 0 }, "in-progress"]
         ])
         assert.deepStrictEqual(yield* recordOf(devices[0]!, taskId), begun.after)
         // Of two that change it at the same moment, one does.
         const twice = yield* Effect.forEach(
-          [changed(begun.after, 3), changed(begun.after, 4)],
+          [changed(begun.after, "succeeded"), changed(begun.after, "failed")],
           (change) => store.save([change]),
           { concurrency: "unbounded" }
         )
         assert.deepStrictEqual(twice.map(({ saved: [one] }) => one).toSorted(), [false, true])
-        yield* store.save([changed(third!, 5)])
+        yield* store.save([changed(third!, "cancelled")])
         const ended = Option.getOrThrow(yield* store.task(task.projectId, taskId))
-        assert.strictEqual(ended.status, 2)
+        assert.strictEqual(ended.status, "completed")
         const { counts } = ended
         assert.strictEqual(counts.succeeded + counts.failed + counts.cancelled, 3)
         assert.strictEqual(counts.pending + counts.upgrading, 0)
@@ -271,8 +279,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* claim(89_999), [])
         assert.strictEqual((yield* claim(90_000, 100_000)).length, 4)
         const { record } = claimed[0]!
-        assert.deepStrictEqual((yield* store.save([changed(record, 4)])).saved, [true])
-        yield* store.endTask(task.taskId, 4, [1, 2], epoch)
+        assert.deepStrictEqual((yield* store.save([changed(record, "failed")])).saved, [true])
+        yield* store.endTask(task.taskId, "cancelled", ["pending", "upgrading"], epoch)
         assert.deepStrictEqual(yield* claim(200_000), [])
       }))
 
@@ -305,7 +313,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         ], { concurrency: "unbounded" })
         if (outcome._tag === "Created") {
           assert.strictEqual(removed, "ongoing")
-          yield* store.endTask(outcome.task.taskId, 4, [1, 2], epoch)
+          yield* store.endTask(outcome.task.taskId, "cancelled", ["pending", "upgrading"], epoch)
           assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "removed")
         } else assert.deepStrictEqual([outcome._tag, removed], ["NoFirmware", "removed"])
         const ids = devices.map(({ deviceId }) => deviceId)
@@ -338,12 +346,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { task: { taskId } } = created(
           yield* store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "All" }, epoch)
         )
-        assert.strictEqual(yield* statusOf, 1)
+        assert.strictEqual(yield* statusOf, "verifying")
         const again = yield* store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "All" }, epoch)
         assert.strictEqual(again._tag, "NotVerifiable")
-        const ends = yield* Effect.forEach([2, 3, 4] as const, (to) => store.endTask(taskId, to, [1, 2], epoch), {
-          concurrency: "unbounded"
-        })
+        const ends = yield* Effect.forEach(
+          ["passed", "failed", "cancelled"] as const,
+          (to) => store.endTask(taskId, to, ["pending", "upgrading"], epoch),
+          { concurrency: "unbounded" }
+        )
         assert.strictEqual(ends.filter(Boolean).length, 1)
         assert.strictEqual(yield* statusOf, Option.getOrThrow(yield* store.task(projectId, taskId)).status)
       }))
@@ -359,19 +369,19 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           const store = yield* OtaStore
           const { devices, firmware } = yield* prepare(4)
           const draft = newTask(firmware, { needAppConfirm, retryCount: 1 })
-          let { task } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+          let task = upgradeTask(created(yield* store.createTask(draft, { _tag: "All" }, epoch)).task)
           const { projectId, taskId } = task
           /** As somebody read them, maybe long ago. */
           const seen = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
           for (const { at, chosen, event } of steps as ReadonlyArray<StepType>) {
-            if (event === "end") yield* store.endTask(taskId, 4, [1], epoch + at)
+            if (event === "end") yield* store.endTask(taskId, "cancelled", ["pending"], epoch + at)
             else if (event === "confirm") yield* store.confirmTask(taskId, epoch + at)
             else {
               const changes = chosen.flatMap((isChosen, place) => isChosen ? [place] : []).map((place) => ({
                 place,
                 before: seen[place]!,
                 // By somebody who has not heard yet that the task has ended.
-                after: advanceUpgrade(seen[place]!, { ...task, status: 0 }, { ...event, at: epoch + at })
+                after: advanceUpgrade(seen[place]!, { ...task, status: "pending" }, { ...event, at: epoch + at })
               })).filter(({ after, before }) => after !== before)
               const { saved } = yield* store.save(changes)
               for (let i = 0; i < changes.length; i++) {
@@ -381,18 +391,21 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
               }
             }
             const before = task.status
-            task = Option.getOrThrow(yield* store.task(projectId, taskId))
+            task = upgradeTask(Option.getOrThrow(yield* store.task(projectId, taskId)))
             const { items } = yield* store.records(taskId, undefined, all)
             const count = (status: RecordStatus) => items.filter(({ record }) => record.status === status).length
             assert.deepStrictEqual(task.counts, {
-              pending: count(1),
-              upgrading: count(2),
-              succeeded: count(3),
-              failed: count(4),
-              cancelled: count(5)
+              pending: count("pending"),
+              upgrading: count("upgrading"),
+              succeeded: count("succeeded"),
+              failed: count("failed"),
+              cancelled: count("cancelled")
             })
-            assert.strictEqual(task.status, event === "end" && before < 2 ? 4 : taskStatus(before, task.counts))
-            if (task.status > 1) assert.strictEqual(task.counts.pending, 0)
+            assert.strictEqual(
+              task.status,
+              event === "end" && isOngoing({ status: before }) ? "cancelled" : taskStatus(before, task.counts)
+            )
+            if (!isOngoing(task)) assert.strictEqual(task.counts.pending, 0)
           }
         }),
       { arbitrary: { runs: 10 } }
@@ -408,23 +421,70 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const records = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
         const half = records.slice(0, 15)
         yield* Effect.all([
-          ...half.map((record, i) => store.save([changed(record, i % 2 === 0 ? 2 : 4)])),
-          store.save(records.slice(15).toReversed().map((record) => changed(record, 1))),
-          store.endTask(taskId, 4, [1, 2], epoch + 1),
-          store.save(records.toReversed().map((record) => changed(record, 3)))
+          ...half.map((record, i) => store.save([changed(record, i % 2 === 0 ? "upgrading" : "failed")])),
+          store.save(records.slice(15).toReversed().map((record) => changed(record, "pending"))),
+          store.endTask(taskId, "cancelled", ["pending", "upgrading"], epoch + 1),
+          store.save(records.toReversed().map((record) => changed(record, "succeeded")))
         ], { concurrency: "unbounded" })
         const { items } = yield* store.records(taskId, undefined, all)
         const count = (status: RecordStatus) => items.filter(({ record }) => record.status === status).length
         const { counts, status } = Option.getOrThrow(yield* store.task(projectId, taskId))
         assert.deepStrictEqual(counts, {
-          pending: count(1),
-          upgrading: count(2),
-          succeeded: count(3),
-          failed: count(4),
-          cancelled: count(5)
+          pending: count("pending"),
+          upgrading: count("upgrading"),
+          succeeded: count("succeeded"),
+          failed: count("failed"),
+          cancelled: count("cancelled")
         })
         assert.strictEqual(deviceCount(counts), devices.length)
-        assert.oneOf(status, [2, 3, 4])
+        assert.oneOf(status, ["completed", "failed", "cancelled"])
+      }))
+
+    it.effect("a task cancels its records as the state machine does it", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(4)
+        const { task } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
+        const { projectId, taskId } = task
+        const [first, second, third] = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        yield* store.save([
+          changed(first!, "upgrading", epoch + 60_000),
+          changed(second!, "failed"),
+          changed(third!, "succeeded")
+        ])
+        const before = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        // What a verification ends with is no end of an upgrade.
+        assert.isFalse(yield* store.endTask(taskId, "passed", ["pending"], epoch + 20))
+        assert.isTrue(yield* store.endTask(taskId, "cancelled", ["pending"], epoch + 20))
+        assert.deepStrictEqual(
+          yield* Effect.forEach(devices, (device) => recordOf(device, taskId)),
+          before.map((record) => advanceUpgrade(record, task, { _tag: "Cancelled", at: epoch + 20, whole: true }))
+        )
+        assert.deepInclude(Option.getOrThrow(yield* store.task(projectId, taskId)), {
+          status: "cancelled",
+          updatedAt: epoch + 20,
+          counts: { pending: 0, upgrading: 1, succeeded: 1, failed: 1, cancelled: 1 }
+        })
+      }))
+
+    it.effect("a verification ends its records as the state machine does it", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(2)
+        const { task } = created(
+          yield* store.createTask(newTask(firmware, { kind: "verify" }), { _tag: "All" }, epoch)
+        )
+        const { projectId, taskId } = task
+        yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "upgrading", epoch + 60_000)])
+        const before = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        assert.isTrue(yield* store.endTask(taskId, "passed", ["pending", "upgrading"], epoch + 20))
+        assert.deepStrictEqual(
+          yield* Effect.forEach(devices, (device) => recordOf(device, taskId)),
+          before.map((record) => advanceUpgrade(record, task, { _tag: "Cancelled", at: epoch + 20, whole: false }))
+        )
+        const verified = yield* store.verifyTask(firmware.firmwareId)
+        assert.deepInclude(Option.getOrThrow(verified), { status: "passed" })
+        assert.deepStrictEqual(yield* store.task(projectId, taskId), verified)
       }))
 
     it.effect("ends and confirms a task once", () =>
@@ -441,18 +501,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           (device) => Effect.map(recordOf(device, taskId), ({ dueAt }) => dueAt)
         )
         assert.deepStrictEqual(due, rollout(taskId, epoch + 10, 3))
-        yield* store.save([changed(yield* recordOf(devices[0]!, taskId), 2)])
-        assert.isTrue(yield* store.endTask(taskId, 4, [1], epoch + 30))
-        assert.isFalse(yield* store.endTask(taskId, 4, [1], epoch + 40))
+        yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "upgrading")])
+        assert.isTrue(yield* store.endTask(taskId, "cancelled", ["pending"], epoch + 30))
+        assert.isFalse(yield* store.endTask(taskId, "cancelled", ["pending"], epoch + 40))
         const { counts, status } = Option.getOrThrow(yield* store.task(projectId, taskId))
         assert.deepStrictEqual([status, counts], [
-          4,
+          "cancelled",
           { pending: 0, upgrading: 1, succeeded: 0, failed: 0, cancelled: 2 }
         ])
         // One that had begun finishes by itself; the task stays cancelled.
-        yield* store.save([changed(yield* recordOf(devices[0]!, taskId), 3)])
+        yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "succeeded")])
         assert.deepInclude(Option.getOrThrow(yield* store.task(projectId, taskId)), {
-          status: 4,
+          status: "cancelled",
           counts: { pending: 0, upgrading: 0, succeeded: 1, failed: 0, cancelled: 2 }
         })
       }))

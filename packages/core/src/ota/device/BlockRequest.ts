@@ -1,30 +1,31 @@
 /**
- * A device asks for a block of the firmware that it is to be upgraded to
- * (alink-facts, section 3.16).
+ * The message by which a device asks for a block of its firmware. See
+ * docs/protocol/upgrades.md.
  */
 import { Predicate } from "effect"
 import { type DeviceReply, parameterError } from "../../uplink/DeviceReply.ts"
 import { isWellFormed } from "../../kernel/Text.ts"
 
-/** The method by which a device asks. */
+/** The method of the message. */
 export const downloadMethod = "thing.file.download"
 
-/** A firmware is one file. */
+/** The id of the only file of a firmware. */
 export const streamFileId = 1
 
-/** Bytes in a block: with what surrounds it, half of the largest message. */
+/** Bytes. A message with such a block is half as long as the longest message. */
 const maxBlockSize = 128 * 1024
+/** Characters. */
 const maxTokenLength = 128
 
 export interface BlockRequest {
-  /** The firmware, by its id. */
+  /** The id of the firmware. */
   readonly streamId: number
   readonly fileId: number
   /** Bytes; the last block may be shorter. */
   readonly size: number
   /** Bytes from the start of the file. */
   readonly offset: number
-  /** The device's own, echoed. */
+  /** Text of the device, which its reply repeats. */
   readonly fileToken: string | undefined
 }
 
@@ -33,7 +34,7 @@ const fields = (value: unknown) => (Predicate.isObject(value) ? value : {}) as R
 const isWhole = (value: unknown, minimum: number, maximum = Number.MAX_SAFE_INTEGER): value is number =>
   Number.isSafeInteger(value) && (value as number) >= minimum && (value as number) <= maximum
 
-/** The request, or what is wrong with it. */
+/** Reads the request; returns the reply that refuses it if it is not valid. */
 export const parseBlockRequest = (params: unknown): BlockRequest | DeviceReply => {
   const { fileBlock, fileInfo, fileToken } = fields(params)
   const { fileId, streamId } = fields(fileInfo)

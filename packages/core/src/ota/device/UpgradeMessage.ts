@@ -1,5 +1,6 @@
 /**
- * What devices and the cloud say about upgrades (alink-facts, section 3.16).
+ * The messages about upgrades between devices and the cloud. See
+ * docs/protocol/upgrades.md.
  */
 import { Option, Predicate, Schema } from "effect"
 import type { DeviceIdentity } from "../../device/Device.ts"
@@ -11,25 +12,27 @@ import { streamFileId } from "./BlockRequest.ts"
 import { defaultModule, ModuleName } from "../firmware/Firmware.ts"
 import type { Assignment, DownloadProtocol } from "../task/UpgradeTask.ts"
 
-/** The method of what tells a device that there is something for it. */
+/** The method by which the cloud tells a device of its upgrade. */
 export const upgradeMethod = "thing.ota.upgrade"
 
 /** What a device says of itself. `at`: Unix milliseconds. */
 export type UpgradeReport =
+  /** The version that a module runs. */
   | {
     readonly _tag: "Inform"
     readonly device: DeviceIdentity
     readonly module: string
     readonly version: string
-    /** How it wants to fetch firmware, if it says so. */
+    /** How the device wants to download firmware, if it says so. */
     readonly protocol: DownloadProtocol | undefined
     readonly at: number
   }
+  /** How far an upgrade is. */
   | {
     readonly _tag: "Progress"
     readonly device: DeviceIdentity
     readonly module: string
-    /** -1 to 100. */
+    /** Percent, or -1: failed. */
     readonly step: number
     readonly description: string
     readonly at: number
@@ -37,19 +40,20 @@ export type UpgradeReport =
 
 const isModule = Schema.is(ModuleName)
 
-/** Of a version that a device reports; it need not have the form of ours. */
+/** Characters. A version that a device reports need not have the form x.y.z. */
 const maxVersionLength = 128
+/** Characters; a longer description is cut. */
 const maxDescriptionLength = 256
 
 const fields = (params: unknown) => (Predicate.isObject(params) ? params : {}) as Readonly<Record<string, unknown>>
 
-/** The module that a message is about; undefined: it names none that could be one. */
+/** The module that a message is about, `default` unless it names one; undefined: the name is not valid. */
 export const moduleOf = (params: unknown): string | undefined => {
   const { module = defaultModule } = fields(params)
   return isModule(module) ? module : undefined
 }
 
-/** How a device wants to fetch firmware, if it says so. */
+/** How a device wants to download firmware, if its message says so. */
 export const protocolOf = (params: unknown): DownloadProtocol | undefined => {
   switch (fields(params)["dProtocol"]) {
     case "mqtt":
@@ -62,6 +66,7 @@ export const protocolOf = (params: unknown): DownloadProtocol | undefined => {
   }
 }
 
+/** Reads a message that reports a version; returns the reply that refuses it if it is not valid. */
 export const inform = (device: DeviceIdentity, params: unknown, at: number): UpgradeReport | DeviceReply => {
   const module = moduleOf(params)
   const { version } = fields(params)
@@ -72,6 +77,7 @@ export const inform = (device: DeviceIdentity, params: unknown, at: number): Upg
   return { _tag: "Inform", device, module, version, protocol: protocolOf(params), at }
 }
 
+/** Reads a message that reports progress; returns the reply that refuses it if it is not valid. */
 export const progress = (device: DeviceIdentity, params: unknown, at: number): UpgradeReport | DeviceReply => {
   const module = moduleOf(params)
   const { desc = "", step } = fields(params)
@@ -85,8 +91,9 @@ export const progress = (device: DeviceIdentity, params: unknown, at: number): U
 }
 
 /**
- * What a device needs to upgrade itself. `file` is what it downloads over its
- * connection: undefined when it does not want that, none when it cannot.
+ * The data by which a device downloads and checks its firmware. `file`: the object
+ * that it downloads over its connection; none: it wants to, but the cloud does not
+ * store the file; undefined: it downloads from the address of the firmware.
  */
 export const upgradeData = ({ firmware }: Assignment, file?: Option.Option<StoredObject>): Json => ({
   size: firmware.size,

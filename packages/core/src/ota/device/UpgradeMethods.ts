@@ -5,9 +5,9 @@ import { Effect, Layer, Result } from "effect"
 import * as DeviceMethod from "../../uplink/DeviceMethod.ts"
 import { DeviceMethods } from "../../uplink/DeviceMethods.ts"
 import { type DeviceReply, parameterError, success } from "../../uplink/DeviceReply.ts"
-import { FirmwareFiles } from "../firmware/FirmwareFiles.ts"
-import { Upgrades } from "../task/Upgrades.ts"
+import { Upgrades } from "./Upgrades.ts"
 import { downloadMethod, parseBlockRequest } from "./BlockRequest.ts"
+import { FirmwareBlocks } from "./FirmwareBlocks.ts"
 import { inform, moduleOf, progress, protocolOf, type UpgradeReport } from "./UpgradeMessage.ts"
 
 const reportOf = (report: UpgradeReport | DeviceReply): Result.Result<UpgradeReport, DeviceReply> =>
@@ -55,12 +55,12 @@ const download = DeviceMethod.requests({
   lane: "downloads",
   decode: ({ params }) => Result.succeed(parseBlockRequest(params)),
   handle: (requests) =>
-    FirmwareFiles.use((files) =>
-      files.blocks(requests.map(({ message: { device }, request }) => ({ device, request })))
+    FirmwareBlocks.use((blocks) =>
+      blocks.read(requests.map(({ message: { device }, request }) => ({ device, request })))
     )
 })
 
-export const layer: Layer.Layer<never, never, DeviceMethods | Upgrades | FirmwareFiles> = Layer.effectDiscard(
+export const layer: Layer.Layer<never, never, DeviceMethods | Upgrades | FirmwareBlocks> = Layer.effectDiscard(
   DeviceMethods.use((registry) => Effect.andThen(registry.register(methods), registry.register([download]))).pipe(
     Effect.orDie
   )

@@ -1,19 +1,28 @@
 /**
- * Firmware: the images that devices of a product can be upgraded to
- * (specification, Firmware; decisions, section 10).
+ * Firmware: the images that devices of a product can be upgraded to. See
+ * docs/api/firmware.md.
  */
 import { Schema } from "effect"
 import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { NonBlankText, Text } from "../../kernel/Text.ts"
 
-/** 0 pending verification, 1 verifying, 2 verification succeeded, 3 verification failed, 4 cancelled. */
-export const FirmwareStatus = Schema.Literals([0, 1, 2, 3, 4])
-export type FirmwareStatus = typeof FirmwareStatus.Type
+/**
+ * How far a verification has come. A verify task has this status, and its
+ * firmware takes it over.
+ */
+export type VerificationStatus = "verifying" | "passed" | "failed" | "cancelled"
 
-/** The module that a device has always. */
+/** The status of the newest verification, or `unverified` before the first one. */
+export type FirmwareStatus = "unverified" | VerificationStatus
+
+/** The statuses of firmware that a verify task may try. */
+export const verifiable: ReadonlyArray<FirmwareStatus> = ["unverified", "failed", "cancelled"]
+
+/** The module that every device has. */
 export const defaultModule = "default"
 
+/** A part of a device that has its own version: 1 to 64 letters, digits and `_ . -`. */
 export const ModuleName = Schema.String.check(
   Schema.isPattern(/^[\w.-]{1,64}$/, { expected: "1 to 64 letters, digits and _ . -" })
 )
@@ -25,24 +34,25 @@ export const FirmwareVersion = Schema.String.check(
   })
 )
 
-/** What the maker of a firmware decides. */
+/** What a user gives to create a firmware. */
 export const FirmwareDraft = Schema.Struct({
   name: NonBlankText(128),
   version: FirmwareVersion,
   /** Where devices download it: `http` or `https`. */
   ossPath: Text(2048).check(Schema.isPattern(/^https?:\/\/[^\s/]+\S*$/i, { expected: "an http or https address" })),
-  /** 1: md5. */
-  algorithms: Schema.Literals([1]),
+  /** The digest algorithm of `hash`. */
+  algorithms: Schema.Literal("md5"),
   hash: Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/i, { expected: "32 hex digits" })),
   remark: Schema.optional(Text(1024)),
+  /** Default `default`. */
   module: Schema.optional(ModuleName),
-  /** Bytes. By default that of the file, if it is stored in this cloud; else 0, not known. */
+  /** Bytes. Default: the size of the file if this cloud stores it, else 0 for "not known". */
   size: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })))
 })
 export interface FirmwareDraft extends Schema.Schema.Type<typeof FirmwareDraft> {}
 
 export interface Firmware {
-  /** Positive; grows with each firmware. */
+  /** Positive; a newer firmware has a greater one. */
   readonly firmwareId: number
   readonly projectId: ProjectId
   readonly productKey: ProductKey
@@ -50,9 +60,10 @@ export interface Firmware {
   /** Unique with product and module. */
   readonly version: string
   readonly ossPath: string
-  readonly algorithms: 1
+  readonly algorithms: "md5"
   /** Lower-case hex. */
   readonly hash: string
+  /** Bytes; 0: not known. */
   readonly size: number
   readonly remark: string
   readonly module: string
@@ -63,34 +74,37 @@ export interface Firmware {
   readonly updatedAt: number
 }
 
+/** A firmware that the store has not numbered yet. */
 export type NewFirmware = Omit<Firmware, "firmwareId">
 
+/** A firmware with what the API shows beside it. */
 export interface FirmwareDetail {
   readonly firmware: Firmware
   readonly productName: string
-  /** Whether it has an unfinished verify or upgrade task. */
+  /** Whether it has a verify or upgrade task that has not ended. */
   readonly ongoing: boolean
 }
 
 /** All given conditions must hold. */
 export interface FirmwareFilter {
   readonly productKey?: ProductKey | undefined
-  /** What its name contains. */
+  /** A part of the name. */
   readonly name?: string | undefined
 }
 
+/** The project has no such firmware. */
 export class FirmwareNotFound extends Schema.TaggedError<FirmwareNotFound>()("FirmwareNotFound", {
   firmwareId: Schema.Int
 }) {}
 
-/** The product has a firmware of this version for this module. */
+/** The product already has a firmware of this version for this module. */
 export class FirmwareVersionTaken extends Schema.TaggedError<FirmwareVersionTaken>()("FirmwareVersionTaken", {
   productKey: Schema.String,
   module: Schema.String,
   version: Schema.String
 }) {}
 
-/** The state of the firmware does not allow this. */
+/** The state of the firmware does not allow the operation. */
 export class FirmwareState extends Schema.TaggedError<FirmwareState>()("FirmwareState", {
   firmwareId: Schema.Int,
   /** A sentence. */

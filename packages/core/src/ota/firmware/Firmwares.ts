@@ -1,5 +1,5 @@
 /**
- * Manages firmware.
+ * Creates, reads, lists and removes firmware.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { decodeInput, type InvalidInput } from "../../kernel/InvalidInput.ts"
@@ -20,6 +20,45 @@ import {
 import { FirmwareFiles } from "./FirmwareFiles.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 
+export class Firmwares extends Context.Service<Firmwares, {
+  /**
+   * Creates a firmware in status `unverified`. Fails with `InvalidInput` if the
+   * draft is not valid, with `ProductNotFound` if the project has no such
+   * product, with `FirmwareVersionTaken` if the product has this version of the
+   * module already, and with `FirmwareNotFound` if somebody removes the new
+   * firmware before it is read back.
+   */
+  readonly create: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    draft: FirmwareDraft
+  ) => Effect.Effect<
+    FirmwareDetail,
+    InvalidInput | ProductNotFound | FirmwareVersionTaken | FirmwareNotFound | StoreError
+  >
+  /** Reads one firmware of the project. */
+  readonly get: (
+    projectId: ProjectId,
+    firmwareId: Firmware["firmwareId"]
+  ) => Effect.Effect<FirmwareDetail, FirmwareNotFound | StoreError>
+  /** A page of the project's firmware, newest first. */
+  readonly list: (
+    projectId: ProjectId,
+    filter: FirmwareFilter,
+    page: PageRequest
+  ) => Effect.Effect<Page<FirmwareDetail>, StoreError>
+  /** Removes a firmware and its ended tasks. Fails with `FirmwareState` while a task has not ended. */
+  readonly remove: (
+    projectId: ProjectId,
+    firmwareId: Firmware["firmwareId"]
+  ) => Effect.Effect<void, FirmwareNotFound | FirmwareState | StoreError>
+}>()("@device-cloud/core/ota/firmware/Firmwares") {
+  static readonly layer: Layer.Layer<Firmwares, never, OtaStore | FirmwareFiles> = Layer.effect(
+    Firmwares,
+    Effect.suspend(() => make)
+  )
+}
+
 const decodeDraft = decodeInput(FirmwareDraft)
 
 const make = Effect.gen(function*() {
@@ -29,7 +68,7 @@ const make = Effect.gen(function*() {
   const create = Effect.fn("Firmwares.create")(
     function*(projectId: ProjectId, productKey: ProductKey, input: FirmwareDraft) {
       const { hash, module = defaultModule, remark = "", ...draft } = yield* decodeDraft(input)
-      // Devices want to know it beforehand; of a file that is stored here, the cloud knows.
+      // A device wants to know the size before it downloads.
       const size = draft.size ?? Option.getOrUndefined(yield* files.find({ ...draft, projectId }))?.size ?? 0
       const now = yield* Clock.currentTimeMillis
       const stored = yield* store.insertFirmware({
@@ -40,7 +79,7 @@ const make = Effect.gen(function*() {
         module,
         remark,
         size,
-        status: 0,
+        status: "unverified",
         createdAt: now,
         updatedAt: now
       })
@@ -67,31 +106,3 @@ const make = Effect.gen(function*() {
 
   return Firmwares.of({ create, get, list: store.listFirmwares, remove })
 })
-
-export class Firmwares extends Context.Service<Firmwares, {
-  /** In status 0, pending verification. */
-  readonly create: (
-    projectId: ProjectId,
-    productKey: ProductKey,
-    draft: FirmwareDraft
-  ) => Effect.Effect<
-    FirmwareDetail,
-    InvalidInput | ProductNotFound | FirmwareVersionTaken | FirmwareNotFound | StoreError
-  >
-  readonly get: (
-    projectId: ProjectId,
-    firmwareId: Firmware["firmwareId"]
-  ) => Effect.Effect<FirmwareDetail, FirmwareNotFound | StoreError>
-  readonly list: (
-    projectId: ProjectId,
-    filter: FirmwareFilter,
-    page: PageRequest
-  ) => Effect.Effect<Page<FirmwareDetail>, StoreError>
-  /** With its ended tasks. */
-  readonly remove: (
-    projectId: ProjectId,
-    firmwareId: Firmware["firmwareId"]
-  ) => Effect.Effect<void, FirmwareNotFound | FirmwareState | StoreError>
-}>()("@device-cloud/core/ota/firmware/Firmwares") {
-  static readonly layer: Layer.Layer<Firmwares, never, OtaStore | FirmwareFiles> = Layer.effect(Firmwares, make)
-}

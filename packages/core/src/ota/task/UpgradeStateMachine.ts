@@ -1,41 +1,53 @@
 /**
- * How a device moves through an upgrade, and a task with its devices
- * (decisions, section 10). Pure.
+ * How a device moves through an upgrade, and a task with its devices. Pure.
+ * See docs/protocol/upgrades.md.
  */
-import type { RecordCounts, RecordStatus, TaskStatus, UpgradeRecord, UpgradeTask } from "./UpgradeTask.ts"
+import type { OtaTask, RecordCounts, RecordStatus, UpgradeRecord, UpgradeTaskStatus } from "./UpgradeTask.ts"
 
 /** Something that happens to a device in a task; `at`: Unix milliseconds. */
 export type UpgradeEvent =
-  /** The device has been given the address of the firmware. */
+  /** The cloud has given the device the address of the firmware. */
   | { readonly _tag: "HandedOut"; readonly at: number }
-  /** Negative: it failed. */
+  /** The device has reported a step, in percent; below 0: it has failed. */
   | { readonly _tag: "Progressed"; readonly at: number; readonly step: number; readonly description: string }
+  /** The device has reported the version that it runs. */
   | { readonly _tag: "VersionReported"; readonly at: number; readonly version: string }
-  /** What was due is due now. */
+  /** The time of `dueAt` has come. */
   | { readonly _tag: "Due"; readonly at: number }
+  /** A user has confirmed the upgrade of this device. */
   | { readonly _tag: "Confirmed"; readonly at: number }
-  /** `whole`: with its task, which lets those that have begun finish. */
+  /** `whole`: with its task, which lets devices finish that have begun. */
   | { readonly _tag: "Cancelled"; readonly at: number; readonly whole: boolean }
 
 type Conduct = Pick<
-  UpgradeTask,
-  | "status"
-  | "version"
-  | "timeout"
-  | "needAppConfirm"
-  | "isAppConfirmed"
-  | "upgradePolicy"
-  | "retryCount"
-  | "retryInterval"
+  OtaTask,
+  "status" | "version" | "timeout" | "needAppConfirm" | "isAppConfirmed" | "retryCount" | "retryInterval"
 >
 
-export const isFinal = (status: RecordStatus): boolean => status >= 3
+/** Whether a device in this status has nothing left to do. */
+export const isFinal = (status: RecordStatus): boolean => status !== "pending" && status !== "upgrading"
 
-/** Whether the device may be given the firmware. */
+/** Whether the task has not ended. */
+export const isOngoing = ({ status }: Pick<OtaTask, "status">): boolean =>
+  status === "pending" || status === "in-progress" || status === "verifying"
+
+/** Whether the device may have the firmware. */
 export const isReleased = (
-  { isAppConfirmed, needAppConfirm }: Pick<UpgradeTask, "isAppConfirmed" | "needAppConfirm">,
+  { isAppConfirmed, needAppConfirm }: Pick<OtaTask, "isAppConfirmed" | "needAppConfirm">,
   { isConfirmed }: Pick<UpgradeRecord, "isConfirmed">
 ): boolean => !needAppConfirm || isAppConfirmed || isConfirmed
+
+/** Why a user cannot confirm the task, or a device in it; undefined: they can. */
+export const confirmationRefused = (task: Pick<OtaTask, "needAppConfirm" | "status">): string | undefined => {
+  if (!task.needAppConfirm) return "it needs no confirmation"
+  return isOngoing(task) ? undefined : "it has ended"
+}
+
+/** Whether the cloud tells the device of its upgrade. */
+export const isPushed = (
+  task: Pick<OtaTask, "isAppConfirmed" | "needAppConfirm" | "upgradePolicy">,
+  record: Pick<UpgradeRecord, "isConfirmed">
+): boolean => task.upgradePolicy === "push" && isReleased(task, record)
 
 const change = (record: UpgradeRecord, at: number, fields: Partial<UpgradeRecord>): UpgradeRecord => ({
   ...record,
@@ -44,68 +56,81 @@ const change = (record: UpgradeRecord, at: number, fields: Partial<UpgradeRecord
   revision: record.revision + 1
 })
 
-const end = (record: UpgradeRecord, at: number, status: 3 | 4 | 5, fields: Partial<UpgradeRecord> = {}) =>
-  change(record, at, { ...fields, status, dueAt: null })
+const end = (
+  record: UpgradeRecord,
+  at: number,
+  status: "succeeded" | "failed" | "cancelled",
+  fields: Partial<UpgradeRecord>
+) => change(record, at, { ...fields, status, dueAt: null })
 
-const begin = (record: UpgradeRecord, { timeout }: Conduct, at: number, fields: Partial<UpgradeRecord> = {}) =>
+const begin = (record: UpgradeRecord, { timeout }: Conduct, at: number, fields: Partial<UpgradeRecord>) =>
   change(record, at, {
     ...fields,
-    status: 2,
-    // A device that has begun keeps its time.
-    dueAt: record.status === 2 ? record.dueAt : timeout === 0 ? null : at + timeout * 1000
+    status: "upgrading",
+    // The time of a device runs from its beginning, whatever it reports later.
+    dueAt: record.status === "upgrading" ? record.dueAt : timeout === 0 ? null : at + timeout * 1000
   })
 
-/** It tries again after a while, unless its task has ended meanwhile; or has failed. */
+/** While its task goes on and retries are left, the device waits for the next attempt. Otherwise it has failed. */
 const fail = (record: UpgradeRecord, task: Conduct, at: number, reason: string): UpgradeRecord => {
   const failures = record.failures + 1
-  return failures <= task.retryCount && task.status < 2
-    ? change(record, at, { status: 1, step: 0, failures, reason, dueAt: at + task.retryInterval * 1000 })
-    : end(record, at, 4, { step: -1, failures, reason })
+  return failures <= task.retryCount && isOngoing(task)
+    ? change(record, at, { status: "pending", step: 0, failures, reason, dueAt: at + task.retryInterval * 1000 })
+    : end(record, at, "failed", { step: -1, failures, reason })
 }
 
-/** The record after the event; the same one when nothing changes. */
+/** The record after the event. Returns `record` itself if the event changes nothing. */
 export const advance = (record: UpgradeRecord, task: Conduct, event: UpgradeEvent): UpgradeRecord => {
   const { at } = event
   if (isFinal(record.status)) return record
   switch (event._tag) {
     case "HandedOut":
-      return record.status === 1 && isReleased(task, record) ? begin(record, task, at, { step: 0 }) : record
+      return record.status === "pending" && isReleased(task, record) ? begin(record, task, at, { step: 0 }) : record
     case "Progressed":
-      // Of something else: this it has not been given.
-      if (record.status === 1 && !isReleased(task, record)) return record
+      // Nobody has given the device this firmware: it reports another upgrade.
+      if (record.status === "pending" && !isReleased(task, record)) return record
       if (event.step < 0) return fail(record, task, at, event.description)
       return begin(record, task, at, { step: event.step, reason: event.description })
     case "VersionReported":
-      return event.version === task.version ? end(record, at, 3, { step: 100, reason: "" }) : record
+      return event.version === task.version ? end(record, at, "succeeded", { step: 100, reason: "" }) : record
     case "Due":
       if (record.dueAt === null || record.dueAt > at) return record
-      return record.status === 2 ? fail(record, task, at, "timed out") : change(record, at, { dueAt: null })
+      return record.status === "upgrading" ? fail(record, task, at, timedOut) : change(record, at, { dueAt: null })
     case "Confirmed":
       return record.isConfirmed ? record : change(record, at, { isConfirmed: true })
     case "Cancelled":
-      return event.whole && record.status === 2 ? record : end(record, at, 5, { reason: "cancelled" })
+      return event.whole && record.status === "upgrading"
+        ? record
+        : end(record, at, "cancelled", { reason: "cancelled" })
   }
 }
 
-/** Devices of a task. */
+/** The reason of a device that took longer than its task allows. */
+export const timedOut = "timed out"
+
+/** The number of devices of a task. */
 export const deviceCount = ({ cancelled, failed, pending, succeeded, upgrading }: RecordCounts): number =>
   pending + upgrading + succeeded + failed + cancelled
 
-/** What the records of an upgrade task imply; one that was cancelled stays so. */
-export const taskStatus = (status: TaskStatus, counts: RecordCounts): TaskStatus => {
-  if (status === 4) return 4
-  if (counts.pending + counts.upgrading > 0) return counts.pending === deviceCount(counts) ? 0 : 1
-  return counts.succeeded > 0 || deviceCount(counts) === 0 ? 2 : 3
+/** The status of an upgrade task that its records imply. A cancelled task stays cancelled. */
+export const taskStatus = (status: UpgradeTaskStatus, counts: RecordCounts): UpgradeTaskStatus => {
+  if (status === "cancelled") return "cancelled"
+  if (counts.pending + counts.upgrading > 0) return counts.pending === deviceCount(counts) ? "pending" : "in-progress"
+  return counts.succeeded > 0 || deviceCount(counts) === 0 ? "completed" : "failed"
 }
 
-/** Whether so many have failed that the rest is not tried. */
+/** The task with these counts and the status that follows from them. A verify task keeps its status. */
+export const withCounts = (task: OtaTask, counts: RecordCounts): OtaTask =>
+  task.kind === "verify" ? { ...task, counts } : { ...task, counts, status: taskStatus(task.status, counts) }
+
+/** Whether so many devices have failed that the task is cancelled. */
 export const isAborted = (
   { abortMinExecuted, abortThresholdPercent, counts, status }: Pick<
-    UpgradeTask,
+    OtaTask,
     "abortMinExecuted" | "abortThresholdPercent" | "counts" | "status"
   >
 ): boolean => {
   const executed = counts.succeeded + counts.failed
-  return abortThresholdPercent > 0 && status < 2 && executed >= abortMinExecuted &&
+  return abortThresholdPercent > 0 && isOngoing({ status }) && executed >= abortMinExecuted &&
     counts.failed * 100 >= executed * abortThresholdPercent
 }

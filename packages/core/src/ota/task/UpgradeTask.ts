@@ -1,59 +1,66 @@
 /**
- * Upgrade and verify tasks: which devices get a firmware, and how far each has
- * come (specification, Firmware upgrade task, Device task record).
+ * Verify and upgrade tasks: which devices get a firmware, and how far each has
+ * come. See docs/api/firmware.md.
  */
 import { Schema } from "effect"
 import type { DeviceId, DeviceName, DeviceStatus } from "../../device/Device.ts"
 import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { Text } from "../../kernel/Text.ts"
-import type { Firmware } from "../firmware/Firmware.ts"
+import type { Firmware, VerificationStatus } from "../firmware/Firmware.ts"
 
 /** A verify task tries a firmware on a few devices before the others get it. */
 export type TaskKind = "verify" | "upgrade"
 
 /**
- * Of an upgrade task: 0 pending, 1 in progress, 2 completed, 3 failed, 4
- * cancelled. Of a verify task: 1 verifying, 2 passed, 3 failed, 4 cancelled.
+ * The status of an upgrade task:
+ *
+ * - `pending`: no device has begun
+ * - `in-progress`: some devices have begun, some have not ended
+ * - `completed`: all devices have ended, at least one of them succeeded
+ * - `failed`: all devices have ended, none of them succeeded
+ * - `cancelled`: a user or too many failures ended it; devices that had begun finish
  */
-export type TaskStatus = 0 | 1 | 2 | 3 | 4
+export type UpgradeTaskStatus = "pending" | "in-progress" | "completed" | "failed" | "cancelled"
 
-/** Of a device in a task: 1 pending, 2 upgrading, 3 succeeded, 4 failed, 5 cancelled. The last three are final. */
-export type RecordStatus = 1 | 2 | 3 | 4 | 5
+/** The status of a device in a task. `succeeded`, `failed` and `cancelled` are final. */
+export type RecordStatus = "pending" | "upgrading" | "succeeded" | "failed" | "cancelled"
 
-/** Devices of a task by their status. */
-export interface RecordCounts {
-  readonly pending: number
-  readonly upgrading: number
-  readonly succeeded: number
-  readonly failed: number
-  readonly cancelled: number
-}
+/** The number of devices of a task in each status. */
+export type RecordCounts = Readonly<Record<RecordStatus, number>>
+
+/** `push`: the cloud tells the devices; `pull`: they ask. */
+export type UpgradePolicy = "push" | "pull"
+
+/** The devices of an upgrade task: `all` of the product, or the named ones. */
+export const ScopeMode = Schema.Literals(["all", "targeted"])
+export type ScopeMode = typeof ScopeMode.Type
 
 const devices = Schema.Array(Text(128))
 const seconds = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 31_536_000 }))
 
-/** `https`: from the address of the firmware; `mqtt`: in blocks, over the connection of the device. */
+/** `https`: from the address of the firmware; `mqtt`: in blocks, over the device's own connection. */
 export const DownloadProtocol = Schema.Literals(["https", "mqtt"])
 export type DownloadProtocol = typeof DownloadProtocol.Type
 
-/** What the maker of a task decides about how devices are upgraded. */
+/** How the devices of a task are upgraded. */
 const conduct = {
-  /** 1: static, the devices are fixed when the task is made. */
-  upgradeType: Schema.optional(Schema.Literals([1])),
+  /** `static`: the devices of a task are fixed when it is created. */
+  upgradeType: Schema.optional(Schema.Literal("static")),
   /** Whether the cloud tells the devices; otherwise they ask. Default false. */
   cloudPush: Schema.optional(Schema.Boolean),
-  /** Seconds that a device may take once it has begun; 0: any time. */
+  /** Seconds that a device may take once it has begun; 0: no limit. Default 0. */
   timeout: Schema.optional(seconds),
-  /** Whether nothing happens until it is confirmed. */
+  /** Whether devices wait until a user confirms the upgrade. Default false. */
   needAppConfirm: Schema.optional(Schema.Boolean),
-  /** How the devices that the cloud tells are to fetch the firmware. Default `https`. */
+  /** How devices that the cloud tells download the firmware. Default `https`. */
   downloadProtocol: Schema.optional(DownloadProtocol)
 }
 
-/** Devices of a verify task. */
+/** Devices of a verify task at most. */
 export const maxVerifyDevices = 10
 
+/** What a user gives to create a verify task. */
 export const VerifyTaskDraft = Schema.Struct({
   deviceIds: devices.check(Schema.makeFilter((ids) => {
     if (ids.length === 0 || ids.length > maxVerifyDevices) return `Expected 1 to ${maxVerifyDevices} devices`
@@ -63,26 +70,27 @@ export const VerifyTaskDraft = Schema.Struct({
 })
 export interface VerifyTaskDraft extends Schema.Schema.Type<typeof VerifyTaskDraft> {}
 
-/** Devices that are named in one task. */
+/** Devices that an upgrade task names at most. */
 export const maxNamedDevices = 50_000
 
+/** What a user gives to create an upgrade task. */
 export const UpgradeTaskDraft = Schema.Struct({
-  /** 0: all devices of the product, 1: those that are named. */
-  scopeMode: Schema.Literals([0, 1]),
+  scopeMode: ScopeMode,
+  /** The devices of scope `targeted`. */
   deviceIds: Schema.optional(devices),
   ...conduct,
-  /** Devices that are told in a minute at most. Default 1,000. */
+  /** Devices that the cloud tells in a minute at most. Default 1,000. */
   maximumPerMinute: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
   /** How often a device that failed tries again. Default 0. */
   retryCount: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 }))),
   /** Seconds until it tries again. Default 600. */
   retryInterval: Schema.optional(seconds),
-  /** The task is cancelled when so many in a hundred have failed. */
+  /** The share of failed devices, in percent, at which the task is cancelled. Default: it is not. */
   abortThresholdPercent: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))),
-  /** Of at least so many that have ended. Default 1. */
+  /** Devices that must have succeeded or failed before that. Default 1. */
   abortMinExecuted: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })))
 }).check(Schema.makeFilter(({ deviceIds = [], scopeMode }) => {
-  if (scopeMode === 0) return undefined
+  if (scopeMode === "all") return undefined
   const refuse = (issue: string) => ({ path: ["deviceIds"], issue })
   if (deviceIds.length === 0 || deviceIds.length > maxNamedDevices) {
     return refuse(`Expected 1 to ${maxNamedDevices} devices`)
@@ -91,31 +99,31 @@ export const UpgradeTaskDraft = Schema.Struct({
 }))
 export interface UpgradeTaskDraft extends Schema.Schema.Type<typeof UpgradeTaskDraft> {}
 
-export interface UpgradeTask {
-  /** Positive; grows with each task. */
+/** What verify and upgrade tasks have in common. */
+interface TaskFields {
+  /** Positive; a newer task has a greater one. */
   readonly taskId: number
-  readonly kind: TaskKind
   readonly projectId: ProjectId
   readonly productKey: ProductKey
   readonly firmwareId: number
+  /** Of the firmware. */
   readonly module: string
-  /** The target. */
+  /** The target: the version of the firmware. */
   readonly version: string
-  readonly status: TaskStatus
-  readonly upgradeType: 1
-  /** 1: the cloud tells the devices, 0: they ask. */
-  readonly upgradePolicy: 0 | 1
-  readonly scopeMode: 0 | 1
-  /** Seconds; 0: any time. */
+  readonly upgradeType: "static"
+  readonly upgradePolicy: UpgradePolicy
+  readonly scopeMode: ScopeMode
+  /** Seconds; 0: no limit. */
   readonly timeout: number
   readonly needAppConfirm: boolean
+  /** Whether a user has confirmed the whole task. */
   readonly isAppConfirmed: boolean
   readonly downloadProtocol: DownloadProtocol
   readonly maximumPerMinute: number
   readonly retryCount: number
   /** Seconds. */
   readonly retryInterval: number
-  /** 0: it is not cancelled for failures. */
+  /** Percent; 0: failures do not cancel the task. */
   readonly abortThresholdPercent: number
   readonly abortMinExecuted: number
   readonly counts: RecordCounts
@@ -125,12 +133,29 @@ export interface UpgradeTask {
   readonly updatedAt: number
 }
 
-export type NewTask = Omit<UpgradeTask, "taskId" | "status" | "counts">
+/** A user decides when it ends, whatever its devices do. */
+export interface VerifyTask extends TaskFields {
+  readonly kind: "verify"
+  readonly status: VerificationStatus
+}
+
+/** It ends with its devices. */
+export interface UpgradeTask extends TaskFields {
+  readonly kind: "upgrade"
+  readonly status: UpgradeTaskStatus
+}
+
+export type OtaTask = VerifyTask | UpgradeTask
+
+/** A task that the store has not created yet. */
+export interface NewTask extends Omit<TaskFields, "taskId" | "counts"> {
+  readonly kind: TaskKind
+}
 
 const defaultPerMinute = 1000
 const defaultRetryInterval = 600
 
-/** The task that a draft asks for. */
+/** The task that a draft describes. `at`: Unix milliseconds. */
 export const newTask = (
   kind: TaskKind,
   firmware: Firmware,
@@ -143,8 +168,8 @@ export const newTask = (
   firmwareId: firmware.firmwareId,
   module: firmware.module,
   version: firmware.version,
-  upgradeType: 1,
-  upgradePolicy: draft.cloudPush === true ? 1 : 0,
+  upgradeType: "static",
+  upgradePolicy: draft.cloudPush === true ? "push" : "pull",
   scopeMode: draft.scopeMode,
   timeout: draft.timeout ?? 0,
   needAppConfirm: draft.needAppConfirm ?? false,
@@ -167,12 +192,13 @@ export interface UpgradeRecord {
   readonly status: RecordStatus
   /** Percent, or -1: failed. */
   readonly step: number
+  /** Whether a user has confirmed the upgrade of this device. */
   readonly isConfirmed: boolean
-  /** How often it was begun and failed. */
+  /** Attempts that have failed. */
   readonly failures: number
   /** What the device or the cloud said last. */
   readonly reason: string
-  /** When something is due for it, Unix milliseconds; null: nothing is. */
+  /** When the cloud must act on the record, Unix milliseconds; null: it need not. */
   readonly dueAt: number | null
   /** Unix milliseconds. */
   readonly updatedAt: number
@@ -184,17 +210,18 @@ export interface UpgradeRecord {
 export interface RecordDetail {
   readonly record: UpgradeRecord
   readonly deviceStatus: DeviceStatus
-  /** Of the task's module, as the device has reported it; empty: it has not. */
+  /** The version of the task's module that the device has reported; empty: none. */
   readonly currentVersion: string
 }
 
-/** A record with the task and firmware that it is about. */
+/** A record with its task and firmware. */
 export interface Assignment {
   readonly record: UpgradeRecord
-  readonly task: UpgradeTask
+  readonly task: OtaTask
   readonly firmware: Firmware
 }
 
+/** The project has no such task. */
 export class TaskNotFound extends Schema.TaggedError<TaskNotFound>()("TaskNotFound", { taskId: Schema.Int }) {}
 
 /** The device is not in this task. */
@@ -203,18 +230,18 @@ export class RecordNotFound extends Schema.TaggedError<RecordNotFound>()("Record
   deviceId: Schema.String
 }) {}
 
-/** The device has an unfinished task for the same module. */
+/** The device has a task for the same module that has not ended. */
 export class DeviceIsUpgrading extends Schema.TaggedError<DeviceIsUpgrading>()("DeviceIsUpgrading", {
   deviceId: Schema.String
 }) {}
 
-/** Devices that are named do not exist, or are of another product. */
+/** Some of the named devices do not exist or belong to another product. */
 export class DevicesNotOfProduct extends Schema.TaggedError<DevicesNotOfProduct>()("DevicesNotOfProduct", {
   productKey: Schema.String,
   deviceIds: Schema.NonEmptyArray(Schema.String)
 }) {}
 
-/** The state of the task, or of the device in it, does not allow this. */
+/** The state of the task, or of the device in it, does not allow the operation. */
 export class TaskState extends Schema.TaggedError<TaskState>()("TaskState", {
   taskId: Schema.Int,
   /** A sentence. */

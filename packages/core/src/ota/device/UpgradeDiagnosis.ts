@@ -1,9 +1,10 @@
 /**
- * Why a device is, or is not, being upgraded (decisions, section 10). Pure.
+ * Why the cloud is, or is not, upgrading a device. Pure. See
+ * docs/api/firmware.md.
  */
 import type { DeviceStatus } from "../../device/Device.ts"
-import { isReleased } from "./UpgradeStateMachine.ts"
-import type { Assignment } from "./UpgradeTask.ts"
+import { isReleased, timedOut } from "../task/UpgradeStateMachine.ts"
+import type { Assignment } from "../task/UpgradeTask.ts"
 
 export interface Diagnosis {
   readonly reason:
@@ -20,10 +21,13 @@ export interface Diagnosis {
     | "cancelled"
   /** A sentence. */
   readonly message: string
+  /** What the diagnosis is about; undefined: no task is for the device and module. */
   readonly assignment: Assignment | undefined
+  /** The version of the module that the device has reported; empty: none. */
   readonly currentVersion: string
 }
 
+/** The reason for the state of `assignment`, and a sentence that tells it. `at`: Unix milliseconds. */
 export const explain = (
   assignment: Assignment | undefined,
   deviceStatus: DeviceStatus,
@@ -33,17 +37,27 @@ export const explain = (
   const { record, task } = assignment
   const of = `Task ${task.taskId} to version ${task.version}`
   switch (record.status) {
-    case 3:
+    case "succeeded":
       return { reason: "succeeded", message: `${of} has succeeded` }
-    case 4:
-      return record.reason === "timed out"
+    case "failed":
+      return record.reason === timedOut
         ? { reason: "timed-out", message: `${of}: the device took longer than ${task.timeout} seconds` }
         : { reason: "failed", message: `${of} has failed: ${record.reason}` }
-    case 5:
+    case "cancelled":
       return { reason: "cancelled", message: `${of} was cancelled` }
-    case 2:
+    case "upgrading":
       return { reason: "upgrading", message: `${of}: the device is at ${record.step} percent` }
+    case "pending":
+      return explainPending(assignment, deviceStatus, at, of)
   }
+}
+
+const explainPending = (
+  { record, task }: Assignment,
+  deviceStatus: DeviceStatus,
+  at: number,
+  of: string
+): Pick<Diagnosis, "reason" | "message"> => {
   if (!isReleased(task, record)) return { reason: "awaiting-confirmation", message: `${of} awaits confirmation` }
   if (record.failures > 0 && record.dueAt !== null && record.dueAt > at) {
     return { reason: "retry-later", message: `${of} failed (${record.reason}) and is tried again later` }

@@ -1,0 +1,50 @@
+/**
+ * The clock of upgrades: each second, a node claims the records that are due. It
+ * tells the devices of those that wait, and moves on those whose time is up.
+ */
+import { Clock, Effect, Layer, Schedule } from "effect"
+import { OtaStore } from "../task/OtaStore.ts"
+import { isPushed } from "../task/UpgradeStateMachine.ts"
+import { UpgradePush } from "./UpgradePush.ts"
+import { UpgradeSteps } from "./UpgradeSteps.ts"
+
+/** Runs the clock as long as the layer lives. Of several nodes, one acts on a record. */
+export const layer: Layer.Layer<never, never, OtaStore | UpgradePush | UpgradeSteps> = Layer.effectDiscard(
+  Effect.suspend(() => make)
+)
+
+const tickEvery = "1 second"
+/** Records that one claim takes at most. */
+const claimLimit = 500
+/** Milliseconds until a claimed record is due again, unless it changes. */
+const claimMillis = 60_000
+
+const make = Effect.gen(function*() {
+  const store = yield* OtaStore
+  const steps = yield* UpgradeSteps
+  const { isHere, push, pushElsewhere } = yield* UpgradePush
+
+  const tick = Effect.gen(function*() {
+    while (true) {
+      const now = yield* Clock.currentTimeMillis
+      const due = yield* store.claimDue({ now, again: now + claimMillis, limit: claimLimit })
+      const told = due.filter(({ record, task }) => record.status === "pending" && isPushed(task, record))
+      const here = new Set(told.filter(isHere))
+      const elsewhere = new Set(told.filter((claimed) => claimed.isOnline && !here.has(claimed)))
+      yield* push([...here])
+      if (elsewhere.size > 0) yield* pushElsewhere([...elsewhere])
+      yield* steps.take(
+        due.flatMap((assignment) =>
+          here.has(assignment) || elsewhere.has(assignment) ? [] : [{ assignment, event: { _tag: "Due", at: now } }]
+        )
+      )
+      if (due.length < claimLimit) return
+    }
+  })
+
+  yield* tick.pipe(
+    Effect.catchCause((cause) => Effect.logWarning("Upgrades that are due could not be carried on", cause)),
+    Effect.repeat(Schedule.spaced(tickEvery)),
+    Effect.forkScoped
+  )
+})

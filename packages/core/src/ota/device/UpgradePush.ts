@@ -1,0 +1,101 @@
+/**
+ * Tells connected devices that there is firmware for them, on whatever node they
+ * are connected to.
+ */
+import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
+import { NodeBus } from "../../cluster/NodeBus.ts"
+import { DeviceSessions } from "../../connection/DeviceSessions.ts"
+import { DeviceId } from "../../device/Device.ts"
+import type { Json } from "../../kernel/Json.ts"
+import type { StoreError } from "../../kernel/StoreError.ts"
+import { FirmwareFiles } from "../firmware/FirmwareFiles.ts"
+import { OtaStore } from "../task/OtaStore.ts"
+import type { Assignment, DownloadProtocol } from "../task/UpgradeTask.ts"
+import { upgradeData, upgradeMethod } from "./UpgradeMessage.ts"
+import { UpgradeSteps } from "./UpgradeSteps.ts"
+
+export class UpgradePush extends Context.Service<UpgradePush, {
+  /**
+   * What the device needs to download the firmware. `protocol` is the device's own
+   * wish; default: the protocol of the task. A file that cannot be sent over MQTT
+   * is offered with its address.
+   */
+  readonly offer: (assignment: Assignment, protocol?: DownloadProtocol) => Effect.Effect<Json>
+  /** Whether the device is connected to this node. */
+  readonly isHere: (assignment: Assignment) => boolean
+  /** Moves the devices, which are connected to this node, to `upgrading` and sends them their offers. */
+  readonly push: (
+    assignments: ReadonlyArray<Assignment>,
+    protocol?: DownloadProtocol
+  ) => Effect.Effect<void, StoreError>
+  /** Asks the other nodes to push to those of the devices that are connected to them. */
+  readonly pushElsewhere: (assignments: ReadonlyArray<Assignment>) => Effect.Effect<void>
+}>()("@device-cloud/core/ota/device/UpgradePush") {
+  /** Pushes also what other nodes ask for. */
+  static readonly layer: Layer.Layer<
+    UpgradePush,
+    never,
+    OtaStore | UpgradeSteps | FirmwareFiles | DeviceSessions | NodeBus
+  > = Layer.effect(UpgradePush, Effect.suspend(() => make))
+}
+
+/** Upgrades that are due for devices of other nodes. */
+const UpgradeDue = NodeBus.channel("ota/due", Schema.Struct({ deviceId: DeviceId, taskId: Schema.Int }))
+
+const make = Effect.gen(function*() {
+  const store = yield* OtaStore
+  const steps = yield* UpgradeSteps
+  const files = yield* FirmwareFiles
+  const link = yield* DeviceSessions
+  const due = yield* UpgradeDue
+
+  const offer = Effect.fnUntraced(
+    function*(assignment: Assignment, protocol: DownloadProtocol = assignment.task.downloadProtocol) {
+      if (protocol === "https") return upgradeData(assignment)
+      const file = yield* files.find(assignment.firmware).pipe(
+        Effect.catch((error) =>
+          Effect.as(Effect.logError("The file of a firmware could not be found", error), Option.none())
+        )
+      )
+      return upgradeData(assignment, file)
+    }
+  )
+
+  const push = Effect.fnUntraced(function*(assignments: ReadonlyArray<Assignment>, protocol?: DownloadProtocol) {
+    const at = yield* Clock.currentTimeMillis
+    const handedOut = yield* steps.take(
+      assignments.map((assignment) => ({ assignment, event: { _tag: "HandedOut", at } }))
+    )
+    for (const assignment of handedOut) {
+      const { deviceId, status } = assignment.record
+      if (status === "upgrading") {
+        yield* link.deliver(deviceId, { method: upgradeMethod, params: yield* offer(assignment, protocol) })
+      }
+    }
+  })
+
+  const pushElsewhere = (assignments: ReadonlyArray<Assignment>) =>
+    due.publish(assignments.map(({ record: { deviceId, taskId } }) => ({ deviceId, taskId }))).pipe(
+      // The records are due again in a minute.
+      Effect.catch((error) => Effect.logWarning("Other nodes could not be told of upgrades", error))
+    )
+
+  yield* due.subscribe({
+    heard: ({ deviceId, taskId }) =>
+      link.session(deviceId) === undefined
+        ? Effect.void
+        : store.record(deviceId, taskId).pipe(
+          Effect.flatMap((found) => push(Option.toArray(found))),
+          Effect.catch((error) => Effect.logWarning("An upgrade that another node found due was not told", error))
+        ),
+    // The records are due again in a minute.
+    missed: Effect.void
+  })
+
+  return UpgradePush.of({
+    offer,
+    isHere: ({ record }) => link.session(record.deviceId) !== undefined,
+    push,
+    pushElsewhere
+  })
+})

@@ -1,0 +1,88 @@
+/**
+ * Stores what happens to devices in tasks, and publishes it.
+ */
+import { Context, Effect, Layer, Option } from "effect"
+import { EventBus } from "../../events/EventBus.ts"
+import type { StoreError } from "../../kernel/StoreError.ts"
+import { OtaStore } from "../task/OtaStore.ts"
+import { advance, isAborted, type UpgradeEvent } from "../task/UpgradeStateMachine.ts"
+import type { Assignment } from "../task/UpgradeTask.ts"
+
+/** An event, and the assignment that it happens to. */
+export interface UpgradeStep {
+  readonly assignment: Assignment
+  readonly event: UpgradeEvent
+}
+
+export class UpgradeSteps extends Context.Service<UpgradeSteps, {
+  /**
+   * Advances the record of each step, stores those that change and publishes an
+   * `UpgradeProgressed` event for each. If somebody has changed a record since it
+   * was read, `take` advances the newer record instead. It cancels a task in which
+   * too many devices have failed. Returns the assignments afterwards, in the order
+   * of the steps. A record occurs in at most one step.
+   */
+  readonly take: (steps: ReadonlyArray<UpgradeStep>) => Effect.Effect<ReadonlyArray<Assignment>, StoreError>
+}>()("@device-cloud/core/ota/device/UpgradeSteps") {
+  static readonly layer: Layer.Layer<UpgradeSteps, never, OtaStore | EventBus> = Layer.effect(
+    UpgradeSteps,
+    Effect.suspend(() => make)
+  )
+}
+
+const make = Effect.gen(function*() {
+  const store = yield* OtaStore
+  const events = yield* EventBus
+
+  const publish = (changed: ReadonlyArray<Assignment>) =>
+    events.publish(changed.map(({ record, task }) => ({
+      _tag: "UpgradeProgressed",
+      device: {
+        projectId: task.projectId,
+        productKey: task.productKey,
+        deviceId: record.deviceId,
+        deviceName: record.deviceName
+      },
+      at: record.updatedAt,
+      taskId: task.taskId,
+      module: task.module,
+      version: task.version,
+      status: record.status,
+      step: record.step,
+      reason: record.reason
+    })))
+
+  const take = Effect.fnUntraced(function*(steps: ReadonlyArray<UpgradeStep>) {
+    const results: Array<Assignment> = steps.map(({ assignment }) => assignment)
+    let pending = steps.map((step, place) => ({ ...step, place }))
+    while (pending.length > 0) {
+      const changes = pending.flatMap(({ assignment, event, place }) => {
+        const after = advance(assignment.record, assignment.task, event)
+        return after === assignment.record ? [] : [{ before: assignment.record, after, place, event }]
+      })
+      const { saved, tasks } = yield* store.save(changes)
+      const changed: Array<Assignment> = []
+      const again: typeof pending = []
+      for (let i = 0; i < changes.length; i++) {
+        const { after, event, place } = changes[i]!
+        if (saved[i] === true) {
+          results[place] = { ...results[place]!, record: after }
+          changed.push(results[place])
+          continue
+        }
+        const newer = Option.getOrUndefined(yield* store.record(after.deviceId, after.taskId))
+        if (newer === undefined) continue
+        results[place] = newer
+        again.push({ assignment: newer, event, place })
+      }
+      yield* publish(changed)
+      for (const task of tasks) {
+        if (isAborted(task)) yield* store.endTask(task.taskId, "cancelled", ["pending"], task.updatedAt)
+      }
+      pending = again
+    }
+    return results
+  })
+
+  return UpgradeSteps.of({ take })
+})

@@ -1,0 +1,274 @@
+/**
+ * The upgrades of devices: what a device can be upgraded to, how far it is, what
+ * it says of itself, and what a user does to one device. `UpgradeTasks` has the
+ * tasks as a whole. See docs/protocol/upgrades.md.
+ */
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Presence } from "../../connection/Presence.ts"
+import type { DeviceId, DeviceIdentity, DeviceNotFound } from "../../device/Device.ts"
+import { Devices } from "../../device/Devices.ts"
+import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
+import type { ProjectId } from "../../project/Project.ts"
+import { defaultModule } from "../firmware/Firmware.ts"
+import { OtaStore } from "../task/OtaStore.ts"
+import { confirmationRefused, isFinal, isPushed, isReleased, type UpgradeEvent } from "../task/UpgradeStateMachine.ts"
+import {
+  type Assignment,
+  type DownloadProtocol,
+  RecordNotFound,
+  TaskNotFound,
+  TaskState,
+  type UpgradeRecord
+} from "../task/UpgradeTask.ts"
+import { UpgradeTasks } from "../task/UpgradeTasks.ts"
+import { type Diagnosis, explain } from "./UpgradeDiagnosis.ts"
+import type { upgradeData, UpgradeReport } from "./UpgradeMessage.ts"
+import { UpgradePush } from "./UpgradePush.ts"
+import { UpgradeSteps } from "./UpgradeSteps.ts"
+
+/** Why a user could not change the upgrade of a device. */
+type ChangeError = TaskNotFound | RecordNotFound | TaskState | StoreError
+
+export class Upgrades extends Context.Service<Upgrades, {
+  /** Ends the upgrade of one device. Fails with `TaskState` if it has ended. */
+  readonly cancelDevice: (
+    projectId: ProjectId,
+    taskId: number,
+    deviceId: DeviceId
+  ) => Effect.Effect<void, ChangeError>
+  /**
+   * Lets one device have the firmware, and tells it if the policy of the task is
+   * `push`. Fails with `TaskState` if the task needs no confirmation, or if the
+   * task or the upgrade of the device has ended.
+   */
+  readonly confirmDevice: (
+    projectId: ProjectId,
+    taskId: number,
+    deviceId: DeviceId
+  ) => Effect.Effect<void, ChangeError>
+  /**
+   * Tells a device of its upgrade now, whatever the policy of the task. Fails with
+   * `TaskState` if the upgrade has ended or awaits confirmation, or if the device
+   * is not connected.
+   */
+  readonly start: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    taskId: number
+  ) => Effect.Effect<void, DeviceNotFound | ChangeError>
+  /** What the devices can be upgraded to; a device without anything is not in the map. */
+  readonly available: (
+    projectId: ProjectId,
+    deviceIds: ReadonlyArray<DeviceId>,
+    module: string
+  ) => Effect.Effect<ReadonlyMap<DeviceId, Assignment>, StoreError>
+  /** What one device can be upgraded to. `module`: `default` unless given. */
+  readonly availableFor: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    module?: string
+  ) => Effect.Effect<Assignment | undefined, DeviceNotFound | StoreError>
+  /**
+   * The latest step of a device in a task, or in its newest task: percent, or -1 if
+   * it has failed. Without a task, the step is 0; fails with `TaskNotFound` if the
+   * device is not in the task `taskId`.
+   */
+  readonly step: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    taskId?: number
+  ) => Effect.Effect<UpgradeRecord["step"], DeviceNotFound | TaskNotFound | StoreError>
+  /** The version of a module, `default` unless given, that a device has reported; empty: none. */
+  readonly version: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    module?: string
+  ) => Effect.Effect<string, DeviceNotFound | StoreError>
+  /** Why the cloud is, or is not, upgrading a module of a device, `default` unless given. */
+  readonly diagnose: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    module?: string
+  ) => Effect.Effect<Diagnosis, DeviceNotFound | StoreError>
+  /**
+   * Takes what devices say of themselves, in the order in which they said it. A
+   * device that reports its version, and is to be told of its upgrade, is told. It
+   * retries while the store is away.
+   */
+  readonly report: (reports: ReadonlyArray<UpgradeReport>) => Effect.Effect<void, StoreError>
+  /**
+   * The data for a device that asks for its firmware, which moves it to
+   * `upgrading`; an empty object if there is nothing for it. `protocol`: how the
+   * device wants to download; default: as its task says.
+   */
+  readonly fetch: (
+    device: DeviceIdentity,
+    module: string,
+    protocol?: DownloadProtocol
+  ) => Effect.Effect<ReturnType<typeof upgradeData>, StoreError>
+}>()("@device-cloud/core/ota/device/Upgrades") {
+  static readonly layer: Layer.Layer<
+    Upgrades,
+    never,
+    OtaStore | UpgradeTasks | UpgradeSteps | UpgradePush | Devices | Presence
+  > = Layer.effect(Upgrades, Effect.suspend(() => make))
+}
+
+const make = Effect.gen(function*() {
+  const store = yield* OtaStore
+  const tasks = yield* UpgradeTasks
+  const steps = yield* UpgradeSteps
+  const { isHere, offer, push, pushElsewhere } = yield* UpgradePush
+  const devices = yield* Devices
+  const presence = yield* Presence
+
+  const assignmentOf = Effect.fnUntraced(function*(projectId: ProjectId, taskId: number, deviceId: DeviceId) {
+    yield* tasks.get(projectId, taskId)
+    return yield* Effect.fromOption(
+      yield* store.record(deviceId, taskId),
+      () => new RecordNotFound({ taskId, deviceId })
+    )
+  })
+
+  const cancelDevice = Effect.fn("Upgrades.cancelDevice")(
+    function*(projectId: ProjectId, taskId: number, deviceId: DeviceId) {
+      const assignment = yield* assignmentOf(projectId, taskId, deviceId)
+      const ended = new TaskState({ taskId, reason: "it has ended for this device" })
+      if (isFinal(assignment.record.status)) return yield* ended
+      const at = yield* Clock.currentTimeMillis
+      const [after] = yield* steps.take([{ assignment, event: { _tag: "Cancelled", at, whole: false } }])
+      // Otherwise the device has ended it in the meantime.
+      if (after?.record.status !== "cancelled") return yield* ended
+    }
+  )
+
+  const confirmDevice = Effect.fn("Upgrades.confirmDevice")(
+    function*(projectId: ProjectId, taskId: number, deviceId: DeviceId) {
+      const assignment = yield* assignmentOf(projectId, taskId, deviceId)
+      const reason = confirmationRefused(assignment.task) ??
+        (isFinal(assignment.record.status) ? "it has ended for this device" : undefined)
+      if (reason !== undefined) return yield* new TaskState({ taskId, reason })
+      const at = yield* Clock.currentTimeMillis
+      const [confirmed] = yield* steps.take([{ assignment, event: { _tag: "Confirmed", at } }])
+      if (confirmed === undefined || !isPushed(confirmed.task, confirmed.record)) return
+      yield* isHere(confirmed) ? push([confirmed]) : pushElsewhere([confirmed])
+    }
+  )
+
+  const start = Effect.fn("Upgrades.start")(function*(projectId: ProjectId, deviceId: DeviceId, taskId: number) {
+    yield* devices.get(projectId, { deviceId })
+    const assignment = yield* assignmentOf(projectId, taskId, deviceId)
+    const { record, task } = assignment
+    if (isFinal(record.status)) return yield* new TaskState({ taskId, reason: "it has ended for this device" })
+    if (!isReleased(task, record)) return yield* new TaskState({ taskId, reason: "it awaits confirmation" })
+    if (isHere(assignment)) return yield* push([assignment])
+    if (!(yield* presence.connectionsOf([deviceId])).has(deviceId)) {
+      return yield* new TaskState({ taskId, reason: "the device is not connected" })
+    }
+    yield* pushElsewhere([assignment])
+  })
+
+  const available = Effect.fn("Upgrades.available")(
+    function*(projectId: ProjectId, deviceIds: ReadonlyArray<DeviceId>, module: string) {
+      const open = yield* store.unfinished(deviceIds, module)
+      return new Map(
+        open.filter(({ task }) => task.projectId === projectId)
+          .map((assignment) => [assignment.record.deviceId, assignment])
+      )
+    }
+  )
+
+  const availableFor = Effect.fn("Upgrades.availableFor")(
+    function*(projectId: ProjectId, deviceId: DeviceId, module: string = defaultModule) {
+      yield* devices.get(projectId, { deviceId })
+      return (yield* available(projectId, [deviceId], module)).get(deviceId)
+    }
+  )
+
+  const step = Effect.fn("Upgrades.step")(function*(projectId: ProjectId, deviceId: DeviceId, taskId?: number) {
+    yield* devices.get(projectId, { deviceId })
+    const found = Option.filter(yield* store.record(deviceId, taskId), ({ task }) => task.projectId === projectId)
+    if (Option.isSome(found)) return found.value.record.step
+    return taskId === undefined ? 0 : yield* new TaskNotFound({ taskId })
+  })
+
+  const version = Effect.fn("Upgrades.version")(
+    function*(projectId: ProjectId, deviceId: DeviceId, module: string = defaultModule) {
+      yield* devices.get(projectId, { deviceId })
+      return versionOf(yield* store.versions(deviceId), module)
+    }
+  )
+
+  const diagnose = Effect.fn("Upgrades.diagnose")(
+    function*(projectId: ProjectId, deviceId: DeviceId, module: string = defaultModule) {
+      const { device } = yield* devices.get(projectId, { deviceId })
+      const currentVersion = versionOf(yield* store.versions(deviceId), module)
+      const open = (yield* store.unfinished([deviceId], module))[0]
+      const newest = Option.getOrUndefined(yield* store.record(deviceId))
+      const assignment = open ?? (newest?.task.module === module ? newest : undefined)
+      const at = yield* Clock.currentTimeMillis
+      return { ...explain(assignment, device.status, at), assignment, currentVersion } satisfies Diagnosis
+    }
+  )
+
+  const report = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
+    const versions = reports.flatMap((said) =>
+      said._tag === "Inform"
+        ? [{ deviceId: said.device.deviceId, module: said.module, version: said.version, at: said.at }]
+        : []
+    )
+    if (versions.length > 0) yield* untilStored(store.reportVersions(versions))
+    const deviceIds = [...new Set(reports.map(({ device }) => device.deviceId))]
+    const open = yield* untilStored(store.unfinished(deviceIds))
+    if (open.length === 0) return
+    const current = new Map(
+      open.map((assignment) => [`${assignment.record.deviceId} ${assignment.task.module}`, assignment])
+    )
+    // One report after the other: a record takes its steps in the order in which they were said.
+    for (const said of reports) {
+      const key = `${said.device.deviceId} ${said.module}`
+      const assignment = current.get(key)
+      if (assignment === undefined) continue
+      const [after] = yield* untilStored(steps.take([{ assignment, event: eventOf(said) }]))
+      if (after === undefined) continue
+      current.set(key, after)
+      if (said._tag === "Inform" && isToBeTold(after, said.at) && isHere(after)) {
+        yield* untilStored(push([after], said.protocol))
+      }
+    }
+  })
+
+  const fetch = Effect.fnUntraced(function*({ deviceId }: DeviceIdentity, module: string, protocol?: DownloadProtocol) {
+    const [assignment] = yield* store.unfinished([deviceId], module)
+    if (assignment === undefined || !isReleased(assignment.task, assignment.record)) return {}
+    const at = yield* Clock.currentTimeMillis
+    const [after] = yield* steps.take([{ assignment, event: { _tag: "HandedOut", at } }])
+    return after === undefined || isFinal(after.record.status) ? {} : yield* offer(after, protocol)
+  })
+
+  return Upgrades.of({
+    cancelDevice,
+    confirmDevice,
+    start,
+    available,
+    availableFor,
+    step,
+    version,
+    diagnose,
+    report,
+    fetch
+  })
+})
+
+const versionOf = (versions: Readonly<Record<string, string>>, module: string): string =>
+  Object.hasOwn(versions, module) ? versions[module]! : ""
+
+const eventOf = (said: UpgradeReport): UpgradeEvent =>
+  said._tag === "Inform"
+    ? { _tag: "VersionReported", at: said.at, version: said.version }
+    : { _tag: "Progressed", at: said.at, step: said.step, description: said.description }
+
+/** A device that has come back is told again; one that is due later waits for its turn. */
+const isToBeTold = ({ record, task }: Assignment, at: number): boolean =>
+  !isFinal(record.status) && isPushed(task, record) &&
+  (record.status === "upgrading" || record.dueAt === null || record.dueAt <= at)

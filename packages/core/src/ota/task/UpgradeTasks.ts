@@ -1,0 +1,253 @@
+/**
+ * Creates, reads and ends verify and upgrade tasks. See docs/api/firmware.md.
+ */
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import type { DeviceId, DeviceStatus } from "../../device/Device.ts"
+import { decodeInput, type InvalidInput } from "../../kernel/InvalidInput.ts"
+import type { Page, PageRequest } from "../../kernel/Page.ts"
+import type { StoreError } from "../../kernel/StoreError.ts"
+import type { ProjectId } from "../../project/Project.ts"
+import { type Firmware, FirmwareNotFound, FirmwareState, type FirmwareStatus } from "../firmware/Firmware.ts"
+import { FirmwareFiles } from "../firmware/FirmwareFiles.ts"
+import { Firmwares } from "../firmware/Firmwares.ts"
+import { OtaStore, type TaskScope } from "./OtaStore.ts"
+import {
+  DeviceIsUpgrading,
+  DevicesNotOfProduct,
+  type NewTask,
+  newTask,
+  type OtaTask,
+  type RecordDetail,
+  TaskNotFound,
+  TaskState,
+  type UpgradeTask,
+  UpgradeTaskDraft,
+  type UpgradeTaskStatus,
+  type VerifyTask,
+  VerifyTaskDraft
+} from "./UpgradeTask.ts"
+import { confirmationRefused } from "./UpgradeStateMachine.ts"
+
+/** Whether upgrade tasks need a firmware whose verification has passed. Default false. */
+export const RequireVerification = Context.Reference<boolean>("@device-cloud/core/ota/task/RequireVerification", {
+  defaultValue: () => false
+})
+
+/**
+ * Why a task could not be created: the draft is not valid, the firmware is gone,
+ * its status forbids the task or its file cannot be sent over MQTT, a named
+ * device is in another task that has not ended, or is not of the product.
+ */
+type CreateError =
+  | InvalidInput
+  | FirmwareNotFound
+  | FirmwareState
+  | DeviceIsUpgrading
+  | DevicesNotOfProduct
+  | StoreError
+
+export class UpgradeTasks extends Context.Service<UpgradeTasks, {
+  /**
+   * Starts the verification of a firmware on up to `maxVerifyDevices` devices.
+   * Returns those of them that do not run its version yet.
+   */
+  readonly createVerifyTask: (
+    projectId: ProjectId,
+    firmwareId: number,
+    draft: VerifyTaskDraft
+  ) => Effect.Effect<ReadonlyArray<DeviceId>, CreateError>
+  /**
+   * Creates a task that upgrades the devices of the product, or the named ones, to
+   * a firmware. Devices that run its version already are not part of it, nor are
+   * devices of scope `all` that are in another task for the module.
+   */
+  readonly createUpgradeTask: (
+    projectId: ProjectId,
+    firmwareId: number,
+    draft: UpgradeTaskDraft
+  ) => Effect.Effect<OtaTask, CreateError>
+  /** Reads one task of the project. */
+  readonly get: (projectId: ProjectId, taskId: number) => Effect.Effect<OtaTask, TaskNotFound | StoreError>
+  /** The newest verify task of a firmware, if it has any. */
+  readonly newestVerifyTask: (
+    projectId: ProjectId,
+    firmwareId: number
+  ) => Effect.Effect<Option.Option<VerifyTask>, FirmwareNotFound | StoreError>
+  /** A page of the upgrade tasks of a firmware, newest first. All given conditions must hold. */
+  readonly list: (
+    projectId: ProjectId,
+    filter: {
+      readonly firmwareId: number
+      readonly status?: UpgradeTaskStatus | undefined
+      readonly taskId?: number | undefined
+      /** The product of the firmware. */
+      readonly productKey?: string | undefined
+      /** A part of the firmware's name. */
+      readonly name?: string | undefined
+    },
+    page: PageRequest
+  ) => Effect.Effect<Page<UpgradeTask>, FirmwareNotFound | StoreError>
+  /** A page of the records of a task, the newest device first, without devices in status `rejected`. */
+  readonly records: (
+    projectId: ProjectId,
+    taskId: number,
+    rejected: DeviceStatus | undefined,
+    page: PageRequest
+  ) => Effect.Effect<Page<RecordDetail>, TaskNotFound | StoreError>
+  /**
+   * Ends a verify task, and the records in it, with the result of the verification.
+   * Fails with `TaskNotFound` for an upgrade task, and with `TaskState` if the task
+   * has ended.
+   */
+  readonly decide: (
+    projectId: ProjectId,
+    taskId: number,
+    passed: boolean
+  ) => Effect.Effect<void, TaskNotFound | TaskState | StoreError>
+  /**
+   * Cancels a task. Devices of an upgrade task that have begun finish; devices of a
+   * verify task do not. Fails with `TaskState` if the task has ended.
+   */
+  readonly cancel: (
+    projectId: ProjectId,
+    taskId: number
+  ) => Effect.Effect<void, TaskNotFound | TaskState | StoreError>
+  /**
+   * Lets all devices of a task have the firmware. Nothing happens if the task is
+   * confirmed already. Fails with `TaskState` if it needs no confirmation or has
+   * ended.
+   */
+  readonly confirm: (
+    projectId: ProjectId,
+    taskId: number
+  ) => Effect.Effect<void, TaskNotFound | TaskState | StoreError>
+}>()("@device-cloud/core/ota/task/UpgradeTasks") {
+  static readonly layer: Layer.Layer<UpgradeTasks, never, OtaStore | Firmwares | FirmwareFiles> = Layer.effect(
+    UpgradeTasks,
+    Effect.suspend(() => make)
+  )
+}
+
+const decodeVerifyDraft = decodeInput(VerifyTaskDraft)
+const decodeUpgradeDraft = decodeInput(UpgradeTaskDraft)
+
+const make = Effect.gen(function*() {
+  const store = yield* OtaStore
+  const firmwares = yield* Firmwares
+  const files = yield* FirmwareFiles
+  const requireVerification = yield* RequireVerification
+
+  const get = Effect.fn("UpgradeTasks.get")(function*(projectId: ProjectId, taskId: number) {
+    return yield* Effect.fromOption(yield* store.task(projectId, taskId), () => new TaskNotFound({ taskId }))
+  })
+
+  const insert = Effect.fnUntraced(function*(firmware: Firmware, task: NewTask, scope: TaskScope) {
+    const { firmwareId } = firmware
+    if (task.downloadProtocol === "mqtt" && Option.isNone(yield* files.find(firmware))) {
+      return yield* new FirmwareState({
+        firmwareId,
+        reason: "its file is not stored here, and cannot be sent over MQTT"
+      })
+    }
+    const created = yield* store.createTask(task, scope, task.createdAt)
+    switch (created._tag) {
+      case "Created":
+        return created
+      case "NoFirmware":
+        return yield* new FirmwareNotFound({ firmwareId })
+      case "NotVerifiable":
+        return yield* new FirmwareState({ firmwareId, reason: "it is being verified, or has passed" })
+      case "Busy":
+        return yield* new DeviceIsUpgrading({ deviceId: created.deviceId })
+      case "Unknown": {
+        const [first, ...rest] = created.deviceIds
+        return yield* new DevicesNotOfProduct({ productKey: task.productKey, deviceIds: [first!, ...rest] })
+      }
+    }
+  })
+
+  const createVerifyTask = Effect.fn("UpgradeTasks.createVerifyTask")(
+    function*(projectId: ProjectId, firmwareId: number, input: VerifyTaskDraft) {
+      const draft = yield* decodeVerifyDraft(input)
+      const { firmware } = yield* firmwares.get(projectId, firmwareId)
+      const at = yield* Clock.currentTimeMillis
+      const task = newTask("verify", firmware, { ...draft, scopeMode: "targeted" }, at)
+      const { deviceIds } = yield* insert(firmware, task, named(draft.deviceIds))
+      return deviceIds
+    }
+  )
+
+  const createUpgradeTask = Effect.fn("UpgradeTasks.createUpgradeTask")(
+    function*(projectId: ProjectId, firmwareId: number, input: UpgradeTaskDraft) {
+      const draft = yield* decodeUpgradeDraft(input)
+      const { firmware } = yield* firmwares.get(projectId, firmwareId)
+      const reason = upgradeRefused(firmware.status, requireVerification)
+      if (reason !== undefined) return yield* new FirmwareState({ firmwareId, reason })
+      const at = yield* Clock.currentTimeMillis
+      const { task } = yield* insert(
+        firmware,
+        newTask("upgrade", firmware, draft, at),
+        draft.scopeMode === "all" ? { _tag: "All" } : named(draft.deviceIds ?? [])
+      )
+      return task
+    }
+  )
+
+  const end = Effect.fnUntraced(function*({ kind, taskId }: OtaTask, to: "passed" | "failed" | "cancelled") {
+    const cancelled = kind === "verify" ? ["pending", "upgrading"] as const : ["pending"] as const
+    if (!(yield* store.endTask(taskId, to, cancelled, yield* Clock.currentTimeMillis))) {
+      return yield* new TaskState({ taskId, reason: "it has ended" })
+    }
+  })
+
+  const decide = Effect.fn("UpgradeTasks.decide")(function*(projectId: ProjectId, taskId: number, passed: boolean) {
+    const task = yield* get(projectId, taskId)
+    if (task.kind !== "verify") return yield* new TaskNotFound({ taskId })
+    yield* end(task, passed ? "passed" : "failed")
+  })
+
+  const cancel = Effect.fn("UpgradeTasks.cancel")(function*(projectId: ProjectId, taskId: number) {
+    yield* end(yield* get(projectId, taskId), "cancelled")
+  })
+
+  const confirm = Effect.fn("UpgradeTasks.confirm")(function*(projectId: ProjectId, taskId: number) {
+    const reason = confirmationRefused(yield* get(projectId, taskId))
+    if (reason !== undefined) return yield* new TaskState({ taskId, reason })
+    yield* store.confirmTask(taskId, yield* Clock.currentTimeMillis)
+  })
+
+  return UpgradeTasks.of({
+    createVerifyTask,
+    createUpgradeTask,
+    get,
+    newestVerifyTask: Effect.fn("UpgradeTasks.newestVerifyTask")(function*(projectId, firmwareId) {
+      yield* firmwares.get(projectId, firmwareId)
+      return yield* store.verifyTask(firmwareId)
+    }),
+    list: Effect.fn("UpgradeTasks.list")(function*(projectId, { name, productKey, ...filter }, page) {
+      const { firmware } = yield* firmwares.get(projectId, filter.firmwareId)
+      const fits = (productKey === undefined || firmware.productKey === productKey) &&
+        (name === undefined || firmware.name.includes(name))
+      return fits ? yield* store.listTasks(projectId, filter, page) : { items: [], total: 0 }
+    }),
+    records: Effect.fn("UpgradeTasks.records")(function*(projectId, taskId, rejected, page) {
+      yield* get(projectId, taskId)
+      return yield* store.records(taskId, rejected, page)
+    }),
+    decide,
+    cancel,
+    confirm
+  })
+})
+
+const named = (deviceIds: ReadonlyArray<string>): TaskScope => ({
+  _tag: "Named",
+  deviceIds: deviceIds as ReadonlyArray<DeviceId>
+})
+
+/** Why devices cannot be upgraded to a firmware in this status; undefined: they can. */
+const upgradeRefused = (status: FirmwareStatus, requireVerification: boolean): string | undefined => {
+  if (status === "verifying") return "it is being verified"
+  if (status === "failed") return "its verification has failed"
+  return requireVerification && status !== "passed" ? "it has not been verified" : undefined
+}

@@ -1,0 +1,115 @@
+/**
+ * The tables of `OtaStore` in memory, and what must hold between them: the counts
+ * and the status of a task follow from its records, the index of due records from
+ * their times.
+ */
+import {
+  type Assignment,
+  type DeviceId,
+  type Firmware,
+  isUpgradeFinal,
+  type OtaTask,
+  type RecordStatus,
+  rolloutDelay,
+  type UpgradeRecord,
+  withCounts
+} from "@device-cloud/core"
+
+export class OtaTables {
+  readonly firmwares = new Map<number, Firmware>()
+  readonly tasks = new Map<number, OtaTask>()
+  /** By device, then by module. */
+  readonly versions = new Map<DeviceId, Readonly<Record<string, string>>>()
+  /** By task, then by device, the oldest device first. */
+  readonly #records = new Map<number, Map<DeviceId, UpgradeRecord>>()
+  /** The tasks of each device, oldest first. */
+  readonly #tasksOf = new Map<DeviceId, Array<number>>()
+  /** The records that are due some time. */
+  readonly #due = new Map<string, UpgradeRecord>()
+
+  /** The records of a task, the oldest device first. */
+  recordsOfTask(taskId: number): ReadonlyArray<UpgradeRecord> {
+    return [...this.#records.get(taskId)?.values() ?? []]
+  }
+
+  /** The records of a device, the oldest task first. */
+  recordsOfDevice(deviceId: DeviceId): ReadonlyArray<UpgradeRecord> {
+    return (this.#tasksOf.get(deviceId) ?? []).map((taskId) => this.record(taskId, deviceId)!)
+  }
+
+  record(taskId: number, deviceId: DeviceId): UpgradeRecord | undefined {
+    return this.#records.get(taskId)?.get(deviceId)
+  }
+
+  /** The record with its task and firmware. */
+  assign(record: UpgradeRecord): Assignment {
+    const task = this.tasks.get(record.taskId)!
+    return { record, task, firmware: this.firmwares.get(task.firmwareId)! }
+  }
+
+  /** The records of a device that have not ended; with `module`, those for this module. */
+  unfinished(deviceId: DeviceId, module?: string): ReadonlyArray<UpgradeRecord> {
+    return this.recordsOfDevice(deviceId).filter(({ status, taskId }) =>
+      !isUpgradeFinal(status) && (module === undefined || this.tasks.get(taskId)!.module === module)
+    )
+  }
+
+  /** Adds a record, which is counted from now on. */
+  add(record: UpgradeRecord): void {
+    const { deviceId, taskId } = record
+    this.#tasksOf.set(deviceId, [...this.#tasksOf.get(deviceId) ?? [], taskId])
+    this.keep(record)
+    this.#count(record, undefined)
+  }
+
+  /** Puts the record in the place of `before`. Returns its task, with the counts and status that follow. */
+  change(before: UpgradeRecord, after: UpgradeRecord): OtaTask {
+    this.keep(after)
+    return this.#count(after, before.status)
+  }
+
+  /** Stores a record without counting it: its status is as before. */
+  keep(record: UpgradeRecord): void {
+    const { deviceId, dueAt, taskId } = record
+    const ofTask = this.#records.get(taskId)
+    if (ofTask === undefined) this.#records.set(taskId, new Map([[deviceId, record]]))
+    else ofTask.set(deviceId, record)
+    const key = `${taskId} ${deviceId}`
+    if (dueAt === null) this.#due.delete(key)
+    else this.#due.set(key, record)
+  }
+
+  #count(record: UpgradeRecord, before: RecordStatus | undefined): OtaTask {
+    const task = this.tasks.get(record.taskId)!
+    const counts: Record<RecordStatus, number> = { ...task.counts }
+    if (before !== undefined) counts[before]--
+    counts[record.status]++
+    const changed = { ...withCounts(task, counts), updatedAt: record.updatedAt }
+    this.tasks.set(task.taskId, changed)
+    return changed
+  }
+
+  /** The records that are due at `now`, the longest due first. */
+  dueAt(now: number): ReadonlyArray<UpgradeRecord> {
+    return [...this.#due.values()].filter((record) => record.dueAt! <= now).toSorted((a, b) => a.dueAt! - b.dueAt!)
+  }
+
+  removeFirmware(firmwareId: number): void {
+    this.firmwares.delete(firmwareId)
+    for (const { taskId } of [...this.tasks.values()].filter((task) => task.firmwareId === firmwareId)) {
+      for (const { deviceId } of this.recordsOfTask(taskId)) {
+        this.#tasksOf.set(deviceId, this.#tasksOf.get(deviceId)!.filter((other) => other !== taskId))
+        this.#due.delete(`${taskId} ${deviceId}`)
+      }
+      this.#records.delete(taskId)
+      this.tasks.delete(taskId)
+    }
+  }
+}
+
+/** When the cloud tells the device at `place` of a task, Unix milliseconds. */
+export const dueAt = (
+  { maximumPerMinute, taskId }: Pick<OtaTask, "maximumPerMinute" | "taskId">,
+  firstDue: number,
+  place: number
+): number => firstDue + Math.floor(rolloutDelay(taskId, place, maximumPerMinute))

@@ -1,0 +1,84 @@
+/**
+ * The part of `OtaStore` that keeps firmware.
+ */
+import { type FirmwareDetail, type OtaStore } from "@device-cloud/core"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Option } from "effect"
+import { firmwareFromRow, type FirmwareRow, verificationNumber } from "./OtaRow.ts"
+import { isOngoing } from "./OtaRules.ts"
+import { paginate } from "./Pagination.ts"
+import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
+import { instant } from "./PgParameters.ts"
+
+export const make: Effect.Effect<
+  Pick<OtaStore["Service"], "insertFirmware" | "firmware" | "listFirmwares" | "removeFirmware">,
+  never,
+  PgClient.PgClient
+> = Effect.gen(function*() {
+  const sql = yield* PgClient.PgClient
+
+  const detailColumns = sql.literal(
+    `firmware.*, product.name AS product_name, EXISTS (
+      SELECT FROM ota_task WHERE ota_task.firmware_id = firmware.firmware_id AND ota_task.${isOngoing}
+    ) AS ongoing`
+  )
+
+  return {
+    insertFirmware: (firmware) =>
+      sql<FirmwareRow>`INSERT INTO firmware (project_id, product_key, name, version, oss_path, hash, size, remark,
+          module, status, created_at, updated_at)
+        SELECT project_id, product_key, ${firmware.name}, ${firmware.version}, ${firmware.ossPath}, ${firmware.hash},
+          ${firmware.size}::int, ${firmware.remark}, ${firmware.module},
+          ${verificationNumber[firmware.status]}::smallint,
+          ${instant(firmware.createdAt)}, ${instant(firmware.updatedAt)}
+        FROM product WHERE project_id = ${firmware.projectId} AND product_key = ${firmware.productKey}
+        RETURNING *`.pipe(
+        Effect.map(([row]) => row === undefined ? "no-product" as const : firmwareFromRow(row)),
+        Effect.catchIf(isUniqueViolation, () => Effect.succeed("taken" as const)),
+        Effect.catchIf(isForeignKeyViolation, () => Effect.succeed("no-product" as const)),
+        Effect.mapError(storeError("OtaStore.insertFirmware"))
+      ),
+    firmware: (projectId, firmwareId) =>
+      sql<FirmwareDetailRow>`SELECT ${detailColumns} FROM firmware JOIN product USING (product_key)
+        WHERE firmware_id = ${firmwareId} AND firmware.project_id = ${projectId}`.pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), firmwareDetail)),
+        Effect.mapError(storeError("OtaStore.firmware"))
+      ),
+    listFirmwares: (projectId, { name, productKey }, page) =>
+      paginate<FirmwareDetailRow>(sql, {
+        table: "firmware",
+        where: sql.and([
+          sql`project_id = ${projectId}`,
+          ...productKey === undefined ? [] : [sql`product_key = ${productKey}`],
+          ...name === undefined ? [] : [sql`strpos(name, ${name}) > 0`]
+        ]),
+        tieBreaker: "firmware_id",
+        select: sql`SELECT ${detailColumns} FROM page JOIN firmware USING (firmware_id)
+          JOIN product ON product.product_key = firmware.product_key`,
+        page
+      }).pipe(
+        Effect.map(({ items, total }) => ({ items: items.map(firmwareDetail), total })),
+        Effect.mapError(storeError("OtaStore.listFirmwares"))
+      ),
+    removeFirmware: (projectId, firmwareId) =>
+      Effect.gen(function*() {
+        const [row] = yield* sql`SELECT firmware_id FROM firmware
+          WHERE firmware_id = ${firmwareId} AND project_id = ${projectId} FOR UPDATE`
+        if (row === undefined) return "not-found" as const
+        // A statement of its own, after the lock: it sees a task that was created while the lock was awaited.
+        const ongoing = yield* sql`SELECT task_id FROM ota_task
+          WHERE firmware_id = ${firmwareId} AND ${sql.literal(isOngoing)} LIMIT 1`
+        if (ongoing.length > 0) return "ongoing" as const
+        yield* sql`DELETE FROM firmware WHERE firmware_id = ${firmwareId}`
+        return "removed" as const
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.removeFirmware")))
+  }
+})
+
+type FirmwareDetailRow = FirmwareRow & { readonly product_name: string; readonly ongoing: boolean }
+
+const firmwareDetail = (row: FirmwareDetailRow): FirmwareDetail => ({
+  firmware: firmwareFromRow(row),
+  productName: row.product_name,
+  ongoing: row.ongoing
+})

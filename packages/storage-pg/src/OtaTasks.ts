@@ -1,0 +1,224 @@
+/**
+ * The part of `OtaStore` that creates, reads and ends tasks.
+ */
+import {
+  type DeviceId,
+  isPushed,
+  type NewTask,
+  type OtaStore,
+  type OtaTask,
+  type TaskCreated,
+  type TaskScope,
+  verifiable,
+  withCounts
+} from "@device-cloud/core"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Option } from "effect"
+import {
+  policyNumber,
+  recordNumber,
+  scopeNumber,
+  taskFromRow,
+  taskNumber,
+  type TaskRow,
+  upgradeTaskFromRow,
+  upgradeTaskNumber,
+  verificationNumber,
+  verifyTaskFromRow
+} from "./OtaRow.ts"
+import * as OtaRules from "./OtaRules.ts"
+import { paginate } from "./Pagination.ts"
+import { isUniqueViolation, storeError } from "./PgErrors.ts"
+import { instant, texts, wholeNumbers } from "./PgParameters.ts"
+
+export const make: Effect.Effect<
+  Pick<OtaStore["Service"], "createTask" | "task" | "verifyTask" | "listTasks" | "endTask" | "confirmTask">,
+  never,
+  PgClient.PgClient
+> = Effect.gen(function*() {
+  const sql = yield* PgClient.PgClient
+  const isOngoing = sql.literal(OtaRules.isOngoing)
+  const isUnfinished = sql.literal(OtaRules.isUnfinished)
+  const verifiableNumbers = wholeNumbers(verifiable.map((status) => verificationNumber[status]))
+
+  const busy = (deviceIds: ReadonlyArray<DeviceId>, module: string) =>
+    Effect.map(
+      sql<{ readonly device_id: string }>`SELECT device_id FROM ota_record
+        WHERE device_id = ANY(${texts(deviceIds)}) AND module = ${module} AND ${isUnfinished} LIMIT 1`,
+      ([row]): TaskCreated | undefined =>
+        row === undefined ? undefined : { _tag: "Busy", deviceId: row.device_id as DeviceId }
+    )
+
+  const unknown = Effect.fnUntraced(function*(task: NewTask, deviceIds: ReadonlyArray<DeviceId>) {
+    const rows = yield* sql<{ readonly device_id: string }>`SELECT device_id FROM device
+      WHERE device_id = ANY(${texts(deviceIds)}) AND project_id = ${task.projectId}
+        AND product_key = ${task.productKey}`
+    const known = new Set(rows.map(({ device_id }) => device_id))
+    return deviceIds.filter((deviceId) => !known.has(deviceId))
+  })
+
+  const insertTask = (task: NewTask) => {
+    const status = taskNumber(
+      task.kind === "verify" ? { kind: "verify", status: "verifying" } : { kind: "upgrade", status: "pending" }
+    )
+    return sql<TaskRow>`INSERT INTO ota_task (kind, project_id, product_key, firmware_id, module, version, status,
+        upgrade_policy, scope_mode, timeout, need_app_confirm, is_app_confirmed, download_protocol, maximum_per_minute,
+        retry_count, retry_interval, abort_threshold_percent, abort_min_executed, created_at, updated_at)
+      VALUES (${task.kind}, ${task.projectId}, ${task.productKey}, ${task.firmwareId}, ${task.module},
+        ${task.version}, ${status}, ${policyNumber[task.upgradePolicy]}, ${scopeNumber[task.scopeMode]},
+        ${task.timeout}, ${task.needAppConfirm}, ${task.isAppConfirmed}, ${task.downloadProtocol}, ${task.maximumPerMinute},
+        ${task.retryCount}, ${task.retryInterval}, ${task.abortThresholdPercent}, ${task.abortMinExecuted},
+        ${instant(task.createdAt)}, ${instant(task.updatedAt)})
+      RETURNING *`
+  }
+
+  /** When the records at `place`, a column, are due. */
+  const dueAt = (firstDue: number, task: OtaTask, place: string) =>
+    sql`${instant(firstDue)}::timestamptz + ${OtaRules.rolloutDelay(sql, task, place)} * interval '1 millisecond'`
+
+  const insertRecords = (task: OtaTask, scope: TaskScope, firstDue: number) =>
+    sql<{ readonly device_id: string; readonly place: number }>`
+      INSERT INTO ota_record (task_id, place, device_id, device_name, module, due_at, created_at, updated_at)
+      SELECT ${task.taskId}::bigint, place, device_id, device_name, ${task.module},
+        ${isPushed(task, { isConfirmed: false }) ? dueAt(firstDue, task, "place") : sql`NULL::timestamptz`},
+        ${instant(task.createdAt)}, ${instant(task.createdAt)}
+      FROM (
+        SELECT device.device_id, device.device_name, row_number() OVER (ORDER BY device.id) - 1 AS place
+        FROM device LEFT JOIN device_module ON device_module.device_id = device.device_id
+          AND device_module.module = ${task.module}
+        WHERE device.project_id = ${task.projectId} AND device.product_key = ${task.productKey}
+          AND coalesce(device_module.version, '') <> ${task.version}
+          AND ${
+      scope._tag === "Named"
+        ? sql`device.device_id = ANY(${texts(scope.deviceIds)})`
+        : sql`NOT EXISTS (SELECT FROM ota_record AS other WHERE other.device_id = device.device_id
+                AND other.module = ${task.module} AND other.${isUnfinished})`
+    }
+      ) AS candidate
+      -- The sort finds all devices before the first record is stored. Otherwise each device is looked up among
+      -- ever more new records.
+      ORDER BY place
+      ${scope._tag === "Named" ? sql`` : sql`ON CONFLICT (device_id, module) WHERE ${isUnfinished} DO NOTHING`}
+      RETURNING device_id, place`
+
+  /** Closes the gaps of devices that another task has taken at the same moment. */
+  const closeRanks = (taskId: number) =>
+    sql`UPDATE ota_record SET place = rank.place
+      FROM (
+        SELECT device_id, row_number() OVER (ORDER BY place) - 1 AS place FROM ota_record WHERE task_id = ${taskId}
+      ) AS rank
+      WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = rank.device_id`
+
+  const createTask = Effect.fnUntraced(
+    function*(draft: NewTask, scope: TaskScope, firstDue: number) {
+      if (scope._tag === "Named") {
+        const missing = yield* unknown(draft, scope.deviceIds)
+        if (missing.length > 0) return { _tag: "Unknown", deviceIds: missing } satisfies TaskCreated
+        const taken = yield* busy(scope.deviceIds, draft.module)
+        if (taken !== undefined) return taken
+      }
+      const [known] = yield* sql`SELECT firmware_id FROM firmware WHERE firmware_id = ${draft.firmwareId} FOR KEY SHARE`
+      if (known === undefined) return { _tag: "NoFirmware" } satisfies TaskCreated
+      if (draft.kind === "verify") {
+        const [moved] = yield* sql`UPDATE firmware SET status = ${verificationNumber.verifying},
+            updated_at = ${instant(draft.createdAt)}
+          WHERE firmware_id = ${draft.firmwareId} AND status = ANY(${verifiableNumbers}::smallint[])
+          RETURNING firmware_id`
+        if (moved === undefined) return { _tag: "NotVerifiable" } satisfies TaskCreated
+      }
+      const [row] = yield* insertTask(draft)
+      const inserted = taskFromRow(row!)
+      const records = yield* insertRecords(inserted, scope, firstDue)
+      if (records.some(({ place }) => place >= records.length)) yield* closeRanks(inserted.taskId)
+      const task = withCounts(inserted, { ...inserted.counts, pending: records.length })
+      yield* sql`UPDATE ota_task SET pending = ${records.length}, status = ${taskNumber(task)}
+        WHERE task_id = ${task.taskId}`
+      return {
+        _tag: "Created",
+        task,
+        deviceIds: records.map(({ device_id }) => device_id as DeviceId)
+      } satisfies TaskCreated
+    },
+    sql.withTransaction
+  )
+
+  const task = (rows: ReadonlyArray<TaskRow>) => Option.map(Option.fromUndefinedOr(rows[0]), taskFromRow)
+
+  return {
+    createTask: (draft, scope, firstDue) =>
+      createTask(draft, scope, firstDue).pipe(
+        // A task that was created at the same moment has one of the devices. The next attempt sees it.
+        Effect.retry({ while: isUniqueViolation, times: 3 }),
+        Effect.mapError(storeError("OtaStore.createTask"))
+      ),
+    task: (projectId, taskId) =>
+      sql<TaskRow>`SELECT * FROM ota_task WHERE task_id = ${taskId} AND project_id = ${projectId}`.pipe(
+        Effect.map(task),
+        Effect.mapError(storeError("OtaStore.task"))
+      ),
+    verifyTask: (firmwareId) =>
+      sql<TaskRow>`SELECT * FROM ota_task WHERE firmware_id = ${firmwareId} AND kind = 'verify'
+        ORDER BY task_id DESC LIMIT 1`.pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), verifyTaskFromRow)),
+        Effect.mapError(storeError("OtaStore.verifyTask"))
+      ),
+    listTasks: (projectId, { firmwareId, status, taskId }, page) =>
+      paginate<TaskRow>(sql, {
+        table: "ota_task",
+        where: sql.and([
+          sql`project_id = ${projectId} AND firmware_id = ${firmwareId} AND kind = 'upgrade'`,
+          ...status === undefined ? [] : [sql`status = ${upgradeTaskNumber[status]}`],
+          ...taskId === undefined ? [] : [sql`task_id = ${taskId}`]
+        ]),
+        tieBreaker: "task_id",
+        select: sql`SELECT * FROM page`,
+        page
+      }).pipe(
+        Effect.map(({ items, total }) => ({ items: items.map(upgradeTaskFromRow), total })),
+        Effect.mapError(storeError("OtaStore.listTasks"))
+      ),
+    endTask: (taskId, to, cancelled, at) =>
+      Effect.gen(function*() {
+        const [row] = yield* sql<TaskRow>`UPDATE ota_task
+          SET status = ${verificationNumber[to]}, updated_at = ${instant(at)}
+          WHERE task_id = ${taskId} AND ${isOngoing} AND (kind = 'verify' OR ${to === "cancelled"}) RETURNING *`
+        if (row === undefined) return false
+        if (row.kind === "verify") {
+          yield* sql`UPDATE firmware SET status = ${verificationNumber[to]}, updated_at = ${instant(at)}
+            WHERE firmware_id = ${Number(row.firmware_id)}`
+        }
+        const numbers = wholeNumbers(cancelled.map((status) => recordNumber[status]))
+        yield* sql`
+          WITH ended AS (
+            SELECT device_id, status FROM ota_record
+            WHERE task_id = ${taskId} AND status = ANY(${numbers}::smallint[]) FOR UPDATE
+          ), changed AS (
+            UPDATE ota_record SET ${OtaRules.cancelRecord(sql, at)}
+            FROM ended WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = ended.device_id
+          )
+          UPDATE ota_task SET
+            pending = pending - (SELECT count(*) FROM ended WHERE status = ${recordNumber.pending}),
+            upgrading = upgrading - (SELECT count(*) FROM ended WHERE status = ${recordNumber.upgrading}),
+            cancelled = cancelled + (SELECT count(*) FROM ended)
+          WHERE task_id = ${taskId}`
+        return true
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.endTask"))),
+    confirmTask: (taskId, firstDue) =>
+      Effect.gen(function*() {
+        const [row] = yield* sql<TaskRow>`UPDATE ota_task SET is_app_confirmed = true, updated_at = ${instant(firstDue)}
+          WHERE task_id = ${taskId} AND NOT is_app_confirmed RETURNING *`
+        if (row === undefined) return false
+        const confirmed = taskFromRow(row)
+        if (confirmed.upgradePolicy === "push") {
+          yield* sql`
+            UPDATE ota_record SET revision = revision + 1, due_at = ${dueAt(firstDue, confirmed, "pending.place")}
+            FROM (
+              SELECT device_id, row_number() OVER (ORDER BY ota_record.place) - 1 AS place FROM ota_record
+              WHERE task_id = ${taskId} AND status = ${recordNumber.pending}
+            ) AS pending
+            WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = pending.device_id`
+        }
+        return true
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.confirmTask")))
+  }
+})
