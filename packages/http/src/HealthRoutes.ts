@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
-import { Code, failure } from "./Failure.ts"
+import { StorageUnreachable } from "./Failure.ts"
 
 /** Parts that must work before the server is ready; each fails while it does not. */
 export type ReadinessChecks = Readonly<Record<string, Effect.Effect<unknown, unknown>>>
@@ -34,7 +34,7 @@ export const layer = (checks: ReadinessChecks) =>
         const failing = results.filter(([, ready]) => !ready).map(([name]) => name)
         return failing.length === 0
           ? ok(Object.fromEntries(results.map(([name]) => [name, "ok"])))
-          : HttpServerResponse.jsonUnsafe(failure(Code.storageUnreachable, `Not ready: ${failing.join(", ")}`), {
+          : HttpServerResponse.jsonUnsafe(StorageUnreachable.make({ message: `Not ready: ${failing.join(", ")}` }), {
             status: 503
           })
       })

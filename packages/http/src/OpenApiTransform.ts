@@ -88,8 +88,17 @@ const requestBody = (body: Json): Json => {
   return { ...body, content, required }
 }
 
+/** Failures of bodies, by status: only an operation that takes a body has them. */
+const bodyFailures = ["413", "415"]
+
+const responses = (of: Json): Json =>
+  "requestBody" in of
+    ? of["responses"] as Json
+    : Object.fromEntries(Object.entries(of["responses"] as Json).filter(([status]) => !bodyFailures.includes(status)))
+
 const operation = (of: Json): Json => ({
   ...of,
+  responses: responses(of),
   ...Array.isArray(of["parameters"]) ? { parameters: (of["parameters"] as ReadonlyArray<Json>).map(parameter) } : {},
   ...isJson(of["requestBody"]) ? { requestBody: requestBody(of["requestBody"]) } : {}
 })

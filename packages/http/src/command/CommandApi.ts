@@ -7,6 +7,10 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
+import { MessageNotQueued, NoSuchMessage, ServiceIsSync, TooManyMessages } from "./CommandFailures.ts"
+import { NoSuchDevice } from "../device/DeviceFailures.ts"
+import { InvalidValue, NoSuchElement } from "../thing-model/ThingModelFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const Params = Schema.Record(Schema.String, Schema.Json)
 
@@ -40,14 +44,16 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
   HttpApiEndpoint.post("setDeviceProperties", "/things/:device_id/properties", {
     params: PathParams.deviceId,
     payload: Call,
-    success: Accepted
-  }).annotate(OpenApi.Summary, "Set properties of a device")
+    success: Accepted,
+    error: [NoSuchDevice, InvalidValue, TooManyMessages]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Set properties of a device")
     .annotate(OpenApi.Description, "Delivered now, or when the device comes back."),
   HttpApiEndpoint.post("callDeviceService", "/things/:device_id/services/:service_id", {
     params: PathParams.service,
     payload: Call,
-    success: Accepted
-  }).annotate(OpenApi.Summary, "Call an asynchronous service of a device")
+    success: Accepted,
+    error: [NoSuchDevice, NoSuchElement, InvalidValue, ServiceIsSync, TooManyMessages]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Call an asynchronous service of a device")
     .annotate(OpenApi.Description, "Delivered now, or when the device comes back."),
   HttpApiEndpoint.post("sendUserMessage", "/things/:device_id/user-messages", {
     params: PathParams.deviceId,
@@ -61,8 +67,9 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
       ),
       ttl: Call.fields.ttl
     }),
-    success: Accepted
-  }).annotate(OpenApi.Summary, "Send a device bytes on a topic of your own")
+    success: Accepted,
+    error: [NoSuchDevice, InvalidValue, TooManyMessages]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Send a device bytes on a topic of your own")
     .annotate(
       OpenApi.Description,
       "Delivered now, or when the device comes back; what it says there is an event `user`."
@@ -70,14 +77,17 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
   HttpApiEndpoint.get("listMessages", "/things/:device_id/messages", {
     params: PathParams.deviceId,
     query: pageQuery,
-    success: Paged(Message)
+    success: Paged(Message),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "List what was asked of a device, newest first"),
   HttpApiEndpoint.get("getMessage", "/things/:device_id/messages/:message_id", {
     params: PathParams.message,
-    success: Envelope(Message)
+    success: Envelope(Message),
+    error: [NoSuchDevice, NoSuchMessage]
   }).annotate(OpenApi.Summary, "Read what became of a call"),
   HttpApiEndpoint.delete("cancelMessage", "/things/:device_id/messages/:message_id", {
     params: PathParams.message,
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: [NoSuchDevice, NoSuchMessage, MessageNotQueued]
   }).annotate(OpenApi.Summary, "Cancel a call that has not been delivered")
 ).annotate(OpenApi.Title, "Commands") {}

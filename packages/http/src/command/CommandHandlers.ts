@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 import type { Message } from "./CommandApi.ts"
 
 const message = (command: Command): typeof Message.Type => ({

@@ -5,8 +5,9 @@
 import { DeviceName, ProductKey, Provisioning, SignMethod } from "@device-cloud/core"
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { addressOf, toResponse } from "../middleware/ErrorEnvelope.ts"
-import { failWith } from "../Failure.ts"
+import { failWith } from "../DomainFailures.ts"
+import { clientAddress } from "../middleware/ClientAddress.ts"
+import { toResponse } from "../middleware/ErrorEnvelope.ts"
 
 export const path = "/auth/register/device"
 
@@ -40,7 +41,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       random: field("random"),
       signMethod,
       sign: field("sign")
-    }, addressOf(request))
+    }, clientAddress(request))
     return HttpServerResponse.jsonUnsafe({
       code: 200,
       message: "success",
@@ -53,7 +54,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     path,
     register.pipe(Effect.catch((error) => {
       if (error._tag === "StoreError") {
-        return failWith(error).pipe(Effect.catch((answer) => Effect.succeed(toResponse(answer))))
+        return failWith(error).pipe(Effect.catch((unreachable) => Effect.succeed(toResponse(unreachable))))
       }
       if (error._tag === "HttpServerError") return Effect.succeed(refuse(460, "request parameter error"))
       if (error._tag === "InvalidInput") {

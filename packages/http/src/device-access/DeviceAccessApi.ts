@@ -6,9 +6,19 @@ import { NamedRegistration, Registration } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Envelope } from "../Envelope.ts"
-import { failureSchemas } from "../Failure.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../SnakeCase.ts"
+import { toSnakeCase } from "../SnakeCase.ts"
+import { uplinkRefusals } from "./UplinkRefusals.ts"
+import { DeviceDisabled, NoSuchDevice } from "../device/DeviceFailures.ts"
+import { NoSuchProduct } from "../product/ProductFailures.ts"
+import {
+  AlreadyActive,
+  NoDeviceLeft,
+  RandomUsed,
+  RegistrationOff,
+  TooManyWrongSignatures,
+  WrongSignature
+} from "../provisioning/ProvisioningFailures.ts"
 
 const Triple = Schema.Struct({
   product_key: Schema.String,
@@ -69,9 +79,17 @@ const PendingCommand = Schema.Struct({
 
 export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
   HttpApiEndpoint.post("registerDevice", "/auth/register/device", {
-    payload: wire(Registration),
+    payload: toSnakeCase(Registration),
     success: Envelope(Triple),
-    error: failureSchemas
+    error: [
+      NoSuchProduct,
+      RegistrationOff,
+      DeviceDisabled,
+      AlreadyActive,
+      NoDeviceLeft,
+      WrongSignature,
+      TooManyWrongSignatures
+    ]
   }).annotate(OpenApi.Summary, "Get a triple that was created beforehand")
     .annotate(
       OpenApi.Description,
@@ -79,9 +97,9 @@ export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
         "same mac gets the same triple until its device has been active."
     ),
   HttpApiEndpoint.post("generateDevice", "/auth/generator/device", {
-    payload: wire(NamedRegistration),
+    payload: toSnakeCase(NamedRegistration),
     success: Envelope(Triple),
-    error: failureSchemas
+    error: [NoSuchProduct, RegistrationOff, DeviceDisabled, AlreadyActive, WrongSignature, TooManyWrongSignatures]
   }).annotate(OpenApi.Summary, "Get a triple with a name of the device's own")
     .annotate(
       OpenApi.Description,
@@ -101,7 +119,7 @@ export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
         Schema.Array(PendingCommand).annotate({ description: "With `pull=1`: what waits for the device" })
       )
     }),
-    error: failureSchemas
+    error: [NoSuchDevice, DeviceDisabled, WrongSignature, RandomUsed, TooManyWrongSignatures, ...uplinkRefusals]
   }).annotate(OpenApi.Summary, "Send a message of a device")
     .annotate(
       OpenApi.Description,

@@ -17,14 +17,15 @@ import { Hex } from "effect/encoding"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
-import { addressOf } from "../middleware/ErrorEnvelope.ts"
+import { clientAddress } from "../middleware/ClientAddress.ts"
 import { RateLimits } from "../middleware/RateLimits.ts"
-import { Code, type Failure, failure, failWith } from "../Failure.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { failWith } from "../DomainFailures.ts"
+import { BodyUnreadable, type InvalidParameter, TooLarge } from "../Failure.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
-import { deviceFailure } from "./DeviceFailure.ts"
 import * as UplinkAction from "./UplinkAction.ts"
+import { uplinkRefusal } from "./UplinkRefusals.ts"
 
 /** What a message of a device may have, bytes, as on MQTT. */
 const maxBodySize = 256 * 1024
@@ -35,17 +36,19 @@ const tripleData = ({ deviceName, deviceSecret, productKey }: Triple) => ({
   device_secret: deviceSecret
 })
 
-const address = Effect.map(HttpServerRequest.HttpServerRequest, addressOf)
+const address = Effect.map(HttpServerRequest.HttpServerRequest, clientAddress)
 
-const unreadable = () => failure(Code.bodyUnreadable, "The body cannot be read")
+type Unreadable = typeof BodyUnreadable.Type | typeof InvalidParameter.Type | typeof TooLarge.Type
 
-const tooLarge = failure(Code.tooLarge, `The body is larger than ${maxBodySize} bytes`)
+const unreadable = () => BodyUnreadable.make({ message: "The body cannot be read" })
 
-const parseJson = (text: string): Result.Result<unknown, Failure> => {
+const tooLarge = TooLarge.make({ message: `The body is larger than ${maxBodySize} bytes` })
+
+const parseJson = (text: string): Result.Result<unknown, Unreadable> => {
   try {
     return Result.succeed(JSON.parse(text))
   } catch {
-    return Result.fail(failure(Code.bodyUnreadable, "The body is not valid JSON"))
+    return Result.fail(BodyUnreadable.make({ message: "The body is not valid JSON" }))
   }
 }
 
@@ -53,18 +56,18 @@ const parseJson = (text: string): Result.Result<unknown, Failure> => {
 const readRequest = (
   request: HttpServerRequest.HttpServerRequest,
   query: UplinkQuery
-): Effect.Effect<UplinkAction.UplinkRequest, Failure> => {
+): Effect.Effect<UplinkAction.UplinkRequest, Unreadable> => {
   const { "content-length": size = 0, "content-type": contentType = "" } = request.headers
   if (Number(size) > maxBodySize) return Effect.fail(tooLarge)
   const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase()
   const isHexAction = query.action === "PostHex" || query.action === "PostSubHex"
-  const parse = (body: string): Result.Result<UplinkAction.UplinkRequest, Failure> => {
+  const parse = (body: string): Result.Result<UplinkAction.UplinkRequest, Unreadable> => {
     if (body.length > maxBodySize) return Result.fail(tooLarge)
     return isHexAction && mediaType === "text/plain"
       ? UplinkAction.parseHex(query, body)
       : Result.flatMap(parseJson(body), (json) => UplinkAction.parse(query, json))
   }
-  const parseBytes = (bytes: ArrayBuffer): Result.Result<UplinkAction.UplinkRequest, Failure> =>
+  const parseBytes = (bytes: ArrayBuffer): Result.Result<UplinkAction.UplinkRequest, Unreadable> =>
     bytes.byteLength > maxBodySize
       ? Result.fail(tooLarge)
       : UplinkAction.parseHex(query, Hex.encode(new Uint8Array(bytes)))
@@ -94,7 +97,7 @@ export const layer = group(
     const clock = yield* Clock.Clock
 
     const send = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, query: UplinkQuery) {
-      const ip = addressOf(request)
+      const ip = clientAddress(request)
       const { device_name: deviceName, product_key: productKey, random, sign, sign_method: signMethod } = query
       const proved = yield* authenticator.prove({
         transport: "http",
@@ -125,7 +128,7 @@ export const layer = group(
           receivedAt,
           ...subDevice === undefined ? {} : { subDevice }
         })
-      if (reply.code !== 200) return yield* Effect.fail(deviceFailure(reply, method))
+      if (reply.code !== 200) return yield* Effect.fail(uplinkRefusal(reply, method))
       const answer = { code: 0, message: "success", data: reply.data }
       if (query.pull !== "1") return HttpServerResponse.jsonUnsafe(answer)
       const waiting = yield* commands.pull(device)
@@ -139,12 +142,12 @@ export const layer = group(
       .handle(
         "registerDevice",
         ({ payload }) =>
-          Effect.flatMap(address, (ip) => respond(provisioning.register(fromWire(payload), ip), tripleData))
+          Effect.flatMap(address, (ip) => respond(provisioning.register(toCamelCase(payload), ip), tripleData))
       )
       .handle(
         "generateDevice",
         ({ payload }) =>
-          Effect.flatMap(address, (ip) => respond(provisioning.generate(fromWire(payload), ip), tripleData))
+          Effect.flatMap(address, (ip) => respond(provisioning.generate(toCamelCase(payload), ip), tripleData))
       )
       .handleRaw("uplink", ({ query, request }) => send(request, query).pipe(Effect.catch(failWith)))
   })

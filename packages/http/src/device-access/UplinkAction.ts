@@ -5,7 +5,7 @@
 import { DeviceName, type InputIssue, ProductKey } from "@device-cloud/core"
 import { Predicate, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
-import { type Failure, invalidParameter } from "../Failure.ts"
+import { type InvalidParameter, invalidParameter } from "../Failure.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
 
 /** What a device says with an action. */
@@ -16,9 +16,9 @@ export interface UplinkRequest {
   readonly subDevice?: { readonly productKey: ProductKey; readonly deviceName: DeviceName }
 }
 
-type Parsed = Result.Result<UplinkRequest, Failure>
+type Parsed = Result.Result<UplinkRequest, typeof InvalidParameter.Type>
 
-const refuse = (...issues: ReadonlyArray<InputIssue>): Result.Result<never, Failure> =>
+const refuse = (...issues: ReadonlyArray<InputIssue>): Result.Result<never, typeof InvalidParameter.Type> =>
   Result.fail(invalidParameter(issues))
 
 const refuseField = (field: string, message: string) => refuse({ path: [field], message })
@@ -28,7 +28,11 @@ type Body = Readonly<Record<string, unknown>>
 
 const messageParams = (body: Body): unknown => body["params"] ?? {}
 
-const oneOf = (field: string, value: unknown, allowed: ReadonlyArray<string>): Result.Result<string, Failure> =>
+const oneOf = (
+  field: string,
+  value: unknown,
+  allowed: ReadonlyArray<string>
+): Result.Result<string, typeof InvalidParameter.Type> =>
   typeof value === "string" && allowed.includes(value)
     ? Result.succeed(value)
     : refuseField(field, `Expected one of ${allowed.join(", ")}`)
@@ -135,7 +139,9 @@ const hex = ({ action }: UplinkQuery, params: unknown): Parsed => {
     : Result.succeed(said)
 }
 
-const subDeviceOf = (params: unknown): Result.Result<NonNullable<UplinkRequest["subDevice"]>, Failure> => {
+const subDeviceOf = (
+  params: unknown
+): Result.Result<NonNullable<UplinkRequest["subDevice"]>, typeof InvalidParameter.Type> => {
   const { device_name, product_key } = (Predicate.isObject(params) ? params : {}) as Body
   if (typeof product_key !== "string") return refuseField("params.product_key", "Expected the sub-device's product key")
   if (typeof device_name !== "string") return refuseField("params.device_name", "Expected the sub-device's name")

@@ -7,8 +7,8 @@ import { HttpServerResponse } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
-import { failWith } from "../Failure.ts"
-import { group } from "../HandlerGroup.ts"
+import { failWith } from "../DomainFailures.ts"
+import { group } from "../ApiHandlers.ts"
 import type { BatchInfo } from "./BatchApi.ts"
 
 const batchInfo = (batch: Batch): typeof BatchInfo.Type => ({

@@ -17,8 +17,8 @@ import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { DeviceInfo, DeviceRecord, ThingShadow } from "./DeviceApi.ts"
 
 const deviceRecord = (device: Device): typeof DeviceRecord.Type => ({
@@ -123,7 +123,7 @@ export const layer = group(
     return handlers.handleAll({
       createDevice: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          respond(devices.create(projectId, params.product_key, fromWire(payload ?? {})), deviceRecord)
+          respond(devices.create(projectId, params.product_key, toCamelCase(payload ?? {})), deviceRecord)
         ),
       listDevices: ({ query }) =>
         CurrentPrincipal.use(({ projectId }) => {

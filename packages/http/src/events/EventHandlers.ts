@@ -6,7 +6,7 @@ import { Effect, Schedule, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 import type { EventType } from "./EventApi.ts"
 
 /** How often something is sent, so that nobody on the way takes the connection for dead. */

@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Envelope } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
+import { NoSuchDevice } from "../device/DeviceFailures.ts"
 
 /** What a date can hold. */
 const UnixMillis = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8.64e15 }))
@@ -27,7 +28,8 @@ export class HistoryApi extends HttpApiGroup.make("history").add(
   HttpApiEndpoint.get("listPropertyHistory", "/things/:device_id/properties/:property_id/history", {
     params: PathParams.property,
     query: range,
-    success: Envelope(Schema.Struct({ results: Schema.Array(Schema.Struct({ time, value: Schema.Json })) }))
+    success: Envelope(Schema.Struct({ results: Schema.Array(Schema.Struct({ time, value: Schema.Json })) })),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read the values that a device has reported of a property"),
   HttpApiEndpoint.get("listDeviceEvents", "/things/:device_id/events", {
     params: PathParams.deviceId,
@@ -36,6 +38,7 @@ export class HistoryApi extends HttpApiGroup.make("history").add(
       Schema.Struct({
         results: Schema.Array(Schema.Struct({ event_id: Schema.String, time, value: Schema.Json }))
       })
-    )
+    ),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read the events that a device has reported")
 ).annotate(OpenApi.Title, "History") {}

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 import { historyRange } from "./HistoryApi.ts"
 
 export const layer = group(

@@ -6,8 +6,8 @@ import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { MeshNetworkKeys, MeshNetworkRecord, MeshNodeRecord } from "./MeshApi.ts"
 
 const networkKeys = (network: Pick<MeshNetwork, "networkKey" | "appKey">): typeof MeshNetworkKeys.Type => ({
@@ -40,7 +40,7 @@ export const layer = group(
     return handlers.handleAll({
       createMeshNetwork: ({ payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          respond(networks.create(projectId, fromWire(payload ?? {})), networkKeys)
+          respond(networks.create(projectId, toCamelCase(payload ?? {})), networkKeys)
         ),
       listMeshNetworks: ({ query }) =>
         CurrentPrincipal.use(({ projectId }) =>
@@ -52,7 +52,7 @@ export const layer = group(
         CurrentPrincipal.use(({ projectId }) => done(networks.remove(projectId, params.network_key))),
       addMeshNode: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          done(networks.addNode(projectId, params.network_key, fromWire(payload)))
+          done(networks.addNode(projectId, params.network_key, toCamelCase(payload)))
         ),
       listMeshNodes: ({ params, query }) =>
         CurrentPrincipal.use(({ projectId }) =>
@@ -64,7 +64,7 @@ export const layer = group(
         ),
       sendMeshRawData: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          done(networks.sendRaw(projectId, params.network_key, fromWire(payload)))
+          done(networks.sendRaw(projectId, params.network_key, toCamelCase(payload)))
         )
     })
   })

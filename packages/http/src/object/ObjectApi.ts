@@ -6,6 +6,8 @@ import { Multipart } from "effect/http"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Envelope } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
+import { FileTooLarge } from "./ObjectFailures.ts"
+import { NoSuchProduct } from "../product/ProductFailures.ts"
 
 const Upload = Schema.Struct({ file: Multipart.SingleFileSchema }).pipe(HttpApiSchema.asMultipart())
 
@@ -17,7 +19,8 @@ const address = Schema.String.annotate({
 export class ObjectApi extends HttpApiGroup.make("objects").add(
   HttpApiEndpoint.post("uploadObject", "/oss", {
     payload: Upload,
-    success: Envelope(Schema.Struct({ url: address, md5 }))
+    success: Envelope(Schema.Struct({ url: address, md5 })),
+    error: FileTooLarge
   }).annotate(OpenApi.Summary, "Upload a file")
     .annotate(OpenApi.Description, "Streamed; the answer comes when it is stored."),
   HttpApiEndpoint.post("uploadFirmwareFile", "/oss/ota/:product_key", {
@@ -25,6 +28,7 @@ export class ObjectApi extends HttpApiGroup.make("objects").add(
     payload: Upload,
     success: Envelope(
       Schema.Struct({ filename: address, size: Schema.Int.annotate({ description: "Bytes" }), md5 })
-    )
+    ),
+    error: [NoSuchProduct, FileTooLarge]
   }).annotate(OpenApi.Summary, "Upload a firmware file of a product")
 ).annotate(OpenApi.Title, "Objects") {}

@@ -15,7 +15,19 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../SnakeCase.ts"
+import { toSnakeCase } from "../SnakeCase.ts"
+import { NoSuchDevice } from "../device/DeviceFailures.ts"
+import {
+  DeviceIsUpgrading,
+  DeviceNotInTask,
+  FirmwareState,
+  FirmwareVersionTaken,
+  NoSuchFirmware,
+  NoSuchTask,
+  TaskState
+} from "./OtaFailures.ts"
+import { NoSuchProduct } from "../product/ProductFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const Empty = Envelope(Schema.Struct({}))
 
@@ -106,24 +118,28 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
   HttpApiEndpoint.get("getUpgrade", "/things/:device_id/upgrade", {
     params: PathParams.deviceId,
     query: { module },
-    success: Envelope(Schema.Union([UpgradeInfo, Schema.Struct({})]))
+    success: Envelope(Schema.Union([UpgradeInfo, Schema.Struct({})])),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read what a device can be upgraded to")
     .annotate(OpenApi.Description, "Without anything, `data` is empty."),
   HttpApiEndpoint.post("startUpgrade", "/things/:device_id/upgrade", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ task_id: Schema.Int }),
-    success: EnvelopeOnly
-  }).annotate(OpenApi.Summary, "Tell a connected device of its upgrade now"),
+    success: EnvelopeOnly,
+    error: [NoSuchDevice, NoSuchTask, DeviceNotInTask, TaskState]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Tell a connected device of its upgrade now"),
   HttpApiEndpoint.get("getUpgradeStep", "/things/:device_id/upgrade-step", {
     params: PathParams.deviceId,
     query: { task_id: Schema.optional(PathParams.task.task_id) },
-    success: Envelope(Schema.Struct({ step: Schema.Int }))
+    success: Envelope(Schema.Struct({ step: Schema.Int })),
+    error: [NoSuchDevice, NoSuchTask]
   }).annotate(OpenApi.Summary, "Read how far a device is")
     .annotate(OpenApi.Description, "Percent, or -1: failed; of the task, or of the newest one."),
   HttpApiEndpoint.get("getVersion", "/things/:device_id/version", {
     params: PathParams.deviceId,
     query: { module },
-    success: Envelope(Schema.Struct({ version: Schema.String }))
+    success: Envelope(Schema.Struct({ version: Schema.String })),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read the version that a device has reported"),
   HttpApiEndpoint.get("diagnoseUpgrade", "/things/:device_id/upgrade-diagnosis", {
     params: PathParams.deviceId,
@@ -138,7 +154,8 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
         status: Schema.NullOr(Schema.Int),
         step: Schema.NullOr(Schema.Int)
       })
-    )
+    ),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Find out why a device is or is not being upgraded"),
   HttpApiEndpoint.get("getUpgrades", "/things/upgrade", {
     query: {
@@ -154,7 +171,8 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     ),
   HttpApiEndpoint.get("getFirmware", "/ota/firmwares/:firmware_id", {
     params: PathParams.firmware,
-    success: Envelope(FirmwareRecord)
+    success: Envelope(FirmwareRecord),
+    error: NoSuchFirmware
   }).annotate(OpenApi.Summary, "Read a firmware"),
   HttpApiEndpoint.get("listFirmwares", "/ota/firmwares", {
     query: {
@@ -166,7 +184,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
   }).annotate(OpenApi.Summary, "List the firmware of the project"),
   HttpApiEndpoint.post("createFirmware", "/products/:product_key/ota/firmwares", {
     params: PathParams.productKey,
-    payload: wire(FirmwareDraft).annotate({
+    payload: toSnakeCase(FirmwareDraft).annotate({
       examples: [{
         name: "Thermostat",
         version: "1.1.0",
@@ -175,32 +193,38 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
         hash: "93230c3bde425a9d7984a594ac55ea1e"
       }]
     }),
-    success: Envelope(FirmwareRecord)
-  }).annotate(OpenApi.Summary, "Create a firmware"),
+    success: Envelope(FirmwareRecord),
+    error: [NoSuchProduct, NoSuchFirmware, FirmwareVersionTaken]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a firmware"),
   HttpApiEndpoint.delete("deleteFirmware", "/ota/firmwares/:firmware_id", {
     params: PathParams.firmware,
-    success: Empty
+    success: Empty,
+    error: [NoSuchFirmware, FirmwareState]
   }).annotate(OpenApi.Summary, "Delete a firmware that has no unfinished task"),
   HttpApiEndpoint.post("createVerifyTask", "/ota/firmwares/:firmware_id/verify-task", {
     params: PathParams.firmware,
-    payload: wire(VerifyTaskDraft),
-    success: Envelope(Schema.Array(Schema.String))
-  }).annotate(OpenApi.Summary, "Try a firmware on a few devices")
+    payload: toSnakeCase(VerifyTaskDraft),
+    success: Envelope(Schema.Array(Schema.String)),
+    error: [NoSuchFirmware, FirmwareState, DeviceIsUpgrading]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Try a firmware on a few devices")
     .annotate(OpenApi.Description, "Answers the devices that have not the version already."),
   HttpApiEndpoint.post("createUpgradeTask", "/ota/firmwares/:firmware_id/upgrade-tasks", {
     params: PathParams.firmware,
-    payload: wire(UpgradeTaskDraft).annotate({ examples: [{ scope_mode: 0, cloud_push: true, timeout: 3600 }] }),
-    success: Envelope(Schema.Struct({ task_id: Schema.Int }))
-  }).annotate(OpenApi.Summary, "Upgrade devices to a firmware"),
+    payload: toSnakeCase(UpgradeTaskDraft).annotate({ examples: [{ scope_mode: 0, cloud_push: true, timeout: 3600 }] }),
+    success: Envelope(Schema.Struct({ task_id: Schema.Int })),
+    error: [NoSuchFirmware, FirmwareState, DeviceIsUpgrading]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Upgrade devices to a firmware"),
   HttpApiEndpoint.get("getVerifyTask", "/ota/firmwares/:firmware_id/verify-task", {
     params: PathParams.firmware,
     query: rejected,
-    success: VerifyRecords
+    success: VerifyRecords,
+    error: [NoSuchFirmware, NoSuchTask]
   }).annotate(OpenApi.Summary, "List the devices of the newest verify task of a firmware"),
   HttpApiEndpoint.get("getUpgradeTask", "/ota/upgrade-tasks/:task_id", {
     params: PathParams.task,
     query: rejected,
-    success: Paged(DeviceTaskRecord)
+    success: Paged(DeviceTaskRecord),
+    error: NoSuchTask
   }).annotate(OpenApi.Summary, "List the devices of an upgrade task"),
   HttpApiEndpoint.get("listUpgradeTasks", "/ota/firmwares/:firmware_id/upgrade-tasks", {
     params: PathParams.firmware,
@@ -211,31 +235,41 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
       product_key: Schema.optional(PathParams.productKey.product_key),
       name: Schema.optional(PathParams.property.property_id)
     },
-    success: Paged(TaskRecord)
+    success: Paged(TaskRecord),
+    error: NoSuchFirmware
   }).annotate(OpenApi.Summary, "List the upgrade tasks of a firmware"),
-  HttpApiEndpoint.delete("cancelTask", "/ota/tasks/:task_id", { params: PathParams.task, success: Empty })
+  HttpApiEndpoint.delete("cancelTask", "/ota/tasks/:task_id", {
+    params: PathParams.task,
+    success: Empty,
+    error: [NoSuchTask, TaskState]
+  })
     .annotate(OpenApi.Summary, "Cancel a verify or upgrade task"),
   HttpApiEndpoint.put("decideVerifyTask", "/ota/verify-tasks/:task_id", {
     params: PathParams.task,
     payload: Schema.Struct({ result: Schema.Boolean }),
-    success: Empty
+    success: Empty,
+    error: [NoSuchTask, TaskState]
   }).annotate(OpenApi.Summary, "Say whether a verification has passed"),
   HttpApiEndpoint.put("cancelUpgradeTask", "/ota/upgrade-tasks/:task_id/status", {
     params: PathParams.task,
     payload: Cancel,
-    success: Empty
+    success: Empty,
+    error: [NoSuchTask, TaskState]
   }).annotate(OpenApi.Summary, "Cancel an upgrade task"),
   HttpApiEndpoint.put("cancelDeviceUpgrade", "/ota/upgrade-tasks/:task_id/things/:device_id/status", {
     params: PathParams.deviceOfTask,
     payload: Cancel,
-    success: Empty
+    success: Empty,
+    error: [NoSuchTask, DeviceNotInTask, TaskState]
   }).annotate(OpenApi.Summary, "Cancel one device of an upgrade task"),
   HttpApiEndpoint.put("confirmUpgradeTask", "/ota/upgrade-tasks/:task_id/confirmation", {
     params: PathParams.task,
-    success: Empty
+    success: Empty,
+    error: [NoSuchTask, TaskState]
   }).annotate(OpenApi.Summary, "Confirm an upgrade task"),
   HttpApiEndpoint.put("confirmDeviceUpgrade", "/ota/upgrade-tasks/:task_id/things/:device_id/confirmation", {
     params: PathParams.deviceOfTask,
-    success: Empty
+    success: Empty,
+    error: [NoSuchTask, DeviceNotInTask, TaskState]
   }).annotate(OpenApi.Summary, "Confirm one device of an upgrade task")
 ).annotate(OpenApi.Title, "Firmware and upgrades") {}

@@ -18,9 +18,10 @@ import { HttpServerRequest } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, pageRequest, respond, respondPage } from "../Envelope.ts"
-import { Code, failure, failWith, invalidParameter } from "../Failure.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { failWith } from "../DomainFailures.ts"
+import { BodyUnreadable, invalidParameter } from "../Failure.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { DeviceTaskRecord, FirmwareRecord, TaskRecord, UpgradeInfo } from "./OtaApi.ts"
 
 const firmwareRecord = ({ firmware, ongoing, productName }: FirmwareDetail): typeof FirmwareRecord.Type => ({
@@ -114,7 +115,9 @@ const readDeviceIds = Effect.fnUntraced(function*(query: string | ReadonlyArray<
 
 const bodyDeviceIds = Effect.gen(function*() {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const unreadable = failure(Code.bodyUnreadable, "The body is not valid JSON; send {\"device_ids\": [\"…\"]}")
+  const unreadable = BodyUnreadable.make({
+    message: "The body is not valid JSON; send {\"device_ids\": [\"…\"]}"
+  })
   const text = yield* Effect.mapError(request.text, () => unreadable)
   const body = yield* Effect.try({ try: (): unknown => JSON.parse(text === "" ? "{}" : text), catch: () => unreadable })
   return Predicate.hasProperty(body, "device_ids") ? body.device_ids : undefined
@@ -179,21 +182,21 @@ export const layer = group(
         }),
       createFirmware: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          respond(firmwares.create(projectId, params.product_key, fromWire(payload)), firmwareRecord)
+          respond(firmwares.create(projectId, params.product_key, toCamelCase(payload)), firmwareRecord)
         ),
       deleteFirmware: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => respond(firmwares.remove(projectId, params.firmware_id), empty)),
       createVerifyTask: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(
-            upgrades.createVerifyTask(projectId, params.firmware_id, fromWire(payload)),
+            upgrades.createVerifyTask(projectId, params.firmware_id, toCamelCase(payload)),
             (deviceIds) => deviceIds
           )
         ),
       createUpgradeTask: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(
-            upgrades.createUpgradeTask(projectId, params.firmware_id, fromWire(payload)),
+            upgrades.createUpgradeTask(projectId, params.firmware_id, toCamelCase(payload)),
             ({ taskId }) => ({ task_id: taskId })
           )
         ),

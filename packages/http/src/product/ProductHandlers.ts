@@ -6,8 +6,8 @@ import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { ProductInfo } from "./ProductApi.ts"
 
 export const productInfo = (product: Product): typeof ProductInfo.Type => ({
@@ -45,7 +45,7 @@ export const layer = group(
     const products = yield* Products
     return handlers.handleAll({
       createProduct: ({ payload }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(products.create(projectId, fromWire(payload)), oneProduct)),
+        CurrentPrincipal.use(({ projectId }) => respond(products.create(projectId, toCamelCase(payload)), oneProduct)),
       listProducts: ({ query }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respondPage(query, (page) => products.list(projectId, page), productInfo)
@@ -54,7 +54,7 @@ export const layer = group(
         CurrentPrincipal.use(({ projectId }) => respond(products.get(projectId, params.product_key), oneProduct)),
       updateProduct: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          done(products.update(projectId, params.product_key, fromWire(payload)))
+          done(products.update(projectId, params.product_key, toCamelCase(payload)))
         ),
       deleteProduct: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => done(products.remove(projectId, params.product_key))),

@@ -7,6 +7,8 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { RequiredRole } from "../middleware/Authorization.ts"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
+import { AccessKeyNotRemovable, NoSuchAccessKey, NoSuchProject, ProjectNotRemovable } from "./ProjectFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 export const ProjectRecord = Schema.Struct({
   id: Schema.String,
@@ -48,6 +50,7 @@ const CreateAccessKey = Schema.Struct({
 
 export class ProjectApi extends HttpApiGroup.make("projects").add(
   HttpApiEndpoint.post("createProject", "/projects", { payload: ProjectDraft, success: Envelope(ProjectRecord) })
+    .middleware(IdempotencyMiddleware)
     .annotate(OpenApi.Summary, "Create a project")
     .annotate(RequiredRole, "owner"),
   HttpApiEndpoint.get("listProjects", "/projects", { query: pageQuery, success: Paged(ProjectRecord) })
@@ -55,16 +58,19 @@ export class ProjectApi extends HttpApiGroup.make("projects").add(
     .annotate(RequiredRole, "owner"),
   HttpApiEndpoint.get("getProject", "/projects/:project_id", {
     params: PathParams.projectId,
-    success: Envelope(ProjectRecord)
+    success: Envelope(ProjectRecord),
+    error: NoSuchProject
   }).annotate(OpenApi.Summary, "Read a project").annotate(RequiredRole, "owner"),
   HttpApiEndpoint.delete("deleteProject", "/projects/:project_id", {
     params: PathParams.projectId,
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: [NoSuchProject, ProjectNotRemovable]
   }).annotate(OpenApi.Summary, "Delete a project that has no products, with its access keys")
     .annotate(RequiredRole, "owner"),
   HttpApiEndpoint.post("createAccessKey", "/access-keys", {
     payload: CreateAccessKey,
-    success: Envelope(CreatedAccessKey)
+    success: Envelope(CreatedAccessKey),
+    error: NoSuchProject
   }).annotate(OpenApi.Summary, "Create an access key")
     .annotate(OpenApi.Description, "The answer is the only place where the key appears.")
     .annotate(RequiredRole, "admin"),
@@ -73,6 +79,7 @@ export class ProjectApi extends HttpApiGroup.make("projects").add(
     .annotate(RequiredRole, "admin"),
   HttpApiEndpoint.delete("deleteAccessKey", "/access-keys/:id", {
     params: PathParams.accessKeyId,
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: [NoSuchAccessKey, AccessKeyNotRemovable]
   }).annotate(OpenApi.Summary, "Delete an access key").annotate(RequiredRole, "admin")
 ).annotate(OpenApi.Title, "Projects and access keys") {}

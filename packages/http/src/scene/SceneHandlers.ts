@@ -23,7 +23,7 @@ import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond, respondPage } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 import type {
   ChangedSceneRecord,
   ExecutionRecord,

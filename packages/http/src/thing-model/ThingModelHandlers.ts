@@ -13,7 +13,7 @@ import { Effect, type Schema } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 
 type Document = Readonly<Record<string, Schema.Json>>
 
