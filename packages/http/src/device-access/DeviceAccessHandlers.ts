@@ -27,61 +27,6 @@ import type { UplinkQuery } from "./DeviceAccessApi.ts"
 import * as UplinkAction from "./UplinkAction.ts"
 import { uplinkRefusal } from "./UplinkRefusals.ts"
 
-/** What a message of a device may have, bytes, as on MQTT. */
-const maxBodySize = 256 * 1024
-
-const tripleData = ({ deviceName, deviceSecret, productKey }: Triple) => ({
-  product_key: productKey,
-  device_name: deviceName,
-  device_secret: deviceSecret
-})
-
-const address = Effect.map(HttpServerRequest.HttpServerRequest, clientAddress)
-
-type Unreadable = typeof BodyUnreadable.Type | typeof InvalidParameter.Type | typeof TooLarge.Type
-
-const unreadable = () => BodyUnreadable.make({ message: "The body cannot be read" })
-
-const tooLarge = TooLarge.make({ message: `The body is larger than ${maxBodySize} bytes` })
-
-const parseJson = (text: string): Result.Result<unknown, Unreadable> => {
-  try {
-    return Result.succeed(JSON.parse(text))
-  } catch {
-    return Result.fail(BodyUnreadable.make({ message: "The body is not valid JSON" }))
-  }
-}
-
-/** Reads the body, in the form that its media type says. */
-const readRequest = (
-  request: HttpServerRequest.HttpServerRequest,
-  query: UplinkQuery
-): Effect.Effect<UplinkAction.UplinkRequest, Unreadable> => {
-  const { "content-length": size = 0, "content-type": contentType = "" } = request.headers
-  if (Number(size) > maxBodySize) return Effect.fail(tooLarge)
-  const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase()
-  const isHexAction = query.action === "PostHex" || query.action === "PostSubHex"
-  const parse = (body: string): Result.Result<UplinkAction.UplinkRequest, Unreadable> => {
-    if (body.length > maxBodySize) return Result.fail(tooLarge)
-    return isHexAction && mediaType === "text/plain"
-      ? UplinkAction.parseHex(query, body)
-      : Result.flatMap(parseJson(body), (json) => UplinkAction.parse(query, json))
-  }
-  const parseBytes = (bytes: ArrayBuffer): Result.Result<UplinkAction.UplinkRequest, Unreadable> =>
-    bytes.byteLength > maxBodySize
-      ? Result.fail(tooLarge)
-      : UplinkAction.parseHex(query, Hex.encode(new Uint8Array(bytes)))
-  return isHexAction && mediaType === "application/octet-stream"
-    ? Effect.matchEffect(request.arrayBuffer, {
-      onFailure: () => Effect.fail(unreadable()),
-      onSuccess: (bytes) => Effect.fromResult(parseBytes(bytes))
-    })
-    : Effect.matchEffect(request.text, {
-      onFailure: () => Effect.fail(unreadable()),
-      onSuccess: (text) => Effect.fromResult(parse(text))
-    })
-}
-
 export const layer = group(
   Api,
   "device-access",
@@ -152,3 +97,58 @@ export const layer = group(
       .handleRaw("uplink", ({ query, request }) => send(request, query).pipe(Effect.catch(failWith)))
   })
 )
+
+/** What a message of a device may have, bytes, as on MQTT. */
+const maxBodySize = 256 * 1024
+
+const tripleData = ({ deviceName, deviceSecret, productKey }: Triple) => ({
+  product_key: productKey,
+  device_name: deviceName,
+  device_secret: deviceSecret
+})
+
+const address = Effect.map(HttpServerRequest.HttpServerRequest, clientAddress)
+
+type Unreadable = typeof BodyUnreadable.Type | typeof InvalidParameter.Type | typeof TooLarge.Type
+
+const unreadable = () => BodyUnreadable.make({ message: "The body cannot be read" })
+
+const tooLarge = TooLarge.make({ message: `The body is larger than ${maxBodySize} bytes` })
+
+const parseJson = (text: string): Result.Result<unknown, Unreadable> => {
+  try {
+    return Result.succeed(JSON.parse(text))
+  } catch {
+    return Result.fail(BodyUnreadable.make({ message: "The body is not valid JSON" }))
+  }
+}
+
+/** Reads the body, in the form that its media type says. */
+const readRequest = (
+  request: HttpServerRequest.HttpServerRequest,
+  query: UplinkQuery
+): Effect.Effect<UplinkAction.UplinkRequest, Unreadable> => {
+  const { "content-length": size = 0, "content-type": contentType = "" } = request.headers
+  if (Number(size) > maxBodySize) return Effect.fail(tooLarge)
+  const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase()
+  const isHexAction = query.action === "PostHex" || query.action === "PostSubHex"
+  const parse = (body: string): Result.Result<UplinkAction.UplinkRequest, Unreadable> => {
+    if (body.length > maxBodySize) return Result.fail(tooLarge)
+    return isHexAction && mediaType === "text/plain"
+      ? UplinkAction.parseHex(query, body)
+      : Result.flatMap(parseJson(body), (json) => UplinkAction.parse(query, json))
+  }
+  const parseBytes = (bytes: ArrayBuffer): Result.Result<UplinkAction.UplinkRequest, Unreadable> =>
+    bytes.byteLength > maxBodySize
+      ? Result.fail(tooLarge)
+      : UplinkAction.parseHex(query, Hex.encode(new Uint8Array(bytes)))
+  return isHexAction && mediaType === "application/octet-stream"
+    ? Effect.matchEffect(request.arrayBuffer, {
+      onFailure: () => Effect.fail(unreadable()),
+      onSuccess: (bytes) => Effect.fromResult(parseBytes(bytes))
+    })
+    : Effect.matchEffect(request.text, {
+      onFailure: () => Effect.fail(unreadable()),
+      onSuccess: (text) => Effect.fromResult(parse(text))
+    })
+}

@@ -11,28 +11,6 @@ import { failWith } from "../DomainFailures.ts"
 import { group } from "../ApiHandlers.ts"
 import type { BatchInfo } from "./BatchApi.ts"
 
-const batchInfo = (batch: Batch): typeof BatchInfo.Type => ({
-  batch_id: batch.batchId,
-  product_key: batch.productKey,
-  num: batch.size,
-  desc: batch.description,
-  created_at: dateText(batch.createdAt)
-})
-
-const batchId = ({ batchId }: Pick<Batch, "batchId">) => ({ batch_id: batchId })
-
-/** No name or secret of ours needs quotes; a name that a device chose is of letters and digits, or - _ @ . : */
-const csv = (
-  productKey: string,
-  devices: ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>
-): string =>
-  [
-    "product_key,device_name,device_secret,device_id",
-    ...devices.map(({ deviceId, deviceName, deviceSecret }) =>
-      [productKey, deviceName, deviceSecret, deviceId].join(",")
-    )
-  ].join("\r\n") + "\r\n"
-
 export const layer = group(
   Api,
   "batches",
@@ -60,3 +38,25 @@ export const layer = group(
     })
   })
 )
+
+const batchInfo = (batch: Batch): typeof BatchInfo.Type => ({
+  batch_id: batch.batchId,
+  product_key: batch.productKey,
+  num: batch.size,
+  desc: batch.description,
+  created_at: dateText(batch.createdAt)
+})
+
+const batchId = ({ batchId }: Pick<Batch, "batchId">) => ({ batch_id: batchId })
+
+/** No name or secret of ours needs quotes; a name that a device chose is of letters and digits, or - _ @ . : */
+const csv = (
+  productKey: string,
+  devices: ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>
+): string =>
+  [
+    "product_key,device_name,device_secret,device_id",
+    ...devices.map(({ deviceId, deviceName, deviceSecret }) =>
+      [productKey, deviceName, deviceSecret, deviceId].join(",")
+    )
+  ].join("\r\n") + "\r\n"

@@ -21,83 +21,6 @@ import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { DeviceInfo, DeviceRecord, ThingShadow } from "./DeviceApi.ts"
 
-const deviceRecord = (device: Device): typeof DeviceRecord.Type => ({
-  device_id: device.deviceId,
-  product_key: device.productKey,
-  device_name: device.deviceName,
-  device_secret: device.deviceSecret,
-  nickname: device.nickname,
-  status: device.status,
-  created_at: dateText(device.createdAt),
-  register_at: dateText(device.activatedAt),
-  updated_at: dateText(device.updatedAt),
-  batch_id: device.batchId,
-  enabled_status: device.enabled ? "enable" : "disable",
-  ip: device.ip,
-  firmware_version: device.firmwareVersion
-})
-
-/** A device with the number of its sub-devices. */
-interface Counted {
-  readonly detail: DeviceDetail
-  readonly amount: number
-}
-
-const deviceInfo = ({ amount, detail: { device, product } }: Counted): typeof DeviceInfo.Type =>
-  // A spread of this size makes an object that is slow to build and to read.
-  Object.assign(deviceRecord(device), {
-    product_secret: product.productSecret,
-    product_name: product.name,
-    product_id: product.id,
-    node_type: product.nodeType,
-    protocol_type: product.protocolType,
-    validate_type: product.validateType,
-    data_format: product.dataFormat,
-    auth_type: product.authType,
-    device_type: product.deviceType,
-    time_zone: device.timeZone,
-    platform: product.platform,
-    iot_platform: product.platform,
-    platform_name: product.platformName,
-    data_source: product.dataSource,
-    diagnosis_enabled: device.diagnosisEnabled,
-    access_key: "",
-    cloud_gtw_mqtt_param: device.cloudGateway === null ? null : {
-      clientid: device.cloudGateway.clientId,
-      username: device.cloudGateway.username,
-      password: device.cloudGateway.password
-    },
-    cloud_gtw_device_uuid: device.cloudGateway?.deviceUuid ?? "",
-    topics: [],
-    sub_amount: amount,
-    is_mocker: false,
-    bound: device.bound,
-    mac: device.mac ?? "",
-    tags: device.tags
-  })
-
-/** From `key:value`. */
-const tagOf = (text: string): readonly [string, string] => {
-  const colon = text.indexOf(":")
-  return [text.slice(0, colon), text.slice(colon + 1)]
-}
-
-const oneDevice = (counted: Counted) => ({ device_info: deviceInfo(counted) })
-
-const seconds = (millis: number): number => Math.floor(millis / 1000)
-
-const shadowValues = (side: ShadowSide) =>
-  Object.fromEntries(Object.entries(side).map(([property, { value }]) => [property, value]))
-
-const thingShadow = (id: number, status: DeviceStatus, shadow: Shadow): typeof ThingShadow.Type => ({
-  ...shadowDocument(shadow),
-  id,
-  timestamp: seconds(shadow.updatedAt ?? 0),
-  status,
-  version: shadow.version,
-  delta: shadowValues(delta(shadow))
-})
-
 export const layer = group(
   Api,
   "devices",
@@ -187,3 +110,80 @@ export const layer = group(
     })
   })
 )
+
+const deviceRecord = (device: Device): typeof DeviceRecord.Type => ({
+  device_id: device.deviceId,
+  product_key: device.productKey,
+  device_name: device.deviceName,
+  device_secret: device.deviceSecret,
+  nickname: device.nickname,
+  status: device.status,
+  created_at: dateText(device.createdAt),
+  register_at: dateText(device.activatedAt),
+  updated_at: dateText(device.updatedAt),
+  batch_id: device.batchId,
+  enabled_status: device.enabled ? "enable" : "disable",
+  ip: device.ip,
+  firmware_version: device.firmwareVersion
+})
+
+/** A device with the number of its sub-devices. */
+interface Counted {
+  readonly detail: DeviceDetail
+  readonly amount: number
+}
+
+const deviceInfo = ({ amount, detail: { device, product } }: Counted): typeof DeviceInfo.Type =>
+  // A spread of this size makes an object that is slow to build and to read.
+  Object.assign(deviceRecord(device), {
+    product_secret: product.productSecret,
+    product_name: product.name,
+    product_id: product.id,
+    node_type: product.nodeType,
+    protocol_type: product.protocolType,
+    validate_type: product.validateType,
+    data_format: product.dataFormat,
+    auth_type: product.authType,
+    device_type: product.deviceType,
+    time_zone: device.timeZone,
+    platform: product.platform,
+    iot_platform: product.platform,
+    platform_name: product.platformName,
+    data_source: product.dataSource,
+    diagnosis_enabled: device.diagnosisEnabled,
+    access_key: "",
+    cloud_gtw_mqtt_param: device.cloudGateway === null ? null : {
+      clientid: device.cloudGateway.clientId,
+      username: device.cloudGateway.username,
+      password: device.cloudGateway.password
+    },
+    cloud_gtw_device_uuid: device.cloudGateway?.deviceUuid ?? "",
+    topics: [],
+    sub_amount: amount,
+    is_mocker: false,
+    bound: device.bound,
+    mac: device.mac ?? "",
+    tags: device.tags
+  })
+
+/** From `key:value`. */
+const tagOf = (text: string): readonly [string, string] => {
+  const colon = text.indexOf(":")
+  return [text.slice(0, colon), text.slice(colon + 1)]
+}
+
+const oneDevice = (counted: Counted) => ({ device_info: deviceInfo(counted) })
+
+const seconds = (millis: number): number => Math.floor(millis / 1000)
+
+const shadowValues = (side: ShadowSide) =>
+  Object.fromEntries(Object.entries(side).map(([property, { value }]) => [property, value]))
+
+const thingShadow = (id: number, status: DeviceStatus, shadow: Shadow): typeof ThingShadow.Type => ({
+  ...shadowDocument(shadow),
+  id,
+  timestamp: seconds(shadow.updatedAt ?? 0),
+  status,
+  version: shadow.version,
+  delta: shadowValues(delta(shadow))
+})

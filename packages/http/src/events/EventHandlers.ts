@@ -9,6 +9,34 @@ import { Api } from "../DeviceCloudApi.ts"
 import { group } from "../ApiHandlers.ts"
 import type { EventType } from "./EventApi.ts"
 
+export const layer = group(
+  Api,
+  "events",
+  Effect.fnUntraced(function*(handlers) {
+    const bus = yield* EventBus
+    return handlers.handleRaw("streamEvents", ({ headers, query }) =>
+      Effect.gen(function*() {
+        const { projectId } = yield* CurrentPrincipal
+        const types = query.type === undefined ? undefined : new Set(query.type.split(","))
+        const concerns = ({ event }: PublishedEvent): boolean =>
+          projectOf(event) === projectId &&
+          (query.product_key === undefined || event.device?.productKey === query.product_key) &&
+          (query.device_id === undefined || event.device?.deviceId === query.device_id) &&
+          (types === undefined || types.has(typeOf[event._tag]))
+        const events = (yield* bus.since(headers["last-event-id"])).pipe(
+          Stream.filter((published) => published === "gap" || concerns(published)),
+          Stream.map((published) => published === "gap" ? gap : encode(published))
+        )
+        // The first tells the client at once that it is heard.
+        const heartbeat = Stream.map(Stream.fromSchedule(Schedule.spaced(heartbeatEvery)), () => ":\n\n")
+        return HttpServerResponse.stream(
+          Stream.concat(Stream.succeed("retry: 1000\n\n"), Stream.merge(events, heartbeat)).pipe(Stream.encodeText),
+          { contentType: "text/event-stream", headers: { "cache-control": "no-store", "x-accel-buffering": "no" } }
+        )
+      }))
+  })
+)
+
 /** How often something is sent, so that nobody on the way takes the connection for dead. */
 const heartbeatEvery = "15 seconds"
 
@@ -66,31 +94,3 @@ const encode = ({ event, id }: PublishedEvent): string => {
 }
 
 const gap = "event: gap\ndata: {}\n\n"
-
-export const layer = group(
-  Api,
-  "events",
-  Effect.fnUntraced(function*(handlers) {
-    const bus = yield* EventBus
-    return handlers.handleRaw("streamEvents", ({ headers, query }) =>
-      Effect.gen(function*() {
-        const { projectId } = yield* CurrentPrincipal
-        const types = query.type === undefined ? undefined : new Set(query.type.split(","))
-        const concerns = ({ event }: PublishedEvent): boolean =>
-          projectOf(event) === projectId &&
-          (query.product_key === undefined || event.device?.productKey === query.product_key) &&
-          (query.device_id === undefined || event.device?.deviceId === query.device_id) &&
-          (types === undefined || types.has(typeOf[event._tag]))
-        const events = (yield* bus.since(headers["last-event-id"])).pipe(
-          Stream.filter((published) => published === "gap" || concerns(published)),
-          Stream.map((published) => published === "gap" ? gap : encode(published))
-        )
-        // The first tells the client at once that it is heard.
-        const heartbeat = Stream.map(Stream.fromSchedule(Schedule.spaced(heartbeatEvery)), () => ":\n\n")
-        return HttpServerResponse.stream(
-          Stream.concat(Stream.succeed("retry: 1000\n\n"), Stream.merge(events, heartbeat)).pipe(Stream.encodeText),
-          { contentType: "text/event-stream", headers: { "cache-control": "no-store", "x-accel-buffering": "no" } }
-        )
-      }))
-  })
-)

@@ -10,22 +10,6 @@ import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { SubDevice } from "./TopologyApi.ts"
 
-const subDevice = ({ deviceId, deviceName, productKey }: DeviceIdentity): typeof SubDevice.Type => ({
-  device_name: deviceName,
-  product_key: productKey,
-  device_id: deviceId
-})
-
-const subDevices = (devices: ReadonlyArray<DeviceIdentity>) => ({ sub_devices: devices.map(subDevice) })
-
-/** The add-session that is to end. */
-const required = (sessionId: string | undefined) =>
-  sessionId === undefined
-    ? Effect.fail(
-      new InvalidInput({ issues: [{ path: ["session_id"], message: "Expected the add-session that is to end" }] })
-    )
-    : Effect.succeed(sessionId)
-
 export const layer = group(
   Api,
   "topology",
@@ -68,3 +52,19 @@ export const layer = group(
     })
   })
 )
+
+const subDevice = ({ deviceId, deviceName, productKey }: DeviceIdentity): typeof SubDevice.Type => ({
+  device_name: deviceName,
+  product_key: productKey,
+  device_id: deviceId
+})
+
+const subDevices = (devices: ReadonlyArray<DeviceIdentity>) => ({ sub_devices: devices.map(subDevice) })
+
+/** The add-session that is to end. */
+const required = (sessionId: string | undefined) =>
+  sessionId === undefined
+    ? Effect.fail(
+      new InvalidInput({ issues: [{ path: ["session_id"], message: "Expected the add-session that is to end" }] })
+    )
+    : Effect.succeed(sessionId)

@@ -10,28 +10,6 @@ import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { MeshNetworkKeys, MeshNetworkRecord, MeshNodeRecord } from "./MeshApi.ts"
 
-const networkKeys = (network: Pick<MeshNetwork, "networkKey" | "appKey">): typeof MeshNetworkKeys.Type => ({
-  network_key: network.networkKey,
-  app_key: network.appKey
-})
-
-const networkRecord = (network: MeshNetwork): typeof MeshNetworkRecord.Type => ({
-  ...networkKeys(network),
-  unicast_cursor: network.unicastCursor,
-  provisioner_cursor: network.provisionerCursor,
-  created_at: dateText(network.createdAt),
-  updated_at: dateText(network.updatedAt)
-})
-
-const nodeRecord = (node: MeshNode): typeof MeshNodeRecord.Type => ({
-  device_id: node.deviceId,
-  product_key: node.productKey,
-  device_name: node.deviceName,
-  mesh_addr: node.meshAddr,
-  node_type: node.nodeType,
-  created_at: dateText(node.createdAt)
-})
-
 export const layer = group(
   Api,
   "mesh",
@@ -69,3 +47,25 @@ export const layer = group(
     })
   })
 )
+
+const networkKeys = (network: Pick<MeshNetwork, "networkKey" | "appKey">): typeof MeshNetworkKeys.Type => ({
+  network_key: network.networkKey,
+  app_key: network.appKey
+})
+
+const networkRecord = (network: MeshNetwork): typeof MeshNetworkRecord.Type => ({
+  ...networkKeys(network),
+  unicast_cursor: network.unicastCursor,
+  provisioner_cursor: network.provisionerCursor,
+  created_at: dateText(network.createdAt),
+  updated_at: dateText(network.updatedAt)
+})
+
+const nodeRecord = (node: MeshNode): typeof MeshNodeRecord.Type => ({
+  device_id: node.deviceId,
+  product_key: node.productKey,
+  device_name: node.deviceName,
+  mesh_addr: node.meshAddr,
+  node_type: node.nodeType,
+  created_at: dateText(node.createdAt)
+})

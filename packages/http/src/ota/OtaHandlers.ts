@@ -24,105 +24,6 @@ import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { DeviceTaskRecord, FirmwareRecord, TaskRecord, UpgradeInfo } from "./OtaApi.ts"
 
-const firmwareRecord = ({ firmware, ongoing, productName }: FirmwareDetail): typeof FirmwareRecord.Type => ({
-  id: firmware.firmwareId,
-  name: firmware.name,
-  version: firmware.version,
-  oss_path: firmware.ossPath,
-  algorithms: firmware.algorithms,
-  hash: firmware.hash,
-  size: firmware.size,
-  status: firmware.status,
-  ongoing,
-  remark: firmware.remark,
-  module: firmware.module,
-  product_key: firmware.productKey,
-  product_name: productName,
-  created_at: dateText(firmware.createdAt),
-  updated_at: dateText(firmware.updatedAt)
-})
-
-const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
-  task_id: task.taskId,
-  firmware_id: task.firmwareId,
-  upgrade_type: task.upgradeType,
-  upgrade_policy: task.upgradePolicy,
-  status: task.status,
-  scope_mode: task.scopeMode,
-  need_app_confirm: task.needAppConfirm,
-  is_app_confirmed: task.isAppConfirmed,
-  download_protocol: task.downloadProtocol,
-  created_at: dateText(task.createdAt),
-  updated_at: dateText(task.updatedAt),
-  summary: task.counts
-})
-
-const deviceRecord =
-  (task: UpgradeTask) => ({ currentVersion, deviceStatus, record }: RecordDetail): typeof DeviceTaskRecord.Type => ({
-    device_id: record.deviceId,
-    device_name: record.deviceName,
-    version: currentVersion,
-    step: record.step,
-    status: record.status,
-    reason: record.reason,
-    updated_at: dateText(record.updatedAt),
-    thing_status: deviceStatus,
-    need_app_confirm: task.needAppConfirm,
-    is_app_confirm: task.isAppConfirmed || record.isConfirmed
-  })
-
-const upgradeInfo = ({ firmware, record, task }: Assignment): typeof UpgradeInfo.Type => {
-  const isConfirmed = task.isAppConfirmed || record.isConfirmed
-  return {
-    size: firmware.size,
-    sign: firmware.hash,
-    sign_method: "md5",
-    version: firmware.version,
-    ...task.needAppConfirm && !isConfirmed ? {} : { url: firmware.ossPath },
-    module: firmware.module,
-    task_id: task.taskId,
-    description: firmware.remark,
-    need_app_confirm: task.needAppConfirm,
-    is_app_confirmed: isConfirmed
-  }
-}
-
-const pageOf = (request: PageRequest, { items, total }: Page<typeof DeviceTaskRecord.Type>) => ({
-  results: items,
-  total,
-  page: request.page,
-  page_size: request.pageSize,
-  pages: Math.ceil(total / request.pageSize)
-})
-
-const empty = () => ({})
-
-const isDeviceIds = Schema.is(Schema.Array(Text(128)))
-
-/** Devices whose upgrades are read at once. */
-const maxDevices = 1000
-
-/** From the query, or from a JSON body, which a GET may have. */
-const readDeviceIds = Effect.fnUntraced(function*(query: string | ReadonlyArray<string> | undefined) {
-  const asked = query === undefined ? yield* bodyDeviceIds : typeof query === "string" ? [query] : query
-  if (!isDeviceIds(asked) || asked.length === 0 || asked.length > maxDevices) {
-    return yield* Effect.fail(
-      invalidParameter([{ path: ["device_ids"], message: `Expected an array of 1 to ${maxDevices} device ids` }])
-    )
-  }
-  return asked
-})
-
-const bodyDeviceIds = Effect.gen(function*() {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const unreadable = BodyUnreadable.make({
-    message: "The body is not valid JSON; send {\"device_ids\": [\"…\"]}"
-  })
-  const text = yield* Effect.mapError(request.text, () => unreadable)
-  const body = yield* Effect.try({ try: (): unknown => JSON.parse(text === "" ? "{}" : text), catch: () => unreadable })
-  return Predicate.hasProperty(body, "device_ids") ? body.device_ids : undefined
-})
-
 export const layer = group(
   Api,
   "ota",
@@ -260,3 +161,102 @@ export const layer = group(
     })
   })
 )
+
+const firmwareRecord = ({ firmware, ongoing, productName }: FirmwareDetail): typeof FirmwareRecord.Type => ({
+  id: firmware.firmwareId,
+  name: firmware.name,
+  version: firmware.version,
+  oss_path: firmware.ossPath,
+  algorithms: firmware.algorithms,
+  hash: firmware.hash,
+  size: firmware.size,
+  status: firmware.status,
+  ongoing,
+  remark: firmware.remark,
+  module: firmware.module,
+  product_key: firmware.productKey,
+  product_name: productName,
+  created_at: dateText(firmware.createdAt),
+  updated_at: dateText(firmware.updatedAt)
+})
+
+const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
+  task_id: task.taskId,
+  firmware_id: task.firmwareId,
+  upgrade_type: task.upgradeType,
+  upgrade_policy: task.upgradePolicy,
+  status: task.status,
+  scope_mode: task.scopeMode,
+  need_app_confirm: task.needAppConfirm,
+  is_app_confirmed: task.isAppConfirmed,
+  download_protocol: task.downloadProtocol,
+  created_at: dateText(task.createdAt),
+  updated_at: dateText(task.updatedAt),
+  summary: task.counts
+})
+
+const deviceRecord =
+  (task: UpgradeTask) => ({ currentVersion, deviceStatus, record }: RecordDetail): typeof DeviceTaskRecord.Type => ({
+    device_id: record.deviceId,
+    device_name: record.deviceName,
+    version: currentVersion,
+    step: record.step,
+    status: record.status,
+    reason: record.reason,
+    updated_at: dateText(record.updatedAt),
+    thing_status: deviceStatus,
+    need_app_confirm: task.needAppConfirm,
+    is_app_confirm: task.isAppConfirmed || record.isConfirmed
+  })
+
+const upgradeInfo = ({ firmware, record, task }: Assignment): typeof UpgradeInfo.Type => {
+  const isConfirmed = task.isAppConfirmed || record.isConfirmed
+  return {
+    size: firmware.size,
+    sign: firmware.hash,
+    sign_method: "md5",
+    version: firmware.version,
+    ...task.needAppConfirm && !isConfirmed ? {} : { url: firmware.ossPath },
+    module: firmware.module,
+    task_id: task.taskId,
+    description: firmware.remark,
+    need_app_confirm: task.needAppConfirm,
+    is_app_confirmed: isConfirmed
+  }
+}
+
+const pageOf = (request: PageRequest, { items, total }: Page<typeof DeviceTaskRecord.Type>) => ({
+  results: items,
+  total,
+  page: request.page,
+  page_size: request.pageSize,
+  pages: Math.ceil(total / request.pageSize)
+})
+
+const empty = () => ({})
+
+const isDeviceIds = Schema.is(Schema.Array(Text(128)))
+
+/** Devices whose upgrades are read at once. */
+const maxDevices = 1000
+
+/** From the query, or from a JSON body, which a GET may have. */
+const readDeviceIds = Effect.fnUntraced(function*(query: string | ReadonlyArray<string> | undefined) {
+  const asked = query === undefined ? yield* bodyDeviceIds : typeof query === "string" ? [query] : query
+  if (!isDeviceIds(asked) || asked.length === 0 || asked.length > maxDevices) {
+    return yield* Effect.fail(
+      invalidParameter([{ path: ["device_ids"], message: `Expected an array of 1 to ${maxDevices} device ids` }])
+    )
+  }
+  return asked
+})
+
+const bodyDeviceIds = Effect.gen(function*() {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const unreadable = BodyUnreadable.make({
+    message: "The body is not valid JSON; send {\"device_ids\": [\"…\"]}"
+  })
+  const text = yield* Effect.mapError(request.text, () => unreadable)
+  const body = yield* Effect.try({ try: (): unknown => JSON.parse(text === "" ? "{}" : text), catch: () => unreadable })
+  return Predicate.hasProperty(body, "device_ids") ? body.device_ids : undefined
+})

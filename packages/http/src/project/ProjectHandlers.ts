@@ -10,21 +10,6 @@ import { RoleTooLow } from "./ProjectFailures.ts"
 import { group } from "../ApiHandlers.ts"
 import type { AccessKeyRecord, ProjectRecord } from "./ProjectApi.ts"
 
-const projectRecord = ({ createdAt, id, name }: Project): typeof ProjectRecord.Type => ({
-  id,
-  name,
-  created_at: dateText(createdAt)
-})
-
-const accessKeyRecord = (key: AccessKey): typeof AccessKeyRecord.Type => ({
-  id: key.id,
-  project_id: key.projectId,
-  name: key.name,
-  role: key.role,
-  created_at: dateText(key.createdAt),
-  expires_at: dateText(key.expiresAt)
-})
-
 export const layer = group(
   Api,
   "projects",
@@ -57,3 +42,18 @@ export const layer = group(
     })
   })
 )
+
+const projectRecord = ({ createdAt, id, name }: Project): typeof ProjectRecord.Type => ({
+  id,
+  name,
+  created_at: dateText(createdAt)
+})
+
+const accessKeyRecord = (key: AccessKey): typeof AccessKeyRecord.Type => ({
+  id: key.id,
+  project_id: key.projectId,
+  name: key.name,
+  role: key.role,
+  created_at: dateText(key.createdAt),
+  expires_at: dateText(key.expiresAt)
+})

@@ -8,8 +8,6 @@ import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
 
-const toData = (random: string) => ({ random })
-
 export const layer = group(
   Api,
   "bindings",
@@ -23,3 +21,5 @@ export const layer = group(
     })
   })
 )
+
+const toData = (random: string) => ({ random })

@@ -15,19 +15,6 @@ import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
 
-type Document = Readonly<Record<string, Schema.Json>>
-
-const metadata = (productKey: ProductKey, { model, version }: ModelVersion): Document =>
-  ModelFormat.encode("metadata", { model, productKey, version }) as Document
-
-const changed = (productKey: ProductKey) => (model: ChangedModel) => ({
-  thing_model: metadata(productKey, model),
-  version: model.version,
-  warnings: model.warnings
-})
-
-const missing = (field: string) => ({ path: [field], message: "Expected it in the body or the query" })
-
 export const layer = group(
   Api,
   "thingModels",
@@ -85,3 +72,16 @@ export const layer = group(
     })
   })
 )
+
+type Document = Readonly<Record<string, Schema.Json>>
+
+const metadata = (productKey: ProductKey, { model, version }: ModelVersion): Document =>
+  ModelFormat.encode("metadata", { model, productKey, version }) as Document
+
+const changed = (productKey: ProductKey) => (model: ChangedModel) => ({
+  thing_model: metadata(productKey, model),
+  version: model.version,
+  warnings: model.warnings
+})
+
+const missing = (field: string) => ({ path: [field], message: "Expected it in the body or the query" })
