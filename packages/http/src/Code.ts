@@ -46,6 +46,7 @@ export const Code = {
   storageUnreachable: 50300
 } as const
 
+/** Any of the codes. */
 export type Code = typeof Code[keyof typeof Code]
 
 /** The HTTP status that goes with a code. */

@@ -70,8 +70,10 @@ export const retryData = {
   retry_after: Schema.Int.annotate({ description: "Seconds after which it may succeed" })
 }
 
+/** The body is missing, is no JSON, or did not arrive whole. */
 export const BodyUnreadable = failure("BodyUnreadable", Code.bodyUnreadable, "The body is missing or cannot be read")
 
+/** A parameter, or a field of the body, does not fit; `data.issues` names each. */
 export const InvalidParameter = failure(
   "InvalidParameter",
   Code.invalidParameter,
@@ -79,14 +81,17 @@ export const InvalidParameter = failure(
   issuesData
 )
 
+/** The body is larger than the route takes. */
 export const TooLarge = failure("TooLarge", Code.tooLarge, "The body is too large")
 
+/** The route takes no body of this media type. */
 export const UnsupportedMediaType = failure(
   "UnsupportedMediaType",
   Code.mediaType,
   "The media type of the body is not supported"
 )
 
+/** A rate limit refuses the request; `data.retry_after` says for how long. */
 export const TooManyRequests = failure(
   "TooManyRequests",
   Code.tooMany,
@@ -94,10 +99,12 @@ export const TooManyRequests = failure(
   retryData
 )
 
+/** A defect; the log has its cause under `data.request_id`. */
 export const InternalError = failure("InternalError", Code.internal, "Internal error", {
   request_id: Schema.String.annotate({ description: "Names this request in the log of the server" })
 })
 
+/** The storage cannot be reached, or does not respond in time. */
 export const StorageUnreachable = failure(
   "StorageUnreachable",
   Code.storageUnreachable,

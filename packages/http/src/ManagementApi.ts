@@ -41,7 +41,7 @@ export interface Options<R = never> {
   readonly strictReplay?: boolean
   /** What the addresses of objects begin with, for example `https://cloud.example.com`. Default: where the request went. */
   readonly publicUrl?: string
-  /** How often projects, addresses and devices may ask. Default: as often as they like. */
+  /** How often projects, addresses and devices may ask. Default: no limits. */
   readonly rateLimits?: RateLimitOptions
   /** An API of the application, served beside this one. Default: none. */
   readonly beside?: BesideApi<R>
@@ -117,7 +117,7 @@ export const fetchHandler = <R = never>(
               Layer.succeedContext(Context.omit(HttpRouter.HttpRouter)(context))
             ])
           ),
-          // Not that of a server which is built in the same place.
+          // A memo map of its own: it must not share the routes of a server that is built in the same place.
           { routerConfig: RouteTable.routerConfig, disableLogger: true, memoMap: Layer.makeMemoMapUnsafe() }
         )
       ),
@@ -132,7 +132,7 @@ const docsPath = "/docs"
 const routes = <R>({ beside, publicUrl, rateLimits = {}, readiness, strictReplay }: Options<R>) =>
   Layer.mergeAll(
     HttpApiBuilder.layer(Api).pipe(Layer.provide(handlers)),
-    // The signatures of `layer` and `fetchHandler` ask for what it needs.
+    // The signatures of `layer` and `fetchHandler` ask for what this needs.
     (beside?.layer ?? Layer.empty) as Layer.Layer<never>,
     description(beside?.api),
     AlinkRegistration.layer,

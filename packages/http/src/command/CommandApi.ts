@@ -1,6 +1,6 @@
 /**
- * The routes that ask something of devices, and what became of it
- * (specification, Endpoints: Devices; decisions, section 6).
+ * The routes by which an application asks something of devices, and reads what
+ * became of it (docs/api/commands.md).
  */
 import { CommandState, TimeToLive, UserMessage } from "@device-cloud/core"
 import { Schema } from "effect"
@@ -25,6 +25,7 @@ const Call = Schema.Struct({
 
 const Accepted = Envelope(Schema.Struct({ message_id: Schema.String }))
 
+/** A command, and what became of it. */
 export const Message = Schema.Struct({
   message_id: Schema.String,
   type: Schema.Literals(["property", "service", "user"]),
@@ -32,7 +33,7 @@ export const Message = Schema.Struct({
   topic: Schema.String.annotate({ description: "Of a user message" }),
   params: Params,
   state: CommandState,
-  code: Schema.NullOr(Schema.Int).annotate({ description: "What the device answered; 200: done" }),
+  code: Schema.NullOr(Schema.Int).annotate({ description: "The code of the device's reply; 200: done" }),
   message: Schema.String,
   data: Schema.Json,
   created_at: DateText,
@@ -40,6 +41,7 @@ export const Message = Schema.Struct({
   updated_at: DateText
 }).annotate({ identifier: "Message" })
 
+/** The group `commands` of the typed client. */
 export class CommandApi extends HttpApiGroup.make("commands").add(
   HttpApiEndpoint.post("setDeviceProperties", "/things/:device_id/properties", {
     params: PathParams.deviceId,
@@ -79,7 +81,7 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
     query: pageQuery,
     success: Paged(Message),
     error: NoSuchDevice
-  }).annotate(OpenApi.Summary, "List what was asked of a device, newest first"),
+  }).annotate(OpenApi.Summary, "List the commands of a device, newest first"),
   HttpApiEndpoint.get("getMessage", "/things/:device_id/messages/:message_id", {
     params: PathParams.message,
     success: Envelope(Message),

@@ -1,5 +1,5 @@
 /**
- * What the routes of commands do.
+ * Handlers of the routes of commands.
  */
 import { type Command, CommandNotFound, Commands } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -9,6 +9,7 @@ import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
 import type { Message } from "./CommandApi.ts"
 
+/** Implements the group `commands`. */
 export const layer = group(
   Api,
   "commands",
@@ -77,7 +78,7 @@ const message = (command: Command): typeof Message.Type => ({
 
 const accepted = ({ messageId }: Command) => ({ message_id: String(messageId) })
 
-/** A text that is no positive number below 2^53 names nothing. */
+/** Fails with `CommandNotFound` when the text is no positive number below 2^53: no message has such an id. */
 const messageIdOf = (text: string) => {
   const messageId = /^\d{1,16}$/.test(text) ? Number(text) : 0
   return messageId > 0 && Number.isSafeInteger(messageId)

@@ -1,6 +1,6 @@
 /**
- * The routes that devices call, with signatures in place of access keys
- * (specification, Device registration, Device HTTP uplink).
+ * The routes that devices call. A signature takes the place of an access key
+ * (docs/protocol/provisioning.md, docs/protocol/http-uplink.md).
  */
 import { NamedRegistration, Registration } from "@device-cloud/core"
 import { Schema } from "effect"
@@ -26,6 +26,7 @@ const Triple = Schema.Struct({
   device_secret: Schema.String
 }).annotate({ identifier: "Triple" })
 
+/** What a device can say over HTTP. */
 export const Action = Schema.Literals([
   "PostProperty",
   "PostEvent",
@@ -43,6 +44,7 @@ export const Action = Schema.Literals([
   "PostSysMsg",
   "PostRemoteDiagnosis"
 ])
+/** What a device can say over HTTP. */
 export type Action = typeof Action.Type
 
 const uplinkQuery = {
@@ -64,10 +66,15 @@ const uplinkQuery = {
       description: "Of PostStarTopo: add, delete, get, login, logout; of PostMeshTopo: add, delete, get"
     })
   ),
-  pull: Schema.optional(Schema.Literals(["0", "1"]).annotate({ description: "1: answer what waits for the device" }))
+  pull: Schema.optional(
+    Schema.Literals(["0", "1"]).annotate({
+      description: "1: the response carries the commands that wait for the device"
+    })
+  )
 }
 
 const UplinkQuery = Schema.Struct(uplinkQuery)
+/** The query of `POST /thing-uplink`. */
 export type UplinkQuery = typeof UplinkQuery.Type
 
 const PendingCommand = Schema.Struct({
@@ -77,6 +84,7 @@ const PendingCommand = Schema.Struct({
   params: Schema.Json
 })
 
+/** The group `device-access` of the typed client. */
 export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
   HttpApiEndpoint.post("registerDevice", "/auth/register/device", {
     payload: toSnakeCase(Registration),
@@ -116,16 +124,16 @@ export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
     success: Schema.Struct({
       ...Envelope(Schema.Json).fields,
       data_pending: Schema.optionalKey(
-        Schema.Array(PendingCommand).annotate({ description: "With `pull=1`: what waits for the device" })
+        Schema.Array(PendingCommand).annotate({ description: "With `pull=1`: the commands that wait for the device" })
       )
     }),
     error: [NoSuchDevice, DeviceDisabled, WrongSignature, RandomUsed, TooManyWrongSignatures, ...uplinkRefusals]
   }).annotate(OpenApi.Summary, "Send a message of a device")
     .annotate(
       OpenApi.Description,
-      "The body is the message of the MQTT topic that the action stands for, `data` what its reply carries. PostHex " +
+      "The body is the message of the MQTT topic that the action stands for; `data` is the data of its reply. PostHex " +
         "and PostSubHex also take bytes, or hex as text."
     )
 ).annotate(OpenApi.Title, "Device access")
-  .annotate(OpenApi.Description, "For devices: signatures stand in the place of access keys.")
+  .annotate(OpenApi.Description, "For devices, which send signatures in the place of access keys.")
 {}

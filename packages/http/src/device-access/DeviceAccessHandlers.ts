@@ -1,5 +1,5 @@
 /**
- * What the routes do that devices call.
+ * Handlers of the routes that devices call.
  */
 import {
   Commands,
@@ -27,6 +27,7 @@ import type { UplinkQuery } from "./DeviceAccessApi.ts"
 import * as UplinkAction from "./UplinkAction.ts"
 import { uplinkRefusal } from "./UplinkRefusals.ts"
 
+/** Implements the group `device-access`. */
 export const layer = group(
   Api,
   "device-access",
@@ -98,7 +99,7 @@ export const layer = group(
   })
 )
 
-/** What a message of a device may have, bytes, as on MQTT. */
+/** Bytes that a message of a device may have, as on MQTT. */
 const maxBodySize = 256 * 1024
 
 const tripleData = ({ deviceName, deviceSecret, productKey }: Triple) => ({
@@ -123,7 +124,7 @@ const parseJson = (text: string): Result.Result<unknown, Unreadable> => {
   }
 }
 
-/** Reads the body, in the form that its media type says. */
+/** Reads the body in the form of its media type. */
 const readRequest = (
   request: HttpServerRequest.HttpServerRequest,
   query: UplinkQuery

@@ -1,5 +1,5 @@
 /**
- * The routes of batches of devices (specification, Endpoints: Devices).
+ * The routes of batches of devices (docs/api/devices.md).
  */
 import { BatchDraft } from "@device-cloud/core"
 import { Schema } from "effect"
@@ -12,6 +12,7 @@ import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const BatchId = Envelope(Schema.Struct({ batch_id: Schema.Int }))
 
+/** A batch. */
 export const BatchInfo = Schema.Struct({
   batch_id: Schema.Int,
   product_key: Schema.String,
@@ -20,6 +21,7 @@ export const BatchInfo = Schema.Struct({
   created_at: DateText
 }).annotate({ identifier: "Batch" })
 
+/** The group `batches` of the typed client. */
 export class BatchApi extends HttpApiGroup.make("batches").add(
   HttpApiEndpoint.post("createBatch", "/products/:product_key/batch-things", {
     params: PathParams.productKey,

@@ -1,5 +1,5 @@
 /**
- * What the routes of batches do.
+ * Handlers of the routes of batches of devices.
  */
 import { type Batch, Batches } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -11,6 +11,7 @@ import { failWith } from "../DomainFailures.ts"
 import { group } from "../ApiHandlers.ts"
 import type { BatchInfo } from "./BatchApi.ts"
 
+/** Implements the group `batches`. */
 export const layer = group(
   Api,
   "batches",
@@ -49,7 +50,7 @@ const batchInfo = (batch: Batch): typeof BatchInfo.Type => ({
 
 const batchId = ({ batchId }: Pick<Batch, "batchId">) => ({ batch_id: batchId })
 
-/** No name or secret of ours needs quotes; a name that a device chose is of letters and digits, or - _ @ . : */
+/** Nothing needs quotes: names and secrets have letters, digits and - _ @ . : only. */
 const csv = (
   productKey: string,
   devices: ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>

@@ -1,6 +1,6 @@
 /**
- * The routes of devices and their shadows (specification, Endpoints: Devices,
- * Device shadow).
+ * The routes of devices (docs/api/devices.md) and their shadows
+ * (docs/api/shadows.md).
  */
 import {
   AuthType,
@@ -41,10 +41,12 @@ const record = {
   firmware_version: Schema.String
 }
 
+/** A device that was just created. */
 export const DeviceRecord = Schema.Struct(record).annotate({ identifier: "DeviceRecord" })
 
 const Tags = Schema.Record(Schema.String, Schema.String)
 
+/** A device with what its product says. */
 export const DeviceInfo = Schema.Struct({
   ...record,
   product_secret: Schema.String,
@@ -83,6 +85,7 @@ const PropertyTimes = Schema.Record(
 )
 const PropertyValues = Schema.Record(Schema.String, Schema.Json)
 
+/** The shadow of a device. */
 export const ThingShadow = Schema.Struct({
   state: Schema.Struct({ desired: PropertyValues, reported: PropertyValues }),
   metadata: Schema.Struct({ desired: PropertyTimes, reported: PropertyTimes }),
@@ -93,7 +96,7 @@ export const ThingShadow = Schema.Struct({
   delta: PropertyValues.annotate({ description: "What is desired and not yet reported" })
 }).annotate({ identifier: "ThingShadow" })
 
-/** `disble` is how the specification spells it. */
+/** Clients send `disble` as well as `disable`. */
 const Action = Schema.Literals(["enable", "disble", "disable", "bind", "unbind"])
 
 const listQuery = {
@@ -110,6 +113,7 @@ const listQuery = {
   keyword: Schema.optional(Text(128).annotate({ description: "What the name or the nickname begins with" }))
 }
 
+/** The group `devices` of the typed client. */
 export class DeviceApi extends HttpApiGroup.make("devices").add(
   HttpApiEndpoint.post("createDevice", "/products/:product_key/things", {
     params: PathParams.productKey,
@@ -168,15 +172,15 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
     payload: Schema.Struct({
       state: Schema.Struct({ desired: PropertyValues }),
       version: Schema.optional(
-        Schema.Int.annotate({ description: "The change is refused when the shadow is not in this version" })
+        Schema.Int.annotate({ description: "Fails when the shadow is in another version" })
       )
     }).annotate({ examples: [{ state: { desired: { TargetTemperature: 21.5, Alias: null } } }] }),
     success: EnvelopeOnly,
     error: [NoSuchDevice, InvalidValue, ShadowVersionConflict]
-  }).annotate(OpenApi.Summary, "Change what is desired of a device")
+  }).annotate(OpenApi.Summary, "Change the desired properties of a device")
     .annotate(
       OpenApi.Description,
-      "Merged into what is desired already; null takes a property off. The device is told, now or when it comes back."
+      "Merged into the desired properties; null removes one. The device gets the change now, or when it comes back."
     ),
   HttpApiEndpoint.put("setDeviceDiagnosis", "/things/:device_id/diagnosis", {
     params: PathParams.deviceId,

@@ -1,5 +1,5 @@
 /**
- * What the routes of devices do.
+ * Handlers of the routes of devices and their shadows.
  */
 import {
   delta,
@@ -21,6 +21,7 @@ import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { DeviceInfo, DeviceRecord, ThingShadow } from "./DeviceApi.ts"
 
+/** Implements the group `devices`. */
 export const layer = group(
   Api,
   "devices",

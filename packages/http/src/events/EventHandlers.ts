@@ -1,5 +1,5 @@
 /**
- * What the stream of events carries.
+ * Handler of the stream of events.
  */
 import { type DomainEvent, EventBus, projectOf, type PublishedEvent } from "@device-cloud/core"
 import { Effect, Schedule, Stream } from "effect"
@@ -9,6 +9,7 @@ import { Api } from "../DeviceCloudApi.ts"
 import { group } from "../ApiHandlers.ts"
 import type { EventType } from "./EventApi.ts"
 
+/** Implements the group `events`. */
 export const layer = group(
   Api,
   "events",
@@ -27,7 +28,7 @@ export const layer = group(
           Stream.filter((published) => published === "gap" || concerns(published)),
           Stream.map((published) => published === "gap" ? gap : encode(published))
         )
-        // The first tells the client at once that it is heard.
+        // The first line tells the client at once that it is connected.
         const heartbeat = Stream.map(Stream.fromSchedule(Schedule.spaced(heartbeatEvery)), () => ":\n\n")
         return HttpServerResponse.stream(
           Stream.concat(Stream.succeed("retry: 1000\n\n"), Stream.merge(events, heartbeat)).pipe(Stream.encodeText),
@@ -37,7 +38,7 @@ export const layer = group(
   })
 )
 
-/** How often something is sent, so that nobody on the way takes the connection for dead. */
+/** How often the stream sends something, so that no proxy takes the connection for dead. */
 const heartbeatEvery = "15 seconds"
 
 const typeOf = {
@@ -51,7 +52,7 @@ const typeOf = {
   SceneExecuted: "scene"
 } as const satisfies Record<DomainEvent["_tag"], typeof EventType.Type>
 
-/** What the type of an event adds. */
+/** The members of `data` that depend on the type of the event. */
 const detailOf = (event: DomainEvent) => {
   switch (event._tag) {
     case "DeviceStatusChanged":

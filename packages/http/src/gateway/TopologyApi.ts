@@ -1,5 +1,5 @@
 /**
- * The routes of gateways and their sub-devices (specification, Gateway topology).
+ * The routes of gateways and their sub-devices (docs/api/gateways.md).
  */
 import { AddSessionDraft, SignedSubDevice, Text } from "@device-cloud/core"
 import { Schema } from "effect"
@@ -21,10 +21,11 @@ import { NoSuchProduct } from "../product/ProductFailures.ts"
 import { TooManyWrongSignatures, WrongSignature } from "../provisioning/ProvisioningFailures.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
-const sessionId = Text(128).annotate({ description: "The add-session, as `sub.add.start` answered it" })
+const sessionId = Text(128).annotate({ description: "The add-session that `sub.add.start` returned" })
 
 const SubDeviceName = Schema.Struct({ device_name: Text(128), product_key: Text(128) })
 
+/** A sub-device of a gateway. */
 export const SubDevice = Schema.Struct({
   device_name: Schema.String,
   product_key: Schema.String,
@@ -33,6 +34,7 @@ export const SubDevice = Schema.Struct({
 
 const SubDevices = Envelope(Schema.Struct({ sub_devices: Schema.Array(SubDevice) }))
 
+/** The group `topology` of the typed client. */
 export class TopologyApi extends HttpApiGroup.make("topology").add(
   HttpApiEndpoint.put("changeTopology", "/things/:device_id/topo", {
     params: PathParams.deviceId,
@@ -46,7 +48,7 @@ export class TopologyApi extends HttpApiGroup.make("topology").add(
   }).annotate(OpenApi.Summary, "Let a gateway look for sub-devices, or stop it")
     .annotate(
       OpenApi.Description,
-      "`sub.add.start` lets sub-devices join for `timeout` seconds (1 to 3600, default 60) and answers the session. " +
+      "`sub.add.start` lets sub-devices join for `timeout` seconds (1 to 3600, default 60) and returns the session. " +
         "A gateway has one at a time; a new one replaces it."
     ),
   HttpApiEndpoint.get("listTopology", "/things/:device_id/topo", {

@@ -1,5 +1,5 @@
 /**
- * What the routes of gateways and their sub-devices do.
+ * Handlers of the routes of gateways and their sub-devices.
  */
 import { type DeviceIdentity, InvalidInput, Topologies } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -10,6 +10,7 @@ import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { SubDevice } from "./TopologyApi.ts"
 
+/** Implements the group `topology`. */
 export const layer = group(
   Api,
   "topology",
@@ -61,7 +62,7 @@ const subDevice = ({ deviceId, deviceName, productKey }: DeviceIdentity): typeof
 
 const subDevices = (devices: ReadonlyArray<DeviceIdentity>) => ({ sub_devices: devices.map(subDevice) })
 
-/** The add-session that is to end. */
+/** Fails with `InvalidInput` when no add-session is named. */
 const required = (sessionId: string | undefined) =>
   sessionId === undefined
     ? Effect.fail(

@@ -1,5 +1,5 @@
 /**
- * What the routes of the history do.
+ * Handlers of the routes of the history.
  */
 import { History } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -9,6 +9,7 @@ import { respond } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
 import { historyRange } from "./HistoryApi.ts"
 
+/** Implements the group `history`. */
 export const layer = group(
   Api,
   "history",

@@ -1,5 +1,5 @@
 /**
- * The routes of mesh networks (specification, Endpoints: Mesh).
+ * The routes of mesh networks (docs/api/mesh.md).
  */
 import { DeviceName, MeshNetworkDraft, MeshNodeDraft, MeshNodeType, MeshRawData, ProductKey } from "@device-cloud/core"
 import { Schema } from "effect"
@@ -26,8 +26,10 @@ const keys = {
   app_key: Schema.String.annotate({ description: "32 hex digits" })
 }
 
+/** The keys of a mesh network. */
 export const MeshNetworkKeys = Schema.Struct(keys).annotate({ identifier: "MeshNetworkKeys" })
 
+/** A mesh network. */
 export const MeshNetworkRecord = Schema.Struct({
   ...keys,
   unicast_cursor: Schema.Int.annotate({ description: "The next free address for a sub-device, 256 to 32767" }),
@@ -36,6 +38,7 @@ export const MeshNetworkRecord = Schema.Struct({
   updated_at: DateText
 }).annotate({ identifier: "MeshNetworkRecord" })
 
+/** A node of a mesh network. */
 export const MeshNodeRecord = Schema.Struct({
   device_id: Schema.String,
   product_key: Schema.String,
@@ -45,6 +48,7 @@ export const MeshNodeRecord = Schema.Struct({
   created_at: DateText
 }).annotate({ identifier: "MeshNodeRecord" })
 
+/** The group `mesh` of the typed client. */
 export class MeshApi extends HttpApiGroup.make("mesh").add(
   HttpApiEndpoint.post("createMeshNetwork", "/mesh/networks", {
     payload: [toSnakeCase(MeshNetworkDraft), Schema.Null],
@@ -110,5 +114,5 @@ export class MeshApi extends HttpApiGroup.make("mesh").add(
     success: EnvelopeOnly,
     error: [NoSuchMeshNetwork, NoGatewayOnline]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Send bytes to a mesh network")
-    .annotate(OpenApi.Description, "Every gateway of the network that is connected gets them; at least one must be.")
+    .annotate(OpenApi.Description, "Each connected gateway of the network gets them. At least one must be connected.")
 ).annotate(OpenApi.Title, "Mesh") {}

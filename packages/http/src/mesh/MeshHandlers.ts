@@ -1,5 +1,5 @@
 /**
- * What the routes of mesh networks do.
+ * Handlers of the routes of mesh networks.
  */
 import { type MeshNetwork, MeshNetworks, type MeshNode } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -10,6 +10,7 @@ import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { MeshNetworkKeys, MeshNetworkRecord, MeshNodeRecord } from "./MeshApi.ts"
 
+/** Implements the group `mesh`. */
 export const layer = group(
   Api,
   "mesh",

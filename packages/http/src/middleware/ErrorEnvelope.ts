@@ -19,7 +19,7 @@ import type { RouteTable } from "./RouteTable.ts"
 /** Bodies that are not streamed may have this many bytes. */
 export const maxBodySize = ByteSize.mebibytes(2)
 
-/** Failures that any route can have because of what happens around it. */
+/** Failures that any route can have because of what happens outside of it. */
 export const failures = [TooLarge, UnsupportedMediaType, TooManyRequests, InternalError, StorageUnreachable] as const
 
 /** The response that carries a failure. */

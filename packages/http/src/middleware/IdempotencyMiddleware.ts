@@ -15,6 +15,7 @@ const header = "idempotency-key"
 
 const usableKey = /^[\x21-\x7e]{1,255}$/
 
+/** The key belongs to another request, or to one that has no response yet. */
 export const IdempotencyKeyInUse = failure(
   "IdempotencyKeyInUse",
   Code.stateForbids,

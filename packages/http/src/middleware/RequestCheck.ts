@@ -10,6 +10,7 @@ import { HttpApiMiddleware } from "effect/http-api"
 import { BodyUnreadable, InvalidParameter, invalidParameter } from "../Failure.ts"
 import * as ErrorEnvelope from "./ErrorEnvelope.ts"
 
+/** Goes on an API, outside of all other middlewares. */
 export class RequestCheck extends HttpApiMiddleware.Service<RequestCheck>()("@device-cloud/http/RequestCheck", {
   error: [BodyUnreadable, InvalidParameter, ...ErrorEnvelope.failures]
 }) {

@@ -27,6 +27,7 @@ interface Running {
   isLate: boolean
 }
 
+/** Starts the fiber that looks after all requests, in the scope. */
 export const make: Effect.Effect<Watch, never, Scope.Scope> = Effect.gen(function*() {
   const clock = yield* Clock.Clock
   const running = new ChurnMap<number, Running>()

@@ -13,6 +13,7 @@ const usable = /^[\x21-\x7e]{1,128}$/
 /** Returns the id of a request: the client's own, or a new one of 64 random bits. */
 export type RequestId = (request: HttpServerRequest.HttpServerRequest) => string
 
+/** Makes ids with the randomness that is provided. */
 export const make: Effect.Effect<RequestId> = Effect.map(Random.Random, (random) => {
   const word = () => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")
   return ({ headers }) => {

@@ -22,6 +22,7 @@ interface RouteMetrics {
   readonly counters: Map<number, Metric.Counter<number>>
 }
 
+/** Makes a counter on the metrics registry that is provided. */
 export const make: Effect.Effect<Count> = Effect.map(Effect.context<never>(), (registry) => {
   // Each metric is looked up by its attributes once.
   const byRoute = new Map<string, Map<string, RouteMetrics>>()

@@ -11,6 +11,7 @@ export interface Route {
   readonly path: string
 }
 
+/** The routes, by path. */
 export interface RouteTable {
   /** The methods of the routes that fit a URL. */
   readonly methodsOf: (url: string) => ReadonlyArray<string>
@@ -19,6 +20,7 @@ export interface RouteTable {
 /** Parameters may be as long as a request line: the schema of an identifier says when one is too long. */
 export const routerConfig = { maxParamLength: 16_384 }
 
+/** Makes a table of routes. */
 export const make = (routes: ReadonlyArray<Route>): RouteTable => {
   const table = FindMyWay.make<string>(routerConfig)
   for (const { method, path } of routes) {

@@ -1,5 +1,5 @@
 /**
- * The routes by which files are uploaded (specification, Object storage).
+ * The routes by which files are uploaded (docs/api/objects.md).
  */
 import { Schema } from "effect"
 import { Multipart } from "effect/http"
@@ -16,13 +16,14 @@ const address = Schema.String.annotate({
   description: "GET, HEAD, ranges and ETags without an access key; DELETE with one"
 })
 
+/** The group `objects` of the typed client. */
 export class ObjectApi extends HttpApiGroup.make("objects").add(
   HttpApiEndpoint.post("uploadObject", "/oss", {
     payload: Upload,
     success: Envelope(Schema.Struct({ url: address, md5 })),
     error: FileTooLarge
   }).annotate(OpenApi.Summary, "Upload a file")
-    .annotate(OpenApi.Description, "Streamed; the answer comes when it is stored."),
+    .annotate(OpenApi.Description, "Streamed; the response comes when the file is stored."),
   HttpApiEndpoint.post("uploadFirmwareFile", "/oss/ota/:product_key", {
     params: PathParams.productKey,
     payload: Upload,

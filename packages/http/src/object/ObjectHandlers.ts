@@ -18,6 +18,7 @@ import { BodyUnreadable, invalidParameter } from "../Failure.ts"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { makeObjectAddress } from "./ObjectAddress.ts"
 
+/** Implements the group `objects`. */
 export const layer = group(
   Api,
   "objects",
@@ -51,7 +52,10 @@ export const layer = group(
   })
 )
 
-/** Stores the first file of the form that is called `file`. Reads the form to its end, which shows whether all of it has arrived. */
+/**
+ * Stores the first file of the form in the field `file`. Reads the form to its
+ * end, which shows whether all of it has arrived.
+ */
 const storeFile = Effect.fnUntraced(function*(objects: Objects["Service"], projectId: ProjectId) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (!/^multipart\/form-data\b/i.test(request.headers["content-type"] ?? "")) return yield* Effect.fail(noFile)
@@ -82,7 +86,7 @@ const noFile = invalidParameter([{
 
 const notAForm = BodyUnreadable.make({ message: "The body is not a well formed multipart form" })
 
-/** The store sets the limit of the file, whatever it contains. */
+/** The store limits the size of the file. */
 const limits = Context.merge(
   Multipart.limitsServices({ maxParts: 100, maxFieldSize: ByteSize.kibibytes(64), fieldMimeTypes: [] }),
   Context.make(HttpIncomingMessage.MaxBodySize, undefined)

@@ -16,8 +16,10 @@ import { NoSuchObject, RangeUnsatisfiable } from "./ObjectFailures.ts"
 
 const path = `${objectsPath}/:object_id/:file_name` as const
 
+/** The routes, for the table of all. */
 export const routes: ReadonlyArray<Route> = [{ method: "GET", path }, { method: "DELETE", path }]
 
+/** Serves objects. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const objects = yield* Objects
   const authorize = yield* makeAuthorize
@@ -32,7 +34,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("DELETE", path, withEnvelope(remove))
 }))
 
-/** Responds to a failure too. */
+/** Responds with the envelope to a failure. */
 const withEnvelope = <E extends DomainError | Failure, R>(
   response: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
@@ -43,7 +45,7 @@ const withEnvelope = <E extends DomainError | Failure, R>(
 
 const noObject = NoSuchObject.make({ message: "There is no such object" })
 
-/** The object of the path, if the file name is its own too. */
+/** Fails with `NoSuchObject` when the object of the path has another file name. */
 const find = Effect.fnUntraced(function*(objects: Objects["Service"]) {
   const { params } = yield* HttpRouter.RouteContext
   const object = yield* objects.get(params["object_id"] ?? "").pipe(
@@ -61,7 +63,7 @@ const download = Effect.fnUntraced(function*(objects: Objects["Service"]) {
     "accept-ranges": "bytes",
     "last-modified": new Date(object.createdAt).toUTCString(),
     "cache-control": "private, max-age=31536000, immutable",
-    // Whatever was uploaded, it does not run in a browser.
+    // A browser must not run what somebody uploaded.
     "content-disposition": `attachment; filename="${object.fileName}"`,
     "x-content-type-options": "nosniff"
   }

@@ -1,5 +1,5 @@
 /**
- * The routes of products (specification, Endpoints: Products).
+ * The routes of products (docs/api/products.md).
  */
 import {
   AuthType,
@@ -21,6 +21,7 @@ import { toSnakeCase } from "../SnakeCase.ts"
 import { NoSuchProduct, ProductHasDevices } from "./ProductFailures.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
+/** A product. */
 export const ProductInfo = Schema.Struct({
   id: Schema.Int,
   project_id: Schema.String,
@@ -49,6 +50,7 @@ export const ProductInfo = Schema.Struct({
 
 const OneProduct = Envelope(Schema.Struct({ product_info: ProductInfo }))
 
+/** The group `products` of the typed client. */
 export class ProductApi extends HttpApiGroup.make("products").add(
   HttpApiEndpoint.post("createProduct", "/products", {
     payload: toSnakeCase(ProductDraft).annotate({

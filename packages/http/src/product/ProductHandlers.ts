@@ -1,5 +1,5 @@
 /**
- * What the routes of products do.
+ * Handlers of the routes of products.
  */
 import { type Product, Products } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -10,6 +10,7 @@ import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { ProductInfo } from "./ProductApi.ts"
 
+/** Implements the group `products`. */
 export const layer = group(
   Api,
   "products",
@@ -36,7 +37,7 @@ export const layer = group(
   })
 )
 
-export const productInfo = (product: Product): typeof ProductInfo.Type => ({
+const productInfo = (product: Product): typeof ProductInfo.Type => ({
   id: product.id,
   project_id: product.projectId,
   product_key: product.productKey,

@@ -1,5 +1,5 @@
 /**
- * The routes of projects and access keys (decisions, section 2).
+ * The routes of projects and access keys (docs/api/projects.md).
  */
 import { AccessKeyDraft, ProjectDraft, ProjectId, Role, Text } from "@device-cloud/core"
 import { Schema } from "effect"
@@ -10,6 +10,7 @@ import * as PathParams from "../PathParams.ts"
 import { AccessKeyNotRemovable, NoSuchAccessKey, NoSuchProject, ProjectNotRemovable } from "./ProjectFailures.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
+/** A project. */
 export const ProjectRecord = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
@@ -25,12 +26,13 @@ const accessKey = {
   expires_at: DateText
 }
 
+/** An access key without the key itself. */
 export const AccessKeyRecord = Schema.Struct(accessKey).annotate({ identifier: "AccessKey" })
 
-/** The one answer that shows the key. */
+/** A new access key with the key itself: no other response shows it. */
 export const CreatedAccessKey = Schema.Struct({ ...accessKey, key: Schema.String })
 
-/** Years 0000 to 9999, with an offset. */
+/** A date and time of the years 0000 to 9999, with an offset. */
 const Rfc3339 = Schema.String.check(
   Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i, {
     expected: "a date and time as in RFC 3339, such as 2030-01-31T12:00:00+00:00"
@@ -48,6 +50,7 @@ const CreateAccessKey = Schema.Struct({
   )
 })
 
+/** The group `projects` of the typed client. */
 export class ProjectApi extends HttpApiGroup.make("projects").add(
   HttpApiEndpoint.post("createProject", "/projects", { payload: ProjectDraft, success: Envelope(ProjectRecord) })
     .middleware(IdempotencyMiddleware)
@@ -72,7 +75,7 @@ export class ProjectApi extends HttpApiGroup.make("projects").add(
     success: Envelope(CreatedAccessKey),
     error: NoSuchProject
   }).annotate(OpenApi.Summary, "Create an access key")
-    .annotate(OpenApi.Description, "The answer is the only place where the key appears.")
+    .annotate(OpenApi.Description, "Only this response shows the key.")
     .annotate(RequiredRole, "admin"),
   HttpApiEndpoint.get("listAccessKeys", "/access-keys", { query: pageQuery, success: Paged(AccessKeyRecord) })
     .annotate(OpenApi.Summary, "List the access keys of the project")

@@ -1,5 +1,5 @@
 /**
- * What the routes of projects and access keys do.
+ * Handlers of the routes of projects and access keys.
  */
 import { type AccessKey, AccessKeys, type Project, Projects } from "@device-cloud/core"
 import { DateTime, Effect, Redacted } from "effect"
@@ -10,6 +10,7 @@ import { RoleTooLow } from "./ProjectFailures.ts"
 import { group } from "../ApiHandlers.ts"
 import type { AccessKeyRecord, ProjectRecord } from "./ProjectApi.ts"
 
+/** Implements the group `projects`. */
 export const layer = group(
   Api,
   "projects",

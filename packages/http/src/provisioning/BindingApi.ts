@@ -1,6 +1,6 @@
 /**
  * The routes by which an application finds out that a device has joined
- * (specification, Devices: bind).
+ * (docs/api/provisioning.md).
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -14,6 +14,7 @@ const path = "/products/:product_key/device-names/:device_name/bind"
 
 const Random = Envelope(Schema.Struct({ random: Schema.String.annotate({ description: "8 to 32 characters" }) }))
 
+/** The group `bindings` of the typed client. */
 export class BindingApi extends HttpApiGroup.make("bindings").add(
   HttpApiEndpoint.get("getBindRandom", path, {
     params: PathParams.deviceName,
@@ -27,9 +28,9 @@ export class BindingApi extends HttpApiGroup.make("bindings").add(
     success: Random,
     error: NoSuchDevice
   }).middleware(IdempotencyMiddleware)
-    .annotate(OpenApi.Summary, "Make the random that a device is to report after joining")
+    .annotate(OpenApi.Summary, "Make the random that a device must report after joining")
     .annotate(
       OpenApi.Description,
-      "For ten minutes, a report counts with this random only. What the device has reported before is forgotten."
+      "For ten minutes, only a report with this random counts. The cloud forgets an earlier report."
     )
 ).annotate(OpenApi.Title, "Binding") {}

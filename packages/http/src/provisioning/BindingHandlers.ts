@@ -1,5 +1,5 @@
 /**
- * What the routes of binding do.
+ * Handlers of the routes of binding.
  */
 import { Bindings } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -8,6 +8,7 @@ import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
 
+/** Implements the group `bindings`. */
 export const layer = group(
   Api,
   "bindings",

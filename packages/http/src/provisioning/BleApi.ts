@@ -1,6 +1,6 @@
 /**
  * The route by which an application checks a device that it speaks to over
- * Bluetooth (specification, Devices: identity).
+ * Bluetooth (docs/api/provisioning.md).
  */
 import { BleProof, DeviceName } from "@device-cloud/core"
 import { Schema } from "effect"
@@ -12,6 +12,7 @@ import { DeviceDisabled, NoSuchDevice } from "../device/DeviceFailures.ts"
 import { WrongCipher } from "./ProvisioningFailures.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
+/** The group `ble` of the typed client. */
 export class BleApi extends HttpApiGroup.make("ble").add(
   HttpApiEndpoint.post("checkBleIdentity", "/auth/ble/products/:product_key/identity", {
     params: PathParams.productKey,
@@ -31,6 +32,6 @@ export class BleApi extends HttpApiGroup.make("ble").add(
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Check a device over Bluetooth")
     .annotate(
       OpenApi.Description,
-      "The application sends 16 bytes, `random`, to the device, which answers with `cipher`. Both are hex."
+      "The application sends 16 bytes, `random`, to the device, which replies with `cipher`. Both are hex."
     )
 ).annotate(OpenApi.Title, "Bluetooth identity") {}

@@ -1,5 +1,5 @@
 /**
- * What the route of Bluetooth identities does.
+ * Handler of the route of Bluetooth identities.
  */
 import { BleIdentities } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -9,6 +9,7 @@ import { respond } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 
+/** Implements the group `ble`. */
 export const layer = group(
   Api,
   "ble",

@@ -1,5 +1,5 @@
 /**
- * The routes of thing models (specification, Endpoints: Thing model).
+ * The routes of thing models (docs/api/thing-models.md).
  */
 import { ElementType, ModelType } from "@device-cloud/core"
 import { Schema } from "effect"
@@ -12,7 +12,9 @@ import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const Document = Schema.Record(Schema.String, Schema.Json)
 
-const version = Schema.Int.annotate({ description: "Grows by one with each change; 0: there was never a model" })
+const version = Schema.Int.annotate({
+  description: "Grows by one with each change; 0: the product has never had a model"
+})
 
 const Exported = Envelope(Schema.Struct({ thing_model: Document, version }))
 
@@ -31,6 +33,7 @@ const Element = Schema.Struct({
 
 const ElementName = { type: ElementType, id: Schema.String }
 
+/** The group `thingModels` of the typed client. */
 export class ThingModelApi extends HttpApiGroup.make("thingModels").add(
   HttpApiEndpoint.get("getThingModel", "/products/:product_key/thing-model", {
     params: PathParams.productKey,

@@ -1,5 +1,5 @@
 /**
- * What the routes of thing models do.
+ * Handlers of the routes of thing models.
  */
 import {
   type ChangedModel,
@@ -15,6 +15,7 @@ import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
 
+/** Implements the group `thingModels`. */
 export const layer = group(
   Api,
   "thingModels",
