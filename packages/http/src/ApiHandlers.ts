@@ -26,10 +26,12 @@ export const group = <
 >(
   api: HttpApi.HttpApi<ApiId, Groups>,
   identifier: Identifier,
-  build: (
-    handlers: HttpApiBuilder.Handlers.FromGroup<HttpApiGroup.WithIdentifier<Groups, Identifier>>
-  ) => HttpApiBuilder.Handlers.ValidateReturn<Return>,
-  ..._: Exclude<RequestServices<Return>, Middlewares> extends never ? [] : ["Take services when the handlers are built"]
+  build:
+    & ((
+      handlers: HttpApiBuilder.Handlers.FromGroup<HttpApiGroup.WithIdentifier<Groups, Identifier>>
+    ) => HttpApiBuilder.Handlers.ValidateReturn<Return>)
+    & ([Exclude<RequestServices<Return>, Middlewares>] extends [never] ? unknown
+      : "A handler asks for a service while it handles a request; take it where the handlers are built")
 ): Layer.Layer<
   HttpApiGroup.Service<ApiId, Identifier>,
   never,

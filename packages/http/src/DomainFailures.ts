@@ -34,8 +34,8 @@ const mappings = {
 
 type Mappings = typeof mappings
 
-/** An error of a service of the core. */
-export type DomainError = Parameters<Mappings[keyof Mappings]>[0] | StoreError
+/** An error of a service of the core that has a failure. */
+export type DomainError = { readonly _tag: keyof Mappings } | StoreError
 
 /** The failure of the API that an error becomes; a failure stays itself. */
 export type FailureOf<E> = E extends StoreError ? typeof StorageUnreachable.Type

@@ -98,12 +98,12 @@ const requestBody = (body: Json): Json => {
 }
 
 /** Failures of bodies, by status: only an operation that takes a body has them. */
-const bodyFailures = ["413", "415"]
+const bodyFailures = new Set(["413", "415"])
 
 const responses = (of: Json): Json =>
   "requestBody" in of
     ? of["responses"] as Json
-    : Object.fromEntries(Object.entries(of["responses"] as Json).filter(([status]) => !bodyFailures.includes(status)))
+    : Object.fromEntries(Object.entries(of["responses"] as Json).filter(([status]) => !bodyFailures.has(status)))
 
 const operation = (of: Json): Json => ({
   ...of,

@@ -34,10 +34,8 @@ export const ProjectNotRemovable = failure(
 
 /** From the errors of the domain. */
 export const projectFailures = {
-  UnknownAccessKey: (_: Core.UnknownAccessKey) =>
-    Unauthorized.make({ message: "Send a valid access key: Authorization: Bearer dck_…" }),
-  AccessKeyExpired: (_: Core.AccessKeyExpired) =>
-    AccessKeyExpired.make({ message: "The access key has expired; ask for a new one" }),
+  UnknownAccessKey: () => Unauthorized.make({ message: "Send a valid access key: Authorization: Bearer dck_…" }),
+  AccessKeyExpired: () => AccessKeyExpired.make({ message: "The access key has expired; ask for a new one" }),
   AccessKeyNotFound: ({ accessKeyId }: Core.AccessKeyNotFound) =>
     NoSuchAccessKey.make({ message: `There is no access key ${accessKeyId} in this project` }),
   AccessKeyNotRemovable: ({ accessKeyId }: Core.AccessKeyNotRemovable) =>
