@@ -1,6 +1,7 @@
 /**
  * How long a response may take. One fiber looks after all requests: a timer and
- * a race for each would cost as much as the rest of a short request.
+ * a race for each would cost as much as the rest of a short request
+ * (docs/decisions/0024-time-limit-of-requests.md).
  */
 import { ChurnMap } from "@device-cloud/core"
 import { Clock, Effect, type Fiber, Schedule, type Scope } from "effect"

@@ -1,7 +1,7 @@
 /**
  * What happens to each request outside of all routes. The parts are in files of
  * their own; here they stand in order, in one effect, so that a request pays for
- * one copy of its context and not for one per part (docs/decisions/0024-hot-paths.md).
+ * one copy of its context and not for one per part (docs/decisions/0036-request-context.md).
  */
 import { Cause, Clock, Context, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerRequest, type HttpServerResponse } from "effect/http"
