@@ -31,6 +31,9 @@ export interface Failure {
  * Declares a failure. `identifier` names it in the OpenAPI description, and tells
  * its type from that of another failure with the same code. The first three
  * digits of `code` are the HTTP status. `data` are the fields of its `data`.
+ *
+ * An endpoint that has two failures with the same code, one of them with `data`,
+ * lists that one first: the response carries what the first that fits declares.
  */
 export const failure: {
   <const Identifier extends string, const C extends number>(

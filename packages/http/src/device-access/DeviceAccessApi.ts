@@ -14,6 +14,7 @@ import { NoSuchProduct } from "../product/ProductFailures.ts"
 import {
   AlreadyActive,
   NoDeviceLeft,
+  ProofRefused,
   RandomUsed,
   RegistrationOff,
   TooManyWrongSignatures,
@@ -127,7 +128,16 @@ export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
         Schema.Array(PendingCommand).annotate({ description: "With `pull=1`: the commands that wait for the device" })
       )
     }),
-    error: [NoSuchDevice, DeviceDisabled, WrongSignature, RandomUsed, TooManyWrongSignatures, ...uplinkRefusals]
+    // First those with the code of the device protocol, which others of the same code would leave out.
+    error: [
+      ...uplinkRefusals,
+      NoSuchDevice,
+      DeviceDisabled,
+      WrongSignature,
+      ProofRefused,
+      RandomUsed,
+      TooManyWrongSignatures
+    ]
   }).annotate(OpenApi.Summary, "Send a message of a device")
     .annotate(
       OpenApi.Description,

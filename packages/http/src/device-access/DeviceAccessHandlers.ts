@@ -51,7 +51,7 @@ export const layer = group(
         device: { productKey, deviceName },
         password: sign,
         authorization: request.headers["authorization"]
-      }).pipe(Effect.catchTag("ProofRefused", ({ reason }) => Effect.fail(failure(Code.wrongSignature, reason))))
+      })
       const device = Option.isSome(proved) ? proved.value : yield* authenticator.authenticateUplink({
         productKey,
         deviceName,

@@ -9,6 +9,12 @@ export const WrongSignature = failure("WrongSignature", Code.wrongSignature, "Th
 
 export const WrongCipher = failure("WrongCipher", Code.wrongSignature, "The cipher is not what the device would make")
 
+export const ProofRefused = failure(
+  "ProofRefused",
+  Code.wrongSignature,
+  "The application refuses what the device proves itself with"
+)
+
 export const RandomUsed = failure("RandomUsed", Code.wrongSignature, "The device has used the random before")
 
 export const TooManyWrongSignatures = failure(
@@ -42,6 +48,7 @@ export const provisioningFailures = {
     WrongCipher.make({
       message: `cipher: it is not what ${deviceName} of product ${productKey} would make of random`
     }),
+  ProofRefused: ({ reason }: Core.ProofRefused) => ProofRefused.make({ message: reason }),
   RandomUsed: ({ random }: Core.RandomUsed) =>
     RandomUsed.make({ message: `random: ${random} was used within the last five minutes; send another one` }),
   TooManyWrongSignatures: ({ retryAfter }: Core.TooManyWrongSignatures) =>

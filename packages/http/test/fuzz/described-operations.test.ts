@@ -6,7 +6,16 @@ import { call, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { storages } from "../../../../vitest.storages.ts"
-import { assertNone, caseOf, complaintsOf, concurrency, differences, seed, snapshot, undeclaredBy } from "./Complaints.ts"
+import {
+  assertNone,
+  caseOf,
+  complaintsOf,
+  concurrency,
+  differences,
+  seed,
+  snapshot,
+  undeclaredBy
+} from "./Complaints.ts"
 import { givenFor, goesOnWorking, makeGiven, newTenant, operations } from "./FuzzedTenant.ts"
 import { encode, texts } from "./OddValues.ts"
 import * as RawRequest from "./RawRequest.ts"
