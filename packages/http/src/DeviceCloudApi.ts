@@ -23,6 +23,7 @@ import { HistoryApi } from "./history/HistoryApi.ts"
 import { TopologyApi } from "./gateway/TopologyApi.ts"
 import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
+/** The routes under `/openapi/v1`. */
 export class Api extends HttpApi.make("device-cloud")
   .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, TopologyApi, CommandApi, HistoryApi)
   .add(EventApi, ObjectApi, OtaApi, SceneApi, ProjectApi, MeshApi, BleApi, BindingApi)
@@ -30,12 +31,12 @@ export class Api extends HttpApi.make("device-cloud")
   .add(DeviceAccessApi)
   .middleware(RequestCheck)
   .prefix("/openapi/v1")
-  // All that is wrong with a request, not only the first thing.
+  // A refusal names all that is wrong with a request, not only the first thing.
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(OpenApi.annotations({
     title: "Device Cloud",
     version: "1",
-    description: "Management of connected devices. Every answer is an envelope: `code` 0 and `data`, or a non-zero " +
+    description: "Management of connected devices. Every response is an envelope: `code` 0 and `data`, or a non-zero " +
       "`code` and a `message` that says what to do.",
     transform: complete
   }))

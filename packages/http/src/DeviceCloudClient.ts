@@ -7,11 +7,21 @@ import { HttpApiClient } from "effect/http-api"
 import { Authorization } from "./middleware/Authorization.ts"
 import { Api } from "./DeviceCloudApi.ts"
 
-/** A member for each group of the API, with a function for each of its operations. */
+/**
+ * Has a member for each group of the API, with a function for each of its
+ * operations. A function fails with the failures that its operation declares.
+ *
+ * ```ts
+ * const client = yield* DeviceCloudClient
+ * const { data } = yield* client.devices.getDevice({ params: { device_id } }).pipe(
+ *   Effect.catchIf((error) => "code" in error && error.code === Code.noSuchDevice, () => …)
+ * )
+ * ```
+ */
 export class DeviceCloudClient extends Context.Service<DeviceCloudClient, HttpApiClient.ForApi<typeof Api>>()(
   "@device-cloud/http/DeviceCloudClient"
 ) {
-  /** Over `fetch`. `baseUrl`: for example `http://127.0.0.1:8080`. */
+  /** Calls a server with `fetch`. `baseUrl` is for example `http://127.0.0.1:8080`. */
   static readonly layer = (options: {
     readonly baseUrl: string
     readonly accessKey: Redacted.Redacted

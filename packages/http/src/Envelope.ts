@@ -1,23 +1,25 @@
 /**
- * How the API answers when all went well (specification, Conventions; decisions,
- * section 3).
+ * The envelope of a success, and how a handler responds with one. Failures have
+ * the same envelope (Failure.ts, docs/api/errors.md).
  */
 import { PageNumber, PageSize } from "@device-cloud/core"
 import type { Page, PageRequest } from "@device-cloud/core"
 import { Effect, Schema } from "effect"
-import { type DomainError, type Failure, failWith } from "./Failure.ts"
+import { type DomainError, type FailureOf, failWith } from "./DomainFailures.ts"
+import type { Failure } from "./Failure.ts"
 
 const success = {
   code: Schema.Literal(0).annotate({ description: "0: success" }),
   message: Schema.String
 }
 
-/** The answer of an operation that says nothing more than that it was done. */
+/** The body of a success without data. */
 export const EnvelopeOnly = Schema.Struct(success)
 
+/** The body of a success with data. */
 export const Envelope = <S extends Schema.Top>(data: S) => Schema.Struct({ ...success, data })
 
-/** A page of a list, newest first. */
+/** The body of a page of a list, newest first. */
 export const Paged = <S extends Schema.Top>(item: S) =>
   Envelope(Schema.Struct({
     results: Schema.Array(item),
@@ -33,30 +35,29 @@ export const pageQuery = {
   page_size: Schema.optional(PageSize.annotate({ description: "1 to 100; default 10" }))
 }
 
+/** The page that a query asks for. */
 export const pageRequest = (query: {
   readonly page?: number | undefined
   readonly page_size?: number | undefined
 }): PageRequest => ({ page: query.page ?? 1, pageSize: query.page_size ?? 10 })
 
-const ok = { code: 0, message: "success" } as const
-
-/** Answers an operation whose result does not matter. */
-export const done = <A, E extends DomainError, R>(
+/** Runs an operation and responds without data. Errors of the domain become failures of the API. */
+export const done = <A, E extends DomainError | Failure, R>(
   effect: Effect.Effect<A, E, R>
-): Effect.Effect<typeof ok, Failure, R> => effect.pipe(Effect.as(ok), Effect.catch(failWith))
+): Effect.Effect<typeof ok, FailureOf<E>, R> => effect.pipe(Effect.as(ok), Effect.catch(failWith<E>))
 
-/** Answers an operation with its result. */
-export const respond = <A, E extends DomainError, R, Data>(
+/** Runs an operation and responds with its result. Errors of the domain become failures of the API. */
+export const respond = <A, E extends DomainError | Failure, R, Data>(
   effect: Effect.Effect<A, E, R>,
   toData: (result: A) => Data
-): Effect.Effect<typeof ok & { readonly data: Data }, Failure, R> =>
+): Effect.Effect<typeof ok & { readonly data: Data }, FailureOf<E>, R> =>
   effect.pipe(
     Effect.map((result) => ({ code: ok.code, message: ok.message, data: toData(result) })),
-    Effect.catch(failWith)
+    Effect.catch(failWith<E>)
   )
 
-/** Answers with a page of a list. */
-export const respondPage = <A, E extends DomainError, R, Item>(
+/** Reads the page of a list that a query asks for, and responds with it. */
+export const respondPage = <A, E extends DomainError | Failure, R, Item>(
   query: Parameters<typeof pageRequest>[0],
   list: (page: PageRequest) => Effect.Effect<Page<A>, E, R>,
   toItem: (item: A) => Item
@@ -71,8 +72,10 @@ export const respondPage = <A, E extends DomainError, R, Item>(
   }))
 }
 
-/** A date as the specification writes it: RFC 3339 with offset, empty when it is unset. */
+/** A date on the wire: RFC 3339 with an offset, empty when it is unset. */
 export const DateText = Schema.String.annotate({ format: "date-time", description: "RFC 3339; empty: unset" })
 
-/** From Unix milliseconds. */
+/** The text of a date in Unix milliseconds; null: unset. */
 export const dateText = (millis: number | null): string => millis === null ? "" : new Date(millis).toISOString()
+
+const ok = { code: 0, message: "success" } as const

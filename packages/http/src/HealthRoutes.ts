@@ -1,21 +1,23 @@
 /**
- * What an operator asks the server, without an access key: whether it lives,
- * whether it is ready, and how it is doing.
+ * Routes for operators and their monitoring, without an access key: whether the
+ * server lives, whether it is ready, and its metrics (docs/api/operations.md).
  */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
-import { Code, failure } from "./Failure.ts"
+import { StorageUnreachable } from "./Failure.ts"
 
-/** Parts that must work before the server is ready; each fails while it does not. */
+/** The parts that must work before the server is ready, by name. A check that fails, or takes two seconds, makes it not ready. */
 export type ReadinessChecks = Readonly<Record<string, Effect.Effect<unknown, unknown>>>
 
 const checkTimeout = "2 seconds"
 
 const ok = (data: unknown) => HttpServerResponse.jsonUnsafe({ code: 0, message: "success", data })
 
+/** The paths of the routes. */
 export const paths = ["/healthz", "/readyz", "/metrics"] as const
 
+/** Serves the routes. */
 export const layer = (checks: ReadinessChecks) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
     yield* router.add("GET", "/healthz", ok({ status: "up" }))
@@ -34,7 +36,7 @@ export const layer = (checks: ReadinessChecks) =>
         const failing = results.filter(([, ready]) => !ready).map(([name]) => name)
         return failing.length === 0
           ? ok(Object.fromEntries(results.map(([name]) => [name, "ok"])))
-          : HttpServerResponse.jsonUnsafe(failure(Code.storageUnreachable, `Not ready: ${failing.join(", ")}`), {
+          : HttpServerResponse.jsonUnsafe(StorageUnreachable.make({ message: `Not ready: ${failing.join(", ")}` }), {
             status: 503
           })
       })

@@ -1,21 +1,30 @@
 /**
- * What the OpenAPI description says better than it is derived from the schemas:
- * what is on the wire, for those who read it and for generators of clients.
+ * Corrects the OpenAPI description where the schemas say less than, or something
+ * else than, what is on the wire.
  */
 import { Predicate } from "effect"
+
+/** Corrects a description. */
+export const complete = (spec: Record<string, unknown>): Record<string, unknown> => {
+  const paths = Object.entries(spec["paths"] as Readonly<Record<string, Readonly<Record<string, Json>>>>)
+  const described = paths.map(([path, methods]) =>
+    [path, Object.fromEntries(Object.entries(methods).map(([method, of]) => [method, operation(of)]))] as const
+  )
+  return walk({ ...spec, paths: Object.fromEntries(described) }) as Record<string, unknown>
+}
 
 type Json = Readonly<Record<string, unknown>>
 
 const isJson = (value: unknown): value is Json => Predicate.isObject(value) && !Array.isArray(value)
 
-/** The pattern of a number that is carried as text. */
+/** Whether a schema is that of a number in a path or a query. */
 const isNumericText = ({ pattern, type }: Json): boolean =>
   type === "string" && typeof pattern === "string" && (pattern.startsWith("^[+-]?(?:\\d+") || pattern === "^\\d{1,16}$")
 
-/** What any text here keeps to; it says nothing to a reader. */
+/** The pattern of any text of the API. It tells a reader nothing, so the description leaves it out. */
 const wellFormedPattern = "^[^\\0\\p{Cs}]*$"
 
-/** A union without null, when it has one: nothing stands for it outside of JSON. */
+/** A union without its null: nothing outside of JSON can be null. */
 const withoutNull = (schema: Json): Json => {
   const { anyOf, ...rest } = schema
   if (!Array.isArray(anyOf)) return schema
@@ -25,7 +34,7 @@ const withoutNull = (schema: Json): Json => {
 
 const safeInteger = Number.MAX_SAFE_INTEGER
 
-/** One schema, whose parts have been described already. */
+/** Corrects one schema; its parts are corrected already. */
 const describe = (schema: Json): Json => {
   const { additionalProperties, format, maximum, minimum, pattern, ...rest } = schema
   // An unset date is an empty text.
@@ -39,7 +48,7 @@ const describe = (schema: Json): Json => {
   }
   return {
     ...rest,
-    // Members that nobody knows are allowed.
+    // The server ignores members that it does not know.
     ...additionalProperties === undefined || additionalProperties === false ? {} : { additionalProperties },
     ...format === undefined ? {} : { format },
     ...maximum === undefined || maximum === safeInteger ? {} : { maximum },
@@ -57,7 +66,7 @@ const walk = (value: unknown): unknown => {
   return isSchema(value) ? describe(parts) : parts
 }
 
-/** Limits and defaults of parameters that lists share. */
+/** The limits and defaults of the parameters that all lists have. */
 const lists: Readonly<Record<string, Json>> = {
   page: { minimum: 1, default: 1 },
   page_size: { minimum: 1, maximum: 100, default: 10 }
@@ -88,17 +97,17 @@ const requestBody = (body: Json): Json => {
   return { ...body, content, required }
 }
 
+/** Failures of bodies, by status: only an operation that takes a body has them. */
+const bodyFailures = new Set(["413", "415"])
+
+const responses = (of: Json): Json =>
+  "requestBody" in of
+    ? of["responses"] as Json
+    : Object.fromEntries(Object.entries(of["responses"] as Json).filter(([status]) => !bodyFailures.has(status)))
+
 const operation = (of: Json): Json => ({
   ...of,
+  responses: responses(of),
   ...Array.isArray(of["parameters"]) ? { parameters: (of["parameters"] as ReadonlyArray<Json>).map(parameter) } : {},
   ...isJson(of["requestBody"]) ? { requestBody: requestBody(of["requestBody"]) } : {}
 })
-
-/** From the derived description to the one that is served. */
-export const complete = (spec: Record<string, unknown>): Record<string, unknown> => {
-  const paths = Object.entries(spec["paths"] as Readonly<Record<string, Readonly<Record<string, Json>>>>)
-  const described = paths.map(([path, methods]) =>
-    [path, Object.fromEntries(Object.entries(methods).map(([method, of]) => [method, operation(of)]))] as const
-  )
-  return walk({ ...spec, paths: Object.fromEntries(described) }) as Record<string, unknown>
-}

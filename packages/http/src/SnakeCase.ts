@@ -1,8 +1,28 @@
 /**
- * Between the names of the domain and those on the wire: the specification
- * writes its fields in snake case.
+ * Between the names of the domain, in camel case, and those on the wire, in snake
+ * case (docs/decisions/0010-wire-names.md).
  */
 import { Schema } from "effect"
+
+/** The fields of a domain struct under their names on the wire. Checks of the whole struct are left to the domain. */
+export const toSnakeCase = <const Fields extends Schema.Struct.Fields>(
+  struct: Schema.Struct<Fields>
+): Schema.Struct<SnakeCaseFields<Fields>> =>
+  Schema.Struct(
+    Object.fromEntries(
+      Object.entries(struct.fields).map(([name, field]) => [snakeCase(name), field])
+    ) as unknown as SnakeCaseFields<Fields>
+  )
+
+/** The members of a body under their names in the domain. */
+export const toCamelCase = <Body extends object>(body: Body): CamelCaseNames<Body> =>
+  Object.fromEntries(Object.entries(body).map(([name, value]) => [camelCase(name), value])) as CamelCaseNames<Body>
+
+/** One name: `productKey` becomes `product_key`. */
+export const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+/** One name: `product_key` becomes `productKey`. */
+const camelCase = (name: string): string => name.replaceAll(/_[a-z]/g, (pair) => pair.charAt(1).toUpperCase())
 
 type SnakeCase<Text extends string> = Text extends `${infer Head}${infer Tail}`
   ? Head extends Lowercase<Head> ? `${Head}${SnakeCase<Tail>}` : `_${Lowercase<Head>}${SnakeCase<Tail>}`
@@ -17,23 +37,3 @@ type SnakeCaseFields<Fields extends Schema.Struct.Fields> = {
 }
 
 type CamelCaseNames<Body> = { readonly [Name in keyof Body & string as CamelCase<Name>]: Body[Name] }
-
-/** `productKey` becomes `product_key`. */
-export const snakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-
-/** `product_key` becomes `productKey`. */
-const camelCase = (name: string): string => name.replaceAll(/_[a-z]/g, (pair) => pair.charAt(1).toUpperCase())
-
-/** The fields of a domain struct under their names on the wire. Checks of the whole are left to the domain. */
-export const wire = <const Fields extends Schema.Struct.Fields>(
-  struct: Schema.Struct<Fields>
-): Schema.Struct<SnakeCaseFields<Fields>> =>
-  Schema.Struct(
-    Object.fromEntries(
-      Object.entries(struct.fields).map(([name, field]) => [snakeCase(name), field])
-    ) as unknown as SnakeCaseFields<Fields>
-  )
-
-/** The members of a body under their names in the domain. */
-export const fromWire = <Body extends object>(body: Body): CamelCaseNames<Body> =>
-  Object.fromEntries(Object.entries(body).map(([name, value]) => [camelCase(name), value])) as CamelCaseNames<Body>

@@ -1,9 +1,26 @@
 /**
- * The management API of Device Cloud.
+ * The management API of Device Cloud: the server, its definition, a typed client,
+ * and what an application needs for routes of its own beside it.
  */
+export { Code } from "./Code.ts"
+export * as CommandFailures from "./command/CommandFailures.ts"
+export * as DeviceFailures from "./device/DeviceFailures.ts"
 export { Api } from "./DeviceCloudApi.ts"
 export { DeviceCloudClient } from "./DeviceCloudClient.ts"
+export { done, Envelope, EnvelopeOnly, Paged, pageQuery, respond, respondPage } from "./Envelope.ts"
+export { failure, invalidParameter } from "./Failure.ts"
+export * as TopologyFailures from "./gateway/TopologyFailures.ts"
 export type { ReadinessChecks } from "./HealthRoutes.ts"
 export * as ManagementApi from "./ManagementApi.ts"
-export { Authorization } from "./middleware/Authorization.ts"
-export { InvalidRateLimit, type RateLimitOptions } from "./middleware/RateLimits.ts"
+export * as MeshFailures from "./mesh/MeshFailures.ts"
+export { Authorization, CurrentPrincipal, RequiredRole } from "./middleware/Authorization.ts"
+export { IdempotencyMiddleware } from "./middleware/IdempotencyMiddleware.ts"
+export { InvalidRateLimit, type RateLimitOptions, RateLimits } from "./middleware/RateLimits.ts"
+export { RequestCheck } from "./middleware/RequestCheck.ts"
+export * as ObjectFailures from "./object/ObjectFailures.ts"
+export * as OtaFailures from "./ota/OtaFailures.ts"
+export * as ProductFailures from "./product/ProductFailures.ts"
+export * as ProjectFailures from "./project/ProjectFailures.ts"
+export * as ProvisioningFailures from "./provisioning/ProvisioningFailures.ts"
+export * as SceneFailures from "./scene/SceneFailures.ts"
+export * as ThingModelFailures from "./thing-model/ThingModelFailures.ts"

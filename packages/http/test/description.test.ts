@@ -4,6 +4,14 @@ import { call, ownerKey, productBody, testApi } from "@device-cloud/testing/http
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { HttpServer } from "effect/http"
+import { operationsOf } from "./fuzz/ApiDescription.ts"
+import type { JsonSchema } from "./fuzz/JsonSchema.ts"
+
+/** The codes that a schema allows. */
+const codesIn = ({ anyOf = [], properties }: JsonSchema): ReadonlyArray<unknown> => [
+  ...properties?.["code"]?.enum ?? [],
+  ...anyOf.flatMap(codesIn)
+]
 
 layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (it) => {
   it.effect("describes itself in OpenAPI, with wire names, summaries and failures", () =>
@@ -16,7 +24,8 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (i
           string,
           Record<string, {
             readonly summary?: string
-            readonly responses: object
+            readonly responses: Record<string, unknown>
+            readonly security: ReadonlyArray<unknown>
             readonly requestBody?: unknown
           }>
         >
@@ -26,12 +35,45 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (i
         assert.match(path, /^\/openapi\/v1\//)
         for (const [method, operation] of Object.entries(methods)) {
           assert.isNotEmpty(operation.summary, `${method} ${path}`)
-          assert.includeMembers(Object.keys(operation.responses), ["200", "400", "401", "403", "404", "500", "503"])
+          const always = ["200", "400", "429", "500", "503"]
+          assert.includeMembers(
+            Object.keys(operation.responses),
+            operation.security.length === 0 ? always : [...always, "401", "403"],
+            `${method} ${path}`
+          )
         }
       }
       const created = JSON.stringify(paths["/openapi/v1/products"]!["post"]!.requestBody)
       assert.include(created, "network_type")
       assert.notInclude(created, "networkType")
+    }))
+
+  it.effect("declares for each route the failures that it can have, and no others", () =>
+    Effect.gen(function*() {
+      const { text } = yield* call("GET", "//openapi.json", { key: null })
+      const operations = operationsOf(JSON.parse(text))
+      const codesOf = (method: string, path: string) => {
+        const found = operations.find((operation) =>
+          operation.method === method && operation.path === `/openapi/v1${path}`
+        )
+        assert(found !== undefined)
+        return Object.entries(found.responses).flatMap(([status, schema]) =>
+          status === "200" || schema === undefined ? [] : codesIn(schema)
+        )
+      }
+      // What any route with an access key can have.
+      const always = [40000, 40001, 40100, 40101, 40300, 42900, 50000, 50300]
+      const bodies = [41300, 41500]
+      assert.sameMembers(codesOf("GET", "/products"), always)
+      assert.sameMembers(codesOf("GET", "/products/{product_key}"), [...always, 40401])
+      assert.sameMembers(codesOf("DELETE", "/products/{product_key}"), [...always, 40401, 40902])
+      assert.sameMembers(codesOf("PUT", "/things/{device_id}/shadow"), [...always, ...bodies, 40402, 40003, 40904])
+      assert.sameMembers(
+        [...new Set(codesOf("POST", "/things/{device_id}/services/{service_id}"))],
+        [...always, ...bodies, 40003, 40004, 40402, 40411, 40900]
+      )
+      // Its answer shows a secret: it keeps none for an Idempotency-Key.
+      assert.sameMembers(codesOf("POST", "/access-keys"), [...always, ...bodies, 40412])
     }))
 
   it.effect("has a page to read it", () =>

@@ -1,12 +1,16 @@
 /**
- * The routes that ask something of devices, and what became of it
- * (specification, Endpoints: Devices; decisions, section 6).
+ * The routes by which an application asks something of devices, and reads what
+ * became of it (docs/api/commands.md).
  */
 import { CommandState, TimeToLive, UserMessage } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
+import { MessageNotQueued, NoSuchMessage, ServiceIsSync, TooManyMessages } from "./CommandFailures.ts"
+import { NoSuchDevice } from "../device/DeviceFailures.ts"
+import { InvalidValue, NoSuchElement } from "../thing-model/ThingModelFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const Params = Schema.Record(Schema.String, Schema.Json)
 
@@ -21,6 +25,7 @@ const Call = Schema.Struct({
 
 const Accepted = Envelope(Schema.Struct({ message_id: Schema.String }))
 
+/** A command, and what became of it. */
 export const Message = Schema.Struct({
   message_id: Schema.String,
   type: Schema.Literals(["property", "service", "user"]),
@@ -28,7 +33,7 @@ export const Message = Schema.Struct({
   topic: Schema.String.annotate({ description: "Of a user message" }),
   params: Params,
   state: CommandState,
-  code: Schema.NullOr(Schema.Int).annotate({ description: "What the device answered; 200: done" }),
+  code: Schema.NullOr(Schema.Int).annotate({ description: "The code of the device's reply; 200: done" }),
   message: Schema.String,
   data: Schema.Json,
   created_at: DateText,
@@ -36,18 +41,21 @@ export const Message = Schema.Struct({
   updated_at: DateText
 }).annotate({ identifier: "Message" })
 
+/** The group `commands` of the typed client. */
 export class CommandApi extends HttpApiGroup.make("commands").add(
   HttpApiEndpoint.post("setDeviceProperties", "/things/:device_id/properties", {
     params: PathParams.deviceId,
     payload: Call,
-    success: Accepted
-  }).annotate(OpenApi.Summary, "Set properties of a device")
+    success: Accepted,
+    error: [NoSuchDevice, InvalidValue, TooManyMessages]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Set properties of a device")
     .annotate(OpenApi.Description, "Delivered now, or when the device comes back."),
   HttpApiEndpoint.post("callDeviceService", "/things/:device_id/services/:service_id", {
     params: PathParams.service,
     payload: Call,
-    success: Accepted
-  }).annotate(OpenApi.Summary, "Call an asynchronous service of a device")
+    success: Accepted,
+    error: [NoSuchDevice, NoSuchElement, InvalidValue, ServiceIsSync, TooManyMessages]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Call an asynchronous service of a device")
     .annotate(OpenApi.Description, "Delivered now, or when the device comes back."),
   HttpApiEndpoint.post("sendUserMessage", "/things/:device_id/user-messages", {
     params: PathParams.deviceId,
@@ -61,8 +69,9 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
       ),
       ttl: Call.fields.ttl
     }),
-    success: Accepted
-  }).annotate(OpenApi.Summary, "Send a device bytes on a topic of your own")
+    success: Accepted,
+    error: [NoSuchDevice, InvalidValue, TooManyMessages]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Send a device bytes on a topic of your own")
     .annotate(
       OpenApi.Description,
       "Delivered now, or when the device comes back; what it says there is an event `user`."
@@ -70,14 +79,17 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
   HttpApiEndpoint.get("listMessages", "/things/:device_id/messages", {
     params: PathParams.deviceId,
     query: pageQuery,
-    success: Paged(Message)
-  }).annotate(OpenApi.Summary, "List what was asked of a device, newest first"),
+    success: Paged(Message),
+    error: NoSuchDevice
+  }).annotate(OpenApi.Summary, "List the commands of a device, newest first"),
   HttpApiEndpoint.get("getMessage", "/things/:device_id/messages/:message_id", {
     params: PathParams.message,
-    success: Envelope(Message)
+    success: Envelope(Message),
+    error: [NoSuchDevice, NoSuchMessage]
   }).annotate(OpenApi.Summary, "Read what became of a call"),
   HttpApiEndpoint.delete("cancelMessage", "/things/:device_id/messages/:message_id", {
     params: PathParams.message,
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: [NoSuchDevice, NoSuchMessage, MessageNotQueued]
   }).annotate(OpenApi.Summary, "Cancel a call that has not been delivered")
 ).annotate(OpenApi.Title, "Commands") {}

@@ -1,39 +1,15 @@
 /**
- * What the routes of commands do.
+ * Handlers of the routes of commands.
  */
 import { type Command, CommandNotFound, Commands } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 import type { Message } from "./CommandApi.ts"
 
-const message = (command: Command): typeof Message.Type => ({
-  message_id: String(command.messageId),
-  type: command.userTopic !== null ? "user" : command.serviceId === null ? "property" : "service",
-  service_id: command.serviceId ?? "",
-  topic: command.userTopic ?? "",
-  params: command.params,
-  state: command.state,
-  code: command.code,
-  message: command.message,
-  data: command.data,
-  created_at: dateText(command.createdAt),
-  expires_at: dateText(command.expiresAt),
-  updated_at: dateText(command.updatedAt)
-})
-
-const accepted = ({ messageId }: Command) => ({ message_id: String(messageId) })
-
-/** A text that is no positive number below 2^53 names nothing. */
-const messageIdOf = (text: string) => {
-  const messageId = /^\d{1,16}$/.test(text) ? Number(text) : 0
-  return messageId > 0 && Number.isSafeInteger(messageId)
-    ? Effect.succeed(messageId)
-    : Effect.fail(new CommandNotFound({ messageId: text }))
-}
-
+/** Implements the group `commands`. */
 export const layer = group(
   Api,
   "commands",
@@ -84,3 +60,28 @@ export const layer = group(
     })
   })
 )
+
+const message = (command: Command): typeof Message.Type => ({
+  message_id: String(command.messageId),
+  type: command.userTopic !== null ? "user" : command.serviceId === null ? "property" : "service",
+  service_id: command.serviceId ?? "",
+  topic: command.userTopic ?? "",
+  params: command.params,
+  state: command.state,
+  code: command.code,
+  message: command.message,
+  data: command.data,
+  created_at: dateText(command.createdAt),
+  expires_at: dateText(command.expiresAt),
+  updated_at: dateText(command.updatedAt)
+})
+
+const accepted = ({ messageId }: Command) => ({ message_id: String(messageId) })
+
+/** Fails with `CommandNotFound` when the text is no positive number below 2^53: no message has such an id. */
+const messageIdOf = (text: string) => {
+  const messageId = /^\d{1,16}$/.test(text) ? Number(text) : 0
+  return messageId > 0 && Number.isSafeInteger(messageId)
+    ? Effect.succeed(messageId)
+    : Effect.fail(new CommandNotFound({ messageId: text }))
+}

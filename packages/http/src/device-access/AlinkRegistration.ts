@@ -1,30 +1,18 @@
 /**
- * `POST /auth/register/device` with a form, as public device SDKs register
- * (alink-facts, section 4.3).
+ * `POST /auth/register/device` with a form: the registration that public device
+ * SDKs use (docs/protocol/provisioning.md).
  */
 import { DeviceName, ProductKey, Provisioning, SignMethod } from "@device-cloud/core"
 import { Effect, Schema } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { addressOf, toResponse } from "../middleware/ErrorEnvelope.ts"
-import { failWith } from "../Failure.ts"
+import { failWith } from "../DomainFailures.ts"
+import { clientAddress } from "../middleware/ClientAddress.ts"
+import { toResponse } from "../middleware/ErrorEnvelope.ts"
 
+/** The path of the route. */
 export const path = "/auth/register/device"
 
-const refuse = (code: number, message: string) => HttpServerResponse.jsonUnsafe({ code, message, data: {} })
-
-const isSignMethod = Schema.is(SignMethod)
-
-/** The codes of these SDKs' protocol. */
-const codes = {
-  AlreadyActive: [6289, "device already active"],
-  DeviceDisabled: [6204, "device disabled"],
-  DeviceNotFound: [6100, "device not found"],
-  ProductNotFound: [6250, "product not found"],
-  RegistrationOff: [6288, "dynamic registration disabled"],
-  TooManyWrongSignatures: [429, "too many requests"],
-  WrongSignature: [6600, "sign check failed"]
-} as const
-
+/** Serves the route. */
 export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const provisioning = yield* Provisioning
 
@@ -40,7 +28,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       random: field("random"),
       signMethod,
       sign: field("sign")
-    }, addressOf(request))
+    }, clientAddress(request))
     return HttpServerResponse.jsonUnsafe({
       code: 200,
       message: "success",
@@ -53,7 +41,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     path,
     register.pipe(Effect.catch((error) => {
       if (error._tag === "StoreError") {
-        return failWith(error).pipe(Effect.catch((answer) => Effect.succeed(toResponse(answer))))
+        return failWith(error).pipe(Effect.catch((unreachable) => Effect.succeed(toResponse(unreachable))))
       }
       if (error._tag === "HttpServerError") return Effect.succeed(refuse(460, "request parameter error"))
       if (error._tag === "InvalidInput") {
@@ -65,3 +53,18 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     }))
   )
 }))
+
+const refuse = (code: number, message: string) => HttpServerResponse.jsonUnsafe({ code, message, data: {} })
+
+const isSignMethod = Schema.is(SignMethod)
+
+/** Codes and messages that these SDKs know. */
+const codes = {
+  AlreadyActive: [6289, "device already active"],
+  DeviceDisabled: [6204, "device disabled"],
+  DeviceNotFound: [6100, "device not found"],
+  ProductNotFound: [6250, "product not found"],
+  RegistrationOff: [6288, "dynamic registration disabled"],
+  TooManyWrongSignatures: [429, "too many requests"],
+  WrongSignature: [6600, "sign check failed"]
+} as const

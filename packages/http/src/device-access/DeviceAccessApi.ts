@@ -1,14 +1,25 @@
 /**
- * The routes that devices call, with signatures in place of access keys
- * (specification, Device registration, Device HTTP uplink).
+ * The routes that devices call. A signature takes the place of an access key
+ * (docs/protocol/provisioning.md, docs/protocol/http-uplink.md).
  */
 import { NamedRegistration, Registration } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Envelope } from "../Envelope.ts"
-import { failureSchemas } from "../Failure.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../SnakeCase.ts"
+import { toSnakeCase } from "../SnakeCase.ts"
+import { uplinkRefusals } from "./UplinkRefusals.ts"
+import { DeviceDisabled, NoSuchDevice } from "../device/DeviceFailures.ts"
+import { NoSuchProduct } from "../product/ProductFailures.ts"
+import {
+  AlreadyActive,
+  NoDeviceLeft,
+  ProofRefused,
+  RandomUsed,
+  RegistrationOff,
+  TooManyWrongSignatures,
+  WrongSignature
+} from "../provisioning/ProvisioningFailures.ts"
 
 const Triple = Schema.Struct({
   product_key: Schema.String,
@@ -16,6 +27,7 @@ const Triple = Schema.Struct({
   device_secret: Schema.String
 }).annotate({ identifier: "Triple" })
 
+/** What a device can say over HTTP. */
 export const Action = Schema.Literals([
   "PostProperty",
   "PostEvent",
@@ -33,6 +45,7 @@ export const Action = Schema.Literals([
   "PostSysMsg",
   "PostRemoteDiagnosis"
 ])
+/** What a device can say over HTTP. */
 export type Action = typeof Action.Type
 
 const uplinkQuery = {
@@ -54,10 +67,15 @@ const uplinkQuery = {
       description: "Of PostStarTopo: add, delete, get, login, logout; of PostMeshTopo: add, delete, get"
     })
   ),
-  pull: Schema.optional(Schema.Literals(["0", "1"]).annotate({ description: "1: answer what waits for the device" }))
+  pull: Schema.optional(
+    Schema.Literals(["0", "1"]).annotate({
+      description: "1: the response carries the commands that wait for the device"
+    })
+  )
 }
 
 const UplinkQuery = Schema.Struct(uplinkQuery)
+/** The query of `POST /thing-uplink`. */
 export type UplinkQuery = typeof UplinkQuery.Type
 
 const PendingCommand = Schema.Struct({
@@ -67,11 +85,20 @@ const PendingCommand = Schema.Struct({
   params: Schema.Json
 })
 
+/** The group `device-access` of the typed client. */
 export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
   HttpApiEndpoint.post("registerDevice", "/auth/register/device", {
-    payload: wire(Registration),
+    payload: toSnakeCase(Registration),
     success: Envelope(Triple),
-    error: failureSchemas
+    error: [
+      NoSuchProduct,
+      RegistrationOff,
+      DeviceDisabled,
+      AlreadyActive,
+      NoDeviceLeft,
+      WrongSignature,
+      TooManyWrongSignatures
+    ]
   }).annotate(OpenApi.Summary, "Get a triple that was created beforehand")
     .annotate(
       OpenApi.Description,
@@ -79,9 +106,9 @@ export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
         "same mac gets the same triple until its device has been active."
     ),
   HttpApiEndpoint.post("generateDevice", "/auth/generator/device", {
-    payload: wire(NamedRegistration),
+    payload: toSnakeCase(NamedRegistration),
     success: Envelope(Triple),
-    error: failureSchemas
+    error: [NoSuchProduct, RegistrationOff, DeviceDisabled, AlreadyActive, WrongSignature, TooManyWrongSignatures]
   }).annotate(OpenApi.Summary, "Get a triple with a name of the device's own")
     .annotate(
       OpenApi.Description,
@@ -98,16 +125,25 @@ export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
     success: Schema.Struct({
       ...Envelope(Schema.Json).fields,
       data_pending: Schema.optionalKey(
-        Schema.Array(PendingCommand).annotate({ description: "With `pull=1`: what waits for the device" })
+        Schema.Array(PendingCommand).annotate({ description: "With `pull=1`: the commands that wait for the device" })
       )
     }),
-    error: failureSchemas
+    // First those with the code of the device protocol, which others of the same code would leave out.
+    error: [
+      ...uplinkRefusals,
+      NoSuchDevice,
+      DeviceDisabled,
+      WrongSignature,
+      ProofRefused,
+      RandomUsed,
+      TooManyWrongSignatures
+    ]
   }).annotate(OpenApi.Summary, "Send a message of a device")
     .annotate(
       OpenApi.Description,
-      "The body is the message of the MQTT topic that the action stands for, `data` what its reply carries. PostHex " +
+      "The body is the message of the MQTT topic that the action stands for; `data` is the data of its reply. PostHex " +
         "and PostSubHex also take bytes, or hex as text."
     )
 ).annotate(OpenApi.Title, "Device access")
-  .annotate(OpenApi.Description, "For devices: signatures stand in the place of access keys.")
+  .annotate(OpenApi.Description, "For devices, which send signatures in the place of access keys.")
 {}

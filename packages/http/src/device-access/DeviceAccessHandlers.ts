@@ -1,5 +1,5 @@
 /**
- * What the routes do that devices call.
+ * Handlers of the routes that devices call.
  */
 import {
   Commands,
@@ -17,68 +17,17 @@ import { Hex } from "effect/encoding"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
-import { addressOf } from "../middleware/ErrorEnvelope.ts"
+import { clientAddress } from "../middleware/ClientAddress.ts"
 import { RateLimits } from "../middleware/RateLimits.ts"
-import { Code, type Failure, failure, failWith } from "../Failure.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { failWith } from "../DomainFailures.ts"
+import { BodyUnreadable, type InvalidParameter, TooLarge } from "../Failure.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
-import { deviceFailure } from "./DeviceFailure.ts"
 import * as UplinkAction from "./UplinkAction.ts"
+import { uplinkRefusal } from "./UplinkRefusals.ts"
 
-/** What a message of a device may have, bytes, as on MQTT. */
-const maxBodySize = 256 * 1024
-
-const tripleData = ({ deviceName, deviceSecret, productKey }: Triple) => ({
-  product_key: productKey,
-  device_name: deviceName,
-  device_secret: deviceSecret
-})
-
-const address = Effect.map(HttpServerRequest.HttpServerRequest, addressOf)
-
-const unreadable = () => failure(Code.bodyUnreadable, "The body cannot be read")
-
-const tooLarge = failure(Code.tooLarge, `The body is larger than ${maxBodySize} bytes`)
-
-const parseJson = (text: string): Result.Result<unknown, Failure> => {
-  try {
-    return Result.succeed(JSON.parse(text))
-  } catch {
-    return Result.fail(failure(Code.bodyUnreadable, "The body is not valid JSON"))
-  }
-}
-
-/** Reads the body, in the form that its media type says. */
-const readRequest = (
-  request: HttpServerRequest.HttpServerRequest,
-  query: UplinkQuery
-): Effect.Effect<UplinkAction.UplinkRequest, Failure> => {
-  const { "content-length": size = 0, "content-type": contentType = "" } = request.headers
-  if (Number(size) > maxBodySize) return Effect.fail(tooLarge)
-  const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase()
-  const isHexAction = query.action === "PostHex" || query.action === "PostSubHex"
-  const parse = (body: string): Result.Result<UplinkAction.UplinkRequest, Failure> => {
-    if (body.length > maxBodySize) return Result.fail(tooLarge)
-    return isHexAction && mediaType === "text/plain"
-      ? UplinkAction.parseHex(query, body)
-      : Result.flatMap(parseJson(body), (json) => UplinkAction.parse(query, json))
-  }
-  const parseBytes = (bytes: ArrayBuffer): Result.Result<UplinkAction.UplinkRequest, Failure> =>
-    bytes.byteLength > maxBodySize
-      ? Result.fail(tooLarge)
-      : UplinkAction.parseHex(query, Hex.encode(new Uint8Array(bytes)))
-  return isHexAction && mediaType === "application/octet-stream"
-    ? Effect.matchEffect(request.arrayBuffer, {
-      onFailure: () => Effect.fail(unreadable()),
-      onSuccess: (bytes) => Effect.fromResult(parseBytes(bytes))
-    })
-    : Effect.matchEffect(request.text, {
-      onFailure: () => Effect.fail(unreadable()),
-      onSuccess: (text) => Effect.fromResult(parse(text))
-    })
-}
-
+/** Implements the group `device-access`. */
 export const layer = group(
   Api,
   "device-access",
@@ -94,7 +43,7 @@ export const layer = group(
     const clock = yield* Clock.Clock
 
     const send = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, query: UplinkQuery) {
-      const ip = addressOf(request)
+      const ip = clientAddress(request)
       const { device_name: deviceName, product_key: productKey, random, sign, sign_method: signMethod } = query
       const proved = yield* authenticator.prove({
         transport: "http",
@@ -102,7 +51,7 @@ export const layer = group(
         device: { productKey, deviceName },
         password: sign,
         authorization: request.headers["authorization"]
-      }).pipe(Effect.catchTag("ProofRefused", ({ reason }) => Effect.fail(failure(Code.wrongSignature, reason))))
+      })
       const device = Option.isSome(proved) ? proved.value : yield* authenticator.authenticateUplink({
         productKey,
         deviceName,
@@ -125,7 +74,7 @@ export const layer = group(
           receivedAt,
           ...subDevice === undefined ? {} : { subDevice }
         })
-      if (reply.code !== 200) return yield* Effect.fail(deviceFailure(reply, method))
+      if (reply.code !== 200) return yield* Effect.fail(uplinkRefusal(reply, method))
       const answer = { code: 0, message: "success", data: reply.data }
       if (query.pull !== "1") return HttpServerResponse.jsonUnsafe(answer)
       const waiting = yield* commands.pull(device)
@@ -139,13 +88,68 @@ export const layer = group(
       .handle(
         "registerDevice",
         ({ payload }) =>
-          Effect.flatMap(address, (ip) => respond(provisioning.register(fromWire(payload), ip), tripleData))
+          Effect.flatMap(address, (ip) => respond(provisioning.register(toCamelCase(payload), ip), tripleData))
       )
       .handle(
         "generateDevice",
         ({ payload }) =>
-          Effect.flatMap(address, (ip) => respond(provisioning.generate(fromWire(payload), ip), tripleData))
+          Effect.flatMap(address, (ip) => respond(provisioning.generate(toCamelCase(payload), ip), tripleData))
       )
       .handleRaw("uplink", ({ query, request }) => send(request, query).pipe(Effect.catch(failWith)))
   })
 )
+
+/** Bytes that a message of a device may have, as on MQTT. */
+const maxBodySize = 256 * 1024
+
+const tripleData = ({ deviceName, deviceSecret, productKey }: Triple) => ({
+  product_key: productKey,
+  device_name: deviceName,
+  device_secret: deviceSecret
+})
+
+const address = Effect.map(HttpServerRequest.HttpServerRequest, clientAddress)
+
+type Unreadable = typeof BodyUnreadable.Type | typeof InvalidParameter.Type | typeof TooLarge.Type
+
+const unreadable = () => BodyUnreadable.make({ message: "The body cannot be read" })
+
+const tooLarge = TooLarge.make({ message: `The body is larger than ${maxBodySize} bytes` })
+
+const parseJson = (text: string): Result.Result<unknown, Unreadable> => {
+  try {
+    return Result.succeed(JSON.parse(text))
+  } catch {
+    return Result.fail(BodyUnreadable.make({ message: "The body is not valid JSON" }))
+  }
+}
+
+/** Reads the body in the form of its media type. */
+const readRequest = (
+  request: HttpServerRequest.HttpServerRequest,
+  query: UplinkQuery
+): Effect.Effect<UplinkAction.UplinkRequest, Unreadable> => {
+  const { "content-length": size = 0, "content-type": contentType = "" } = request.headers
+  if (Number(size) > maxBodySize) return Effect.fail(tooLarge)
+  const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase()
+  const isHexAction = query.action === "PostHex" || query.action === "PostSubHex"
+  const parse = (body: string): Result.Result<UplinkAction.UplinkRequest, Unreadable> => {
+    if (body.length > maxBodySize) return Result.fail(tooLarge)
+    return isHexAction && mediaType === "text/plain"
+      ? UplinkAction.parseHex(query, body)
+      : Result.flatMap(parseJson(body), (json) => UplinkAction.parse(query, json))
+  }
+  const parseBytes = (bytes: ArrayBuffer): Result.Result<UplinkAction.UplinkRequest, Unreadable> =>
+    bytes.byteLength > maxBodySize
+      ? Result.fail(tooLarge)
+      : UplinkAction.parseHex(query, Hex.encode(new Uint8Array(bytes)))
+  return isHexAction && mediaType === "application/octet-stream"
+    ? Effect.matchEffect(request.arrayBuffer, {
+      onFailure: () => Effect.fail(unreadable()),
+      onSuccess: (bytes) => Effect.fromResult(parseBytes(bytes))
+    })
+    : Effect.matchEffect(request.text, {
+      onFailure: () => Effect.fail(unreadable()),
+      onSuccess: (text) => Effect.fromResult(parse(text))
+    })
+}

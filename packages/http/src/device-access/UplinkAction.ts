@@ -1,41 +1,45 @@
 /**
- * What the actions of the HTTP uplink stand for: each is a message of the MQTT
- * protocol (decisions, section 8; alink-facts, section 9).
+ * The actions of the HTTP uplink: each stands for a message of the MQTT protocol
+ * (docs/protocol/http-uplink.md).
  */
 import { DeviceName, type InputIssue, ProductKey } from "@device-cloud/core"
 import { Predicate, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
-import { type Failure, invalidParameter } from "../Failure.ts"
+import { type InvalidParameter, invalidParameter } from "../Failure.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
 
-/** What a device says with an action. */
+/** The message that an action stands for. */
 export interface UplinkRequest {
   readonly method: string
   readonly params: unknown
-  /** The sub-device that says it. */
+  /** The sub-device that the message is about. */
   readonly subDevice?: { readonly productKey: ProductKey; readonly deviceName: DeviceName }
 }
 
-type Parsed = Result.Result<UplinkRequest, Failure>
+type Parsed = Result.Result<UplinkRequest, typeof InvalidParameter.Type>
 
-const refuse = (...issues: ReadonlyArray<InputIssue>): Result.Result<never, Failure> =>
+const refuse = (...issues: ReadonlyArray<InputIssue>): Result.Result<never, typeof InvalidParameter.Type> =>
   Result.fail(invalidParameter(issues))
 
 const refuseField = (field: string, message: string) => refuse({ path: [field], message })
 
-/** A JSON body; what a device does not send is empty. */
+/** A JSON body. A member that the device leaves out is empty. */
 type Body = Readonly<Record<string, unknown>>
 
 const messageParams = (body: Body): unknown => body["params"] ?? {}
 
-const oneOf = (field: string, value: unknown, allowed: ReadonlyArray<string>): Result.Result<string, Failure> =>
+const oneOf = (
+  field: string,
+  value: unknown,
+  allowed: ReadonlyArray<string>
+): Result.Result<string, typeof InvalidParameter.Type> =>
   typeof value === "string" && allowed.includes(value)
     ? Result.succeed(value)
     : refuseField(field, `Expected one of ${allowed.join(", ")}`)
 
 const request = (method: string, params: unknown): Parsed => Result.succeed({ method, params })
 
-/** Methods that the device chooses with `method` in the body, and what they are called on MQTT. */
+/** The methods that `PostSysMsg` allows as `method` in its body. */
 const systemMethods = [
   "thing.deviceinfo.update",
   "thing.deviceinfo.delete",
@@ -58,7 +62,7 @@ const meshMethods = ["add", "delete", "get"]
 
 const isHex = /^(?:[0-9a-f]{2})+$/i
 
-/** The request of an action whose body is JSON. */
+/** The message of an action whose body is JSON. */
 export const parse = (query: UplinkQuery, body: unknown): Parsed => {
   if (!Predicate.isObject(body)) return refuseField("body", "Expected a JSON object")
   const message = body as Body
@@ -112,10 +116,10 @@ export const parse = (query: UplinkQuery, body: unknown): Parsed => {
   }
 }
 
-/** The request of an action whose body is bytes, as hex text. */
+/** The message of an action whose body is bytes, as hex text. */
 export const parseHex = (query: UplinkQuery, text: string): Parsed => hex(query, { data: text })
 
-/** What stands for one level of a topic. */
+/** Whether a text can be one level of a topic. */
 const isSegment = (text: string | undefined): text is string => text !== undefined && /^[^/.#+]{1,128}$/.test(text)
 
 const serviceReply = (serviceId: string | undefined, message: Body): Parsed => {
@@ -135,7 +139,9 @@ const hex = ({ action }: UplinkQuery, params: unknown): Parsed => {
     : Result.succeed(said)
 }
 
-const subDeviceOf = (params: unknown): Result.Result<NonNullable<UplinkRequest["subDevice"]>, Failure> => {
+const subDeviceOf = (
+  params: unknown
+): Result.Result<NonNullable<UplinkRequest["subDevice"]>, typeof InvalidParameter.Type> => {
   const { device_name, product_key } = (Predicate.isObject(params) ? params : {}) as Body
   if (typeof product_key !== "string") return refuseField("params.product_key", "Expected the sub-device's product key")
   if (typeof device_name !== "string") return refuseField("params.device_name", "Expected the sub-device's name")
@@ -144,7 +150,7 @@ const subDeviceOf = (params: unknown): Result.Result<NonNullable<UplinkRequest["
 
 const hexLengths = { hmacsha1: 40, hmacsha256: 64 } as const
 
-/** A signature as lower-case hex: it comes in hex, or in base64 of either alphabet. */
+/** A signature in lower-case hex, from hex or from base64 of either alphabet. Empty: it is neither. */
 export const signatureHex = (sign: string, method: keyof typeof hexLengths): string => {
   if (sign.length === hexLengths[method] && isHex.test(sign)) return sign.toLowerCase()
   // In a query, a plus that was not encoded stands for a space.

@@ -1,14 +1,18 @@
 /**
- * The routes of batches of devices (specification, Endpoints: Devices).
+ * The routes of batches of devices (docs/api/devices.md).
  */
 import { BatchDraft } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DateText, Envelope } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
+import { NoSuchBatch, NotACloudGateway } from "./DeviceFailures.ts"
+import { NoSuchProduct } from "../product/ProductFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const BatchId = Envelope(Schema.Struct({ batch_id: Schema.Int }))
 
+/** A batch. */
 export const BatchInfo = Schema.Struct({
   batch_id: Schema.Int,
   product_key: Schema.String,
@@ -17,20 +21,24 @@ export const BatchInfo = Schema.Struct({
   created_at: DateText
 }).annotate({ identifier: "Batch" })
 
+/** The group `batches` of the typed client. */
 export class BatchApi extends HttpApiGroup.make("batches").add(
   HttpApiEndpoint.post("createBatch", "/products/:product_key/batch-things", {
     params: PathParams.productKey,
     payload: BatchDraft.annotate({ examples: [{ num: 1000, desc: "First run" }] }),
-    success: BatchId
-  }).annotate(OpenApi.Summary, "Create up to 10,000 devices at once")
+    success: BatchId,
+    error: [NoSuchProduct, NotACloudGateway]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create up to 10,000 devices at once")
     .annotate(OpenApi.Description, "All of them or none. `GET /things?batch_id=…` lists them."),
   HttpApiEndpoint.get("getBatch", "/products/:product_key/batch-things/:batch_id", {
     params: PathParams.batch,
     query: { format: Schema.optional(Schema.Literals(["json", "csv"])) },
-    success: [Envelope(BatchInfo), Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))]
+    success: [Envelope(BatchInfo), Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))],
+    error: NoSuchBatch
   }).annotate(OpenApi.Summary, "Read a batch, or with `format=csv` the triples of its devices"),
   HttpApiEndpoint.delete("deleteBatch", "/products/:product_key/batch-things/:batch_id", {
     params: PathParams.batch,
-    success: BatchId
+    success: BatchId,
+    error: NoSuchBatch
   }).annotate(OpenApi.Summary, "Delete a batch with its devices")
 ).annotate(OpenApi.Title, "Batches") {}

@@ -1,5 +1,5 @@
 /**
- * What the routes of batches do.
+ * Handlers of the routes of batches of devices.
  */
 import { type Batch, Batches } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -7,32 +7,11 @@ import { HttpServerResponse } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
-import { failWith } from "../Failure.ts"
-import { group } from "../HandlerGroup.ts"
+import { failWith } from "../DomainFailures.ts"
+import { group } from "../ApiHandlers.ts"
 import type { BatchInfo } from "./BatchApi.ts"
 
-const batchInfo = (batch: Batch): typeof BatchInfo.Type => ({
-  batch_id: batch.batchId,
-  product_key: batch.productKey,
-  num: batch.size,
-  desc: batch.description,
-  created_at: dateText(batch.createdAt)
-})
-
-const batchId = ({ batchId }: Pick<Batch, "batchId">) => ({ batch_id: batchId })
-
-/** No name or secret of ours needs quotes; a name that a device chose is of letters and digits, or - _ @ . : */
-const csv = (
-  productKey: string,
-  devices: ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>
-): string =>
-  [
-    "product_key,device_name,device_secret,device_id",
-    ...devices.map(({ deviceId, deviceName, deviceSecret }) =>
-      [productKey, deviceName, deviceSecret, deviceId].join(",")
-    )
-  ].join("\r\n") + "\r\n"
-
+/** Implements the group `batches`. */
 export const layer = group(
   Api,
   "batches",
@@ -60,3 +39,25 @@ export const layer = group(
     })
   })
 )
+
+const batchInfo = (batch: Batch): typeof BatchInfo.Type => ({
+  batch_id: batch.batchId,
+  product_key: batch.productKey,
+  num: batch.size,
+  desc: batch.description,
+  created_at: dateText(batch.createdAt)
+})
+
+const batchId = ({ batchId }: Pick<Batch, "batchId">) => ({ batch_id: batchId })
+
+/** Nothing needs quotes: names and secrets have letters, digits and - _ @ . : only. */
+const csv = (
+  productKey: string,
+  devices: ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>
+): string =>
+  [
+    "product_key,device_name,device_secret,device_id",
+    ...devices.map(({ deviceId, deviceName, deviceSecret }) =>
+      [productKey, deviceName, deviceSecret, deviceId].join(",")
+    )
+  ].join("\r\n") + "\r\n"

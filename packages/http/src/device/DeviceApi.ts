@@ -1,6 +1,6 @@
 /**
- * The routes of devices and their shadows (specification, Endpoints: Devices,
- * Device shadow).
+ * The routes of devices (docs/api/devices.md) and their shadows
+ * (docs/api/shadows.md).
  */
 import {
   AuthType,
@@ -17,7 +17,11 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../SnakeCase.ts"
+import { toSnakeCase } from "../SnakeCase.ts"
+import { NoSuchDevice, NotACloudGateway, ShadowVersionConflict } from "./DeviceFailures.ts"
+import { NoSuchProduct } from "../product/ProductFailures.ts"
+import { InvalidValue } from "../thing-model/ThingModelFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const EnabledStatus = Schema.Literals(["enable", "disable"])
 
@@ -37,10 +41,12 @@ const record = {
   firmware_version: Schema.String
 }
 
+/** A device that was just created. */
 export const DeviceRecord = Schema.Struct(record).annotate({ identifier: "DeviceRecord" })
 
 const Tags = Schema.Record(Schema.String, Schema.String)
 
+/** A device with what its product says. */
 export const DeviceInfo = Schema.Struct({
   ...record,
   product_secret: Schema.String,
@@ -79,6 +85,7 @@ const PropertyTimes = Schema.Record(
 )
 const PropertyValues = Schema.Record(Schema.String, Schema.Json)
 
+/** The shadow of a device. */
 export const ThingShadow = Schema.Struct({
   state: Schema.Struct({ desired: PropertyValues, reported: PropertyValues }),
   metadata: Schema.Struct({ desired: PropertyTimes, reported: PropertyTimes }),
@@ -89,7 +96,7 @@ export const ThingShadow = Schema.Struct({
   delta: PropertyValues.annotate({ description: "What is desired and not yet reported" })
 }).annotate({ identifier: "ThingShadow" })
 
-/** `disble` is how the specification spells it. */
+/** Clients send `disble` as well as `disable`. */
 const Action = Schema.Literals(["enable", "disble", "disable", "bind", "unbind"])
 
 const listQuery = {
@@ -106,12 +113,14 @@ const listQuery = {
   keyword: Schema.optional(Text(128).annotate({ description: "What the name or the nickname begins with" }))
 }
 
+/** The group `devices` of the typed client. */
 export class DeviceApi extends HttpApiGroup.make("devices").add(
   HttpApiEndpoint.post("createDevice", "/products/:product_key/things", {
     params: PathParams.productKey,
-    payload: [wire(DeviceDraft), Schema.Null],
-    success: Envelope(DeviceRecord)
-  }).annotate(OpenApi.Summary, "Create a device")
+    payload: [toSnakeCase(DeviceDraft), Schema.Null],
+    success: Envelope(DeviceRecord),
+    error: [NoSuchProduct, NotACloudGateway]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a device")
     .annotate(
       OpenApi.Description,
       "The device starts enabled and unactive, with a new triple. The body may be left out."
@@ -119,55 +128,71 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
   HttpApiEndpoint.get("listDevices", "/things", { query: listQuery, success: Paged(DeviceInfo) })
     .annotate(OpenApi.Summary, "List the devices of the project")
     .annotate(OpenApi.Description, "All given filters must hold."),
-  HttpApiEndpoint.get("getDevice", "/things/:device_id/detail", { params: PathParams.deviceId, success: OneDevice })
+  HttpApiEndpoint.get("getDevice", "/things/:device_id/detail", {
+    params: PathParams.deviceId,
+    success: OneDevice,
+    error: NoSuchDevice
+  })
     .annotate(OpenApi.Summary, "Read a device by its id"),
   HttpApiEndpoint.get("getDeviceByName", "/products/:product_key/device-names/:device_name/detail", {
     params: PathParams.deviceName,
-    success: OneDevice
+    success: OneDevice,
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read a device by its product key and name"),
   HttpApiEndpoint.get("getDeviceStatus", "/things/:device_id/status", {
     params: PathParams.deviceId,
-    success: Envelope(Schema.Struct({ status: DeviceStatus }))
+    success: Envelope(Schema.Struct({ status: DeviceStatus })),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read whether a device is connected"),
   HttpApiEndpoint.put("changeDeviceStatus", "/things/:device_id/status", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ action: Action }).annotate({ examples: [{ action: "disable" }] }),
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Enable, disable, bind or unbind a device")
     .annotate(OpenApi.Description, "A disabled device is disconnected and cannot connect."),
-  HttpApiEndpoint.delete("deleteDevice", "/things/:device_id", { params: PathParams.deviceId, success: EnvelopeOnly })
+  HttpApiEndpoint.delete("deleteDevice", "/things/:device_id", {
+    params: PathParams.deviceId,
+    success: EnvelopeOnly,
+    error: NoSuchDevice
+  })
     .annotate(OpenApi.Summary, "Delete a device with all that is kept about it"),
   HttpApiEndpoint.get("getDeviceProperties", "/things/:device_id/properties", {
     params: PathParams.deviceId,
-    success: Envelope(Schema.Struct({ properties: PropertyValues }))
+    success: Envelope(Schema.Struct({ properties: PropertyValues })),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read the latest property values of a device"),
   HttpApiEndpoint.get("getDeviceShadow", "/things/:device_id/shadow", {
     params: PathParams.deviceId,
-    success: Envelope(Schema.Struct({ thing_shadow: ThingShadow }))
+    success: Envelope(Schema.Struct({ thing_shadow: ThingShadow })),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read the shadow of a device"),
   HttpApiEndpoint.put("updateDeviceShadow", "/things/:device_id/shadow", {
     params: PathParams.deviceId,
     payload: Schema.Struct({
       state: Schema.Struct({ desired: PropertyValues }),
       version: Schema.optional(
-        Schema.Int.annotate({ description: "The change is refused when the shadow is not in this version" })
+        Schema.Int.annotate({ description: "Fails when the shadow is in another version" })
       )
     }).annotate({ examples: [{ state: { desired: { TargetTemperature: 21.5, Alias: null } } }] }),
-    success: EnvelopeOnly
-  }).annotate(OpenApi.Summary, "Change what is desired of a device")
+    success: EnvelopeOnly,
+    error: [NoSuchDevice, InvalidValue, ShadowVersionConflict]
+  }).annotate(OpenApi.Summary, "Change the desired properties of a device")
     .annotate(
       OpenApi.Description,
-      "Merged into what is desired already; null takes a property off. The device is told, now or when it comes back."
+      "Merged into the desired properties; null removes one. The device gets the change now, or when it comes back."
     ),
   HttpApiEndpoint.put("setDeviceDiagnosis", "/things/:device_id/diagnosis", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ enabled: Schema.Boolean }),
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Ask a device for its logs, or no more")
     .annotate(OpenApi.Description, "What it sends are events `log` and `diag`."),
   HttpApiEndpoint.put("setDeviceTags", "/things/:device_id/tags", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ tags: Tags }).annotate({ examples: [{ tags: { room: "kitchen" } }] }),
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Replace the tags of a device")
 ).annotate(OpenApi.Title, "Devices") {}

@@ -1,5 +1,5 @@
 /**
- * What the routes of devices do.
+ * Handlers of the routes of devices and their shadows.
  */
 import {
   delta,
@@ -17,9 +17,100 @@ import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { DeviceInfo, DeviceRecord, ThingShadow } from "./DeviceApi.ts"
+
+/** Implements the group `devices`. */
+export const layer = group(
+  Api,
+  "devices",
+  Effect.fnUntraced(function*(handlers) {
+    const devices = yield* Devices
+    const shadows = yield* Shadows
+    const topologies = yield* Topologies
+
+    const count = (details: ReadonlyArray<DeviceDetail>) =>
+      Effect.map(
+        topologies.amounts(details),
+        (amounts) => details.map((detail): Counted => ({ detail, amount: amounts.get(detail.device.deviceId) ?? 0 }))
+      )
+    const countOne = (detail: DeviceDetail) => Effect.map(count([detail]), ([counted]) => counted!)
+
+    const actions = {
+      enable: devices.enable,
+      disble: devices.disable,
+      disable: devices.disable,
+      bind: devices.bind,
+      unbind: devices.unbind
+    }
+    return handlers.handleAll({
+      createDevice: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(devices.create(projectId, params.product_key, toCamelCase(payload ?? {})), deviceRecord)
+        ),
+      listDevices: ({ query }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const filter = {
+            productKey: query.product_key,
+            batchId: query.batch_id,
+            enabled: query.enabled_status === undefined ? undefined : query.enabled_status === "enable",
+            status: query.status,
+            tag: query.tag === undefined ? undefined : tagOf(query.tag),
+            keyword: query.keyword
+          }
+          return respondPage(query, (page) =>
+            Effect.flatMap(devices.list(projectId, filter, page), ({ items, total }) =>
+              Effect.map(count(items), (counted) => ({ items: counted, total }))), deviceInfo)
+        }),
+      getDevice: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(Effect.flatMap(devices.get(projectId, { deviceId: params.device_id }), countOne), oneDevice)
+        ),
+      getDeviceByName: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            Effect.flatMap(
+              devices.get(projectId, { productKey: params.product_key, deviceName: params.device_name }),
+              countOne
+            ),
+            oneDevice
+          )
+        ),
+      getDeviceStatus: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(devices.get(projectId, { deviceId: params.device_id }), ({ device }) => ({ status: device.status }))
+        ),
+      changeDeviceStatus: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => done(actions[payload.action](projectId, params.device_id))),
+      deleteDevice: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => done(devices.remove(projectId, params.device_id))),
+      getDeviceProperties: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            shadows.get(projectId, params.device_id),
+            ({ shadow }) => ({ properties: shadowValues(shadow.reported) })
+          )
+        ),
+      getDeviceShadow: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(shadows.get(projectId, params.device_id), ({ device, shadow }) => ({
+            thing_shadow: thingShadow(device.id, device.status, shadow)
+          }))
+        ),
+      updateDeviceShadow: ({ params, payload: { state, version } }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(shadows.desire(projectId, params.device_id, state.desired, version))
+        ),
+      setDeviceDiagnosis: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(devices.setDiagnosis(projectId, params.device_id, payload.enabled))
+        ),
+      setDeviceTags: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => done(devices.setTags(projectId, params.device_id, payload.tags)))
+    })
+  })
+)
 
 const deviceRecord = (device: Device): typeof DeviceRecord.Type => ({
   device_id: device.deviceId,
@@ -97,93 +188,3 @@ const thingShadow = (id: number, status: DeviceStatus, shadow: Shadow): typeof T
   version: shadow.version,
   delta: shadowValues(delta(shadow))
 })
-
-export const layer = group(
-  Api,
-  "devices",
-  Effect.fnUntraced(function*(handlers) {
-    const devices = yield* Devices
-    const shadows = yield* Shadows
-    const topologies = yield* Topologies
-
-    const count = (details: ReadonlyArray<DeviceDetail>) =>
-      Effect.map(
-        topologies.amounts(details),
-        (amounts) => details.map((detail): Counted => ({ detail, amount: amounts.get(detail.device.deviceId) ?? 0 }))
-      )
-    const countOne = (detail: DeviceDetail) => Effect.map(count([detail]), ([counted]) => counted!)
-
-    const actions = {
-      enable: devices.enable,
-      disble: devices.disable,
-      disable: devices.disable,
-      bind: devices.bind,
-      unbind: devices.unbind
-    }
-    return handlers.handleAll({
-      createDevice: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(devices.create(projectId, params.product_key, fromWire(payload ?? {})), deviceRecord)
-        ),
-      listDevices: ({ query }) =>
-        CurrentPrincipal.use(({ projectId }) => {
-          const filter = {
-            productKey: query.product_key,
-            batchId: query.batch_id,
-            enabled: query.enabled_status === undefined ? undefined : query.enabled_status === "enable",
-            status: query.status,
-            tag: query.tag === undefined ? undefined : tagOf(query.tag),
-            keyword: query.keyword
-          }
-          return respondPage(query, (page) =>
-            Effect.flatMap(devices.list(projectId, filter, page), ({ items, total }) =>
-              Effect.map(count(items), (counted) => ({ items: counted, total }))), deviceInfo)
-        }),
-      getDevice: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(Effect.flatMap(devices.get(projectId, { deviceId: params.device_id }), countOne), oneDevice)
-        ),
-      getDeviceByName: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(
-            Effect.flatMap(
-              devices.get(projectId, { productKey: params.product_key, deviceName: params.device_name }),
-              countOne
-            ),
-            oneDevice
-          )
-        ),
-      getDeviceStatus: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(devices.get(projectId, { deviceId: params.device_id }), ({ device }) => ({ status: device.status }))
-        ),
-      changeDeviceStatus: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) => done(actions[payload.action](projectId, params.device_id))),
-      deleteDevice: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => done(devices.remove(projectId, params.device_id))),
-      getDeviceProperties: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(
-            shadows.get(projectId, params.device_id),
-            ({ shadow }) => ({ properties: shadowValues(shadow.reported) })
-          )
-        ),
-      getDeviceShadow: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(shadows.get(projectId, params.device_id), ({ device, shadow }) => ({
-            thing_shadow: thingShadow(device.id, device.status, shadow)
-          }))
-        ),
-      updateDeviceShadow: ({ params, payload: { state, version } }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          done(shadows.desire(projectId, params.device_id, state.desired, version))
-        ),
-      setDeviceDiagnosis: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          done(devices.setDiagnosis(projectId, params.device_id, payload.enabled))
-        ),
-      setDeviceTags: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) => done(devices.setTags(projectId, params.device_id, payload.tags)))
-    })
-  })
-)

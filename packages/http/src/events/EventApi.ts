@@ -1,10 +1,11 @@
 /**
- * The stream of what happens (decisions, section 15).
+ * The stream of what happens in a project (docs/api/events.md).
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import * as PathParams from "../PathParams.ts"
 
+/** The types of events. */
 export const EventType = Schema.Literals([
   "status",
   "property",
@@ -16,6 +17,7 @@ export const EventType = Schema.Literals([
   "scene"
 ])
 
+/** The group `events` of the typed client. */
 export class EventApi extends HttpApiGroup.make("events").add(
   HttpApiEndpoint.get("streamEvents", "/events", {
     query: {
@@ -28,7 +30,9 @@ export class EventApi extends HttpApiGroup.make("events").add(
         )).annotate({ description: `${EventType.literals.join(", ")}; several are separated by commas` })
       )
     },
-    headers: { "last-event-id": Schema.optional(Schema.String.annotate({ description: "Goes on after this event" })) },
+    headers: {
+      "last-event-id": Schema.optional(Schema.String.annotate({ description: "The stream goes on after this event" }))
+    },
     success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/event-stream" }))
   }).annotate(OpenApi.Summary, "Follow what happens, as server-sent events")
     .annotate(
@@ -36,8 +40,8 @@ export class EventApi extends HttpApiGroup.make("events").add(
       "Each event has an `id`, the type as `event`, and `data`: `product_key`, `device_name`, `device_id`, `time` (Unix " +
         "milliseconds) and, by type, `status` and `version`; `properties` (value and time of each); `event_id`, " +
         "`event_time` and `value`; `message_id`, `code`, `message` and `data`; `task_id`, `module`, `version`, `status`, " +
-        "`step` and `reason`; `action`; `scene_id`, `scene_name`, `execution_id`, `status` and `reason`. A scene that no " +
-        "device has fired names none. With `Last-Event-ID`, what was " +
+        "`step` and `reason`; `action`; `scene_id`, `scene_name`, `execution_id`, `status` and `reason`. An event of a scene " +
+        "that no device has fired names no device. With `Last-Event-ID`, what was " +
         "missed comes first. An event `gap` says that events are missing there."
     )
 ).annotate(OpenApi.Title, "Events") {}

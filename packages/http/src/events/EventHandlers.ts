@@ -1,16 +1,45 @@
 /**
- * What the stream of events carries.
+ * Handler of the stream of events.
  */
 import { type DomainEvent, EventBus, projectOf, type PublishedEvent } from "@device-cloud/core"
 import { Effect, Schedule, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 import { recordCode } from "../ota/OtaCodes.ts"
 import type { EventType } from "./EventApi.ts"
 
-/** How often something is sent, so that nobody on the way takes the connection for dead. */
+/** Implements the group `events`. */
+export const layer = group(
+  Api,
+  "events",
+  Effect.fnUntraced(function*(handlers) {
+    const bus = yield* EventBus
+    return handlers.handleRaw("streamEvents", ({ headers, query }) =>
+      Effect.gen(function*() {
+        const { projectId } = yield* CurrentPrincipal
+        const types = query.type === undefined ? undefined : new Set(query.type.split(","))
+        const concerns = ({ event }: PublishedEvent): boolean =>
+          projectOf(event) === projectId &&
+          (query.product_key === undefined || event.device?.productKey === query.product_key) &&
+          (query.device_id === undefined || event.device?.deviceId === query.device_id) &&
+          (types === undefined || types.has(typeOf[event._tag]))
+        const events = (yield* bus.since(headers["last-event-id"])).pipe(
+          Stream.filter((published) => published === "gap" || concerns(published)),
+          Stream.map((published) => published === "gap" ? gap : encode(published))
+        )
+        // The first line tells the client at once that it is connected.
+        const heartbeat = Stream.map(Stream.fromSchedule(Schedule.spaced(heartbeatEvery)), () => ":\n\n")
+        return HttpServerResponse.stream(
+          Stream.concat(Stream.succeed("retry: 1000\n\n"), Stream.merge(events, heartbeat)).pipe(Stream.encodeText),
+          { contentType: "text/event-stream", headers: { "cache-control": "no-store", "x-accel-buffering": "no" } }
+        )
+      }))
+  })
+)
+
+/** How often the stream sends something, so that no proxy takes the connection for dead. */
 const heartbeatEvery = "15 seconds"
 
 const typeOf = {
@@ -24,7 +53,7 @@ const typeOf = {
   SceneExecuted: "scene"
 } as const satisfies Record<DomainEvent["_tag"], typeof EventType.Type>
 
-/** What the type of an event adds. */
+/** The members of `data` that depend on the type of the event. */
 const detailOf = (event: DomainEvent) => {
   switch (event._tag) {
     case "DeviceStatusChanged":
@@ -67,31 +96,3 @@ const encode = ({ event, id }: PublishedEvent): string => {
 }
 
 const gap = "event: gap\ndata: {}\n\n"
-
-export const layer = group(
-  Api,
-  "events",
-  Effect.fnUntraced(function*(handlers) {
-    const bus = yield* EventBus
-    return handlers.handleRaw("streamEvents", ({ headers, query }) =>
-      Effect.gen(function*() {
-        const { projectId } = yield* CurrentPrincipal
-        const types = query.type === undefined ? undefined : new Set(query.type.split(","))
-        const concerns = ({ event }: PublishedEvent): boolean =>
-          projectOf(event) === projectId &&
-          (query.product_key === undefined || event.device?.productKey === query.product_key) &&
-          (query.device_id === undefined || event.device?.deviceId === query.device_id) &&
-          (types === undefined || types.has(typeOf[event._tag]))
-        const events = (yield* bus.since(headers["last-event-id"])).pipe(
-          Stream.filter((published) => published === "gap" || concerns(published)),
-          Stream.map((published) => published === "gap" ? gap : encode(published))
-        )
-        // The first tells the client at once that it is heard.
-        const heartbeat = Stream.map(Stream.fromSchedule(Schedule.spaced(heartbeatEvery)), () => ":\n\n")
-        return HttpServerResponse.stream(
-          Stream.concat(Stream.succeed("retry: 1000\n\n"), Stream.merge(events, heartbeat)).pipe(Stream.encodeText),
-          { contentType: "text/event-stream", headers: { "cache-control": "no-store", "x-accel-buffering": "no" } }
-        )
-      }))
-  })
-)

@@ -1,17 +1,31 @@
 /**
- * The routes of gateways and their sub-devices (specification, Gateway topology).
+ * The routes of gateways and their sub-devices (docs/api/gateways.md).
  */
 import { AddSessionDraft, SignedSubDevice, Text } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Envelope, EnvelopeOnly } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../SnakeCase.ts"
+import { toSnakeCase } from "../SnakeCase.ts"
+import { DeviceDisabled, NoSuchDevice } from "../device/DeviceFailures.ts"
+import {
+  AddSessionEnded,
+  BelongsToOtherGateway,
+  NoSuchAddSession,
+  NoSuchSubDevice,
+  NotAGateway,
+  NotASubDevice,
+  TooManySubDevices
+} from "./TopologyFailures.ts"
+import { NoSuchProduct } from "../product/ProductFailures.ts"
+import { TooManyWrongSignatures, WrongSignature } from "../provisioning/ProvisioningFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
-const sessionId = Text(128).annotate({ description: "The add-session, as `sub.add.start` answered it" })
+const sessionId = Text(128).annotate({ description: "The add-session that `sub.add.start` returned" })
 
 const SubDeviceName = Schema.Struct({ device_name: Text(128), product_key: Text(128) })
 
+/** A sub-device of a gateway. */
 export const SubDevice = Schema.Struct({
   device_name: Schema.String,
   product_key: Schema.String,
@@ -20,37 +34,54 @@ export const SubDevice = Schema.Struct({
 
 const SubDevices = Envelope(Schema.Struct({ sub_devices: Schema.Array(SubDevice) }))
 
+/** The group `topology` of the typed client. */
 export class TopologyApi extends HttpApiGroup.make("topology").add(
   HttpApiEndpoint.put("changeTopology", "/things/:device_id/topo", {
     params: PathParams.deviceId,
     payload: Schema.Struct({
       action: Schema.Literals(["sub.add.start", "sub.add.stop"]),
       session_id: Schema.optional(sessionId.annotate({ description: "Of `sub.add.stop`: the add-session to end" })),
-      params: Schema.optional(wire(AddSessionDraft))
+      params: Schema.optional(toSnakeCase(AddSessionDraft))
     }),
-    success: Schema.Union([Envelope(Schema.Struct({ session_id: Schema.String })), EnvelopeOnly])
+    success: Schema.Union([Envelope(Schema.Struct({ session_id: Schema.String })), EnvelopeOnly]),
+    error: [NoSuchDevice, NoSuchProduct, NotAGateway, NotASubDevice, NoSuchAddSession, AddSessionEnded]
   }).annotate(OpenApi.Summary, "Let a gateway look for sub-devices, or stop it")
     .annotate(
       OpenApi.Description,
-      "`sub.add.start` lets sub-devices join for `timeout` seconds (1 to 3600, default 60) and answers the session. " +
+      "`sub.add.start` lets sub-devices join for `timeout` seconds (1 to 3600, default 60) and returns the session. " +
         "A gateway has one at a time; a new one replaces it."
     ),
   HttpApiEndpoint.get("listTopology", "/things/:device_id/topo", {
     params: PathParams.deviceId,
-    success: SubDevices
+    success: SubDevices,
+    error: [NoSuchDevice, NotAGateway]
   }).annotate(OpenApi.Summary, "List all sub-devices of a gateway"),
   HttpApiEndpoint.get("listAddedSubDevices", "/things/:device_id/topo/sub-devices", {
     params: PathParams.deviceId,
     query: { session_id: sessionId },
-    success: SubDevices
+    success: SubDevices,
+    error: [NoSuchDevice, NotAGateway, NoSuchAddSession]
   }).annotate(OpenApi.Summary, "List the sub-devices that were added in a session")
     .annotate(OpenApi.Description, "Readable for a day after the end of the session."),
   HttpApiEndpoint.post("addSubDevices", "/things/:device_id/topo/sub-devices", {
     params: PathParams.deviceId,
     query: { session_id: sessionId },
-    payload: Schema.Struct({ params: Schema.Array(wire(SignedSubDevice)) }),
-    success: Envelope(Schema.Array(SubDevice))
-  }).annotate(OpenApi.Summary, "Add sub-devices to a gateway")
+    payload: Schema.Struct({ params: Schema.Array(toSnakeCase(SignedSubDevice)) }),
+    success: Envelope(Schema.Array(SubDevice)),
+    error: [
+      NoSuchDevice,
+      NoSuchProduct,
+      NotAGateway,
+      NotASubDevice,
+      NoSuchAddSession,
+      AddSessionEnded,
+      BelongsToOtherGateway,
+      TooManySubDevices,
+      DeviceDisabled,
+      WrongSignature,
+      TooManyWrongSignatures
+    ]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Add sub-devices to a gateway")
     .annotate(
       OpenApi.Description,
       "All or none, 1 to 1500. `sign` is the hex signature of `deviceName`, the device name, `productKey` and the " +
@@ -59,7 +90,8 @@ export class TopologyApi extends HttpApiGroup.make("topology").add(
   HttpApiEndpoint.delete("removeSubDevices", "/things/:device_id/topo/sub-devices", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ params: Schema.Array(SubDeviceName) }),
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: [NoSuchDevice, NoSuchSubDevice, NotAGateway, BelongsToOtherGateway]
   }).annotate(OpenApi.Summary, "Remove sub-devices from a gateway")
     .annotate(OpenApi.Description, "All or none, 1 to 1500.")
 ).annotate(OpenApi.Title, "Gateway topology") {}

@@ -1,31 +1,16 @@
 /**
- * What the routes of gateways and their sub-devices do.
+ * Handlers of the routes of gateways and their sub-devices.
  */
 import { type DeviceIdentity, InvalidInput, Topologies } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { done, respond } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { SubDevice } from "./TopologyApi.ts"
 
-const subDevice = ({ deviceId, deviceName, productKey }: DeviceIdentity): typeof SubDevice.Type => ({
-  device_name: deviceName,
-  product_key: productKey,
-  device_id: deviceId
-})
-
-const subDevices = (devices: ReadonlyArray<DeviceIdentity>) => ({ sub_devices: devices.map(subDevice) })
-
-/** The add-session that is to end. */
-const required = (sessionId: string | undefined) =>
-  sessionId === undefined
-    ? Effect.fail(
-      new InvalidInput({ issues: [{ path: ["session_id"], message: "Expected the add-session that is to end" }] })
-    )
-    : Effect.succeed(sessionId)
-
+/** Implements the group `topology`. */
 export const layer = group(
   Api,
   "topology",
@@ -33,17 +18,19 @@ export const layer = group(
     const topologies = yield* Topologies
     return handlers.handleAll({
       changeTopology: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          payload.action === "sub.add.start"
-            ? respond(
-              topologies.startAdding(projectId, params.device_id, fromWire(payload.params ?? {})),
+        Effect.gen(function*() {
+          const { projectId } = yield* CurrentPrincipal
+          if (payload.action === "sub.add.start") {
+            return yield* respond(
+              topologies.startAdding(projectId, params.device_id, toCamelCase(payload.params ?? {})),
               (session_id) => ({ session_id })
             )
-            : done(Effect.flatMap(
-              required(payload.session_id),
-              (sessionId) => topologies.stopAdding(projectId, params.device_id, sessionId)
-            ))
-        ),
+          }
+          return yield* done(Effect.flatMap(
+            required(payload.session_id),
+            (sessionId) => topologies.stopAdding(projectId, params.device_id, sessionId)
+          ))
+        }),
       listTopology: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(topologies.subDevices(projectId, params.device_id), subDevices)
@@ -55,14 +42,30 @@ export const layer = group(
       addSubDevices: ({ params, payload, query }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(
-            topologies.add(projectId, params.device_id, query.session_id, payload.params.map(fromWire)),
+            topologies.add(projectId, params.device_id, query.session_id, payload.params.map(toCamelCase)),
             (added) => added.map(subDevice)
           )
         ),
       removeSubDevices: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          done(topologies.remove(projectId, params.device_id, payload.params.map(fromWire)))
+          done(topologies.remove(projectId, params.device_id, payload.params.map(toCamelCase)))
         )
     })
   })
 )
+
+const subDevice = ({ deviceId, deviceName, productKey }: DeviceIdentity): typeof SubDevice.Type => ({
+  device_name: deviceName,
+  product_key: productKey,
+  device_id: deviceId
+})
+
+const subDevices = (devices: ReadonlyArray<DeviceIdentity>) => ({ sub_devices: devices.map(subDevice) })
+
+/** Fails with `InvalidInput` when no add-session is named. */
+const required = (sessionId: string | undefined) =>
+  sessionId === undefined
+    ? Effect.fail(
+      new InvalidInput({ issues: [{ path: ["session_id"], message: "Expected the add-session that is to end" }] })
+    )
+    : Effect.succeed(sessionId)

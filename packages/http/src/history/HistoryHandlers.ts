@@ -1,14 +1,15 @@
 /**
- * What the routes of the history do.
+ * Handlers of the routes of the history.
  */
 import { History } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 import { historyRange } from "./HistoryApi.ts"
 
+/** Implements the group `history`. */
 export const layer = group(
   Api,
   "history",

@@ -1,20 +1,35 @@
 /**
- * The routes of mesh networks (specification, Endpoints: Mesh).
+ * The routes of mesh networks (docs/api/mesh.md).
  */
 import { DeviceName, MeshNetworkDraft, MeshNodeDraft, MeshNodeType, MeshRawData, ProductKey } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../SnakeCase.ts"
+import { toSnakeCase } from "../SnakeCase.ts"
+import { DeviceDisabled, NoSuchDevice } from "../device/DeviceFailures.ts"
+import { NotAGateway } from "../gateway/TopologyFailures.ts"
+import {
+  MeshAddressTaken,
+  MeshNetworkFull,
+  MeshNodeExists,
+  NetworkKeyTaken,
+  NoGatewayOnline,
+  NoSuchMeshNetwork,
+  NoSuchMeshNode
+} from "./MeshFailures.ts"
+import { WrongSignature } from "../provisioning/ProvisioningFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const keys = {
   network_key: Schema.String.annotate({ description: "32 hex digits" }),
   app_key: Schema.String.annotate({ description: "32 hex digits" })
 }
 
+/** The keys of a mesh network. */
 export const MeshNetworkKeys = Schema.Struct(keys).annotate({ identifier: "MeshNetworkKeys" })
 
+/** A mesh network. */
 export const MeshNetworkRecord = Schema.Struct({
   ...keys,
   unicast_cursor: Schema.Int.annotate({ description: "The next free address for a sub-device, 256 to 32767" }),
@@ -23,6 +38,7 @@ export const MeshNetworkRecord = Schema.Struct({
   updated_at: DateText
 }).annotate({ identifier: "MeshNetworkRecord" })
 
+/** A node of a mesh network. */
 export const MeshNodeRecord = Schema.Struct({
   device_id: Schema.String,
   product_key: Schema.String,
@@ -32,25 +48,29 @@ export const MeshNodeRecord = Schema.Struct({
   created_at: DateText
 }).annotate({ identifier: "MeshNodeRecord" })
 
+/** The group `mesh` of the typed client. */
 export class MeshApi extends HttpApiGroup.make("mesh").add(
   HttpApiEndpoint.post("createMeshNetwork", "/mesh/networks", {
-    payload: [wire(MeshNetworkDraft), Schema.Null],
-    success: Envelope(MeshNetworkKeys)
-  }).annotate(OpenApi.Summary, "Create a mesh network")
+    payload: [toSnakeCase(MeshNetworkDraft), Schema.Null],
+    success: Envelope(MeshNetworkKeys),
+    error: NetworkKeyTaken
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a mesh network")
     .annotate(OpenApi.Description, "Keys that are left out, or empty, are made. The body may be left out."),
   HttpApiEndpoint.get("listMeshNetworks", "/mesh/networks", { query: pageQuery, success: Paged(MeshNetworkRecord) })
     .annotate(OpenApi.Summary, "List the mesh networks of the project"),
   HttpApiEndpoint.get("getMeshNetwork", "/mesh/networks/:network_key", {
     params: PathParams.network,
-    success: Envelope(MeshNetworkRecord)
+    success: Envelope(MeshNetworkRecord),
+    error: NoSuchMeshNetwork
   }).annotate(OpenApi.Summary, "Read a mesh network"),
   HttpApiEndpoint.delete("deleteMeshNetwork", "/mesh/networks/:network_key", {
     params: PathParams.network,
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: NoSuchMeshNetwork
   }).annotate(OpenApi.Summary, "Delete a mesh network with its nodes"),
   HttpApiEndpoint.post("addMeshNode", "/mesh/networks/:network_key/nodes", {
     params: PathParams.network,
-    payload: wire(MeshNodeDraft).annotate({
+    payload: toSnakeCase(MeshNodeDraft).annotate({
       examples: [{
         product_key: ProductKey.make("a1PkDirect01"),
         device_name: DeviceName.make("dev001"),
@@ -59,8 +79,18 @@ export class MeshApi extends HttpApiGroup.make("mesh").add(
         node_type: 1
       }]
     }),
-    success: EnvelopeOnly
-  }).annotate(OpenApi.Summary, "Add a device to a mesh network")
+    success: EnvelopeOnly,
+    error: [
+      NoSuchMeshNetwork,
+      NoSuchDevice,
+      NotAGateway,
+      DeviceDisabled,
+      WrongSignature,
+      MeshAddressTaken,
+      MeshNetworkFull,
+      MeshNodeExists
+    ]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Add a device to a mesh network")
     .annotate(
       OpenApi.Description,
       "`sign` is the signature of `deviceName` + device_name + `productKey` + product_key with the device's secret, in " +
@@ -70,16 +100,19 @@ export class MeshApi extends HttpApiGroup.make("mesh").add(
   HttpApiEndpoint.get("listMeshNodes", "/mesh/networks/:network_key/nodes", {
     params: PathParams.network,
     query: pageQuery,
-    success: Paged(MeshNodeRecord)
+    success: Paged(MeshNodeRecord),
+    error: NoSuchMeshNetwork
   }).annotate(OpenApi.Summary, "List the nodes of a mesh network"),
   HttpApiEndpoint.delete("removeMeshNode", "/mesh/networks/:network_key/nodes/:device_id", {
     params: PathParams.meshNode,
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: [NoSuchMeshNetwork, NoSuchDevice, NoSuchMeshNode]
   }).annotate(OpenApi.Summary, "Remove a device from a mesh network"),
   HttpApiEndpoint.post("sendMeshRawData", "/mesh/networks/:network_key/raw-data", {
     params: PathParams.network,
-    payload: wire(MeshRawData).annotate({ examples: [{ raw_data: "d101ff" }] }),
-    success: EnvelopeOnly
-  }).annotate(OpenApi.Summary, "Send bytes to a mesh network")
-    .annotate(OpenApi.Description, "Every gateway of the network that is connected gets them; at least one must be.")
+    payload: toSnakeCase(MeshRawData).annotate({ examples: [{ raw_data: "d101ff" }] }),
+    success: EnvelopeOnly,
+    error: [NoSuchMeshNetwork, NoGatewayOnline]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Send bytes to a mesh network")
+    .annotate(OpenApi.Description, "Each connected gateway of the network gets them. At least one must be connected.")
 ).annotate(OpenApi.Title, "Mesh") {}

@@ -1,14 +1,53 @@
 /**
- * What the routes of mesh networks do.
+ * Handlers of the routes of mesh networks.
  */
 import { type MeshNetwork, MeshNetworks, type MeshNode } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { MeshNetworkKeys, MeshNetworkRecord, MeshNodeRecord } from "./MeshApi.ts"
+
+/** Implements the group `mesh`. */
+export const layer = group(
+  Api,
+  "mesh",
+  Effect.fnUntraced(function*(handlers) {
+    const networks = yield* MeshNetworks
+    return handlers.handleAll({
+      createMeshNetwork: ({ payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(networks.create(projectId, toCamelCase(payload ?? {})), networkKeys)
+        ),
+      listMeshNetworks: ({ query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respondPage(query, (page) => networks.list(projectId, page), networkRecord)
+        ),
+      getMeshNetwork: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(networks.get(projectId, params.network_key), networkRecord)),
+      deleteMeshNetwork: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => done(networks.remove(projectId, params.network_key))),
+      addMeshNode: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(networks.addNode(projectId, params.network_key, toCamelCase(payload)))
+        ),
+      listMeshNodes: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respondPage(query, (page) => networks.nodes(projectId, params.network_key, page), nodeRecord)
+        ),
+      removeMeshNode: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(networks.removeNode(projectId, params.network_key, { deviceId: params.device_id }))
+        ),
+      sendMeshRawData: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(networks.sendRaw(projectId, params.network_key, toCamelCase(payload)))
+        )
+    })
+  })
+)
 
 const networkKeys = (network: Pick<MeshNetwork, "networkKey" | "appKey">): typeof MeshNetworkKeys.Type => ({
   network_key: network.networkKey,
@@ -31,41 +70,3 @@ const nodeRecord = (node: MeshNode): typeof MeshNodeRecord.Type => ({
   node_type: node.nodeType,
   created_at: dateText(node.createdAt)
 })
-
-export const layer = group(
-  Api,
-  "mesh",
-  Effect.fnUntraced(function*(handlers) {
-    const networks = yield* MeshNetworks
-    return handlers.handleAll({
-      createMeshNetwork: ({ payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(networks.create(projectId, fromWire(payload ?? {})), networkKeys)
-        ),
-      listMeshNetworks: ({ query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respondPage(query, (page) => networks.list(projectId, page), networkRecord)
-        ),
-      getMeshNetwork: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(networks.get(projectId, params.network_key), networkRecord)),
-      deleteMeshNetwork: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => done(networks.remove(projectId, params.network_key))),
-      addMeshNode: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          done(networks.addNode(projectId, params.network_key, fromWire(payload)))
-        ),
-      listMeshNodes: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respondPage(query, (page) => networks.nodes(projectId, params.network_key, page), nodeRecord)
-        ),
-      removeMeshNode: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          done(networks.removeNode(projectId, params.network_key, { deviceId: params.device_id }))
-        ),
-      sendMeshRawData: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          done(networks.sendRaw(projectId, params.network_key, fromWire(payload)))
-        )
-    })
-  })
-)

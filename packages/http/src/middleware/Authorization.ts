@@ -1,25 +1,27 @@
 /**
- * Who may call what (decisions, section 2): one place for every route.
+ * Who may call what (docs/api/README.md): one place for every route.
  */
-import { AccessKeys, Idempotency, type Principal, type Role, roleIncludes } from "@device-cloud/core"
+import { AccessKeys, type Principal, type Role, roleIncludes } from "@device-cloud/core"
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { HttpClientRequest } from "effect/http"
 import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import { answerOnce } from "./IdempotencyMiddleware.ts"
+import { failWith } from "../DomainFailures.ts"
+import { StorageUnreachable, TooManyRequests } from "../Failure.ts"
+import { AccessKeyExpired, RoleTooLow, Unauthorized } from "../project/ProjectFailures.ts"
 import { RateLimits } from "./RateLimits.ts"
-import { Code, failure, failureSchemas, failWith } from "../Failure.ts"
 
 /** The project and role of the access key that came with the request. */
 export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
   "@device-cloud/http/CurrentPrincipal"
 ) {}
 
-/** Annotates an endpoint, or a group, that needs more than its method says. */
+/**
+ * Annotates an endpoint that needs another role than its method says: `viewer`
+ * for GET, `operator` for all others.
+ */
 export class RequiredRole extends Context.Service<RequiredRole, Role>()("@device-cloud/http/RequiredRole") {}
 
-const requiredRole = (endpoint: HttpApiEndpoint.Top): Role =>
-  Context.getOrUndefined(endpoint.annotations, RequiredRole) ?? (endpoint.method === "GET" ? "viewer" : "operator")
-
+/** Requires an access key, counts its project's requests, and checks the role. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentPrincipal }>()(
   "@device-cloud/http/Authorization",
   {
@@ -27,32 +29,20 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     security: {
       accessKey: HttpApiSecurity.bearer
     },
-    error: failureSchemas
+    error: [Unauthorized, AccessKeyExpired, RoleTooLow, TooManyRequests, StorageUnreachable]
   }
 ) {
-  static readonly layer: Layer.Layer<Authorization, never, AccessKeys | Idempotency | RateLimits> = Layer.effect(
+  static readonly layer: Layer.Layer<Authorization, never, AccessKeys | RateLimits> = Layer.effect(
     Authorization,
-    Effect.map(
-      Effect.all([AccessKeys, Idempotency, RateLimits]),
-      ([accessKeys, idempotency, limits]) =>
+    Effect.suspend(() =>
+      Effect.map(makeAuthorize, (authorize) =>
         Authorization.of({
-          accessKey: Effect.fnUntraced(function*(handler, { credential, endpoint }) {
-            const principal = yield* accessKeys.authenticate(credential).pipe(Effect.catch(failWith))
-            if (limits.isOn("project")) yield* limits.check("project", principal.projectId)
-            const required = requiredRole(endpoint)
-            if (!roleIncludes(principal.role, required)) {
-              return yield* Effect.fail(
-                failure(
-                  Code.roleTooLow,
-                  `This needs the role ${required}; the access key has the role ${principal.role}`
-                )
-              )
-            }
-            const answer = Effect.provideService(handler, CurrentPrincipal, principal)
-            if (endpoint.method !== "POST") return yield* answer
-            return yield* answerOnce(idempotency, principal, answer)
-          })
-        })
+          accessKey: (handler, { credential, endpoint }) =>
+            Effect.flatMap(
+              authorize(credential, requiredRole(endpoint)),
+              (principal) => Effect.provideService(handler, CurrentPrincipal, principal)
+            )
+        }))
     )
   )
 
@@ -65,3 +55,22 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
       ({ next, request }) => next(HttpClientRequest.bearerToken(request, accessKey))
     )
 }
+
+/** The same for routes that stand outside of an `HttpApi`: a function from access key and needed role to principal. */
+export const makeAuthorize = Effect.gen(function*() {
+  const accessKeys = yield* AccessKeys
+  const limits = yield* RateLimits
+  return Effect.fnUntraced(function*(accessKey: Redacted.Redacted, required: Role) {
+    const principal = yield* accessKeys.authenticate(accessKey).pipe(Effect.catch(failWith))
+    if (limits.isOn("project")) yield* limits.check("project", principal.projectId)
+    if (roleIncludes(principal.role, required)) return principal
+    return yield* Effect.fail(
+      RoleTooLow.make({
+        message: `This needs the role ${required}; the access key has the role ${principal.role}`
+      })
+    )
+  })
+})
+
+const requiredRole = (endpoint: HttpApiEndpoint.Top): Role =>
+  Context.getOrUndefined(endpoint.annotations, RequiredRole) ?? (endpoint.method === "GET" ? "viewer" : "operator")

@@ -1,68 +1,91 @@
 /**
- * `Idempotency-Key`: a POST that comes again is answered as it was the first
- * time (decisions, section 6).
+ * `Idempotency-Key`: a POST that comes again gets the response of the first time
+ * (docs/decisions/0015-idempotent-posts.md).
  */
-import { type Idempotency, IdempotencyConflict, type Principal, type ProjectId, StoreError } from "@device-cloud/core"
-import { Effect } from "effect"
+import { Idempotency, IdempotencyConflict, StoreError } from "@device-cloud/core"
+import { Effect, Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Code, type Failure, failure, failWith, invalidParameter } from "../Failure.ts"
+import { HttpApiMiddleware } from "effect/http-api"
+import { Code } from "../Code.ts"
+import { failWith } from "../DomainFailures.ts"
+import { BodyUnreadable, failure, InvalidParameter, invalidParameter, StorageUnreachable } from "../Failure.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
 
 const header = "idempotency-key"
+
 const usableKey = /^[\x21-\x7e]{1,255}$/
 
-/** Its answer shows a secret that is kept nowhere; or its body is too large to be compared. */
-const neverKept = /\/access-keys$|\/oss(?:\/|$)/
-
-export const answerOnce = <E, R>(
-  idempotency: Idempotency["Service"],
-  { projectId }: Principal,
-  answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-): Effect.Effect<HttpServerResponse.HttpServerResponse, E | Failure, R | HttpServerRequest.HttpServerRequest> =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const key = request.headers[header]
-    return key === undefined || neverKept.test(request.url.split("?")[0]!)
-      ? answer
-      : keep(idempotency, projectId, key, request, answer)
-  })
-
-const keep = Effect.fnUntraced(
-  function*<E, R>(
-    idempotency: Idempotency["Service"],
-    projectId: ProjectId,
-    key: string,
-    request: HttpServerRequest.HttpServerRequest,
-    answer: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-  ) {
-    if (!usableKey.test(key)) {
-      return yield* Effect.fail(
-        invalidParameter([{ path: [header], message: "Expected 1 to 255 visible characters" }])
-      )
-    }
-    const body = yield* Effect.mapError(
-      request.text,
-      () => failure(Code.bodyUnreadable, "The body cannot be read")
-    )
-    const stored = Effect.map(answer, (response) => ({ status: response.status, body: textOf(response) }))
-    const { body: text, status } = yield* idempotency.once(
-      { projectId, key },
-      `${request.method} ${request.url}\n${body}`,
-      stored
-    ).pipe(Effect.catch((error): Effect.Effect<never, E | Failure> => {
-      if (error instanceof IdempotencyConflict) return Effect.fail(conflict(error))
-      return error instanceof StoreError ? failWith(error) : Effect.fail(error as E)
-    }))
-    return HttpServerResponse.text(text, { status, contentType: "application/json" })
-  }
+/** The key belongs to another request, or to one that has no response yet. */
+export const IdempotencyKeyInUse = failure(
+  "IdempotencyKeyInUse",
+  Code.stateForbids,
+  "The Idempotency-Key was used for another request, or its first request has no response yet"
 )
 
-const conflict = ({ reason }: IdempotencyConflict): Failure =>
-  failure(
-    Code.stateForbids,
-    reason === "in-progress"
+/**
+ * For a POST endpoint whose response may be kept for a day. Leave it off where
+ * the response shows a secret, or where the body is too large to be compared.
+ */
+export class IdempotencyMiddleware
+  extends HttpApiMiddleware.Service<IdempotencyMiddleware, { requires: CurrentPrincipal }>()(
+    "@device-cloud/http/IdempotencyMiddleware",
+    { error: [IdempotencyKeyInUse, BodyUnreadable, InvalidParameter, StorageUnreachable] }
+  )
+{
+  static readonly layer: Layer.Layer<IdempotencyMiddleware, never, Idempotency> = Layer.effect(
+    IdempotencyMiddleware,
+    Effect.map(
+      Idempotency,
+      (idempotency) =>
+        IdempotencyMiddleware.of((handler) =>
+          Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+            const key = request.headers[header]
+            return key === undefined ? handler : once(idempotency, key, request, handler)
+          })
+        )
+    )
+  )
+}
+
+const once = Effect.fnUntraced(function*<E, R>(
+  idempotency: Idempotency["Service"],
+  key: string,
+  request: HttpServerRequest.HttpServerRequest,
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+) {
+  const { projectId } = yield* CurrentPrincipal
+  if (!usableKey.test(key)) {
+    return yield* Effect.fail(
+      invalidParameter([{ path: [header], message: "Expected 1 to 255 visible characters" }])
+    )
+  }
+  const body = yield* Effect.mapError(
+    request.text,
+    () => BodyUnreadable.make({ message: "The body cannot be read" })
+  )
+  const stored = Effect.map(handler, (response) => ({ status: response.status, body: textOf(response) }))
+  const { body: text, status } = yield* idempotency.once(
+    { projectId, key },
+    `${request.method} ${request.url}\n${body}`,
+    stored
+  ).pipe(
+    Effect.catch(
+      (error): Effect.Effect<never, E | typeof IdempotencyKeyInUse.Type | typeof StorageUnreachable.Type> => {
+        if (error instanceof IdempotencyConflict) return Effect.fail(inUse(error))
+        return error instanceof StoreError ? failWith(error) : Effect.fail(error as E)
+      }
+    )
+  )
+  return HttpServerResponse.text(text, { status, contentType: "application/json" })
+})
+
+const inUse = ({ reason }: IdempotencyConflict) =>
+  IdempotencyKeyInUse.make({
+    message: reason === "in-progress"
       ? "Idempotency-Key: the first request with this key is still being answered"
       : "Idempotency-Key: this key was used for another request"
-  )
+  })
 
-/** All answers of the API are JSON, encoded already. */
+/** Responses of the API are JSON, encoded already. */
 const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
   body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""

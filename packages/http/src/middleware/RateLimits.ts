@@ -1,16 +1,21 @@
 /**
- * Limits on how often a project, an address or a device may ask (decisions,
- * section 15). Off unless they are given.
+ * Limits on how often a project, an address or a device may ask. Off unless they
+ * are given.
  */
 import { Context, Duration, Effect, Layer, Schema } from "effect"
+import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RateLimiter } from "effect/persistence"
-import { Code, type Failure, failure } from "../Failure.ts"
+import { TooManyRequests } from "../Failure.ts"
+import { clientAddress } from "./ClientAddress.ts"
+import { toResponse } from "./ErrorEnvelope.ts"
 
-/** For example `20:1,600:60`: 20 in a second and 600 in a minute. */
+/** Each limit is a text such as `20:1,600:60`: 20 requests in a second and 600 in a minute. */
 export interface RateLimitOptions {
+  /** Of each project, over all of its access keys. */
   readonly project?: string | undefined
+  /** Of each client address. */
   readonly address?: string | undefined
-  /** Of the HTTP uplink. */
+  /** Of each device, on the HTTP uplink. */
   readonly device?: string | undefined
 }
 
@@ -18,6 +23,33 @@ export interface RateLimitOptions {
 export class InvalidRateLimit extends Schema.TaggedError<InvalidRateLimit>()("InvalidRateLimit", {
   message: Schema.String
 }) {}
+
+/** The limits of this server. Each node counts by itself. */
+export class RateLimits extends Context.Service<RateLimits, {
+  /** Whether there is a limit of this kind. */
+  readonly isOn: (kind: keyof RateLimitOptions) => boolean
+  /** Counts a request of `key`. Fails when there were too many, with the seconds until there may be another. */
+  readonly check: (kind: keyof RateLimitOptions, key: string) => Effect.Effect<void, typeof TooManyRequests.Type>
+}>()("@device-cloud/http/RateLimits") {
+  static readonly layer = (options: RateLimitOptions): Layer.Layer<RateLimits, InvalidRateLimit> =>
+    Layer.effect(RateLimits, Effect.suspend(() => make(options))).pipe(
+      Layer.provide(RateLimiter.layer),
+      Layer.provide(RateLimiter.layerStoreMemory)
+    )
+}
+
+/** Counts a request of an address; responds in the place of `app` when there were too many. */
+export const limitAddress = <E, R>(
+  limits: RateLimits["Service"],
+  request: HttpServerRequest.HttpServerRequest,
+  app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+  limits.isOn("address")
+    ? Effect.matchEffect(limits.check("address", clientAddress(request)), {
+      onSuccess: () => app,
+      onFailure: (failure) => Effect.succeed(toResponse(failure))
+    })
+    : app
 
 interface Limit {
   readonly limit: number
@@ -45,19 +77,18 @@ const make = Effect.fnUntraced(function*(options: RateLimitOptions) {
     device: parse("device", options.device)
   })
 
-  const check = (kind: keyof RateLimitOptions, key: string): Effect.Effect<void, Failure> =>
+  const check = (kind: keyof RateLimitOptions, key: string): Effect.Effect<void, typeof TooManyRequests.Type> =>
     Effect.forEach(
       limits[kind],
       ({ limit, seconds }) =>
         limiter.consume({ key: `${kind} ${seconds} ${key}`, limit, window: Duration.seconds(seconds) }),
-      {
-        discard: true
-      }
+      { discard: true }
     ).pipe(Effect.catch(({ reason }) =>
       reason._tag === "RateLimitExceeded"
         ? Effect.fail(
-          failure(Code.tooMany, `Too many requests of this ${kind}; try again later`, {
-            retry_after: Math.max(1, Math.ceil(Duration.toSeconds(reason.retryAfter)))
+          TooManyRequests.make({
+            message: `Too many requests of this ${kind}; try again later`,
+            data: { retry_after: Math.max(1, Math.ceil(Duration.toSeconds(reason.retryAfter))) }
           })
         )
         : Effect.die(reason)
@@ -65,15 +96,3 @@ const make = Effect.fnUntraced(function*(options: RateLimitOptions) {
 
   return RateLimits.of({ isOn: (kind) => limits[kind].length > 0, check })
 })
-
-export class RateLimits extends Context.Service<RateLimits, {
-  readonly isOn: (kind: keyof RateLimitOptions) => boolean
-  /** Counts a request; fails with 42900 and `retry_after` when there were too many. Each node counts by itself. */
-  readonly check: (kind: keyof RateLimitOptions, key: string) => Effect.Effect<void, Failure>
-}>()("@device-cloud/http/RateLimits") {
-  static readonly layer = (options: RateLimitOptions): Layer.Layer<RateLimits, InvalidRateLimit> =>
-    Layer.effect(RateLimits, make(options)).pipe(
-      Layer.provide(RateLimiter.layer),
-      Layer.provide(RateLimiter.layerStoreMemory)
-    )
-}

@@ -1,17 +1,23 @@
 /**
- * How long an answer may take. One fiber looks after all requests: a timer and
- * a race for each would cost as much as the rest of a short one.
+ * How long a response may take. One fiber looks after all requests: a timer and
+ * a race for each would cost as much as the rest of a short request
+ * (docs/decisions/0024-time-limit-of-requests.md).
  */
 import { ChurnMap } from "@device-cloud/core"
 import { Clock, Effect, type Fiber, Schedule, type Scope } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { StorageUnreachable } from "../Failure.ts"
 
-/** How long the storage may take, and how often that is looked after. */
-export const seconds = 15
+/** Seconds that a response may take. */
+const seconds = 15
+
+/** How often the fiber looks for requests that are late. */
 const lookEvery = "1 second"
 
 /**
- * Begins to look after a fiber that answers, and interrupts it when it takes
- * longer, up to a second more. The result ends that, and says whether it was in time.
+ * Interrupts the fiber of a request when it takes longer than the deadline, up
+ * to a second later. Call the result when the request has ended; it returns
+ * whether the request was in time.
  */
 export type Watch = (fiber: Fiber.Fiber<unknown, unknown>, startedAt: number) => () => boolean
 
@@ -22,6 +28,7 @@ interface Running {
   isLate: boolean
 }
 
+/** Starts the fiber that looks after all requests, in the scope. */
 export const make: Effect.Effect<Watch, never, Scope.Scope> = Effect.gen(function*() {
   const clock = yield* Clock.Clock
   const running = new ChurnMap<number, Running>()
@@ -29,20 +36,35 @@ export const make: Effect.Effect<Watch, never, Scope.Scope> = Effect.gen(functio
 
   yield* Effect.sync(() => {
     const before = clock.currentTimeMillisUnsafe() - seconds * 1000
-    for (const answer of running.values()) {
-      if (answer.startedAt > before) continue
-      running.delete(answer.number)
-      answer.isLate = true
-      answer.fiber.interruptUnsafe()
+    for (const request of running.values()) {
+      if (request.startedAt > before) continue
+      running.delete(request.number)
+      request.isLate = true
+      request.fiber.interruptUnsafe()
     }
   }).pipe(Effect.repeat(Schedule.spaced(lookEvery)), Effect.forkScoped)
 
   return (fiber, startedAt) => {
-    const answer: Running = { number: ++last, fiber, startedAt, isLate: false }
-    running.set(answer.number, answer)
+    const request: Running = { number: ++last, fiber, startedAt, isLate: false }
+    running.set(request.number, request)
     return () => {
-      running.delete(answer.number)
-      return !answer.isLate
+      running.delete(request.number)
+      return !request.isLate
     }
   }
 })
+
+/** Uploads have no deadline: they take as long as the client's network needs. */
+export const isExempt = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  headers["content-type"]?.startsWith("multipart/") === true
+
+/** The failure of a request that was late; the log names it. */
+export const tooLate = (
+  { method, url }: HttpServerRequest.HttpServerRequest
+): Effect.Effect<typeof StorageUnreachable.Type> =>
+  Effect.as(
+    Effect.logWarning(`${method} ${url} took longer than ${seconds} seconds`),
+    StorageUnreachable.make({
+      message: "The storage does not answer; try again later, the request may have been carried out"
+    })
+  )

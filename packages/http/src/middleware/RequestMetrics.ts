@@ -1,7 +1,8 @@
 /**
  * How many requests came, by route and status, and how long they took.
  */
-import { type Context, Metric } from "effect"
+import { Context, Effect, Metric, Option } from "effect"
+import { HttpRouter } from "effect/http"
 
 const requests = Metric.counter("device_cloud_http_requests_total", {
   description: "Answered HTTP requests, by method, route and status",
@@ -12,15 +13,18 @@ const seconds = Metric.histogram("device_cloud_http_request_seconds", {
   boundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15]
 })
 
+/** Counts a request. `context` is that of its fiber; `millis` is how long the response took. */
+export type Count = (context: Context.Context<never>, method: string, status: number, millis: number) => void
+
 interface RouteMetrics {
   readonly histogram: Metric.Histogram<number>
   /** By status. */
   readonly counters: Map<number, Metric.Counter<number>>
 }
 
-/** A function that counts; `millis` is how long the answer took. */
-export const make = (context: Context.Context<never>) => {
-  // Metrics are looked up by their attributes once.
+/** Makes a counter on the metrics registry that is provided. */
+export const make: Effect.Effect<Count> = Effect.map(Effect.context<never>(), (registry) => {
+  // Each metric is looked up by its attributes once.
   const byRoute = new Map<string, Map<string, RouteMetrics>>()
   const metricsOf = (method: string, route: string): RouteMetrics => {
     const ofRoute = byRoute.get(route) ?? new Map<string, RouteMetrics>()
@@ -28,14 +32,22 @@ export const make = (context: Context.Context<never>) => {
     byRoute.set(route, ofRoute.set(method, metrics))
     return metrics
   }
-  return (method: string, route: string, status: number, millis: number): void => {
+  return (context, method, status, millis) => {
+    const route = routeOf(context)
     const { counters, histogram } = byRoute.get(route)?.get(method) ?? metricsOf(method, route)
     let counter = counters.get(status)
     if (counter === undefined) {
       counter = Metric.withAttributes(requests, { method, route, status: String(status) })
       counters.set(status, counter)
     }
-    counter.updateUnsafe(1, context)
-    histogram.updateUnsafe(millis / 1000, context)
+    counter.updateUnsafe(1, registry)
+    histogram.updateUnsafe(millis / 1000, registry)
   }
-}
+})
+
+/** The route that the router has found, as it was declared; empty: none. */
+const routeOf = (context: Context.Context<never>): string =>
+  Option.match(Context.getOption(context, HttpRouter.RouteContext), {
+    onNone: () => "",
+    onSome: ({ route }) => route.path
+  })

@@ -1,5 +1,5 @@
 /**
- * Where objects are found (decisions, section 14).
+ * Where objects are found (docs/api/objects.md).
  */
 import { objectsPath, type StoredObject } from "@device-cloud/core"
 import { Context, Effect } from "effect"
@@ -10,9 +10,12 @@ export const PublicUrl = Context.Reference<string | undefined>("@device-cloud/ht
   defaultValue: () => undefined
 })
 
-/** The address of an object, which is its only protection. */
-export const addressOf = Effect.fnUntraced(function*({ fileName, objectId }: StoredObject) {
-  const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const base = (yield* PublicUrl) ?? `http://${headers["host"] ?? "localhost"}`
-  return `${base.replace(/\/+$/, "")}${objectsPath}/${objectId}/${fileName}`
-})
+/** Makes a function from an object to its address, which is the object's only protection. */
+export const makeObjectAddress = Effect.map(
+  PublicUrl,
+  (publicUrl) => ({ fileName, objectId }: StoredObject) =>
+    Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+      const base = publicUrl ?? `http://${headers["host"] ?? "localhost"}`
+      return `${base.replace(/\/+$/, "")}${objectsPath}/${objectId}/${fileName}`
+    })
+)

@@ -1,5 +1,5 @@
 /**
- * What the routes do by which files are uploaded.
+ * Handlers of the routes by which files are uploaded.
  */
 import {
   Objects,
@@ -11,25 +11,52 @@ import {
 } from "@device-cloud/core"
 import { ByteSize, Context, Effect, Stream } from "effect"
 import { HttpIncomingMessage, HttpServerRequest, Multipart } from "effect/http"
-import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import { group } from "../ApiHandlers.ts"
 import { Api } from "../DeviceCloudApi.ts"
-import { Code, type Failure, failure, failWith, invalidParameter } from "../Failure.ts"
-import { group } from "../HandlerGroup.ts"
-import { addressOf } from "./ObjectAddress.ts"
+import { respond } from "../Envelope.ts"
+import { BodyUnreadable, invalidParameter } from "../Failure.ts"
+import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import { makeObjectAddress } from "./ObjectAddress.ts"
 
-const noFile = invalidParameter([{
-  path: ["file"],
-  message: "Expected a multipart form with a file in the field file"
-}])
+/** Implements the group `objects`. */
+export const layer = group(
+  Api,
+  "objects",
+  Effect.fnUntraced(function*(handlers) {
+    const objects = yield* Objects
+    const products = yield* Products
+    const addressOf = yield* makeObjectAddress
 
-/** The store sets the limit of the file, whatever it contains. */
-const limits = Context.merge(
-  Multipart.limitsServices({ maxParts: 100, maxFieldSize: ByteSize.kibibytes(64), fieldMimeTypes: [] }),
-  Context.make(HttpIncomingMessage.MaxBodySize, undefined)
+    const upload = Effect.fnUntraced(function*(projectId: ProjectId) {
+      const object = yield* storeFile(objects, projectId)
+      return { object, url: yield* addressOf(object) }
+    })
+    return handlers
+      .handleRaw(
+        "uploadObject",
+        () =>
+          CurrentPrincipal.use(({ projectId }) =>
+            respond(upload(projectId), ({ object, url }) => ({ url, md5: object.md5 }))
+          )
+      )
+      .handleRaw(
+        "uploadFirmwareFile",
+        ({ params }) =>
+          CurrentPrincipal.use(({ projectId }) =>
+            respond(
+              Effect.andThen(products.get(projectId, params.product_key), upload(projectId)),
+              ({ object, url }) => ({ filename: url, size: object.size, md5: object.md5 })
+            )
+          )
+      )
+  })
 )
 
-/** Stores the first file of the form that is called `file`, and answers with it and its address. */
-const upload = Effect.fnUntraced(function*(objects: Objects["Service"], projectId: ProjectId) {
+/**
+ * Stores the first file of the form in the field `file`. Reads the form to its
+ * end, which shows whether all of it has arrived.
+ */
+const storeFile = Effect.fnUntraced(function*(objects: Objects["Service"], projectId: ProjectId) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (!/^multipart\/form-data\b/i.test(request.headers["content-type"] ?? "")) return yield* Effect.fail(noFile)
   let stored: StoredObject | undefined
@@ -42,48 +69,25 @@ const upload = Effect.fnUntraced(function*(objects: Objects["Service"], projectI
       stored = object
     })
   }
-  // To its end, which shows whether all of it has arrived.
   yield* Stream.runForEach(request.multipartStream, take).pipe(
     Effect.onError(() =>
       stored === undefined ? Effect.void : Effect.ignore(objects.remove(projectId, stored.objectId))
     ),
     Effect.provideContext(limits),
-    Effect.catch((error): Effect.Effect<never, Failure> =>
-      Multipart.isMultipartError(error)
-        ? Effect.fail(failure(Code.bodyUnreadable, "The body is not a well formed multipart form"))
-        : failWith(error)
-    )
+    Effect.catchIf(Multipart.isMultipartError, () => Effect.fail(notAForm))
   )
-  if (stored === undefined) return yield* Effect.fail(noFile)
-  return { object: stored, url: yield* addressOf(stored) }
+  return stored ?? (yield* Effect.fail(noFile))
 })
 
-const success = <Data>(data: Data) => ({ code: 0, message: "success", data }) as const
+const noFile = invalidParameter([{
+  path: ["file"],
+  message: "Expected a multipart form with a file in the field file"
+}])
 
-export const layer = group(
-  Api,
-  "objects",
-  Effect.fnUntraced(function*(handlers) {
-    const objects = yield* Objects
-    const products = yield* Products
-    return handlers
-      .handleRaw(
-        "uploadObject",
-        () =>
-          CurrentPrincipal.use(({ projectId }) =>
-            Effect.map(upload(objects, projectId), ({ object, url }) => success({ url, md5: object.md5 }))
-          )
-      )
-      .handleRaw(
-        "uploadFirmwareFile",
-        ({ params }) =>
-          CurrentPrincipal.use(({ projectId }) =>
-            products.get(projectId, params.product_key).pipe(
-              Effect.catch(failWith),
-              Effect.andThen(upload(objects, projectId)),
-              Effect.map(({ object, url }) => success({ filename: url, size: object.size, md5: object.md5 }))
-            )
-          )
-      )
-  })
+const notAForm = BodyUnreadable.make({ message: "The body is not a well formed multipart form" })
+
+/** The store limits the size of the file. */
+const limits = Context.merge(
+  Multipart.limitsServices({ maxParts: 100, maxFieldSize: ByteSize.kibibytes(64), fieldMimeTypes: [] }),
+  Context.make(HttpIncomingMessage.MaxBodySize, undefined)
 )

@@ -13,7 +13,19 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../SnakeCase.ts"
+import { toSnakeCase } from "../SnakeCase.ts"
+import { NoSuchDevice } from "../device/DeviceFailures.ts"
+import {
+  DeviceIsUpgrading,
+  DeviceNotInTask,
+  FirmwareState,
+  FirmwareVersionTaken,
+  NoSuchFirmware,
+  NoSuchTask,
+  TaskState
+} from "./OtaFailures.ts"
+import { NoSuchProduct } from "../product/ProductFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 import {
   AlgorithmCode,
   PolicyCode,
@@ -106,12 +118,12 @@ const rejected = { ...pageQuery, rejected_thing_status: Schema.optional(DeviceSt
 /** The body is optional. */
 const Cancel = [Schema.Struct({ action: Schema.optional(Schema.Literals(["cancel"])) }), Schema.Null] as const
 
-const firmwareDraft = Schema.Struct({ ...wire(FirmwareDraft).fields, algorithms: AlgorithmCode })
+const firmwareDraft = Schema.Struct({ ...toSnakeCase(FirmwareDraft).fields, algorithms: AlgorithmCode })
 
 const upgradeType = { upgrade_type: Schema.optional(UpgradeTypeCode) }
-const verifyTaskDraft = Schema.Struct({ ...wire(VerifyTaskDraft).fields, ...upgradeType })
+const verifyTaskDraft = Schema.Struct({ ...toSnakeCase(VerifyTaskDraft).fields, ...upgradeType })
 const upgradeTaskDraft = Schema.Struct({
-  ...wire(UpgradeTaskDraft).fields,
+  ...toSnakeCase(UpgradeTaskDraft).fields,
   ...upgradeType,
   scope_mode: ScopeCode
 })
@@ -120,24 +132,28 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
   HttpApiEndpoint.get("getUpgrade", "/things/:device_id/upgrade", {
     params: PathParams.deviceId,
     query: { module },
-    success: Envelope(Schema.Union([UpgradeInfo, Schema.Struct({})]))
+    success: Envelope(Schema.Union([UpgradeInfo, Schema.Struct({})])),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read what a device can be upgraded to")
     .annotate(OpenApi.Description, "If there is nothing for the device, `data` is empty."),
   HttpApiEndpoint.post("startUpgrade", "/things/:device_id/upgrade", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ task_id: Schema.Int }),
-    success: EnvelopeOnly
-  }).annotate(OpenApi.Summary, "Tell a connected device of its upgrade now"),
+    success: EnvelopeOnly,
+    error: [NoSuchDevice, NoSuchTask, DeviceNotInTask, TaskState]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Tell a connected device of its upgrade now"),
   HttpApiEndpoint.get("getUpgradeStep", "/things/:device_id/upgrade-step", {
     params: PathParams.deviceId,
     query: { task_id: Schema.optional(PathParams.task.task_id) },
-    success: Envelope(Schema.Struct({ step: Schema.Int }))
+    success: Envelope(Schema.Struct({ step: Schema.Int })),
+    error: [NoSuchDevice, NoSuchTask]
   }).annotate(OpenApi.Summary, "Read how far a device is")
     .annotate(OpenApi.Description, "Percent, or -1: failed. Without `task_id`, of the newest task."),
   HttpApiEndpoint.get("getVersion", "/things/:device_id/version", {
     params: PathParams.deviceId,
     query: { module },
-    success: Envelope(Schema.Struct({ version: Schema.String }))
+    success: Envelope(Schema.Struct({ version: Schema.String })),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read the version that a device has reported"),
   HttpApiEndpoint.get("diagnoseUpgrade", "/things/:device_id/upgrade-diagnosis", {
     params: PathParams.deviceId,
@@ -152,7 +168,8 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
         status: Schema.NullOr(RecordCode),
         step: Schema.NullOr(Schema.Int)
       })
-    )
+    ),
+    error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Find out why a device is or is not being upgraded"),
   HttpApiEndpoint.get("getUpgrades", "/things/upgrade", {
     query: {
@@ -168,7 +185,8 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     ),
   HttpApiEndpoint.get("getFirmware", "/ota/firmwares/:firmware_id", {
     params: PathParams.firmware,
-    success: Envelope(FirmwareRecord)
+    success: Envelope(FirmwareRecord),
+    error: NoSuchFirmware
   }).annotate(OpenApi.Summary, "Read a firmware"),
   HttpApiEndpoint.get("listFirmwares", "/ota/firmwares", {
     query: {
@@ -189,34 +207,40 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
         hash: "93230c3bde425a9d7984a594ac55ea1e"
       }]
     })),
-    success: Envelope(FirmwareRecord)
-  }).annotate(OpenApi.Summary, "Create a firmware"),
+    success: Envelope(FirmwareRecord),
+    error: [NoSuchProduct, NoSuchFirmware, FirmwareVersionTaken]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a firmware"),
   HttpApiEndpoint.delete("deleteFirmware", "/ota/firmwares/:firmware_id", {
     params: PathParams.firmware,
-    success: Empty
+    success: Empty,
+    error: [NoSuchFirmware, FirmwareState]
   }).annotate(OpenApi.Summary, "Delete a firmware that has no unfinished task"),
   HttpApiEndpoint.post("createVerifyTask", "/ota/firmwares/:firmware_id/verify-task", {
     params: PathParams.firmware,
     payload: verifyTaskDraft,
-    success: Envelope(Schema.Array(Schema.String))
-  }).annotate(OpenApi.Summary, "Try a firmware on a few devices")
+    success: Envelope(Schema.Array(Schema.String)),
+    error: [NoSuchFirmware, FirmwareState, DeviceIsUpgrading]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Try a firmware on a few devices")
     .annotate(OpenApi.Description, "Returns the devices that do not run the version yet."),
   HttpApiEndpoint.post("createUpgradeTask", "/ota/firmwares/:firmware_id/upgrade-tasks", {
     params: PathParams.firmware,
     payload: upgradeTaskDraft.pipe(Schema.annotateEncoded({
       examples: [{ scope_mode: 0, cloud_push: true, timeout: 3600 }]
     })),
-    success: Envelope(Schema.Struct({ task_id: Schema.Int }))
-  }).annotate(OpenApi.Summary, "Upgrade devices to a firmware"),
+    success: Envelope(Schema.Struct({ task_id: Schema.Int })),
+    error: [NoSuchFirmware, FirmwareState, DeviceIsUpgrading]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Upgrade devices to a firmware"),
   HttpApiEndpoint.get("getVerifyTask", "/ota/firmwares/:firmware_id/verify-task", {
     params: PathParams.firmware,
     query: rejected,
-    success: VerifyRecords
+    success: VerifyRecords,
+    error: [NoSuchFirmware, NoSuchTask]
   }).annotate(OpenApi.Summary, "List the devices of the newest verify task of a firmware"),
   HttpApiEndpoint.get("getUpgradeTask", "/ota/upgrade-tasks/:task_id", {
     params: PathParams.task,
     query: rejected,
-    success: Paged(DeviceTaskRecord)
+    success: Paged(DeviceTaskRecord),
+    error: NoSuchTask
   }).annotate(OpenApi.Summary, "List the devices of an upgrade task"),
   HttpApiEndpoint.get("listUpgradeTasks", "/ota/firmwares/:firmware_id/upgrade-tasks", {
     params: PathParams.firmware,
@@ -227,31 +251,41 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
       product_key: Schema.optional(PathParams.productKey.product_key),
       name: Schema.optional(PathParams.property.property_id)
     },
-    success: Paged(TaskRecord)
+    success: Paged(TaskRecord),
+    error: NoSuchFirmware
   }).annotate(OpenApi.Summary, "List the upgrade tasks of a firmware"),
-  HttpApiEndpoint.delete("cancelTask", "/ota/tasks/:task_id", { params: PathParams.task, success: Empty })
+  HttpApiEndpoint.delete("cancelTask", "/ota/tasks/:task_id", {
+    params: PathParams.task,
+    success: Empty,
+    error: [NoSuchTask, TaskState]
+  })
     .annotate(OpenApi.Summary, "Cancel a verify or upgrade task"),
   HttpApiEndpoint.put("decideVerifyTask", "/ota/verify-tasks/:task_id", {
     params: PathParams.task,
     payload: Schema.Struct({ result: Schema.Boolean }),
-    success: Empty
+    success: Empty,
+    error: [NoSuchTask, TaskState]
   }).annotate(OpenApi.Summary, "Say whether a verification has passed"),
   HttpApiEndpoint.put("cancelUpgradeTask", "/ota/upgrade-tasks/:task_id/status", {
     params: PathParams.task,
     payload: Cancel,
-    success: Empty
+    success: Empty,
+    error: [NoSuchTask, TaskState]
   }).annotate(OpenApi.Summary, "Cancel an upgrade task"),
   HttpApiEndpoint.put("cancelDeviceUpgrade", "/ota/upgrade-tasks/:task_id/things/:device_id/status", {
     params: PathParams.deviceOfTask,
     payload: Cancel,
-    success: Empty
+    success: Empty,
+    error: [NoSuchTask, DeviceNotInTask, TaskState]
   }).annotate(OpenApi.Summary, "Cancel one device of an upgrade task"),
   HttpApiEndpoint.put("confirmUpgradeTask", "/ota/upgrade-tasks/:task_id/confirmation", {
     params: PathParams.task,
-    success: Empty
+    success: Empty,
+    error: [NoSuchTask, TaskState]
   }).annotate(OpenApi.Summary, "Confirm an upgrade task"),
   HttpApiEndpoint.put("confirmDeviceUpgrade", "/ota/upgrade-tasks/:task_id/things/:device_id/confirmation", {
     params: PathParams.deviceOfTask,
-    success: Empty
+    success: Empty,
+    error: [NoSuchTask, DeviceNotInTask, TaskState]
   }).annotate(OpenApi.Summary, "Confirm one device of an upgrade task")
 ).annotate(OpenApi.Title, "Firmware and upgrades") {}

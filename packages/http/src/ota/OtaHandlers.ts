@@ -20,10 +20,151 @@ import { HttpServerRequest } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, pageRequest, respond, respondPage } from "../Envelope.ts"
-import { Code, failure, failWith, invalidParameter } from "../Failure.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { failWith } from "../DomainFailures.ts"
+import { BodyUnreadable, invalidParameter } from "../Failure.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { DeviceTaskRecord, FirmwareRecord, TaskRecord, UpgradeInfo } from "./OtaApi.ts"
+
+/** Implements the group `ota`. */
+export const layer = group(
+  Api,
+  "ota",
+  Effect.fnUntraced(function*(handlers) {
+    const firmwares = yield* Firmwares
+    const tasks = yield* UpgradeTasks
+    const upgrades = yield* Upgrades
+    const infoOf = (assignment: Assignment | undefined) => assignment === undefined ? {} : upgradeInfo(assignment)
+    return handlers.handleAll({
+      getUpgrade: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.availableFor(projectId, params.device_id, query.module), infoOf)
+        ),
+      startUpgrade: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => done(upgrades.start(projectId, params.device_id, payload.task_id))),
+      getUpgradeStep: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.step(projectId, params.device_id, query.task_id), (step) => ({ step }))
+        ),
+      getVersion: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.version(projectId, params.device_id, query.module), (version) => ({ version }))
+        ),
+      diagnoseUpgrade: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            upgrades.diagnose(projectId, params.device_id, query.module),
+            ({ assignment, currentVersion, message, reason }) => ({
+              reason,
+              message,
+              current_version: currentVersion,
+              task_id: assignment?.task.taskId ?? null,
+              target_version: assignment?.task.version ?? null,
+              status: assignment?.record.status ?? null,
+              step: assignment?.record.step ?? null
+            })
+          )
+        ),
+      getUpgrades: ({ query }) =>
+        Effect.gen(function*() {
+          const { projectId } = yield* CurrentPrincipal
+          const deviceIds = yield* readDeviceIds(query.device_ids)
+          return yield* respond(
+            upgrades.available(projectId, deviceIds as ReadonlyArray<DeviceId>, query.module ?? "default"),
+            (assignments) => ({
+              things_upgrade_job: Object.fromEntries(
+                [...assignments].map(([deviceId, assignment]) => [deviceId, upgradeInfo(assignment)])
+              )
+            })
+          )
+        }),
+      getFirmware: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(firmwares.get(projectId, params.firmware_id), firmwareRecord)),
+      listFirmwares: ({ query }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const filter = { productKey: query.product_key, name: query.name }
+          return respondPage(query, (page) => firmwares.list(projectId, filter, page), firmwareRecord)
+        }),
+      createFirmware: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(firmwares.create(projectId, params.product_key, toCamelCase(payload)), firmwareRecord)
+        ),
+      deleteFirmware: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(firmwares.remove(projectId, params.firmware_id), empty)),
+      createVerifyTask: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            tasks.createVerifyTask(projectId, params.firmware_id, toCamelCase(payload)),
+            (deviceIds) => deviceIds
+          )
+        ),
+      createUpgradeTask: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            tasks.createUpgradeTask(projectId, params.firmware_id, toCamelCase(payload)),
+            ({ taskId }) => ({ task_id: taskId })
+          )
+        ),
+      getVerifyTask: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const request = pageRequest(query)
+          return respond(
+            Effect.gen(function*() {
+              const task = Option.getOrUndefined(yield* tasks.newestVerifyTask(projectId, params.firmware_id))
+              if (task === undefined) return { task_id: 0, ...pageOf(request, { items: [], total: 0 }) }
+              const { items, total } = yield* tasks.records(
+                projectId,
+                task.taskId,
+                query.rejected_thing_status,
+                request
+              )
+              return { task_id: task.taskId, ...pageOf(request, { items: items.map(deviceRecord(task)), total }) }
+            }),
+            (data) => data
+          )
+        }),
+      getUpgradeTask: ({ params, query }) =>
+        Effect.gen(function*() {
+          const { projectId } = yield* CurrentPrincipal
+          const task = yield* tasks.get(projectId, params.task_id).pipe(Effect.catch(failWith))
+          return yield* respondPage(
+            query,
+            (page) => tasks.records(projectId, task.taskId, query.rejected_thing_status, page),
+            deviceRecord(task)
+          )
+        }),
+      listUpgradeTasks: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const filter = {
+            firmwareId: params.firmware_id,
+            status: query.status,
+            taskId: query.task_id,
+            productKey: query.product_key,
+            name: query.name
+          }
+          return respondPage(query, (page) => tasks.list(projectId, filter, page), taskRecord)
+        }),
+      cancelTask: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(tasks.cancel(projectId, params.task_id), empty)),
+      decideVerifyTask: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(tasks.decide(projectId, params.task_id, payload.result), empty)
+        ),
+      cancelUpgradeTask: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(tasks.cancel(projectId, params.task_id), empty)),
+      cancelDeviceUpgrade: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.cancelDevice(projectId, params.task_id, params.device_id), empty)
+        ),
+      confirmUpgradeTask: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(tasks.confirm(projectId, params.task_id), empty)),
+      confirmDeviceUpgrade: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(upgrades.confirmDevice(projectId, params.task_id, params.device_id), empty)
+        )
+    })
+  })
+)
 
 const firmwareRecord = ({ firmware, ongoing, productName }: FirmwareDetail): typeof FirmwareRecord.Type => ({
   id: firmware.firmwareId,
@@ -116,147 +257,10 @@ const readDeviceIds = Effect.fnUntraced(function*(query: string | ReadonlyArray<
 
 const bodyDeviceIds = Effect.gen(function*() {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const unreadable = failure(Code.bodyUnreadable, "The body is not valid JSON; send {\"device_ids\": [\"…\"]}")
+  const unreadable = BodyUnreadable.make({
+    message: "The body is not valid JSON; send {\"device_ids\": [\"…\"]}"
+  })
   const text = yield* Effect.mapError(request.text, () => unreadable)
   const body = yield* Effect.try({ try: (): unknown => JSON.parse(text === "" ? "{}" : text), catch: () => unreadable })
   return Predicate.hasProperty(body, "device_ids") ? body.device_ids : undefined
 })
-
-export const layer = group(
-  Api,
-  "ota",
-  Effect.fnUntraced(function*(handlers) {
-    const firmwares = yield* Firmwares
-    const tasks = yield* UpgradeTasks
-    const upgrades = yield* Upgrades
-    const infoOf = (assignment: Assignment | undefined) => assignment === undefined ? {} : upgradeInfo(assignment)
-    return handlers.handleAll({
-      getUpgrade: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(upgrades.availableFor(projectId, params.device_id, query.module), infoOf)
-        ),
-      startUpgrade: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) => done(upgrades.start(projectId, params.device_id, payload.task_id))),
-      getUpgradeStep: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(upgrades.step(projectId, params.device_id, query.task_id), (step) => ({ step }))
-        ),
-      getVersion: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(upgrades.version(projectId, params.device_id, query.module), (version) => ({ version }))
-        ),
-      diagnoseUpgrade: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(
-            upgrades.diagnose(projectId, params.device_id, query.module),
-            ({ assignment, currentVersion, message, reason }) => ({
-              reason,
-              message,
-              current_version: currentVersion,
-              task_id: assignment?.task.taskId ?? null,
-              target_version: assignment?.task.version ?? null,
-              status: assignment?.record.status ?? null,
-              step: assignment?.record.step ?? null
-            })
-          )
-        ),
-      getUpgrades: ({ query }) =>
-        Effect.gen(function*() {
-          const { projectId } = yield* CurrentPrincipal
-          const deviceIds = yield* readDeviceIds(query.device_ids)
-          return yield* respond(
-            upgrades.available(projectId, deviceIds as ReadonlyArray<DeviceId>, query.module ?? "default"),
-            (assignments) => ({
-              things_upgrade_job: Object.fromEntries(
-                [...assignments].map(([deviceId, assignment]) => [deviceId, upgradeInfo(assignment)])
-              )
-            })
-          )
-        }),
-      getFirmware: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(firmwares.get(projectId, params.firmware_id), firmwareRecord)),
-      listFirmwares: ({ query }) =>
-        CurrentPrincipal.use(({ projectId }) => {
-          const filter = { productKey: query.product_key, name: query.name }
-          return respondPage(query, (page) => firmwares.list(projectId, filter, page), firmwareRecord)
-        }),
-      createFirmware: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(firmwares.create(projectId, params.product_key, fromWire(payload)), firmwareRecord)
-        ),
-      deleteFirmware: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(firmwares.remove(projectId, params.firmware_id), empty)),
-      createVerifyTask: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(
-            tasks.createVerifyTask(projectId, params.firmware_id, fromWire(payload)),
-            (deviceIds) => deviceIds
-          )
-        ),
-      createUpgradeTask: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(
-            tasks.createUpgradeTask(projectId, params.firmware_id, fromWire(payload)),
-            ({ taskId }) => ({ task_id: taskId })
-          )
-        ),
-      getVerifyTask: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) => {
-          const request = pageRequest(query)
-          return respond(
-            Effect.gen(function*() {
-              const task = Option.getOrUndefined(yield* tasks.newestVerifyTask(projectId, params.firmware_id))
-              if (task === undefined) return { task_id: 0, ...pageOf(request, { items: [], total: 0 }) }
-              const { items, total } = yield* tasks.records(
-                projectId,
-                task.taskId,
-                query.rejected_thing_status,
-                request
-              )
-              return { task_id: task.taskId, ...pageOf(request, { items: items.map(deviceRecord(task)), total }) }
-            }),
-            (data) => data
-          )
-        }),
-      getUpgradeTask: ({ params, query }) =>
-        Effect.gen(function*() {
-          const { projectId } = yield* CurrentPrincipal
-          const task = yield* tasks.get(projectId, params.task_id).pipe(Effect.catch(failWith))
-          return yield* respondPage(
-            query,
-            (page) => tasks.records(projectId, task.taskId, query.rejected_thing_status, page),
-            deviceRecord(task)
-          )
-        }),
-      listUpgradeTasks: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) => {
-          const filter = {
-            firmwareId: params.firmware_id,
-            status: query.status,
-            taskId: query.task_id,
-            productKey: query.product_key,
-            name: query.name
-          }
-          return respondPage(query, (page) => tasks.list(projectId, filter, page), taskRecord)
-        }),
-      cancelTask: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(tasks.cancel(projectId, params.task_id), empty)),
-      decideVerifyTask: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(tasks.decide(projectId, params.task_id, payload.result), empty)
-        ),
-      cancelUpgradeTask: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(tasks.cancel(projectId, params.task_id), empty)),
-      cancelDeviceUpgrade: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(upgrades.cancelDevice(projectId, params.task_id, params.device_id), empty)
-        ),
-      confirmUpgradeTask: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(tasks.confirm(projectId, params.task_id), empty)),
-      confirmDeviceUpgrade: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(upgrades.confirmDevice(projectId, params.task_id, params.device_id), empty)
-        )
-    })
-  })
-)

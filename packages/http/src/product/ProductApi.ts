@@ -1,5 +1,5 @@
 /**
- * The routes of products (specification, Endpoints: Products).
+ * The routes of products (docs/api/products.md).
  */
 import {
   AuthType,
@@ -17,8 +17,11 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { wire } from "../SnakeCase.ts"
+import { toSnakeCase } from "../SnakeCase.ts"
+import { NoSuchProduct, ProductHasDevices } from "./ProductFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
+/** A product. */
 export const ProductInfo = Schema.Struct({
   id: Schema.Int,
   project_id: Schema.String,
@@ -47,9 +50,10 @@ export const ProductInfo = Schema.Struct({
 
 const OneProduct = Envelope(Schema.Struct({ product_info: ProductInfo }))
 
+/** The group `products` of the typed client. */
 export class ProductApi extends HttpApiGroup.make("products").add(
   HttpApiEndpoint.post("createProduct", "/products", {
-    payload: wire(ProductDraft).annotate({
+    payload: toSnakeCase(ProductDraft).annotate({
       examples: [{
         name: "Thermostat",
         node_type: "direct",
@@ -60,25 +64,32 @@ export class ProductApi extends HttpApiGroup.make("products").add(
       }]
     }),
     success: OneProduct
-  })
+  }).middleware(IdempotencyMiddleware)
     .annotate(OpenApi.Summary, "Create a product")
     .annotate(OpenApi.Description, "The product starts in status developing, with a new key and secret."),
   HttpApiEndpoint.get("listProducts", "/products", { query: pageQuery, success: Paged(ProductInfo) })
     .annotate(OpenApi.Summary, "List the products of the project"),
-  HttpApiEndpoint.get("getProduct", "/products/:product_key", { params: PathParams.productKey, success: OneProduct })
+  HttpApiEndpoint.get("getProduct", "/products/:product_key", {
+    params: PathParams.productKey,
+    success: OneProduct,
+    error: NoSuchProduct
+  })
     .annotate(OpenApi.Summary, "Read a product"),
   HttpApiEndpoint.put("updateProduct", "/products/:product_key", {
     params: PathParams.productKey,
-    payload: wire(ProductUpdate),
-    success: EnvelopeOnly
+    payload: toSnakeCase(ProductUpdate),
+    success: EnvelopeOnly,
+    error: NoSuchProduct
   }).annotate(OpenApi.Summary, "Change a product"),
   HttpApiEndpoint.delete("deleteProduct", "/products/:product_key", {
     params: PathParams.productKey,
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: [NoSuchProduct, ProductHasDevices]
   }).annotate(OpenApi.Summary, "Delete a product that has no devices"),
   HttpApiEndpoint.put("setProductStatus", "/products/:product_key/status", {
     params: PathParams.productKey,
     payload: Schema.Struct({ status: ProductStatus }),
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: NoSuchProduct
   }).annotate(OpenApi.Summary, "Release a product, or take it back into development")
 ).annotate(OpenApi.Title, "Products") {}

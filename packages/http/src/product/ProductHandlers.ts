@@ -1,16 +1,43 @@
 /**
- * What the routes of products do.
+ * Handlers of the routes of products.
  */
 import { type Product, Products } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { ProductInfo } from "./ProductApi.ts"
 
-export const productInfo = (product: Product): typeof ProductInfo.Type => ({
+/** Implements the group `products`. */
+export const layer = group(
+  Api,
+  "products",
+  Effect.fnUntraced(function*(handlers) {
+    const products = yield* Products
+    return handlers.handleAll({
+      createProduct: ({ payload }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(products.create(projectId, toCamelCase(payload)), oneProduct)),
+      listProducts: ({ query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respondPage(query, (page) => products.list(projectId, page), productInfo)
+        ),
+      getProduct: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(products.get(projectId, params.product_key), oneProduct)),
+      updateProduct: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(products.update(projectId, params.product_key, toCamelCase(payload)))
+        ),
+      deleteProduct: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => done(products.remove(projectId, params.product_key))),
+      setProductStatus: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => done(products.setStatus(projectId, params.product_key, payload.status)))
+    })
+  })
+)
+
+const productInfo = (product: Product): typeof ProductInfo.Type => ({
   id: product.id,
   project_id: product.projectId,
   product_key: product.productKey,
@@ -37,29 +64,3 @@ export const productInfo = (product: Product): typeof ProductInfo.Type => ({
 })
 
 const oneProduct = (product: Product) => ({ product_info: productInfo(product) })
-
-export const layer = group(
-  Api,
-  "products",
-  Effect.fnUntraced(function*(handlers) {
-    const products = yield* Products
-    return handlers.handleAll({
-      createProduct: ({ payload }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(products.create(projectId, fromWire(payload)), oneProduct)),
-      listProducts: ({ query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respondPage(query, (page) => products.list(projectId, page), productInfo)
-        ),
-      getProduct: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(products.get(projectId, params.product_key), oneProduct)),
-      updateProduct: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          done(products.update(projectId, params.product_key, fromWire(payload)))
-        ),
-      deleteProduct: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => done(products.remove(projectId, params.product_key))),
-      setProductStatus: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) => done(products.setStatus(projectId, params.product_key, payload.status)))
-    })
-  })
-)

@@ -1,5 +1,5 @@
 /**
- * The routes of projects and access keys (decisions, section 2).
+ * The routes of projects and access keys (docs/api/projects.md).
  */
 import { AccessKeyDraft, ProjectDraft, ProjectId, Role, Text } from "@device-cloud/core"
 import { Schema } from "effect"
@@ -7,7 +7,10 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { RequiredRole } from "../middleware/Authorization.ts"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
+import { AccessKeyNotRemovable, NoSuchAccessKey, NoSuchProject, ProjectNotRemovable } from "./ProjectFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
+/** A project. */
 export const ProjectRecord = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
@@ -23,12 +26,13 @@ const accessKey = {
   expires_at: DateText
 }
 
+/** An access key without the key itself. */
 export const AccessKeyRecord = Schema.Struct(accessKey).annotate({ identifier: "AccessKey" })
 
-/** The one answer that shows the key. */
+/** A new access key with the key itself: no other response shows it. */
 export const CreatedAccessKey = Schema.Struct({ ...accessKey, key: Schema.String })
 
-/** Years 0000 to 9999, with an offset. */
+/** A date and time of the years 0000 to 9999, with an offset. */
 const Rfc3339 = Schema.String.check(
   Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i, {
     expected: "a date and time as in RFC 3339, such as 2030-01-31T12:00:00+00:00"
@@ -46,8 +50,10 @@ const CreateAccessKey = Schema.Struct({
   )
 })
 
+/** The group `projects` of the typed client. */
 export class ProjectApi extends HttpApiGroup.make("projects").add(
   HttpApiEndpoint.post("createProject", "/projects", { payload: ProjectDraft, success: Envelope(ProjectRecord) })
+    .middleware(IdempotencyMiddleware)
     .annotate(OpenApi.Summary, "Create a project")
     .annotate(RequiredRole, "owner"),
   HttpApiEndpoint.get("listProjects", "/projects", { query: pageQuery, success: Paged(ProjectRecord) })
@@ -55,24 +61,28 @@ export class ProjectApi extends HttpApiGroup.make("projects").add(
     .annotate(RequiredRole, "owner"),
   HttpApiEndpoint.get("getProject", "/projects/:project_id", {
     params: PathParams.projectId,
-    success: Envelope(ProjectRecord)
+    success: Envelope(ProjectRecord),
+    error: NoSuchProject
   }).annotate(OpenApi.Summary, "Read a project").annotate(RequiredRole, "owner"),
   HttpApiEndpoint.delete("deleteProject", "/projects/:project_id", {
     params: PathParams.projectId,
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: [NoSuchProject, ProjectNotRemovable]
   }).annotate(OpenApi.Summary, "Delete a project that has no products, with its access keys")
     .annotate(RequiredRole, "owner"),
   HttpApiEndpoint.post("createAccessKey", "/access-keys", {
     payload: CreateAccessKey,
-    success: Envelope(CreatedAccessKey)
+    success: Envelope(CreatedAccessKey),
+    error: NoSuchProject
   }).annotate(OpenApi.Summary, "Create an access key")
-    .annotate(OpenApi.Description, "The answer is the only place where the key appears.")
+    .annotate(OpenApi.Description, "Only this response shows the key.")
     .annotate(RequiredRole, "admin"),
   HttpApiEndpoint.get("listAccessKeys", "/access-keys", { query: pageQuery, success: Paged(AccessKeyRecord) })
     .annotate(OpenApi.Summary, "List the access keys of the project")
     .annotate(RequiredRole, "admin"),
   HttpApiEndpoint.delete("deleteAccessKey", "/access-keys/:id", {
     params: PathParams.accessKeyId,
-    success: EnvelopeOnly
+    success: EnvelopeOnly,
+    error: [NoSuchAccessKey, AccessKeyNotRemovable]
   }).annotate(OpenApi.Summary, "Delete an access key").annotate(RequiredRole, "admin")
 ).annotate(OpenApi.Title, "Projects and access keys") {}

@@ -1,30 +1,16 @@
 /**
- * What the routes of projects and access keys do.
+ * Handlers of the routes of projects and access keys.
  */
 import { type AccessKey, AccessKeys, type Project, Projects } from "@device-cloud/core"
 import { DateTime, Effect, Redacted } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
-import { Code, failure } from "../Failure.ts"
-import { group } from "../HandlerGroup.ts"
+import { RoleTooLow } from "./ProjectFailures.ts"
+import { group } from "../ApiHandlers.ts"
 import type { AccessKeyRecord, ProjectRecord } from "./ProjectApi.ts"
 
-const projectRecord = ({ createdAt, id, name }: Project): typeof ProjectRecord.Type => ({
-  id,
-  name,
-  created_at: dateText(createdAt)
-})
-
-const accessKeyRecord = (key: AccessKey): typeof AccessKeyRecord.Type => ({
-  id: key.id,
-  project_id: key.projectId,
-  name: key.name,
-  role: key.role,
-  created_at: dateText(key.createdAt),
-  expires_at: dateText(key.expiresAt)
-})
-
+/** Implements the group `projects`. */
 export const layer = group(
   Api,
   "projects",
@@ -40,7 +26,7 @@ export const layer = group(
         const principal = yield* CurrentPrincipal
         const { expires_at, name, project_id = principal.projectId, role } = payload
         if (project_id !== principal.projectId && principal.role !== "owner") {
-          return yield* Effect.fail(failure(Code.roleTooLow, "project_id: only an owner may name another project"))
+          return yield* Effect.fail(RoleTooLow.make({ message: "project_id: only an owner may name another project" }))
         }
         const expiresAt = expires_at === undefined ? undefined : DateTime.toEpochMillis(expires_at)
         return yield* respond(
@@ -57,3 +43,18 @@ export const layer = group(
     })
   })
 )
+
+const projectRecord = ({ createdAt, id, name }: Project): typeof ProjectRecord.Type => ({
+  id,
+  name,
+  created_at: dateText(createdAt)
+})
+
+const accessKeyRecord = (key: AccessKey): typeof AccessKeyRecord.Type => ({
+  id: key.id,
+  project_id: key.projectId,
+  name: key.name,
+  role: key.role,
+  created_at: dateText(key.createdAt),
+  expires_at: dateText(key.expiresAt)
+})

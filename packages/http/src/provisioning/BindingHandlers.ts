@@ -1,15 +1,14 @@
 /**
- * What the routes of binding do.
+ * Handlers of the routes of binding.
  */
 import { Bindings } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 
-const toData = (random: string) => ({ random })
-
+/** Implements the group `bindings`. */
 export const layer = group(
   Api,
   "bindings",
@@ -23,3 +22,5 @@ export const layer = group(
     })
   })
 )
+
+const toData = (random: string) => ({ random })

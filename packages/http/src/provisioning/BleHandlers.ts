@@ -1,14 +1,15 @@
 /**
- * What the route of Bluetooth identities does.
+ * Handler of the route of Bluetooth identities.
  */
 import { BleIdentities } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
-import { fromWire } from "../SnakeCase.ts"
+import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 
+/** Implements the group `ble`. */
 export const layer = group(
   Api,
   "ble",
@@ -18,7 +19,7 @@ export const layer = group(
       "checkBleIdentity",
       ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          respond(identities.check(projectId, params.product_key, fromWire(payload)), (ble_key) => ({ ble_key }))
+          respond(identities.check(projectId, params.product_key, toCamelCase(payload)), (ble_key) => ({ ble_key }))
         )
     )
   })

@@ -7,6 +7,10 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { RequiredRole } from "../middleware/Authorization.ts"
 import { DateText, Envelope, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
+import { NoSuchDevice } from "../device/DeviceFailures.ts"
+import { NoSuchProject } from "../project/ProjectFailures.ts"
+import { NoSuchScene, SceneNameTaken } from "./SceneFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const Empty = Envelope(Schema.Struct({}))
 
@@ -126,8 +130,9 @@ export class SceneApi extends HttpApiGroup.make("scenes").add(
         actions: [{ URI: "action/webhook", params: { URL: "https://example.com/alarm", method: "POST" } }]
       }]
     }),
-    success: Envelope(ChangedSceneRecord)
-  }).annotate(OpenApi.Summary, "Create a scene")
+    success: Envelope(ChangedSceneRecord),
+    error: [NoSuchProject, SceneNameTaken]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a scene")
     .annotate(
       OpenApi.Description,
       "Any trigger fires it, all conditions must hold, actions run in order. At most 10 triggers, 20 conditions and 50 " +
@@ -136,13 +141,19 @@ export class SceneApi extends HttpApiGroup.make("scenes").add(
   HttpApiEndpoint.put("updateScene", "/rule-engine/scenes/:id", {
     params: PathParams.scene,
     payload: SceneDraft,
-    success: Envelope(ChangedSceneRecord)
+    success: Envelope(ChangedSceneRecord),
+    error: [NoSuchScene, SceneNameTaken]
   }).annotate(OpenApi.Summary, "Replace a scene"),
-  HttpApiEndpoint.delete("deleteScene", "/rule-engine/scenes/:id", { params: PathParams.scene, success: Empty })
+  HttpApiEndpoint.delete("deleteScene", "/rule-engine/scenes/:id", {
+    params: PathParams.scene,
+    success: Empty,
+    error: NoSuchScene
+  })
     .annotate(OpenApi.Summary, "Delete a scene with its executions"),
   HttpApiEndpoint.get("getScene", "/rule-engine/scenes/:id", {
     params: PathParams.scene,
-    success: Envelope(SceneRecord)
+    success: Envelope(SceneRecord),
+    error: NoSuchScene
   }).annotate(OpenApi.Summary, "Read a scene"),
   HttpApiEndpoint.get("listScenes", "/rule-engine/scenes", {
     query: {
@@ -154,30 +165,35 @@ export class SceneApi extends HttpApiGroup.make("scenes").add(
   }).annotate(OpenApi.Summary, "List the scenes of the project"),
   HttpApiEndpoint.post("runScene", "/rule-engine/scenes/:id/actions", {
     params: PathParams.scene,
-    success: Envelope(Schema.Struct({ execution_id: Schema.String }))
-  }).annotate(OpenApi.Summary, "Run the actions of a scene now")
+    success: Envelope(Schema.Struct({ execution_id: Schema.String })),
+    error: NoSuchScene
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Run the actions of a scene now")
     .annotate(OpenApi.Description, "Whatever its triggers and conditions say, also when it is disabled."),
   HttpApiEndpoint.put("setSceneStatus", "/rule-engine/scenes/:id/status", {
     params: PathParams.scene,
     payload: Schema.Struct({ status: SceneStatus }),
-    success: Empty
+    success: Empty,
+    error: NoSuchScene
   }).annotate(OpenApi.Summary, "Enable or disable a scene"),
   HttpApiEndpoint.get("listExecutions", "/rule-engine/scenes/:id/executions", {
     params: PathParams.scene,
     query: pageQuery,
-    success: Paged(ExecutionRecord)
+    success: Paged(ExecutionRecord),
+    error: NoSuchScene
   }).annotate(OpenApi.Summary, "Read why a scene has fired, or has not")
     .annotate(OpenApi.Description, "The latest 100, newest first."),
   HttpApiEndpoint.post("explainScene", "/rule-engine/scenes/:id/explain", {
     params: PathParams.scene,
     payload: Sample,
-    success: Envelope(ExplanationRecord)
-  }).annotate(OpenApi.Summary, "Find out what an event would do")
+    success: Envelope(ExplanationRecord),
+    error: [NoSuchScene, NoSuchDevice]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Find out what an event would do")
     .annotate(OpenApi.Description, "Nothing is done. The event is one that might happen now."),
   HttpApiEndpoint.get("getWebhookKey", "/rule-engine/webhook-key", { success: Envelope(WebhookKeyRecord) })
     .annotate(OpenApi.Summary, "Read the key that signs the webhooks of the project")
     .annotate(RequiredRole, "admin"),
   HttpApiEndpoint.post("rotateWebhookKey", "/rule-engine/webhook-key", { success: Envelope(WebhookKeyRecord) })
+    .middleware(IdempotencyMiddleware)
     .annotate(OpenApi.Summary, "Make a new key; the one before signs as well for a day")
     .annotate(RequiredRole, "admin")
 ).annotate(OpenApi.Title, "Scenes") {}

@@ -23,7 +23,7 @@ import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond, respondPage } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 import type {
   ChangedSceneRecord,
   ExecutionRecord,
@@ -32,6 +32,46 @@ import type {
   SceneRecord,
   WebhookKeyRecord
 } from "./SceneApi.ts"
+
+export const layer = group(
+  Api,
+  "scenes",
+  Effect.fnUntraced(function*(handlers) {
+    const scenes = yield* Scenes
+    const signing = yield* WebhookSigning
+    return handlers.handleAll({
+      createScene: ({ payload }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(scenes.create(projectId, payload), changedRecord)),
+      updateScene: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(scenes.update(projectId, params.id, payload), changedRecord)),
+      deleteScene: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(scenes.remove(projectId, params.id), empty)),
+      getScene: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(scenes.get(projectId, params.id), sceneRecord)),
+      listScenes: ({ query }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const filter = { name: query.name, status: query.status }
+          return respondPage(query, (page) => scenes.list(projectId, filter, page), sceneRecord)
+        }),
+      runScene: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(scenes.run(projectId, params.id), (executionId) => ({ execution_id: executionId }))
+        ),
+      setSceneStatus: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(scenes.setStatus(projectId, params.id, payload.status), empty)),
+      listExecutions: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respondPage(query, (page) => scenes.executions(projectId, params.id, page), executionRecord)
+        ),
+      explainScene: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(scenes.explain(projectId, params.id, sampleEvent(payload)), explanationRecord)
+        ),
+      getWebhookKey: () => CurrentPrincipal.use(({ projectId }) => respond(signing.keys(projectId), keyRecord)),
+      rotateWebhookKey: () => CurrentPrincipal.use(({ projectId }) => respond(signing.rotate(projectId), keyRecord))
+    })
+  })
+)
 
 const empty = () => ({})
 
@@ -144,43 +184,3 @@ const keyRecord = ({ createdAt, current, previous }: WebhookKeys): typeof Webhoo
   created_at: dateText(createdAt),
   previous_until: dateText(previous?.until ?? null)
 })
-
-export const layer = group(
-  Api,
-  "scenes",
-  Effect.fnUntraced(function*(handlers) {
-    const scenes = yield* Scenes
-    const signing = yield* WebhookSigning
-    return handlers.handleAll({
-      createScene: ({ payload }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(scenes.create(projectId, payload), changedRecord)),
-      updateScene: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(scenes.update(projectId, params.id, payload), changedRecord)),
-      deleteScene: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(scenes.remove(projectId, params.id), empty)),
-      getScene: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(scenes.get(projectId, params.id), sceneRecord)),
-      listScenes: ({ query }) =>
-        CurrentPrincipal.use(({ projectId }) => {
-          const filter = { name: query.name, status: query.status }
-          return respondPage(query, (page) => scenes.list(projectId, filter, page), sceneRecord)
-        }),
-      runScene: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(scenes.run(projectId, params.id), (executionId) => ({ execution_id: executionId }))
-        ),
-      setSceneStatus: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(scenes.setStatus(projectId, params.id, payload.status), empty)),
-      listExecutions: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respondPage(query, (page) => scenes.executions(projectId, params.id, page), executionRecord)
-        ),
-      explainScene: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(scenes.explain(projectId, params.id, sampleEvent(payload)), explanationRecord)
-        ),
-      getWebhookKey: () => CurrentPrincipal.use(({ projectId }) => respond(signing.keys(projectId), keyRecord)),
-      rotateWebhookKey: () => CurrentPrincipal.use(({ projectId }) => respond(signing.rotate(projectId), keyRecord))
-    })
-  })
-)

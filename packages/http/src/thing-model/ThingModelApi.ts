@@ -1,15 +1,20 @@
 /**
- * The routes of thing models (specification, Endpoints: Thing model).
+ * The routes of thing models (docs/api/thing-models.md).
  */
 import { ElementType, ModelType } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
+import { NoSuchProduct } from "../product/ProductFailures.ts"
+import { InvalidThingModel, NoSuchElement } from "./ThingModelFailures.ts"
+import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const Document = Schema.Record(Schema.String, Schema.Json)
 
-const version = Schema.Int.annotate({ description: "Grows by one with each change; 0: there was never a model" })
+const version = Schema.Int.annotate({
+  description: "Grows by one with each change; 0: the product has never had a model"
+})
 
 const Exported = Envelope(Schema.Struct({ thing_model: Document, version }))
 
@@ -28,11 +33,13 @@ const Element = Schema.Struct({
 
 const ElementName = { type: ElementType, id: Schema.String }
 
+/** The group `thingModels` of the typed client. */
 export class ThingModelApi extends HttpApiGroup.make("thingModels").add(
   HttpApiEndpoint.get("getThingModel", "/products/:product_key/thing-model", {
     params: PathParams.productKey,
     query: { model_type: ModelType },
-    success: Exported
+    success: Exported,
+    error: NoSuchProduct
   }).annotate(OpenApi.Summary, "Read or export the thing model of a product")
     .annotate(OpenApi.Description, "`metadata`, `tsl`, or `sdf` (RFC 9880)."),
   HttpApiEndpoint.post("importThingModel", "/products/:product_key/thing-model", {
@@ -41,37 +48,47 @@ export class ThingModelApi extends HttpApiGroup.make("thingModels").add(
       model_type: ModelType,
       model_data: Schema.String.annotate({ description: "The model as JSON text" })
     }),
-    success: Changed
-  }).annotate(OpenApi.Summary, "Replace the thing model of a product by an imported one")
+    success: Changed,
+    error: [NoSuchProduct, InvalidThingModel]
+  }).middleware(IdempotencyMiddleware).annotate(
+    OpenApi.Summary,
+    "Replace the thing model of a product by an imported one"
+  )
     .annotate(OpenApi.Description, "All or nothing. What is wrong is named by its path in the document."),
   HttpApiEndpoint.put("copyThingModel", "/products/:product_key/thing-model", {
     params: PathParams.productKey,
     query: { source_product_key: PathParams.productKey.product_key },
-    success: Changed
+    success: Changed,
+    error: NoSuchProduct
   }).annotate(OpenApi.Summary, "Replace the thing model of a product by that of another one"),
   HttpApiEndpoint.delete("clearThingModel", "/products/:product_key/thing-model", {
     params: PathParams.productKey,
-    success: Changed
+    success: Changed,
+    error: NoSuchProduct
   }).annotate(OpenApi.Summary, "Empty the thing model of a product"),
   HttpApiEndpoint.get("listThingModelVersions", "/products/:product_key/thing-model/versions", {
     params: PathParams.productKey,
-    success: Envelope(Schema.Struct({ results: Schema.Array(Version) }))
+    success: Envelope(Schema.Struct({ results: Schema.Array(Version) })),
+    error: NoSuchProduct
   }).annotate(OpenApi.Summary, "Read the latest versions of the thing model, newest first"),
   HttpApiEndpoint.post("addThingModelElement", "/products/:product_key/thing-model-element", {
     params: PathParams.productKey,
     payload: Element,
-    success: Changed
-  }).annotate(OpenApi.Summary, "Add a property, event or service"),
+    success: Changed,
+    error: [NoSuchProduct, InvalidThingModel]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Add a property, event or service"),
   HttpApiEndpoint.put("updateThingModelElement", "/products/:product_key/thing-model-element", {
     params: PathParams.productKey,
     payload: Element,
-    success: Changed
+    success: Changed,
+    error: [NoSuchProduct, NoSuchElement, InvalidThingModel]
   }).annotate(OpenApi.Summary, "Replace the property, event or service of the same id"),
   HttpApiEndpoint.delete("removeThingModelElement", "/products/:product_key/thing-model-element", {
     params: PathParams.productKey,
     query: { type: Schema.optional(ElementType), id: Schema.optional(Schema.String) },
     payload: [Schema.Struct(ElementName), Schema.Null],
-    success: Changed
+    success: Changed,
+    error: [NoSuchProduct, NoSuchElement]
   }).annotate(OpenApi.Summary, "Remove a property, event or service")
     .annotate(OpenApi.Description, "It is named by `type` and `id`, in the body or the query.")
 ).annotate(OpenApi.Title, "Thing models") {}

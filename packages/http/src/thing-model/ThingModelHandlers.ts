@@ -1,5 +1,5 @@
 /**
- * What the routes of thing models do.
+ * Handlers of the routes of thing models.
  */
 import {
   type ChangedModel,
@@ -13,21 +13,9 @@ import { Effect, type Schema } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
-import { group } from "../HandlerGroup.ts"
+import { group } from "../ApiHandlers.ts"
 
-type Document = Readonly<Record<string, Schema.Json>>
-
-const metadata = (productKey: ProductKey, { model, version }: ModelVersion): Document =>
-  ModelFormat.encode("metadata", { model, productKey, version }) as Document
-
-const changed = (productKey: ProductKey) => (model: ChangedModel) => ({
-  thing_model: metadata(productKey, model),
-  version: model.version,
-  warnings: model.warnings
-})
-
-const missing = (field: string) => ({ path: [field], message: "Expected it in the body or the query" })
-
+/** Implements the group `thingModels`. */
 export const layer = group(
   Api,
   "thingModels",
@@ -85,3 +73,16 @@ export const layer = group(
     })
   })
 )
+
+type Document = Readonly<Record<string, Schema.Json>>
+
+const metadata = (productKey: ProductKey, { model, version }: ModelVersion): Document =>
+  ModelFormat.encode("metadata", { model, productKey, version }) as Document
+
+const changed = (productKey: ProductKey) => (model: ChangedModel) => ({
+  thing_model: metadata(productKey, model),
+  version: model.version,
+  warnings: model.warnings
+})
+
+const missing = (field: string) => ({ path: [field], message: "Expected it in the body or the query" })

@@ -20,9 +20,20 @@ export interface Operation {
   /** The bodies that it takes, by media type. */
   readonly bodies: Readonly<Record<string, JsonSchema.JsonSchema>>
   readonly needsBody: boolean
+  /** The JSON that it responds with, by status. */
+  readonly responses: Readonly<Record<string, JsonSchema.JsonSchema | undefined>>
+}
+
+/** Whether an operation declares a response: its status, its code and what it carries. */
+export const declares = ({ responses }: Operation, status: number, body: unknown): boolean => {
+  const schema = responses[status]
+  return schema !== undefined && JsonSchema.fits(schema, body)
 }
 
 interface DescribedOperation {
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: JsonSchema.JsonSchema }>> }>
+  >
   readonly security: ReadonlyArray<unknown>
   readonly parameters: ReadonlyArray<Parameter>
   readonly requestBody?: {
@@ -40,7 +51,7 @@ interface ApiDescription {
 export const operationsOf = ({ components, paths }: ApiDescription): ReadonlyArray<Operation> => {
   const resolve = (schema: JsonSchema.JsonSchema) => JsonSchema.resolve(schema, components.schemas)
   return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { parameters, requestBody, security }]) => ({
+    Object.entries(methods).map(([method, { parameters, requestBody, responses, security }]) => ({
       method: method.toUpperCase(),
       path,
       secured: security.length > 0,
@@ -48,7 +59,13 @@ export const operationsOf = ({ components, paths }: ApiDescription): ReadonlyArr
       bodies: Object.fromEntries(
         Object.entries(requestBody?.content ?? {}).map(([mediaType, { schema }]) => [mediaType, resolve(schema)])
       ),
-      needsBody: requestBody?.required === true
+      needsBody: requestBody?.required === true,
+      responses: Object.fromEntries(
+        Object.entries(responses).map(([status, { content }]) => {
+          const schema = content?.["application/json"]?.schema
+          return [status, schema === undefined ? undefined : resolve(schema)]
+        })
+      )
     }))
   )
 }

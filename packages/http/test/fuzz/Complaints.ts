@@ -3,6 +3,7 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
+import { declares, type Operation } from "./ApiDescription.ts"
 import type * as RawRequest from "./RawRequest.ts"
 import { type Case, describe, type Given } from "./RequestWriter.ts"
 
@@ -50,6 +51,19 @@ export const complaintsOf = (made: Case, { headers, status, text }: RawRequest.R
     expect(issues.length > 0 && issues.every((messages) => Array.isArray(messages)), "no field is named")
   }
   return complaints
+}
+
+/** A failure that the description of an operation lacks. An odd value can turn a path into that of another operation. */
+export const undeclaredBy = (
+  operation: Operation | undefined,
+  made: Case,
+  { status, text }: RawRequest.RawAnswer
+): ReadonlyArray<string> => {
+  if (operation === undefined || status < 400 || made.request.method === "HEAD") return []
+  const body = JSON.parse(text)
+  return body.code === 40400 || body.code === 40500 || declares(operation, status, body)
+    ? []
+    : [`the failure is not declared: ${status} ${text.slice(0, 500)} TO ${describe(made)}`]
 }
 
 /** All that the API shows of two projects, and of projects; by where it shows it. */

@@ -6,7 +6,16 @@ import { call, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { storages } from "../../../../vitest.storages.ts"
-import { assertNone, caseOf, complaintsOf, concurrency, differences, seed, snapshot } from "./Complaints.ts"
+import {
+  assertNone,
+  caseOf,
+  complaintsOf,
+  concurrency,
+  differences,
+  seed,
+  snapshot,
+  undeclaredBy
+} from "./Complaints.ts"
 import { givenFor, goesOnWorking, makeGiven, newTenant, operations } from "./FuzzedTenant.ts"
 import { encode, texts } from "./OddValues.ts"
 import * as RawRequest from "./RawRequest.ts"
@@ -29,9 +38,10 @@ for (const [name, storage] of storages) {
         const tenant = yield* newTenant
         const complaints: Array<string> = []
         const refused: Array<Case> = []
+        const described = new Map((yield* operations).map((of) => [`${of.method} ${of.path}`, of]))
         const ask = Effect.fnUntraced(function*(made: Case) {
           const answer = yield* send(made.request)
-          complaints.push(...complaintsOf(made, answer))
+          complaints.push(...complaintsOf(made, answer), ...undeclaredBy(described.get(made.operation), made, answer))
           return answer
         })
         const shared = yield* makeGiven(tenant, true)

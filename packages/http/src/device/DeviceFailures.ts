@@ -1,0 +1,46 @@
+/**
+ * Failures of the routes of devices, their batches and their shadows.
+ */
+import type * as Core from "@device-cloud/core"
+import { Schema } from "effect"
+import { Code } from "../Code.ts"
+import { failure } from "../Failure.ts"
+import { snakeCase } from "../SnakeCase.ts"
+
+export const NoSuchDevice = failure("NoSuchDevice", Code.noSuchDevice, "The project has no such device")
+
+export const NoSuchBatch = failure("NoSuchBatch", Code.noSuchBatch, "The product has no such batch")
+
+export const DeviceDisabled = failure("DeviceDisabled", Code.deviceDisabled, "The device is disabled")
+
+export const NotACloudGateway = failure(
+  "NotACloudGateway",
+  Code.operationUnfit,
+  "Only devices of a cloud-gateway product take this"
+)
+
+export const ShadowVersionConflict = failure(
+  "ShadowVersionConflict",
+  Code.shadowVersionConflict,
+  "The shadow is in another version",
+  { version: Schema.Int.annotate({ description: "The current version of the shadow" }) }
+)
+
+/** From the errors of the domain. */
+export const deviceFailures = {
+  DeviceNotFound: ({ device }: Core.DeviceNotFound) => NoSuchDevice.make({ message: `There is no device ${device}` }),
+  BatchNotFound: ({ batchId, productKey }: Core.BatchNotFound) =>
+    NoSuchBatch.make({ message: `Product ${productKey} has no batch ${batchId}` }),
+  DeviceDisabled: ({ deviceName, productKey }: Core.DeviceDisabled) =>
+    DeviceDisabled.make({ message: `Device ${productKey}/${deviceName} is disabled` }),
+  NotACloudGateway: ({ fields, productKey }: Core.NotACloudGateway) =>
+    NotACloudGateway.make({
+      message: `${fields.map(snakeCase).join(", ")}: only a cloud-gateway product takes this, and product ` +
+        `${productKey} is none`
+    }),
+  ShadowVersionConflict: ({ deviceId, version }: Core.ShadowVersionConflict) =>
+    ShadowVersionConflict.make({
+      message: `The shadow of device ${deviceId} is in version ${version}`,
+      data: { version }
+    })
+}

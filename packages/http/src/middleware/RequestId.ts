@@ -1,0 +1,29 @@
+/**
+ * Request ids: each response carries one, and so does each line of the log about
+ * its request.
+ */
+import { Effect, Random } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+
+const header = "x-request-id"
+
+/** An id of the client, if it can stand in a header and in a line of the log. */
+const usable = /^[\x21-\x7e]{1,128}$/
+
+/** Returns the id of a request: the client's own, or a new one of 64 random bits. */
+export type RequestId = (request: HttpServerRequest.HttpServerRequest) => string
+
+/** Makes ids with the randomness that is provided. */
+export const make: Effect.Effect<RequestId> = Effect.map(Random.Random, (random) => {
+  const word = () => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")
+  return ({ headers }) => {
+    const sent = headers[header]
+    return sent !== undefined && usable.test(sent) ? sent : word() + word()
+  }
+})
+
+/** Puts the id on a response. */
+export const put = (
+  response: HttpServerResponse.HttpServerResponse,
+  requestId: string
+): HttpServerResponse.HttpServerResponse => HttpServerResponse.setHeader(response, header, requestId)

@@ -1,0 +1,44 @@
+/**
+ * All routes that the server has, to tell a path that does not exist from a
+ * method that the path does not take.
+ */
+import { FindMyWay, type HttpMethod } from "effect/http"
+import { HttpApi, type HttpApiGroup } from "effect/http-api"
+
+/** A method and a path as it is declared, such as `/things/:device_id`. */
+export interface Route {
+  readonly method: HttpMethod.HttpMethod
+  readonly path: string
+}
+
+/** The routes, by path. */
+export interface RouteTable {
+  /** The methods of the routes that fit a URL. */
+  readonly methodsOf: (url: string) => ReadonlyArray<string>
+}
+
+/** Parameters may be as long as a request line: the schema of an identifier says when one is too long. */
+export const routerConfig = { maxParamLength: 16_384 }
+
+/** Makes a table of routes. */
+export const make = (routes: ReadonlyArray<Route>): RouteTable => {
+  const table = FindMyWay.make<string>(routerConfig)
+  for (const { method, path } of routes) {
+    table.on(method === "GET" ? ["GET", "HEAD"] : method, path as `/${string}`, path)
+  }
+  const methods = [...new Set(["HEAD", ...routes.map(({ method }) => method)])]
+  return { methodsOf: (url) => methods.filter((method) => table.find(method, url) !== undefined) }
+}
+
+/** Any API. `HttpApi` itself is invariant in its groups. */
+export type AnyApi = Pick<HttpApi.HttpApi<string, HttpApiGroup.Constraint>, "annotations" | "groups" | "identifier">
+
+/** The routes of an API. */
+export const routesOf = (api: AnyApi): ReadonlyArray<Route> => {
+  const routes: Array<Route> = []
+  HttpApi.reflect(api as HttpApi.Top, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => routes.push({ method: endpoint.method, path: endpoint.path })
+  })
+  return routes
+}

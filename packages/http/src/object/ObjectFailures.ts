@@ -1,0 +1,24 @@
+/**
+ * Failures of the routes of objects.
+ */
+import type * as Core from "@device-cloud/core"
+import { Code } from "../Code.ts"
+import { failure } from "../Failure.ts"
+
+export const NoSuchObject = failure("NoSuchObject", Code.noSuchObject, "There is no such object")
+
+export const FileTooLarge = failure("FileTooLarge", Code.tooLarge, "The file is too large")
+
+export const RangeUnsatisfiable = failure(
+  "RangeUnsatisfiable",
+  Code.rangeUnsatisfiable,
+  "The range begins after the end of the object"
+)
+
+/** From the errors of the domain. */
+export const objectFailures = {
+  ObjectNotFound: ({ objectId }: Core.ObjectNotFound) =>
+    NoSuchObject.make({ message: `There is no object ${objectId}` }),
+  ObjectTooLarge: ({ maximum }: Core.ObjectTooLarge) =>
+    FileTooLarge.make({ message: `The file is larger than ${maximum} bytes` })
+}

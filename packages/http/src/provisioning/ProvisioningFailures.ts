@@ -1,0 +1,69 @@
+/**
+ * Failures of the routes by which devices register, prove who they are, and join.
+ */
+import type * as Core from "@device-cloud/core"
+import { Code } from "../Code.ts"
+import { failure, retryData } from "../Failure.ts"
+
+export const WrongSignature = failure("WrongSignature", Code.wrongSignature, "The signature is wrong")
+
+export const WrongCipher = failure("WrongCipher", Code.wrongSignature, "The cipher is not what the device would make")
+
+export const ProofRefused = failure(
+  "ProofRefused",
+  Code.wrongSignature,
+  "The application refuses what the device proves itself with"
+)
+
+export const RandomUsed = failure("RandomUsed", Code.wrongSignature, "The device has used the random before")
+
+export const TooManyWrongSignatures = failure(
+  "TooManyWrongSignatures",
+  Code.tooMany,
+  "Too many wrong signatures; try again later",
+  retryData
+)
+
+export const RegistrationOff = failure(
+  "RegistrationOff",
+  Code.registrationOff,
+  "Dynamic registration of the product is off"
+)
+
+export const AlreadyActive = failure("AlreadyActive", Code.alreadyActive, "The device has been active")
+
+export const NoDeviceLeft = failure("NoDeviceLeft", Code.alreadyActive, "Each device of the product is registered")
+
+export const RandomNotReported = failure(
+  "RandomNotReported",
+  Code.randomNotReported,
+  "The device has not reported its random yet"
+)
+
+/** From the errors of the domain. */
+export const provisioningFailures = {
+  WrongSignature: ({ deviceName, productKey }: Core.WrongSignature) =>
+    WrongSignature.make({ message: `sign: it is not what ${deviceName} of product ${productKey} would sign` }),
+  WrongCipher: ({ deviceName, productKey }: Core.WrongCipher) =>
+    WrongCipher.make({
+      message: `cipher: it is not what ${deviceName} of product ${productKey} would make of random`
+    }),
+  ProofRefused: ({ reason }: Core.ProofRefused) => ProofRefused.make({ message: reason }),
+  RandomUsed: ({ random }: Core.RandomUsed) =>
+    RandomUsed.make({ message: `random: ${random} was used within the last five minutes; send another one` }),
+  TooManyWrongSignatures: ({ retryAfter }: Core.TooManyWrongSignatures) =>
+    TooManyWrongSignatures.make({
+      message: "Too many wrong signatures from this device or address; try again later",
+      data: { retry_after: retryAfter }
+    }),
+  RegistrationOff: ({ productKey }: Core.RegistrationOff) =>
+    RegistrationOff.make({ message: `Dynamic registration of product ${productKey} is off` }),
+  AlreadyActive: ({ device }: Core.AlreadyActive) =>
+    AlreadyActive.make({ message: `Device ${device} has been active; its triple is not told again` }),
+  NoDeviceLeft: ({ productKey }: Core.NoDeviceLeft) =>
+    NoDeviceLeft.make({
+      message: `Product ${productKey} has no device left that was created beforehand and is not registered; create more`
+    }),
+  RandomNotReported: ({ device }: Core.RandomNotReported) =>
+    RandomNotReported.make({ message: `Device ${device} has not reported its random yet; ask again later` })
+}

@@ -1,0 +1,18 @@
+/**
+ * Failures of the routes of scenes.
+ */
+import type * as Core from "@device-cloud/core"
+import { Code } from "../Code.ts"
+import { failure } from "../Failure.ts"
+
+export const NoSuchScene = failure("NoSuchScene", Code.noSuchScene, "The project has no such scene")
+
+export const SceneNameTaken = failure("SceneNameTaken", Code.taken, "The project has another scene of this name")
+
+/** From the errors of the domain. */
+export const sceneFailures = {
+  SceneNotFound: ({ sceneId }: Core.SceneNotFound) =>
+    NoSuchScene.make({ message: `There is no scene ${sceneId} in this project` }),
+  SceneNameTaken: ({ name }: Core.SceneNameTaken) =>
+    SceneNameTaken.make({ message: `name: the project has another scene called ${name}` })
+}
