@@ -5,8 +5,8 @@ import { Clock, Context, Duration, Effect, Layer, Schedule, Schema, type Scope }
 import type { DeviceId, DeviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
-import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProjectId } from "../project/Project.ts"
 import type { EventRecord, HistoryRange, PropertySample } from "./HistoryEntry.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 
