@@ -1,5 +1,6 @@
 /**
- * Objects as files: a directory for each, with its content and what is known of it.
+ * Keeps objects as files: a directory for each object, with the content and the
+ * facts about the object.
  */
 import { ObjectStore, ObjectTooLarge, type StoredObject, StoreError } from "@device-cloud/core"
 import { NodeStream } from "@effect/platform-node"
@@ -9,18 +10,18 @@ import { createReadStream } from "node:fs"
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 
-/** Where content is written before it is whole. */
+/** The directory of objects that are not whole yet. */
 const uploads = ".uploads"
 const contentFile = "content"
 const factsFile = "object.json"
 
-/** Ids are made by the cloud; nothing else becomes a path. */
+/** Only ids that the cloud makes become a path. */
 const isObjectId = (text: string): boolean => /^[A-Za-z0-9]{16,64}$/.test(text)
 
 const attempt = <A>(operation: string, run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: (cause) => new StoreError({ operation, retryable: false, cause }) })
 
-/** Makes a rename in the directory outlast a crash. */
+/** Makes a rename in the directory survive a crash. */
 const syncDirectory = async (directory: string): Promise<void> => {
   const handle = await open(directory, "r")
   try {
@@ -42,7 +43,7 @@ const writeSynced = async (file: string, text: string): Promise<void> => {
 
 const make = Effect.fnUntraced(function*(directory: string) {
   const uploading = join(directory, uploads)
-  // What a crash has left half-written.
+  // Removes the objects that a crash has left unfinished.
   yield* attempt("ObjectStore.open", async () => {
     await mkdir(uploading, { recursive: true, mode: 0o700 })
     for (const name of await readdir(uploading)) await rm(join(uploading, name), { recursive: true, force: true })
@@ -114,6 +115,6 @@ const make = Effect.fnUntraced(function*(directory: string) {
   })
 })
 
-/** In `directory`, which is made. One process at a time. */
+/** Keeps objects in `directory`, which it creates. Only one process may use the directory at a time. */
 export const layer = (options: { readonly directory: string }): Layer.Layer<ObjectStore, StoreError> =>
   Layer.effect(ObjectStore, make(options.directory))

@@ -1,5 +1,5 @@
 /**
- * Objects in memory.
+ * An `ObjectStore` in memory.
  */
 import { ObjectStore, ObjectTooLarge, type StoredObject } from "@device-cloud/core"
 import { Effect, Layer, Option, Stream } from "effect"
@@ -35,4 +35,5 @@ const make = Effect.sync(() => {
   })
 })
 
+/** Keeps objects in memory, until the layer closes. */
 export const layer: Layer.Layer<ObjectStore> = Layer.effect(ObjectStore, make)

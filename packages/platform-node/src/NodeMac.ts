@@ -1,5 +1,5 @@
 /**
- * Message authentication codes, and what else proofs are made of, by `node:crypto`.
+ * The cryptographic functions of the core, with `node:crypto`.
  */
 import { Mac, type SignMethod } from "@device-cloud/core"
 import { Layer } from "effect"

@@ -1,6 +1,7 @@
 /**
- * Webhooks by `node:http` and `node:https`. The address that a name stands for
- * is looked at when the connection is made, and that address is connected to.
+ * Sends webhooks with `node:http` and `node:https`. Checks the address that a name
+ * resolves to when it connects, and connects to that same address
+ * (docs/decisions/0021-webhooks-and-private-addresses.md).
  */
 import {
   AllowPrivateWebhooks,
@@ -16,7 +17,7 @@ import { type IncomingMessage, request as httpRequest } from "node:http"
 import { request as httpsRequest } from "node:https"
 import { BlockList, isIP, type LookupFunction, type Socket } from "node:net"
 
-/** Addresses that are no public host's (the special-purpose registries of IANA). */
+/** Networks without public hosts, from the special-purpose address registries of IANA. */
 const special = new BlockList()
 for (
   const [network, prefix] of [
@@ -37,14 +38,14 @@ for (
     ["240.0.0.0", 4]
   ] as const
 ) special.addSubnet(network, prefix, "ipv4")
-/** Of IPv6, only global unicast is public, without what carries or documents other addresses. */
+/** The global unicast addresses of IPv6: public, except for those in `special`. */
 const global = new BlockList()
 global.addSubnet("2000::", 3, "ipv6")
 for (const [network, prefix] of [["2001::", 23], ["2001:db8::", 32], ["2002::", 16], ["3fff::", 20]] as const) {
   special.addSubnet(network, prefix, "ipv6")
 }
 
-/** Whether it is an address of the public internet; any other text is none. */
+/** Whether the text is an IP address of the public internet. */
 export const isPublicAddress = (address: string): boolean => {
   switch (isIP(address)) {
     case 4:
@@ -59,7 +60,7 @@ export const isPublicAddress = (address: string): boolean => {
 const forbidden = (address: string) =>
   new WebhookError({ reason: "forbidden", message: `${address} is no public address; webhooks may not go there` })
 
-/** The host of a URL without the brackets of IPv6. */
+/** The host of a URL, without the brackets around an IPv6 address. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1")
 
 const refuse = (allowsPrivate: boolean) => (text: string): string | undefined => {
@@ -72,7 +73,7 @@ const refuse = (allowsPrivate: boolean) => (text: string): string | undefined =>
   return isPrivate && !allowsPrivate ? `Expected a public address; ${host} is none` : undefined
 }
 
-/** Resolves a name, to public addresses alone: one that also stands for another is refused. */
+/** Resolves a name. Fails if any of its addresses is not public. */
 const publicLookup: LookupFunction = (hostname, options, callback) =>
   lookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error !== null) return callback(error, "", 0)
@@ -83,7 +84,7 @@ const publicLookup: LookupFunction = (hostname, options, callback) =>
       : callback(null, addresses[0]!.address, addresses[0]!.family)
   })
 
-/** The beginning of the answer; what follows is not read. */
+/** Reads at most `maxResponse` bytes of the response, then closes the connection. */
 const read = (response: IncomingMessage, done: (body: string) => void): void => {
   const chunks: Array<Buffer> = []
   let length = 0
@@ -122,7 +123,7 @@ const exchange = (
     const request = (isSecure ? httpsRequest : httpRequest)(url, {
       method,
       headers: { ...headers, "content-length": Buffer.byteLength(body) },
-      // A connection of its own, made to the address that was looked at.
+      // A new connection, made to the address that `lookup` has checked.
       agent: false,
       ...allowsPrivate ? {} : { lookup: publicLookup }
     })
@@ -147,7 +148,7 @@ const send = (allowsPrivate: boolean) =>
     const connection = within(Deferred.await(connected), request.connectTimeout, "connection")
     return yield* exchange(new URL(request.url), request, allowsPrivate, connected).pipe(
       Effect.raceFirst(Effect.andThen(connection, Effect.never)),
-      (answer) => within(answer, request.requestTimeout, "answer")
+      (response) => within(response, request.requestTimeout, "answer")
     )
   })
 

@@ -1,5 +1,5 @@
 /**
- * What the core asks of its platform, on Node.js, and the HTTP server.
+ * Implements what the core needs of its platform on Node.js, and the HTTP server.
  */
 import type { DeviceCloud } from "@device-cloud/core"
 import { NodeCrypto } from "@effect/platform-node"
@@ -11,7 +11,7 @@ export * as FileObjectStore from "./FileObjectStore.ts"
 export * as HttpServer from "./HttpServer.ts"
 export * as MemoryObjectStore from "./MemoryObjectStore.ts"
 
-/** Randomness, digests, message authentication codes and webhooks. */
+/** Provides randomness, digests, message authentication codes and webhooks. */
 export const layer: Layer.Layer<DeviceCloud.Platform> = Layer.mergeAll(
   NodeCrypto.layer,
   NodeMac.layer,

@@ -1,9 +1,9 @@
 /**
- * What the nodes of one cloud tell each other. A feature declares a channel of
+ * Carries notices between the nodes of one cloud. A feature declares a channel of
  * its own where it uses it; this port carries the notices of all channels.
  *
- * A notice is a hint. The store holds the truth: a node that misses a notice
- * reads its store again.
+ * A notice is a hint. The store holds the truth: a node that may have missed a
+ * notice reads the store again.
  */
 import { Context, Effect, Schema, type Scope, Stream } from "effect"
 import type { Json } from "../kernel/Json.ts"
@@ -11,19 +11,20 @@ import type { StoreError } from "../kernel/StoreError.ts"
 
 /** A notice on its way between nodes. */
 export interface Notice {
+  /** The name of the channel. */
   readonly channel: string
   readonly payload: Json
 }
 
 /**
  * Port. Laws: the other nodes hear the notices of a node in the order in which
- * it publishes them, or they hear `missed` in their place. A node may hear its
- * own notices. A notice has at most 7 KB as JSON.
+ * that node publishes them, or they hear `missed` in place of lost ones. A node
+ * may hear its own notices. A notice has at most 7 KB as JSON.
  */
 export class NodeBus extends Context.Service<NodeBus, {
-  /** Hands notices to the other nodes. */
+  /** Sends notices to the other nodes. */
   readonly publish: (notices: ReadonlyArray<Notice>) => Effect.Effect<void, StoreError>
-  /** The notices from now on. `missed`: some may be lost before this point. The stream never ends. */
+  /** Emits the notices from now on. `missed`: notices before this point may be lost. The stream never ends. */
   readonly notices: Stream.Stream<Notice | "missed">
 }>()("@device-cloud/core/cluster/NodeBus") {
   /**
@@ -32,7 +33,7 @@ export class NodeBus extends Context.Service<NodeBus, {
    */
   static readonly channel = <A>(
     name: string,
-    /** Its encoded form is JSON. */
+    /** The encoded form is JSON. */
     schema: Schema.Codec<A, unknown>
   ): Effect.Effect<Channel<A>, never, NodeBus> => {
     const encode = Schema.encodeUnknownSync(schema)
@@ -61,12 +62,12 @@ export class NodeBus extends Context.Service<NodeBus, {
 
 /** A channel between nodes. */
 export interface Channel<A> {
-  /** Tells the other nodes. */
+  /** Sends notices to the other nodes. Without effect for an empty list. */
   readonly publish: (notices: ReadonlyArray<A>) => Effect.Effect<void, StoreError>
   /**
    * Calls `heard` with each notice, one after the other, and `missed` when
-   * notices may be lost, until the scope closes. A notice that does not fit the
-   * schema, from a node of another version, is logged and has no effect.
+   * notices may be lost, until the scope closes. Logs a notice that does not fit
+   * the schema (from a node of another version) and skips it.
    */
   readonly subscribe: (handlers: {
     readonly heard: (notice: A) => Effect.Effect<void>

@@ -4,7 +4,8 @@
  */
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
-import { type DeviceSession, DeviceSessions, type DownlinkMessage } from "../connection/DeviceSessions.ts"
+import type { DeviceSession, DownlinkMessage } from "../connection/DeviceSession.ts"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { DeviceId, type DeviceIdentity } from "../device/Device.ts"
 import { equalJson, type Json } from "../kernel/Json.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"

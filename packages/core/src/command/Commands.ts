@@ -3,7 +3,8 @@
  * store, from the call to its one end (docs/api/commands.md).
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { DeviceSessions, type DownlinkMessage } from "../connection/DeviceSessions.ts"
+import type { DownlinkMessage } from "../connection/DeviceSession.ts"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
 import * as Batcher from "../kernel/Batcher.ts"

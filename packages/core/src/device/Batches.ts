@@ -1,30 +1,35 @@
 /**
- * Devices that are made together (specification, Devices: batch-things).
+ * Batches: devices that are created together (docs/api/devices.md).
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../kernel/StoreError.ts"
 import { type Batch, BatchDraft, BatchNotFound, type Device, DeviceId, DeviceName, NotACloudGateway } from "./Device.ts"
 import { DeviceLifecycle } from "./DeviceLifecycle.ts"
 import { DeviceStore } from "./DeviceStore.ts"
 
 export class Batches extends Context.Service<Batches, {
-  /** Makes all its devices or none, each as `Devices.create` does. */
+  /**
+   * Creates a batch of 1 to 10,000 devices, each as `Devices.create` does: all or
+   * none. Fails with `NotACloudGateway` for a cloud-gateway product, whose devices
+   * each need an account.
+   */
   readonly create: (
     projectId: ProjectId,
     productKey: ProductKey,
     draft: BatchDraft
   ) => Effect.Effect<Batch, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
+  /** Returns the batch. */
   readonly get: (
     projectId: ProjectId,
     productKey: ProductKey,
     batchId: number
   ) => Effect.Effect<Batch, BatchNotFound | StoreError>
-  /** Those that are left. */
+  /** Returns the devices of the batch that still exist, in the order in which they were created. */
   readonly devices: (
     projectId: ProjectId,
     productKey: ProductKey,
@@ -33,7 +38,7 @@ export class Batches extends Context.Service<Batches, {
     ReadonlyArray<Pick<Device, "deviceId" | "deviceName" | "deviceSecret">>,
     BatchNotFound | StoreError
   >
-  /** Removes its devices with it; their connections end. */
+  /** Removes the batch and its devices, and ends their connections. */
   readonly remove: (
     projectId: ProjectId,
     productKey: ProductKey,
@@ -56,7 +61,7 @@ const make = Effect.gen(function*() {
     function*(projectId: ProjectId, productKey: ProductKey, input: BatchDraft) {
       const { desc = "", num } = yield* decodeDraft(input)
       const { dataSource, validateType } = yield* products.get(projectId, productKey)
-      // Each of its devices would need an account of its own.
+      // Each device of a cloud gateway needs an account of its own.
       if (dataSource === 3) return yield* new NotACloudGateway({ productKey, fields: ["num"] })
       const createdAt = yield* Clock.currentTimeMillis
       const triples = (yield* identifiers.triples(num)).map(({ deviceId, deviceName, deviceSecret }) => ({

@@ -2,9 +2,9 @@
  * Devices: identified by the triple product key, device name, device secret.
  */
 import { Schema } from "effect"
+import { isWellFormed, Text } from "../kernel/Text.ts"
 import { type Product, ProductKey, type ValidateType } from "../product/Product.ts"
 import { ProjectId } from "../project/Project.ts"
-import { isWellFormed, Text } from "../kernel/Text.ts"
 
 export const DeviceId = Schema.String.pipe(Schema.brand("DeviceId"))
 export type DeviceId = typeof DeviceId.Type
@@ -12,11 +12,11 @@ export type DeviceId = typeof DeviceId.Type
 export const DeviceName = Schema.String.pipe(Schema.brand("DeviceName"))
 export type DeviceName = typeof DeviceName.Type
 
-/** `unactive` until the first authenticated connection. */
+/** Whether a device is connected; `unactive` until its first authenticated connection. */
 export const DeviceStatus = Schema.Literals(["online", "offline", "unactive"])
 export type DeviceStatus = typeof DeviceStatus.Type
 
-/** How a cloud gateway reaches the cloud on behalf of a device (products with data source 3). */
+/** The account through which a cloud gateway connects for a device. Only products with data source 3 have it. */
 export const CloudGatewayAccount = Schema.Struct({
   clientId: Schema.String,
   username: Schema.String,
@@ -25,10 +25,10 @@ export const CloudGatewayAccount = Schema.Struct({
 })
 export interface CloudGatewayAccount extends Schema.Schema.Type<typeof CloudGatewayAccount> {}
 
-/** Tags on one device. */
+/** Tags on one device, at most. */
 export const maxTags = 50
 
-/** Key to value. */
+/** The tags of a device, key to value: at most 50, keys of 1 to 100 characters, values of at most 128. */
 export const Tags = Schema.Record(Schema.String, Text(128)).check(
   Schema.makeFilter((tags) => {
     const keys = Object.keys(tags)
@@ -41,7 +41,7 @@ const isTagKey = (key: string): boolean =>
   key.trim() !== "" && key.length <= 100 && key !== "__proto__" && isWellFormed(key)
 
 export const Device = Schema.Struct({
-  /** Positive; grows with each device. */
+  /** Positive; a later device has a greater one. */
   id: Schema.Int,
   deviceId: DeviceId,
   projectId: ProjectId,
@@ -54,49 +54,50 @@ export const Device = Schema.Struct({
   statusVersion: Schema.Int,
   /** When `status` last changed, Unix milliseconds; null: never. */
   statusChangedAt: Schema.NullOr(Schema.Int),
-  /** A disabled device cannot connect. */
+  /** False: the device cannot connect. */
   enabled: Schema.Boolean,
-  /** Bound to a user by the application. */
+  /** Whether the application has bound the device to a user. */
   bound: Schema.Boolean,
-  /** 0: in no batch. */
+  /** The batch of the device; 0: none. */
   batchId: Schema.Int,
-  /** The address of its latest connection, or empty. */
+  /** The address of the latest connection, or empty. */
   ip: Schema.String,
-  /** The version of the module `default`, or empty. */
+  /** The firmware version of the module `default`, or empty. */
   firmwareVersion: Schema.String,
   timeZone: Schema.String,
   cloudGateway: Schema.NullOr(CloudGatewayAccount),
   /**
-   * What it named itself by when it registered, mostly its hardware address;
-   * empty: it registered by its device name; null: it has not registered.
+   * The name that the device gave when it registered, mostly its hardware
+   * address; empty: the device registered by its device name; null: the device
+   * has not registered.
    */
   mac: Schema.NullOr(Schema.String),
-  /** Whether the device is asked for its logs. */
+  /** Whether the cloud asks the device for its logs. */
   diagnosisEnabled: Schema.Boolean,
   /** At most {@link maxTags}. */
   tags: Schema.Record(Schema.String, Schema.String),
-  /** Its first authenticated connection, Unix milliseconds; null: none yet. */
+  /** The first authenticated connection, Unix milliseconds; null: none yet. */
   activatedAt: Schema.NullOr(Schema.Int),
   /** Unix milliseconds. */
   createdAt: Schema.Int,
-  /** The latest change through management calls, Unix milliseconds. */
+  /** The latest change through the management API, Unix milliseconds. */
   updatedAt: Schema.Int
 })
 export interface Device extends Schema.Schema.Type<typeof Device> {}
 
-/** A device that has not been stored yet; everything else starts at its neutral value. */
+/** A device before it is stored. All other fields start at their neutral values. */
 export type NewDevice = Pick<
   Device,
   "deviceId" | "deviceName" | "deviceSecret" | "nickname" | "batchId" | "cloudGateway" | "createdAt"
 >
 
-/** A device with the product that it belongs to. */
+/** A device and its product. */
 export interface DeviceDetail {
   readonly device: Device
   readonly product: Product
 }
 
-/** What a transport and the message path need to know of a device that has proved who it is. */
+/** What transports and the message path know of an authenticated device. */
 export interface DeviceIdentity {
   readonly deviceId: DeviceId
   readonly projectId: ProjectId
@@ -105,13 +106,14 @@ export interface DeviceIdentity {
   readonly validateType: typeof ValidateType.Type
 }
 
-/** What a device is checked against. */
+/** What the store knows to check the proof of a device. */
 export interface StoredCredentials {
   readonly identity: DeviceIdentity
   readonly deviceSecret: string
   readonly enabled: boolean
 }
 
+/** The identity of a stored device. */
 export const deviceIdentity = ({ device, product }: DeviceDetail): DeviceIdentity => ({
   deviceId: device.deviceId,
   projectId: device.projectId,
@@ -121,8 +123,8 @@ export const deviceIdentity = ({ device, product }: DeviceDetail): DeviceIdentit
 })
 
 /**
- * What the maker of a device decides (specification, Devices: POST things).
- * The last four apply to cloud-gateway products only.
+ * What the caller decides about a new device (docs/api/devices.md). Only devices
+ * of cloud-gateway products have the last four fields.
  */
 export const DeviceDraft = Schema.Struct({
   nickname: Schema.optional(Text(128)),
@@ -133,45 +135,47 @@ export const DeviceDraft = Schema.Struct({
 })
 export interface DeviceDraft extends Schema.Schema.Type<typeof DeviceDraft> {}
 
-/** Devices in one batch. */
+/** Devices in one batch, at most. */
 export const maxBatchSize = 10_000
 
-/** Devices that are made together. */
+/** What the caller decides about a new batch. */
 export const BatchDraft = Schema.Struct({
   num: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxBatchSize })),
   desc: Schema.optional(Text(1024))
 })
 export interface BatchDraft extends Schema.Schema.Type<typeof BatchDraft> {}
 
+/** Devices that were created together. */
 export interface Batch {
-  /** Positive; grows with each batch. */
+  /** Positive; a later batch has a greater one. */
   readonly batchId: number
   readonly productKey: ProductKey
-  /** Devices that were made with it. */
+  /** Devices that were created with the batch, removed ones included. */
   readonly size: number
   readonly description: string
   /** Unix milliseconds. */
   readonly createdAt: number
 }
 
+/** The product has no such batch. */
 export class BatchNotFound extends Schema.TaggedError<BatchNotFound>()("BatchNotFound", {
   productKey: Schema.String,
   batchId: Schema.Int
 }) {}
 
-/** All given conditions must hold. */
+/** Selects devices for which all given conditions hold. */
 export interface DeviceFilter {
   readonly productKey?: ProductKey | undefined
   readonly batchId?: number | undefined
   readonly enabled?: boolean | undefined
   readonly status?: DeviceStatus | undefined
-  /** Key and value of a tag. */
+  /** A tag of the device. */
   readonly tag?: readonly [key: string, value: string] | undefined
-  /** What its name or its nickname begins with. */
+  /** The beginning of the device name or the nickname. */
   readonly keyword?: string | undefined
 }
 
-/** Product key and name, as one text that no other device has. */
+/** Product key and device name as one text, unique to the device. */
 export const deviceKey = (
   { deviceName, productKey }: { readonly productKey: string; readonly deviceName: string }
 ): string => `${productKey}/${deviceName}`
@@ -181,8 +185,9 @@ export type DeviceReference =
   | { readonly deviceId: DeviceId }
   | { readonly productKey: ProductKey; readonly deviceName: DeviceName }
 
+/** The project has no such device. */
 export class DeviceNotFound extends Schema.TaggedError<DeviceNotFound>()("DeviceNotFound", {
-  /** The id, or product key and name, that was asked for. */
+  /** The id, or product key and name, of the call. */
   device: Schema.String
 }) {
   static of(reference: DeviceReference): DeviceNotFound {
@@ -192,8 +197,13 @@ export class DeviceNotFound extends Schema.TaggedError<DeviceNotFound>()("Device
   }
 }
 
-/** `clientid`, `username`, `password`, `cloud_gtw_device_uuid` were given for a product that is no cloud gateway. */
+/**
+ * The product is no cloud gateway, but the call has fields of a cloud gateway
+ * (`clientid`, `username`, `password`, `cloud_gtw_device_uuid`); or the product is
+ * a cloud gateway, and the call creates a batch (`num`).
+ */
 export class NotACloudGateway extends Schema.TaggedError<NotACloudGateway>()("NotACloudGateway", {
   productKey: Schema.String,
+  /** The fields that the product does not admit. */
   fields: Schema.NonEmptyArray(Schema.String)
 }) {}

@@ -1,52 +1,55 @@
 /**
- * Tells features what happens to devices as a whole: that they are created,
- * enabled, disabled, bound, unbound and deleted, one by one or many together.
- * Features register hooks; `Devices` and `Batches` know no feature.
+ * Tells features that devices are created, enabled, disabled, bound, unbound,
+ * configured or deleted, singly or in batches. Features register hooks; `Devices`
+ * and `Batches` know only this service (docs/decisions/0027-lifecycle-hooks.md).
  */
 import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { DeviceIdentity } from "./Device.ts"
 
-/** What can happen to devices beside their deletion. `configured`: a setting that the device reads has changed. */
+/** A change of a device other than its deletion. `configured`: a setting that the device reads has changed. */
 export type LifecycleChange = "created" | "enabled" | "disabled" | "bound" | "unbound" | "configured"
 
 /**
- * Hooks of an earlier stage run first: connections end, then features clean up,
- * then it is announced.
+ * When a hook runs. Hooks of an earlier stage run first: `connection` ends
+ * connections, `feature` cleans up, `event` publishes events.
  */
 export type LifecycleStage = "connection" | "feature" | "event"
 
-/** Runs after the change is stored. `at`: Unix milliseconds. */
+/** Runs after a change of these devices is stored. `at`: Unix milliseconds. */
 export type LifecycleHandler = (
   devices: ReadonlyArray<DeviceIdentity>,
   at: number
 ) => Effect.Effect<void, StoreError>
 
-/** What a feature does when something happens to devices; what it leaves out does not concern it. */
+/** What a feature does for each change. A change without handler has no effect on the feature. */
 export interface LifecycleHook extends Partial<Readonly<Record<LifecycleChange, LifecycleHandler>>> {
   readonly stage: LifecycleStage
   /**
-   * Runs before devices are deleted, while everything about them can still be
-   * read. The handler that it returns runs after they are gone, with those that
-   * were there to be deleted. Rows that belong to a device go with it in the
-   * transaction of `DeviceStore`: a hook deletes only what is stored elsewhere.
+   * Runs before devices are deleted, while the store still has everything about
+   * them. Returns a handler that runs after the deletion with the devices that
+   * were deleted. `DeviceStore` deletes the rows that belong to a device in its
+   * own transaction: a hook deletes only what is stored elsewhere.
    */
   readonly deleting?: (devices: ReadonlyArray<DeviceIdentity>) => Effect.Effect<LifecycleHandler, StoreError>
 }
 
 export class DeviceLifecycle extends Context.Service<DeviceLifecycle, {
-  /** Calls the hook from now on, until the scope closes. */
+  /** Calls the hook for all changes from now on, until the scope closes. */
   readonly register: (hook: LifecycleHook) => Effect.Effect<void, never, Scope.Scope>
-  /** Calls the hooks for a change that is stored. All run; fails with the first failure. */
+  /**
+   * Calls the hooks for a stored change. Calls all of them, even if one fails;
+   * then fails with the first failure. `at`: Unix milliseconds.
+   */
   readonly changed: (
     change: LifecycleChange,
     devices: ReadonlyArray<DeviceIdentity>,
     at: number
   ) => Effect.Effect<void, StoreError>
   /**
-   * Deletes devices: calls the hooks before, runs `remove`, which returns the
-   * devices that it removed (none: there was nothing to remove), and calls the
-   * hooks after. `at`: Unix milliseconds.
+   * Deletes devices: calls the `deleting` hooks, runs `remove`, and calls the
+   * returned handlers. `remove` returns the devices that it has removed; none: it
+   * found nothing to remove, and no handler runs. `at`: Unix milliseconds.
    */
   readonly remove: (
     devices: ReadonlyArray<DeviceIdentity>,
@@ -59,7 +62,7 @@ export class DeviceLifecycle extends Context.Service<DeviceLifecycle, {
 
 const stages: ReadonlyArray<LifecycleStage> = ["connection", "feature", "event"]
 
-/** Runs all; fails with the first failure. */
+/** Runs all effects, even if one fails; then fails with the first failure. */
 const runAll = (effects: ReadonlyArray<Effect.Effect<void, StoreError>>): Effect.Effect<void, StoreError> =>
   Effect.flatMap(
     Effect.forEach(effects, Effect.exit),

@@ -3,9 +3,9 @@
  */
 import { Context, type Effect, type Option } from "effect"
 import type { Page, PageRequest } from "../kernel/Page.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../kernel/StoreError.ts"
 import type {
   Batch,
   Device,
@@ -19,93 +19,101 @@ import type {
   StoredCredentials
 } from "./Device.ts"
 
+/** The fields of a device that change. */
 export type DeviceUpdate = Partial<Pick<Device, "enabled" | "bound" | "nickname" | "diagnosisEnabled">> & {
   /** Unix milliseconds. */
   readonly updatedAt: number
 }
 
-/**
- * Laws: each call is one transaction. Those that take a project see only its
- * devices. `insertMany` stores all or none, in the given order; none
- * when the product does not exist in the project. `remove` takes with it all
- * that is kept about the device.
- */
+/** Laws: each call is one transaction. A call that takes a project sees only the devices of that project. */
 export class DeviceStore extends Context.Service<DeviceStore, {
-  /** None: no such product. */
+  /** Stores devices in the given order, all or none of them. Returns none if the project has no such product. */
   readonly insertMany: (
     projectId: ProjectId,
     productKey: ProductKey,
     devices: ReadonlyArray<NewDevice>
   ) => Effect.Effect<Option.Option<ReadonlyArray<Device>>, StoreError>
-  /** A new batch with its devices, which have no nickname. None: no such product. */
+  /** Stores a batch with its devices, without nicknames. Returns none if the project has no such product. */
   readonly insertBatch: (
     projectId: ProjectId,
     productKey: ProductKey,
     batch: Pick<Batch, "description" | "createdAt">,
     devices: ReadonlyArray<Pick<NewDevice, "deviceId" | "deviceName" | "deviceSecret">>
   ) => Effect.Effect<Option.Option<Batch>, StoreError>
+  /** Returns the batch; none if the product has no such batch. */
   readonly getBatch: (
     projectId: ProjectId,
     productKey: ProductKey,
     batchId: number
   ) => Effect.Effect<Option.Option<Batch>, StoreError>
-  /** Its devices, those that are left, in the order in which they were made. */
+  /** Returns the devices of the batch that still exist, in the order in which they were created. */
   readonly devicesOfBatch: (
     projectId: ProjectId,
     batchId: number
   ) => Effect.Effect<ReadonlyArray<Pick<Device, "deviceId" | "deviceName" | "deviceSecret">>, StoreError>
-  /** Removes the batch and its devices, with all that is kept about them; none when there is no such batch. */
+  /**
+   * Removes the batch and its devices with everything that is stored about them.
+   * Returns the removed devices; none if there is no such batch.
+   */
   readonly removeBatch: (
     projectId: ProjectId,
     productKey: ProductKey,
     batchId: number
   ) => Effect.Effect<Option.Option<ReadonlyArray<DeviceIdentity>>, StoreError>
+  /** Returns the device with its product; none if the project has no such device. */
   readonly get: (
     projectId: ProjectId,
     reference: DeviceReference
   ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
-  /** For connecting devices, whose project is not known yet. */
+  /** Finds a device in all projects, for devices that connect: their project is not known yet. */
   readonly credentials: (
     productKey: ProductKey,
     deviceName: DeviceName
   ) => Effect.Effect<Option.Option<StoredCredentials>, StoreError>
   /**
-   * Gives a device of the product that nobody has registered yet and that has
-   * never been active to `mac`, the oldest first, and the same one again when it
-   * asks again. Of several callers at the same time, no two get the same device.
-   * `active`: the device of `mac` has been active; `none`: no device is left.
+   * Assigns to `mac` the oldest device of the product that is not registered and
+   * has never been active. Returns the same device again for the same `mac`.
+   * Concurrent calls for different `mac`s get different devices. Returns `active`
+   * if the device of `mac` has been active, `none` if no device is left.
    */
   readonly claimByMac: (
     productKey: ProductKey,
     mac: string
   ) => Effect.Effect<DeviceDetail | "active" | "none", StoreError>
   /**
-   * Marks the device of this name as registered; stores `draft`, which has this
-   * name, when there is none. `active`: it has been active; `none`: no such
-   * device or product.
+   * Marks the device with this name as registered. Stores `draft` (with the same
+   * name) first if there is no such device. Returns `active` if the device has
+   * been active, `none` if there is no such product, or no device and no draft.
    */
   readonly claimByName: (
     productKey: ProductKey,
     deviceName: DeviceName,
     draft?: NewDevice
   ) => Effect.Effect<DeviceDetail | "active" | "none", StoreError>
+  /** Returns a page of the devices of the project that `filter` selects. */
   readonly list: (
     projectId: ProjectId,
     filter: DeviceFilter,
     page: PageRequest
   ) => Effect.Effect<Page<DeviceDetail>, StoreError>
-  /** The device after the change; none when there is no such device. */
+  /** Changes the given fields. Returns the device after the change; none if there is no such device. */
   readonly update: (
     projectId: ProjectId,
     deviceId: DeviceId,
     change: DeviceUpdate
   ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
-  /** Removes tags, then sets some. Its tags after the change; `full`: it would have more than `maxTags`, nothing was changed. */
+  /**
+   * Removes tags, then sets some. Returns the tags after the change. Returns
+   * `full` and changes nothing if the device would have more than `maxTags`.
+   */
   readonly changeTags: (
     deviceId: DeviceId,
     change: { readonly set: Readonly<Record<string, string>>; readonly remove: ReadonlyArray<string> | "all" }
   ) => Effect.Effect<Readonly<Record<string, string>> | "full" | "no-device", StoreError>
-  /** The device as it was; none when there is no such device. */
+  /**
+   * Removes the device with everything that is stored about it. Returns the
+   * removed device; none if there is no such device.
+   */
   readonly remove: (
     projectId: ProjectId,
     deviceId: DeviceId

@@ -5,10 +5,10 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InputIssue, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../kernel/StoreError.ts"
 import {
   type CloudGatewayAccount,
   type Device,
@@ -27,40 +27,51 @@ import { DeviceLifecycle, type LifecycleChange } from "./DeviceLifecycle.ts"
 import { DeviceStore, type DeviceUpdate } from "./DeviceStore.ts"
 
 export class Devices extends Context.Service<Devices, {
-  /** Creates an enabled device in status `unactive`, with a new triple. */
+  /**
+   * Creates an enabled device in status `unactive`, with a new id, name and
+   * secret. Fails with `NotACloudGateway` if the draft has fields that only a
+   * cloud-gateway product takes.
+   */
   readonly create: (
     projectId: ProjectId,
     productKey: ProductKey,
     draft: DeviceDraft
   ) => Effect.Effect<Device, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
+  /** Returns the device with its product. */
   readonly get: (
     projectId: ProjectId,
     reference: DeviceReference
   ) => Effect.Effect<DeviceDetail, DeviceNotFound | StoreError>
+  /** Returns a page of the devices of the project that `filter` selects. */
   readonly list: (
     projectId: ProjectId,
     filter: DeviceFilter,
     page: PageRequest
   ) => Effect.Effect<Page<DeviceDetail>, StoreError>
+  /** Allows the device to connect. */
   readonly enable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** The device is told, its connection ends, and it cannot connect until it is enabled. */
+  /** Tells the device, ends its connection, and refuses its connections until `enable`. */
   readonly disable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
+  /** Marks the device as bound to a user of the application. */
   readonly bind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** Also forgets what is desired of the device and the random that it reported, and detaches it from its gateway. */
+  /**
+   * Marks the device as not bound. Removes its desired values and the bind random
+   * that it reported, and detaches it from its gateway.
+   */
   readonly unbind: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** Asks the device for its logs, or asks for them no more. A connected device is told at once. */
+  /** Sets whether the device shall send its logs. Tells a connected device at once. */
   readonly setDiagnosis: (
     projectId: ProjectId,
     deviceId: DeviceId,
     enabled: boolean
   ) => Effect.Effect<void, DeviceNotFound | StoreError>
-  /** Replaces its tags, at most 50. */
+  /** Replaces the tags of the device by at most 50. */
   readonly setTags: (
     projectId: ProjectId,
     deviceId: DeviceId,
     tags: Readonly<Record<string, string>>
   ) => Effect.Effect<void, InvalidInput | DeviceNotFound | StoreError>
-  /** Its connection ends; its shadow goes with it. */
+  /** Removes the device with everything that is stored about it, and ends its connection. */
   readonly remove: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
 }>()("@device-cloud/core/device/Devices") {
   static readonly layer: Layer.Layer<Devices, never, DeviceStore | DeviceLifecycle | Products | Identifiers> = Layer
@@ -71,7 +82,7 @@ const decodeDraft = decodeInput(DeviceDraft)
 const decodeTags = decodeInput(Tags)
 const underTags = ({ message, path }: InputIssue): InputIssue => ({ path: ["tags", ...path], message })
 
-/** The fields of a draft that only a cloud-gateway product takes, those that are not empty. */
+/** The fields of a draft that are not empty and that only a cloud-gateway product takes. */
 const cloudGatewayFields = (draft: DeviceDraft): ReadonlyArray<string> =>
   (["clientid", "username", "password", "cloudGtwDeviceUuid"] as const).filter((field) => (draft[field] ?? "") !== "")
 
@@ -126,7 +137,7 @@ const make = Effect.gen(function*() {
   const found = (detail: Option.Option<DeviceDetail>, reference: DeviceReference) =>
     Effect.fromOption(detail, () => DeviceNotFound.of(reference))
 
-  // Without a span: what is read most often costs little more than its look-up.
+  // Without a span: this call is frequent and costs little more than its look-up.
   const get = Effect.fnUntraced(function*(projectId: ProjectId, reference: DeviceReference) {
     return yield* found(yield* store.get(projectId, reference), reference)
   })
@@ -138,7 +149,7 @@ const make = Effect.gen(function*() {
     }
   )
 
-  /** Stores a change and tells the features of it. */
+  /** Stores a change and calls the lifecycle hooks. */
   const changeAndTell = Effect.fnUntraced(function*(
     projectId: ProjectId,
     deviceId: DeviceId,

@@ -1,23 +1,23 @@
 /**
- * Changes of a device that rules may react to.
+ * Changes of a device that scenes may react to.
  */
 import type { DeviceIdentity } from "../device/Device.ts"
 import type { Json } from "../kernel/Json.ts"
 
 export type ChangedDevice = Pick<DeviceIdentity, "deviceId" | "productKey" | "deviceName">
 
-/** A stored value that a report changes. */
+/** A stored property value that a report changes. */
 export interface ChangedValue {
   readonly value: Json
-  /** When it was measured, Unix milliseconds. */
+  /** When the value was measured, Unix milliseconds. */
   readonly time: number
-  /** The value before; absent: this is the first. */
+  /** The value before; absent: this is the first value. */
   readonly previous?: Json
 }
 
 interface OfDevice {
   readonly device: ChangedDevice
-  /** Unix milliseconds. */
+  /** When the cloud learned of the change, Unix milliseconds. */
   readonly at: number
 }
 
@@ -26,7 +26,7 @@ export type DeviceChange =
   | OfDevice & {
     readonly _tag: "EventReported"
     readonly eventId: string
-    /** When it happened, Unix milliseconds. */
+    /** When the event happened, Unix milliseconds. */
     readonly time: number
     readonly value: Json
   }

@@ -1,10 +1,11 @@
 /**
- * What happened in the cloud, published after it was stored.
+ * Domain events: what has happened in the cloud. An event is published after the
+ * change that it tells of is stored (docs/api/events.md).
  */
 import type { DeviceIdentity } from "../device/Device.ts"
+import type { Json } from "../kernel/Json.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { ChangedDevice } from "./DeviceChange.ts"
-import type { Json } from "../kernel/Json.ts"
 
 interface DeviceEvent {
   readonly device: Omit<DeviceIdentity, "validateType">
@@ -21,20 +22,20 @@ export type DomainEvent =
   }
   | DeviceEvent & {
     readonly _tag: "PropertiesReported"
-    /** What was kept of the report, also values that are older than the stored ones. */
+    /** The accepted values of the report, including those that are older than the stored ones. */
     readonly properties: Readonly<Record<string, { readonly value: Json; readonly time: number }>>
   }
   | DeviceEvent & {
     readonly _tag: "EventReported"
     readonly eventId: string
-    /** When it happened, Unix milliseconds. */
+    /** When the event happened, Unix milliseconds. */
     readonly time: number
     readonly value: Json
   }
   | DeviceEvent & {
     readonly _tag: "CommandReplied"
     readonly messageId: number
-    /** 200: the device has done it. */
+    /** 200: the device has carried out the command. */
     readonly code: number
     readonly message: string
     readonly data: Json
@@ -43,12 +44,12 @@ export type DomainEvent =
     readonly _tag: "UpgradeProgressed"
     readonly taskId: number
     readonly module: string
-    /** The target. */
+    /** The target version. */
     readonly version: string
     readonly status: "pending" | "upgrading" | "succeeded" | "failed" | "cancelled"
-    /** Percent, or -1: failed. */
+    /** Progress in percent; -1: failed. */
     readonly step: number
-    /** What the device or the cloud said last. */
+    /** The last message of the device or the cloud about the upgrade. */
     readonly reason: string
   }
   | DeviceEvent & {
@@ -56,7 +57,7 @@ export type DomainEvent =
     readonly action: "create" | "delete" | "enable" | "disable" | "bind" | "unbind"
   }
   | DeviceEvent & {
-    /** Sub-devices were attached to the gateway `device`, or detached from it. */
+    /** Sub-devices were attached to the gateway `device` (`create`) or detached from it (`delete`). */
     readonly _tag: "TopologyChanged"
     readonly action: "create" | "delete"
     readonly subDevices: ReadonlyArray<Pick<DeviceIdentity, "deviceId" | "productKey" | "deviceName">>
@@ -64,7 +65,7 @@ export type DomainEvent =
   | {
     readonly _tag: "SceneExecuted"
     readonly projectId: ProjectId
-    /** That has fired the scene. */
+    /** The device whose change has fired the scene; null: no device has. */
     readonly device: ChangedDevice | null
     /** Unix milliseconds. */
     readonly at: number
@@ -84,6 +85,6 @@ export type DomainEvent =
     readonly reason: string
   }
 
-/** The project in which it has happened. */
+/** The project of the event. */
 export const projectOf = (event: DomainEvent): ProjectId =>
   event._tag === "SceneExecuted" ? event.projectId : event.device.projectId

@@ -1,37 +1,40 @@
 /**
- * Carries domain events to whoever listens.
+ * Carries domain events to listeners in this process.
  */
 import { Clock, Context, Effect, Layer, PubSub, type Scope, Stream } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import type { DomainEvent } from "./DomainEvent.ts"
 
 export class EventBus extends Context.Service<EventBus, {
-  /** Never waits for a listener. */
+  /** Publishes events. Never waits for a listener. */
   readonly publish: (events: ReadonlyArray<DomainEvent>) => Effect.Effect<void>
-  /** From the moment of subscription on, in order; a listener that is too slow loses the oldest events. */
+  /**
+   * Emits the events from the subscription on, in order. A listener that is more
+   * than 16,384 events behind loses the oldest of them.
+   */
   readonly events: Stream.Stream<DomainEvent>
   /**
-   * The events after the one with this id, then all from now on, in order, until
-   * the scope closes.
-   * `gap`: events are missing there: the listener was too slow, or away for
-   * longer than they are kept (a day, the latest 50,000 at least, until the
-   * process ends). They are kept from the first listener on.
+   * Returns a stream of the events after the one with this id (all from now on if
+   * absent), in order, until the scope closes. The stream emits `gap` where events
+   * are missing: the listener was too slow or away for too long. From the first
+   * listener on, the process keeps the events of the last 24 hours, at least the
+   * latest 50,000 of them (docs/decisions/0039-events-kept-for-listeners.md).
    */
   readonly since: (id?: string) => Effect.Effect<Stream.Stream<PublishedEvent | "gap">, never, Scope.Scope>
 }>()("@device-cloud/core/events/EventBus") {
   static readonly layer: Layer.Layer<EventBus, never, Identifiers> = Layer.effect(EventBus, Effect.suspend(() => make))
 }
 
-/** Events that a listener may be behind before it loses the oldest ones. */
+/** How many events a listener may be behind before it loses the oldest ones. */
 const capacity = 16_384
-/** Events that are kept for listeners that come back. */
+/** Events that are kept for listeners that come back, at least. */
 const kept = 50_000
-/** How long they are kept, milliseconds. */
+/** How long events are kept, milliseconds. */
 const keptMillis = 24 * 3_600_000
 
-/** An event, and where a listener that has seen it goes on. */
+/** An event with the id from which a listener goes on that has seen the event. */
 export interface PublishedEvent {
-  /** Names it, in this process. */
+  /** Unique; known to this process only. */
   readonly id: string
   readonly event: DomainEvent
 }
@@ -45,11 +48,11 @@ const make = Effect.gen(function*() {
   const pubsub = yield* Effect.acquireRelease(PubSub.sliding<Numbered>(capacity), PubSub.shutdown)
   const process = yield* (yield* Identifiers).nodeId
   let lastNumber = 0
-  /** Listeners that are there. */
+  /** Listeners of `since` that are connected. */
   let listeners = 0
-  /** Until when one that has left may come back, Unix milliseconds. */
+  /** Until when a listener that has left may come back, Unix milliseconds. */
   let awaitedUntil = 0
-  /** The latest events, the oldest first, while somebody listens or may come back: nobody else can ask for them. */
+  /** The latest events, the oldest first; empty unless a listener is connected or may come back. */
   let log: Array<Numbered> = []
 
   const publish = (events: ReadonlyArray<DomainEvent>) =>
@@ -73,7 +76,7 @@ const make = Effect.gen(function*() {
       })
   )
 
-  /** The number of an event of this process. */
+  /** Returns the number of an event of this process; undefined for any other id. */
   const numberOf = (id: string): number | undefined => {
     const [of, number = ""] = id.split("-")
     return of === process && /^\d{1,16}$/.test(number) ? Number(number) : undefined
@@ -82,7 +85,7 @@ const make = Effect.gen(function*() {
   const since = Effect.fnUntraced(function*(id?: string) {
     yield* listen
     const subscription = yield* PubSub.subscribe(pubsub)
-    // In the turn in which the subscription was made.
+    // No event is published between the subscription and the next lines: they run in one turn of the event loop.
     const first = id === undefined ? lastNumber : numberOf(id) ?? -1
     const oldestKept = (log.at(-1)?.event.at ?? 0) - keptMillis
     const missed = log.filter(({ event: { at }, number }) => number > first && at > oldestKept)

@@ -1,5 +1,6 @@
 /**
- * Publishes what happens to devices as a whole as domain events.
+ * Publishes a domain event when a device is created, deleted, enabled, disabled,
+ * bound or unbound.
  */
 import { Effect, Layer } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"

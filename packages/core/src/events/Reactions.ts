@@ -1,9 +1,9 @@
 /**
- * What a change of a device sets off. A reaction is stored in the transaction of
- * the change that causes it and carried out afterwards.
+ * Port: the reactions to changes of devices. A reaction is stored in the
+ * transaction of the change that causes it, and carried out afterwards.
  *
- * Whoever changes devices asks this service which reactions to store. Scenes
- * implement it (`SceneTriggers.layerReactions`).
+ * `Presence` and `Uplink` ask this service which reactions to store. Scenes
+ * implement it (docs/decisions/0031-presence-without-effects.md).
  */
 import { Context, type Effect } from "effect"
 import type { Json } from "../kernel/Json.ts"
@@ -12,7 +12,7 @@ import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { DeviceChange } from "./DeviceChange.ts"
 
-/** An execution of a scene that is to be stored with its cause. */
+/** An execution of a scene, to store together with its cause. */
 export interface Reaction {
   readonly executionId: string
   readonly sceneId: string
@@ -23,7 +23,7 @@ export interface Reaction {
   readonly chain: ReadonlyArray<string>
 }
 
-/** Returns what is to be stored with changes. Pure: a store may call it again when it repeats a transaction. */
+/** Returns the reactions to store with the changes. Pure: a store may call it again when it repeats a transaction. */
 export type ReactTo<A> = (changes: ReadonlyArray<A>) => ReadonlyArray<Reaction>
 
 interface NamedDevice {
@@ -31,23 +31,23 @@ interface NamedDevice {
   readonly deviceName: string
 }
 
-/** Watches the properties of one device. */
+/** What rules watch of the properties of one device. */
 export interface PropertyWatch {
-  /** False: this new value of the property sets nothing off. */
+  /** Returns false if this new value of the property causes no reaction. */
   readonly mayFire: (propertyId: string, value: Json) => boolean
 }
 
 export class Reactions extends Context.Service<Reactions, {
-  /** Whether the rules of the product are loaded and current. Devices of another product set nothing off. */
+  /** Whether the rules of the product are loaded and current. Until then its devices cause no reactions. */
   readonly isLoaded: (productKey: ProductKey) => boolean
-  /** Loads the rules of the products that are not loaded. */
+  /** Loads the rules of those products whose rules are not loaded. */
   readonly load: (productKeys: ReadonlyArray<ProductKey>) => Effect.Effect<void, StoreError>
-  /** Whether this kind of change of the device may set something off. */
+  /** Whether this kind of change of the device may cause a reaction. */
   readonly watches: (kind: DeviceChange["_tag"], device: NamedDevice) => boolean
-  /** What watches properties of the device; undefined: nothing does. */
+  /** Returns what rules watch of the properties of the device; undefined: no rule watches them. */
   readonly propertyWatch: (device: NamedDevice) => PropertyWatch | undefined
-  /** The reactions to a change, each to be stored with it. */
+  /** Returns the reactions to a change, to store with it. */
   readonly reactTo: (projectId: ProjectId, change: DeviceChange) => ReadonlyArray<Reaction>
-  /** Reactions are stored: whoever carries them out need not wait for its next look. */
+  /** Tells the executor that reactions are stored, so that it starts at once. */
   readonly wake: () => void
 }>()("@device-cloud/core/events/Reactions") {}

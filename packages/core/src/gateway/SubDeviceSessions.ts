@@ -4,13 +4,8 @@
  */
 import { Context, Effect, Layer, Option, Result, Semaphore } from "effect"
 import { type DeviceIdentity, deviceKey } from "../device/Device.ts"
-import {
-  type DeviceConnection,
-  type DeviceSession,
-  DeviceSessions,
-  type DisconnectReason,
-  type DownlinkMessage
-} from "../connection/DeviceSessions.ts"
+import type { DeviceConnection, DeviceSession, DisconnectReason, DownlinkMessage } from "../connection/DeviceSession.ts"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import {
   deviceDisabled,
   deviceNotFound,

@@ -5,8 +5,8 @@ import { Clock, Context, Duration, Effect, Layer, Schedule, Schema, type Scope }
 import type { DeviceId, DeviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
-import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProjectId } from "../project/Project.ts"
 import type { EventRecord, HistoryRange, PropertySample } from "./HistoryEntry.ts"
 import { HistoryStore } from "./HistoryStore.ts"
 
@@ -14,7 +14,7 @@ import { HistoryStore } from "./HistoryStore.ts"
 export const HistoryLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
 
 export class History extends Context.Service<History, {
-  /** The values of one property. Fails with `DeviceNotFound` if the project has no such device. */
+  /** Returns the values of one property. Fails with `DeviceNotFound` if the project has no such device. */
   readonly properties: (
     projectId: ProjectId,
     deviceId: DeviceId,
@@ -22,7 +22,7 @@ export class History extends Context.Service<History, {
     range: HistoryRange
   ) => Effect.Effect<ReadonlyArray<PropertySample>, DeviceNotFound | StoreError>
   /**
-   * The events with this id, or all events if it is undefined. Fails with
+   * Returns the events with this id, or all events if `eventId` is undefined. Fails with
    * `DeviceNotFound` if the project has no such device.
    */
   readonly events: (
@@ -43,9 +43,9 @@ export class History extends Context.Service<History, {
     Layer.effectDiscard(prunePeriodically(keep))
 }
 
-/** How often the store is asked for old history. */
+/** How often old history is deleted. */
 const pruneEvery = "10 minutes"
-/** Entries that are forgotten in one transaction. */
+/** Entries of each kind that are deleted in one transaction. */
 const pruneLimit = 10_000
 
 const make = Effect.gen(function*() {
@@ -60,8 +60,8 @@ const make = Effect.gen(function*() {
       Effect.catch((error) => Effect.logWarning("The last history of deleted devices could not be removed", error))
     )
 
-  // Before, so that a device is deleted only if its history can be removed. After,
-  // for what it said in between.
+  // Removes the history before the deletion, so that a device is deleted only if its
+  // history can be removed; and again after it, for reports in between.
   yield* lifecycle.register({ stage: "feature", deleting: (deleted) => Effect.as(remove(deleted), removeRest) })
 
   const properties = Effect.fn("History.properties")(

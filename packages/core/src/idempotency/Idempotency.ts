@@ -1,13 +1,19 @@
 /**
- * A request that comes again is answered as it was the first time (decisions,
- * section 6).
+ * Runs a request once and returns the same response when the request is repeated
+ * (docs/decisions/0015-idempotent-posts.md).
  */
 import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { IdempotencyStore, type RequestKey, type StoredAnswer } from "./IdempotencyStore.ts"
 
 export class Idempotency extends Context.Service<Idempotency, {
-  /** Runs a request the first time within 24 hours; after that, answers what it answered then. */
+  /**
+   * Runs a request and stores its response for 24 hours. Returns the stored
+   * response when a request with the same key and fingerprint comes again. Does
+   * not store responses with status 429 or 500 and above. Fails with
+   * `IdempotencyConflict` if the key belongs to a request with another fingerprint,
+   * or to one that is still running.
+   */
   readonly once: <E, R>(
     request: RequestKey,
     fingerprint: string,
@@ -20,15 +26,17 @@ export class Idempotency extends Context.Service<Idempotency, {
   )
 }
 
-/** How long an answer counts, milliseconds. */
-const answerTtl = 24 * 3_600_000
-/** How long a request may take; after that its caller is taken for dead. Milliseconds. */
+/** How long a response is kept, milliseconds. */
+const responseTtl = 24 * 3_600_000
+/** How long a request may run, milliseconds. After that, a repeated request runs again. */
 const claimTtl = 60_000
 
+/** How often old responses are deleted. */
 const pruneEvery = "10 minutes"
+/** Responses that are deleted in one transaction. */
 const pruneLimit = 10_000
 
-/** The key was used for another request, or for one that has not been answered yet. */
+/** The key belongs to another request, or to the same request, which is still running. */
 export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()("IdempotencyConflict", {
   reason: Schema.Literals(["other-request", "in-progress"])
 }) {}
@@ -47,26 +55,26 @@ const make = Effect.gen(function*() {
       fingerprint,
       at,
       claimExpiredBefore: at - claimTtl,
-      answerExpiredBefore: at - answerTtl
+      answerExpiredBefore: at - responseTtl
     })
     if (claim._tag !== "Claimed" && claim.fingerprint !== fingerprint) {
       return yield* new IdempotencyConflict({ reason: "other-request" })
     }
     if (claim._tag === "Answered") return claim.answer
     if (claim._tag === "InProgress") return yield* new IdempotencyConflict({ reason: "in-progress" })
-    const answer = yield* run.pipe(Effect.onError(() => Effect.ignore(store.release(request))))
-    // What failed for the server's own reasons may go well the next time.
-    if (answer.status >= 500 || answer.status === 429) yield* store.release(request)
-    else yield* store.answer(request, answer)
-    return answer
+    const response = yield* run.pipe(Effect.onError(() => Effect.ignore(store.release(request))))
+    // A request that failed because of the server or its limits may succeed the next time.
+    if (response.status >= 500 || response.status === 429) yield* store.release(request)
+    else yield* store.answer(request, response)
+    return response
   })
 
   const prune = Effect.gen(function*() {
-    const claimedBefore = (yield* Clock.currentTimeMillis) - answerTtl
+    const claimedBefore = (yield* Clock.currentTimeMillis) - responseTtl
     while ((yield* store.prune({ claimedBefore, limit: pruneLimit })) === pruneLimit) yield* Effect.yieldNow
   })
   yield* prune.pipe(
-    Effect.catch((error) => Effect.logWarning("Old answers could not be forgotten", error)),
+    Effect.catch((error) => Effect.logWarning("Old responses could not be forgotten", error)),
     Effect.repeat(Schedule.spaced(pruneEvery)),
     Effect.forkScoped
   )

@@ -1,49 +1,56 @@
 /**
- * Port: what was answered to requests that may come again.
+ * Port: where the responses to requests that may be repeated are kept.
  */
 import { Context, type Effect } from "effect"
-import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProjectId } from "../project/Project.ts"
 
-/** Names a request within its project. */
+/** Identifies a request: the caller's key in a project. */
 export interface RequestKey {
   readonly projectId: ProjectId
   readonly key: string
 }
 
+/** The stored response to a request. */
 export interface StoredAnswer {
+  /** HTTP status. */
   readonly status: number
   readonly body: string
 }
 
-/** What is known of a request. */
+/** The state of a request. */
 export type Claim =
-  /** Nothing: it is the caller's to answer. */
+  /** The request is new: the caller runs it. */
   | { readonly _tag: "Claimed" }
-  /** Another caller is answering it. */
+  /** Another caller runs the request. */
   | { readonly _tag: "InProgress"; readonly fingerprint: string }
+  /** The response is stored. */
   | { readonly _tag: "Answered"; readonly fingerprint: string; readonly answer: StoredAnswer }
 
-/**
- * Laws: of several callers that claim a request at the same time, one gets it.
- * A claim counts until `claimExpiredBefore` when it was not answered, an answer
- * until `answerExpiredBefore` (Unix milliseconds of the claim).
- */
+/** Laws: each call is one transaction. Of several callers that claim a request at the same time, one gets it. */
 export class IdempotencyStore extends Context.Service<IdempotencyStore, {
+  /**
+   * Claims a request for the caller, unless another caller has claimed it. Ignores
+   * a claim without response made before `claimExpiredBefore`, and one with a
+   * response made before `answerExpiredBefore`.
+   */
   readonly claim: (
     request: RequestKey & {
       /** Tells requests of the same key apart. */
       readonly fingerprint: string
       /** Unix milliseconds. */
       readonly at: number
+      /** Unix milliseconds. */
       readonly claimExpiredBefore: number
+      /** Unix milliseconds. */
       readonly answerExpiredBefore: number
     }
   ) => Effect.Effect<Claim, StoreError>
+  /** Stores the response to a claimed request. */
   readonly answer: (request: RequestKey, answer: StoredAnswer) => Effect.Effect<void, StoreError>
-  /** Takes a claim back. */
+  /** Removes a claim, so that the request can run again. */
   readonly release: (request: RequestKey) => Effect.Effect<void, StoreError>
-  /** Forgets what was claimed before, at most `limit`; answers how many. */
+  /** Deletes requests that were claimed before `claimedBefore`, Unix milliseconds, at most `limit`. Returns how many. */
   readonly prune: (options: {
     readonly claimedBefore: number
     readonly limit: number

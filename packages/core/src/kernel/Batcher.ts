@@ -1,55 +1,53 @@
 /**
- * Carries out the items of many callers in batches. While one batch is carried
- * out the next one collects, so throughput grows with load and latency stays at
+ * Carries out the items of many callers in batches. The next batch collects items
+ * while the current one runs, so throughput grows with load and latency stays at
  * one or two batches.
  *
- * A small batch goes on collecting while each turn of the event loop brings
- * more items. Without that, a storage in memory, which commits at once, commits
- * nearly each item alone (docs/decisions/0040-batches-gather.md).
+ * A small batch waits for more items while each turn of the event loop brings
+ * some. Without that wait, a storage in memory, which commits at once, commits
+ * almost every item alone (docs/decisions/0040-batches-gather.md).
  */
 import { type Cause, Deferred, Effect, Exit, Fiber, Hash, Queue, Scope } from "effect"
 
 export interface Batcher<in A, out B, out E> {
-  /** Returns the result of `item` when its batch is carried out. Waits while the queue is full. */
+  /** Waits until the batch of `item` is carried out and returns the item's result. Waits while the queue is full. */
   readonly submit: (item: A) => Effect.Effect<B, E>
   /**
-   * For callers that cannot wait: hands `item` over and calls `settle` when its
-   * batch is carried out. Returns undefined when the item is taken. Returns an
-   * effect when the queue is full: it hands the item over as soon as there is
+   * Queues `item` for callers that cannot wait, and calls `settle` when the batch
+   * of the item is carried out. Returns undefined if the item is queued. If the
+   * queue is full, returns an effect that queues the item as soon as there is
    * room, in the order of the calls.
    */
   readonly offer: (item: A, settle: (exit: Exit.Exit<B, E>) => void) => Effect.Effect<void> | undefined
-  /** Items that wait for their batch. */
+  /** Returns how many items wait for their batch. */
   readonly waiting: () => number
 }
 
 export interface Options<in A, out R, in out E> {
-  /** Items that may wait; more wait outside, in `submit`. */
+  /** Items that the queue holds. While the queue is full, `submit` waits. */
   readonly capacity: number
-  /** Items in one batch. */
+  /** Items in one batch, at most. */
   readonly maxBatch: number
-  /** False: a batch starts with what is there. Default true. */
+  /** Whether a small batch waits for more items. Default true; false: a batch takes the items in the queue and starts. */
   readonly gathers?: boolean
-  /** What must happen for all items together. A failure says that nothing has taken effect. */
+  /** Carries out all items together. Fails only if nothing has taken effect. */
   readonly commit: (items: ReadonlyArray<A>) => Effect.Effect<R, E>
-  /** Whether an error may be about one item of several. Each item is then committed once more, alone. */
+  /** Whether one item of several may have caused the error. If so, each item is committed again, alone. Default: none. */
   readonly isolates?: (error: E) => boolean
 }
 
-/** What follows the commit of a batch. */
+/** The step that follows the commit of a batch. */
 export interface Conclusion<in A, in R, out B> {
-  /**
-   * Runs once after each commit, and never makes one run again. Returns the
-   * results in the order of `items`.
-   */
+  /** Runs once after each commit. Returns the results in the order of `items`. */
   readonly conclude: (items: ReadonlyArray<A>, result: R) => Effect.Effect<ReadonlyArray<B>>
 }
 
-/** A batch of this size waits for no more items; a smaller one waits at most so many turns of the event loop. */
+/** A batch of this size starts at once. */
 const enough = 64
+/** Turns of the event loop that a smaller batch waits for more items, at most. */
 const maxTurns = 16
 
-/** How long the end of the scope waits for items that were handed over. */
+/** How long the close of the scope waits for queued items. */
 const drainTimeout = "5 seconds"
 
 interface Entry<A, B, E> {
@@ -57,17 +55,18 @@ interface Entry<A, B, E> {
   readonly settle: (exit: Exit.Exit<B, E>) => void
 }
 
-/** A batcher whose commit returns the results, in the order of the items. */
+/** Makes a batcher whose `commit` returns the results, in the order of the items. */
 export const make = <A, B, E>(
   options: Options<A, ReadonlyArray<B>, E>
 ): Effect.Effect<Batcher<A, B, E>, never, Scope.Scope> =>
   makeConcluding({ ...options, conclude: (_, results) => Effect.succeed(results) })
 
 /**
- * Items are committed in the order in which they are handed over. Only `commit`
- * is ever repeated: a failure of `conclude` reaches the callers of that batch
- * and repeats nothing. When the scope closes, items that were handed over are
- * still carried out, for at most `drainTimeout`; the others are interrupted.
+ * Makes a batcher with a step after each commit. Items are committed in the order
+ * of the calls. Only `commit` can run again for an item: a failure of `conclude`
+ * reaches the callers of that batch and repeats nothing. When the scope closes,
+ * the batcher carries out the queued items for at most 5 seconds and interrupts
+ * the rest.
  */
 export const makeConcluding = Effect.fnUntraced(function*<A, R, B, E>(
   { capacity, commit, conclude, gathers = true, isolates = () => false, maxBatch }:
@@ -77,7 +76,7 @@ export const makeConcluding = Effect.fnUntraced(function*<A, R, B, E>(
   const queue = yield* Queue.bounded<Entry<A, B, E>, Cause.Done>(capacity)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
-  /** Settles all entries, also when a caller throws. */
+  /** Settles all entries, even if a caller's `settle` throws. */
   const settle = (entries: ReadonlyArray<Entry<A, B, E>>, exit: Exit.Exit<ReadonlyArray<B>, E>): void => {
     for (let i = 0; i < entries.length; i++) {
       try {
@@ -150,9 +149,9 @@ export const makeConcluding = Effect.fnUntraced(function*<A, R, B, E>(
 })
 
 /**
- * Two batchers side by side: while one waits for the storage, the other makes
- * its batch ready. Items of one key take the same way and keep their order. Each
- * way has half of the capacity.
+ * Makes two batchers that work side by side: while one waits for the storage, the
+ * other prepares its batch. Items with the same key go to the same batcher and
+ * keep their order. Each batcher has half of the capacity.
  */
 export const makePartitioned = Effect.fnUntraced(function*<A, R, B, E>(
   options: Options<A, R, E> & Conclusion<A, R, B> & { readonly keyOf: (item: A) => string }
@@ -161,11 +160,11 @@ export const makePartitioned = Effect.fnUntraced(function*<A, R, B, E>(
   const half = Scope.provide(makeConcluding({ ...options, capacity: options.capacity / 2 }), scope)
   const even = yield* half
   const odd = yield* half
-  const wayOf = (item: A) => Hash.string(options.keyOf(item)) % 2 === 0 ? even : odd
+  const batcherOf = (item: A) => Hash.string(options.keyOf(item)) % 2 === 0 ? even : odd
 
   return {
-    submit: (item) => wayOf(item).submit(item),
-    offer: (item, settle) => wayOf(item).offer(item, settle),
+    submit: (item) => batcherOf(item).submit(item),
+    offer: (item, settle) => batcherOf(item).offer(item, settle),
     waiting: () => even.waiting() + odd.waiting()
   }
 })

@@ -1,36 +1,36 @@
 /**
- * New identifiers and secrets, all from a cryptographic source.
+ * Makes identifiers and secrets from the cryptographic randomness of the platform.
  */
 import { Context, Crypto, Effect, Layer } from "effect"
 
 export class Identifiers extends Context.Service<Identifiers, {
-  /** 11 characters `[A-Za-z0-9]`, the first a letter. */
+  /** Makes a product key: 11 characters `[A-Za-z0-9]`, the first a letter. */
   readonly productKey: Effect.Effect<string>
-  /** 16 characters `[a-z0-9]`. */
+  /** Makes a product secret: 16 characters `[a-z0-9]`. */
   readonly productSecret: Effect.Effect<string>
-  /** 20 characters `[A-Za-z0-9]`. */
+  /** Makes a device id: 20 characters `[A-Za-z0-9]`. */
   readonly deviceId: Effect.Effect<string>
-  /** 20 characters `[A-Za-z0-9]`. */
+  /** Makes a device name: 20 characters `[A-Za-z0-9]`. */
   readonly deviceName: Effect.Effect<string>
-  /** 32 characters `[a-z0-9]`. */
+  /** Makes a device secret: 32 characters `[a-z0-9]`. */
   readonly deviceSecret: Effect.Effect<string>
-  /** Many of the three at once. */
+  /** Makes `count` device ids, device names and device secrets. */
   readonly triples: (count: number) => Effect.Effect<
     ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>
   >
-  /** 32 characters `[A-Za-z0-9]`. */
+  /** Makes the id of an object: 32 characters `[A-Za-z0-9]`. */
   readonly objectId: Effect.Effect<string>
-  /** 32 characters `[0-9a-f]`. */
+  /** Makes a key of 16 bytes as text: 32 characters `[0-9a-f]`. */
   readonly hexKey: Effect.Effect<string>
-  /** 12 characters `[a-z0-9]`. */
+  /** Makes a project id: 12 characters `[a-z0-9]`. */
   readonly projectId: Effect.Effect<string>
-  /** 12 characters `[A-Za-z0-9]`. */
+  /** Makes the id of an access key: 12 characters `[A-Za-z0-9]`. */
   readonly accessKeyId: Effect.Effect<string>
-  /** 16 characters `[A-Za-z0-9]`. */
+  /** Makes the id of a node: 16 characters `[A-Za-z0-9]`. */
   readonly nodeId: Effect.Effect<string>
-  /** 20 characters `[A-Za-z0-9]`; also names a timer. */
+  /** Makes the id of a scene or a timer: 20 characters `[A-Za-z0-9]`. */
   readonly sceneId: Effect.Effect<string>
-  /** 32 characters `[A-Za-z0-9]`. */
+  /** Makes the key that signs webhooks: 32 characters `[A-Za-z0-9]`. */
   readonly webhookKey: Effect.Effect<string>
 }>()("@device-cloud/core/kernel/Identifiers") {
   static readonly layer: Layer.Layer<Identifiers, never, Crypto.Crypto> = Layer.effect(
@@ -43,13 +43,13 @@ const lower = "abcdefghijklmnopqrstuvwxyz"
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + lower
 const digits = "0123456789"
 
-/** What a platform gives at once. */
+/** Bytes that a platform returns in one call, at most. */
 const maxRandomBytes = 65_536
 
 const make = Effect.gen(function*() {
   const crypto = yield* Crypto.Crypto
 
-  /** Evenly distributed: bytes that would favour some characters are thrown away. */
+  /** Makes evenly distributed text: drops the bytes that would favour some characters. */
   const text = Effect.fnUntraced(function*(alphabet: string, length: number) {
     const limit = 256 - (256 % alphabet.length)
     let result = ""

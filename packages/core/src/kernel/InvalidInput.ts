@@ -3,7 +3,7 @@
  */
 import { Effect, Schema, SchemaIssue } from "effect"
 
-/** What is wrong at one place of the input. */
+/** One place of the input, and what is wrong there. */
 export const InputIssue = Schema.Struct({
   /** Field names and array positions from the root of the input. */
   path: Schema.Array(Schema.Union([Schema.String, Schema.Finite])),
@@ -12,14 +12,14 @@ export const InputIssue = Schema.Struct({
 })
 export type InputIssue = typeof InputIssue.Type
 
-/** The input was refused as a whole; `issues` names each field and what was expected of it. */
+/** The input breaks a rule; nothing has changed. `issues` names each field and says what was expected. */
 export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
   issues: Schema.NonEmptyArray(InputIssue)
 }) {}
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** The places where a value does not fit its schema, at least one. */
+/** Returns the places where a value does not fit its schema, at least one. */
 export const inputIssues = (error: Schema.SchemaError): readonly [InputIssue, ...Array<InputIssue>] => {
   const [first = { path: [], message: error.message }, ...rest] = formatIssue(error.issue).issues.map(
     ({ message, path = [] }): InputIssue => ({
@@ -34,8 +34,8 @@ export const inputIssues = (error: Schema.SchemaError): readonly [InputIssue, ..
 }
 
 /**
- * A checker of domain input for `schema`. Fails with all issues at once.
- * Fields that the schema does not know are dropped.
+ * Returns a function that checks domain input against `schema`. The function
+ * drops fields that the schema does not know, and fails with all issues at once.
  */
 export const decodeInput = <S extends Schema.ConstraintCodec<unknown, unknown>>(
   schema: S

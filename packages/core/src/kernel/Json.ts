@@ -5,7 +5,7 @@ import type { Schema } from "effect"
 
 export type Json = Schema.Json
 
-/** Whether two JSON values are the same, whatever the order of their members. */
+/** Whether two JSON values are equal. The order of members does not matter. */
 export const equalJson = (a: Json, b: Json): boolean => {
   if (a === b) return true
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
@@ -16,7 +16,7 @@ export const equalJson = (a: Json, b: Json): boolean => {
     names.every((name) => Object.hasOwn(right, name) && equalJson(left[name]!, right[name]!))
 }
 
-/** Whether `value` is JSON with at most `levels` objects and arrays inside each other. */
+/** Whether `value` is JSON with finite numbers and at most `levels` objects and arrays inside each other. */
 export const isFiniteJson = (value: Json | undefined, levels: number): boolean => {
   if (typeof value === "number") return Number.isFinite(value)
   if (typeof value !== "object" || value === null) return value !== undefined

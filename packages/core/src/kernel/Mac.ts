@@ -1,25 +1,30 @@
 /**
- * Port: the platform's message authentication codes, and what else proofs of
- * devices are made of.
+ * Port: the cryptographic functions that check and make proofs of devices
+ * (docs/protocol/signatures.md).
  */
 import { Context, Schema } from "effect"
 
 /**
- * `aescmac` is AES-CMAC-PRF-128 (RFC 4615): the secret is the key as it is when
- * it has 16 bytes, otherwise its AES-CMAC under the zero key.
+ * The message authentication codes. `aescmac` is AES-CMAC-PRF-128 (RFC 4615): a
+ * secret of 16 bytes is the key; of any other secret, its AES-CMAC under the zero
+ * key is the key.
  */
 export const SignMethod = Schema.Literals(["hmacmd5", "hmacsha1", "hmacsha256", "aescmac"])
 export type SignMethod = typeof SignMethod.Type
 
 export class Mac extends Context.Service<Mac, {
-  /** The code of `text` under `secret` (both UTF-8), as lower-case hex. */
+  /** Returns the code of `text` under `secret`, both in UTF-8, as lower-case hex. */
   readonly sign: (method: SignMethod, secret: string, text: string) => string
+  /** Returns the SHA-256 of the bytes: 32 bytes. */
   readonly sha256: (bytes: Uint8Array) => Uint8Array
-  /** AES-128 in CBC mode, without padding: `key` and `initialization` of 16 bytes, `bytes` of whole blocks. */
+  /**
+   * Encrypts with AES-128 in CBC mode, without padding. `key` and
+   * `initialization` have 16 bytes; the length of `bytes` is a multiple of 16.
+   */
   readonly aes128Cbc: (key: Uint8Array, initialization: Uint8Array, bytes: Uint8Array) => Uint8Array
 }>()("@device-cloud/core/kernel/Mac") {}
 
-/** Equality in a time that depends on the lengths only. */
+/** Whether two texts are equal, in a time that depends only on their lengths. */
 export const equalInConstantTime = (a: string, b: string): boolean => {
   if (a.length !== b.length) return false
   let difference = 0

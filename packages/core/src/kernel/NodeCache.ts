@@ -1,32 +1,33 @@
 /**
- * A bounded cache in a node of something that other nodes may change.
+ * A bounded cache of stored values on one node. Other nodes may change the
+ * values: the owner of the cache calls `forget` when it hears of a change.
  */
 import { Clock, Effect } from "effect"
 
 export interface Options<in out K, in out V, out E> {
-  /** Values that are kept; the ones that were loaded longest ago go first. */
+  /** Values that the cache keeps. When there are more, it drops those that were loaded longest ago. */
   readonly capacity: number
-  /** How long a value counts without being loaded again, milliseconds: the bound for a change that no notice tells of. */
+  /** How long a loaded value is fresh, milliseconds. A change that the cache does not hear of counts after this time. */
   readonly timeToLive: number
-  /** Reads values; a key without value is left out. `last` is the value that was loaded before, if it is kept. */
+  /** Reads values. The result leaves out keys without value. `last` returns the value loaded before, if it is still kept. */
   readonly load: (
     keys: ReadonlyArray<K>,
     last: (key: K) => V | undefined
   ) => Effect.Effect<ReadonlyMap<K, V>, E>
-  /** False: the value is returned to whoever asks for it now, and not kept. Default: all are kept. */
+  /** Whether to keep a loaded value. `get` returns a value even if it is not kept. Default: all are kept. */
   readonly keeps?: (value: V) => boolean
 }
 
 export interface NodeCache<in out K, in out V, out E> {
-  /** The value if it counts; undefined when it must be loaded. */
+  /** Returns the value if it is fresh; undefined if it must be loaded. */
   readonly fresh: (key: K) => V | undefined
-  /** The value as it was loaded last, also when it no longer counts. */
+  /** Returns the value that was loaded last, fresh or not. */
   readonly last: (key: K) => V | undefined
-  /** The values of the keys; loads those that are not fresh in one call. */
+  /** Returns the values of the keys. Loads those that are not fresh in one call of `load`. */
   readonly get: (keys: ReadonlyArray<K>) => Effect.Effect<ReadonlyMap<K, V>, E>
-  /** The value of the key has changed: it is loaded again when it is asked for. */
+  /** The value of the key has changed: the next `get` loads it again. */
   readonly forget: (key: K) => void
-  /** Any value may have changed. */
+  /** Any value may have changed: the next `get` of each loads it again. */
   readonly forgetAll: () => void
 }
 
@@ -37,18 +38,15 @@ interface Entry<V> {
   readonly epoch: number
 }
 
-/**
- * A value that is being loaded while its key is forgotten is returned to whoever
- * asked for it, and not kept.
- */
+/** Makes a cache. If `forget` runs during a load, `get` returns the loaded values and does not keep them. */
 export const make = Effect.fnUntraced(function*<K, V, E>(
   { capacity, keeps = () => true, load, timeToLive }: Options<K, V, E>
 ): Effect.fn.Return<NodeCache<K, V, E>> {
   const clock = yield* Clock.Clock
   const entries = new Map<K, Entry<V>>()
-  /** Grows when any value may have changed: what was loaded in an earlier epoch is not fresh. */
+  /** Grows with each `forgetAll`: a value that was loaded in an earlier epoch is not fresh. */
   let epoch = 0
-  /** Grows with each change. */
+  /** Grows with each `forget`. */
   let changes = 0
 
   const isFresh = (entry: Entry<V>): boolean => entry.epoch === epoch && clock.currentTimeMillisUnsafe() < entry.until

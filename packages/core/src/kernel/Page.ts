@@ -1,6 +1,6 @@
 /**
- * Paged lists: newest first, stable under concurrent inserts of the same
- * instant (`createdAt` descending, then `id` descending).
+ * Paged lists. The order is newest first: `createdAt` descending, then `id`
+ * descending, so that items of the same instant keep their places.
  */
 import { Schema } from "effect"
 
@@ -11,7 +11,9 @@ export const PageNumber = Schema.Int.check(Schema.isBetween({ minimum: 1, maximu
 export const PageSize = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))
 
 export interface PageRequest {
+  /** From 1. */
   readonly page: number
+  /** Items on a page, 1 to 100. */
   readonly pageSize: number
 }
 

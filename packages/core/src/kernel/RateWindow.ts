@@ -5,16 +5,16 @@
 export interface Options {
   /** Hits within the window that reach the limit. */
   readonly limit: number
-  /** Milliseconds. */
+  /** Length of the window, milliseconds. */
   readonly window: number
-  /** Keys that are remembered; of more, those whose last hit is longest ago are forgotten. */
+  /** Keys that are remembered. When there are more, the key whose last hit is longest ago is forgotten. */
   readonly capacity: number
 }
 
 interface Hits {
-  /** Unix milliseconds, the latest last; at most `limit` of them. */
+  /** The latest hits, Unix milliseconds, the latest last; at most `limit`. */
   readonly at: Array<number>
-  /** Unix milliseconds; 0: the limit is not reached. */
+  /** When the limit stops being reached, Unix milliseconds; 0: it is not reached. */
   fullUntil: number
 }
 
@@ -27,7 +27,10 @@ export class RateWindow {
     this.#options = options
   }
 
-  /** Counts a hit at `now`, Unix milliseconds. True when the limit is reached; it stays so for the length of the window. */
+  /**
+   * Counts a hit at `now`, Unix milliseconds. Returns true if the limit is
+   * reached; it then stays reached for the length of the window.
+   */
   hit(key: string, now: number): boolean {
     const { capacity, limit, window } = this.#options
     const hits = this.#hits.get(key) ?? { at: [], fullUntil: 0 }
@@ -40,11 +43,12 @@ export class RateWindow {
     return hits.fullUntil > 0
   }
 
-  /** Until when the limit counts as reached, Unix milliseconds; 0: it is not reached. */
+  /** Returns until when the limit is reached, Unix milliseconds; 0: it is not reached. */
   fullUntil(key: string): number {
     return this.#hits.get(key)?.fullUntil ?? 0
   }
 
+  /** Forgets the hits of the key. */
   forget(key: string): void {
     this.#hits.delete(key)
   }

@@ -5,6 +5,6 @@ import { Context, type Effect } from "effect"
 import type { StoreError } from "./StoreError.ts"
 
 export class StoreHealth extends Context.Service<StoreHealth, {
-  /** Fails while the store cannot be reached. */
+  /** Succeeds if the storage can be reached now. */
   readonly check: Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/kernel/StoreHealth") {}

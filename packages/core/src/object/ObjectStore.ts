@@ -5,23 +5,28 @@ import { Context, type Effect, type Option, type Stream } from "effect"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ByteRange, ObjectTooLarge, StoredObject } from "./StoredObject.ts"
 
-/** An object that has not been stored yet. */
+/** An object before it is stored. */
 export type NewObject = Omit<StoredObject, "size" | "md5">
 
 /**
- * Laws: an object is there whole, and stays after a crash, or not at all.
- * Whatever its size, a few chunks of it are in memory.
+ * Laws: an object that `write` returns is whole and survives a crash; a failed
+ * write leaves nothing. A store on disk holds a few chunks of an object in memory,
+ * however large the object is.
  */
 export class ObjectStore extends Context.Service<ObjectStore, {
-  /** Nothing is left of content that fails or is larger than `maximum` bytes. */
+  /**
+   * Stores an object. Fails with `ObjectTooLarge` if the content has more than
+   * `maximum` bytes, and with the failure of `content`.
+   */
   readonly write: <E>(
     object: NewObject,
     content: Stream.Stream<Uint8Array, E>,
     maximum: number
   ) => Effect.Effect<StoredObject, E | ObjectTooLarge | StoreError>
+  /** Finds an object by its id. */
   readonly find: (objectId: string) => Effect.Effect<Option.Option<StoredObject>, StoreError>
-  /** The bytes of an object that was found, or a part of them. */
+  /** Streams the bytes of an object that `find` has returned, or those in `range`. */
   readonly read: (object: StoredObject, range?: ByteRange) => Stream.Stream<Uint8Array, StoreError>
-  /** Without effect when there is no such object. */
+  /** Removes an object. Without effect if there is no such object. */
   readonly remove: (objectId: string) => Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/object/ObjectStore") {}

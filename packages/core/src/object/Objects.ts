@@ -1,10 +1,10 @@
 /**
- * Manages objects.
+ * Manages objects: files that applications upload (docs/api/objects.md).
  */
 import { Clock, Context, type Crypto, Effect, Layer, Option, type Stream } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
-import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProjectId } from "../project/Project.ts"
 import { ObjectStore } from "./ObjectStore.ts"
 import {
   type ByteRange,
@@ -16,18 +16,26 @@ import {
 } from "./StoredObject.ts"
 
 export class Objects extends Context.Service<Objects, {
-  /** `fileName` is the client's; a safe one is made of it. */
+  /**
+   * Stores content as a new object. `safeFileName` makes a safe name of
+   * `fileName`. Fails with `ObjectTooLarge` above `MaxObjectSize` bytes.
+   */
   readonly upload: <E>(
     projectId: ProjectId,
     fileName: string,
     content: Stream.Stream<Uint8Array, E>
   ) => Effect.Effect<StoredObject, E | ObjectTooLarge | StoreError>
-  /** Whoever knows its id may read it. */
+  /** Returns the object. The id is the only protection: `get` looks in all projects. */
   readonly get: (objectId: string) => Effect.Effect<StoredObject, ObjectNotFound | StoreError>
+  /** Streams the bytes of the object, or those in `range`. */
   readonly read: (object: StoredObject, range?: ByteRange) => Stream.Stream<Uint8Array, StoreError>
+  /** Removes an object of the project. */
   readonly remove: (projectId: ProjectId, objectId: string) => Effect.Effect<void, ObjectNotFound | StoreError>
 }>()("@device-cloud/core/object/Objects") {
-  /** Beside the cloud: an application that keeps no objects needs no store of them. */
+  /**
+   * Not a part of `DeviceCloud.layer`: an application without objects needs no
+   * store for them (docs/decisions/0017-objects-beside-the-cloud.md).
+   */
   static readonly layer: Layer.Layer<Objects, never, ObjectStore | Crypto.Crypto> = Layer.effect(
     Objects,
     Effect.suspend(() => make)
@@ -36,7 +44,7 @@ export class Objects extends Context.Service<Objects, {
   )
 }
 
-/** Bytes that one object may have. */
+/** Bytes that one object may have, at most. Default: 512 MiB. */
 export const MaxObjectSize = Context.Reference<number>("@device-cloud/core/object/MaxObjectSize", {
   defaultValue: () => defaultMaxObjectSize
 })

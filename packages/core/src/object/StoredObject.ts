@@ -1,19 +1,19 @@
 /**
- * Objects: files that applications and devices fetch by an address that nobody
- * can guess (specification, Object storage; decisions, section 14).
+ * Objects: files that applications and devices download from an address that
+ * nobody can guess (docs/api/objects.md).
  */
 import { Schema } from "effect"
 import type { ProjectId } from "../project/Project.ts"
 
 export interface StoredObject {
-  /** 32 characters, the secret part of its address. */
+  /** 32 characters, the secret part of the address. */
   readonly objectId: string
   readonly projectId: ProjectId
-  /** See {@link safeFileName}. */
+  /** As {@link safeFileName} returns it. */
   readonly fileName: string
   /** Bytes. */
   readonly size: number
-  /** Lower-case hex. */
+  /** MD5 of the content, lower-case hex. */
   readonly md5: string
   /** Unix milliseconds. */
   readonly createdAt: number
@@ -25,33 +25,41 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** What the paths of the addresses of objects begin with (decisions, section 14). */
+/** The beginning of the path in the address of an object. */
 export const objectsPath = "/objects"
 
 const addressPattern = new RegExp(`^https?://[^/?#]+${objectsPath}/([A-Za-z0-9]{32})/([^/?#]+)$`, "i")
 
-/** The object that an address would be that of; whether there is one is another question. */
+/**
+ * Reads object id and file name from an address. Returns undefined if the text is
+ * no address of an object. The object need not exist.
+ */
 export const parseAddress = (address: string): Pick<StoredObject, "objectId" | "fileName"> | undefined => {
   const [, objectId, fileName] = addressPattern.exec(address) ?? []
   return objectId === undefined || fileName === undefined ? undefined : { objectId, fileName }
 }
 
-/** In bytes, unless it is configured otherwise: 512 MiB. */
+/** The default of `MaxObjectSize`, bytes: 512 MiB. */
 export const defaultMaxObjectSize = 512 * 1024 * 1024
 
-/** There is no such object, or not in this project. */
+/** There is no such object, or it belongs to another project. */
 export class ObjectNotFound extends Schema.TaggedError<ObjectNotFound>()("ObjectNotFound", {
   objectId: Schema.String
 }) {}
 
+/** The content has more than `maximum` bytes. */
 export class ObjectTooLarge extends Schema.TaggedError<ObjectTooLarge>()("ObjectTooLarge", {
-  /** Bytes that an object may have. */
+  /** Bytes. */
   maximum: Schema.Int
 }) {}
 
 const maxFileNameLength = 100
 
-/** A name without path, of letters, digits and `. _ -`, that does not begin with a dot; for what is left of others, `file`. */
+/**
+ * Makes a safe file name of at most 100 characters: takes the part after the last
+ * slash, replaces each run of characters other than letters, digits and `. _ -` by
+ * `_`, and drops leading dots and underscores. Returns `file` if nothing is left.
+ */
 export const safeFileName = (name: string): string => {
   const [base = ""] = name.split(/[/\\]/).slice(-1)
   const safe = base.normalize("NFC").replaceAll(/[^A-Za-z0-9._-]+/g, "_").replace(/^[._]+/, "")

@@ -2,17 +2,17 @@
  * Products: the kinds of device that a project knows.
  */
 import { Schema } from "effect"
-import { ProjectId } from "../project/Project.ts"
 import { NonBlankText, Text } from "../kernel/Text.ts"
+import { ProjectId } from "../project/Project.ts"
 
 export const ProductKey = Schema.String.pipe(Schema.brand("ProductKey"))
 export type ProductKey = typeof ProductKey.Type
 
-/** How its devices reach the cloud: directly, as a gateway, or through a gateway. */
+/** How the devices of a product reach the cloud: directly, as a gateway, or through a gateway. */
 export const NodeType = Schema.Literals(["direct", "gateway", "gateway-sub"])
 export type NodeType = typeof NodeType.Type
 
-/** Empty for `gateway-sub`. */
+/** The network of the devices; empty for `gateway-sub`. */
 export const NetworkType = Schema.Literals([
   "wifi",
   "ethernet",
@@ -23,16 +23,16 @@ export const NetworkType = Schema.Literals([
   ""
 ])
 
-/** Empty for `direct` and `gateway`. */
+/** The protocol between gateway and sub-device; empty for `direct` and `gateway`. */
 export const ProtocolType = Schema.Literals(["zigbee", "ble", "ble-mesh", ""])
 
-/** What happens to reports that do not fit the thing model: `none` keeps all, `weak` drops what does not fit. */
+/** What the cloud does with reported values that do not fit the thing model: `none` stores them, `weak` drops them. */
 export const ValidateType = Schema.Literals(["none", "weak"])
 
-/** `raw` devices speak bytes, shown as hex text. */
+/** The payload of the devices. `raw`: bytes, which the cloud shows as hex text. */
 export const DataFormat = Schema.Literals(["json", "raw"])
 
-/** `secret`: devices sign with the secret of their triple. */
+/** How the devices prove who they are. `secret`: they sign with their device secret. */
 export const AuthType = Schema.Literals(["secret"])
 
 export const ProductStatus = Schema.Literals(["developing", "released"])
@@ -52,7 +52,7 @@ const editable = {
 }
 
 export const Product = Schema.Struct({
-  /** Positive; grows with each product. */
+  /** Positive; a later product has a greater one. */
   id: Schema.Int,
   projectId: ProjectId,
   productKey: ProductKey,
@@ -76,10 +76,10 @@ export const Product = Schema.Struct({
 })
 export interface Product extends Schema.Schema.Type<typeof Product> {}
 
-/** A product that has no id yet: the store gives it one. */
+/** A product before it is stored: the store assigns the id. */
 export type NewProduct = Omit<Product, "id">
 
-/** What the maker of a product decides (specification, Products: create-product body). */
+/** What the caller decides about a new product (docs/api/products.md). */
 export const ProductDraft = Schema.Struct({
   name: editable.name,
   nodeType: NodeType,
@@ -116,7 +116,7 @@ export const ProductDraft = Schema.Struct({
 )
 export interface ProductDraft extends Schema.Schema.Type<typeof ProductDraft> {}
 
-/** The fields that can change after creation (specification, Products: PUT). An absent description stays. */
+/** The fields that can change after creation (docs/api/products.md). An absent description stays unchanged. */
 export const ProductUpdate = Schema.Struct({
   name: editable.name,
   dynamicRegister: editable.dynamicRegister,
@@ -125,11 +125,12 @@ export const ProductUpdate = Schema.Struct({
 })
 export interface ProductUpdate extends Schema.Schema.Type<typeof ProductUpdate> {}
 
+/** The project has no such product. */
 export class ProductNotFound extends Schema.TaggedError<ProductNotFound>()("ProductNotFound", {
   productKey: Schema.String
 }) {}
 
-/** A product cannot be deleted while it has devices. */
+/** The product has devices and cannot be removed. */
 export class ProductHasDevices extends Schema.TaggedError<ProductHasDevices>()("ProductHasDevices", {
   productKey: Schema.String
 }) {}

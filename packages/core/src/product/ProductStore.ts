@@ -3,34 +3,37 @@
  */
 import { Context, type Effect, type Option } from "effect"
 import type { Page, PageRequest } from "../kernel/Page.ts"
-import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProjectId } from "../project/Project.ts"
 import type { NewProduct, Product, ProductKey, ProductStatus, ProductUpdate } from "./Product.ts"
 
+/** The fields of a product that change. */
 export type ProductChange = Partial<ProductUpdate> & {
   readonly status?: ProductStatus
   /** Unix milliseconds. */
   readonly updatedAt: number
 }
 
-/**
- * Laws: each call is one transaction. Those that take a project see only its
- * products. `insert` needs an existing project. `remove`
- * of a product that has devices changes nothing, also when a device is being
- * created at the same time.
- */
+/** Laws: each call is one transaction. A call that takes a project sees only the products of that project. */
 export class ProductStore extends Context.Service<ProductStore, {
+  /** Stores a product of an existing project and assigns the id. */
   readonly insert: (product: NewProduct) => Effect.Effect<Product, StoreError>
+  /** Returns the product; none if the project has no such product. */
   readonly get: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<Option.Option<Product>, StoreError>
-  /** For registering devices, whose project is not known yet. */
+  /** Finds a product in all projects, for devices that register: their project is not known yet. */
   readonly find: (productKey: ProductKey) => Effect.Effect<Option.Option<Product>, StoreError>
+  /** Returns a page of the products of the project. */
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Product>, StoreError>
-  /** False when there is no such product. */
+  /** Changes the given fields. Returns false if there is no such product. */
   readonly update: (
     projectId: ProjectId,
     productKey: ProductKey,
     change: ProductChange
   ) => Effect.Effect<boolean, StoreError>
+  /**
+   * Removes the product. Returns `has-devices` and changes nothing if it has
+   * devices, even if a device is created at the same time.
+   */
   readonly remove: (
     projectId: ProjectId,
     productKey: ProductKey

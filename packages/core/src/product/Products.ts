@@ -5,8 +5,8 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
-import type { ProjectId } from "../project/Project.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProjectId } from "../project/Project.ts"
 import {
   type Product,
   ProductDraft,
@@ -24,22 +24,26 @@ export class Products extends Context.Service<Products, {
     projectId: ProjectId,
     draft: ProductDraft
   ) => Effect.Effect<Product, InvalidInput | StoreError>
+  /** Returns the product. */
   readonly get: (
     projectId: ProjectId,
     productKey: ProductKey
   ) => Effect.Effect<Product, ProductNotFound | StoreError>
+  /** Returns a page of the products of the project. */
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Product>, StoreError>
+  /** Changes the fields of {@link ProductUpdate}. */
   readonly update: (
     projectId: ProjectId,
     productKey: ProductKey,
     update: ProductUpdate
   ) => Effect.Effect<void, InvalidInput | ProductNotFound | StoreError>
+  /** Sets the status to `developing` or `released`. */
   readonly setStatus: (
     projectId: ProjectId,
     productKey: ProductKey,
     status: ProductStatus
   ) => Effect.Effect<void, ProductNotFound | StoreError>
-  /** A product that has devices stays. */
+  /** Removes the product. Fails with `ProductHasDevices` if it has devices. */
   readonly remove: (
     projectId: ProjectId,
     productKey: ProductKey

@@ -1,14 +1,14 @@
 /**
- * Manages access keys and finds out who is calling.
+ * Manages access keys and authenticates the callers of the management API.
  */
 import { Clock, Context, Crypto, Effect, Layer, Option, Redacted, Schema } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
 import { equalInConstantTime } from "../kernel/Mac.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import {
   type AccessKey,
@@ -25,22 +25,26 @@ import { AccessKeyStore } from "./AccessKeyStore.ts"
 import { defaultProjectId, type ProjectId, ProjectNotFound } from "./Project.ts"
 
 export class AccessKeys extends Context.Service<AccessKeys, {
-  /** Makes `key` the one key of role `owner`, of the default project. */
+  /** Makes `key` the only key with role `owner`; the key belongs to the default project. */
   readonly setOwner: (key: Redacted.Redacted) => Effect.Effect<void, MalformedAccessKey | StoreError>
-  /** The answer is the only place where the key itself appears. */
+  /** Creates a key. Only this call returns the key itself: the store keeps its SHA-256. */
   readonly create: (projectId: ProjectId, draft: AccessKeyDraft) => Effect.Effect<
     { readonly accessKey: AccessKey; readonly key: Redacted.Redacted },
     InvalidInput | ProjectNotFound | StoreError
   >
+  /** Returns a page of the keys of the project. */
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<AccessKey>, StoreError>
-  /** The owner's key stays; `setOwner` replaces it. */
+  /** Removes a key. Fails with `AccessKeyNotRemovable` for the owner's key, which `setOwner` replaces. */
   readonly remove: (
     projectId: ProjectId,
     accessKeyId: string
   ) => Effect.Effect<void, AccessKeyNotFound | AccessKeyNotRemovable | StoreError>
-  /** Looks up again who is calling: keys may have gone with their project. */
+  /** Forgets all remembered keys on all nodes. Call it after a project is removed with its keys. */
   readonly forget: Effect.Effect<void>
-  /** A removed key is refused at once on all nodes, and within 10 seconds on a node that no notice reaches. */
+  /**
+   * Returns project and role of the caller. A removed key stops working at once
+   * on all nodes, and within 10 seconds on a node that the notice does not reach.
+   */
   readonly authenticate: (
     key: Redacted.Redacted
   ) => Effect.Effect<Principal, UnknownAccessKey | AccessKeyExpired | StoreError>
@@ -53,10 +57,10 @@ const decodeDraft = decodeInput(AccessKeyDraft)
 
 /** Keys that are remembered. */
 const capacity = 10_000
-/** How long a key may count whose removal no notice tells of, milliseconds. */
+/** How long a removed key may still work on a node that the notice does not reach, milliseconds. */
 const timeToLive = 10_000
 
-/** Keys that are gone, or with a project any of them. */
+/** The removed key; null: any key may be removed, for example with its project. */
 const AccessKeysRemoved = NodeBus.channel(
   "project/access-keys",
   Schema.Struct({ accessKeyId: Schema.NullOr(Schema.String) })
@@ -84,7 +88,7 @@ const make = Effect.gen(function*() {
   const forgetHere = (accessKeyId: string | null) =>
     Effect.sync(() => accessKeyId === null ? known.forgetAll() : known.forget(accessKeyId))
 
-  /** Null: any key may be gone. */
+  /** Null: any key may be removed. */
   const forget = (accessKeyId: string | null) =>
     Effect.andThen(forgetHere(accessKeyId), channel.publish([{ accessKeyId }])).pipe(
       Effect.catch((error) => Effect.logWarning("Other nodes could not be told of access keys", error))

@@ -18,16 +18,18 @@ export interface Project {
   readonly createdAt: number
 }
 
+/** What the caller decides about a new project. */
 export const ProjectDraft = Schema.Struct({
   name: NonBlankText(128)
 })
 export type ProjectDraft = typeof ProjectDraft.Type
 
+/** There is no such project. */
 export class ProjectNotFound extends Schema.TaggedError<ProjectNotFound>()("ProjectNotFound", {
   projectId: Schema.String
 }) {}
 
-/** The project still has products, or is the default project. */
+/** The project is the default project, or has products. */
 export class ProjectNotRemovable extends Schema.TaggedError<ProjectNotRemovable>()("ProjectNotRemovable", {
   projectId: Schema.String,
   reason: Schema.Literals(["is-default", "has-products"])

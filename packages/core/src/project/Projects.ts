@@ -18,15 +18,21 @@ import {
 import { ProjectStore } from "./ProjectStore.ts"
 
 export class Projects extends Context.Service<Projects, {
+  /** Creates a project with a new id. */
   readonly create: (draft: ProjectDraft) => Effect.Effect<Project, InvalidInput | StoreError>
+  /** Returns the project. */
   readonly get: (projectId: ProjectId) => Effect.Effect<Project, ProjectNotFound | StoreError>
+  /** Returns a page of all projects. */
   readonly list: (page: PageRequest) => Effect.Effect<Page<Project>, StoreError>
-  /** Removes the project and its access keys. The default project and one with products stay. */
+  /**
+   * Removes the project and its access keys. Fails with `ProjectNotRemovable` for
+   * the default project and for a project that has products.
+   */
   readonly remove: (
     projectId: ProjectId
   ) => Effect.Effect<void, ProjectNotFound | ProjectNotRemovable | StoreError>
 }>()("@device-cloud/core/project/Projects") {
-  /** Creates the default project when it is missing. */
+  /** Creates the default project if it does not exist. */
   static readonly layer: Layer.Layer<Projects, StoreError, ProjectStore | Identifiers | AccessKeys> = Layer.effect(
     Projects,
     Effect.suspend(() => make)

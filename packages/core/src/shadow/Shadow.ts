@@ -1,24 +1,27 @@
 /**
- * The shadow of a device: the latest values that it reported, the values that
- * are desired of it, and when each was set (decisions, section 9).
+ * The shadow of a device: the latest values that the device has reported, the
+ * values that the application desires, and when each was set
+ * (docs/protocol/shadow.md).
  */
 import type { DeviceId } from "../device/Device.ts"
 import { equalJson, isFiniteJson, type Json } from "../kernel/Json.ts"
 import { isWellFormed } from "../kernel/Text.ts"
 
+/** The value of one property. */
 export interface ShadowEntry {
   readonly value: Json
-  /** When the value was measured or asked for, Unix milliseconds. */
+  /** When the value was measured or desired, Unix milliseconds. */
   readonly time: number
-  /** Of a desired value: how often it was set. */
+  /** How often the desired value was set; only desired values have it. */
   readonly version?: number
 }
 
+/** Property to entry. */
 export type ShadowSide = Readonly<Record<string, ShadowEntry>>
 
 export interface Shadow {
   readonly deviceId: DeviceId
-  /** Grows by one with each accepted update; 0: nothing was ever set. */
+  /** Grows by one with each accepted update, or becomes the version that the device gives; 0: no update yet. */
   readonly version: number
   readonly reported: ShadowSide
   readonly desired: ShadowSide
@@ -26,15 +29,16 @@ export interface Shadow {
   readonly updatedAt: number | null
 }
 
-/** Attributes on each side. */
+/** Properties on each side, at most. */
 export const maxAttributes = 128
-/** The values of one side as JSON, in UTF-16 code units. */
+/** Length of one side (identifiers and values) as JSON, at most, in UTF-16 code units. */
 export const maxSideLength = 16 * 1024
-/** Objects and arrays inside each other, the value itself counted. */
+/** Objects and arrays inside each other, at most; the value itself counts. */
 export const maxNesting = 8
-/** Of a property identifier, with its block prefix if any. */
+/** Characters of a property identifier, at most, including a block prefix. */
 export const maxPropertyIdLength = 128
 
+/** The shadow of a device without updates. */
 export const emptyShadow = (deviceId: DeviceId): Shadow => ({
   deviceId,
   version: 0,
@@ -44,9 +48,8 @@ export const emptyShadow = (deviceId: DeviceId): Shadow => ({
 })
 
 /**
- * A shadow that is being changed: sides are copied when they change, and
- * measured when they may grow too long. Each change that is accepted raises the
- * version once, by `accept`.
+ * Collects changes of a shadow. Copies a side when it changes, and measures it
+ * when it may become too long. `accept` ends each change and sets its version.
  */
 export class ShadowDraft {
   readonly #before: Shadow
@@ -74,14 +77,14 @@ export class ShadowDraft {
   }
 
   /**
-   * Sets a value, unless the stored one is newer. Answers why it cannot be kept
-   * when it would break a limit.
+   * Sets a value, unless the stored one is newer. Returns undefined, or a sentence
+   * that says which limit the value would break; then nothing changes.
    */
   set(side: "reported" | "desired", id: string, entry: ShadowEntry): string | undefined {
     return this.#sides[side].set(id, entry)
   }
 
-  /** Sets a desired value, which gets the next version of its property. */
+  /** Sets a desired value and raises the version of the property by one. Returns as `set` does. */
   desire(id: string, value: Json, time: number): string | undefined {
     const previous = Object.hasOwn(this.desired, id) ? this.desired[id] : undefined
     return this.set("desired", id, {
@@ -91,26 +94,28 @@ export class ShadowDraft {
     })
   }
 
+  /** Removes a value. Without effect if there is none. */
   remove(side: "reported" | "desired", id: string): undefined {
     return this.#sides[side].remove(id)
   }
 
+  /** Removes all values of a side. */
   clear(side: "reported" | "desired"): void {
     this.#sides[side].clear()
   }
 
-  /** The reported values as they are now; what is set after this does not change them. */
+  /** Returns the reported values as they are now. Later changes do not change the returned object. */
   holdReported(): ShadowSide {
     return this.#sides.reported.hold()
   }
 
-  /** Ends one change: the shadow gets the next version, or the one that is given. */
+  /** Ends one change: sets the next version, or the given one. `at`: Unix milliseconds. */
   accept(at: number, version = this.#version + 1): void {
     this.#version = version
     this.#updatedAt = at
   }
 
-  /** The shadow that it was made of when no change was accepted. */
+  /** Returns the changed shadow. Returns the original object if no change was accepted. */
   finish(): Shadow {
     if (this.#version === this.#before.version && this.#updatedAt === this.#before.updatedAt) return this.#before
     return {
@@ -184,7 +189,7 @@ class Side {
   }
 }
 
-/** Removes all desired values; the same shadow when there are none. */
+/** Removes all desired values. Returns the same object if there are none. `at`: Unix milliseconds. */
 export const clearDesired = (shadow: Shadow, at: number): Shadow => {
   if (Object.keys(shadow.desired).length === 0) return shadow
   const draft = new ShadowDraft(shadow)
@@ -193,7 +198,10 @@ export const clearDesired = (shadow: Shadow, at: number): Shadow => {
   return draft.finish()
 }
 
-/** What is desired, not older than what the device reported of it, and different from that. */
+/**
+ * Returns the desired values that the device has still to apply: those that
+ * differ from the reported value and are not older than it.
+ */
 export const delta = ({ desired, reported }: Pick<Shadow, "desired" | "reported">): ShadowSide =>
   Object.fromEntries(
     Object.entries(desired).filter(([id, wanted]) => {
@@ -217,10 +225,10 @@ const refuseValue = (value: Json): string | undefined =>
     ? undefined
     : `expected finite numbers, text, true, false, null, nested at most ${maxNesting} levels`
 
-/** Text of up to this length is not measured exactly: as JSON it may be longer. */
+/** A text of at most this length may replace a text that is not shorter without a new measurement. */
 const shortText = 16
 
-/** False when the value takes about as much room as the previous one. */
+/** Returns false if the value takes about as much room as the previous one. */
 const mayBeLonger = (value: Json, previous: Json): boolean =>
   typeof value === "string"
     ? value.length > shortText || typeof previous !== "string" || value.length > previous.length

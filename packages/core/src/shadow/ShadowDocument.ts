@@ -1,5 +1,6 @@
 /**
- * The shadow as devices and applications read it (docs/protocol/shadow.md).
+ * The shadow in the form in which devices and applications read it
+ * (docs/protocol/shadow.md).
  */
 import type { Json } from "../kernel/Json.ts"
 import type { Shadow, ShadowSide } from "./Shadow.ts"
@@ -12,13 +13,13 @@ const values = (side: ShadowSide) =>
 const times = (side: ShadowSide) =>
   Object.fromEntries(Object.entries(side).map(([id, { time }]) => [id, { timestamp: seconds(time) }]))
 
-/** State and metadata as devices and applications read them; times in Unix seconds. */
+/** State and metadata of a shadow; times in Unix seconds. */
 export const shadowDocument = ({ desired, reported }: Pick<Shadow, "desired" | "reported">) => ({
   state: { reported: values(reported), desired: values(desired) },
   metadata: { reported: times(reported), desired: times(desired) }
 })
 
-/** The message that tells a device what is desired of it. */
+/** The message that tells a device its desired values. */
 export const shadowControl = (shadow: Shadow) => ({
   method: "thing.shadow",
   params: { version: shadow.version, timestamp: seconds(shadow.updatedAt ?? 0), ...shadowDocument(shadow) }

@@ -2,36 +2,39 @@
  * Reads and changes shadows on behalf of the application.
  */
 import { Clock, Context, Effect, Layer, Option, Record, Schema } from "effect"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type Device, type DeviceId, DeviceNotFound } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
 import { InvalidInput } from "../kernel/InvalidInput.ts"
-import { DeviceSessions } from "../connection/DeviceSessions.ts"
-import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../kernel/StoreError.ts"
-import { checkValues, type InvalidValues } from "../thing-model/InvalidValues.ts"
-import { ReportedValues } from "../thing-model/ReportedValues.ts"
-import { ModelCache } from "../thing-model/ModelCache.ts"
-import { clearDesired, type Shadow, ShadowDraft } from "./Shadow.ts"
 import type { Json } from "../kernel/Json.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProjectId } from "../project/Project.ts"
+import { checkValues, type InvalidValues } from "../thing-model/InvalidValues.ts"
+import { ModelCache } from "../thing-model/ModelCache.ts"
+import { ReportedValues } from "../thing-model/ReportedValues.ts"
+import { clearDesired, type Shadow, ShadowDraft } from "./Shadow.ts"
 import { shadowControl } from "./ShadowDocument.ts"
 import { ShadowStore } from "./ShadowStore.ts"
 
 export class Shadows extends Context.Service<Shadows, {
-  /** The shadow with the device that it belongs to. */
+  /** Returns the shadow and its device. */
   readonly get: (
     projectId: ProjectId,
     deviceId: DeviceId
   ) => Effect.Effect<{ readonly device: Device; readonly shadow: Shadow }, DeviceNotFound | StoreError>
   /**
-   * Merges `desired` into what is desired of the device: null takes a property
-   * off, arrays and objects are replaced as a whole. A connected device is told.
+   * Merges `desired` into the desired values of the device: null removes a
+   * property; arrays and objects are replaced as a whole. Tells the device if it
+   * is connected to this node. Fails with `ShadowVersionConflict` if `version` is
+   * given and is not the version of the shadow, with `InvalidValues` if a value
+   * does not fit the thing model, and with `InvalidInput` if the shadow would break
+   * a limit.
    */
   readonly desire: (
     projectId: ProjectId,
     deviceId: DeviceId,
     desired: Readonly<Record<string, Json>>,
-    /** The change is refused when the shadow is not in this version. */
     version?: number
   ) => Effect.Effect<Shadow, DeviceNotFound | InvalidInput | InvalidValues | ShadowVersionConflict | StoreError>
 }>()("@device-cloud/core/shadow/Shadows") {
@@ -41,7 +44,7 @@ export class Shadows extends Context.Service<Shadows, {
     ShadowStore | Devices | DeviceLifecycle | ModelCache | DeviceSessions
   > = Layer.effect(Shadows, Effect.suspend(() => make))
 
-  /** The reported values of shadows, for thing models that change. */
+  /** Reads the values for `ReportedValues` from the shadows. */
   static readonly layerReportedValues: Layer.Layer<ReportedValues, never, ShadowStore> = Layer.effect(
     ReportedValues,
     Effect.map(ShadowStore, (store) => ({
@@ -54,18 +57,18 @@ export class Shadows extends Context.Service<Shadows, {
   )
 }
 
-/** The shadow is not in the version that the caller has seen. */
+/** The shadow does not have the version that the caller expects. */
 export class ShadowVersionConflict extends Schema.TaggedError<ShadowVersionConflict>()("ShadowVersionConflict", {
   deviceId: Schema.String,
-  /** The version that it has now. */
+  /** The version of the shadow. */
   version: Schema.Int
 }) {}
 
 const make = Effect.gen(function*() {
   const store = yield* ShadowStore
   const devices = yield* Devices
-  const validators = yield* ModelCache
-  const link = yield* DeviceSessions
+  const models = yield* ModelCache
+  const sessions = yield* DeviceSessions
   const lifecycle = yield* DeviceLifecycle
 
   yield* lifecycle.register({
@@ -90,14 +93,14 @@ const make = Effect.gen(function*() {
     version?: number
   ) {
     const { device } = yield* devices.get(projectId, { deviceId })
-    const validator = Option.getOrUndefined(yield* validators.ofProduct(device.productKey))
-    const values = validator === undefined ? desired : yield* checkValues(
+    const model = Option.getOrUndefined(yield* models.ofProduct(device.productKey))
+    const values = model === undefined ? desired : yield* checkValues(
       desired,
-      (id, value) => value === null ? value : validator.desired(id, value),
+      (id, value) => value === null ? value : model.desired(id, value),
       ["state", "desired"]
     )
     const at = yield* Clock.currentTimeMillis
-    const [answer] = yield* store.modify<Shadow | ShadowVersionConflict | InvalidInput>([{
+    const [result] = yield* store.modify<Shadow | ShadowVersionConflict | InvalidInput>([{
       deviceId,
       modify: (shadow) => {
         if (version !== undefined && version !== shadow.version) {
@@ -115,9 +118,9 @@ const make = Effect.gen(function*() {
         return [after, after]
       }
     }])
-    const after = yield* Effect.fromOption(answer!, () => DeviceNotFound.of({ deviceId }))
+    const after = yield* Effect.fromOption(result!, () => DeviceNotFound.of({ deviceId }))
     if ("_tag" in after) return yield* after
-    yield* link.deliver(deviceId, shadowControl(after))
+    yield* sessions.deliver(deviceId, shadowControl(after))
     return after
   })
 

@@ -1,6 +1,6 @@
 /**
  * The data types of a thing model, and the values that they admit
- * (alink-facts, section 5.2).
+ * (docs/protocol/thing-models.md).
  */
 import type { Json } from "../kernel/Json.ts"
 
@@ -8,32 +8,33 @@ export interface NumberType {
   readonly type: "int" | "float" | "double"
   readonly min?: number
   readonly max?: number
-  /** A hint for user interfaces; values are not held to it. */
+  /** A hint for user interfaces. The check ignores it. */
   readonly step?: number
   readonly unit?: string
   readonly unitName?: string
 }
 
-/** Value to label; the values are whole numbers, those of `bool` 0 and 1. */
+/** A whole number with a label; `bool` has the numbers 0 and 1. */
 export interface LabelledType {
   readonly type: "bool" | "enum"
+  /** Number to label. */
   readonly specs: Readonly<Record<string, string>>
 }
 
 export interface TextType {
   readonly type: "text"
-  /** Bytes in UTF-8. */
+  /** Bytes in UTF-8, at most. */
   readonly length: number
 }
 
-/** On the wire the text of Unix milliseconds; a number is accepted. */
+/** Unix milliseconds as text. The check also accepts a number. */
 export interface DateType {
   readonly type: "date"
 }
 
 export interface StructType {
   readonly type: "struct"
-  /** Their types are neither struct nor array. */
+  /** The members, of any type but struct and array. */
   readonly specs: ReadonlyArray<Field>
 }
 
@@ -41,7 +42,7 @@ export interface ArrayType {
   readonly type: "array"
   /** Items at most. */
   readonly size: number
-  /** A number, text or struct. */
+  /** The type of the items: a number, text or struct. */
   readonly item: DataType
 }
 
@@ -54,13 +55,14 @@ export interface Field {
   readonly dataType: DataType
 }
 
+/** The bounds of type `int`. */
 export const int32 = { min: -(2 ** 31), max: 2 ** 31 - 1 }
 /** The largest number of type `float`. */
 export const maxFloat = 3.402_823_466_385_288_6e38
-/** Unix milliseconds that a date can hold. */
+/** The latest date, Unix milliseconds. */
 const maxTime = 8.64e15
 
-/** Why a value does not fit; the codes are those of alink-facts, section 7. */
+/** Why a value does not fit, with a code of docs/protocol/codes.md. */
 export class Misfit {
   readonly code: number
   readonly message: string
@@ -71,10 +73,10 @@ export class Misfit {
   }
 }
 
-/** Answers the value as it is stored, or why it does not fit. */
+/** Returns the value in the form in which it is stored, or why it does not fit. */
 export type Check = (value: Json) => Json | Misfit
 
-/** Compiles a type into its check. */
+/** Compiles a type into the check of its values. */
 export const compile = (type: DataType): Check => {
   switch (type.type) {
     case "int":
@@ -128,7 +130,7 @@ const compileText = ({ length }: TextType): Check => {
   return (value) => typeof value === "string" && fits(value, length) ? value : misfit
 }
 
-/** Whether the text has at most so many bytes in UTF-8; a code unit takes one to three. */
+/** Whether the text has at most `bytes` bytes in UTF-8. A UTF-16 code unit takes one to three bytes. */
 const fits = (text: string, bytes: number): boolean => {
   if (text.length * 3 <= bytes) return true
   if (text.length > bytes) return false
@@ -172,11 +174,12 @@ const compileArray = ({ item, size }: ArrayType): Check => {
   }
 }
 
+/** The members of an object, name to value. */
 export type Members = Readonly<Record<string, Json>>
 
 /**
- * Compiles a list of fields: every member of the value is one of them. With
- * `all`, none may be missing.
+ * Compiles a list of fields into the check of an object: each member must be one
+ * of the fields. With `all`, no field may be missing.
  */
 export const compileFields = (
   fields: ReadonlyArray<Field>,

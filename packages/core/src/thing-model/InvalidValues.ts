@@ -1,19 +1,23 @@
 /**
- * Values that the application wants a device to have and that its thing model
- * does not admit.
+ * Values from the application that do not fit the thing model of the device.
  */
 import { Effect, Schema } from "effect"
 import { InputIssue } from "../kernel/InvalidInput.ts"
 import type { Json } from "../kernel/Json.ts"
 import { Misfit } from "./DataType.ts"
 
+/** Values do not fit the thing model. `issues` names each of them and says what was expected. */
 export class InvalidValues extends Schema.TaggedError<InvalidValues>()("InvalidValues", {
   issues: Schema.NonEmptyArray(InputIssue)
 }) {}
 
 type Values = Readonly<Record<string, Json>>
 
-/** The values as they are stored; fails with all that do not fit. */
+/**
+ * Checks each value. Returns the values in the form in which they are stored.
+ * Fails with one issue for each value that does not fit; `path` leads to the
+ * values.
+ */
 export const checkValues = (
   values: Values,
   check: (id: string, value: Json) => Json | Misfit,

@@ -1,5 +1,6 @@
 /**
- * The compiled thing models of products, each compiled once per version.
+ * Keeps the compiled thing models of products. Compiles each version once
+ * (docs/decisions/0012-compiled-models.md).
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
@@ -12,17 +13,18 @@ import { ThingModelStore } from "./ThingModelStore.ts"
 
 export class ModelCache extends Context.Service<ModelCache, {
   /**
-   * The compiled models of those products whose model has elements. A change
-   * counts at once, and within a second on a node that no notice reaches.
+   * Returns the compiled models of those products whose model has elements. A
+   * change counts at once on all nodes, and within a second on a node that the
+   * notice does not reach.
    */
   readonly ofProducts: (
     productKeys: ReadonlyArray<ProductKey>
   ) => Effect.Effect<ReadonlyMap<ProductKey, ModelValidator.ModelValidator>, StoreError>
-  /** The compiled model of one product; none: it has no elements. */
+  /** Returns the compiled model of one product; none if the model has no elements. */
   readonly ofProduct: (
     productKey: ProductKey
   ) => Effect.Effect<Option.Option<ModelValidator.ModelValidator>, StoreError>
-  /** Call it after the model of the product is stored: all nodes load it again. */
+  /** Makes all nodes load the model of the product again. Call it after the model is stored. */
   readonly changed: (productKey: ProductKey) => Effect.Effect<void>
 }>()("@device-cloud/core/thing-model/ModelCache") {
   static readonly layer: Layer.Layer<ModelCache, never, ThingModelStore | NodeBus> = Layer.effect(
@@ -34,7 +36,7 @@ export class ModelCache extends Context.Service<ModelCache, {
 /** Products whose compiled models are kept. */
 const capacity = 4096
 
-/** How long a model may count whose change no notice tells of, milliseconds. */
+/** How long an old model may count on a node that the notice does not reach, milliseconds. */
 const timeToLive = 1000
 
 const ModelChanged = NodeBus.channel("thing-model/changed", Schema.Struct({ productKey: ProductKey }))
@@ -43,7 +45,7 @@ interface Compiled {
   /** 0: the product has no model. */
   readonly version: number
   /** Undefined: the model has no elements. */
-  readonly validator: ModelValidator.ModelValidator | undefined
+  readonly model: ModelValidator.ModelValidator | undefined
 }
 
 const make = Effect.gen(function*() {
@@ -54,14 +56,14 @@ const make = Effect.gen(function*() {
     const latest = version === 0 ? undefined : Option.getOrUndefined(yield* store.latest(productKey))
     const compiled: Compiled = {
       version: latest?.version ?? 0,
-      validator: latest === undefined || isEmpty(latest.model)
+      model: latest === undefined || isEmpty(latest.model)
         ? undefined
         : ModelValidator.make(latest.model, latest.version)
     }
     return compiled
   })
 
-  /** Asks for the versions, and compiles what has a new one. */
+  /** Reads the latest versions and compiles the models whose version is new. */
   const load = Effect.fnUntraced(function*(
     productKeys: ReadonlyArray<ProductKey>,
     last: (productKey: ProductKey) => Compiled | undefined
@@ -76,28 +78,28 @@ const make = Effect.gen(function*() {
     return loaded
   })
 
-  const models = yield* NodeCache.make({ capacity, timeToLive, load })
+  const cache = yield* NodeCache.make({ capacity, timeToLive, load })
 
   const ofProducts = Effect.fnUntraced(function*(productKeys: ReadonlyArray<ProductKey>) {
-    const validators = new Map<ProductKey, ModelValidator.ModelValidator>()
-    for (const [productKey, { validator }] of yield* models.get(productKeys)) {
-      if (validator !== undefined) validators.set(productKey, validator)
+    const models = new Map<ProductKey, ModelValidator.ModelValidator>()
+    for (const [productKey, { model }] of yield* cache.get(productKeys)) {
+      if (model !== undefined) models.set(productKey, model)
     }
-    return validators
+    return models
   })
 
   yield* channel.subscribe({
-    heard: ({ productKey }) => Effect.sync(() => models.forget(productKey)),
-    missed: Effect.sync(models.forgetAll)
+    heard: ({ productKey }) => Effect.sync(() => cache.forget(productKey)),
+    missed: Effect.sync(cache.forgetAll)
   })
 
   return ModelCache.of({
     ofProducts,
     ofProduct: (productKey) =>
-      Effect.map(ofProducts([productKey]), (validators) => Option.fromUndefinedOr(validators.get(productKey))),
+      Effect.map(ofProducts([productKey]), (models) => Option.fromUndefinedOr(models.get(productKey))),
     changed: (productKey) =>
       Effect.suspend(() => {
-        models.forget(productKey)
+        cache.forget(productKey)
         return channel.publish([{ productKey }])
       }).pipe(Effect.catch((error) => Effect.logWarning("Other nodes could not be told of a model", error)))
   })

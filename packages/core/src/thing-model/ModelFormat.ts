@@ -1,5 +1,6 @@
 /**
- * A thing model as text, in any of its forms.
+ * Reads and writes thing models in the forms `metadata`, `tsl` and `sdf`
+ * (docs/protocol/thing-models.md).
  */
 import { Effect } from "effect"
 import type { ProductKey } from "../product/Product.ts"
@@ -17,9 +18,10 @@ import {
   type ThingModel
 } from "./ThingModel.ts"
 
+/** A thing model that was read from a document. */
 export interface Decoded {
   readonly model: ThingModel
-  /** What was changed to make it fit. */
+  /** Sentences that say what was changed to make the document fit. */
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -28,7 +30,7 @@ const orRefuse = <A>(document: Document, value: A): Effect.Effect<A, InvalidThin
   return first === undefined ? Effect.succeed(value) : Effect.fail(new InvalidThingModel({ issues: [first, ...rest] }))
 }
 
-/** Reads a document; fails with all that is wrong with it. */
+/** Reads a document. Fails with the first 100 issues. */
 export const decode = (type: ModelType, value: unknown): Effect.Effect<Decoded, InvalidThingModel> =>
   Effect.suspend(() => {
     const document = new Document()
@@ -40,7 +42,7 @@ export const decode = (type: ModelType, value: unknown): Effect.Effect<Decoded, 
     )
   })
 
-/** Reads the JSON text of a document. */
+/** Reads a document from JSON text. Fails as `decode` does, and if the text is not JSON. */
 export const decodeText = (type: ModelType, text: string): Effect.Effect<Decoded, InvalidThingModel> =>
   Effect.flatMap(
     Effect.try({
@@ -53,7 +55,7 @@ export const decodeText = (type: ModelType, text: string): Effect.Effect<Decoded
     (value) => decode(type, value)
   )
 
-/** Reads one element, in the form `metadata`. */
+/** Reads one element in the form `metadata`. Fails with the first 100 issues. */
 export const decodeElement = (
   type: ElementType,
   value: unknown
@@ -64,7 +66,7 @@ export const decodeElement = (
     return Effect.map(orRefuse(document, element), (element) => element!)
   })
 
-/** Writes the model in a form. */
+/** Writes a model in the given form. */
 export const encode = (
   type: ModelType,
   { model, productKey, version }: {

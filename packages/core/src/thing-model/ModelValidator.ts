@@ -1,5 +1,6 @@
 /**
- * A thing model compiled into checks of what devices report and are asked.
+ * A thing model that is compiled into checks of the values that devices report
+ * and that applications send.
  */
 import type { Json } from "../kernel/Json.ts"
 import { type Check, compile, compileFields, type Members, Misfit } from "./DataType.ts"
@@ -14,22 +15,25 @@ interface CompiledProperty {
 
 interface CompiledService {
   readonly element: ServiceElement
+  /** Checks the inputs of a call; none may be missing. */
   readonly input: CheckMembers
 }
 
-/** What checks answer is the value as it is stored: `bool` as 0 or 1, `date` as text. */
+/** The checks return a value in the form in which it is stored: `bool` as 0 or 1, `date` as text. */
 export interface ModelValidator {
   readonly version: number
   readonly model: ThingModel
-  /** A value that a device reports of a property. */
+  /** Checks a property value that a device reports. */
   readonly reported: (id: string, value: Json) => Json | Misfit
-  /** A value that the application wants a property to have. */
+  /** Checks a property value that an application sets. A read-only property admits none. */
   readonly desired: (id: string, value: Json) => Json | Misfit
-  /** What a device reports with an event; undefined: there is no such event. */
+  /** Returns the check of the outputs of an event; undefined: there is no such event. */
   readonly event: (id: string) => CheckMembers | undefined
+  /** Returns the service; undefined: there is no such service. */
   readonly service: (id: string) => CompiledService | undefined
 }
 
+/** Compiles a model. */
 export const make = (model: ThingModel, version: number): ModelValidator => {
   const properties = new Map(
     model.properties.map((element): [string, CompiledProperty] => [

@@ -1,6 +1,6 @@
 /**
- * Port: the values that devices of a product have reported, to hold them against
- * a model that changes. The shadows of devices implement it.
+ * Port: the values that the devices of a product have reported. `ThingModels`
+ * compares them with a changed model. `Shadows.layerReportedValues` implements it.
  */
 import { Context, type Effect } from "effect"
 import type { Json } from "../kernel/Json.ts"
@@ -8,7 +8,7 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey } from "../product/Product.ts"
 
 export class ReportedValues extends Context.Service<ReportedValues, {
-  /** The reported values of the newest devices of the product, at most `limit` devices; property to value. */
+  /** Returns the reported values of the newest devices of the product, at most `limit` devices; property to value. */
   readonly sample: (
     productKey: ProductKey,
     limit: number

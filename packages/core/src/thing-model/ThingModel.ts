@@ -1,5 +1,6 @@
 /**
- * Thing models: the properties, events and services of a product's devices.
+ * Thing models: the properties, events and services of a product's devices
+ * (docs/protocol/thing-models.md).
  */
 import { Schema } from "effect"
 import { InputIssue } from "../kernel/InvalidInput.ts"
@@ -10,15 +11,15 @@ interface Element {
   readonly id: string
   /** 1 to 30 characters. */
   readonly name: string
-  /** A device without it does not fit the model. */
+  /** Information for applications: the cloud refuses no report without it. */
   readonly required: boolean
-  /** Taken from a template. */
+  /** Whether the element was taken from a template. */
   readonly standard: boolean
   readonly desc: string
 }
 
 export interface PropertyElement extends Element {
-  /** What the application may do: read, write, both. */
+  /** What the application may do: read, write or both. */
   readonly accessMode: "r" | "w" | "rw"
   readonly dataType: DataType
 }
@@ -34,7 +35,7 @@ export interface ServiceElement extends Element {
   readonly outputData: ReadonlyArray<Field>
 }
 
-/** The elements `post`, `set` and `get` are not part of it: they follow from the properties. */
+/** A thing model, without the elements `post`, `set` and `get`, which follow from the properties. */
 export interface ThingModel {
   readonly properties: ReadonlyArray<PropertyElement>
   readonly events: ReadonlyArray<EventElement>
@@ -46,25 +47,26 @@ export const emptyModel: ThingModel = { properties: [], events: [], services: []
 export const isEmpty = ({ events, properties, services }: ThingModel): boolean =>
   properties.length + events.length + services.length === 0
 
-/** Elements of one model. */
+/** Elements of one model, at most. */
 export const maxElements = 1500
 
-/** How a model is written. */
+/** The form in which a model is written. */
 export const ModelType = Schema.Literals(["metadata", "tsl", "sdf"])
 export type ModelType = typeof ModelType.Type
 
 export const ElementType = Schema.Literals(["property", "event", "service"])
 export type ElementType = typeof ElementType.Type
 
+/** The list of a model that holds the elements of a type. */
 export const listOf = { property: "properties", event: "events", service: "services" } as const
 
-/** The model was refused as a whole; nothing was changed. */
+/** The model or element is not valid; nothing has changed. */
 export class InvalidThingModel extends Schema.TaggedError<InvalidThingModel>()("InvalidThingModel", {
-  /** Paths name the members of the document that was given. */
+  /** The paths lead to members of the given document. */
   issues: Schema.NonEmptyArray(InputIssue)
 }) {}
 
-/** There is no such property, event or service in the model. */
+/** The model has no such property, event or service. */
 export class ElementNotFound extends Schema.TaggedError<ElementNotFound>()("ElementNotFound", {
   productKey: Schema.String,
   type: ElementType,

@@ -2,8 +2,8 @@
  * Port: where thing models are kept.
  */
 import { Context, type Effect, type Option } from "effect"
-import type { ProductKey } from "../product/Product.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProductKey } from "../product/Product.ts"
 import type { ThingModel } from "./ThingModel.ts"
 
 /** One version of a product's model. */
@@ -15,19 +15,19 @@ export interface ModelVersion {
   readonly createdAt: number
 }
 
-/** Versions of one product that are kept. */
+/** Versions that are kept for each product. */
 export const keptVersions = 10
 
-/** Laws: the latest {@link keptVersions} versions of each product are kept; they go with it. */
+/** Laws: the store keeps the latest {@link keptVersions} versions of each product, and removes them with the product. */
 export class ThingModelStore extends Context.Service<ThingModelStore, {
-  /** None: the product has never had a model, or does not exist. */
+  /** Returns the latest version; none if the product has never had a model or does not exist. */
   readonly latest: (productKey: ProductKey) => Effect.Effect<Option.Option<ModelVersion>, StoreError>
-  /** The number of the latest version of each product that has one. */
+  /** Returns the number of the latest version of each product that has one. */
   readonly versionsOf: (
     productKeys: ReadonlyArray<ProductKey>
   ) => Effect.Effect<ReadonlyMap<ProductKey, number>, StoreError>
-  /** Those that are kept, newest first. */
+  /** Returns the kept versions, newest first. */
   readonly history: (productKey: ProductKey) => Effect.Effect<ReadonlyArray<ModelVersion>, StoreError>
-  /** False: `version` is not the one that follows the latest, or the product does not exist. */
+  /** Stores a version. Returns false if its number does not follow the latest one, or the product does not exist. */
   readonly insert: (productKey: ProductKey, version: ModelVersion) => Effect.Effect<boolean, StoreError>
 }>()("@device-cloud/core/thing-model/ThingModelStore") {}

@@ -1,14 +1,16 @@
 /**
- * Manages the thing models of products.
+ * Manages the thing models of products (docs/api/thing-models.md).
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
+import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, type ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
-import type { StoreError } from "../kernel/StoreError.ts"
 import { Misfit } from "./DataType.ts"
+import { ModelCache } from "./ModelCache.ts"
 import * as ModelFormat from "./ModelFormat.ts"
 import * as ModelValidator from "./ModelValidator.ts"
+import { ReportedValues } from "./ReportedValues.ts"
 import {
   ElementNotFound,
   type ElementType,
@@ -20,47 +22,46 @@ import {
   type ModelType,
   type ThingModel
 } from "./ThingModel.ts"
-import { ReportedValues } from "./ReportedValues.ts"
 import { type ModelVersion, ThingModelStore } from "./ThingModelStore.ts"
-import { ModelCache } from "./ModelCache.ts"
 
 export class ThingModels extends Context.Service<ThingModels, {
-  /** Version 0 and no elements: the product has never had a model. */
+  /** Returns the latest version; version 0 without elements if the product has never had a model. */
   readonly get: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<ModelVersion, Failure>
-  /** The latest ones, newest first. */
+  /** Returns the latest 10 versions, newest first. */
   readonly versions: (
     projectId: ProjectId,
     productKey: ProductKey
   ) => Effect.Effect<ReadonlyArray<ModelVersion>, Failure>
-  /** Replaces the model by that of the JSON text, all or nothing. */
+  /** Replaces the model by the one in the JSON text. */
   readonly importFrom: (
     projectId: ProjectId,
     productKey: ProductKey,
     type: ModelType,
     text: string
   ) => Effect.Effect<ChangedModel, InvalidThingModel | Failure>
-  /** Replaces the model by that of another product of the project. */
+  /** Replaces the model by the one of another product of the project. */
   readonly copy: (
     projectId: ProjectId,
     productKey: ProductKey,
     source: ProductKey
   ) => Effect.Effect<ChangedModel, Failure>
-  /** Empties the model. */
+  /** Replaces the model by one without elements. */
   readonly clear: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<ChangedModel, Failure>
-  /** Adds an element in the form `metadata`. */
+  /** Adds an element, which is given in the form `metadata`. */
   readonly addElement: (
     projectId: ProjectId,
     productKey: ProductKey,
     type: ElementType,
     element: unknown
   ) => Effect.Effect<ChangedModel, InvalidThingModel | Failure>
-  /** Replaces the element of the same id. */
+  /** Replaces the element with the same id; `element` has the form `metadata`. */
   readonly updateElement: (
     projectId: ProjectId,
     productKey: ProductKey,
     type: ElementType,
     element: unknown
   ) => Effect.Effect<ChangedModel, InvalidThingModel | ElementNotFound | Failure>
+  /** Removes an element. */
   readonly removeElement: (
     projectId: ProjectId,
     productKey: ProductKey,
@@ -75,12 +76,12 @@ export class ThingModels extends Context.Service<ThingModels, {
   > = Layer.effect(ThingModels, Effect.suspend(() => make))
 }
 
-/** Devices whose stored values are checked against a changed model. */
+/** Devices whose stored values are checked against a changed model, at most. */
 const sampledDevices = 1000
 
-/** What became of a change. */
+/** The model after a change. */
 export interface ChangedModel extends ModelVersion {
-  /** Sentences about what the change means beyond the model itself. */
+  /** Sentences about changes to the given document, and about stored values that do not fit the model. */
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -92,7 +93,7 @@ const make = Effect.gen(function*() {
   const store = yield* ThingModelStore
   const products = yield* Products
   const values = yield* ReportedValues
-  const validators = yield* ModelCache
+  const models = yield* ModelCache
 
   const get = Effect.fn("ThingModels.get")(function*(projectId: ProjectId, productKey: ProductKey) {
     yield* products.get(projectId, productKey)
@@ -104,14 +105,14 @@ const make = Effect.gen(function*() {
     return yield* store.history(productKey)
   })
 
-  /** Sentences about stored values that the model does not admit. */
+  /** Sentences about stored values that do not fit the model. */
   const misfits = Effect.fnUntraced(function*(productKey: ProductKey, model: ThingModel) {
     if (isEmpty(model)) return []
-    const validator = ModelValidator.make(model, 0)
+    const compiled = ModelValidator.make(model, 0)
     const counts = new Map<string, number>()
     for (const reported of yield* values.sample(productKey, sampledDevices)) {
       for (const [id, value] of Object.entries(reported)) {
-        const checked = validator.reported(id, value)
+        const checked = compiled.reported(id, value)
         if (checked instanceof Misfit) counts.set(id, (counts.get(id) ?? 0) + 1)
       }
     }
@@ -120,6 +121,7 @@ const make = Effect.gen(function*() {
     )
   })
 
+  /** Stores the model that `next` makes of the latest one. Tries again when another change is faster. */
   const change = Effect.fnUntraced(function*<E>(
     projectId: ProjectId,
     productKey: ProductKey,
@@ -130,7 +132,7 @@ const make = Effect.gen(function*() {
       const { model, warnings } = yield* next(before.model)
       const version = { version: before.version + 1, model, createdAt: yield* Clock.currentTimeMillis }
       if (yield* store.insert(productKey, version)) {
-        yield* validators.changed(productKey)
+        yield* models.changed(productKey)
         return { ...version, warnings: [...warnings, ...yield* misfits(productKey, model)] }
       }
     }

@@ -1,5 +1,5 @@
 /**
- * Reads a document member by member and remembers all that is wrong with it.
+ * Reads a document member by member and collects the issues.
  */
 import { Predicate } from "effect"
 import type { InputIssue } from "../../kernel/InvalidInput.ts"
@@ -8,22 +8,25 @@ export type Path = InputIssue["path"]
 
 export type Members = Readonly<Record<string, unknown>>
 
-/** More issues help nobody. */
+/** Issues that are collected, at most. */
 const maxIssues = 100
 
+/** Each method reads a value at `path`. If the value is wrong, it adds an issue and returns a neutral value. */
 export class Document {
   readonly issues: Array<InputIssue> = []
 
+  /** Adds an issue. */
   refuse(path: Path, message: string): undefined {
     if (this.issues.length < maxIssues) this.issues.push({ path, message })
     return undefined
   }
 
+  /** Reads an object. */
   members(value: unknown, path: Path): Members | undefined {
     return Predicate.isObject(value) ? value as Members : this.refuse(path, "expected an object")
   }
 
-  /** Absent counts as empty. */
+  /** Reads an array; absent: empty. */
   list(value: unknown, path: Path): ReadonlyArray<unknown> {
     if (value === undefined || value === null) return []
     if (Array.isArray(value)) return value
@@ -31,18 +34,19 @@ export class Document {
     return []
   }
 
-  /** Text of 1 to `max` characters. */
+  /** Reads text of 1 to `max` characters that is not blank. */
   text(value: unknown, path: Path, max: number): string {
     if (typeof value === "string" && value.trim() !== "" && value.length <= max) return value
     this.refuse(path, `expected text of 1 to ${max} characters`)
     return ""
   }
 
-  /** Absent counts as empty. */
+  /** Reads text of at most `max` characters; absent: empty. */
   optionalText(value: unknown, path: Path, max: number): string {
     return value === undefined || value === null || value === "" ? "" : this.text(value, path, max)
   }
 
+  /** Reads true or false; absent: false. */
   optionalBoolean(value: unknown, path: Path): boolean {
     if (value === undefined || value === null) return false
     if (typeof value === "boolean") return value
@@ -50,6 +54,7 @@ export class Document {
     return false
   }
 
+  /** Reads one of `values`; absent: `absent`, if it is given. */
   oneOf<const A extends string>(value: unknown, path: Path, values: ReadonlyArray<A>, absent?: A): A {
     if (value === undefined && absent !== undefined) return absent
     if (values.includes(value as A)) return value as A
@@ -57,7 +62,7 @@ export class Document {
     return values[0]!
   }
 
-  /** A number, also as text; absent or empty: undefined. */
+  /** Reads a number, also as text; absent or empty: undefined. */
   optionalNumber(
     value: unknown,
     path: Path,

@@ -1,6 +1,7 @@
 /**
- * What the forms `metadata` and `tsl` have in common: three lists of elements,
- * under slightly different names (alink-facts, sections 5.1 to 5.4).
+ * Reads and writes the forms `metadata` and `tsl`. Both have three lists of
+ * elements; a {@link Dialect} says how their names differ
+ * (docs/protocol/thing-models.md).
  */
 import { type DataType, type Field, int32, maxFloat } from "../DataType.ts"
 import {
@@ -12,13 +13,13 @@ import {
 } from "../ThingModel.ts"
 import type { Document, Members, Path } from "./Document.ts"
 
-/** How a form names things. */
+/** How a form names members. */
 export interface Dialect {
   /** The member that holds the identifier. */
   readonly id: "id" | "identifier"
   /** The member of an event that holds its type. */
   readonly eventType: "eventType" | "type"
-  /** Whether the bounds of a type stand in its member `specs`, numbers as text. */
+  /** Whether the bounds of a type stand in the member `specs`, numbers as text. */
   readonly nestedSpecs: boolean
 }
 
@@ -30,15 +31,16 @@ const maxTextBytes = 10_240
 const maxArraySize = 512
 const maxLabelLength = 128
 
-/** They mean something else in messages. `__proto__` would change an object's prototype. */
+/** Ids with another meaning in messages, and `__proto__`, which would change an object's prototype. */
 const reservedIds = new Set(["set", "get", "post", "property", "event", "time", "value", "__proto__"])
 
-/** Elements that follow from the properties; they are not read. */
+/** Elements that follow from the properties. Reading skips them; writing adds them. */
 const generated = { events: ["post"], services: ["set", "get"] }
 
+/** Whether the text can be the id of an element: 1 to 50 letters, digits and `_`, and not reserved. */
 export const isUsableId = (id: string): boolean => /^\w{1,50}$/.test(id) && !reservedIds.has(id)
 
-/** Reads the three lists of `value`; what is wrong with them is in `document`. */
+/** Reads the three lists of `value`. Adds the issues to `document`. */
 export const readModel = (document: Document, value: unknown, dialect: Dialect): ThingModel => {
   const model = document.members(value, []) ?? {}
   const readElements = <A extends { readonly id: string }>(
@@ -164,7 +166,7 @@ const allTypes = ["int", "float", "double", "bool", "enum", "text", "date", "str
 const memberTypes = ["int", "float", "double", "bool", "enum", "text", "date"] as const
 const itemTypes = ["int", "float", "double", "text", "struct"] as const
 
-/** Stands for a type that could not be read. */
+/** Takes the place of a type that could not be read. */
 const unreadable: DataType = { type: "date" }
 
 const readDataType = (
@@ -222,7 +224,7 @@ const readDataType = (
   }
 }
 
-/** The type of the items stands in `elementType`, its bounds beside it. */
+/** Reads the type of the items from `elementType` and the bounds beside it. */
 const readElementType = (document: Document, members: Members, path: Path, dialect: Dialect): DataType => {
   const { elementType } = members
   if (!itemTypes.includes(elementType as typeof itemTypes[number])) {
@@ -290,7 +292,7 @@ const readLabels = (
   return Object.fromEntries(keys.map((key) => [key, String(members[key])]))
 }
 
-/** The elements under the names of the dialect, with the generated ones. */
+/** Writes the elements under the names of the dialect, and adds the generated ones. */
 export const writeModel = (model: ThingModel, dialect: Dialect) => {
   const readable = model.properties.filter(({ accessMode }) => accessMode !== "w")
   const writable = model.properties.filter(({ accessMode }) => accessMode !== "r")

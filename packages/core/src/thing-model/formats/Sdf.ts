@@ -1,7 +1,7 @@
 /**
  * The form `sdf` of a thing model: Semantic Definition Format, RFC 9880
- * (alink-facts, sections 5.5 and 5.6). What it cannot express is kept as JSON
- * text in `$comment`.
+ * (docs/protocol/thing-models.md). Members that the format does not have stand as
+ * JSON text in `$comment`.
  */
 import { Predicate } from "effect"
 import type { ProductKey } from "../../product/Product.ts"
@@ -17,23 +17,24 @@ import { Document, type Members, type Path } from "./Document.ts"
 import { isUsableId } from "./Elements.ts"
 import * as Metadata from "./Metadata.ts"
 
+/** The length of a text without `maxLength`, bytes. */
 const defaultTextLength = 2048
-/** Types inside each other: a property, an item, a member; one more is refused by its own rule. */
+/** Types inside each other. Valid models need fewer; `Metadata` refuses what nests too deeply for its type. */
 const maxDepth = 6
-/** References from one to the next. */
+/** References that lead from one to the next, at most. */
 const maxReferences = 32
-/** Things inside each other. */
+/** Things inside each other, at most. */
 const maxThings = 16
-/** Definitions that are read, those that are referred to as often as they are. */
+/** Definitions that are read, at most. A definition counts each time that a reference leads to it. */
 const maxDefinitions = 50_000
 const maxNameLength = 30
 
-/** SenML writes degrees Celsius in its own way. */
+/** Degrees Celsius: the unit of SenML, which SDF uses, and the unit of a model. */
 const celsius = { sdf: "Cel", model: "°C" }
 
 // Writing
 
-/** The model as the one object of a document. */
+/** Writes a version of the model of a product as the only object of a document. */
 export const write = (model: ThingModel, productKey: ProductKey, version: number) => ({
   info: { title: productKey, version: `${version}.0`, copyright: "n/a", license: "n/a" },
   namespace: { thing: "https://device-cloud.example/thing" },
@@ -71,7 +72,7 @@ const requiredPointers = (
   productKey: ProductKey
 ) => elements.filter(({ required }) => required).map(({ id }) => `#/sdfObject/${productKey}/${list}/${id}`)
 
-/** `$comment` with what is left, if anything is. */
+/** Writes the members that are not undefined to `$comment`; without effect if there are none. */
 const comment = (rest: Members): Members => {
   const members = Object.entries(rest).filter(([, value]) => value !== undefined)
   return members.length === 0 ? {} : { $comment: JSON.stringify(Object.fromEntries(members)) }
@@ -125,13 +126,13 @@ const writeDataType = (dataType: DataType): Members => {
         type: type === "int" ? "integer" : "number",
         ...min === undefined ? {} : { minimum: min },
         ...max === undefined ? {} : { maximum: max },
-        // A multiple of nothing is no number.
+        // `multipleOf` must be positive.
         ...step === undefined || step === 0 ? {} : { multipleOf: step },
         ...sdfUnit === undefined ? {} : { unit: sdfUnit },
         ...comment({
           type: type === "float" ? type : undefined,
           step: step === 0 ? step : undefined,
-          // Read back, this one would become degrees Celsius.
+          // Without this, `read` would take the unit for degrees Celsius.
           unit: unit === celsius.sdf ? unit : undefined,
           unitName
         })
@@ -164,8 +165,8 @@ const writeDataType = (dataType: DataType): Members => {
 // Reading
 
 /**
- * Reads the one object of a document. Names that cannot be identifiers are
- * changed, with a warning.
+ * Reads the only object of a document. Changes names that cannot be ids, with a
+ * warning for each. Adds the issues to `document`.
  */
 export const read = (
   document: Document,
@@ -187,7 +188,7 @@ interface Place {
   readonly path: Path
 }
 
-/** The one `sdfObject` of the document, at its top or inside of its one `sdfThing`. */
+/** Finds the only `sdfObject` of the document, at the top or inside the only `sdfThing`. */
 const findObject = (document: Document, root: Members, path: Path = []): Place | undefined => {
   const objects = Object.entries(document.members(root["sdfObject"] ?? {}, [...path, "sdfObject"]) ?? {})
   const things = Object.entries(document.members(root["sdfThing"] ?? {}, [...path, "sdfThing"]) ?? {})
@@ -212,7 +213,7 @@ const findObject = (document: Document, root: Members, path: Path = []): Place |
     : document.refuse([...path, "sdfObject"], "expected one object")
 }
 
-/** What `$comment` says: JSON, or `name=value` pairs. */
+/** Reads the members in `$comment`: JSON, or `name=value` pairs. */
 const readComment = (value: unknown): Members => {
   if (typeof value !== "string") return {}
   try {
@@ -228,7 +229,7 @@ const readComment = (value: unknown): Members => {
   }
 }
 
-/** How members are called in this form, by their name in the metadata form. */
+/** Name in the metadata form to name in this form. */
 const sdfNames: Readonly<Record<string, string>> = {
   min: "minimum",
   max: "maximum",
@@ -263,7 +264,7 @@ class Reader {
     this.#object = object
   }
 
-  /** The object in the metadata form, not checked. */
+  /** Returns the object in the metadata form, unchecked. */
   metadata(): Members {
     const { members, path } = this.#object
     const required = new Set(
@@ -286,7 +287,7 @@ class Reader {
     }))
   }
 
-  /** The path of this form that stands for one of the metadata form. */
+  /** Returns the path in this form for a path in the metadata form. */
   origin(path: Path): Path {
     const [list, position, ...rest] = path
     const { from } = lists.find(({ to }) => to === list) ?? {}
@@ -340,7 +341,7 @@ class Reader {
     return id
   }
 
-  /** The members of an object as fields; another type becomes the one field `data`. */
+  /** Returns the members of an object as fields. A definition of another type becomes the only field, `data`. */
   #fields(value: unknown, path: Path): ReadonlyArray<Members> {
     if (value === undefined) return []
     const members = this.#resolve(value, path)
@@ -405,7 +406,7 @@ class Reader {
     }
   }
 
-  /** Labels by value, of a choice among constants or of an enumeration of texts. */
+  /** Returns number to label for a choice among constants or an enumeration of texts; undefined for other definitions. */
   #choices(members: Members, path: Path): Readonly<Record<string, string>> | undefined {
     if (Array.isArray(members["enum"])) {
       return Object.fromEntries(members["enum"].map((label, i) => [i, String(label)]))
@@ -418,7 +419,7 @@ class Reader {
     return Object.fromEntries(choices.map(([label], i) => [numbered ? String(constants[i]) : i, label]))
   }
 
-  /** The definition with what it refers to merged into it. */
+  /** Returns the definition, merged over the definition that it refers to. */
   #resolve(value: unknown, path: Path, seen: ReadonlyArray<string> = []): Members {
     const members = this.#document.members(value, path) ?? {}
     if (++this.#definitions > maxDefinitions) {
@@ -455,7 +456,7 @@ class Reader {
   }
 }
 
-/** The nearest value inside of an exclusive bound; of a real number, the bound itself. */
+/** Returns the nearest value inside an exclusive bound; for real numbers, the bound itself. */
 const within = (bound: unknown, type: string, inside: number): unknown =>
   type === "int" && typeof bound === "number" ? bound + inside : bound
 
@@ -463,7 +464,7 @@ const escapePointer = (name: string): string => name.replaceAll("~", "~0").repla
 
 /** JSON Merge Patch, RFC 7396. */
 const mergePatch = (target: unknown, patch: unknown, depth = 0): unknown => {
-  // What lies deeper is refused when it is read.
+  // Reading refuses deeper definitions.
   if (!Predicate.isObject(patch) || depth > 4 * maxDepth) return patch
   const merged: Record<string, unknown> = Predicate.isObject(target) ? { ...target } : {}
   for (const [name, value] of Object.entries(patch)) {

@@ -1,6 +1,6 @@
 /**
- * The form `tsl` of a thing model: the thing specification language of the
- * device protocol (alink-facts, sections 5.1 to 5.3).
+ * The form `tsl` of a thing model: the thing specification language, which devices
+ * read (docs/protocol/thing-models.md).
  */
 import type { ProductKey } from "../../product/Product.ts"
 import type { ThingModel } from "../ThingModel.ts"
@@ -9,11 +9,13 @@ import { type Dialect, readModel, writeModel } from "./Elements.ts"
 
 const dialect: Dialect = { id: "identifier", eventType: "type", nestedSpecs: true }
 
-/** What the documents of this language declare as their schema. */
+/** The schema that documents in this language declare. */
 const schema = "https://iotx-tsl.oss-ap-southeast-1.aliyuncs.com/schema.json"
 
+/** Reads a model. Adds the issues to `document`. */
 export const read = (document: Document, value: unknown): ThingModel => readModel(document, value, dialect)
 
+/** Writes a version of the model of a product. */
 export const write = (model: ThingModel, productKey: ProductKey, version: number) => ({
   schema,
   profile: { version: `${version}.0`, productKey },

@@ -1,0 +1,56 @@
+/**
+ * The session of a connected device: what a transport offers of the connection,
+ * and what others can hear about it.
+ */
+import { type Effect, Schema } from "effect"
+import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import type { Json } from "../kernel/Json.ts"
+
+/** A message from the cloud to a device, whatever transport carries it. */
+export interface DownlinkMessage {
+  readonly id: string
+  /** For example `thing.service.property.set`. */
+  readonly method: string
+  readonly params: Json
+  /** The sub-device behind the connection that gets the message; undefined: the connection's own device. */
+  readonly subDevice?: DeviceIdentity
+}
+
+/** Why the cloud ends a connection. `detached`: the sub-device no longer belongs to the gateway. */
+export const DisconnectReason = Schema.Literals(["replaced", "disabled", "deleted", "detached", "shutdown"])
+export type DisconnectReason = typeof DisconnectReason.Type
+
+/** What a transport offers of a connection. */
+export interface DeviceConnection {
+  readonly device: DeviceIdentity
+  /** The device's address. */
+  readonly ip: string
+  /** Hands the message to the network. Calls `acknowledged` when the device has confirmed the message. */
+  readonly deliver: (message: DownlinkMessage, acknowledged?: () => void) => Effect.Effect<void>
+  /**
+   * Returns undefined while there is room for another message. Otherwise returns
+   * an effect that waits until there is room or the connection has ended.
+   */
+  readonly backlog: () => Effect.Effect<void> | undefined
+  /** Ends the connection. */
+  readonly close: (reason: DisconnectReason) => Effect.Effect<void>
+}
+
+/** An attached connection. */
+export interface DeviceSession {
+  /** Unique among the sessions of all nodes. */
+  readonly id: string
+  readonly connection: DeviceConnection
+}
+
+/** Hears about sessions synchronously, in the turn of the event loop in which something happens to them. */
+export interface SessionListener {
+  /** The device has connected; its status is about to be stored. */
+  readonly attaching: (session: DeviceSession) => void
+  /** The device is online and can be reached. `waiting`: as in `PresenceOutcome`. */
+  readonly attached: (session: DeviceSession, waiting: boolean) => void
+  /** The session has ended, or attaching it failed. */
+  readonly detached: (session: DeviceSession) => void
+  /** The device must no longer be connected, on any node. The device may have no session. */
+  readonly cutOff: (deviceId: DeviceId) => void
+}

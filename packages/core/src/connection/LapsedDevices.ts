@@ -1,0 +1,61 @@
+/**
+ * Sets devices offline whose time online has lapsed: no sighting for five
+ * minutes, or a node that stops or is silent (docs/decisions/0008-presence.md).
+ */
+import { Array, Clock, Effect } from "effect"
+import type { DeviceId } from "../device/Device.ts"
+import { EventBus } from "../events/EventBus.ts"
+import { Reactions } from "../events/Reactions.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import { type Lapse, type LostDevice, PresenceStore } from "./PresenceStore.ts"
+import { productsOf, reactionsTo, type StatusChange, statusEvent } from "./StatusChange.ts"
+
+export interface LapsedDevices {
+  /** Sets all devices offline to which the lapse applies. */
+  readonly setOffline: (lapse: Lapse) => Effect.Effect<void, StoreError>
+  /** Sets those of the devices offline that are online without a connection. */
+  readonly setUnconnectedOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
+}
+
+/** Devices that go offline in one transaction. */
+const limit = 1000
+
+export const make: Effect.Effect<LapsedDevices, never, PresenceStore | EventBus | Reactions> = Effect.gen(function*() {
+  const store = yield* PresenceStore
+  const events = yield* EventBus
+  const reactions = yield* Reactions
+
+  /** Sets at most `limit` devices offline. Returns false when there may be more. */
+  const setSomeOffline = Effect.fnUntraced(function*(lapse: Lapse) {
+    const devices = yield* store.lapsed(lapse, limit)
+    if (devices.length === 0) return true
+    yield* reactions.load(productsOf(devices))
+    const at = yield* Clock.currentTimeMillis
+    const changeOf = ({ device }: LostDevice): StatusChange => ({ device, at, status: "offline" })
+    const lost = yield* store.markOffline({
+      deviceIds: devices.map(({ deviceId }) => deviceId),
+      lapse,
+      at,
+      ...devices.some((device) => reactions.watches("StatusChanged", device))
+        ? {
+          reactTo: (lost: ReadonlyArray<LostDevice>) => lost.flatMap((each) => reactionsTo(reactions, changeOf(each)))
+        }
+        : {}
+    })
+    if (lost.length > 0) reactions.wake()
+    yield* events.publish(lost.map((each) => statusEvent(changeOf(each), each.version)))
+    return lost.length < limit
+  })
+
+  const setOffline = (lapse: Lapse): Effect.Effect<void, StoreError> =>
+    Effect.flatMap(setSomeOffline(lapse), (isDone) => isDone ? Effect.void : setOffline(lapse))
+
+  const setUnconnectedOffline = (deviceIds: ReadonlyArray<DeviceId>) =>
+    Effect.forEach(
+      Array.chunksOf(deviceIds, limit),
+      (some) => setSomeOffline({ _tag: "NotConnected", deviceIds: some }),
+      { discard: true }
+    )
+
+  return { setOffline, setUnconnectedOffline }
+})

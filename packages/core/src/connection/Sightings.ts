@@ -1,0 +1,117 @@
+/**
+ * Devices that send something without holding a connection. Each message is a
+ * sighting: the device is online for five minutes after the last one.
+ */
+import { Clock, Effect, type Scope } from "effect"
+import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import { EventBus } from "../events/EventBus.ts"
+import { Reactions } from "../events/Reactions.ts"
+import * as Batcher from "../kernel/Batcher.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import { type PresenceOutcome, PresenceStore, type Sighting } from "./PresenceStore.ts"
+import { reactToOutcomes, type StatusChange, statusEvents } from "./StatusChange.ts"
+
+export interface Sightings {
+  /** Sets the device online for five minutes. Without effect while the device holds a connection. */
+  readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
+  /** Forgets sightings on this node: the next `markSeen` of these devices is stored. */
+  readonly forget: (deviceIds: ReadonlyArray<DeviceId>) => void
+  /**
+   * Stores later ends for the devices that have sent something since their
+   * stored sighting, if that sighting ends within 30 seconds. Call it more often
+   * than that.
+   */
+  readonly prolong: Effect.Effect<void, StoreError>
+}
+
+/** Sightings that may wait to be stored; more wait in `markSeen`. */
+const capacity = 8192
+/** Sightings in one transaction. */
+const maxBatch = 1024
+
+/** How long a device counts as online after a sighting, milliseconds. */
+const sightingMillis = 300_000
+/** How long before its end a sighting is prolonged, milliseconds. */
+const prolongMillis = 30_000
+
+/** A sighting, with the device whose event it may become. */
+interface Seen {
+  readonly device: DeviceIdentity
+  readonly sighting: Sighting
+}
+
+/**
+ * Most sightings of a device are only remembered: one is stored at first, when
+ * the address changes, and by `prolong`.
+ */
+export const make: Effect.Effect<
+  Sightings,
+  never,
+  Scope.Scope | PresenceStore | EventBus | Reactions
+> = Effect.gen(function*() {
+  const clock = yield* Clock.Clock
+  const store = yield* PresenceStore
+  const events = yield* EventBus
+  const reactions = yield* Reactions
+
+  /** Stores sightings, at most one for each device. */
+  const storeSeen = Effect.fnUntraced(function*(seen: ReadonlyArray<Seen>) {
+    const changes = seen.map(({ device, sighting: { at } }): StatusChange => ({ device, at, status: "online" }))
+    const reactTo = yield* reactToOutcomes(reactions, changes)
+    const outcomes = yield* store.markSeen(seen.map(({ sighting }) => sighting), reactTo)
+    if (reactTo !== undefined) reactions.wake()
+    yield* events.publish(statusEvents(changes, outcomes))
+    return outcomes
+  })
+
+  const batcher = yield* Batcher.make<Seen, PresenceOutcome, StoreError>({
+    capacity,
+    maxBatch,
+    commit: Effect.fnUntraced(function*(seen) {
+      const latest = new Map(seen.map((each) => [each.sighting.deviceId, each]))
+      const distinct = [...latest.values()]
+      const outcomes = yield* storeSeen(distinct)
+      const byDevice = new Map(distinct.map(({ sighting: { deviceId } }, i) => [deviceId, outcomes[i]!]))
+      return seen.map(({ sighting: { deviceId } }) => byDevice.get(deviceId)!)
+    }),
+    isolates: ({ retryable }) => !retryable
+  })
+
+  /** The stored sighting of each device that this node has seen, and its last sighting (`lastAt`, Unix milliseconds). */
+  const visible = new Map<DeviceId, { seen: Seen; lastAt: number }>()
+
+  const markSeen = (device: DeviceIdentity, ip: string) =>
+    Effect.suspend(() => {
+      const at = clock.currentTimeMillisUnsafe()
+      const { deviceId } = device
+      const known = visible.get(deviceId)
+      if (known !== undefined && at < known.seen.sighting.until - prolongMillis && known.seen.sighting.ip === ip) {
+        known.lastAt = at
+        return Effect.void
+      }
+      const seen: Seen = { device, sighting: { deviceId, ip, at, until: at + sightingMillis } }
+      return Effect.map(batcher.submit(seen), (outcome) => {
+        if (outcome._tag === "Ignored") visible.delete(deviceId)
+        else visible.set(deviceId, { seen, lastAt: at })
+      })
+    })
+
+  const forget = (deviceIds: ReadonlyArray<DeviceId>) => {
+    for (const deviceId of deviceIds) visible.delete(deviceId)
+  }
+
+  const prolong = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const ending = [...visible.values()].filter(({ seen }) => seen.sighting.until - prolongMillis <= now)
+    const prolonged = ending.flatMap(({ lastAt, seen: { device, sighting } }) =>
+      lastAt > sighting.at ? [{ device, sighting: { ...sighting, at: lastAt, until: lastAt + sightingMillis } }] : []
+    )
+    for (const { seen } of ending) visible.delete(seen.sighting.deviceId)
+    for (const seen of prolonged) visible.set(seen.sighting.deviceId, { seen, lastAt: seen.sighting.at })
+    for (let start = 0; start < prolonged.length; start += maxBatch) {
+      yield* storeSeen(prolonged.slice(start, start + maxBatch))
+    }
+  })
+
+  return { markSeen, forget, prolong }
+})
