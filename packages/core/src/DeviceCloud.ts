@@ -20,7 +20,7 @@ import * as LifecycleEvents from "./events/LifecycleEvents.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import type { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Identifiers } from "./kernel/Identifiers.ts"
-import * as MeshMessages from "./mesh/MeshMessages.ts"
+import * as MeshMethods from "./mesh/MeshMethods.ts"
 import { MeshNetworks } from "./mesh/MeshNetworks.ts"
 import type { MeshStore } from "./mesh/MeshStore.ts"
 import { DeviceSessions } from "./connection/DeviceSessions.ts"
@@ -60,7 +60,7 @@ import { SignatureGuard } from "./provisioning/SignatureGuard.ts"
 import type { Mac } from "./kernel/Mac.ts"
 import { History } from "./history/History.ts"
 import type { HistoryStore } from "./history/HistoryStore.ts"
-import * as GatewayMessages from "./gateway/GatewayMessages.ts"
+import * as GatewayMethods from "./gateway/GatewayMethods.ts"
 import { SubDeviceSessions } from "./gateway/SubDeviceSessions.ts"
 import { Topologies } from "./gateway/Topologies.ts"
 import type { TopologyStore } from "./gateway/TopologyStore.ts"
@@ -131,8 +131,8 @@ const declarations = Layer.mergeAll(
   LifecycleEvents.layer,
   CommandExpiry.layer,
   UplinkMethods.layer,
-  GatewayMessages.layer,
-  MeshMessages.layer,
+  GatewayMethods.layer,
+  MeshMethods.layer,
   SceneRunner.layer
 )
 

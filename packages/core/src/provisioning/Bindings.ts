@@ -12,7 +12,7 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import { DeviceMethods } from "../uplink/DeviceMethods.ts"
 import { expectRandom, RandomNotReported, unbound } from "./Binding.ts"
 import { BindingStore } from "./BindingStore.ts"
-import * as BindMessages from "./BindMessages.ts"
+import * as BindMethods from "./BindMethods.ts"
 
 export class Bindings extends Context.Service<Bindings, {
   /** What the device has reported after it joined. */
@@ -41,7 +41,7 @@ const make = Effect.gen(function*() {
   const identifiers = yield* Identifiers
   const lifecycle = yield* DeviceLifecycle
 
-  yield* (yield* DeviceMethods).register(BindMessages.methods).pipe(Effect.orDie)
+  yield* (yield* DeviceMethods).register(BindMethods.methods).pipe(Effect.orDie)
   yield* lifecycle.register({
     stage: "feature",
     unbound: (devices) =>

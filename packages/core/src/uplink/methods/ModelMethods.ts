@@ -2,13 +2,13 @@
  * A device reads the thing model of its product (docs/protocol/thing-models.md).
  */
 import { Effect, Option, Result } from "effect"
-import type { DeviceIdentity } from "../device/Device.ts"
-import type { Json } from "../kernel/Json.ts"
-import * as ModelFormat from "../thing-model/ModelFormat.ts"
-import { emptyModel } from "../thing-model/ThingModel.ts"
-import { ThingModelStore } from "../thing-model/ThingModelStore.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { success } from "./DeviceReply.ts"
+import type { DeviceIdentity } from "../../device/Device.ts"
+import type { Json } from "../../kernel/Json.ts"
+import * as ModelFormat from "../../thing-model/ModelFormat.ts"
+import { emptyModel } from "../../thing-model/ThingModel.ts"
+import { ThingModelStore } from "../../thing-model/ThingModelStore.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { success } from "../DeviceReply.ts"
 
 const read = ({ productKey }: DeviceIdentity) =>
   Effect.map(

@@ -3,12 +3,12 @@
  * has the error codes).
  */
 import { Predicate, Result } from "effect"
-import type { Json } from "../kernel/Json.ts"
-import { maxAttributes, type ShadowDraft } from "../shadow/Shadow.ts"
-import { shadowDocument } from "../shadow/ShadowDocument.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { type DeviceReply, failure, success } from "./DeviceReply.ts"
-import type { DeviceState } from "./DeviceState.ts"
+import type { Json } from "../../kernel/Json.ts"
+import { maxAttributes, type ShadowDraft } from "../../shadow/Shadow.ts"
+import { shadowDocument } from "../../shadow/ShadowDocument.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { type DeviceReply, failure, success } from "../DeviceReply.ts"
+import type { DeviceState } from "../DeviceState.ts"
 
 type Members = Readonly<Record<string, Json>>
 

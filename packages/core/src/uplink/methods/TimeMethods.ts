@@ -2,9 +2,9 @@
  * A device asks what time it is (docs/protocol/reports.md).
  */
 import { Predicate } from "effect"
-import type { Json } from "../kernel/Json.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { success } from "./DeviceReply.ts"
+import type { Json } from "../../kernel/Json.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { success } from "../DeviceReply.ts"
 
 /** Times as text, in Unix milliseconds; the text or number that the device sent is echoed unchanged. */
 export const networkTime = (params: unknown, receivedAt: number, sentAt: number): Readonly<Record<string, Json>> => ({

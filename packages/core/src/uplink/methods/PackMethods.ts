@@ -3,15 +3,15 @@
  * or late (docs/protocol/gateways.md, docs/protocol/reports.md).
  */
 import { Result } from "effect"
-import { type DeviceIdentity, DeviceName } from "../device/Device.ts"
-import type { Json } from "../kernel/Json.ts"
-import { isWellFormed } from "../kernel/Text.ts"
-import { ProductKey } from "../product/Product.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { type DeviceReply, failure, noTopology, parameterError, tooManyPacked } from "./DeviceReply.ts"
-import { batchOf, isMembers, record, type Reports, reportsOf, withinLimits } from "./PropertyMessages.ts"
-import type { SubDeviceName } from "./SubDeviceDirectory.ts"
-import type { UplinkMessage } from "./UplinkMessage.ts"
+import { type DeviceIdentity, DeviceName } from "../../device/Device.ts"
+import type { Json } from "../../kernel/Json.ts"
+import { isWellFormed } from "../../kernel/Text.ts"
+import { ProductKey } from "../../product/Product.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { type DeviceReply, failure, noTopology, parameterError, tooManyPacked } from "../DeviceReply.ts"
+import { batchOf, isMembers, record, type Reports, reportsOf, withinLimits } from "./PropertyMethods.ts"
+import type { SubDeviceName } from "../SubDeviceDirectory.ts"
+import type { UplinkMessage } from "../UplinkMessage.ts"
 
 type Read<A> = Result.Result<A, DeviceReply>
 

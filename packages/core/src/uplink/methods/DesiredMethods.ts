@@ -3,9 +3,9 @@
  * (docs/protocol/commands.md).
  */
 import { Predicate, Result } from "effect"
-import type { Json } from "../kernel/Json.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { parameterError, success, tooManyDesired } from "./DeviceReply.ts"
+import type { Json } from "../../kernel/Json.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { parameterError, success, tooManyDesired } from "../DeviceReply.ts"
 
 const maxProperties = 200
 

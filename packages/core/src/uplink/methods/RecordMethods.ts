@@ -4,12 +4,12 @@
  * (docs/protocol/reports.md).
  */
 import { Result } from "effect"
-import { userMethod } from "../command/Command.ts"
-import type { Json } from "../kernel/Json.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { parameterError } from "./DeviceReply.ts"
-import { isMembers, replyTo } from "./PropertyMessages.ts"
-import type { UplinkMessage } from "./UplinkMessage.ts"
+import { userMethod } from "../../command/Command.ts"
+import type { Json } from "../../kernel/Json.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { parameterError } from "../DeviceReply.ts"
+import { isMembers, replyTo } from "./PropertyMethods.ts"
+import type { UplinkMessage } from "../UplinkMessage.ts"
 
 /** Keeps the params that fit as an event. */
 const recordAs = (

@@ -3,11 +3,11 @@
  * in batches (docs/protocol/reports.md).
  */
 import { Predicate, Result } from "effect"
-import type { Json } from "../kernel/Json.ts"
-import { isWellFormed } from "../kernel/Text.ts"
-import { maxPropertyIdLength, type ShadowEntry } from "../shadow/Shadow.ts"
-import type { Misfit } from "../thing-model/DataType.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
+import type { Json } from "../../kernel/Json.ts"
+import { isWellFormed } from "../../kernel/Text.ts"
+import { maxPropertyIdLength, type ShadowEntry } from "../../shadow/Shadow.ts"
+import type { Misfit } from "../../thing-model/DataType.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
 import {
   type DeviceReply,
   failure,
@@ -16,8 +16,8 @@ import {
   tooManyEvents,
   tooManyProperties,
   topicError
-} from "./DeviceReply.ts"
-import type { DeviceState, Dropped } from "./DeviceState.ts"
+} from "../DeviceReply.ts"
+import type { DeviceState, Dropped } from "../DeviceState.ts"
 
 /** Properties in one message. */
 const maxProperties = 200

@@ -2,12 +2,12 @@
  * What devices reply to commands (docs/protocol/commands.md).
  */
 import { Predicate, Result } from "effect"
-import type { CommandProgress } from "../command/Command.ts"
-import { isFiniteJson, type Json } from "../kernel/Json.ts"
-import { isWellFormed } from "../kernel/Text.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { type DeviceReply, parameterError, success } from "./DeviceReply.ts"
-import type { UplinkMessage } from "./UplinkMessage.ts"
+import type { CommandProgress } from "../../command/Command.ts"
+import { isFiniteJson, type Json } from "../../kernel/Json.ts"
+import { isWellFormed } from "../../kernel/Text.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { type DeviceReply, parameterError, success } from "../DeviceReply.ts"
+import type { UplinkMessage } from "../UplinkMessage.ts"
 
 /** Of the data of a reply; what is nested deeper is not kept. */
 const maxDataNesting = 32

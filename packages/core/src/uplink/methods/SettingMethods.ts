@@ -3,12 +3,12 @@
  * There is no other remote configuration (docs/protocol/reports.md).
  */
 import { Effect, Option, Result } from "effect"
-import { DeviceSessions } from "../connection/DeviceSessions.ts"
-import type { Device, DeviceIdentity } from "../device/Device.ts"
-import type { LifecycleHook } from "../device/DeviceLifecycle.ts"
-import { DeviceStore } from "../device/DeviceStore.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { deviceNotFound, noConfiguration, success } from "./DeviceReply.ts"
+import { DeviceSessions } from "../../connection/DeviceSessions.ts"
+import type { Device, DeviceIdentity } from "../../device/Device.ts"
+import type { LifecycleHook } from "../../device/DeviceLifecycle.ts"
+import { DeviceStore } from "../../device/DeviceStore.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { deviceNotFound, noConfiguration, success } from "../DeviceReply.ts"
 
 /** How a device learns whether it is to send its logs. */
 const logSwitch = ({ diagnosisEnabled }: Pick<Device, "diagnosisEnabled">) => ({
