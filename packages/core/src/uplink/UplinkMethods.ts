@@ -1,6 +1,6 @@
 /**
- * The device methods that every cloud has: reports, shadow, desired values, tags,
- * thing model, settings, time, and replies to commands.
+ * Registers the device methods that every cloud has. Each file in `methods/`
+ * declares those of one subject; other features register their own.
  */
 import { Effect, Layer } from "effect"
 import type { DeviceSessions } from "../connection/DeviceSessions.ts"

@@ -1,5 +1,6 @@
 /**
- * A device reads the thing model of its product (docs/protocol/thing-models.md).
+ * The methods with which a device reads the thing model of its product
+ * (docs/protocol/thing-models.md).
  */
 import { Effect, Option, Result } from "effect"
 import type { DeviceIdentity } from "../../device/Device.ts"
@@ -19,7 +20,7 @@ const read = ({ productKey }: DeviceIdentity) =>
     }
   )
 
-/** Two names for one request. */
+/** Both names ask for the same. */
 export const methods = ["thing.dsltemplate.get", "thing.dynamicTsl.get"].map((name) =>
   DeviceMethod.request({
     name,
