@@ -56,7 +56,7 @@ const rawPost = recordAs("raw", {
   expected: "expected bytes"
 })
 
-/** A message of a device for the bus that it is wired to. The whole message is kept. */
+/** A modbus message. Its whole body is kept. */
 const modbusPost = recordAs("modbus", {
   name: "thing.modbus.post",
   action: "PostModbus",
