@@ -36,7 +36,10 @@ export interface LoadPlan {
       readonly window: number
       /** The broker delivers replies only after a SUBSCRIBE. */
       readonly subscribe: boolean
-      /** Posts per second over all connections, independent of replies. Absent: each reply triggers the next post. */
+      /**
+       * Posts per second over all connections, independent of replies. Absent:
+       * each reply triggers the next post.
+       */
       readonly perSecond?: number
       readonly warmupMillis: number
       readonly measureMillis: number
@@ -54,7 +57,7 @@ export interface LoadPlan {
     }
     /** Connections that subscribe to their own topics of these names, and stay. */
     | { readonly kind: "hold"; readonly subscriptions: ReadonlyArray<string> }
-    /** Opens `concurrency` connections at a time and closes each as soon as it is accepted. */
+    /** Keeps `concurrency` connections opening, and closes each when the broker accepts it. */
     | {
       readonly kind: "connect"
       readonly concurrency: number
@@ -246,7 +249,7 @@ const pace = (perSecond: number, functions: ReadonlyArray<() => void>): void => 
   turn()
 }
 
-/** Packet identifiers of the answers to commands. */
+/** Packet identifiers of the device's answers to commands. */
 const counted = 1
 const leftOver = 2
 

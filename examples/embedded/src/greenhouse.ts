@@ -55,7 +55,10 @@ const plugIn = Effect.fn("plugIn")(function*(sensor: Device) {
   return yield* (yield* DeviceSessions).attach(connection)
 })
 
-/** Reports two measurements of a sensor. Returns its latest value, and its status while it is plugged in and after. */
+/**
+ * Reports two measurements of a sensor. Returns its latest value, and its status
+ * while it is plugged in and after.
+ */
 export const greenhouse = Effect.gen(function*() {
   const products = yield* Products
   const devices = yield* Devices

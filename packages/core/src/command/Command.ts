@@ -36,7 +36,10 @@ export interface Command {
   readonly deviceId: DeviceId
   /** The service that the command calls; null: none. */
   readonly serviceId: string | null
-  /** The topic of a user message, below the device's user topics; null: none. Without topic and service, the command sets properties. */
+  /**
+   * The topic of a user message, below the device's user topics; null: none.
+   * Without topic and service, the command sets properties.
+   */
   readonly userTopic: string | null
   readonly params: Readonly<Record<string, Json>>
   readonly state: CommandState
@@ -81,9 +84,15 @@ export const maxWaiting = 100
 
 /** What a caller may decide about a call. */
 export interface CallOptions {
-  /** Seconds until the command expires, 0 to 604,800; default 604,800 (7 days). 0: only if the device is connected now. */
+  /**
+   * Seconds until the command expires, 0 to 604,800; default 604,800 (7 days). 0:
+   * only if the device is connected now.
+   */
   readonly ttl?: number | undefined
-  /** Names the call among those of the device. A call whose origin the device already has returns that command unchanged. */
+  /**
+   * Names the call among those of the device. A call whose origin the device
+   * already has returns that command unchanged.
+   */
   readonly origin?: string | undefined
 }
 

@@ -17,11 +17,20 @@ import { CommandStore } from "./CommandStore.ts"
 import * as Delivery from "./Delivery.ts"
 
 export class CommandDelivery extends Context.Service<CommandDelivery, {
-  /** Returns whether the device has a connection on this node (`none`: no) and whether a new command goes to it at once (`open`) or waits (`busy`). */
+  /**
+   * Returns whether the device has a connection on this node (`none`: no) and
+   * whether a new command goes to it at once (`open`) or waits (`busy`).
+   */
   readonly connectionOf: (deviceId: DeviceId) => "none" | "busy" | "open"
-  /** Delivers commands that have just been stored, and notifies other nodes of those whose devices are not connected here. */
+  /**
+   * Delivers commands that have just been stored, and notifies other nodes of
+   * those whose devices are not connected here.
+   */
   readonly dispatch: (commands: ReadonlyArray<Command>) => Effect.Effect<void>
-  /** Returns the commands that wait for a device without a connection, oldest first, at most 100, and notes them as sent. */
+  /**
+   * Returns the commands that wait for a device without a connection, oldest
+   * first, at most 100, and notes them as sent.
+   */
   readonly pull: (device: DeviceIdentity) => Effect.Effect<ReadonlyArray<DownlinkMessage>, StoreError>
 }>()("@device-cloud/core/command/CommandDelivery") {
   static readonly layer: Layer.Layer<
@@ -162,7 +171,7 @@ const make = Effect.gen(function*() {
     while (next === "read" && sessions.session(deviceId) === session) next = yield* readOnce(session, shadow)
   })
 
-  /** Runs `read` in a fiber of its own. */
+  /** Runs `read` in its own fiber. */
   const readBeside = (session: DeviceSession) => {
     runFork(
       read(session).pipe(

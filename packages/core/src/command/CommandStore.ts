@@ -30,7 +30,10 @@ export class CommandStore extends Context.Service<CommandStore, {
   readonly enqueue: (
     items: ReadonlyArray<Enqueue>
   ) => Effect.Effect<ReadonlyArray<Command | "full" | "no-device">, StoreError>
-  /** Stores the state, code, message and data of each step. A step that names a command of another device has no effect. */
+  /**
+   * Stores the state, code, message and data of each step. A step that names a
+   * command of another device has no effect.
+   */
   readonly advance: (steps: ReadonlyArray<CommandProgress>) => Effect.Effect<void, StoreError>
   /**
    * Returns the queued and sent commands of the device that have not expired at
@@ -47,7 +50,10 @@ export class CommandStore extends Context.Service<CommandStore, {
   readonly get: (deviceId: DeviceId, messageId: number) => Effect.Effect<Option.Option<Command>, StoreError>
   /** Returns the commands of the device, newest first. */
   readonly list: (deviceId: DeviceId, page: PageRequest) => Effect.Effect<Page<Command>, StoreError>
-  /** Cancels the command if it is queued, at `at`, Unix milliseconds. Returns the command as it is afterwards; none: it does not exist. */
+  /**
+   * Cancels the command if it is queued, at `at`, Unix milliseconds. Returns the
+   * command as it is afterwards; none: it does not exist.
+   */
   readonly cancel: (
     deviceId: DeviceId,
     messageId: number,

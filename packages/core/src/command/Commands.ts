@@ -70,14 +70,20 @@ export class Commands extends Context.Service<Commands, {
     params: Params,
     options?: CallOptions
   ) => Effect.Effect<Command, ElementNotFound | ServiceIsSync | Refused>
-  /** Sends bytes, at most 128 Ki characters with their encoding, on a user topic of the device, now or when the device comes back. */
+  /**
+   * Sends bytes, at most 128 Ki characters with their encoding, on a user topic
+   * of the device, now or when the device comes back.
+   */
   readonly sendUserMessage: (
     projectId: ProjectId,
     deviceId: DeviceId,
     message: UserMessage,
     options?: CallOptions
   ) => Effect.Effect<Command, Refused>
-  /** Returns the commands that wait for a device without a connection, oldest first, at most 100, and notes them as sent. */
+  /**
+   * Returns the commands that wait for a device without a connection, oldest
+   * first, at most 100, and notes them as sent.
+   */
   readonly pull: (device: DeviceIdentity) => Effect.Effect<ReadonlyArray<DownlinkMessage>, StoreError>
   /** Returns the command of the device with this id. */
   readonly get: (
@@ -91,7 +97,10 @@ export class Commands extends Context.Service<Commands, {
     deviceId: DeviceId,
     page: PageRequest
   ) => Effect.Effect<Page<Command>, DeviceNotFound | StoreError>
-  /** Cancels a queued command; a cancelled one stays cancelled. Fails with `CommandNotQueued` for any other state. */
+  /**
+   * Cancels a queued command; a cancelled one stays cancelled. Fails with
+   * `CommandNotQueued` for any other state.
+   */
   readonly cancel: (
     projectId: ProjectId,
     deviceId: DeviceId,

@@ -33,7 +33,10 @@ export const make = Effect.gen(function*() {
       { discard: true }
     )
 
-  /** Opens a session of `timeout` seconds in place of an open one, tells the gateway, and returns the session's id. */
+  /**
+   * Opens a session of `timeout` seconds in place of an open one, tells the
+   * gateway, and returns the session's id.
+   */
   const open = Effect.fnUntraced(
     function*(
       { gatewayId, productKeys, projectId, timeout }: Pick<AddSession, "projectId" | "gatewayId" | "productKeys"> & {

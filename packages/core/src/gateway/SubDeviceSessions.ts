@@ -59,7 +59,10 @@ const make = Effect.gen(function*() {
   const sessions = yield* DeviceSessions
   const carriedSessions = yield* CarriedSessions.make
 
-  /** Returns the sub-devices if each proves itself and belongs to the gateway; otherwise the reply that refuses them. */
+  /**
+   * Returns the sub-devices if each proves itself and belongs to the gateway;
+   * otherwise the reply that refuses them.
+   */
   const authenticate = Effect.fnUntraced(function*(gateway: DeviceIdentity, proofs: ReadonlyArray<SubDeviceProof>) {
     const attachments = yield* store.attachments(proofs)
     const subDevices: Array<DeviceIdentity> = []

@@ -11,7 +11,10 @@ import { Text } from "../kernel/Text.ts"
 /** Sub-devices that one gateway has at most. */
 export const maxSubDevices = 1500
 
-/** A time in which a gateway looks for sub-devices. Sub-devices that it gains in this time are members of the session. */
+/**
+ * A time in which a gateway looks for sub-devices. Sub-devices that it gains in
+ * this time are members of the session.
+ */
 export interface AddSession {
   readonly sessionId: string
   readonly projectId: ProjectId

@@ -58,7 +58,10 @@ export class TopologyStore extends Context.Service<TopologyStore, {
   readonly subDevices: (gatewayId: DeviceId) => Effect.Effect<ReadonlyArray<DeviceIdentity>, StoreError>
   /** Counts the sub-devices of each gateway; a gateway without sub-devices is left out. */
   readonly amounts: (gatewayIds: ReadonlyArray<DeviceId>) => Effect.Effect<ReadonlyMap<DeviceId, number>, StoreError>
-  /** Returns the sub-devices of these names with their gateways, in the order of the names; none: it has no gateway. */
+  /**
+   * Returns the sub-devices of these names with their gateways, in the order of
+   * the names; none: it has no gateway.
+   */
   readonly attachments: (
     names: ReadonlyArray<SubDeviceName>
   ) => Effect.Effect<ReadonlyArray<Option.Option<Attachment>>, StoreError>

@@ -35,7 +35,10 @@ import { MeshStore } from "./MeshStore.ts"
 
 type Missing = MeshNetworkNotFound | StoreError
 
-/** Every member takes network keys in either case. A network that the project does not have fails with `MeshNetworkNotFound`. */
+/**
+ * Every member takes network keys in either case. A network that the project does
+ * not have fails with `MeshNetworkNotFound`.
+ */
 export class MeshNetworks extends Context.Service<MeshNetworks, {
   /** Creates a network and returns its keys; makes the keys that the draft leaves out. */
   readonly create: (

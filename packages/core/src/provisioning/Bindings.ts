@@ -21,7 +21,10 @@ export class Bindings extends Context.Service<Bindings, {
     productKey: ProductKey,
     deviceName: DeviceName
   ) => Effect.Effect<string, DeviceNotFound | RandomNotReported | StoreError>
-  /** Makes and returns a random of 32 hex digits. Only this random counts for ten minutes; an earlier report is forgotten. */
+  /**
+   * Makes and returns a random of 32 hex digits. Only this random counts for ten
+   * minutes; an earlier report is forgotten.
+   */
   readonly expect: (
     projectId: ProjectId,
     productKey: ProductKey,

@@ -22,7 +22,10 @@ export interface BleProof extends Schema.Schema.Type<typeof BleProof> {}
 /** The initialization vector, which is the same for all devices of this protocol. */
 const initialization = new TextEncoder().encode("123aqwed#*$!(4ju")
 
-/** Returns the cipher of a device for 16 random bytes, and `bleKey`, which protects the traffic from then on. Both are lower-case hex. */
+/**
+ * Returns the cipher of a device for 16 random bytes, and `bleKey`, which
+ * protects the traffic from then on. Both are lower-case hex.
+ */
 export const bleAnswer = (
   mac: Mac["Service"],
   { deviceName, deviceSecret, productKey }: {

@@ -49,7 +49,10 @@ export class Provisioning extends Context.Service<Provisioning, {
     request: AlinkRegistration,
     address: string
   ) => Effect.Effect<Triple, Refused | DeviceNotFound>
-  /** Creates a device as `generate` does, and returns a token with which the device connects in place of a signature. */
+  /**
+   * Creates a device as `generate` does, and returns a token with which the
+   * device connects in place of a signature.
+   */
   readonly registerUnlisted: (request: AlinkRegistration, address: string) => Effect.Effect<
     Pick<Triple, "productKey" | "deviceName"> & { readonly clientId: string; readonly token: string },
     Refused

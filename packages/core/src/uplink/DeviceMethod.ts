@@ -57,7 +57,10 @@ export interface Declaration {
 /** Reads the params of a message: a schema, or a function that returns the request or the reply that refuses it. */
 export type Decode<A> = Schema.Codec<A, unknown> | ((message: UplinkMessage) => Result.Result<A, DeviceReply>)
 
-/** Changes the state of one device and returns the reply. Pure: it runs again when the store repeats a transaction. */
+/**
+ * Changes the state of one device and returns the reply. Pure: it runs again when
+ * the store repeats a transaction.
+ */
 export type Update = (state: DeviceState) => DeviceReply
 
 /** An update of one of several devices that a message is about. */
@@ -75,7 +78,10 @@ export interface DeviceRequest<out A> {
   readonly message: UplinkMessage
 }
 
-/** What `Uplink` does with a message: reply at once, change devices, store a step of a command, or run a request. */
+/**
+ * What `Uplink` does with a message: reply at once, change devices, store a step
+ * of a command, or run a request.
+ */
 export type Plan =
   | { readonly _tag: "Reply"; readonly reply: DeviceReply }
   | { readonly _tag: "Update"; readonly update: Update }

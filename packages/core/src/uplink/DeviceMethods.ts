@@ -9,7 +9,10 @@ import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import type { DeviceMethod, Handle, Lane, MessageForm } from "./DeviceMethod.ts"
 
 export class DeviceMethods extends Context.Service<DeviceMethods, {
-  /** Adds methods until the scope closes. Fails with `DuplicateDeviceMethod` if a name is taken; then none is added. */
+  /**
+   * Adds methods until the scope closes. Fails with `DuplicateDeviceMethod` if a
+   * name is taken; then none is added.
+   */
   readonly register: <R>(
     methods: ReadonlyArray<DeviceMethod<R>>
   ) => Effect.Effect<void, DuplicateDeviceMethod, R | Scope.Scope>

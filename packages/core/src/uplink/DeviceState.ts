@@ -109,7 +109,10 @@ export class DeviceState {
     return admitted instanceof Misfit ? admitted : this.record(eventId, admitted, time, receivedAt)
   }
 
-  /** Keeps an event that the thing model does not describe. Returns undefined, or why the event cannot be stored. */
+  /**
+   * Keeps an event that the thing model does not describe. Returns undefined, or
+   * why the event cannot be stored.
+   */
   record(eventId: string, value: Json, time: number, receivedAt: number): Misfit | undefined {
     if (!isFiniteJson(value, maxEventNesting)) return notStorable
     this.#events.push({ eventId, time, value })

@@ -16,7 +16,10 @@ export interface Attachment {
 }
 
 export class SubDeviceDirectory extends Context.Service<SubDeviceDirectory, {
-  /** Returns the sub-devices of these names with their gateways, in the order of the names; none: it has no gateway. */
+  /**
+   * Returns the sub-devices of these names with their gateways, in the order of
+   * the names; none: it has no gateway.
+   */
   readonly attachments: (
     names: ReadonlyArray<SubDeviceName>
   ) => Effect.Effect<ReadonlyArray<Option.Option<Attachment>>, StoreError>

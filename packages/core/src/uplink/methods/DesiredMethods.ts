@@ -29,7 +29,10 @@ const desiredGet = DeviceMethod.update({
     ))
 })
 
-/** The params are an object from property to `{version}`. A desired value of another version stays; without a version any is removed. */
+/**
+ * The params are an object from property to `{version}`. A desired value of
+ * another version stays; without a version any is removed.
+ */
 const desiredDelete = DeviceMethod.update({
   name: "thing.property.desired.delete",
   decode: ({ params }) => {
