@@ -1,5 +1,5 @@
 /**
- * The reference: Aedes without anything of ours. It accepts every connection,
+ * The reference: Aedes alone. It accepts every connection,
  * parses the JSON of a message and publishes a reply.
  */
 import { Aedes } from "aedes"

@@ -1,6 +1,6 @@
 /**
- * The reference: an HTTP server that publishes what it is told to a device, on
- * an Aedes without anything of ours.
+ * The reference: an HTTP server that publishes each request body to a device, on
+ * Aedes alone.
  */
 import { Aedes } from "aedes"
 import { createServer as createHttpServer } from "node:http"

@@ -1,6 +1,6 @@
 /**
- * The reference: a fastify that checks an access key and reads a device with its
- * product by the same query.
+ * The reference: a fastify server that checks an access key and reads a device
+ * with its product by the same query as Device Cloud.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, ManagedRuntime, Redacted } from "effect"

@@ -1,5 +1,5 @@
 /**
- * The reference for connections over TLS: handshakes and nothing else.
+ * The reference for connections over TLS: a server that only does handshakes.
  */
 import { readFileSync } from "node:fs"
 import type { AddressInfo } from "node:net"

@@ -1,6 +1,6 @@
 /**
- * The reference: a fastify that checks the signature of a property post and writes
- * the rows of all posts that have come while it was writing, by one statement.
+ * The reference: a fastify server that checks the signature of a property post.
+ * One statement writes the rows of all posts that came during the last write.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, ManagedRuntime, Redacted } from "effect"
@@ -59,7 +59,7 @@ const writeAll = async () => {
 const store = (report: Report): Promise<void> =>
   new Promise((resolve, reject) => {
     waiting.push({ report, resolve, reject })
-    // After all requests that can be read now.
+    // Runs after all requests that can be read now.
     if (!writing) {
       writing = true
       setImmediate(writeAll)

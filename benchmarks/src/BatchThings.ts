@@ -1,5 +1,5 @@
 /**
- * `batch-things`: 10,000 devices in one call of the API, on PostgreSQL.
+ * `batch-things`: creates 10,000 devices in one call of the API, on PostgreSQL.
  */
 import { setTimeout } from "node:timers/promises"
 import type { Comparison } from "./Comparison.ts"
@@ -16,7 +16,7 @@ interface Said {
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 
-/** Milliseconds of one call. */
+/** Measures one call, in milliseconds. */
 const create = async ({ http }: Said, productKey: string): Promise<number> => {
   const from = performance.now()
   const response = await fetch(`${http.url}/openapi/v1/products/${productKey}/batch-things`, {
@@ -65,7 +65,7 @@ export const batchThings = (): Promise<ReadonlyArray<Comparison>> =>
         reference: "one raw insert",
         ours: measured(ours),
         theirs: measured(theirs),
-        // At most twice its time.
+        // At most twice the time of the reference.
         ratio: median(theirs) / median(ours),
         bar: 0.5
       }]

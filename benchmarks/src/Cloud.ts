@@ -1,6 +1,6 @@
 /**
- * Device Cloud as it is measured: core, storage, broker and API in a process of
- * its own, with devices that the load uses.
+ * The measured Device Cloud: core, storage, broker and API in their own process,
+ * with the devices that the load uses.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import {
@@ -32,11 +32,11 @@ import type { LoadDevice } from "./Load.ts"
 
 export interface CloudPlan {
   readonly devices: number
-  /** PostgreSQL; without it, memory. */
+  /** URL of PostgreSQL; absent: storage in memory. */
   readonly databaseUrl?: string
-  /** A scene for each device, fired by one in a hundred of the values that the load reports. */
+  /** Makes a scene for each device. One in a hundred of the reported values fires it. */
   readonly hasScenes?: true
-  /** Files; without them, plain TCP. */
+  /** Files in PEM; absent: plain TCP. */
   readonly tls?: { readonly certificate: string; readonly key: string }
 }
 
@@ -57,7 +57,7 @@ const broker = MqttServer.layer({
   }
 })
 
-/** Fits what the load posts. */
+/** The thing model of the load's posts. */
 const model = {
   properties: [
     { id: "temperature", name: "Temperature", accessMode: "rw", dataType: { type: "double", min: -40, max: 120 } },

@@ -1,6 +1,6 @@
 /**
- * Measures two things in turns and compares them: machines are noisy, ratios
- * of one run hold.
+ * Measures a subject and its reference in turns and compares them. Machines are
+ * noisy, but ratios within one run are stable.
  */
 import type { LoadResult } from "./Measurement.ts"
 
@@ -16,9 +16,9 @@ export interface Comparison {
   readonly reference: string
   readonly ours: Measured
   readonly theirs: Measured
-  /** Ours to theirs, the median over all rounds. */
+  /** Subject divided by reference, the median of all rounds. */
   readonly ratio: number
-  /** What the ratio should at least be. */
+  /** The lowest ratio that passes. */
   readonly bar: number
 }
 
@@ -39,7 +39,7 @@ export const compare = async (options: {
   readonly scenario: string
   readonly bar: number
   readonly ours: () => Promise<LoadResult>
-  /** Name to measurement. */
+  /** Measurements by name. */
   readonly references: Readonly<Record<string, { readonly bar?: number; readonly measure: () => Promise<LoadResult> }>>
 }): Promise<ReadonlyArray<Comparison>> => {
   const ours: Array<LoadResult> = []

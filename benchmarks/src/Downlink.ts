@@ -1,6 +1,6 @@
 /**
- * `downlink`: a property is set over HTTP, the device gets it and answers, and
- * its answer is acknowledged, which ends the command in the ledger.
+ * `downlink`: the load sets a property over HTTP, the device receives and answers
+ * the command, and the broker acknowledges the answer, which ends the command.
  */
 import type { CloudPlan } from "./Cloud.ts"
 import { compare, type Comparison } from "./Comparison.ts"
@@ -37,7 +37,7 @@ const downlinkOn = (scenario: string, databaseUrl?: string): Promise<ReadonlyArr
           references: {
             "bare node:http and aedes": {
               measure: () => {
-                // It needs no ids: the path is the topic.
+                // The reference needs no ids: the path is the topic.
                 const known = devices.map((device) => ({
                   ...device,
                   deviceId: encodeURIComponent(topics[device.deviceId]!)

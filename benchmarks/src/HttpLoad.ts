@@ -1,13 +1,13 @@
 /**
- * The load over HTTP: connections that stay, one request at a time on each. Speaks
- * just enough HTTP to be much cheaper than the server that it measures.
+ * The load over HTTP: lasting connections with one request at a time on each. It
+ * speaks just enough HTTP to be much cheaper than the measured server.
  */
 import { connect } from "node:net"
 import { fail, type LoadResult, measured, type Times } from "./Measurement.ts"
 
 export interface HttpRequest {
   readonly method: "GET" | "POST"
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
@@ -16,7 +16,7 @@ export interface HttpRequest {
 /** Each connection sends its share of the requests, again and again. */
 export interface HttpJob extends Times {
   readonly kind: "http"
-  /** At most as many as requests. */
+  /** How many connections; at most as many as requests. */
   readonly connections: number
   readonly requests: ReadonlyArray<HttpRequest>
 }
@@ -29,7 +29,7 @@ const requestBytes = ({ body = "", headers, method, path }: HttpRequest): Buffer
 
 const endOfHead = Buffer.from("\r\n\r\n")
 
-/** Calls `onAnswer` after each whole answer in a stream of chunks, of which only one is on the way. */
+/** Calls `onAnswer` after each whole answer in a stream of chunks. Only one answer is under way at a time. */
 const answers = (onAnswer: () => void) => {
   let head: Buffer | undefined
   let left = 0

@@ -1,8 +1,8 @@
 /**
- * The load: many connections of one process. Devices on MQTT post properties, are
- * sent commands, or come and go; over HTTP, requests are sent again and again. Run
- * as a process of its own; speaks just enough MQTT to be much cheaper than the
- * broker that it measures.
+ * The load: many connections in their own process. Over MQTT, devices post
+ * properties, receive commands, or connect and disconnect; over HTTP, connections
+ * repeat requests. It speaks just enough MQTT to be much cheaper than the measured
+ * broker.
  */
 import { readFileSync } from "node:fs"
 import { Agent, request as httpRequest } from "node:http"
@@ -19,42 +19,45 @@ export interface LoadDevice {
   readonly clientId: string
   readonly username: string
   readonly password: string
-  /** The topic of its property posts; replies come on `{topic}_reply`. */
+  /** The topic of the device's property posts; replies come on `{topic}_reply`. */
   readonly topic: string
 }
 
 export interface LoadPlan {
   readonly port: number
-  /** Certificate authority in PEM: TLS. */
+  /** Certificate authority in PEM; absent: plain TCP. */
   readonly ca?: string
   readonly devices: ReadonlyArray<LoadDevice>
   readonly job:
     | {
       readonly kind: "ingest"
       readonly qos: 0 | 1
-      /** Posts on the way, for each connection. */
+      /** Posts without reply that each connection may have. */
       readonly window: number
-      /** The broker needs a SUBSCRIBE to deliver replies. */
+      /** The broker delivers replies only after a SUBSCRIBE. */
       readonly subscribe: boolean
-      /** Posts a second over all connections, whatever the replies; without it, each reply is followed by a post. */
+      /**
+       * Posts per second over all connections, independent of replies. Absent:
+       * each reply triggers the next post.
+       */
       readonly perSecond?: number
       readonly warmupMillis: number
       readonly measureMillis: number
     }
-    /** A property is set over HTTP; the device gets it, answers, and its answer is acknowledged. */
+    /** Sets a property over HTTP; the device receives and answers it, and the broker acknowledges the answer. */
     | {
       readonly kind: "downlink"
-      /** Where a property of the device with the id `{device}` is set. */
+      /** The URL that sets a property; `{device}` stands for the device id. */
       readonly url: string
       readonly accessKey: string
-      /** The broker needs a SUBSCRIBE to deliver commands. */
+      /** The broker delivers commands only after a SUBSCRIBE. */
       readonly subscribe: boolean
       readonly warmupMillis: number
       readonly measureMillis: number
     }
-    /** Connections that subscribe to these topics of theirs, and stay. */
+    /** Connections that subscribe to their own topics of these names, and stay. */
     | { readonly kind: "hold"; readonly subscriptions: ReadonlyArray<string> }
-    /** Connections, so many at a time, each closed as soon as it is accepted. */
+    /** Keeps `concurrency` connections opening, and closes each when the broker accepts it. */
     | {
       readonly kind: "connect"
       readonly concurrency: number
@@ -98,7 +101,7 @@ const subscribePacket = (topic: string, qos: number): Buffer =>
 
 const puback = Buffer.from([0x40, 2, 0, 0])
 
-/** What devices report in turn: numbers of the same length. */
+/** The values that devices report in turn: numbers of the same length. */
 const temperatures = Array.from({ length: 100 }, (_, i) => (20.01 + i / 100).toFixed(2))
 const [firstTemperature] = temperatures as [string]
 
@@ -153,7 +156,7 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
   await Promise.all(plan.devices.map((device) =>
     new Promise<void>((resolve) => {
       const publish = publishPacket(device.topic, job.qos)
-      // After the fixed header (2 bytes of length), the topic and its length.
+      // The packet identifier follows the fixed header (2 bytes of length), the topic's length and the topic.
       const idAt = publish.length - Buffer.byteLength(payload) - 2
       const temperatureAt = publish.length - payload.length + payload.indexOf(firstTemperature)
       let id = 0
@@ -161,9 +164,9 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
       const sent: Array<number> = []
       const posts = Array.from({ length: job.window + 1 }, (_, n) =>
         Buffer.concat(Array.from({ length: n }, () => publish)))
-      /** Packet identifiers of replies that are to be acknowledged. */
+      /** Packet identifiers of replies that the device has not acknowledged yet. */
       let unacknowledged: Array<number> = []
-      /** Acknowledges what came, and posts so many times, in one write. */
+      /** Acknowledges the received replies and posts `n` times, in one write. */
       const post = (n: number) => {
         const now = performance.now()
         for (let i = 0; i < n; i++) {
@@ -234,7 +237,7 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
   return measured(job, (now) => measuring = now, () => ({ count, latencies }))
 }
 
-/** Calls the functions in turns, so many times a second. */
+/** Calls the functions in turn, `perSecond` times a second. */
 const pace = (perSecond: number, functions: ReadonlyArray<() => void>): void => {
   const from = performance.now()
   let done = 0
@@ -246,7 +249,7 @@ const pace = (perSecond: number, functions: ReadonlyArray<() => void>): void => 
   turn()
 }
 
-/** Packet identifiers of the answers to commands. */
+/** Packet identifiers of the device's answers to commands. */
 const counted = 1
 const leftOver = 2
 
@@ -295,7 +298,7 @@ const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink
             bytes.copy(ack, 2, idAt, idAt + 2)
             const { id } = JSON.parse(bytes.subarray(idAt + 2, end).toString()) as { readonly id: string }
             const reply = Buffer.from(JSON.stringify({ id, code: 200, data: {} }))
-            // What an earlier load has left is answered, and does not count.
+            // Commands that an earlier load has left are answered and not counted.
             const packetId = Buffer.from([0, at === 0 ? leftOver : counted])
             socket.write(Buffer.concat([ack, packet(0x32, text(`${command}_reply`), packetId, reply)]))
             return
@@ -349,7 +352,7 @@ const connects = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "connect"
   }, () => ({ count, latencies }))
 }
 
-/** Connections that are being opened at the same time. */
+/** Connections that are opened at the same time. */
 const opening = 50
 
 const holdOpen = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "hold" }): Promise<void> => {

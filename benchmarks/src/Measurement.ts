@@ -1,5 +1,5 @@
 /**
- * What a load counts while it measures.
+ * The counts of a load while it measures.
  */
 export interface Times {
   readonly warmupMillis: number
@@ -23,7 +23,7 @@ export const fail = (reason: string): never => {
 const percentile = (sorted: Float64Array, part: number): number =>
   sorted.length === 0 ? 0 : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!
 
-/** Waits for the warm-up, then counts while it measures. */
+/** Waits for the warm-up, then counts for the measured time. */
 export const measured = async (
   { measureMillis, warmupMillis }: Times,
   setMeasuring: (now: boolean) => void,

@@ -1,5 +1,5 @@
 /**
- * `model-check`: values checked by a compiled thing model, in one process.
+ * `model-check`: checks values by a compiled thing model, in one process.
  */
 import { type Json, Misfit, ModelFormat, ModelValidator } from "@device-cloud/core"
 import { Effect } from "effect"

@@ -66,7 +66,7 @@ const ingest = async (options: {
 
 export const mqttIngestMemory = () => ingest({ benchmark: "mqtt-ingest-memory", qos: 0, bar: 0.8 })
 
-/** `scene-ingest`: the same beside 10,000 scenes, of which one in a hundred posts fires one. */
+/** `scene-ingest`: the same with 10,000 scenes; one in a hundred posts fires a scene. */
 export const sceneIngest = async (): Promise<ReadonlyArray<Comparison>> => {
   const plan: CloudPlan = { devices: 10_000 }
   const results: Array<Comparison> = []
@@ -92,7 +92,7 @@ export const sceneIngest = async (): Promise<ReadonlyArray<Comparison>> => {
   return results
 }
 
-/** Runs `use` on a database that syncs to the disk as a real one does. */
+/** Runs `use` on a database that syncs to the disk as in production. */
 export const withDatabase = <A>(use: (url: string) => Promise<A>): Promise<A> =>
   withDirectory(async (directory) => {
     const scope = Scope.makeUnsafe()

@@ -1,6 +1,6 @@
 /**
- * `mqtt-latency`: from post to reply at half of the rate at which the broker is
- * saturated. The reference is a time: a ratio of 1 and more is within it.
+ * `mqtt-latency`: the time from post to reply at half of the rate that saturates
+ * the broker. The reference is a fixed time: a ratio of 1 or more is within it.
  */
 import type { CloudPlan } from "./Cloud.ts"
 import { type Comparison, rounds, summarize } from "./Comparison.ts"

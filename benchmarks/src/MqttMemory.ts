@@ -1,6 +1,6 @@
 /**
- * `mqtt-memory`: resident bytes of an idle connection that has been
- * authenticated, with its subscriptions.
+ * `mqtt-memory`: resident bytes of an idle, authenticated connection with its
+ * subscriptions.
  */
 import { execFileSync } from "node:child_process"
 import { setTimeout } from "node:timers/promises"
@@ -24,7 +24,7 @@ const residentBytes = async (pid: number): Promise<number> => {
   return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1024
 }
 
-/** Of one connection, when all are there. */
+/** Measures the bytes of one connection when all are open. */
 const bytesPerConnection = async ({ pid, port }: Said, devices: ReadonlyArray<LoadDevice>): Promise<number> => {
   const before = await residentBytes(pid)
   return hold(
@@ -46,7 +46,7 @@ export const mqttMemory = async (): Promise<ReadonlyArray<Comparison>> => {
     reference: "bare aedes",
     ours: { perSecond: ours, p50: 0, p99: 0 },
     theirs: { perSecond: theirs, p50: 0, p99: 0 },
-    // At most 1.3 times as much.
+    // At most 1.3 times as much as the reference.
     ratio: theirs / ours,
     bar: 1 / 1.3
   }]

@@ -24,7 +24,7 @@ const ask = async ({ http }: Said, method: string, path: string, body?: object) 
   const { code, data, message } = await response.json() as {
     readonly code: number
     readonly message: string
-    // oxlint-disable-next-line no-explicit-any -- what each call answers
+    // oxlint-disable-next-line no-explicit-any -- each call returns another body
     readonly data: any
   }
   if (code !== 0) throw new Error(`${method} ${path}: ${code} ${message}`)
@@ -66,7 +66,7 @@ export const otaCampaign = (): Promise<ReadonlyArray<Comparison>> =>
         reference: "one raw insert",
         ours: measured(ours),
         theirs: measured(theirs),
-        // At most three times its time.
+        // At most three times the time of the reference.
         ratio: median(theirs) / median(ours),
         bar: 1 / 3
       }]

@@ -1,5 +1,5 @@
 /**
- * Starts the measured servers and the load, each as a process of its own.
+ * Starts the measured servers and the load, each in its own process.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
@@ -27,7 +27,7 @@ const firstLine = (child: ChildProcess): Promise<string> =>
     child.once("exit", (code) => reject(new Error(`the process ended with ${code}`)))
   })
 
-/** Runs a server while `use` runs; it gets what the server said of itself in its first line. */
+/** Runs a server while `use` runs. `use` gets the first line of the server's output, decoded. */
 export const withServer = async <Said, A>(
   program: string,
   args: ReadonlyArray<string>,
@@ -55,7 +55,7 @@ export const withDirectory = async <A>(use: (directory: string) => Promise<A>): 
   }
 }
 
-/** Runs a program to its first line of output. */
+/** Runs a program and returns its first line of output, decoded. */
 export const outputOf = async <A>(program: string, args: ReadonlyArray<string>): Promise<A> =>
   JSON.parse(await firstLine(run(program, args))) as A
 

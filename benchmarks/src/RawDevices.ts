@@ -1,7 +1,7 @@
 /**
- * The reference for batches: the rows of the devices by one `unnest` statement
- * into the same table, twice, the second of them measured: connections and
- * plans are warm, as the server's are.
+ * The reference for batches: one `unnest` statement writes the rows of the devices
+ * into the same table. It runs twice and the second run is measured, with warm
+ * connections and plans like those of the server.
  */
 import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Redacted, Result } from "effect"

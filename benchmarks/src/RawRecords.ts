@@ -1,6 +1,6 @@
 /**
- * The reference for campaigns: the records of a task once more, in one
- * statement, as another task.
+ * The reference for campaigns: one statement writes the records of a task once
+ * more, as another task.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"

@@ -1,6 +1,6 @@
 /**
- * The reference for durable ingest: the rows of reports, written by four fibers
- * through the same driver, with nothing around it.
+ * The reference for durable ingest: four fibers write the rows of reports through
+ * the same driver, and do nothing else.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Console, Effect, Redacted } from "effect"
@@ -35,7 +35,7 @@ const program = Effect.gen(function*() {
   const measureFrom = from + plan.warmupMillis
   const until = measureFrom + plan.measureMillis
   let count = 0
-  // Each fiber has devices of its own: they do not wait for each other's rows.
+  // Each fiber has its own devices, so fibers never wait for each other's rows.
   const share = Math.floor(reports.length / fibers)
   yield* Effect.forEach(
     Array.from({ length: fibers }, (_, fiber) => reports.slice(fiber * share, (fiber + 1) * share)),

@@ -1,23 +1,23 @@
 /**
- * The rows that the stores write for a batch of reports, shadows and history, by
- * one statement, for the references.
+ * Writes the same rows as the stores for a batch of reports (shadows and history)
+ * with one statement. The references use it.
  */
 import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Result } from "effect"
 
-/** What a device reports. */
+/** A report of a device. */
 export interface Report {
   readonly deviceId: string
-  /** The shadow's side, as JSON. */
+  /** The reported side of the shadow, as JSON. */
   readonly reported: string
   readonly properties: ReadonlyArray<string>
-  /** Of each property, as JSON. */
+  /** The value of each property, as JSON. */
   readonly values: ReadonlyArray<string>
 }
 
 const array = (oid: number, values: ReadonlyArray<unknown>) => Result.getOrThrow(PgTypes.array(values, oid))
 
-/** Makes tables of their own, and writes to them; a device may be once in a batch. */
+/** Creates its own tables and writes to them. A device may occur once in a batch. */
 export const makeReportRows = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
   yield* sql`DROP TABLE IF EXISTS raw_shadow`

@@ -1,7 +1,7 @@
 /**
- * `scene-match`: reports held against the stored scenes, in one process, from the
- * reported value to the scenes that it fires. One scene concerns each report, and
- * one in a hundred fires.
+ * `scene-match`: matches reports with the stored scenes, in one process, from the
+ * reported value to the scenes that it fires. Each report concerns one scene, and
+ * one in a hundred fires it.
  */
 import {
   type DeviceChange,
@@ -24,7 +24,7 @@ const active = 1000
 const properties = 10
 /** Values are 0 to 99. */
 const threshold = "98"
-/** Reports that are made beforehand. */
+/** Reports that are made before the measurement. */
 const reports = 100_000
 
 const scene = (number: number, trigger: Scene["triggers"][number]): Scene => ({
@@ -57,7 +57,7 @@ const indexOf = (scenes: number, firstDevice: number): SceneIndex => {
   return index
 }
 
-/** Numbers that look random and are the same in each run. */
+/** Returns numbers that look random and are the same in each run. */
 const numbers = () => {
   let state = 1
   return (below: number): number => {
@@ -86,7 +86,7 @@ const reportsOf = (devices: number): ReadonlyArray<Report> => {
   })
 }
 
-/** As the way of a message makes it of a changed value. */
+/** Makes the change that the uplink makes of a reported value. */
 const eventOf = ({ deviceId, deviceName, property, value }: Report): DeviceChange => ({
   _tag: "PropertiesChanged",
   device: { deviceId, productKey, deviceName },
@@ -94,7 +94,7 @@ const eventOf = ({ deviceId, deviceName, property, value }: Report): DeviceChang
   properties: { [property]: { value, time: 1, previous: 0 } }
 })
 
-/** Repeats what handles some events, and counts those. */
+/** Repeats `round` and adds up the events that each round handles. */
 const measure = async (round: () => number | Promise<number>): Promise<LoadResult> => {
   await round()
   let count = 0
@@ -118,7 +118,7 @@ const matching = (index: SceneIndex, fleet: ReadonlyArray<Report>) => () =>
     return fleet.length
   })
 
-/** As the library of many Node.js programs has it: each rule is looked at. */
+/** The reference: a common rule library for Node.js, which looks at every rule. */
 const otherEngine = (rules: number, fleet: ReadonlyArray<Report>) => {
   const engine = new Engine([], { allowUndefinedFacts: true })
   for (let i = 0; i < rules; i++) {
@@ -163,7 +163,7 @@ export const sceneMatch = async (): Promise<ReadonlyArray<Comparison>> => {
       })
     )
   }
-  // What is read is no longer in the processor's caches.
+  // The data is no longer in the processor's caches.
   const whole = reportsOf(100_000)
   return [
     ...results,

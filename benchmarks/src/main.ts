@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: runs all benchmarks, or those named, and prints how they
- * compare with their references.
+ * `npm run bench`: runs all benchmarks, or the named ones, and prints their ratios
+ * to the references.
  */
 import { execFileSync } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"

@@ -1,7 +1,7 @@
 /**
- * The core inside another program: a greenhouse whose sensors sit on a bus of
- * its own. The program is the transport: it tells the cloud who is connected
- * and what was said, and asks it for the latest values.
+ * The core inside another program: a greenhouse with sensors on its own bus. The
+ * program is the transport: it attaches the sensors, submits their messages, and
+ * reads their latest values.
  */
 import {
   connectText,
@@ -28,7 +28,7 @@ export const Cloud = DeviceCloud.layer.pipe(
   Layer.provideMerge(PlatformNode.layer)
 )
 
-/** A sensor on the bus signs as any other device does. */
+/** Authenticates a sensor, which signs like any other device, and attaches its connection. */
 const plugIn = Effect.fn("plugIn")(function*(sensor: Device) {
   const { deviceName, deviceSecret, productKey } = sensor
   const clientId = `bus-${deviceName}`
@@ -55,11 +55,14 @@ const plugIn = Effect.fn("plugIn")(function*(sensor: Device) {
   return yield* (yield* DeviceSessions).attach(connection)
 })
 
-/** Reports two measurements of a sensor and answers what the cloud knows of it, while it is plugged in and after. */
+/**
+ * Reports two measurements of a sensor. Returns its latest value, and its status
+ * while it is plugged in and after.
+ */
 export const greenhouse = Effect.gen(function*() {
   const products = yield* Products
   const devices = yield* Devices
-  const link = yield* DeviceSessions
+  const sessions = yield* DeviceSessions
   const uplink = yield* Uplink
   const shadows = yield* Shadows
 
@@ -83,7 +86,7 @@ export const greenhouse = Effect.gen(function*() {
     })
   }
   const { device, shadow } = yield* shadows.get(defaultProjectId, sensor.deviceId)
-  yield* link.detach(session)
+  yield* sessions.detach(session)
   const after = yield* devices.get(defaultProjectId, { deviceId: sensor.deviceId })
 
   const moisture: Json | undefined = shadow.reported["moisture"]?.value

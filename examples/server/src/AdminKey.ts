@@ -1,5 +1,5 @@
 /**
- * The first management key: from the configuration, or made once and kept in
+ * The first management key when the configuration has none: made once and kept in
  * the data directory.
  */
 import { Console, Crypto, Effect, Redacted, Schema } from "effect"
@@ -7,6 +7,7 @@ import { Base64Url } from "effect/encoding"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 
+/** The file of the key cannot be read or written. */
 export class AdminKeyError extends Schema.TaggedError<AdminKeyError>()("AdminKeyError", {
   message: Schema.String,
   cause: Schema.Defect()
@@ -24,7 +25,7 @@ const generate = Effect.gen(function*() {
   return `dck_${id.map((position) => characters[position]).join("")}_${Base64Url.encode(secret)}`
 })
 
-/** The key kept in `dataDir`; one that was made just now is printed, this once. */
+/** Reads the key in `dataDir`. If it does not exist, makes and keeps a key and prints it, this once. */
 export const loadOrMake = Effect.fnUntraced(function*(dataDir: string) {
   const file = join(dataDir, "admin-key")
   const attempt = <A>(run: () => Promise<A>) =>

@@ -1,8 +1,8 @@
 /**
- * Says in one line why something failed.
+ * Explains an error in one line.
  */
 
-/** The message of an error with those of its causes, none twice. */
+/** Returns the message of an error with the messages of its causes, none twice. */
 export const explain = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   const reason = error.cause === undefined ? "" : explain(error.cause)

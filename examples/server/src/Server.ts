@@ -1,5 +1,5 @@
 /**
- * The reference server: core, storage, broker and API put together.
+ * The reference server: core, storage, broker and API in one layer.
  */
 import { AccessKeys, AllowPrivateWebhooks, DeviceCloud, Objects, StoreHealth } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
@@ -19,7 +19,7 @@ import { explain } from "./Explanation.ts"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
 import { answerUnservedRequests } from "./UnservedRequests.ts"
 
-/** Says which variable to look at when a part cannot be built. */
+/** Fails with `InvalidConfig` that names the variables to check when a part cannot be built. */
 const blame = <E>(variables: string, explain: (error: E) => string) => <A, R>(layer: Layer.Layer<A, E, R>) =>
   layer.pipe(
     Layer.catch((error) =>
@@ -43,7 +43,7 @@ const storage = (
   ).pipe(blame("DATA_DIR", explain))
 }
 
-/** Objects are files, also beside a database that is elsewhere. */
+/** Objects are files in the data directory, also when the database is elsewhere. */
 const objects = (config: ServerConfig) =>
   config.storage === "memory"
     ? PlatformNode.MemoryObjectStore.layer
@@ -76,7 +76,7 @@ const broker = (config: ServerConfig) =>
 /** How long a request may take to arrive, milliseconds: files are large and networks slow. */
 const uploadTime = 3_600_000
 
-/** How long requests that are being answered may take when the server stops. */
+/** How long requests may still run when the server stops. */
 const httpGrace = "3 seconds"
 
 const httpServer = (config: ServerConfig) =>
@@ -84,7 +84,7 @@ const httpServer = (config: ServerConfig) =>
     const server = createServer({ requireHostHeader: false, requestTimeout: uploadTime })
     answerUnservedRequests(server)
     yield* MqttWebSocket.attach(server)
-    // After the grace, what is still open is cut off.
+    // After the grace, the server closes the connections that are still open.
     const cutOff = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
     const { httpHost: host, httpPort: port } = config
     const listening = PlatformNode.HttpServer.layer(() => server, { host, port, gracefulShutdownTimeout: httpGrace })
@@ -113,7 +113,7 @@ const api = ({ publicUrl, rateLimitAddress, rateLimitDevice, rateLimitProject, s
     )
   }))
 
-/** Traces, metrics and logs to a collector of OpenTelemetry. */
+/** Sends traces, metrics and logs to a collector of OpenTelemetry. */
 const telemetry = ({ otlpUrl }: ServerConfig) =>
   Option.match(otlpUrl, {
     onNone: () => Layer.empty,
@@ -136,13 +136,14 @@ const adminKey = (config: ServerConfig) =>
     )
   }))
 
-/** The one line that says where the server can be reached. */
+/** Prints one line that says where the server can be reached. */
 const announce = Layer.effectDiscard(Effect.gen(function*() {
   const { mqtt = null, mqtts } = yield* MqttServer
   const http = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
   yield* Console.log(JSON.stringify({ event: "ready", http, mqtts, mqtt }))
 }))
 
+/** The server runs while this layer lives. Fails with `InvalidConfig` that says what to change. */
 export const layer = (config: ServerConfig) =>
   announce.pipe(
     Layer.provide(api(config)),

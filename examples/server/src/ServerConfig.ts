@@ -9,7 +9,7 @@ export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidC
   message: Schema.String
 }) {}
 
-/** 0: any free one. */
+/** A port; 0: any free one. */
 const port = (variable: string) =>
   Config.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 })), variable)
 
@@ -43,6 +43,7 @@ const environment = (variables: NodeJS.ProcessEnv) =>
     )
   })
 
+/** Reads the configuration from the environment variables. Fails with `InvalidConfig`. */
 export const load = Effect.gen(function*() {
   const { tlsCertFile, tlsKeyFile, ...rest } = yield* config.parse(environment(process.env)).pipe(
     Effect.mapError(({ cause, message }) =>

@@ -1,5 +1,5 @@
 /**
- * The reference server as a process of its own: for the demonstration and for
+ * Runs the reference server in its own process, for the demonstration and for
  * tests of the whole.
  */
 import { Deferred, Effect, Schema, Stream } from "effect"
@@ -7,7 +7,7 @@ import { ChildProcess } from "effect/process"
 import { extname } from "node:path"
 import { fileURLToPath } from "node:url"
 
-/** What the server says when it can be reached. */
+/** The line that the server prints when it can be reached. */
 const Ready = Schema.Struct({
   event: Schema.Literal("ready"),
   http: Schema.String,
@@ -26,7 +26,7 @@ const endedBySignal = -1
 /** The server ended before it could be reached. */
 export class ServerEnded extends Schema.TaggedError<ServerEnded>()("ServerEnded", {
   exitCode: Schema.Int,
-  /** What it wrote to standard error. */
+  /** The output of the server on standard error. */
   output: Schema.String
 }) {
   override get message(): string {
@@ -35,7 +35,7 @@ export class ServerEnded extends Schema.TaggedError<ServerEnded>()("ServerEnded"
 }
 
 export interface Options {
-  /** Its whole environment. */
+  /** The whole environment of the server. */
   readonly env: Readonly<Record<string, string>>
   /** Options of Node.js; default: those of this process. */
   readonly nodeOptions?: ReadonlyArray<string>
@@ -43,7 +43,7 @@ export interface Options {
 
 const main = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url))
 
-/** Starts the server and waits until it can be reached; it is told to stop when the scope ends. */
+/** Starts the server and waits until it can be reached. Stops it when the scope ends. */
 export const start = Effect.fnUntraced(function*({ env, nodeOptions = process.execArgv }: Options) {
   const child = yield* ChildProcess.make(process.execPath, [...nodeOptions, main], {
     env: { PATH: process.env["PATH"], ...env },
@@ -75,10 +75,10 @@ export const start = Effect.fnUntraced(function*({ env, nodeOptions = process.ex
   )
   return {
     ...yield* Deferred.await(ready),
-    /** The key that was made at this start; undefined: none was. */
+    /** The key that this start has made; undefined: a key existed. */
     adminKey,
     child,
-    /** What it has written to standard error so far. */
+    /** The output of the server on standard error so far. */
     output: Effect.sync(() => output.join(""))
   }
 })

@@ -1,6 +1,6 @@
 /**
- * Requests that the API never sees get an envelope as well: those that are not
- * HTTP or too large for it, and those that come while the server starts or stops.
+ * Answers the requests that never reach the API with an envelope: malformed or
+ * oversized ones, and those that come while the server starts or stops.
  */
 import { randomBytes } from "node:crypto"
 import type { Server } from "node:http"
@@ -24,6 +24,7 @@ const unready = { code: 50300, message: "The server is starting or stopping; try
 
 const newRequestId = (): string => randomBytes(8).toString("hex")
 
+/** Attaches the listeners. */
 export const answerUnservedRequests = (server: Server): void => {
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return
@@ -34,7 +35,7 @@ export const answerUnservedRequests = (server: Server): void => {
         `X-Request-Id: ${newRequestId()}\r\nConnection: close\r\n\r\n${body}`
     )
   })
-  // It listens before the API is there: nothing else would answer then.
+  // The server listens before the API is attached.
   server.on("request", (_request, response) => {
     if (server.listenerCount("request") > 1) return
     response.writeHead(503, {
@@ -43,6 +44,6 @@ export const answerUnservedRequests = (server: Server): void => {
       "x-request-id": newRequestId()
     }).end(JSON.stringify(unready))
   })
-  // An expectation that nobody knows changes nothing about the request.
+  // An unknown `Expect` header does not change the request.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
 }

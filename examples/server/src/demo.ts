@@ -1,7 +1,6 @@
 /**
- * `npm run demo`: plays the life of one device against a server of its own, and
- * says at each step what happens. Ends with an error when something is not as
- * it should be.
+ * `npm run demo`: plays the life of one device against its own server and explains
+ * each step. Fails if a step has another outcome than expected.
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Effect, Queue, Schedule, Schema } from "effect"
@@ -13,7 +12,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as ServerProcess from "./ServerProcess.ts"
 
-/** An answer of the management API. */
+/** The body of a response of the management API. */
 interface Envelope {
   readonly code: number
   readonly message: string
@@ -37,7 +36,7 @@ const show = (label: string, value: unknown) => Console.log(`   ${label}  ${JSON
 
 const managementApi = (server: string, key: string) =>
   Effect.fnUntraced(function*(method: string, path: string, body?: object) {
-    const answer = yield* Effect.promise(async () => {
+    const envelope = yield* Effect.promise(async () => {
       const response = await fetch(`${server}/openapi/v1${path}`, {
         method,
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -46,11 +45,11 @@ const managementApi = (server: string, key: string) =>
       return await response.json() as Envelope
     })
     yield* Console.log(`   ${method} ${path}${body === undefined ? "" : ` ${JSON.stringify(body)}`}`)
-    if (answer.code !== 0) return yield* new Unexpected({ message: `${method} ${path}: ${JSON.stringify(answer)}` })
-    return answer.data
+    if (envelope.code !== 0) return yield* new Unexpected({ message: `${method} ${path}: ${JSON.stringify(envelope)}` })
+    return envelope.data
   })
 
-/** What a device puts into its MQTT CONNECT. Any HMAC will do: this is the signature, nothing else is secret. */
+/** Returns what a device sends in its MQTT CONNECT. The password is the signature. */
 const credentials = ({ device_name, device_secret, product_key }: Triple, method: "md5" | "sha1" | "sha256") => {
   const clientId = "kitchen-1"
   const signed = `clientId${clientId}deviceName${device_name}productKey${product_key}`
@@ -61,7 +60,7 @@ const credentials = ({ device_name, device_secret, product_key }: Triple, method
   }
 }
 
-/** Connects over TLS; answers the client, or the return code with which the server refused. */
+/** Connects over TLS. Returns the client, or the return code with which the server refuses. */
 const connect = (url: string, options: mqtt.IClientOptions) =>
   Effect.acquireRelease(
     Effect.callback<mqtt.MqttClient | number>((resume) => {
@@ -223,7 +222,7 @@ const temporaryDirectory = Effect.acquireRelease(
 )
 
 temporaryDirectory.pipe(
-  // The server ends before its directory goes.
+  // The server stops before its directory is deleted.
   Effect.flatMap((directory) => Effect.scoped(play(directory))),
   Effect.scoped,
   Effect.andThen(Console.log("\nThat was the life of one device. `npm start` runs the same server for you.")),

@@ -1,5 +1,5 @@
 /**
- * `npm start`: runs the reference server until it is told to stop.
+ * `npm start`: runs the reference server until SIGTERM or SIGINT.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 import { NodeRuntime } from "@effect/platform-node"
@@ -8,7 +8,7 @@ import { explain } from "./Explanation.ts"
 import * as Server from "./Server.ts"
 import * as ServerConfig from "./ServerConfig.ts"
 
-/** A server that does not end by itself in this time is ended, in milliseconds. */
+/** How long a server may take to stop before the process exits, milliseconds. */
 const shutdownLimit = 10_000
 
 const endBy = (signal: NodeJS.Signals) =>

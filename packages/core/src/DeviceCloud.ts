@@ -20,7 +20,7 @@ import * as LifecycleEvents from "./events/LifecycleEvents.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import type { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Identifiers } from "./kernel/Identifiers.ts"
-import * as MeshMessages from "./mesh/MeshMessages.ts"
+import * as MeshMethods from "./mesh/MeshMethods.ts"
 import { MeshNetworks } from "./mesh/MeshNetworks.ts"
 import type { MeshStore } from "./mesh/MeshStore.ts"
 import { DeviceSessions } from "./connection/DeviceSessions.ts"
@@ -60,7 +60,7 @@ import { SignatureGuard } from "./provisioning/SignatureGuard.ts"
 import type { Mac } from "./kernel/Mac.ts"
 import { History } from "./history/History.ts"
 import type { HistoryStore } from "./history/HistoryStore.ts"
-import * as GatewayMessages from "./gateway/GatewayMessages.ts"
+import * as GatewayMethods from "./gateway/GatewayMethods.ts"
 import { SubDeviceSessions } from "./gateway/SubDeviceSessions.ts"
 import { Topologies } from "./gateway/Topologies.ts"
 import type { TopologyStore } from "./gateway/TopologyStore.ts"
@@ -70,7 +70,7 @@ import { ModelCache } from "./thing-model/ModelCache.ts"
 import type { NodeBus } from "./cluster/NodeBus.ts"
 import type { StoreError } from "./kernel/StoreError.ts"
 
-/** What the cloud offers. */
+/** The services that the cloud offers. */
 export type DeviceCloud =
   | AccessKeys
   | Batches
@@ -100,7 +100,7 @@ export type DeviceCloud =
   | Uplink
   | WebhookSigning
 
-/** What a storage adapter provides. */
+/** The ports that storage adapters provide. */
 export type Stores =
   | AccessKeyStore
   | BindingStore
@@ -120,19 +120,19 @@ export type Stores =
   | TopologyStore
   | UplinkStore
 
-/** What a platform adapter provides. */
+/** The ports that a platform adapter provides. */
 export type Platform = Crypto.Crypto | Mac | WebhookClient
 
-/** What features say of devices as a whole, and what devices may say to them. */
-const mechanisms = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpty, EventBus.layer)
+/** The registries that features fill: hooks of the lifecycle, device methods, and subscriptions to events. */
+const registries = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpty, EventBus.layer)
 
-/** What is declared to the mechanisms and has no service of its own. */
+/** Features that fill the registries or run in the background, and offer no service. */
 const declarations = Layer.mergeAll(
   LifecycleEvents.layer,
   CommandExpiry.layer,
   UplinkMethods.layer,
-  GatewayMessages.layer,
-  MeshMessages.layer,
+  GatewayMethods.layer,
+  MeshMethods.layer,
   SceneRunner.layer
 )
 
@@ -147,9 +147,8 @@ const upgrades = Layer.mergeAll(DueUpgrades.layer, EndOfDevice.layer, UpgradeMet
 )
 
 /**
- * All services of the cloud. Needs the stores of one storage adapter and a
- * platform. Provide it once: a second copy would not see the connections of
- * the first.
+ * All services of the cloud. Needs stores and a platform. Provide the layer once:
+ * a second copy would not see the connections of the first.
  */
 export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = Layer.mergeAll(
   declarations,
@@ -179,6 +178,6 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provide(Presence.layer),
   Layer.provide(SceneTriggers.layerReactions),
   Layer.provide(SceneTriggers.layer),
-  Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, mechanisms)),
+  Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, registries)),
   Layer.provide(Identifiers.layer)
 )

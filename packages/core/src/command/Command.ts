@@ -1,6 +1,6 @@
 /**
- * Commands: what the application asks of devices, from the call to its one end
- * (decisions, section 6).
+ * Commands: what an application asks of devices, from the call to its one end
+ * (docs/protocol/commands.md).
  */
 import { Schema } from "effect"
 import type { DeviceId } from "../device/Device.ts"
@@ -8,9 +8,9 @@ import type { ProjectId } from "../project/Project.ts"
 import type { Json } from "../kernel/Json.ts"
 
 /**
- * `queued` until it was handed to the device's connection, `acked` when the
- * device has confirmed the packet, which ends a user message: nothing answers
- * it. The last four are final.
+ * A command is `queued` until it is handed to the device's connection (`sent`),
+ * and `acked` when the device has confirmed the packet. A user message gets no
+ * reply: the confirmation makes it `succeeded`. The last four states are final.
  */
 export const CommandState = Schema.Literals([
   "queued",
@@ -23,45 +23,51 @@ export const CommandState = Schema.Literals([
 ])
 export type CommandState = typeof CommandState.Type
 
-/** A command moves forward only: to a state of a higher rank, and never out of a final one. */
+/** The rank of a state. A command moves only to a state of a higher rank, and never out of a final one. */
 export const rankOf = (state: CommandState): number => Math.min(CommandState.literals.indexOf(state), finalRank)
 
 /** The rank of the final states. */
 export const finalRank = 3
 
 export interface Command {
-  /** Positive, below 2^53; grows with each command. What the device echoes. */
+  /** Positive, below 2^53; grows with each command. The device echoes it in its reply. */
   readonly messageId: number
   readonly projectId: ProjectId
   readonly deviceId: DeviceId
-  /** The service that is called. */
+  /** The service that the command calls; null: none. */
   readonly serviceId: string | null
-  /** The topic of a user message, below the device's user topics. Neither this nor a service: properties are set. */
+  /**
+   * The topic of a user message, below the device's user topics; null: none.
+   * Without topic and service, the command sets properties.
+   */
   readonly userTopic: string | null
   readonly params: Readonly<Record<string, Json>>
   readonly state: CommandState
-  /** What the device answered, or why it ended without an answer. */
+  /** The code of the device's reply; null: no reply has come. */
   readonly code: number | null
+  /** The message of the device's reply, or why the command ended without one. */
   readonly message: string
+  /** The data of the device's reply. */
   readonly data: Json
   /** Unix milliseconds. */
   readonly createdAt: number
-  /** It is not delivered after this, Unix milliseconds. */
+  /** The command is not delivered after this time, Unix milliseconds. */
   readonly expiresAt: number
-  /** The latest change of its state, Unix milliseconds. */
+  /** The time of the latest change of the state, Unix milliseconds. */
   readonly updatedAt: number
 }
 
+/** A command as it is handed to the store. */
 export type NewCommand =
   & Pick<Command, "projectId" | "deviceId" | "serviceId" | "userTopic" | "params" | "createdAt" | "expiresAt">
   & {
-    /** `sent` when it is handed to the device's connection as soon as it is stored. */
+    /** `sent`: the command is handed to the device's connection as soon as it is stored. */
     readonly state: "queued" | "sent"
-    /** Names the call among those of the device: the same one again makes no second command. Absent: it has no name. */
+    /** Names the call among those of the device, so that a repeated call makes no second command. */
     readonly origin?: string | undefined
   }
 
-/** A step of a command. */
+/** A step of a command to `state`. */
 export interface CommandProgress {
   readonly deviceId: DeviceId
   readonly messageId: number
@@ -73,33 +79,40 @@ export interface CommandProgress {
   readonly at: number
 }
 
-/** Commands of one device that have not ended. */
+/** Commands of one device that may be unfinished at the same time. */
 export const maxWaiting = 100
 
-/** What the caller may decide about a call. */
+/** What a caller may decide about a call. */
 export interface CallOptions {
-  /** Seconds until the command expires; 0: only if the device is online now. Default 7 days. */
+  /**
+   * Seconds until the command expires, 0 to 604,800; default 604,800 (7 days). 0:
+   * only if the device is connected now.
+   */
   readonly ttl?: number | undefined
-  /** Names the call among those of the device: the same one again answers the command that is there. */
+  /**
+   * Names the call among those of the device. A call whose origin the device
+   * already has returns that command unchanged.
+   */
   readonly origin?: string | undefined
 }
 
 /** Seconds, 0 to 7 days. */
 export const TimeToLive = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 604_800 }))
 
-/** The method of messages on the topics that the application and the device agree on. */
+/** The method of messages on user topics, which the application and the device agree on. */
 export const userMethod = "user"
 
-/** Whether the command sets properties: it neither calls a service nor carries a user message. */
+/** Returns whether the command sets properties: it neither calls a service nor carries a user message. */
 export const setsProperties = ({ serviceId, userTopic }: Pick<Command, "serviceId" | "userTopic">): boolean =>
   serviceId === null && userTopic === null
 
+/** Returns the method of the message that carries the command. */
 export const methodOf = ({ serviceId, userTopic }: Pick<Command, "serviceId" | "userTopic">): string => {
   if (userTopic !== null) return userMethod
   return serviceId === null ? "thing.service.property.set" : `thing.service.${serviceId}`
 }
 
-/** What is carried on a user topic. */
+/** A message on a user topic of a device. */
 export const UserMessage = Schema.Struct({
   /** Levels below `/{product_key}/{device_name}/user/`, without wildcards. At most 100 characters. */
   topic: Schema.String.check(
@@ -108,7 +121,7 @@ export const UserMessage = Schema.Struct({
     })
   ),
   payload: Schema.String,
-  /** How `payload` stands for bytes. */
+  /** How `payload` encodes the bytes of the message. */
   encoding: Schema.Literals(["utf8", "base64"])
 })
 export interface UserMessage extends Schema.Schema.Type<typeof UserMessage> {}
@@ -118,6 +131,7 @@ export class TooManyCommands extends Schema.TaggedError<TooManyCommands>()("TooM
   deviceId: Schema.String
 }) {}
 
+/** The device has no command with this id. */
 export class CommandNotFound extends Schema.TaggedError<CommandNotFound>()("CommandNotFound", {
   messageId: Schema.String
 }) {}

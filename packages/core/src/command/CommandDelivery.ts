@@ -18,11 +18,20 @@ import { CommandStore } from "./CommandStore.ts"
 import * as Delivery from "./Delivery.ts"
 
 export class CommandDelivery extends Context.Service<CommandDelivery, {
-  /** Whether the device has a connection on this node, and whether a new command goes to it at once. */
+  /**
+   * Returns whether the device has a connection on this node (`none`: no) and
+   * whether a new command goes to it at once (`open`) or waits (`busy`).
+   */
   readonly connectionOf: (deviceId: DeviceId) => "none" | "busy" | "open"
-  /** Delivers commands that have just been stored, and tells other nodes of those whose devices are not here. */
+  /**
+   * Delivers commands that have just been stored, and notifies other nodes of
+   * those whose devices are not connected here.
+   */
   readonly dispatch: (commands: ReadonlyArray<Command>) => Effect.Effect<void>
-  /** What waits for a device that fetches it over a transport without connections, oldest first, at most 100. */
+  /**
+   * Returns the commands that wait for a device without a connection, oldest
+   * first, at most 100, and notes them as sent.
+   */
   readonly pull: (device: DeviceIdentity) => Effect.Effect<ReadonlyArray<DownlinkMessage>, StoreError>
 }>()("@device-cloud/core/command/CommandDelivery") {
   static readonly layer: Layer.Layer<
@@ -32,10 +41,10 @@ export class CommandDelivery extends Context.Service<CommandDelivery, {
   > = Layer.effect(CommandDelivery, Effect.suspend(() => make))
 }
 
-/** Commands that are read at once for a device. */
+/** Commands of one device that are read from the store at once. */
 const readLimit = 100
 
-/** Commands that a node stores for devices that are not connected to it. */
+/** A node has stored a command for a device that is not connected to it. */
 const CommandWaiting = NodeBus.channel("command/waiting", Schema.Struct({ deviceId: DeviceId }))
 
 type Params = Readonly<Record<string, Json>>
@@ -53,7 +62,7 @@ const make = Effect.gen(function*() {
   const advance = ({ deviceId, messageId }: Command, state: CommandState, message = "") =>
     ledger.advance({ deviceId, messageId, state, code: null, message, data: {}, at: clock.currentTimeMillisUnsafe() })
 
-  /** Keeps the delivery of a session that has not ended, and returns what to do next. */
+  /** Keeps the next state of a delivery unless the session has ended, and returns what to do next. */
   const keep = (session: DeviceSession, [delivery, next]: readonly [Delivery.Delivery, Delivery.Next]) => {
     if (deliveries.has(session)) deliveries.set(session, delivery)
     return next
@@ -75,7 +84,7 @@ const make = Effect.gen(function*() {
     })
 
   const dispatchOne = (command: Command): Effect.Effect<void> => {
-    // Called once more, after it has ended.
+    // A repeated call returns a command that may have ended.
     if (rankOf(command.state) === finalRank) return Effect.void
     const session = sessions.session(command.deviceId)
     const delivery = session === undefined ? undefined : deliveries.get(session)
@@ -95,8 +104,8 @@ const make = Effect.gen(function*() {
     }
   }
 
-  /** The device of each may be connecting to another node right now. */
-  const tellOthers = (commands: ReadonlyArray<Command>) => {
+  /** Notifies other nodes: a device that is not connected here may be connected, or connecting, to one of them. */
+  const notifyOthers = (commands: ReadonlyArray<Command>) => {
     const deviceIds = new Set(
       commands.map(({ deviceId }) => deviceId).filter((id) => sessions.session(id) === undefined)
     )
@@ -117,7 +126,7 @@ const make = Effect.gen(function*() {
     )
   }
 
-  /** The params that are still to be delivered; undefined: the device has overtaken the command, which ends. */
+  /** Returns the params to deliver; undefined: the device has reported all of them since, and the command ends. */
   const paramsLeft = (command: Command, shadow: Shadow): Params | undefined => {
     if (!setsProperties(command)) return command.params
     const params = stillWanted(command, shadow)
@@ -126,6 +135,7 @@ const make = Effect.gen(function*() {
     return undefined
   }
 
+  /** Delivers the next commands from the store and returns what to do next. */
   const readOnce = Effect.fnUntraced(function*(
     session: DeviceSession,
     shadow: Shadow
@@ -147,11 +157,11 @@ const make = Effect.gen(function*() {
     }
     const delivery = deliveries.get(session)
     if (delivery === undefined) return "nothing"
-    // In one turn with the last look at the delivery.
+    // Runs in the same turn as the look at `deliveries` above.
     return commands.length > 0 ? "read" : keep(session, Delivery.readToEnd(delivery))
   })
 
-  /** Delivers what the store holds for the device, in order, until nothing is left. */
+  /** Delivers the waiting commands of the device from the store, in order, until none is left. */
   const read = Effect.fnUntraced(function*(session: DeviceSession) {
     const { deviceId } = session.connection.device
     const found = yield* untilStored(shadows.get(deviceId))
@@ -162,6 +172,7 @@ const make = Effect.gen(function*() {
     while (next === "read" && sessions.session(deviceId) === session) next = yield* readOnce(session, shadow)
   })
 
+  /** Runs `read` in its own fiber. */
   const readBeside = (session: DeviceSession) => {
     runFork(
       read(session).pipe(
@@ -172,7 +183,7 @@ const make = Effect.gen(function*() {
   }
 
   yield* sessions.listen({
-    // What is called for it meanwhile waits in the store.
+    // Commands that come while the device is attached wait in the store.
     attaching: (session) => deliveries.set(session, Delivery.starting),
     attached: (session, waiting) => {
       const delivery = deliveries.get(session)
@@ -181,6 +192,7 @@ const make = Effect.gen(function*() {
     detached: (session) => deliveries.delete(session)
   })
 
+  /** Reads the store again for a device: another node may have stored a command. */
   const lookAgain = (session: DeviceSession | undefined) => {
     const delivery = session === undefined ? undefined : deliveries.get(session)
     if (session === undefined || delivery === undefined) return
@@ -199,7 +211,7 @@ const make = Effect.gen(function*() {
       return delivery.phase === "open" ? "open" : "busy"
     },
     dispatch: (commands) =>
-      Effect.andThen(tellOthers(commands), Effect.forEach(commands, dispatchOne, { discard: true })),
+      Effect.andThen(notifyOthers(commands), Effect.forEach(commands, dispatchOne, { discard: true })),
     pull: Effect.fnUntraced(function*({ deviceId }) {
       if (sessions.session(deviceId) !== undefined) return []
       const shadow = yield* shadows.get(deviceId)
@@ -217,7 +229,7 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** Those of the properties that the device has not reported itself since the call. */
+/** The properties that the device has not reported since the call. */
 const stillWanted = (command: Command, { reported }: Shadow): Params =>
   Object.fromEntries(
     Object.entries(command.params).filter(([id]) =>

@@ -4,13 +4,14 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { CommandStore } from "./CommandStore.ts"
 
-/** How long a device that got a command in time may take to reply, milliseconds. */
+/** How long after its expiry a delivered command still waits for a reply, milliseconds. */
 const replyGrace = 60_000
+/** How often the store is asked for commands whose time is over. */
 const expireEvery = "1 second"
 /** Commands that end in one transaction. */
 const expireLimit = 1000
 
-/** Looks once a second, while the layer lives. */
+/** Ends expired commands once a second while the layer lives. */
 export const layer: Layer.Layer<never, never, CommandStore> = Layer.effectDiscard(
   Effect.gen(function*() {
     const store = yield* CommandStore

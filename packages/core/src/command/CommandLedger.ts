@@ -1,11 +1,14 @@
 /**
- * Port: stores how far commands have come. The uplink implements it, so that
- * steps of commands share the transactions of what devices say meanwhile.
+ * Port: stores the steps of commands. The uplink implements it, so that steps
+ * share the transactions of the devices' messages.
  */
 import { Context } from "effect"
 import type { CommandProgress } from "./Command.ts"
 
 export class CommandLedger extends Context.Service<CommandLedger, {
-  /** Stores the step with the next batch; as soon as the store allows, in the order of the calls. */
+  /**
+   * Takes a step, which is stored with the next batch. Steps are stored in the
+   * order of the calls, as soon as the store can be reached.
+   */
   readonly advance: (progress: CommandProgress) => void
 }>()("@device-cloud/core/command/CommandLedger") {}

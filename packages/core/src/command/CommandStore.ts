@@ -8,48 +8,61 @@ import type { ShadowModification } from "../shadow/ShadowStore.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { Command, CommandProgress, NewCommand } from "./Command.ts"
 
-/** A command to be stored, and what it makes of the device's shadow. */
+/** A command to store, with a change of the device's shadow. */
 export interface Enqueue {
   readonly command: NewCommand
-  /** For a device that is not connected: its desired values. */
+  /** For a device that is not connected: puts the values among the desired ones of its shadow. */
   readonly desire?: ShadowModification<unknown>["modify"]
 }
 
 /**
- * Laws: message ids grow in the order of the calls and of their items. A call
- * whose origin the device has a command of answers that command, as it is. A
- * command moves forward only (`rankOf`), so that it has exactly one final
- * state; what would move it back is without effect.
+ * Laws: message ids grow in the order of the calls and of their items. If the
+ * device already has a command from this origin, `enqueue` returns it unchanged.
+ * A command moves forward only (`rankOf`), so it reaches exactly one final
+ * state; a step back has no effect.
  */
 export class CommandStore extends Context.Service<CommandStore, {
   /**
-   * Stores each command, with its change of the shadow in one transaction. In the order of the items: the command, or `full` when the
-   * device has as many commands as may wait, or `no-device`.
+   * Stores each command in one transaction with its change of the shadow.
+   * Returns, in the order of the items, the command, `full` if the device has
+   * `maxWaiting` unfinished commands, or `no-device` if it does not exist.
    */
   readonly enqueue: (
     items: ReadonlyArray<Enqueue>
   ) => Effect.Effect<ReadonlyArray<Command | "full" | "no-device">, StoreError>
-  /** The state, code, message and data of each. Steps of commands of other devices are without effect. */
+  /**
+   * Stores the state, code, message and data of each step. A step that names a
+   * command of another device has no effect.
+   */
   readonly advance: (steps: ReadonlyArray<CommandProgress>) => Effect.Effect<void, StoreError>
-  /** Commands that the device has not confirmed and that may still be delivered, after `after`, oldest first. */
+  /**
+   * Returns the queued and sent commands of the device that have not expired at
+   * `now`, Unix milliseconds, with message ids above `after`: oldest first, at
+   * most `limit`.
+   */
   readonly undelivered: (options: {
     readonly deviceId: DeviceId
     readonly after: number
     readonly now: number
     readonly limit: number
   }) => Effect.Effect<ReadonlyArray<Command>, StoreError>
+  /** Returns the command of the device with this id. */
   readonly get: (deviceId: DeviceId, messageId: number) => Effect.Effect<Option.Option<Command>, StoreError>
-  /** Newest first. */
+  /** Returns the commands of the device, newest first. */
   readonly list: (deviceId: DeviceId, page: PageRequest) => Effect.Effect<Page<Command>, StoreError>
-  /** Cancels a queued command; answers it as it is afterwards. */
+  /**
+   * Cancels the command if it is queued, at `at`, Unix milliseconds. Returns the
+   * command as it is afterwards; none: it does not exist.
+   */
   readonly cancel: (
     deviceId: DeviceId,
     messageId: number,
     at: number
   ) => Effect.Effect<Option.Option<Command>, StoreError>
   /**
-   * Ends queued commands whose time is over at `now`, and others whose time was
-   * over `grace` milliseconds earlier; at most `limit`. Answers how many.
+   * Expires queued commands whose time is over at `now`, Unix milliseconds, and
+   * delivered ones whose time was over `grace` milliseconds earlier; at most
+   * `limit`. Returns how many.
    */
   readonly expire: (options: {
     readonly now: number

@@ -46,9 +46,11 @@ type Refused =
 
 export class Commands extends Context.Service<Commands, {
   /**
-   * Sends the values to the device, now or when it comes back; what it is not
-   * connected for is also desired of its shadow. With a thing model, they must
-   * fit it and the properties be writable.
+   * Sets 1 to 200 properties, now or when the device comes back. The params are at
+   * most 128 Ki characters of JSON with 16 levels. For a device that is not
+   * connected, the values also become desired values of its shadow, which fails
+   * with `InvalidInput` when the shadow is full. With a thing model, the
+   * properties must be writable and the values fit.
    */
   readonly setProperties: (
     projectId: ProjectId,
@@ -56,7 +58,12 @@ export class Commands extends Context.Service<Commands, {
     params: Params,
     options?: CallOptions
   ) => Effect.Effect<Command, Refused>
-  /** With a thing model, it must have the service, asynchronous, and the inputs fit it. */
+  /**
+   * Calls a service of the device, now or when the device comes back; params as
+   * in `setProperties`. With a thing model, fails with `ElementNotFound` if the
+   * model has no such service, with `ServiceIsSync` if the service is
+   * synchronous, and with `InvalidValues` if the inputs do not fit.
+   */
   readonly callService: (
     projectId: ProjectId,
     deviceId: DeviceId,
@@ -64,27 +71,37 @@ export class Commands extends Context.Service<Commands, {
     params: Params,
     options?: CallOptions
   ) => Effect.Effect<Command, ElementNotFound | ServiceIsSync | Refused>
-  /** Sends bytes on a topic that the application and the device agree on, now or when the device comes back. */
+  /**
+   * Sends bytes, at most 128 Ki characters with their encoding, on a user topic
+   * of the device, now or when the device comes back.
+   */
   readonly sendUserMessage: (
     projectId: ProjectId,
     deviceId: DeviceId,
     message: UserMessage,
     options?: CallOptions
   ) => Effect.Effect<Command, Refused>
-  /** What waits for a device that fetches it over a transport without connections, oldest first, at most 100. */
+  /**
+   * Returns the commands that wait for a device without a connection, oldest
+   * first, at most 100, and notes them as sent.
+   */
   readonly pull: (device: DeviceIdentity) => Effect.Effect<ReadonlyArray<DownlinkMessage>, StoreError>
+  /** Returns the command of the device with this id. */
   readonly get: (
     projectId: ProjectId,
     deviceId: DeviceId,
     messageId: number
   ) => Effect.Effect<Command, DeviceNotFound | CommandNotFound | StoreError>
-  /** Newest first. */
+  /** Returns the commands of the device, newest first. */
   readonly list: (
     projectId: ProjectId,
     deviceId: DeviceId,
     page: PageRequest
   ) => Effect.Effect<Page<Command>, DeviceNotFound | StoreError>
-  /** Only a queued command can be cancelled. */
+  /**
+   * Cancels a queued command; a cancelled one stays cancelled. Fails with
+   * `CommandNotQueued` for any other state.
+   */
   readonly cancel: (
     projectId: ProjectId,
     deviceId: DeviceId,
@@ -103,10 +120,12 @@ const defaultTtlSeconds = 7 * 24 * 3600
 const maxProperties = 200
 /** The parameters of one call as JSON, in UTF-16 code units. */
 const maxParamsLength = 128 * 1024
-/** Objects and arrays inside each other in the parameters. */
+/** Levels of objects and arrays in the parameters. */
 const maxParamsNesting = 16
 
+/** Calls that may wait to be stored. */
 const capacity = 8192
+/** Commands in one transaction. */
 const maxBatch = 1024
 
 const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
@@ -135,7 +154,7 @@ const make = Effect.gen(function*() {
       Effect.as(delivery.dispatch(results.filter((result) => typeof result !== "string")), results)
   })
 
-  /** Fails when the values break a limit of the shadow. */
+  /** Fails with `InvalidInput` if the shadow has no room for the values. */
   const roomFor = Effect.fnUntraced(function*({ deviceId }: DeviceIdentity, values: Params) {
     const at = yield* Clock.currentTimeMillis
     const shadow = yield* shadows.get(deviceId)
@@ -149,7 +168,7 @@ const make = Effect.gen(function*() {
     }
   })
 
-  /** The device, which need not be looked up when it is connected here. */
+  /** Returns the device. A device that is connected to this node is not looked up. */
   const find = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId) {
     const connected = sessions.session(deviceId)?.connection.device
     if (connected?.projectId === projectId) return { device: connected, isOnline: true }
@@ -176,7 +195,7 @@ const make = Effect.gen(function*() {
     const createdAt = yield* Clock.currentTimeMillis
     const connection = delivery.connectionOf(deviceId)
     const isDesired = connection === "none" && !isOnline && ttl > 0 && setsProperties(call)
-    // A shadow that is full refuses before anything is stored.
+    // Checked before anything is stored.
     if (isDesired) yield* roomFor(device, call.params)
     const result = yield* enqueued.submit({
       command: {
@@ -186,7 +205,7 @@ const make = Effect.gen(function*() {
         expiresAt: createdAt + ttl * 1000,
         origin,
         state: connection === "open" ? "sent" : "queued",
-        // Last: in front of other members a spread is slow.
+        // V8 copies a spread fast only when it stands last.
         ...call
       },
       ...isDesired ? { desire: desire(call.params, createdAt) } : {}
@@ -196,7 +215,7 @@ const make = Effect.gen(function*() {
     return result
   })
 
-  // Without spans, these two: to capture the stack for one costs as much as the checks.
+  // No spans for these two: a span captures a stack, which costs as much as the checks.
   const setProperties = Effect.fnUntraced(
     function*(projectId: ProjectId, deviceId: DeviceId, params: Params, options: CallOptions = {}) {
       const found = yield* find(projectId, deviceId)

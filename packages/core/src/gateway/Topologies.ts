@@ -1,7 +1,8 @@
 /**
- * Manages which sub-devices reach the cloud through which gateway.
+ * Manages which sub-devices reach the cloud through which gateway
+ * (docs/api/gateways.md).
  */
-import { Clock, Context, Effect, Layer, Option, Schedule } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import {
   type DeviceDetail,
   type DeviceId,
@@ -14,7 +15,7 @@ import {
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import { EventBus } from "../events/EventBus.ts"
-import { Identifiers } from "../kernel/Identifiers.ts"
+import type { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InputIssue, InvalidInput } from "../kernel/InvalidInput.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { ProductKey, type ProductNotFound } from "../product/Product.ts"
@@ -24,8 +25,8 @@ import { DeviceAuthenticator, type DeviceDisabled, type WrongSignature } from ".
 import type { TooManyWrongSignatures } from "../provisioning/SignatureGuard.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { SubDeviceDirectory } from "../uplink/SubDeviceDirectory.ts"
+import * as AddSessions from "./AddSessions.ts"
 import {
-  type AddSession,
   AddSessionDraft,
   AddSessionEnded,
   AddSessionNotFound,
@@ -34,38 +35,43 @@ import {
   NotAGateway,
   NotASubDevice,
   NotInTopology,
-  sessionMemoryMillis,
   SignedSubDevices,
   SubDeviceNames,
   TooManySubDevices
 } from "./Topology.ts"
-import { announceDetached, attachSubDevices, tellGateways, topologyHook } from "./TopologyChange.ts"
+import { announceDetached, attachSubDevices, notifyGateways, topologyHook } from "./TopologyChange.ts"
 import { TopologyStore } from "./TopologyStore.ts"
 
 type GatewayFailure = DeviceNotFound | NotAGateway | StoreError
 
 export class Topologies extends Context.Service<Topologies, {
   /**
-   * Opens an add-session in place of an open one, and lets the gateway know: at
-   * once, or when it connects in time. It ends by itself.
+   * Opens an add-session of 1 to 3,600 seconds, default 60, in place of an open
+   * one, and returns its id. Tells the gateway: at once, or when it connects
+   * while the session is open.
    */
   readonly startAdding: (
     projectId: ProjectId,
     gatewayId: DeviceId,
     draft: AddSessionDraft
   ) => Effect.Effect<string, GatewayFailure | InvalidInput | ProductNotFound | NotASubDevice>
+  /** Ends an open add-session early and tells the gateway. */
   readonly stopAdding: (
     projectId: ProjectId,
     gatewayId: DeviceId,
     sessionId: string
   ) => Effect.Effect<void, GatewayFailure | AddSessionNotFound | AddSessionEnded>
-  /** What was added in the session; readable for a day after its end. */
+  /** Returns the sub-devices that were added in the session, until a day after its end. */
   readonly added: (
     projectId: ProjectId,
     gatewayId: DeviceId,
     sessionId: string
   ) => Effect.Effect<ReadonlyArray<DeviceIdentity>, GatewayFailure | AddSessionNotFound>
-  /** Adds all or none; those that belong to the gateway already stay. The gateway is told. */
+  /**
+   * Adds 1 to 1,500 signed sub-devices in an open add-session, all or none, tells
+   * the gateway, and returns them. Sub-devices that belong to the gateway already
+   * stay as they are. Fails with `NotASubDevice` for a product of another node type.
+   */
   readonly add: (
     projectId: ProjectId,
     gatewayId: DeviceId,
@@ -85,18 +91,18 @@ export class Topologies extends Context.Service<Topologies, {
     | BelongsToOtherGateway
     | TooManySubDevices
   >
-  /** Removes all or none. The gateway is told, and their sessions end. */
+  /** Removes 1 to 1,500 sub-devices, all or none, ends their sessions and tells the gateway. */
   readonly remove: (
     projectId: ProjectId,
     gatewayId: DeviceId,
     names: SubDeviceNames
   ) => Effect.Effect<void, GatewayFailure | InvalidInput | NotInTopology | BelongsToOtherGateway>
-  /** In the order in which they were added, at most 1,500. */
+  /** Returns the sub-devices of a gateway in the order in which they were added, at most 1,500. */
   readonly subDevices: (
     projectId: ProjectId,
     gatewayId: DeviceId
   ) => Effect.Effect<ReadonlyArray<DeviceIdentity>, GatewayFailure>
-  /** How many sub-devices those of the devices have that are gateways and have any. */
+  /** Counts the sub-devices of each of the devices that is a gateway; one without sub-devices is left out. */
   readonly amounts: (details: ReadonlyArray<DeviceDetail>) => Effect.Effect<ReadonlyMap<DeviceId, number>, StoreError>
 }>()("@device-cloud/core/gateway/Topologies") {
   static readonly layer: Layer.Layer<
@@ -112,7 +118,7 @@ export class Topologies extends Context.Service<Topologies, {
     | Identifiers
   > = Layer.effect(Topologies, Effect.suspend(() => make))
 
-  /** The attachments that the uplink looks up. */
+  /** The directory in which the uplink looks up sub-devices: the store itself. */
   static readonly layerDirectory: Layer.Layer<SubDeviceDirectory, never, TopologyStore> = Layer.effect(
     SubDeviceDirectory,
     TopologyStore
@@ -123,13 +129,10 @@ const decodeSession = decodeInput(AddSessionDraft)
 const decodeSigned = decodeInput(SignedSubDevices)
 const decodeNames = decodeInput(SubDeviceNames)
 
+/** How long an add-session is open by default. */
 const defaultTimeoutSeconds = 60
 
-/** How often it is looked for add-sessions whose time is over. */
-const tickEvery = "1 second"
-/** Sessions that are ended at once. */
-const tickLimit = 1000
-
+/** The issue, with its path below `params`. */
 const under = ({ message, path }: InputIssue): InputIssue => ({ path: ["params", ...path], message })
 
 const underParams = <A>(checked: Effect.Effect<A, InvalidInput>): Effect.Effect<A, InvalidInput> =>
@@ -138,7 +141,7 @@ const underParams = <A>(checked: Effect.Effect<A, InvalidInput>): Effect.Effect<
     ({ issues: [first, ...rest] }) => new InvalidInput({ issues: [under(first), ...rest.map(under)] })
   )
 
-/** Refuses a list that names a sub-device twice. */
+/** Fails with `InvalidInput` if the list names a sub-device twice. */
 const distinct = <A extends { readonly productKey: string; readonly deviceName: string }>(items: ReadonlyArray<A>) => {
   const seen = new Set<string>()
   const [first, ...rest] = items.flatMap(({ deviceName, productKey }, i): ReadonlyArray<InputIssue> => {
@@ -159,17 +162,14 @@ const make = Effect.gen(function*() {
   const devices = yield* DeviceStore
   const products = yield* Products
   const authenticator = yield* DeviceAuthenticator
-  const link = yield* DeviceSessions
+  const sessions = yield* DeviceSessions
   const events = yield* EventBus
-  const identifiers = yield* Identifiers
-
   const lifecycle = yield* DeviceLifecycle
-  const attach = attachSubDevices(store, link, events)
-  yield* lifecycle.register(topologyHook(store, link, events))
+  const attach = attachSubDevices(store, sessions, events)
+  const addSessions = yield* AddSessions.make
+  yield* lifecycle.register(topologyHook(store, sessions, events))
 
-  /** The gateways that may have a session to be told of when they connect. */
-  let open: ReadonlySet<DeviceId> = new Set()
-
+  /** Returns the device if it is a gateway. */
   const gateway = Effect.fnUntraced(function*(projectId: ProjectId, gatewayId: DeviceId) {
     const reference = { deviceId: gatewayId }
     const detail = yield* Effect.fromOption(
@@ -180,18 +180,11 @@ const make = Effect.gen(function*() {
     return deviceIdentity(detail)
   })
 
+  /** Fails if devices of the product are no sub-devices. */
   const requireSubDevices = Effect.fnUntraced(function*(projectId: ProjectId, productKey: ProductKey) {
     const { nodeType } = yield* products.get(projectId, productKey)
     if (nodeType !== "gateway-sub") return yield* new NotASubDevice({ productKey })
   })
-
-  /** Lets sub-devices of these products join for so many seconds; 0: no more. */
-  const permit = (gatewayId: DeviceId, productKeys: ReadonlyArray<ProductKey>, time: number) =>
-    Effect.forEach(
-      productKeys.length === 0 ? [""] : productKeys,
-      (productKey) => link.deliverAnywhere(gatewayId, { method: "thing.gateway.permit", params: { time, productKey } }),
-      { discard: true }
-    )
 
   const startAdding = Effect.fn("Topologies.startAdding")(
     function*(projectId: ProjectId, gatewayId: DeviceId, input: AddSessionDraft) {
@@ -199,23 +192,7 @@ const make = Effect.gen(function*() {
       yield* gateway(projectId, gatewayId)
       const distinctKeys = [...new Set(productKeys)]
       yield* Effect.forEach(distinctKeys, (productKey) => requireSubDevices(projectId, productKey), { discard: true })
-      const startedAt = yield* Clock.currentTimeMillis
-      const session: AddSession = {
-        sessionId: yield* identifiers.deviceId,
-        projectId,
-        gatewayId,
-        productKeys: distinctKeys,
-        startedAt,
-        endsAt: startedAt + timeout * 1000
-      }
-      const replaced = yield* store.openSession(session)
-      if (Option.isSome(replaced)) {
-        const ended = replaced.value.productKeys.filter((productKey) => !distinctKeys.includes(productKey))
-        if (ended.length > 0) yield* permit(gatewayId, ended, 0)
-      }
-      open = new Set(open).add(gatewayId)
-      yield* permit(gatewayId, distinctKeys, timeout)
-      return session.sessionId
+      return yield* addSessions.open({ projectId, gatewayId, productKeys: distinctKeys, timeout })
     }
   )
 
@@ -228,10 +205,7 @@ const make = Effect.gen(function*() {
   const stopAdding = Effect.fn("Topologies.stopAdding")(
     function*(projectId: ProjectId, gatewayId: DeviceId, sessionId: string) {
       const { session } = yield* sessionOf(projectId, gatewayId, sessionId)
-      if (!(yield* store.endSession(gatewayId, sessionId, yield* Clock.currentTimeMillis))) {
-        return yield* new AddSessionEnded({ sessionId })
-      }
-      yield* permit(gatewayId, session.productKeys, 0)
+      if (!(yield* addSessions.close(session))) return yield* new AddSessionEnded({ sessionId })
     }
   )
 
@@ -283,7 +257,7 @@ const make = Effect.gen(function*() {
           return yield* new BelongsToOtherGateway({ device: deviceKey({ productKey, deviceName }) })
         }
         case "Attached":
-          yield* tellGateways(link, outcome.attachments, "create")
+          yield* notifyGateways(sessions, outcome.attachments, "create")
           return subDevices
       }
     }
@@ -310,7 +284,7 @@ const make = Effect.gen(function*() {
           ? Effect.succeed(own.subDevice.deviceId)
           : new BelongsToOtherGateway({ device })
       })
-      yield* announceDetached(link, events, yield* store.detach(subDeviceIds, gatewayId))
+      yield* announceDetached(sessions, events, yield* store.detach(subDeviceIds, gatewayId))
     }
   )
 
@@ -318,39 +292,6 @@ const make = Effect.gen(function*() {
     yield* gateway(projectId, gatewayId)
     return yield* store.subDevices(gatewayId)
   })
-
-  /** For as long as its session has left; it may have ended since it was looked at. */
-  const permitAgain = Effect.fnUntraced(function*(gatewayId: DeviceId) {
-    const [session] = yield* store.openSessions(gatewayId)
-    if (session === undefined) return
-    const left = Math.ceil((session.endsAt - (yield* Clock.currentTimeMillis)) / 1000)
-    if (left > 0) yield* permit(gatewayId, session.productKeys, left)
-  }, Effect.catch((error) => Effect.logWarning("A gateway could not be told of its add-session", error)))
-
-  /** Ends sessions whose time is over, and looks which are open. */
-  const tick = Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
-    const due = yield* store.endDue({ now, limit: tickLimit })
-    const before = open
-    open = new Set((yield* store.openSessions()).map(({ gatewayId }) => gatewayId))
-    // A gateway may have connected here before it was known that there is a session.
-    const late = [...open].filter((gatewayId) => !before.has(gatewayId) && link.session(gatewayId) !== undefined)
-    yield* Effect.forEach(late, permitAgain, { discard: true })
-    yield* Effect.forEach(due, ({ gatewayId, productKeys }) => permit(gatewayId, productKeys, 0), { discard: true })
-    yield* store.forgetSessions(now - sessionMemoryMillis)
-  })
-
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  yield* link.listen({
-    attached: ({ connection: { device: { deviceId } } }) => {
-      if (open.has(deviceId)) runFork(permitAgain(deviceId))
-    }
-  })
-  yield* tick.pipe(
-    Effect.catch((error) => Effect.logWarning("Add-sessions could not be looked after", error)),
-    Effect.repeat(Schedule.spaced(tickEvery)),
-    Effect.forkScoped
-  )
 
   const amounts = (details: ReadonlyArray<DeviceDetail>) => {
     const gatewayIds = details.flatMap(({ device, product }) => product.nodeType === "gateway" ? [device.deviceId] : [])

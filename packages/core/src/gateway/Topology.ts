@@ -1,6 +1,6 @@
 /**
  * Topology: which sub-devices reach the cloud through which gateway
- * (specification, Gateway topology; decisions, section 12).
+ * (docs/api/gateways.md).
  */
 import { Schema } from "effect"
 import type { DeviceId } from "../device/Device.ts"
@@ -8,15 +8,18 @@ import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { Text } from "../kernel/Text.ts"
 
-/** Sub-devices of one gateway. */
+/** Sub-devices that one gateway has at most. */
 export const maxSubDevices = 1500
 
-/** A gateway is asked to look for sub-devices; those that are added to it meanwhile belong to the session. */
+/**
+ * A time in which a gateway looks for sub-devices. Sub-devices that it gains in
+ * this time are members of the session.
+ */
 export interface AddSession {
   readonly sessionId: string
   readonly projectId: ProjectId
   readonly gatewayId: DeviceId
-  /** The products of which sub-devices may join; empty: any. */
+  /** The products whose sub-devices may join; empty: all products. */
   readonly productKeys: ReadonlyArray<ProductKey>
   /** Unix milliseconds. */
   readonly startedAt: number
@@ -24,36 +27,38 @@ export interface AddSession {
   readonly endsAt: number
 }
 
-/** Whether sub-devices of the product may join in the session. */
+/** Returns whether sub-devices of the product may join in the session. */
 export const admits = ({ productKeys }: AddSession, productKey: ProductKey): boolean =>
   productKeys.length === 0 || productKeys.includes(productKey)
 
 /** How long an add-session can be read after its end, milliseconds. */
 export const sessionMemoryMillis = 86_400_000
 
-/** How a gateway is asked to look for sub-devices. */
+/** What an application decides about an add-session. */
 export const AddSessionDraft = Schema.Struct({
   /** Seconds; default 60. */
   timeout: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3600 }))),
-  /** Without any: sub-devices of all products may join. */
+  /** At most 100 products whose sub-devices may join; empty or absent: all products. */
   productKeys: Schema.optional(Schema.Array(Text(128).pipe(Schema.brand("ProductKey"))).check(Schema.isMaxLength(100)))
 })
 export interface AddSessionDraft extends Schema.Schema.Type<typeof AddSessionDraft> {}
 
-/** A sub-device that the application adds, with what the sub-device has signed. */
+/** A sub-device that the application adds, with the signature of the sub-device (docs/protocol/signatures.md). */
 export const SignedSubDevice = Schema.Struct({
   deviceName: Text(128),
   productKey: Text(128),
   signMethod: Schema.Literals(["hmacmd5", "hmacsha1"]),
-  /** Of `deviceName`, its name, `productKey` and its product key, under its secret; hex of either case. */
+  /** Of the text `deviceName…productKey…` under the secret of the sub-device; hex of either case. */
   sign: Schema.String
 })
 
+/** 1 to 1,500 sub-devices. */
 export const SignedSubDevices = Schema.Array(SignedSubDevice).check(
   Schema.isBetweenLength(1, maxSubDevices)
 )
 export type SignedSubDevices = typeof SignedSubDevices.Type
 
+/** 1 to 1,500 names. */
 export const SubDeviceNames = Schema.Array(
   Schema.Struct({ deviceName: Text(128), productKey: Text(128) })
 ).check(Schema.isBetweenLength(1, maxSubDevices))
@@ -75,6 +80,7 @@ export class AddSessionNotFound extends Schema.TaggedError<AddSessionNotFound>()
   sessionId: Schema.String
 }) {}
 
+/** The add-session is not open any more. */
 export class AddSessionEnded extends Schema.TaggedError<AddSessionEnded>()("AddSessionEnded", {
   sessionId: Schema.String
 }) {}
@@ -85,7 +91,7 @@ export class BelongsToOtherGateway extends Schema.TaggedError<BelongsToOtherGate
   device: Schema.String
 }) {}
 
-/** There is no such sub-device of the gateway. */
+/** The gateway has no such sub-device. */
 export class NotInTopology extends Schema.TaggedError<NotInTopology>()("NotInTopology", {
   gatewayId: Schema.String,
   /** Product key and name. */

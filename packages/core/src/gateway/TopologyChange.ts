@@ -1,6 +1,6 @@
 /**
- * Tells those concerned that a topology has changed: the gateway, whoever
- * follows events, and the sessions that end with it.
+ * What follows a change of a topology: notices to gateways, domain events, and
+ * the end of sessions.
  */
 import { Array, Clock, Effect } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
@@ -10,7 +10,7 @@ import type { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { Attachment, SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 import type { TopologyStore } from "./TopologyStore.ts"
 
-/** What `thing.topo.change` calls a change (alink-facts, section 3.13). */
+/** The `status` of a change in `thing.topo.change` (docs/protocol/gateways.md). */
 const statusOf = { create: 0, delete: 1, enable: 2, disable: 8 } as const
 
 /** Sub-devices in one message to a gateway. */
@@ -18,16 +18,16 @@ const maxPerMessage = 30
 
 export const nameOf = ({ deviceName, productKey }: SubDeviceName) => ({ deviceName, productKey })
 
-/** The sub-devices of each gateway. */
+/** Groups the sub-devices by their gateway. */
 const byGateway = (attachments: ReadonlyArray<Attachment>) =>
   Object.values(Array.groupBy(attachments, ({ gateway }) => gateway.deviceId)).map((ofOne) => ({
     gateway: ofOne[0].gateway,
     subDevices: ofOne.map(({ subDevice }) => subDevice)
   }))
 
-/** Tells the gateways what the cloud has done with their sub-devices. */
-export const tellGateways = (
-  link: DeviceSessions["Service"],
+/** Tells the gateways what the cloud has done with their sub-devices, at most 30 in one message. */
+export const notifyGateways = (
+  sessions: DeviceSessions["Service"],
   attachments: ReadonlyArray<Attachment>,
   change: keyof typeof statusOf
 ) =>
@@ -36,7 +36,7 @@ export const tellGateways = (
       Array.chunksOf(subDevices, maxPerMessage).map((some) => ({ gateway, some }))
     ),
     ({ gateway, some }) =>
-      link.deliverAnywhere(gateway.deviceId, {
+      sessions.deliverAnywhere(gateway.deviceId, {
         method: "thing.topo.change",
         params: { status: statusOf[change], subList: some.map(nameOf) }
       }),
@@ -63,29 +63,32 @@ export const publishTopology = (
       )
   )
 
-/** What follows when sub-devices are detached by anyone but their gateway, or by it (`isOwnWish`). */
+/**
+ * Ends the sessions of detached sub-devices, publishes the change, and tells
+ * their gateways, unless the gateway itself has asked for it (`isOwnWish`).
+ */
 export const announceDetached = Effect.fnUntraced(function*(
-  link: DeviceSessions["Service"],
+  sessions: DeviceSessions["Service"],
   events: EventBus["Service"],
   attachments: ReadonlyArray<Attachment>,
   isOwnWish = false
 ) {
   if (attachments.length === 0) return
-  yield* link.cutOff(attachments.map(({ subDevice }) => subDevice.deviceId), "detached")
-  if (!isOwnWish) yield* tellGateways(link, attachments, "delete")
+  yield* sessions.cutOff(attachments.map(({ subDevice }) => subDevice.deviceId), "detached")
+  if (!isOwnWish) yield* notifyGateways(sessions, attachments, "delete")
   yield* publishTopology(events, attachments, "delete")
 })
 
-/** Attaches all or none, as the store does, and announces it to all but the gateway itself. */
+/** Attaches all or none, as the store does. Announces it to gateways that lose a sub-device and as an event. */
 export const attachSubDevices = (
   store: TopologyStore["Service"],
-  link: DeviceSessions["Service"],
+  sessions: DeviceSessions["Service"],
   events: EventBus["Service"]
 ) =>
   Effect.fnUntraced(function*({ gatewayId, isMove, subDevices }: {
     readonly gatewayId: DeviceId
     readonly subDevices: ReadonlyArray<DeviceIdentity>
-    /** They leave the gateways that they belong to. */
+    /** The sub-devices leave the gateways that they belong to. */
     readonly isMove: boolean
   }) {
     const outcome = yield* store.attach({
@@ -95,7 +98,7 @@ export const attachSubDevices = (
       at: yield* Clock.currentTimeMillis
     })
     if (outcome._tag !== "Attached") return outcome
-    yield* announceDetached(link, events, outcome.moved)
+    yield* announceDetached(sessions, events, outcome.moved)
     const attachments = (yield* store.attachmentsOf(outcome.added)).filter(({ gateway }) =>
       gateway.deviceId === gatewayId
     )
@@ -103,18 +106,18 @@ export const attachSubDevices = (
     return { _tag: "Attached", attachments } as const
   })
 
-/** What the lifecycle of devices means for topologies. */
+/** Tells gateways when their sub-devices are enabled, disabled, unbound or deleted. */
 export const topologyHook = (
   store: TopologyStore["Service"],
-  link: DeviceSessions["Service"],
+  sessions: DeviceSessions["Service"],
   events: EventBus["Service"]
 ): LifecycleHook => {
   const idsOf = (devices: ReadonlyArray<DeviceIdentity>) => devices.map(({ deviceId }) => deviceId)
 
-  const tell = (change: "enable" | "disable") => (devices: ReadonlyArray<DeviceIdentity>) =>
-    Effect.flatMap(store.attachmentsOf(idsOf(devices)), (attachments) => tellGateways(link, attachments, change))
+  const notify = (change: "enable" | "disable") => (devices: ReadonlyArray<DeviceIdentity>) =>
+    Effect.flatMap(store.attachmentsOf(idsOf(devices)), (attachments) => notifyGateways(sessions, attachments, change))
 
-  /** The attachments to those of the devices that are gateways. */
+  /** Returns the attachments of sub-devices to those of the devices that are gateways. */
   const below = Effect.fnUntraced(function*(devices: ReadonlyArray<DeviceIdentity>) {
     const amounts = yield* store.amounts(idsOf(devices))
     const gateways = devices.filter(({ deviceId }) => amounts.has(deviceId))
@@ -127,14 +130,14 @@ export const topologyHook = (
 
   return {
     stage: "feature",
-    enabled: tell("enable"),
-    disabled: tell("disable"),
+    enabled: notify("enable"),
+    disabled: notify("disable"),
     unbound: (devices) =>
-      Effect.flatMap(store.detach(idsOf(devices)), (detached) => announceDetached(link, events, detached)),
+      Effect.flatMap(store.detach(idsOf(devices)), (detached) => announceDetached(sessions, events, detached)),
     deleting: Effect.fnUntraced(function*(devices) {
       const above = yield* store.attachmentsOf(idsOf(devices))
       const ended = [...above, ...yield* below(devices)]
-      return () => Effect.andThen(tellGateways(link, above, "delete"), publishTopology(events, ended, "delete"))
+      return () => Effect.andThen(notifyGateways(sessions, above, "delete"), publishTopology(events, ended, "delete"))
     })
   }
 }

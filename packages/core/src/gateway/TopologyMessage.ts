@@ -1,5 +1,5 @@
 /**
- * What gateways say about their sub-devices (docs/protocol/gateways.md).
+ * Decodes what gateways say about their sub-devices (docs/protocol/gateways.md).
  */
 import { Predicate, Result } from "effect"
 import { DeviceName } from "../device/Device.ts"
@@ -11,10 +11,10 @@ import type { SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 
 /** Sub-devices in one message about the topology. */
 const maxPerMessage = 30
-/** Sub-devices that are registered, log in or log out with one message. */
+/** Sub-devices in one message that registers them, logs them in or logs them out. */
 const maxPerBatch = 50
 
-/** What a sub-device has signed, as its gateway hands it over. */
+/** The signature of a sub-device, as its gateway hands it over. */
 export interface SubDeviceProof extends SubDeviceName {
   readonly signMethod: SignMethod
   /** Hex of either case. */
@@ -23,13 +23,14 @@ export interface SubDeviceProof extends SubDeviceName {
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** What a sub-device has signed with the secret of its product. */
+/** A sub-device that its gateway registers, with a signature under the secret of its product. */
 export interface ProxiedRegistration extends SubDeviceName {
   readonly random: string
   readonly signMethod: SignMethod
   readonly sign: string
 }
 
+/** A request about sessions of sub-devices. `isBatch`: the reply holds a list. */
 export type SessionRequest =
   | { readonly _tag: "Login"; readonly proofs: ReadonlyArray<SubDeviceProof>; readonly isBatch: boolean }
   | { readonly _tag: "Logout"; readonly names: ReadonlyArray<SubDeviceName>; readonly isBatch: boolean }
@@ -52,7 +53,7 @@ const signMethods: Readonly<Record<string, SignMethod>> = {
   sha256: "hmacsha256"
 }
 
-/** Both spellings are used, and letters of either case. */
+/** Devices write `signMethod` or `signmethod`, with letters of either case. */
 const signMethodOf = ({ signMethod, signmethod }: Members): SignMethod | undefined => {
   const named = signMethod ?? signmethod ?? "hmacsha1"
   const known = typeof named === "string" ? named.toLowerCase() : ""
@@ -81,7 +82,7 @@ const proofOf = (members: Members, batch: Members = members): SubDeviceProof | D
   return { ...name, signMethod, sign, fields }
 }
 
-/** Each of them, or what is wrong with the first that is. */
+/** Reads each item; returns the refusal of the first that cannot be read. */
 const all = <A extends object>(
   items: ReadonlyArray<unknown>,
   read: (item: Members) => A | DeviceReply
@@ -95,10 +96,11 @@ const all = <A extends object>(
   return result
 }
 
-/** Undefined: it is no array of one to `maximum`. */
+/** Returns the value if it is an array of 1 to `maximum` items. */
 const listOf = (value: unknown, maximum: number): ReadonlyArray<unknown> | undefined =>
   Array.isArray(value) && value.length > 0 && value.length <= maximum ? value : undefined
 
+/** Reads an array of 1 to `maximum` items. */
 const lists = <A extends object>(
   value: unknown,
   maximum: number,
@@ -118,23 +120,23 @@ const asResult = <A extends object>(
   items: ReadonlyArray<A> | DeviceReply
 ): Result.Result<ReadonlyArray<A>, DeviceReply> => "code" in items ? Result.fail(items) : Result.succeed(items)
 
-/** What sub-devices sign to join the gateway. */
+/** Reads the signatures of sub-devices that join the gateway. */
 export const readProofs = (params: unknown) => asResult(lists(params, maxPerMessage, (item) => proofOf(item)))
 
-/** Names of sub-devices that leave the gateway. */
+/** Reads the names of sub-devices that leave the gateway. */
 export const readNames = (params: unknown) => asResult(lists(params, maxPerMessage, nameOf))
 
-/** Names of sub-devices that the gateway registers or unregisters. */
+/** Reads the names of sub-devices that the gateway registers or unregisters. */
 export const readRegistered = (params: unknown) => asResult(lists(params, maxPerBatch, nameOf))
 
-/** Names of devices that the gateway has found. */
+/** Reads the names of devices that the gateway has found. */
 export const readFound = (params: unknown) =>
   asResult(lists(params, maxPerBatch, (item) => {
     const name = nameOf(item)
     return "code" in name || foundName.test(name.deviceName) ? name : badName
   }))
 
-/** What sub-devices sign with the secret of their product, in `proxieds`. */
+/** Reads the registrations in `proxieds`. */
 export const readProxied = (params: unknown) =>
   asResult(lists(isMembers(params) ? params["proxieds"] : undefined, maxPerBatch, registrationOf, "params.proxieds"))
 
@@ -147,7 +149,7 @@ const registrationOf = (item: Members): ProxiedRegistration | DeviceReply => {
   return { deviceName, productKey, random, sign, signMethod }
 }
 
-/** The request of a message about sessions of sub-devices; undefined: it is none. */
+/** Reads a message about sessions of sub-devices; undefined: no such method exists. */
 export const sessionRequest = (method: string, params: unknown): SessionRequest | DeviceReply | undefined => {
   switch (method) {
     case "combine.login":

@@ -1,5 +1,5 @@
 /**
- * Port: where topologies and add-sessions are kept.
+ * Port: stores topologies and add-sessions.
  */
 import { Context, type Effect, type Option } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
@@ -7,17 +7,18 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import type { Attachment, SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 import type { AddSession } from "./Topology.ts"
 
-/** What became of sub-devices that were to be attached. */
+/** The outcome of an attempt to attach sub-devices. */
 export type AttachOutcome =
   | {
     readonly _tag: "Attached"
-    /** Those that did not belong to the gateway before, in the order in which they were given. */
+    /** The sub-devices that did not belong to the gateway before, in the given order. */
     readonly added: ReadonlyArray<DeviceId>
-    /** Those of them that belonged to another gateway, with that one. */
+    /** The added sub-devices that another gateway has lost, each with that gateway. */
     readonly moved: ReadonlyArray<Attachment>
   }
+  /** The sub-device belongs to another gateway, and `isMove` is false. */
   | { readonly _tag: "OtherGateway"; readonly deviceId: DeviceId }
-  /** The gateway would have more than `maxSubDevices`. */
+  /** The gateway would have more sub-devices than `maxSubDevices`. */
   | { readonly _tag: "Full" }
   /** The gateway or a sub-device does not exist any more. */
   | { readonly _tag: "Gone" }
@@ -26,20 +27,20 @@ export type AttachOutcome =
 export interface AddSessionDetail {
   readonly session: AddSession
   readonly isOpen: boolean
-  /** In the order in which they were added; those that still exist. */
+  /** The sub-devices that still exist, in the order in which they were added. */
   readonly members: ReadonlyArray<DeviceIdentity>
 }
 
 /**
  * Laws: each call is one transaction. A device has at most one gateway, a
- * gateway at most one open add-session and at most `maxSubDevices`. What is kept
- * about a device goes with it.
+ * gateway at most one open add-session and at most `maxSubDevices`. Attachments
+ * and add-sessions of a device go with the device.
  */
 export class TopologyStore extends Context.Service<TopologyStore, {
   /**
-   * Attaches all or none; those that are attached to this gateway already stay.
-   * `isMove`: they leave the gateways that they belong to. Each that was added
-   * becomes a member of the gateway's open add-session if that admits its product.
+   * Attaches all or none; sub-devices of this gateway stay as they are. `isMove`:
+   * sub-devices leave the gateways that they belong to. Each added sub-device
+   * becomes a member of the gateway's open add-session if `admits` says so.
    */
   readonly attach: (options: {
     readonly gatewayId: DeviceId
@@ -48,38 +49,45 @@ export class TopologyStore extends Context.Service<TopologyStore, {
     /** Unix milliseconds. */
     readonly at: number
   }) => Effect.Effect<AttachOutcome, StoreError>
-  /** Detaches devices, those of one gateway only when it is given; answers what is no more. */
+  /** Detaches sub-devices, only from `gatewayId` if it is given. Returns the attachments that it has ended. */
   readonly detach: (
     subDeviceIds: ReadonlyArray<DeviceId>,
     gatewayId?: DeviceId
   ) => Effect.Effect<ReadonlyArray<Attachment>, StoreError>
-  /** In the order in which they were attached. */
+  /** Returns the sub-devices of a gateway in the order in which they were attached. */
   readonly subDevices: (gatewayId: DeviceId) => Effect.Effect<ReadonlyArray<DeviceIdentity>, StoreError>
-  /** How many sub-devices each gateway has that has any. */
+  /** Counts the sub-devices of each gateway; a gateway without sub-devices is left out. */
   readonly amounts: (gatewayIds: ReadonlyArray<DeviceId>) => Effect.Effect<ReadonlyMap<DeviceId, number>, StoreError>
-  /** The sub-devices of these names, each with its gateway, in the order of the names; none: it has no gateway. */
+  /**
+   * Returns the sub-devices of these names with their gateways, in the order of
+   * the names; none: it has no gateway.
+   */
   readonly attachments: (
     names: ReadonlyArray<SubDeviceName>
   ) => Effect.Effect<ReadonlyArray<Option.Option<Attachment>>, StoreError>
-  /** Of those devices that belong to a gateway. */
+  /** Returns the attachments of those of the devices that belong to a gateway. */
   readonly attachmentsOf: (
     subDeviceIds: ReadonlyArray<DeviceId>
   ) => Effect.Effect<ReadonlyArray<Attachment>, StoreError>
-  /** Opens an add-session in place of the gateway's open one, which is answered. */
+  /** Opens an add-session in place of the gateway's open one. Returns the replaced session. */
   readonly openSession: (session: AddSession) => Effect.Effect<Option.Option<AddSession>, StoreError>
+  /** Returns an add-session of the gateway, open or ended, with its members. */
   readonly session: (
     gatewayId: DeviceId,
     sessionId: string
   ) => Effect.Effect<Option.Option<AddSessionDetail>, StoreError>
-  /** False: it is not open. `at`: Unix milliseconds. */
+  /** Ends an open add-session at `at`, Unix milliseconds. Returns false if it is not open. */
   readonly endSession: (gatewayId: DeviceId, sessionId: string, at: number) => Effect.Effect<boolean, StoreError>
-  /** Ends at most `limit` sessions whose time was over at `now`. Of several callers at once, one gets each. */
+  /**
+   * Ends at most `limit` add-sessions whose time is over at `now`, Unix
+   * milliseconds, and returns them. Of concurrent callers only one gets each.
+   */
   readonly endDue: (options: {
     readonly now: number
     readonly limit: number
   }) => Effect.Effect<ReadonlyArray<AddSession>, StoreError>
-  /** Those that are open now, of all gateways or of one. */
+  /** Returns the open add-sessions of all gateways, or of one. */
   readonly openSessions: (gatewayId?: DeviceId) => Effect.Effect<ReadonlyArray<AddSession>, StoreError>
-  /** Forgets sessions that ended before a time, Unix milliseconds. */
+  /** Deletes add-sessions that ended before a time, Unix milliseconds. */
   readonly forgetSessions: (endedBefore: number) => Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/gateway/TopologyStore") {}

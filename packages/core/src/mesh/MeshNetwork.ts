@@ -1,6 +1,5 @@
 /**
- * Bluetooth mesh networks and their nodes (specification, Mesh network and node;
- * decisions, section 13).
+ * Bluetooth mesh networks and their nodes (docs/protocol/mesh.md).
  */
 import { Schema } from "effect"
 import type { DeviceId, DeviceName } from "../device/Device.ts"
@@ -12,7 +11,7 @@ const Key = Schema.String.check(
   Schema.isPattern(/^(?:[0-9a-f]{32})?$/i, { expected: "32 hex digits, or empty text" })
 )
 
-/** What the maker of a network decides. Keys that are left out, or empty, are made. */
+/** What the creator of a network decides. The cloud makes keys that are absent or empty. */
 export const MeshNetworkDraft = Schema.Struct({
   networkKey: Schema.optional(Key),
   appKey: Schema.optional(Key)
@@ -27,13 +26,13 @@ export interface MeshNetwork {
   readonly networkKey: string
   /** 32 lower-case hex digits. */
   readonly appKey: string
-  /** The address of the next sub-device, 0x0100 to 0x7FFF. While none is free: where the search for one begins. */
+  /** The address of the next sub-device, 0x0100 to 0x7FFF. If no address is free, the next search begins here. */
   readonly unicastCursor: number
-  /** The address of the next gateway, 0x0001 to 0x00FF; otherwise as `unicastCursor`. */
+  /** The address of the next gateway, 0x0001 to 0x00FF. If no address is free, the next search begins here. */
   readonly provisionerCursor: number
   /** Unix milliseconds. */
   readonly createdAt: number
-  /** The latest node that was added, Unix milliseconds. */
+  /** When the latest node was added, Unix milliseconds. */
   readonly updatedAt: number
 }
 
@@ -43,14 +42,14 @@ export type NewMeshNetwork = Omit<MeshNetwork, "networkId">
 export const MeshNodeType = Schema.Literals([1, 2])
 export type MeshNodeType = typeof MeshNodeType.Type
 
-/** The device of a node, and what it proves itself with. */
+/** A device that becomes a node, with its signature. */
 export const MeshNodeDraft = Schema.Struct({
   productKey: Text(128).pipe(Schema.brand("ProductKey")),
   deviceName: Text(128).pipe(Schema.brand("DeviceName")),
-  /** Of `deviceName`, its name, `productKey` and its key, with the device's secret; hex of either case. */
+  /** Of the text `deviceName…productKey…` under the device's secret; hex of either case. */
   sign: Schema.String,
   signMethod: Schema.Literals(["hmacsha1", "hmacmd5", "aescmac"]),
-  /** In the range of its type. Default: the next. */
+  /** In the range of the type. Default: the next free address. */
   meshAddr: Schema.optional(Schema.Int),
   nodeType: MeshNodeType
 })
@@ -76,7 +75,7 @@ const addresses: Readonly<Record<MeshNodeType, { readonly first: number; readonl
 /** Where the cursors of a new network stand. */
 export const firstCursors = { unicastCursor: addresses[1].first, provisionerCursor: addresses[2].first }
 
-/** Undefined: the address is one of a node of this type. Otherwise what was expected. */
+/** Returns undefined if nodes of the type may have the address, otherwise what was expected. */
 export const addressMisfit = (nodeType: MeshNodeType, meshAddr: number): string | undefined => {
   const { first, last } = addresses[nodeType]
   return meshAddr >= first && meshAddr <= last
@@ -84,11 +83,11 @@ export const addressMisfit = (nodeType: MeshNodeType, meshAddr: number): string 
     : `Expected ${first} to ${last}: the addresses of nodes of type ${nodeType}`
 }
 
-/** Which cursor nodes of the type move. */
+/** Returns which cursor nodes of the type move. */
 export const cursorOf = (nodeType: MeshNodeType): "unicastCursor" | "provisionerCursor" =>
   nodeType === 1 ? "unicastCursor" : "provisionerCursor"
 
-/** The address of a new node, and where the cursor of its type stands then. */
+/** The address of a new node, and the next cursor of its type. */
 export interface Placement {
   readonly meshAddr: number
   readonly cursor: number
@@ -96,9 +95,10 @@ export interface Placement {
 
 /**
  * Places a node at `meshAddr`, or at the first free address from the cursor on.
- * The cursor goes on to the next free address; after the last of the range it
- * begins again, so that the address of a node that has left is given again as
- * late as possible. `used`: addresses of the network, at least those of this type.
+ * The cursor moves to the next free address and wraps at the end of the range, so
+ * that the address of a removed node is reused as late as possible. `used` holds
+ * the addresses of the network, at least those of this type. Returns `taken` if
+ * `meshAddr` is in use, `full` if no address is free.
  */
 export const place = (
   nodeType: MeshNodeType,
@@ -122,7 +122,7 @@ export const place = (
   return found === undefined ? "full" : place(nodeType, cursor, used, found)
 }
 
-/** Bytes that go to the gateways of a network as they are. */
+/** Bytes that go unchanged to the gateways of a network. */
 export const MeshRawData = Schema.Struct({
   rawData: Schema.String.check(
     Schema.isPattern(/^(?:[0-9a-f]{2}){1,512}$/i, { expected: "1 to 512 bytes as hex text" })
@@ -130,24 +130,26 @@ export const MeshRawData = Schema.Struct({
 })
 export interface MeshRawData extends Schema.Schema.Type<typeof MeshRawData> {}
 
-/** What a gateway is told bytes by. */
+/** The method of the message that carries bytes to a gateway. */
 export const meshRawMethod = "thing.mesh.raw"
 
+/** The project has no network with this key. */
 export class MeshNetworkNotFound extends Schema.TaggedError<MeshNetworkNotFound>()("MeshNetworkNotFound", {
   networkKey: Schema.String
 }) {}
 
-/** The project has a network with this key. */
+/** The project already has a network with this key. */
 export class NetworkKeyTaken extends Schema.TaggedError<NetworkKeyTaken>()("NetworkKeyTaken", {
   networkKey: Schema.String
 }) {}
 
+/** The device is no node of the network. */
 export class MeshNodeNotFound extends Schema.TaggedError<MeshNodeNotFound>()("MeshNodeNotFound", {
   networkKey: Schema.String,
   deviceId: Schema.String
 }) {}
 
-/** The device is a node of the network already. */
+/** The device already is a node of the network. */
 export class MeshNodeExists extends Schema.TaggedError<MeshNodeExists>()("MeshNodeExists", {
   networkKey: Schema.String,
   deviceName: Schema.String,

@@ -1,5 +1,5 @@
 /**
- * Manages mesh networks.
+ * Manages mesh networks and their nodes (docs/api/mesh.md).
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { type DeviceId, DeviceNotFound, type DeviceReference } from "../device/Device.ts"
@@ -35,18 +35,28 @@ import { MeshStore } from "./MeshStore.ts"
 
 type Missing = MeshNetworkNotFound | StoreError
 
-/** Keys of networks may be given in either case. */
+/**
+ * Every member takes network keys in either case. A network that the project does
+ * not have fails with `MeshNetworkNotFound`.
+ */
 export class MeshNetworks extends Context.Service<MeshNetworks, {
-  /** Answers its keys. */
+  /** Creates a network and returns its keys; makes the keys that the draft leaves out. */
   readonly create: (
     projectId: ProjectId,
     draft: MeshNetworkDraft
   ) => Effect.Effect<Pick<MeshNetwork, "networkKey" | "appKey">, InvalidInput | NetworkKeyTaken | StoreError>
+  /** Returns a network with its cursors. */
   readonly get: (projectId: ProjectId, networkKey: string) => Effect.Effect<MeshNetwork, Missing>
+  /** Returns the networks of the project, newest first. */
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<MeshNetwork>, StoreError>
-  /** With its nodes. */
+  /** Deletes a network with its nodes. */
   readonly remove: (projectId: ProjectId, networkKey: string) => Effect.Effect<void, Missing>
-  /** The node with its address. A gateway's device is of a product of gateways. */
+  /**
+   * Adds a device as a node and returns the node with its address. Fails with
+   * `NotAGateway` if a node of type 2 is a device of another product than one of
+   * gateways, with `MeshNodeExists` if the device already is a node of the
+   * network, and with `InvalidInput` if the address is out of range.
+   */
   readonly addNode: (projectId: ProjectId, networkKey: string, draft: MeshNodeDraft) => Effect.Effect<
     MeshNode,
     | InvalidInput
@@ -59,20 +69,21 @@ export class MeshNetworks extends Context.Service<MeshNetworks, {
     | MeshNetworkFull
     | Missing
   >
+  /** Removes a node. */
   readonly removeNode: (
     projectId: ProjectId,
     networkKey: string,
     device: DeviceReference
   ) => Effect.Effect<void, DeviceNotFound | MeshNodeNotFound | Missing>
-  /** Newest first. */
+  /** Returns the nodes of a network, newest first. */
   readonly nodes: (
     projectId: ProjectId,
     networkKey: string,
     page: PageRequest
   ) => Effect.Effect<Page<MeshNode>, Missing>
-  /** The devices that are its gateways. */
+  /** Returns the devices that are gateways of a network, at most 255. */
   readonly gateways: (projectId: ProjectId, networkKey: string) => Effect.Effect<ReadonlyArray<DeviceId>, Missing>
-  /** Hands bytes to all of its gateways that are connected, once; at least one is. */
+  /** Sends bytes once to each connected gateway of a network. Fails with `NoGatewayOnline` if none is connected. */
   readonly sendRaw: (
     projectId: ProjectId,
     networkKey: string,
@@ -90,7 +101,7 @@ const decodeRawData = decodeInput(MeshRawData)
 const make = Effect.gen(function*() {
   const store = yield* MeshStore
   const devices = yield* Devices
-  const link = yield* DeviceSessions
+  const sessions = yield* DeviceSessions
   const identifiers = yield* Identifiers
   const mac = yield* Mac
 
@@ -112,12 +123,12 @@ const make = Effect.gen(function*() {
   })
 
   const remove = Effect.fn("MeshNetworks.remove")(function*(projectId: ProjectId, networkKey: string) {
-    const wasThere = yield* store.remove(projectId, networkKey.toLowerCase())
-    if (!wasThere) return yield* new MeshNetworkNotFound({ networkKey })
+    const isRemoved = yield* store.remove(projectId, networkKey.toLowerCase())
+    if (!isRemoved) return yield* new MeshNetworkNotFound({ networkKey })
   })
 
-  /** The device, when it has signed the node. */
-  const proven = Effect.fnUntraced(function*(projectId: ProjectId, draft: MeshNodeDraft) {
+  /** Returns the device if its signature is right, it is enabled, and it may be a node of this type. */
+  const authenticate = Effect.fnUntraced(function*(projectId: ProjectId, draft: MeshNodeDraft) {
     const { deviceName, productKey, sign, signMethod } = draft
     const { device, product } = yield* devices.get(projectId, { productKey, deviceName })
     const expected = mac.sign(signMethod, device.deviceSecret, fieldsText({ deviceName, productKey }))
@@ -138,7 +149,7 @@ const make = Effect.gen(function*() {
       if (misfit !== undefined) {
         return yield* new InvalidInput({ issues: [{ path: ["meshAddr"], message: misfit }] })
       }
-      const { deviceId, deviceName } = yield* proven(projectId, draft)
+      const { deviceId, deviceName } = yield* authenticate(projectId, draft)
       const at = yield* Clock.currentTimeMillis
       const added = yield* store.addNode(networkId, { deviceId, nodeType, meshAddr, at })
       switch (added._tag) {
@@ -171,8 +182,8 @@ const make = Effect.gen(function*() {
       const deviceId = "deviceId" in reference
         ? reference.deviceId
         : (yield* devices.get(projectId, reference)).device.deviceId
-      const wasThere = yield* store.removeNode(networkId, deviceId)
-      if (!wasThere) return yield* new MeshNodeNotFound({ networkKey, deviceId })
+      const isRemoved = yield* store.removeNode(networkId, deviceId)
+      if (!isRemoved) return yield* new MeshNodeNotFound({ networkKey, deviceId })
     }
   )
 
@@ -192,10 +203,10 @@ const make = Effect.gen(function*() {
     function*(projectId: ProjectId, networkKey: string, input: MeshRawData) {
       const network = yield* get(projectId, networkKey)
       const { rawData } = yield* decodeRawData(input)
-      const connected = yield* link.connected(yield* store.gateways(network.networkId))
+      const connected = yield* sessions.connected(yield* store.gateways(network.networkId))
       if (connected.length === 0) return yield* new NoGatewayOnline({ networkKey })
       const message = { method: meshRawMethod, params: { network_key: network.networkKey, raw_data: rawData } }
-      yield* Effect.forEach(connected, (deviceId) => link.deliverAnywhere(deviceId, message), {
+      yield* Effect.forEach(connected, (deviceId) => sessions.deliverAnywhere(deviceId, message), {
         concurrency: "unbounded",
         discard: true
       })

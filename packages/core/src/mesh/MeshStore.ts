@@ -1,5 +1,5 @@
 /**
- * Port: where mesh networks and their nodes are kept.
+ * Port: stores mesh networks and their nodes.
  */
 import { Context, type Effect, type Option } from "effect"
 import type { DeviceId } from "../device/Device.ts"
@@ -11,42 +11,45 @@ import type { MeshNetwork, MeshNode, MeshNodeType, NewMeshNetwork } from "./Mesh
 export interface NewMeshNode {
   readonly deviceId: DeviceId
   readonly nodeType: MeshNodeType
-  /** In the range of its type; undefined: the next. */
+  /** In the range of its type; undefined: the next free address. */
   readonly meshAddr: number | undefined
   /** Unix milliseconds. */
   readonly at: number
 }
 
+/** The outcome of an attempt to add a node. */
 export type NodeAdded =
   | { readonly _tag: "Added"; readonly node: MeshNode }
-  /** The device is this node already. */
+  /** The device already is this node. */
   | { readonly _tag: "Exists"; readonly node: MeshNode }
-  /** As `place` says. */
+  /** `place` returns `taken` or `full`. */
   | { readonly _tag: "Taken" | "Full" }
   | { readonly _tag: "NoNetwork" | "NoDevice" }
 
 /**
- * Laws: each call is one transaction. A project has one network of a key. A
- * device is at most one node of a network, and no two nodes of it have the same
- * address, however many are added at the same time. With a network go its
- * nodes, with a device go the nodes that it is, with a project its networks.
+ * Laws: each call is one transaction. Keys are unique in a project. A device is
+ * at most one node of a network, and no two nodes of a network have the same
+ * address, also when several callers add nodes at once. Nodes go with their
+ * network and with their device, networks with their project.
  */
 export class MeshStore extends Context.Service<MeshStore, {
-  /** False: the project has a network of this key. */
+  /** Stores a network. Returns false if the project already has a network with this key. */
   readonly insert: (network: NewMeshNetwork) => Effect.Effect<boolean, StoreError>
+  /** Returns the network of this key, in lower case. */
   readonly get: (
     projectId: ProjectId,
     networkKey: string
   ) => Effect.Effect<Option.Option<MeshNetwork>, StoreError>
+  /** Returns the networks of the project, newest first. */
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<MeshNetwork>, StoreError>
-  /** False: there is none. */
+  /** Deletes a network with its nodes. Returns false if the network does not exist. */
   readonly remove: (projectId: ProjectId, networkKey: string) => Effect.Effect<boolean, StoreError>
-  /** Where `place` puts it, which also says where the cursor of its type stands afterwards. */
+  /** Adds a node where `place` puts it, and moves the cursor of its type. */
   readonly addNode: (networkId: number, node: NewMeshNode) => Effect.Effect<NodeAdded, StoreError>
-  /** False: there is none. */
+  /** Removes a node. Returns false if the device is no node of the network. */
   readonly removeNode: (networkId: number, deviceId: DeviceId) => Effect.Effect<boolean, StoreError>
-  /** Its nodes, newest first. */
+  /** Returns the nodes of a network, newest first. */
   readonly nodes: (networkId: number, page: PageRequest) => Effect.Effect<Page<MeshNode>, StoreError>
-  /** The devices that are gateways of the network, at most 255. */
+  /** Returns the devices that are gateways of a network, at most 255. */
   readonly gateways: (networkId: number) => Effect.Effect<ReadonlyArray<DeviceId>, StoreError>
 }>()("@device-cloud/core/mesh/MeshStore") {}

@@ -1,38 +1,38 @@
 /**
- * How an application finds out that the device which it provisions has joined:
- * by a random that the device reports (specification, Devices: bind;
- * decisions, section 13).
+ * Bindings. A device that has joined reports a random, by which the application
+ * that provisions the device recognizes it (docs/protocol/provisioning.md).
  */
 import { Schema } from "effect"
 import { Text } from "../kernel/Text.ts"
 
-/** What a device reports after it has joined. */
+/** The params of the report of a device that has joined. */
 export const BindReport = Schema.Struct({
   /** 8 to 32 characters. */
   random: Text(32).check(Schema.isMinLength(8))
 })
 export interface BindReport extends Schema.Schema.Type<typeof BindReport> {}
 
-/** What is known of a device's joining. */
+/** The randoms of one device. */
 export interface Binding {
-  /** What the device has reported; null: nothing. */
+  /** The random that the device has reported; null: none. */
   readonly reported: string | null
-  /** The one random that counts; null: any does. */
+  /** The only random that counts until `until`, Unix milliseconds; null: every random counts. */
   readonly expected: { readonly random: string; readonly until: number } | null
 }
 
+/** The binding of a device that has not reported. */
 export const unbound: Binding = { reported: null, expected: null }
 
-/** How long a random that the cloud has made is the only one that counts, milliseconds. */
+/** How long only the random of the cloud counts, milliseconds. */
 const expectedMillis = 600_000
 
-/** From `at` (Unix milliseconds) on only this random counts, for ten minutes. */
+/** Returns a binding for which only this random counts for ten minutes from `at`, Unix milliseconds. */
 export const expectRandom = (random: string, at: number): Binding => ({
   reported: null,
   expected: { random, until: at + expectedMillis }
 })
 
-/** The device reports a random at `at` (Unix milliseconds); undefined: another one is expected. */
+/** Returns the binding after a report at `at`, Unix milliseconds; undefined: another random is expected. */
 export const reportRandom = (binding: Binding, random: string, at: number): Binding | undefined => {
   const expected = binding.expected !== null && at < binding.expected.until ? binding.expected : null
   return expected === null || expected.random === random ? { reported: random, expected } : undefined

@@ -1,5 +1,5 @@
 /**
- * Port: where is kept which devices have joined.
+ * Port: stores the bindings of devices.
  */
 import { Context, type Effect } from "effect"
 import type { DeviceId } from "../device/Device.ts"
@@ -7,15 +7,16 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import type { Binding } from "./Binding.ts"
 
 /**
- * Laws: each call is one transaction. A device without a binding is `unbound`.
- * With a device goes its binding.
+ * Laws: each call is one transaction. A device without a binding is `unbound`. A
+ * binding goes with its device.
  */
 export class BindingStore extends Context.Service<BindingStore, {
+  /** Returns the binding of the device. */
   readonly get: (deviceId: DeviceId) => Effect.Effect<Binding, StoreError>
   /**
-   * Stores what `change` makes of the binding; undefined: it stays as it is. No
-   * change is lost to another at the same time. False: nothing was stored, also
-   * because there is no such device.
+   * Stores the binding that `change` returns; undefined leaves the binding as it
+   * is. No concurrent change is lost. Returns false if nothing is stored, because
+   * `change` returns undefined or the device does not exist.
    */
   readonly modify: (
     deviceId: DeviceId,

@@ -1,5 +1,5 @@
 /**
- * Tells applications which devices have joined.
+ * Tells applications which devices have joined (docs/api/provisioning.md).
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { type DeviceName, DeviceNotFound } from "../device/Device.ts"
@@ -12,16 +12,19 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import { DeviceMethods } from "../uplink/DeviceMethods.ts"
 import { expectRandom, RandomNotReported, unbound } from "./Binding.ts"
 import { BindingStore } from "./BindingStore.ts"
-import * as BindMessages from "./BindMessages.ts"
+import * as BindMethods from "./BindMethods.ts"
 
 export class Bindings extends Context.Service<Bindings, {
-  /** What the device has reported after it joined. */
+  /** Returns the random that the device has reported after it joined. */
   readonly random: (
     projectId: ProjectId,
     productKey: ProductKey,
     deviceName: DeviceName
   ) => Effect.Effect<string, DeviceNotFound | RandomNotReported | StoreError>
-  /** Makes a random, 32 hex digits, which is the only one that counts for ten minutes; forgets a reported one. */
+  /**
+   * Makes and returns a random of 32 hex digits. Only this random counts for ten
+   * minutes; an earlier report is forgotten.
+   */
   readonly expect: (
     projectId: ProjectId,
     productKey: ProductKey,
@@ -41,7 +44,7 @@ const make = Effect.gen(function*() {
   const identifiers = yield* Identifiers
   const lifecycle = yield* DeviceLifecycle
 
-  yield* (yield* DeviceMethods).register(BindMessages.methods).pipe(Effect.orDie)
+  yield* (yield* DeviceMethods).register(BindMethods.methods).pipe(Effect.orDie)
   yield* lifecycle.register({
     stage: "feature",
     unbound: (devices) =>

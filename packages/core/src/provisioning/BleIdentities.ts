@@ -1,6 +1,6 @@
 /**
  * Checks devices for applications that speak to them over Bluetooth
- * (specification, Devices: identity).
+ * (docs/api/provisioning.md).
  */
 import { Context, Effect, Layer, Result } from "effect"
 import { Hex } from "effect/encoding"
@@ -15,7 +15,10 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import { bleAnswer, BleProof, WrongCipher } from "./BleIdentity.ts"
 
 export class BleIdentities extends Context.Service<BleIdentities, {
-  /** The key that protects what the device and the application exchange: 32 lower-case hex digits. */
+  /**
+   * Checks the cipher of a device. Returns the key that protects the traffic
+   * between device and application: 32 lower-case hex digits.
+   */
   readonly check: (
     projectId: ProjectId,
     productKey: ProductKey,

@@ -1,6 +1,6 @@
 /**
- * Whether the device at the other end of a Bluetooth connection is the one that
- * it says it is (decisions, section 13; alink-facts, section 8.1).
+ * The proof by which an application recognizes a device over Bluetooth
+ * (docs/protocol/provisioning.md).
  */
 import { Schema } from "effect"
 import { Hex } from "effect/encoding"
@@ -9,7 +9,7 @@ import { Text } from "../kernel/Text.ts"
 
 const Bytes16 = Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/i, { expected: "32 hex digits" }))
 
-/** What an application has sent to a device, and what the device made of it. */
+/** The random that an application has sent to a device, and the cipher that the device has returned. */
 export const BleProof = Schema.Struct({
   deviceName: Text(128).pipe(Schema.brand("DeviceName")),
   /** 16 bytes, hex of either case. */
@@ -19,10 +19,13 @@ export const BleProof = Schema.Struct({
 })
 export interface BleProof extends Schema.Schema.Type<typeof BleProof> {}
 
-/** The initialization vector of the whole protocol family. */
+/** The initialization vector, which is the same for all devices of this protocol. */
 const initialization = new TextEncoder().encode("123aqwed#*$!(4ju")
 
-/** What a device makes of 16 bytes, as lower-case hex; `bleKey` protects what it exchanges from then on. */
+/**
+ * Returns the cipher of a device for 16 random bytes, and `bleKey`, which
+ * protects the traffic from then on. Both are lower-case hex.
+ */
 export const bleAnswer = (
   mac: Mac["Service"],
   { deviceName, deviceSecret, productKey }: {
@@ -37,7 +40,7 @@ export const bleAnswer = (
   return { bleKey: Hex.encode(key), cipher: Hex.encode(mac.aes128Cbc(key, initialization, random)) }
 }
 
-/** The cipher is not what the device would make of the random. */
+/** The cipher is not the one that the device returns for this random. */
 export class WrongCipher extends Schema.TaggedError<WrongCipher>()("WrongCipher", {
   productKey: Schema.String,
   deviceName: Schema.String

@@ -1,6 +1,6 @@
 /**
- * The credentials of devices that have shown theirs lately: a device that speaks
- * often is not looked up each time.
+ * Caches the credentials of devices that have authenticated lately, so that a
+ * device that connects or posts often is not looked up each time.
  */
 import { Effect, Option, Schema, type Scope } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
@@ -10,10 +10,10 @@ import { DeviceStore } from "../device/DeviceStore.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
 import { ProductKey } from "../product/Product.ts"
 
-/** Devices that are remembered. */
+/** Devices in the cache. */
 const capacity = 50_000
 
-/** How long credentials may count whose change no notice tells of, milliseconds. */
+/** How long cached credentials may count after a change whose notice was lost, milliseconds. */
 const timeToLive = 60_000
 
 const CredentialsChanged = NodeBus.channel(
@@ -22,8 +22,9 @@ const CredentialsChanged = NodeBus.channel(
 )
 
 /**
- * `DeviceStore.credentials`, remembered for devices that are enabled. All nodes
- * forget a device at once when it is disabled or deleted.
+ * Makes a cached `DeviceStore.credentials`, until the scope closes. It keeps
+ * enabled devices only. All nodes forget a device at once when it is disabled or
+ * deleted.
  */
 export const make: Effect.Effect<
   DeviceStore["Service"]["credentials"],
@@ -56,7 +57,7 @@ export const make: Effect.Effect<
       return channel.publish(devices.map(({ deviceName, productKey }) => ({ productKey, deviceName })))
     }).pipe(Effect.catch((error) => Effect.logWarning("Other nodes could not be told of credentials", error)))
 
-  // With the connections: what a device shows from then on is looked up.
+  // In the stage of the connections: a device that reconnects is looked up.
   yield* lifecycle.register({ stage: "connection", disabled: forget, deleting: () => Effect.succeed(forget) })
   yield* channel.subscribe({
     heard: (device) => Effect.sync(() => known.forget(keyOf(device))),

@@ -1,6 +1,6 @@
 /**
- * Devices that know only the secret of their product get a triple of their own
- * (specification, Device registration; alink-facts, sections 2.4, 4.3).
+ * Gives devices that know only the secret of their product a triple of their own
+ * (docs/protocol/provisioning.md).
  */
 import { Clock, Context, Effect, Layer, Option, Predicate, Schema } from "effect"
 import {
@@ -34,18 +34,25 @@ type Refused =
   | DeviceDisabled
   | StoreError
 
-/** `address` is where the request comes from. */
+/**
+ * `address` is the network address of the caller. Every member fails with
+ * `AlreadyActive` once the device has been active, and with `RegistrationOff` if
+ * the product does not admit registration.
+ */
 export class Provisioning extends Context.Service<Provisioning, {
-  /** Assigns a triple that was created beforehand; the same one to the same `mac`, until its device has been active. */
+  /** Assigns the oldest free device that was created before. The same `mac` gets the same triple again. */
   readonly register: (request: Registration, address: string) => Effect.Effect<Triple, Refused | NoDeviceLeft>
-  /** Makes a triple with this name; the same one again until its device has been active. */
+  /** Creates a device with this name. The same name gets the same triple again. */
   readonly generate: (request: NamedRegistration, address: string) => Effect.Effect<Triple, Refused>
-  /** Tells a device that was created beforehand its secret, until it has been active. */
+  /** Returns the triple of a device that was created before, by its name. */
   readonly registerNamed: (
     request: AlinkRegistration,
     address: string
   ) => Effect.Effect<Triple, Refused | DeviceNotFound>
-  /** As `generate`; the device connects with a token in place of a signature. */
+  /**
+   * Creates a device as `generate` does, and returns a token with which the
+   * device connects in place of a signature.
+   */
   readonly registerUnlisted: (request: AlinkRegistration, address: string) => Effect.Effect<
     Pick<Triple, "productKey" | "deviceName"> & { readonly clientId: string; readonly token: string },
     Refused
@@ -58,7 +65,7 @@ export class Provisioning extends Context.Service<Provisioning, {
   > = Layer.effect(Provisioning, Effect.suspend(() => make))
 }
 
-/** Text of so many bytes in UTF-8. */
+/** Text of `minimum` to `maximum` bytes in UTF-8. */
 const bytes = (minimum: number, maximum: number) =>
   Schema.String.check(
     Schema.makeFilter((text) => {
@@ -67,7 +74,7 @@ const bytes = (minimum: number, maximum: number) =>
     }, { expected: `text of ${minimum} to ${maximum} bytes` })
   )
 
-/** Any text that could be stored: what it names may not exist. */
+/** Any text that can be stored; the product may not exist. */
 const productKey = Text(128).pipe(Schema.brand("ProductKey"))
 
 const common = {
@@ -79,15 +86,15 @@ const common = {
   sign: Schema.String
 }
 
-/** How a device asks for a triple that was created beforehand. */
+/** A device asks for a triple that was created before. */
 export const Registration = Schema.Struct({
   ...common,
-  /** What names the device; a hardware address is recommended. */
+  /** 1 to 128 characters that name the device, best its hardware address. */
   mac: Text(128).check(Schema.isPattern(/\S/, { expected: "text that is not blank" }))
 })
 export interface Registration extends Schema.Schema.Type<typeof Registration> {}
 
-/** How a device asks for a triple with a name that it chooses. */
+/** A device asks for a triple with a name that the device chooses. */
 export const NamedRegistration = Schema.Struct({
   ...common,
   deviceName: Schema.String.check(
@@ -96,7 +103,7 @@ export const NamedRegistration = Schema.Struct({
 })
 export interface NamedRegistration extends Schema.Schema.Type<typeof NamedRegistration> {}
 
-/** How public device SDKs ask for the secret of their device, or for a device. */
+/** A public device SDK asks for the secret of its device, or for a new device. */
 export const AlinkRegistration = Schema.Struct({
   productKey,
   deviceName: Schema.String.check(
@@ -108,18 +115,18 @@ export const AlinkRegistration = Schema.Struct({
 })
 export interface AlinkRegistration extends Schema.Schema.Type<typeof AlinkRegistration> {}
 
-/** The devices of this product cannot register. */
+/** The product does not admit registration: its `dynamicRegister` is off. */
 export class RegistrationOff extends Schema.TaggedError<RegistrationOff>()("RegistrationOff", {
   productKey: Schema.String
 }) {}
 
-/** The device has been active: its triple is not told again. */
+/** The device has been active: nobody gets its triple any more. */
 export class AlreadyActive extends Schema.TaggedError<AlreadyActive>()("AlreadyActive", {
-  /** The name or address that it registers by. */
+  /** The name or `mac` in the request. */
   device: Schema.String
 }) {}
 
-/** All devices of the product that were created beforehand are registered. */
+/** Every device of the product that was created before is assigned. */
 export class NoDeviceLeft extends Schema.TaggedError<NoDeviceLeft>()("NoDeviceLeft", {
   productKey: Schema.String
 }) {}
@@ -141,7 +148,7 @@ const make = Effect.gen(function*() {
   const lifecycle = yield* DeviceLifecycle
   const { guard } = yield* SignatureGuard
 
-  /** Whether the device may register: it knows the product's secret, and the product admits it. */
+  /** Succeeds if the request is signed with the product's secret and the product admits registration. */
   const admit = (
     request: { readonly productKey: ProductKey; readonly signMethod: SignMethod; readonly sign: string },
     name: string,
@@ -163,6 +170,7 @@ const make = Effect.gen(function*() {
       })
     )
 
+  /** Returns the triple of an enabled device. */
   const tripleOf = Effect.fnUntraced(function*({ device }: DeviceDetail) {
     const { deviceName, deviceSecret, enabled, productKey } = device
     if (!enabled) return yield* new DeviceDisabled({ productKey, deviceName })
@@ -178,7 +186,7 @@ const make = Effect.gen(function*() {
     return yield* tripleOf(claimed)
   })
 
-  /** The device of this name, which is made when there is none. */
+  /** Returns the triple of the device of this name; creates the device if it does not exist. */
   const generateNamed = Effect.fnUntraced(function*(productKey: ProductKey, deviceName: DeviceName) {
     const deviceId = DeviceId.make(yield* identifiers.deviceId)
     const at = yield* Clock.currentTimeMillis

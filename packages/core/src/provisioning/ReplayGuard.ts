@@ -1,5 +1,6 @@
 /**
- * Refuses messages over HTTP that come a second time (decisions, section 8).
+ * Refuses messages over HTTP that come a second time
+ * (docs/protocol/http-uplink.md).
  */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
@@ -13,7 +14,7 @@ const ttl = 300_000
 export class RandomUsed extends Schema.TaggedError<RandomUsed>()("RandomUsed", { random: Schema.String }) {}
 
 export class ReplayGuard extends Context.Service<ReplayGuard, {
-  /** Marks the random as used by the device. */
+  /** Marks the random as used by the device for five minutes. Fails with `RandomUsed` if it is marked already. */
   readonly use: (device: DeviceIdentity, random: string) => Effect.Effect<void, RandomUsed | StoreError>
 }>()("@device-cloud/core/provisioning/ReplayGuard") {
   static readonly layer: Layer.Layer<ReplayGuard, never, IdempotencyStore> = Layer.effect(
@@ -25,7 +26,7 @@ export class ReplayGuard extends Context.Service<ReplayGuard, {
           const expiredBefore = at - ttl
           const claim = yield* store.claim({
             projectId,
-            // A key of a client has no spaces.
+            // The space keeps this key apart from those of API clients, which have none.
             key: `uplink ${deviceId} ${random}`,
             fingerprint: "",
             at,

@@ -1,9 +1,8 @@
 /**
- * The texts that devices sign, and how a signature is compared
- * (specification, Authentication).
+ * The texts that devices sign (docs/protocol/signatures.md).
  */
 
-/** What a device signs when it connects; `timestamp` takes part when the device sent one. */
+/** The text that a device signs when it connects. `timestamp` takes part if the device has sent one. */
 export const connectText = (options: {
   readonly clientId: string
   readonly deviceName: string
@@ -14,28 +13,28 @@ export const connectText = (options: {
   return options.timestamp === undefined ? text : `${text}timestamp${options.timestamp}`
 }
 
-/** What a device signs with a message over HTTP (specification, Device HTTP uplink). */
+/** The text that a device signs with a message over HTTP. */
 export const uplinkText = (options: {
   readonly productKey: string
   readonly deviceName: string
   readonly random: string
 }): string => `productKey${options.productKey}deviceName${options.deviceName}random${options.random}`
 
-/** What a device signs to get a triple that was created beforehand; `mac` names it. */
+/** The text that a device signs to get a triple that was created before; `mac` names the device. */
 export const registerText = (options: {
   readonly mac: string
   readonly productKey: string
   readonly random: string
 }): string => `mac${options.mac}productKey${options.productKey}random${options.random}`
 
-/** What a device signs to register under a name of its own. */
+/** The text that a device signs to register under its own name. */
 export const generatorText = (options: {
   readonly deviceName: string
   readonly productKey: string
   readonly random: string
 }): string => `deviceName${options.deviceName}productKey${options.productKey}random${options.random}`
 
-/** What a device's token stands for, under the device's secret. */
+/** The text whose MAC under the device's secret is the token of the device. */
 export const tokenText = (options: {
   readonly clientId: string
   readonly deviceName: string
@@ -43,8 +42,8 @@ export const tokenText = (options: {
 }): string => `deviceTokenclientId${options.clientId}deviceName${options.deviceName}productKey${options.productKey}`
 
 /**
- * What a sub-device signs for its gateway, or a device for a network: the names
- * and values of the fields, sorted by name.
+ * The text that a sub-device signs for its gateway, or a device for a mesh
+ * network: the names and values of the fields, sorted by name.
  */
 export const fieldsText = (fields: Readonly<Record<string, string>>): string =>
   Object.keys(fields).sort().map((name) => name + fields[name]).join("")

@@ -1,14 +1,16 @@
 /**
- * Refuses, for a minute, devices and addresses that keep sending wrong
- * signatures (decisions, section 7).
+ * Refuses devices and addresses that keep sending wrong signatures
+ * (docs/protocol/signatures.md).
  */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { RateWindow } from "../kernel/RateWindow.ts"
 
 export class SignatureGuard extends Context.Service<SignatureGuard, {
   /**
-   * Runs a check of a signature, unless the device or the address has failed ten
-   * times within a minute. Each node counts by itself.
+   * Runs a check of a signature and counts its failures for which `isWrong` is
+   * true. Fails with `TooManyWrongSignatures` without running the check if the
+   * device or the address has failed ten times within a minute. Each node counts
+   * for itself.
    */
   readonly guard: <A, E, R>(
     suspect: Suspect,
@@ -22,16 +24,16 @@ export class SignatureGuard extends Context.Service<SignatureGuard, {
 /** Wrong signatures in {@link windowMillis}. */
 const limit = 10
 const windowMillis = 60_000
-/** Devices and addresses that are watched; of more, those that failed longest ago are forgotten. */
+/** Devices and addresses that are counted; above this, those that failed longest ago are forgotten. */
 const capacity = 100_000
 
 /** Too many wrong signatures for this device or from this address. */
 export class TooManyWrongSignatures extends Schema.TaggedError<TooManyWrongSignatures>()("TooManyWrongSignatures", {
-  /** Seconds after which it may be tried again. */
+  /** Seconds until the caller may try again. */
   retryAfter: Schema.Int
 }) {}
 
-/** Who presents a signature: a device, by product key and name, or what else names it; and an address. */
+/** Who presents a signature: the name of a device, for example product key and device name, and an address. */
 export interface Suspect {
   readonly name: string
   readonly address: string

@@ -1,29 +1,31 @@
 /**
- * Finds the changes of properties within one message that set something off.
+ * Finds the changes of properties within one message that something reacts to.
  */
 import type { ChangedValue } from "../events/DeviceChange.ts"
 import type { PropertyWatch } from "../events/Reactions.ts"
 import { equalJson, type Json } from "../kernel/Json.ts"
 import type { ShadowDraft, ShadowEntry, ShadowSide } from "../shadow/Shadow.ts"
 
-/** Whether a property has another value after than before. */
+/** Returns whether a property has another value in `after` than in `before`. */
 const hasChanged = (before: ShadowSide, after: ShadowSide, id: string): boolean =>
   after[id] !== before[id] && (!Object.hasOwn(before, id) || !equalJson(before[id]!.value, after[id]!.value))
 
 /**
- * Follows a draft while the values of one message are set. Each of several
- * values of a property in one message is a change of its own, so a repeated
- * property ends the change before it.
+ * Follows a draft while the values of one message are set, and emits the changes
+ * that a watch wants. A message may hold several values of a property: each is a
+ * change of its own, so a repeated property ends the change before it.
  */
 export class ChangeTracker {
   readonly #draft: ShadowDraft
   readonly #watch: PropertyWatch
   readonly #emit: (properties: Readonly<Record<string, ChangedValue>>) => void
-  /** The properties of the message so far. */
+  /** The properties of the message that have been set so far. */
   readonly #ids = new Set<string>()
-  /** What is stored, without those values of this message that have set nothing off yet. */
+  /** The reported values before the current change. */
   #before: ShadowSide
+  /** The reported values before the property that is being set. */
   #earlier: ShadowSide
+  /** The watch wants the current change. */
   #mayFire = false
 
   constructor(
@@ -43,7 +45,7 @@ export class ChangeTracker {
     this.#earlier = this.#ids.has(id) ? this.#draft.holdReported() : this.#before
   }
 
-  /** Call it after `entry` is set, with the value that the model admits. */
+  /** Call it after `entry` is set; `admitted` is the value that the model admits. */
   wasSet(id: string, entry: ShadowEntry, admitted: Json): void {
     if (this.#ids.has(id) && hasChanged(this.#earlier, this.#draft.reported, id)) {
       if (this.#mayFire) this.#change(this.#earlier)
@@ -62,6 +64,7 @@ export class ChangeTracker {
     if (this.#mayFire) this.#change(this.#draft.reported)
   }
 
+  /** Emits the properties that differ from those before the current change. */
   #change(after: ShadowSide): void {
     const properties: Record<string, ChangedValue> = {}
     for (const id of this.#ids) {

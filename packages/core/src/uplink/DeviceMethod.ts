@@ -1,8 +1,8 @@
 /**
- * How a feature declares a device method: its name, what its messages look like,
- * and what it does, in one of two kinds. A state update (`update`, `updates`,
- * `progress`) takes part in the transaction of its batch; a request (`request`,
- * `requests`) runs after it.
+ * Declarations of device methods. A feature declares the name of a method, what
+ * its messages look like, and what the method does, in one of two kinds: a state
+ * update (`update`, `updates`, `progress`) takes part in the transaction of its
+ * batch, a request (`request`, `requests`) runs after the commit.
  */
 import { Effect, Result, Schema } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
@@ -32,21 +32,23 @@ export type MessageForm =
   | "time"
 
 /**
- * Messages of one lane wait for each other. `reports`: what changes a device, in
- * its order. `gateway`: requests about sub-devices, each of which may be many
- * look-ups. `downloads`: blocks of files, which are many and slow to read.
+ * Messages of one lane wait for each other; lanes do not. `reports`: what changes
+ * a device, in order. `gateway`: requests about sub-devices, each of which may
+ * take many look-ups. `downloads`: blocks of files, which are many and slow to
+ * read.
  */
 export type Lane = "reports" | "gateway" | "downloads"
 
+/** What every kind of method declares. */
 export interface Declaration {
   /**
    * For example `thing.deviceinfo.update`. `*` stands for one level and `**` for
-   * several, as in `thing.event.*.post`; a name without them comes first.
+   * several, as in `thing.event.*.post`. An exact name wins over a pattern.
    */
   readonly name: string
   /** Default `request`. */
   readonly form?: MessageForm
-  /** The action of the HTTP uplink that carries it. Absent: it cannot come over HTTP. */
+  /** The action of the HTTP uplink that carries the method. Absent: the method cannot come over HTTP. */
   readonly action?: string
   /** Default `reports`. */
   readonly lane?: Lane
@@ -55,7 +57,10 @@ export interface Declaration {
 /** Reads the params of a message: a schema, or a function that returns the request or the reply that refuses it. */
 export type Decode<A> = Schema.Codec<A, unknown> | ((message: UplinkMessage) => Result.Result<A, DeviceReply>)
 
-/** Changes the state of one device. Pure: it runs again when the store repeats a transaction. */
+/**
+ * Changes the state of one device and returns the reply. Pure: it runs again when
+ * the store repeats a transaction.
+ */
 export type Update = (state: DeviceState) => DeviceReply
 
 /** An update of one of several devices that a message is about. */
@@ -73,7 +78,10 @@ export interface DeviceRequest<out A> {
   readonly message: UplinkMessage
 }
 
-/** What `Uplink` does with a message. */
+/**
+ * What `Uplink` does with a message: reply at once, change devices, store a step
+ * of a command, or run a request.
+ */
 export type Plan =
   | { readonly _tag: "Reply"; readonly reply: DeviceReply }
   | { readonly _tag: "Update"; readonly update: Update }
@@ -81,15 +89,18 @@ export type Plan =
   | { readonly _tag: "Progress"; readonly progress: CommandProgress }
   | { readonly _tag: "Request"; readonly request: unknown }
 
+/** Handles requests and returns their replies in the same order. */
 export type Handle<R> = (
   requests: ReadonlyArray<DeviceRequest<never>>
 ) => Effect.Effect<ReadonlyArray<DeviceReply>, StoreError, R>
 
 /** A method as a feature declares it: made by `update`, `updates`, `progress`, `request` or `requests`. */
 export interface DeviceMethod<out R = never> extends Declaration {
+  /** Decodes a message and decides what `Uplink` does with it. */
   readonly plan: (message: UplinkMessage, find: FindSubDevice) => Plan
-  /** The sub-devices that a message names and that must be looked up before. */
+  /** Returns the sub-devices that a message names; `Uplink` looks them up before it calls `plan`. */
   readonly names?: (params: unknown) => ReadonlyArray<SubDeviceName>
+  /** Runs the requests that `plan` returns. */
   readonly handle?: Handle<R>
 }
 
@@ -105,15 +116,15 @@ const decoder = <A>(decode: Decode<A>): (message: UplinkMessage) => Result.Resul
     })
 }
 
-/** A method whose reply needs nothing but the message. */
+/** A method whose reply needs only the message. */
 export const answer = (
   declaration: Declaration & { readonly reply: (message: UplinkMessage) => DeviceReply }
 ): DeviceMethod => ({ ...declaration, plan: (message) => reply(declaration.reply(message)) })
 
 /**
- * A state update: takes part in the transaction of the batch. `update` gets the
- * state of the device, changes it and returns the reply, which leaves after the
- * commit.
+ * A state update, which takes part in the transaction of the batch. `update` gets
+ * the state of the device, changes it and returns the reply, which leaves after
+ * the commit.
  */
 export const update = <A>(
   declaration: Declaration & {
@@ -137,7 +148,7 @@ export const update = <A>(
 /** State updates of several devices, for messages in which a gateway speaks for its sub-devices. */
 export const updates = (
   declaration: Declaration & {
-    /** The sub-devices that a message names. */
+    /** Returns the sub-devices that a message names. */
     readonly names: (params: unknown) => ReadonlyArray<SubDeviceName>
     readonly updates: (
       message: UplinkMessage,
@@ -155,7 +166,7 @@ export const updates = (
   }
 }
 
-/** A step of a command; takes part in the transaction of the batch and needs no state. */
+/** A step of a command, which takes part in the transaction of the batch and needs no state. */
 export const progress = (
   declaration: Declaration & {
     readonly decode: (message: UplinkMessage) => Result.Result<CommandProgress, DeviceReply>
@@ -169,8 +180,8 @@ export const progress = (
 })
 
 /**
- * A request: `handle` runs after the batch is committed. A handler that fails
- * with a `StoreError` that can pass runs again, so it must be safe to repeat.
+ * A request: `handle` runs after the batch is committed. It runs again while it
+ * fails with a retryable `StoreError`, so it must be safe to repeat.
  */
 export const request = <A, R = never>(
   declaration: Declaration & {
@@ -185,7 +196,7 @@ export const request = <A, R = never>(
   })
 }
 
-/** A request is repeated and fails alone. */
+/** Repeats one request until the store can be reached; a failure refuses only this request. */
 const alone = <R>(handled: Effect.Effect<DeviceReply, StoreError, R>) =>
   untilStored(handled).pipe(
     Effect.catch((error) =>

@@ -9,38 +9,41 @@ import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import type { DeviceMethod, Handle, Lane, MessageForm } from "./DeviceMethod.ts"
 
 export class DeviceMethods extends Context.Service<DeviceMethods, {
-  /** Adds methods until the scope closes. Fails when a name is taken. */
+  /**
+   * Adds methods until the scope closes. Fails with `DuplicateDeviceMethod` if a
+   * name is taken; then none is added.
+   */
   readonly register: <R>(
     methods: ReadonlyArray<DeviceMethod<R>>
   ) => Effect.Effect<void, DuplicateDeviceMethod, R | Scope.Scope>
-  /** The method of this name, for example `thing.event.property.post`; undefined: nobody declares it. */
+  /** Returns the method for a name such as `thing.event.property.post`; undefined: no feature declares it. */
   readonly find: (name: string) => RegisteredMethod | undefined
-  /** The methods that an action of the HTTP uplink carries, for example `PostProperty`. */
+  /** Returns the methods that an action of the HTTP uplink carries, for example `PostProperty`. */
   readonly ofAction: (action: string) => ReadonlyArray<RegisteredMethod>
 }>()("@device-cloud/core/uplink/DeviceMethods") {
-  /** An empty registry. */
+  /** A registry without methods. */
   static readonly layerEmpty: Layer.Layer<DeviceMethods> = Layer.sync(DeviceMethods, () => make())
 
-  /** Adds an application's own methods to the cloud that is provided. */
+  /** Adds an application's own methods to the provided cloud. */
   static readonly layer = <R>(
     methods: ReadonlyArray<DeviceMethod<R>>
   ): Layer.Layer<never, DuplicateDeviceMethod, DeviceMethods | R> =>
     Layer.effectDiscard(DeviceMethods.use((registry) => registry.register(methods)))
 }
 
-/** Another feature declares a method of this name. */
+/** Another feature already declares a method of this name. */
 export class DuplicateDeviceMethod extends Schema.TaggedError<DuplicateDeviceMethod>()("DuplicateDeviceMethod", {
   name: Schema.String
 }) {}
 
-/** A method with its defaults, and with the services that its handler needs. */
+/** A method with its defaults; its handler has the services that it needs. */
 export interface RegisteredMethod extends Omit<DeviceMethod, "handle"> {
   readonly form: MessageForm
   readonly lane: Lane
   readonly handle?: Handle<never>
 }
 
-/** The names that a pattern stands for. */
+/** Returns an expression that matches the names of a pattern. */
 const expressionOf = (pattern: string): RegExp =>
   new RegExp(
     `^${
@@ -73,7 +76,7 @@ const make = (): DeviceMethods["Service"] => {
         const taken = methods.find(({ name }) => all().some((known) => known.name === name))
         if (taken !== undefined) return yield* new DuplicateDeviceMethod({ name: taken.name })
         const context = yield* Effect.context<R>()
-        // Methods that share a handler share the one that is made of it.
+        // Methods that share a handler keep sharing one: their requests run together.
         const provided = new Map<Handle<R>, Handle<never>>()
         const provide = (handle: Handle<R>): Handle<never> => {
           const known = provided.get(handle) ?? ((requests) => Effect.provideContext(handle(requests), context))

@@ -1,26 +1,32 @@
 /**
- * What the cloud answers to a device's message (alink-facts, section 7).
+ * Replies to devices, and the codes that several features use
+ * (docs/protocol/codes.md).
  */
 import type { Json } from "../kernel/Json.ts"
 
+/** The answer to a message of a device. */
 export interface DeviceReply {
+  /** 200: success. */
   readonly code: number
   readonly message: string
   readonly data: Json
-  /** The block of a file that follows `data`. */
+  /** A block of a file, which follows `data`. */
   readonly bytes?: Uint8Array
 }
 
+/** Says that the message has taken effect. */
 export const success = (data: Json): DeviceReply => ({ code: 200, message: "success", data })
 
+/** Says why the message has no effect. */
 export const failure = (code: number, message: string): DeviceReply => ({ code, message, data: {} })
 
+/** The params do not have the expected form. */
 export const parameterError = (message: string): DeviceReply => failure(460, message)
 export const systemError: DeviceReply = failure(500, "system exception")
 export const deviceNotFound: DeviceReply = failure(6100, "device not found")
 export const tooManyDesired: DeviceReply = failure(6104, "more than 200 properties")
 export const tooManyProperties: DeviceReply = failure(6106, "map size must less than 200")
-/** No such topic or method. */
+/** The topic or method does not exist. */
 export const topicError: DeviceReply = failure(6203, "topic parse error")
 export const notJson: DeviceReply = failure(6207, "data is not JSON")
 export const tooManyEvents: DeviceReply = failure(6356, "more than 200 events")

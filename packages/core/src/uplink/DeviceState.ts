@@ -1,6 +1,5 @@
 /**
- * The state of one device while the messages of a batch change it, in their
- * order.
+ * The state of one device while the messages of a batch change it in order.
  */
 import type { DeviceIdentity } from "../device/Device.ts"
 import type { ChangedDevice, DeviceChange } from "../events/DeviceChange.ts"
@@ -14,21 +13,22 @@ import type { ModelValidator } from "../thing-model/ModelValidator.ts"
 import { ChangeTracker } from "./ChangeTracker.ts"
 import type { UplinkFacts } from "./UplinkStore.ts"
 
-/** Property, or event, to the reason why it is not kept. */
+/** Maps a property or event that was not kept to the reason. */
 export type Dropped = Readonly<Record<string, string>>
 
+/** The shadow of a device with what must be stored beside it and published after the commit. */
 export class DeviceState {
   readonly device: DeviceIdentity
   /** The shadow of the device. Call `accept` after a change. */
   readonly draft: ShadowDraft
-  /** What the product's model admits; undefined: everything. */
+  /** Checks values against the product's thing model; undefined: every value is admitted. */
   readonly validator: ModelValidator | undefined
   readonly #samples: Array<PropertySample> = []
   readonly #events: Array<EventRecord> = []
   readonly #happened: Array<DomainEvent> = []
   readonly #pending: Array<Reaction> = []
   readonly #reactions: Pick<Reactions["Service"], "watches" | "propertyWatch" | "reactTo">
-  /** What watches its properties; undefined: nothing. */
+  /** Says which changes of properties something reacts to; undefined: nothing reacts. */
   readonly #propertyWatch: PropertyWatch | undefined
 
   constructor(
@@ -44,21 +44,21 @@ export class DeviceState {
     this.#propertyWatch = reactions.propertyWatch(device)
   }
 
-  /** What is stored with the shadow. */
+  /** The history and the reactions that are stored with the shadow. */
   get facts(): UplinkFacts {
     return { samples: this.#samples, events: this.#events, reactions: this.#pending }
   }
 
-  /** What is published when the state is stored. */
+  /** The events that are published after the commit. */
   get happened(): ReadonlyArray<DomainEvent> {
     return this.#happened
   }
 
   /**
-   * Takes reported values: those that the model admits and the shadow has room
-   * for. A value that is older than the stored one goes into the history only.
-   * Returns what is not kept. `version`: of the shadow afterwards; default: the
-   * next.
+   * Keeps the reported values that the model admits and the shadow has room for;
+   * returns the others with reasons. A value that is older than the stored one
+   * goes into the history only. `version` is the version of the shadow afterwards;
+   * default: the next one.
    */
   report(
     values: Iterable<readonly [id: string, entry: ShadowEntry]>,
@@ -100,7 +100,7 @@ export class DeviceState {
     return dropped ?? nothing
   }
 
-  /** Takes an event of the thing model. Returns why the model does not admit it; undefined: it does. */
+  /** Keeps an event of the thing model. Returns undefined, or why the model does not admit the event. */
   occur(eventId: string, value: Json, time: number, receivedAt: number): Misfit | undefined {
     if (this.validator === undefined) return this.record(eventId, value, time, receivedAt)
     const check = this.validator.event(eventId)
@@ -109,7 +109,10 @@ export class DeviceState {
     return admitted instanceof Misfit ? admitted : this.record(eventId, admitted, time, receivedAt)
   }
 
-  /** Takes an event that the thing model says nothing about. Returns why it cannot be stored; undefined: it can. */
+  /**
+   * Keeps an event that the thing model does not describe. Returns undefined, or
+   * why the event cannot be stored.
+   */
   record(eventId: string, value: Json, time: number, receivedAt: number): Misfit | undefined {
     if (!isFiniteJson(value, maxEventNesting)) return notStorable
     this.#events.push({ eventId, time, value })
@@ -130,7 +133,7 @@ export class DeviceState {
   }
 }
 
-/** Objects and arrays inside each other in the outputs of an event. */
+/** Levels of objects and arrays in the outputs of an event. */
 const maxEventNesting = 32
 
 const notStorable = new Misfit(460, `expected finite numbers, and at most ${maxEventNesting} levels`)

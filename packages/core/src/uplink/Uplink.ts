@@ -1,6 +1,6 @@
 /**
- * The one door for everything that a device says. Messages are sorted by the
- * registry of device methods, committed in batches, and replied to afterwards.
+ * Takes every message of every device. `Uplink` sorts messages by the registry of
+ * device methods, commits them in batches, and replies after the commit.
  */
 import { Cause, Context, Effect, type Exit, Layer, Option } from "effect"
 import { CommandLedger } from "../command/CommandLedger.ts"
@@ -21,22 +21,22 @@ import type { UplinkMessage } from "./UplinkMessage.ts"
 import * as UplinkMetrics from "./UplinkMetrics.ts"
 import { UplinkStore } from "./UplinkStore.ts"
 
-/** The end of a message: its reply, or why there is none. */
+/** The end of a message: its reply, or the failure of the store. */
 export type UplinkExit = Exit.Exit<DeviceReply, StoreError>
 
 /**
- * Messages of one device take effect in the order in which they are handed over.
- * The reply comes after the commit. While the store cannot be reached, messages
- * wait; when the queue is full, their senders wait.
+ * Messages of one device take effect in the order in which transports hand them
+ * over. The reply comes after the commit. While the store cannot be reached,
+ * messages wait; when the queue is full, their senders wait.
  */
 export class Uplink extends Context.Service<Uplink, {
-  /** Takes a message and returns the reply when it is stored. */
+  /** Takes a message and returns the reply after the commit. Waits while the queue is full. */
   readonly submit: (message: UplinkMessage) => Effect.Effect<DeviceReply, StoreError>
   /**
    * For transports that are driven by callbacks: takes a message and calls
-   * `onEnd` when it is stored. Returns undefined when the message is taken.
-   * Returns an effect when the queue is full: it hands the message over as soon
-   * as there is room, and the transport must stop reading until it ends.
+   * `onEnd` after the commit. Returns undefined if the queue has room. Returns an
+   * effect if the queue is full: the effect hands the message over as soon as
+   * there is room, and the transport must stop reading until the effect ends.
    */
   readonly offer: (message: UplinkMessage, onEnd: (end: UplinkExit) => void) => Effect.Effect<void> | undefined
 }>()("@device-cloud/core/uplink/Uplink") {
@@ -47,11 +47,11 @@ export class Uplink extends Context.Service<Uplink, {
   > = Layer.effectContext(Effect.suspend(() => make))
 }
 
-/** How many messages of a lane may wait, and how many are in one batch. */
+/** How many messages of a lane may wait (`capacity`), and how many are in one batch. */
 const lanes = {
   reports: { capacity: 8192, maxBatch: 2048 },
   gateway: { capacity: 1024, maxBatch: 64 },
-  // As many blocks are in memory at once; each has 128 KiB at most.
+  // A batch holds 64 blocks of at most 128 KiB in memory.
   downloads: { capacity: 1024, maxBatch: 64 }
 } as const satisfies Record<Lane, { readonly capacity: number; readonly maxBatch: number }>
 
@@ -69,6 +69,7 @@ const make = Effect.gen(function*() {
 
   const logDefect = (defect: unknown) => void runFork(Effect.logError("A device method throws", defect))
 
+  /** Looks up the sub-devices that messages name. */
   const attachmentsFor = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
     const attachments = new Map<string, Attachment>()
     const names = UplinkBatch.namesIn(items, methods)
@@ -78,7 +79,7 @@ const make = Effect.gen(function*() {
     return attachments
   })
 
-  /** What updates need: the models of products that are checked, and what reacts to changes. */
+  /** Loads what updates need: the models of checked products, and what reacts to changes. */
   const prepare = Effect.fnUntraced(function*({ devices }: UplinkBatch.UplinkBatch) {
     const productKeys = [...new Set(devices.map(({ device }) => device.productKey))]
     const checked = [
@@ -89,7 +90,7 @@ const make = Effect.gen(function*() {
     return validators
   })
 
-  /** Sorts a batch and stores what changes devices. Only this is ever repeated. */
+  /** Sorts a batch and stores the changes of devices. Only this part of a batch is ever repeated. */
   const commit = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
     const batch = UplinkBatch.sort(items, methods, yield* attachmentsFor(items), logDefect)
     const { devices, progress } = batch
@@ -110,11 +111,11 @@ const make = Effect.gen(function*() {
     return { batch, results }
   })
 
-  /** What can fail without consequence for the messages of a batch. */
+  /** Logs a failure that must not affect the messages of a batch. */
   const safely = (effect: Effect.Effect<void>) =>
     Effect.catchCause(effect, (cause) => Effect.logError("What follows a batch could not be done", cause))
 
-  /** Runs requests in their order, neighbours with one handler together. */
+  /** Runs requests in order; neighbours with the same handler run together. */
   const runRequests = Effect.fnUntraced(function*({ replies, requests }: UplinkBatch.UplinkBatch) {
     for (const placed of UplinkBatch.runsOf(requests)) {
       const handle = placed[0]!.method.handle!
@@ -133,7 +134,7 @@ const make = Effect.gen(function*() {
     }
   })
 
-  /** What follows the commit. Nothing here makes the batch run again. */
+  /** Does what follows the commit. No failure here makes the batch run again. */
   const conclude = Effect.fnUntraced(function*(
     items: ReadonlyArray<Item>,
     { batch, results }: Effect.Success<ReturnType<typeof commit>>

@@ -1,6 +1,6 @@
 /**
- * A batch of the uplink: its items sorted by what they ask for, and the replies
- * as they become known. Pure.
+ * A batch of the uplink: its items, sorted by what they ask for, and their
+ * replies. Pure.
  */
 import { Option } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
@@ -15,12 +15,12 @@ import type { Attachment, SubDeviceName } from "./SubDeviceDirectory.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
 import type { DeviceCommit } from "./UplinkStore.ts"
 
-/** What is stored together: what devices say, and how far commands have come. */
+/** What one batch stores: messages of devices and steps of commands. */
 export type UplinkItem = UplinkMessage | CommandProgress
 
 export const isProgress = (item: UplinkItem): item is CommandProgress => "messageId" in item
 
-/** The updates of one device, and their places in the batch. */
+/** The updates of one device with their places in the batch. */
 interface DeviceUpdates {
   readonly device: DeviceIdentity
   readonly places: Array<number>
@@ -35,26 +35,30 @@ export interface PlacedRequest {
   readonly message: UplinkMessage
 }
 
-/** What the updates of one device lead to. */
+/** The outcome of the updates of one device. */
 export interface DeviceResult {
+  /** In the order of the updates. */
   readonly replies: ReadonlyArray<DeviceReply>
+  /** The events to publish. */
   readonly happened: ReadonlyArray<DomainEvent>
+  /** Reactions are stored, so that their runner must wake. */
   readonly reacts: boolean
-  /** What updates threw. */
+  /** What updates have thrown. */
   readonly defects: ReadonlyArray<unknown>
 }
 
+/** The sorted items of a batch. */
 export interface UplinkBatch {
   readonly devices: ReadonlyArray<DeviceUpdates>
   readonly progress: ReadonlyArray<CommandProgress>
   readonly requests: ReadonlyArray<PlacedRequest>
-  /** What is published after the commit. */
+  /** The events to publish after the commit. */
   readonly happened: Array<DomainEvent>
-  /** By the place of the item. A request has the reply that stands if its handler gives none. */
+  /** By the place of the item. Until its handler has replied, a request has the reply `systemError`. */
   readonly replies: Array<DeviceReply>
 }
 
-/** Requests in their order, cut where the handler changes. */
+/** Splits requests into runs of neighbours with the same handler. */
 export const runsOf = (requests: ReadonlyArray<PlacedRequest>): ReadonlyArray<ReadonlyArray<PlacedRequest>> => {
   const runs: Array<Array<PlacedRequest>> = []
   for (const request of requests) {
@@ -65,7 +69,7 @@ export const runsOf = (requests: ReadonlyArray<PlacedRequest>): ReadonlyArray<Re
   return runs
 }
 
-/** The sub-devices that messages name and that must be looked up before they are sorted. */
+/** Returns the sub-devices that messages name. They must be looked up before `sort`. */
 export const namesIn = (
   items: ReadonlyArray<UplinkItem>,
   methods: DeviceMethods["Service"]
@@ -80,9 +84,10 @@ export const namesIn = (
   return names
 }
 
+/** The reply that nobody reads: to a step of a command. */
 const noted = success({})
 
-/** Sorts items by what their methods make of them. Each item has a reply afterwards. */
+/** Sorts items by the plans of their methods. Each item has a reply afterwards. */
 export const sort = (
   items: ReadonlyArray<UplinkItem>,
   methods: DeviceMethods["Service"],
@@ -107,7 +112,7 @@ export const sort = (
       known.updates.push(update)
     }
   }
-  /** A method that throws refuses its message alone. */
+  /** A method that throws refuses only its own message. */
   const planOf = (method: RegisteredMethod, message: UplinkMessage): Plan => {
     try {
       return method.plan(message, find)
@@ -156,8 +161,9 @@ export const sort = (
 }
 
 /**
- * The part of the transaction that belongs to one device. An update that throws
- * is left out and refused alone; the others start again from the stored shadow.
+ * Returns the part of the transaction that belongs to one device. An update that
+ * throws is refused with `systemError`; the others run again from the stored
+ * shadow without it.
  */
 export const commitOf = (
   { device, updates }: DeviceUpdates,
@@ -180,7 +186,7 @@ export const commitOf = (
   }
 })
 
-/** The replies of the updates; undefined: one of them throws, and is a known defect from now on. */
+/** Returns the replies of the updates; undefined: one has thrown and is in `defects` from now on. */
 const applyAll = (
   updates: ReadonlyArray<Update>,
   state: DeviceState,
@@ -202,11 +208,11 @@ const applyAll = (
   return replies
 }
 
-/** The reply to a message that is about several devices: the first that is refused, otherwise the first. */
+/** The reply to a message about several devices: the first refusal, or else the first reply. */
 const worse = (known: DeviceReply | undefined, reply: DeviceReply): DeviceReply =>
   known === undefined || (known.code === 200 && reply.code !== 200) ? reply : known
 
-/** Puts the replies and events of the devices in their places. */
+/** Puts the replies and events of the devices in their places. A device without a result does not exist. */
 export const settle = (
   { devices, happened, replies }: UplinkBatch,
   results: ReadonlyArray<Option.Option<DeviceResult>>

@@ -1,16 +1,17 @@
 /**
- * Something that a device says, whatever transport carried it.
+ * A message of a device, whatever transport carries it.
  */
 import type { DeviceIdentity } from "../device/Device.ts"
 
 export interface UplinkMessage {
+  /** The device that speaks. */
   readonly device: DeviceIdentity
   /** For example `thing.event.property.post`. */
   readonly method: string
-  /** As the device sent it, not checked. */
+  /** As the device sent them, not checked. */
   readonly params: unknown
   /** Unix milliseconds. */
   readonly receivedAt: number
-  /** The sub-device of the gateway `device` that says it. */
+  /** The sub-device that the gateway `device` speaks for. */
   readonly subDevice?: Pick<DeviceIdentity, "productKey" | "deviceName">
 }

@@ -1,23 +1,23 @@
 /**
- * The device methods that every cloud has: reports, shadow, desired values, tags,
- * thing model, settings, time, and replies to commands.
+ * Registers the device methods that every cloud has. Each file in `methods/`
+ * declares those of one subject; other features register their own.
  */
 import { Effect, Layer } from "effect"
 import type { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import type { DeviceStore } from "../device/DeviceStore.ts"
 import type { ThingModelStore } from "../thing-model/ThingModelStore.ts"
-import * as CommandReplies from "./CommandReplies.ts"
-import * as DesiredProperties from "./DesiredProperties.ts"
 import { DeviceMethods } from "./DeviceMethods.ts"
-import * as DeviceModel from "./DeviceModel.ts"
-import * as DeviceSettings from "./DeviceSettings.ts"
-import * as DeviceTags from "./DeviceTags.ts"
-import * as NetworkTime from "./NetworkTime.ts"
-import * as PackMessages from "./PackMessages.ts"
-import * as PropertyMessages from "./PropertyMessages.ts"
-import * as RecordMessages from "./RecordMessages.ts"
-import * as ShadowMessages from "./ShadowMessages.ts"
+import * as CommandReplyMethods from "./methods/CommandReplyMethods.ts"
+import * as DesiredMethods from "./methods/DesiredMethods.ts"
+import * as ModelMethods from "./methods/ModelMethods.ts"
+import * as PackMethods from "./methods/PackMethods.ts"
+import * as PropertyMethods from "./methods/PropertyMethods.ts"
+import * as RecordMethods from "./methods/RecordMethods.ts"
+import * as SettingMethods from "./methods/SettingMethods.ts"
+import * as ShadowMethods from "./methods/ShadowMethods.ts"
+import * as TagMethods from "./methods/TagMethods.ts"
+import * as TimeMethods from "./methods/TimeMethods.ts"
 
 export const layer: Layer.Layer<
   never,
@@ -28,16 +28,16 @@ export const layer: Layer.Layer<
     const registry = yield* DeviceMethods
     const lifecycle = yield* DeviceLifecycle
     yield* registry.register([
-      ...PropertyMessages.methods,
-      ...PackMessages.methods,
-      ...RecordMessages.methods,
-      ...DesiredProperties.methods,
-      ...ShadowMessages.methods,
-      ...NetworkTime.methods,
-      ...CommandReplies.methods
+      ...PropertyMethods.methods,
+      ...PackMethods.methods,
+      ...RecordMethods.methods,
+      ...DesiredMethods.methods,
+      ...ShadowMethods.methods,
+      ...TimeMethods.methods,
+      ...CommandReplyMethods.methods
     ])
-    yield* registry.register([...DeviceTags.methods, ...DeviceSettings.methods])
-    yield* registry.register(DeviceModel.methods)
-    yield* lifecycle.register(yield* DeviceSettings.lifecycleHook)
+    yield* registry.register([...TagMethods.methods, ...SettingMethods.methods])
+    yield* registry.register(ModelMethods.methods)
+    yield* lifecycle.register(yield* SettingMethods.lifecycleHook)
   }).pipe(Effect.orDie)
 )

@@ -1,5 +1,5 @@
 /**
- * What is counted of messages of devices.
+ * The metrics of the uplink.
  */
 import { Duration, Effect, Metric } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
@@ -25,7 +25,7 @@ const commitSeconds = Metric.histogram("device_cloud_uplink_commit_seconds", {
   boundaries: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 })
 
-/** The series of a counter by the value of one attribute; to make one anew for each count costs as much as ten counts. */
+/** Keeps the series of a counter by the value of one attribute: making a series costs as much as ten counts. */
 const seriesOf = (counter: Metric.Counter<number>, attribute: string) => {
   const known = new Map<string | number, Metric.Counter<number>>()
   return (value: string | number): Metric.Counter<number> => {
@@ -38,14 +38,14 @@ const seriesOf = (counter: Metric.Counter<number>, attribute: string) => {
   }
 }
 
-/** How many replies have which code. */
+/** Counts replies by code. */
 const countCodes = (replies: ReadonlyArray<DeviceReply>): ReadonlyMap<number, number> => {
   const counts = new Map<number, number>()
   for (const { code } of replies) counts.set(code, (counts.get(code) ?? 0) + 1)
   return counts
 }
 
-/** Counts what is done. */
+/** Makes the functions that count. */
 export const make = () => {
   const messagesWith = seriesOf(messages, "code")
   const stepsTo = seriesOf(commandSteps, "state")
@@ -56,7 +56,7 @@ export const make = () => {
       yield* Metric.update(batchSize, size)
       yield* Metric.update(queueDepth, waiting)
     }),
-    /** The messages of a batch have these replies; commands have come so far. */
+    /** The messages of a batch have these replies, and commands have taken these steps. */
     concluded: Effect.fnUntraced(
       function*(progress: ReadonlyArray<CommandProgress>, replies: ReadonlyArray<DeviceReply>) {
         for (const { state } of progress) yield* Metric.update(stepsTo(state), 1)

@@ -1,7 +1,7 @@
 /**
- * Port: the transaction of the uplink. What devices say changes shadows, adds to
- * the history, sets scenes off and moves commands forward; all of it is stored
- * together or not at all.
+ * Port: the transaction of the uplink. Messages of devices change shadows, add to
+ * the history, fire scenes and move commands forward; the store keeps all of it
+ * or nothing.
  */
 import { Context, type Effect, type Option } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
@@ -11,24 +11,25 @@ import type { EventRecord, PropertySample } from "../history/HistoryEntry.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { Shadow } from "../shadow/Shadow.ts"
 
-/** What is stored with an update of a device, beside its shadow. */
+/** What is stored with the shadow of a device. */
 export interface UplinkFacts {
   readonly samples: ReadonlyArray<PropertySample>
   readonly events: ReadonlyArray<EventRecord>
   readonly reactions: ReadonlyArray<Reaction>
 }
 
-/** What a batch makes of one device. */
+/** The part of a batch that belongs to one device. */
 export interface DeviceCommit<out A> {
   readonly deviceId: DeviceId
   /**
-   * Returns the shadow after the batch and what is stored with it. Pure: it runs
-   * again with a newer shadow when another writer is faster. The same shadow
-   * leaves the stored one as it is.
+   * Returns the shadow after the batch and the facts to store with it. Pure: it
+   * runs again with a newer shadow when another writer was faster. If it returns
+   * the shadow unchanged, the stored one stays.
    */
   readonly update: (shadow: Shadow) => readonly [result: A, shadow: Shadow, facts: UplinkFacts]
 }
 
+/** What is stored together. */
 export interface UplinkBatch<out A> {
   /** At most one for each device. */
   readonly devices: ReadonlyArray<DeviceCommit<A>>
@@ -40,11 +41,11 @@ export interface UplinkBatch<out A> {
  * Laws: no concurrent update of a shadow is lost. Devices that meet no
  * concurrent writer are one transaction with their facts and with all steps of
  * commands; the others follow in further transactions. A device without stored
- * shadow has the empty one. A failure says that nothing of the device's part has
+ * shadow has the empty one. After a failure, nothing of the device's part has
  * taken effect.
  */
 export class UplinkStore extends Context.Service<UplinkStore, {
-  /** Returns the results in the order of the devices; none: the device does not exist. */
+  /** Stores the batch and returns the results in the order of the devices; none: the device does not exist. */
   readonly commit: <A>(
     batch: UplinkBatch<A>
   ) => Effect.Effect<ReadonlyArray<Option.Option<A>>, StoreError>

@@ -134,7 +134,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const [{ device }, { device: stranger }] = [yield* insertDevice, yield* insertDevice]
         const [command, other] = (yield* enqueue(item(device), item(device))) as [Command, Command]
         yield* store.advance([step({ ...command, deviceId: stranger.deviceId }, "failed")])
-        // In one call with the step of the device itself, whichever comes first.
+        // A step that names another device has no effect, before and after the step of the device itself.
         const foreign = step({ ...command, deviceId: stranger.deviceId }, "failed")
         yield* store.advance([foreign, step(command, "acked"), step(other, "sent"), foreign])
         yield* store.advance([step(command, "sent"), step(other, "acked"), step(other, "succeeded", epoch + 9)])
@@ -221,7 +221,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* CommandStore
         const { device } = yield* insertDevice
-        // Earlier than the commands of other tests.
+        // This time is earlier than the commands of other tests.
         const due = epoch - 1_000_000
         const commands = yield* enqueue(
           ...Array.from({ length: 4 }, () => item(device, { createdAt: due - 10, expiresAt: due }))

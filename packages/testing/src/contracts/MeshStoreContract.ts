@@ -112,7 +112,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           provisionerCursor: 2,
           updatedAt: epoch + 2
         })
-        // A device that is in it stays as it is, whatever it asks for.
+        // A node stays as it is, whatever the repeated request asks for.
         const again = yield* store.addNode(networkId, node(first, { meshAddr: 0x0300, nodeType: 2 }))
         assert.deepStrictEqual(again, { ...added, _tag: "Exists" })
         assert.strictEqual(
@@ -133,7 +133,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* MeshStore
         const { devices, network: { networkId } } = yield* prepare(40)
         const added = yield* Effect.forEach(
-          // Each device twice, every tenth at an address that another one asks for too.
+          // Each device is added twice; every tenth asks for an address that another one wants too.
           [...devices, ...devices],
           (device, i) => store.addNode(networkId, node(device, i % 10 === 0 ? { meshAddr: 0x0105 } : {})),
           { concurrency: "unbounded" }

@@ -29,7 +29,7 @@ const read = ({ deviceId, projectId }: Device) =>
     return Option.getOrThrow(yield* (yield* DeviceStore).get(projectId, { deviceId })).device
   })
 
-/** Sets devices offline to which the lapse applies, at most `limit`. */
+/** Sets at most `limit` devices offline to which the lapse applies. */
 const endLapsed = Effect.fnUntraced(function*(lapse: Lapse, at: number, limit: number) {
   const store = yield* PresenceStore
   const deviceIds = (yield* store.lapsed(lapse, limit)).map(({ deviceId }) => deviceId)
@@ -94,7 +94,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* insertDevice,
           yield* insertDevice
         ]
-        // Later than everything else in this suite.
+        // This time is later than every other time in this suite.
         const at = epoch + 7_200_000
         const sighting = ({ deviceId }: Device, seen: number) => ({
           deviceId,
@@ -128,7 +128,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* expire(at + 70), [2])
         const { status, statusChangedAt } = yield* read(device)
         assert.deepStrictEqual([status, statusChangedAt], ["offline", at + 70])
-        // A connection ends what a sighting began.
+        // A connection takes the place of a sighting.
         yield* store.markSeen([sighting(device, at + 80)])
         yield* store.record([online(device.deviceId, "c2", at + 81)])
         assert.deepStrictEqual(yield* expire(at + 10_000), [])
@@ -271,7 +271,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const [silent, live] = [unique("node"), unique("node")]
         const { device: lost } = yield* insertDevice
         const { device: kept } = yield* insertDevice
-        // Later than everything else in this suite.
+        // This time is later than every other time in this suite.
         const now = epoch + 3_600_000
         yield* store.heartbeat(silent, now)
         yield* store.heartbeat(live, now)

@@ -18,7 +18,7 @@ import { Effect, Option } from "effect"
 import { randomBytes } from "node:crypto"
 import { productDraft } from "../Fixtures.ts"
 
-/** A name that no other sample has. */
+/** Returns a name that no other sample has. */
 export const unique = (prefix: string): string => `${prefix}${randomBytes(6).toString("hex")}`
 
 /** 2026-01-01, in Unix milliseconds. */
@@ -68,12 +68,12 @@ export const insertProduct = Effect.gen(function*() {
   return yield* (yield* ProductStore).insert(newProduct(project.id))
 })
 
-/** Stores devices of one product, in the given order. */
+/** Stores devices of one product in the given order. */
 export const insertDevices = Effect.fnUntraced(function*(product: Product, devices: ReadonlyArray<NewDevice>) {
   return Option.getOrThrow(yield* (yield* DeviceStore).insertMany(product.projectId, product.productKey, devices))
 })
 
-/** Stores a device, of a project and a product of its own. */
+/** Stores a device in its own project, of its own product. */
 export const insertDevice = Effect.gen(function*() {
   const product = yield* insertProduct
   const [device] = yield* insertDevices(product, [newDevice()])

@@ -18,7 +18,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { epoch, insertDevices, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
 
-/** A project with two gateways, and sub-devices of one product. */
+/** Stores a project with two gateways, and sub-devices of one product. */
 const insertTopology = Effect.fnUntraced(function*(count: number) {
   const { id } = yield* insertProject
   const products = yield* ProductStore

@@ -1,21 +1,21 @@
 /**
- * The methods in which a gateway reports for itself and its sub-devices, at once
- * or late (docs/protocol/gateways.md, docs/protocol/reports.md).
+ * The methods with which a gateway reports for itself and its sub-devices: packs
+ * and histories (docs/protocol/reports.md).
  */
 import { Result } from "effect"
-import { type DeviceIdentity, DeviceName } from "../device/Device.ts"
-import type { Json } from "../kernel/Json.ts"
-import { isWellFormed } from "../kernel/Text.ts"
-import { ProductKey } from "../product/Product.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { type DeviceReply, failure, noTopology, parameterError, tooManyPacked } from "./DeviceReply.ts"
-import { batchOf, isMembers, record, type Reports, reportsOf, withinLimits } from "./PropertyMessages.ts"
-import type { SubDeviceName } from "./SubDeviceDirectory.ts"
-import type { UplinkMessage } from "./UplinkMessage.ts"
+import { type DeviceIdentity, DeviceName } from "../../device/Device.ts"
+import type { Json } from "../../kernel/Json.ts"
+import { isWellFormed } from "../../kernel/Text.ts"
+import { ProductKey } from "../../product/Product.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { type DeviceReply, failure, noTopology, parameterError, tooManyPacked } from "../DeviceReply.ts"
+import { batchOf, isMembers, record, type Reports, reportsOf, withinLimits } from "./PropertyMethods.ts"
+import type { SubDeviceName } from "../SubDeviceDirectory.ts"
+import type { UplinkMessage } from "../UplinkMessage.ts"
 
 type Read<A> = Result.Result<A, DeviceReply>
 
-/** Undefined: it names none. */
+/** Returns the sub-device that an identity names; undefined: the identity is malformed. */
 const nameIn = (identity: Json | undefined): SubDeviceName | undefined => {
   if (!isMembers(identity)) return undefined
   const { deviceName, productKey } = identity
@@ -24,13 +24,13 @@ const nameIn = (identity: Json | undefined): SubDeviceName | undefined => {
   return { productKey: ProductKey.make(productKey), deviceName: DeviceName.make(deviceName) }
 }
 
-/** The sub-devices that items of a message name. */
+/** Returns the sub-devices that the items of a message name. */
 const namesIn = (items: unknown): ReadonlyArray<SubDeviceName> =>
   Array.isArray(items)
     ? (items as ReadonlyArray<Json>).flatMap((item) => (isMembers(item) ? nameIn(item["identity"]) : undefined) ?? [])
     : []
 
-/** The device that an item of a message is about. */
+/** Returns the device that an item of a message is about. */
 const deviceOf = (
   speaker: DeviceIdentity,
   identity: Json | undefined,
@@ -53,7 +53,7 @@ const updateOf = (device: DeviceIdentity, reports: Reports, receivedAt: number):
 /** Sub-devices in one message. */
 const maxPacked = 20
 
-/** The updates of all items, or the first refusal. */
+/** Returns the updates of all items, or the first refusal. */
 const planPack = (
   { device, params, receivedAt }: UplinkMessage,
   find: DeviceMethod.FindSubDevice
@@ -85,7 +85,7 @@ const packPost = DeviceMethod.updates({
   updates: planPack
 })
 
-/** An array, one item, or nothing. */
+/** Returns the items of an array, of a single item, or of nothing. */
 const itemsOf = (value: Json | undefined): ReadonlyArray<Json> =>
   value === undefined ? [] : Array.isArray(value) ? value as ReadonlyArray<Json> : [value]
 
@@ -122,7 +122,7 @@ const planHistory = (
     return updates
   })
 
-/** What was measured while there was no connection, by a device or by the sub-devices of a gateway. */
+/** Values from a time without connection, of a device or of the sub-devices of a gateway. */
 const historyPost = DeviceMethod.updates({
   name: "thing.event.property.history.post",
   names: namesIn,

@@ -1,22 +1,22 @@
 /**
- * Methods whose messages are kept as events that no thing model describes: logs,
- * diagnosis, raw bytes, modbus, and topics of the application's own
+ * The methods whose messages are kept as events that no thing model describes:
+ * logs, diagnosis, raw bytes, modbus, and user messages
  * (docs/protocol/reports.md).
  */
 import { Result } from "effect"
-import { userMethod } from "../command/Command.ts"
-import type { Json } from "../kernel/Json.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { parameterError } from "./DeviceReply.ts"
-import { isMembers, replyTo } from "./PropertyMessages.ts"
-import type { UplinkMessage } from "./UplinkMessage.ts"
+import { userMethod } from "../../command/Command.ts"
+import type { Json } from "../../kernel/Json.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { parameterError } from "../DeviceReply.ts"
+import { isMembers, replyTo } from "./PropertyMethods.ts"
+import type { UplinkMessage } from "../UplinkMessage.ts"
 
-/** Keeps the params that fit as an event. */
+/** Declares a method that keeps its params as an event with this id. */
 const recordAs = (
   eventId: string,
   declaration: DeviceMethod.Declaration & {
     readonly fits: (params: unknown) => boolean
-    /** What was expected of params that do not fit. */
+    /** The reply to params that do not fit. */
     readonly expected: string
   }
 ): DeviceMethod.DeviceMethod =>
@@ -39,7 +39,7 @@ const logPost = recordAs("log", {
   expected: `params: expected an array of 1 to ${maxLogs} log entries`
 })
 
-/** How well the device is connected. */
+/** The quality of the device's connection. */
 const diagnosisPost = recordAs("diag", {
   name: "thing.diag.post",
   action: "PostRemoteDiagnosis",
@@ -56,7 +56,7 @@ const rawPost = recordAs("raw", {
   expected: "expected bytes"
 })
 
-/** What a device says on behalf of what it is wired to: the whole message is kept. */
+/** A modbus message. Its whole body is kept. */
 const modbusPost = recordAs("modbus", {
   name: "thing.modbus.post",
   action: "PostModbus",
@@ -64,7 +64,7 @@ const modbusPost = recordAs("modbus", {
   expected: "expected an object with id, version, method and params"
 })
 
-/** What the device says on a topic that it and the application agree on. */
+/** A message on a topic that the device and the application agree on. */
 const userPost = recordAs("user", {
   name: userMethod,
   form: "user",

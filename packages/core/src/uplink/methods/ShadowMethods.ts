@@ -1,26 +1,26 @@
 /**
- * How a device reads and changes its shadow (docs/protocol/shadow.md, which also
- * has the error codes).
+ * The method with which a device reads and changes its shadow
+ * (docs/protocol/shadow.md, which also has the error codes).
  */
 import { Predicate, Result } from "effect"
-import type { Json } from "../kernel/Json.ts"
-import { maxAttributes, type ShadowDraft } from "../shadow/Shadow.ts"
-import { shadowDocument } from "../shadow/ShadowDocument.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { type DeviceReply, failure, success } from "./DeviceReply.ts"
-import type { DeviceState } from "./DeviceState.ts"
+import type { Json } from "../../kernel/Json.ts"
+import { maxAttributes, type ShadowDraft } from "../../shadow/Shadow.ts"
+import { shadowDocument } from "../../shadow/ShadowDocument.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { type DeviceReply, failure, success } from "../DeviceReply.ts"
+import type { DeviceState } from "../DeviceState.ts"
 
 type Members = Readonly<Record<string, Json>>
 
 const isMembers = (value: unknown): value is Members => Predicate.isObject(value)
 
-/** Both ways in which devices write that something is to be deleted. */
+/** Devices write `null` or `"null"` for what is to be deleted. */
 const isNothing = (value: Json | undefined): boolean => value === null || value === "null"
 
-/** What a device may set; the versions of later changes still are exact numbers. */
+/** The highest version that a device may set: later versions are still exact numbers. */
 const maxVersion = 2 ** 52
 
-/** What `method` asks for: `update`, `get` or `delete`. */
+/** Decodes a message with the method `update`, `get` or `delete` to a change of the state. */
 const decode = (params: unknown, receivedAt: number): Result.Result<DeviceMethod.Update, DeviceReply> => {
   if (!isMembers(params)) return Result.fail(failure(400, "Invalid JSON."))
   if (Object.keys(params).length === 0) return Result.fail(failure(407, "The document is empty."))
@@ -58,7 +58,7 @@ const shadow = DeviceMethod.update({
 
 export const methods = [shadow]
 
-/** Version -1 empties the shadow and starts again. */
+/** Version -1 empties the shadow and sets its version to 0. */
 const clear = (receivedAt: number): DeviceMethod.Update => ({ draft }) => {
   draft.clear("reported")
   draft.clear("desired")
@@ -66,6 +66,7 @@ const clear = (receivedAt: number): DeviceMethod.Update => ({ draft }) => {
   return success({ version: 0 })
 }
 
+/** Changes the state; returns the reply that refuses the change, or undefined. */
 type Change = (state: DeviceState, version: number) => DeviceReply | undefined
 
 const update = ({ desired, reported }: Members, receivedAt: number): Change | DeviceReply => {
@@ -76,7 +77,7 @@ const update = ({ desired, reported }: Members, receivedAt: number): Change | De
   if (values.length > maxAttributes) return failure(408, `More than ${maxAttributes} attributes.`)
   return (state, version) => {
     const { draft } = state
-    takeOff(draft, "desired", desired)
+    removeProperties(draft, "desired", desired)
     for (const [id, value] of values) if (isNothing(value)) draft.remove("reported", id)
     const kept = values.filter(([, value]) => !isNothing(value))
     const fresh = kept.filter(([id]) => !Object.hasOwn(draft.reported, id)).length
@@ -93,14 +94,14 @@ const update = ({ desired, reported }: Members, receivedAt: number): Change | De
 const remove = ({ desired, reported }: Members): Change | DeviceReply => {
   if (reported === undefined && desired === undefined) return failure(404, "Reported is missing.")
   return ({ draft }) => {
-    takeOff(draft, "reported", reported)
-    takeOff(draft, "desired", desired)
+    removeProperties(draft, "reported", reported)
+    removeProperties(draft, "desired", desired)
     return undefined
   }
 }
 
-/** `"null"`: everything; an object: each member that is `"null"`. */
-const takeOff = (draft: ShadowDraft, side: "reported" | "desired", what: Json | undefined): void => {
+/** Removes all properties of a side if `what` is `null`, or those whose member is `null`. */
+const removeProperties = (draft: ShadowDraft, side: "reported" | "desired", what: Json | undefined): void => {
   if (isNothing(what)) draft.clear(side)
   if (!isMembers(what)) return
   for (const [id, value] of Object.entries(what)) if (isNothing(value)) draft.remove(side, id)

@@ -3,11 +3,11 @@
  * in batches (docs/protocol/reports.md).
  */
 import { Predicate, Result } from "effect"
-import type { Json } from "../kernel/Json.ts"
-import { isWellFormed } from "../kernel/Text.ts"
-import { maxPropertyIdLength, type ShadowEntry } from "../shadow/Shadow.ts"
-import type { Misfit } from "../thing-model/DataType.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
+import type { Json } from "../../kernel/Json.ts"
+import { isWellFormed } from "../../kernel/Text.ts"
+import { maxPropertyIdLength, type ShadowEntry } from "../../shadow/Shadow.ts"
+import type { Misfit } from "../../thing-model/DataType.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
 import {
   type DeviceReply,
   failure,
@@ -16,8 +16,8 @@ import {
   tooManyEvents,
   tooManyProperties,
   topicError
-} from "./DeviceReply.ts"
-import type { DeviceState, Dropped } from "./DeviceState.ts"
+} from "../DeviceReply.ts"
+import type { DeviceState, Dropped } from "../DeviceState.ts"
 
 /** Properties in one message. */
 const maxProperties = 200
@@ -28,13 +28,14 @@ export type Members = Readonly<Record<string, Json>>
 
 export const isMembers = (value: unknown): value is Members => Predicate.isObject(value)
 
+/** One occurrence of an event. */
 interface Occurrence {
   readonly eventId: string
   readonly value: Json
   readonly time: number
 }
 
-/** Values and events that a message reports. */
+/** The values and events of a message. */
 export interface Reports {
   readonly properties: ReadonlyArray<readonly [id: string, entry: ShadowEntry]>
   readonly events: ReadonlyArray<Occurrence>
@@ -47,11 +48,11 @@ const isId = (id: string): boolean => id !== "__proto__"
 
 const isEventId = (id: string): boolean => id.length <= maxPropertyIdLength && isId(id) && isWellFormed(id)
 
-/** Unix milliseconds that a date can hold. */
+/** Returns whether the value is a time in Unix milliseconds that a date can hold. */
 const isTime = (time: unknown): time is number =>
   typeof time === "number" && Number.isInteger(time) && time >= 0 && time <= 8.64e15
 
-/** An object is the wrapped form when it has `value`, perhaps a numeric `time`, and nothing else. */
+/** Reads `{value}` or `{value, time}`; any other value is the value itself, at the time of the message. */
 const unwrap = (raw: Json, receivedAt: number): ShadowEntry => {
   if (typeof raw !== "object" || raw === null || !Object.hasOwn(raw, "value")) return { value: raw, time: receivedAt }
   const { time, value } = raw as { readonly value: Json; readonly time?: Json }
@@ -61,8 +62,8 @@ const unwrap = (raw: Json, receivedAt: number): ShadowEntry => {
 }
 
 /**
- * An object from property to value, or to `{value, time}` with `time` in Unix
- * milliseconds. Without time the value is as old as the message.
+ * The params are an object from property to value, or to `{value, time}` with
+ * `time` in Unix milliseconds; default: the time of the message.
  */
 const propertyPost = DeviceMethod.update({
   name: "thing.event.property.post",
@@ -78,7 +79,7 @@ const propertyPost = DeviceMethod.update({
 
 const eventMethod = /^thing\.event\.([^.]+)\.post$/
 
-/** The outputs of an event, or `{value: outputs, time}`. */
+/** The params are the outputs of an event, or `{value: outputs, time}`. */
 const eventPost = DeviceMethod.update({
   name: "thing.event.*.post",
   action: "PostEvent",
@@ -95,17 +96,18 @@ const eventPost = DeviceMethod.update({
   update: ({ eventId, time, value }, state, { receivedAt }) => replyTo(state.occur(eventId, value, time, receivedAt))
 })
 
+/** Returns the reply to an event. */
 export const replyTo = (misfit: Misfit | undefined): DeviceReply =>
   misfit === undefined ? success({}) : failure(misfit.code, misfit.message)
 
-/** Refuses reports that are too many for one message. */
+/** Refuses a message with more than 200 properties or 200 events. */
 export const withinLimits = (reports: Reports): Read<Reports> => {
   const { events, properties } = reports
   if (new Set(properties.map(([id]) => id)).size > maxProperties) return Result.fail(tooManyProperties)
   return events.length > maxEvents ? Result.fail(tooManyEvents) : Result.succeed(reports)
 }
 
-/** Takes reports into the state; the reply says what is not kept. */
+/** Puts reports into the state. The reply names the properties and events that are not kept. */
 export const record = ({ events, properties }: Reports, state: DeviceState, receivedAt: number): DeviceReply => {
   const dropped: Record<string, string> = {}
   if (properties.length > 0) Object.assign(dropped, state.report(properties, receivedAt))
@@ -116,7 +118,7 @@ export const record = ({ events, properties }: Reports, state: DeviceState, rece
   return success(dropped as Dropped)
 }
 
-/** The entries of `{id: one}` or `{id: [several]}`; undefined: it is something else. */
+/** Returns the entries of `{id: one}` or `{id: [several]}`; undefined: the value is no object. */
 const entriesOf = (value: Json | undefined, receivedAt: number) => {
   if (value === undefined) return []
   if (!isMembers(value)) return undefined
@@ -127,7 +129,7 @@ const entriesOf = (value: Json | undefined, receivedAt: number) => {
   )
 }
 
-/** The reports in `properties` and `events` of an object. */
+/** Reads the reports in `properties` and `events` of an object. */
 export const reportsOf = (params: Members, receivedAt: number): Read<Reports> => {
   const properties = entriesOf(params["properties"], receivedAt)
   if (properties === undefined) {
@@ -143,7 +145,7 @@ export const reportsOf = (params: Members, receivedAt: number): Read<Reports> =>
   })
 }
 
-/** Several values of each property and several occurrences of each event. */
+/** Reads several values of each property and several occurrences of each event. */
 export const batchOf = (params: unknown, receivedAt: number): Read<Reports> =>
   isMembers(params)
     ? Result.flatMap(reportsOf(params, receivedAt), withinLimits)

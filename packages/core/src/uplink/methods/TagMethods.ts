@@ -1,13 +1,15 @@
 /**
- * How a device sets, removes and reads its tags (docs/protocol/reports.md).
+ * The methods with which a device sets, removes and reads its tags
+ * (docs/protocol/reports.md).
  */
 import { Effect, Predicate, Result } from "effect"
-import { maxTags } from "../device/Device.ts"
-import { DeviceStore } from "../device/DeviceStore.ts"
-import { isWellFormed } from "../kernel/Text.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { deviceNotFound, type DeviceReply, parameterError, success } from "./DeviceReply.ts"
+import { maxTags } from "../../device/Device.ts"
+import { DeviceStore } from "../../device/DeviceStore.ts"
+import { isWellFormed } from "../../kernel/Text.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { deviceNotFound, type DeviceReply, parameterError, success } from "../DeviceReply.ts"
 
+/** Tags in one message. */
 const maxTagsInMessage = 200
 const tagKey = /^[A-Za-z_][A-Za-z0-9_]{0,99}$/
 /** UTF-16 code units. */

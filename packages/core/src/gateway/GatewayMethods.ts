@@ -49,7 +49,7 @@ const alreadyActive: DeviceReply = failure(6289, "device already active")
 const badSignature: DeviceReply = failure(401, "request auth error")
 const badRegistration: DeviceReply = failure(6600, "sign check failed")
 
-/** What refuses a request as a whole. */
+/** A request is refused as a whole, with this reply. */
 class Refused {
   readonly _tag = "Refused"
   readonly reply: DeviceReply
@@ -69,11 +69,11 @@ const make = Effect.gen(function*() {
   const products = yield* ProductStore
   const authenticator = yield* DeviceAuthenticator
   const provisioning = yield* Provisioning
-  const link = yield* DeviceSessions
+  const sessions = yield* DeviceSessions
   const events = yield* EventBus
-  const attach = attachSubDevices(store, link, events)
+  const attach = attachSubDevices(store, sessions, events)
 
-  /** The product of this key in the gateway's project, if its devices are of the node type. */
+  /** Returns the product of this key in the gateway's project if its devices are of the node type. */
   const productOf = Effect.fnUntraced(
     function*(gateway: DeviceIdentity, productKey: Product["productKey"], nodeType: NodeType) {
       const found = yield* products.get(gateway.projectId, productKey)
@@ -81,7 +81,7 @@ const make = Effect.gen(function*() {
     }
   )
 
-  /** The sub-devices of these names that belong to the gateway; refuses when one does not. */
+  /** Returns the sub-devices of these names; refuses the request if one does not belong to the gateway. */
   const own = Effect.fnUntraced(function*(gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) {
     const found = yield* store.attachments(names)
     return yield* Effect.forEach(
@@ -121,7 +121,7 @@ const make = Effect.gen(function*() {
       }
       if (!subDevices.some(({ deviceId }) => deviceId === subDevice.deviceId)) subDevices.push(subDevice)
     }
-    // They have signed that they want to belong to this gateway.
+    // Each sub-device has signed for this gateway, so it may leave another one.
     const outcome = yield* attach({ gatewayId: gateway.deviceId, subDevices, isMove: true })
     switch (outcome._tag) {
       case "Attached":
@@ -136,11 +136,11 @@ const make = Effect.gen(function*() {
   const remove = Effect.fnUntraced(function*(gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) {
     const subDevices = yield* own(gateway, names)
     const detached = yield* store.detach(subDevices.map(({ deviceId }) => deviceId), gateway.deviceId)
-    yield* announceDetached(link, events, detached, true)
+    yield* announceDetached(sessions, events, detached, true)
     return success(subDevices.map(nameOf))
   })
 
-  /** Published for the application; in an add-session, the gateway is told at once to add them. */
+  /** Publishes what the gateway has found; in an add-session, tells the gateway at once to add it. */
   const found = Effect.fnUntraced(function*(gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) {
     for (const { productKey } of names) {
       if ((yield* productOf(gateway, productKey, "gateway-sub")) === undefined) return yield* refuse(productNotFound)
@@ -151,7 +151,7 @@ const make = Effect.gen(function*() {
     const [session] = yield* store.openSessions(gateway.deviceId)
     const wanted = session === undefined ? [] : names.filter(({ productKey }) => admits(session, productKey))
     if (wanted.length > 0) {
-      yield* link.deliverAnywhere(gateway.deviceId, {
+      yield* sessions.deliverAnywhere(gateway.deviceId, {
         method: "thing.topo.add.notify",
         params: wanted.map(nameOf)
       })
@@ -159,7 +159,7 @@ const make = Effect.gen(function*() {
     return success({})
   })
 
-  /** The secret of a sub-device that was created beforehand. */
+  /** Returns the secret of a sub-device that was created before. */
   const register = Effect.fnUntraced(function*(gateway: DeviceIdentity, name: SubDeviceName) {
     const { deviceName, productKey } = name
     const product = yield* productOf(gateway, productKey, "gateway-sub")
@@ -175,11 +175,12 @@ const make = Effect.gen(function*() {
     }
     const claimed = yield* devices.claimByName(productKey, deviceName)
     if (claimed === "none") return yield* refuse(deviceNotFound)
-    // Its own gateway may have lost the secret.
+    // The gateway of an active sub-device may have lost the secret: it gets the secret again.
     if (claimed === "active" && attachment === undefined) return yield* refuse(alreadyActive)
     return { iotId: deviceId, productKey, deviceName, deviceSecret }
   })
 
+  /** Returns the secret of a sub-device that signs with the secret of its product. */
   const registerProxied = Effect.fnUntraced(function*(gateway: DeviceIdentity, request: ProxiedRegistration) {
     const { deviceName, productKey } = request
     if ((yield* productOf(gateway, productKey, "gateway-sub")) === undefined) return yield* refuse(productNotFound)
@@ -219,7 +220,7 @@ const make = Effect.gen(function*() {
     }
   )
 
-  /** Carries out a request of a device that is a gateway; what is refused is refused as a whole. */
+  /** Runs the request if the device is a gateway; returns the reply that refuses it otherwise. */
   const asGateway = (device: DeviceIdentity, run: Effect.Effect<DeviceReply, Refused | StoreError>) =>
     Effect.flatMap(
       productOf(device, device.productKey, "gateway"),
@@ -260,7 +261,7 @@ const make = Effect.gen(function*() {
   ])
 }).pipe(Effect.orDie)
 
-/** Registers what gateways say. Each request is carried out wholly or not at all. */
+/** Registers the methods. Each request takes effect wholly or not at all, except for proxied registrations. */
 export const layer: Layer.Layer<
   never,
   never,

@@ -1,16 +1,16 @@
 /**
- * Settings that a device reads from the cloud: whether it is asked for its logs.
- * There is no other remote configuration (docs/protocol/reports.md).
+ * The methods with which a device reads its settings. The only setting says
+ * whether the device sends its logs (docs/protocol/reports.md).
  */
 import { Effect, Option, Result } from "effect"
-import { DeviceSessions } from "../connection/DeviceSessions.ts"
-import type { Device, DeviceIdentity } from "../device/Device.ts"
-import type { LifecycleHook } from "../device/DeviceLifecycle.ts"
-import { DeviceStore } from "../device/DeviceStore.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { deviceNotFound, noConfiguration, success } from "./DeviceReply.ts"
+import { DeviceSessions } from "../../connection/DeviceSessions.ts"
+import type { Device, DeviceIdentity } from "../../device/Device.ts"
+import type { LifecycleHook } from "../../device/DeviceLifecycle.ts"
+import { DeviceStore } from "../../device/DeviceStore.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { deviceNotFound, noConfiguration, success } from "../DeviceReply.ts"
 
-/** How a device learns whether it is to send its logs. */
+/** The setting as the device reads it: mode 1 asks for logs. */
 const logSwitch = ({ diagnosisEnabled }: Pick<Device, "diagnosisEnabled">) => ({
   getType: "content",
   content: { mode: diagnosisEnabled ? 1 : 0 }
@@ -35,7 +35,7 @@ export const methods = [
   DeviceMethod.answer({ name: "thing.config.get", action: "PostSysMsg", reply: () => noConfiguration })
 ]
 
-/** Tells connected devices of a changed setting. */
+/** Sends a changed setting to connected devices. */
 export const lifecycleHook = Effect.map(
   Effect.all([DeviceStore, DeviceSessions]),
   ([devices, sessions]): LifecycleHook => ({

@@ -1,14 +1,15 @@
 /**
- * A device reads the thing model of its product (docs/protocol/thing-models.md).
+ * The methods with which a device reads the thing model of its product
+ * (docs/protocol/thing-models.md).
  */
 import { Effect, Option, Result } from "effect"
-import type { DeviceIdentity } from "../device/Device.ts"
-import type { Json } from "../kernel/Json.ts"
-import * as ModelFormat from "../thing-model/ModelFormat.ts"
-import { emptyModel } from "../thing-model/ThingModel.ts"
-import { ThingModelStore } from "../thing-model/ThingModelStore.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { success } from "./DeviceReply.ts"
+import type { DeviceIdentity } from "../../device/Device.ts"
+import type { Json } from "../../kernel/Json.ts"
+import * as ModelFormat from "../../thing-model/ModelFormat.ts"
+import { emptyModel } from "../../thing-model/ThingModel.ts"
+import { ThingModelStore } from "../../thing-model/ThingModelStore.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { success } from "../DeviceReply.ts"
 
 const read = ({ productKey }: DeviceIdentity) =>
   Effect.map(
@@ -19,7 +20,7 @@ const read = ({ productKey }: DeviceIdentity) =>
     }
   )
 
-/** Two names for one request. */
+/** Both names ask for the same. */
 export const methods = ["thing.dsltemplate.get", "thing.dynamicTsl.get"].map((name) =>
   DeviceMethod.request({
     name,

@@ -1,6 +1,6 @@
 /**
- * What a gateway asks of the mesh networks that it is a gateway of
- * (docs/protocol/mesh.md).
+ * The device methods with which gateways read and change the nodes of their mesh
+ * networks (docs/protocol/mesh.md).
  */
 import { Effect, Layer, Schema } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
@@ -35,10 +35,11 @@ const Get = Schema.Struct({
   pageSize: Schema.optional(PageSize)
 }).pipe(Schema.encodeKeys({ networkKey: "network_key", pageSize: "page_size" }))
 
+/** Returns whether the request asks for the node that exists. */
 const isSame = (node: MeshNodeExists, { meshAddr = node.meshAddr, nodeType }: typeof Add.Type): boolean =>
   node.nodeType === nodeType && node.meshAddr === meshAddr
 
-/** Carries out a request of a gateway of the network, and replies to what it may not do. */
+/** Runs the request if the device is a gateway of the network; returns the reply that refuses it otherwise. */
 const asGateway = (
   { deviceId, projectId }: DeviceIdentity,
   networkKey: string,
@@ -94,7 +95,7 @@ const add = DeviceMethod.request({
       request.networkKey,
       (networks) =>
         networks.addNode(device.projectId, request.networkKey, request).pipe(
-          // The gateway may not have heard that it was added.
+          // A gateway that lost the reply asks again.
           Effect.catchTag("MeshNodeExists", (node) => isSame(node, request) ? Effect.succeed(node) : Effect.fail(node)),
           Effect.map(({ meshAddr }) => success({ mesh_addr: meshAddr }))
         )
@@ -134,6 +135,7 @@ const get = DeviceMethod.request({
     )
 })
 
+/** Registers the methods. */
 export const layer: Layer.Layer<never, never, DeviceMethods | MeshNetworks> = Layer.effectDiscard(
   DeviceMethods.use((registry) => registry.register([add, remove, get])).pipe(Effect.orDie)
 )

@@ -1,12 +1,13 @@
 /**
- * A device asks for the values that are desired of it, and takes them off
- * (docs/protocol/commands.md).
+ * The methods with which a device reads and removes its desired values
+ * (docs/protocol/shadow.md).
  */
 import { Predicate, Result } from "effect"
-import type { Json } from "../kernel/Json.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { parameterError, success, tooManyDesired } from "./DeviceReply.ts"
+import type { Json } from "../../kernel/Json.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { parameterError, success, tooManyDesired } from "../DeviceReply.ts"
 
+/** Properties in one message. */
 const maxProperties = 200
 
 const desiredGet = DeviceMethod.update({
@@ -28,7 +29,10 @@ const desiredGet = DeviceMethod.update({
     ))
 })
 
-/** An object from property to `{version}`; without version any is taken off. */
+/**
+ * The params are an object from property to `{version}`. A desired value of
+ * another version stays; without a version any is removed.
+ */
 const desiredDelete = DeviceMethod.update({
   name: "thing.property.desired.delete",
   decode: ({ params }) => {

@@ -1,5 +1,5 @@
 /**
- * A device that has joined a network reports its random
+ * The method with which a device that has joined reports its random
  * (docs/protocol/provisioning.md).
  */
 import { Effect, Result, Schema } from "effect"

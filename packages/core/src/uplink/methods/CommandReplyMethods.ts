@@ -1,27 +1,27 @@
 /**
- * What devices reply to commands (docs/protocol/commands.md).
+ * The methods with which devices reply to commands (docs/protocol/commands.md).
  */
 import { Predicate, Result } from "effect"
-import type { CommandProgress } from "../command/Command.ts"
-import { isFiniteJson, type Json } from "../kernel/Json.ts"
-import { isWellFormed } from "../kernel/Text.ts"
-import * as DeviceMethod from "./DeviceMethod.ts"
-import { type DeviceReply, parameterError, success } from "./DeviceReply.ts"
-import type { UplinkMessage } from "./UplinkMessage.ts"
+import type { CommandProgress } from "../../command/Command.ts"
+import { isFiniteJson, type Json } from "../../kernel/Json.ts"
+import { isWellFormed } from "../../kernel/Text.ts"
+import * as DeviceMethod from "../DeviceMethod.ts"
+import { type DeviceReply, parameterError, success } from "../DeviceReply.ts"
+import type { UplinkMessage } from "../UplinkMessage.ts"
 
-/** Of the data of a reply; what is nested deeper is not kept. */
+/** Levels of objects and arrays in the data of a reply; deeper data is not kept. */
 const maxDataNesting = 32
-/** Of the message of a reply, UTF-16 code units. */
+/** The kept part of the message of a reply, in UTF-16 code units. */
 const maxMessageLength = 1024
 
 const toWellFormed = (text: string): string => isWellFormed(text) ? text.slice(0, maxMessageLength) : ""
 
-/** The end of the command that the reply names by its id. */
+/** Reads the end of the command that the reply names by its id. */
 const decode = ({ device, params, receivedAt }: UplinkMessage): Result.Result<CommandProgress, DeviceReply> => {
   const { code, data = {}, id, message = "" } = (Predicate.isObject(params) ? params : {}) as Readonly<
     Record<string, Json>
   >
-  // Whatever else it may be is never made a number or text of.
+  // An object is never converted to a number.
   const messageId = typeof id === "string" || typeof id === "number" ? Number(id) : 0
   const outcome = typeof code === "number" ? Math.trunc(code) : Number.NaN
   if (!Number.isSafeInteger(messageId) || messageId <= 0 || !Number.isSafeInteger(outcome)) {
@@ -45,7 +45,7 @@ const serviceReply = DeviceMethod.progress({
   decode
 })
 
-/** It says only that the bytes have arrived. */
+/** Says only that bytes have arrived at a gateway, and has no effect. */
 const rawReply = DeviceMethod.answer({ name: "thing.mesh.raw_reply", form: "answer", reply: () => success({}) })
 
 export const methods = [serviceReply, rawReply]

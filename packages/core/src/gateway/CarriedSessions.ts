@@ -1,0 +1,108 @@
+/**
+ * Sessions of sub-devices that the connection of their gateway carries: they
+ * begin after it and end with it (docs/protocol/gateways.md).
+ */
+import { Effect, Semaphore } from "effect"
+import type { DeviceConnection, DeviceSession, DisconnectReason, DownlinkMessage } from "../connection/DeviceSession.ts"
+import { DeviceSessions } from "../connection/DeviceSessions.ts"
+import { type DeviceIdentity, deviceKey } from "../device/Device.ts"
+import { noTopology } from "../uplink/DeviceReply.ts"
+import type { SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
+import { nameOf } from "./TopologyChange.ts"
+
+/** The connection of one gateway, and the sub-devices that are online through it. */
+export interface GatewayConnection {
+  /** The requests of one gateway run one after the other. */
+  readonly turn: Semaphore.Semaphore
+  /** By `deviceKey` of the sub-device. */
+  readonly carried: Map<string, DeviceSession>
+  hasEnded: boolean
+}
+
+/** The method of the message that tells a gateway that a sub-device has no session, or has lost it. */
+export const sessionErrorMethod = "ext.error"
+
+/** What a gateway is told about the end of a sub-device's session, by reason. */
+const errors: Readonly<
+  Record<Exclude<DisconnectReason, "shutdown">, { readonly code: number; readonly message: string }>
+> = {
+  replaced: { code: 427, message: "device connect elsewhere" },
+  deleted: { code: 521, message: "device deleted" },
+  disabled: { code: 522, message: "device forbidden" },
+  detached: noTopology
+}
+
+/** Tells a gateway what is wrong with the session of a sub-device. */
+export const sessionError = (
+  { code, message }: { readonly code: number; readonly message: string },
+  name: SubDeviceName
+): Pick<DownlinkMessage, "method" | "params"> => ({
+  method: sessionErrorMethod,
+  params: { code, message, data: nameOf(name) }
+})
+
+/** Keeps which sub-devices each gateway on this node carries, until the scope closes. */
+export const make = Effect.gen(function*() {
+  const sessions = yield* DeviceSessions
+  const gateways = new WeakMap<DeviceSession, GatewayConnection>()
+  /** The connection of the gateway that carries a session of a sub-device. */
+  const carriers = new WeakMap<DeviceSession, GatewayConnection>()
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+
+  yield* sessions.listen({
+    detached: (session) => {
+      const key = deviceKey(session.connection.device)
+      const carrier = carriers.get(session)
+      if (carrier?.carried.get(key) === session) carrier.carried.delete(key)
+      const ended = gateways.get(session)
+      if (ended === undefined) return
+      ended.hasEnded = true
+      gateways.delete(session)
+      for (const carried of ended.carried.values()) runFork(sessions.detach(carried))
+    }
+  })
+
+  /** Returns the connection behind a gateway's session; undefined: the session has ended. */
+  const connectionOf = (gateway: DeviceSession): GatewayConnection | undefined => {
+    const known = gateways.get(gateway)
+    if (known !== undefined) return known
+    if (sessions.session(gateway.connection.device.deviceId) !== gateway) return undefined
+    const connection = { turn: Semaphore.makeUnsafe(1), carried: new Map(), hasEnded: false }
+    gateways.set(gateway, connection)
+    return connection
+  }
+
+  /** Brings a sub-device online through the gateway's connection, unless it is online through it already. */
+  const carry = Effect.fnUntraced(
+    function*(gateway: DeviceSession, carrier: GatewayConnection, subDevice: DeviceIdentity) {
+      const key = deviceKey(subDevice)
+      const known = carrier.carried.get(key)
+      if (known !== undefined && sessions.session(subDevice.deviceId) === known) return
+      let session: DeviceSession | undefined
+      let isClosed = false
+      const connection: DeviceConnection = {
+        device: subDevice,
+        ip: gateway.connection.ip,
+        deliver: (message, acknowledged) => gateway.connection.deliver({ ...message, subDevice }, acknowledged),
+        backlog: () => gateway.connection.backlog(),
+        close: Effect.fnUntraced(function*(reason) {
+          // The gateway's connection ends as well and takes this session with it.
+          if (reason === "shutdown") return
+          isClosed = true
+          yield* sessions.deliver(gateway.connection.device.deviceId, sessionError(errors[reason], subDevice))
+          if (session !== undefined) yield* sessions.detach(session)
+        })
+      }
+      session = yield* sessions.attach(connection)
+      carriers.set(session, carrier)
+      carrier.carried.set(key, session)
+      if (carrier.hasEnded || isClosed) yield* sessions.detach(session)
+    }
+  )
+
+  /** Returns the sub-device of this name that is online through the gateway's connection. */
+  const find = (gateway: DeviceSession, name: SubDeviceName): DeviceIdentity | undefined =>
+    gateways.get(gateway)?.carried.get(deviceKey(name))?.connection.device
+
+  return { connectionOf, carry, find }
+})
