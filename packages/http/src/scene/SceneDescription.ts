@@ -2,13 +2,17 @@
  * How the OpenAPI document describes a draft of a scene. The routes read a draft
  * leniently, so that they can name every problem at once. The document says what
  * each URI takes, which is what the API returns
- * (docs/decisions/0025-scene-parts.md).
+ * (docs/decisions/0030-scene-parts.md).
  */
 type Json = Readonly<Record<string, unknown>>
 
 const member = (of: unknown, name: string): Json => (of as Json)[name] as Json
 
-const refer = (list: Json, schema: string): Json => ({ ...list, items: { $ref: `#/components/schemas/${schema}` } })
+/** Replaces what a list holds. A list that may be left out is described as a list or null. */
+const listOf = (schema: string, list: Json): Json => {
+  const [given, ...others] = list["anyOf"] as ReadonlyArray<Json>
+  return { ...list, anyOf: [{ ...given, items: { $ref: `#/components/schemas/${schema}` } }, ...others] }
+}
 
 /** Puts the variants of triggers, conditions and actions into the body of an operation. */
 export const describeDraft = (operation: Json): Json => {
@@ -27,9 +31,9 @@ export const describeDraft = (operation: Json): Json => {
             ...schema,
             properties: {
               ...properties,
-              triggers: refer(member(properties, "triggers"), "SceneTrigger"),
-              conditions: refer(member(properties, "conditions"), "SceneCondition"),
-              actions: refer(member(properties, "actions"), "SceneAction")
+              triggers: listOf("SceneTrigger", member(properties, "triggers")),
+              conditions: listOf("SceneCondition", member(properties, "conditions")),
+              actions: listOf("SceneAction", member(properties, "actions"))
             }
           }
         }

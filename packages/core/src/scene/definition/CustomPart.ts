@@ -7,7 +7,6 @@
 import { Effect, Result, Schema } from "effect"
 import { type InputIssue, inputIssues } from "../../kernel/InvalidInput.ts"
 import { isFiniteJson, type Json } from "../../kernel/Json.ts"
-import { Text } from "../../kernel/Text.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { SceneId } from "./SceneId.ts"
 
@@ -74,8 +73,9 @@ export const paramsCodec = <Params>(schema: ParamsSchema<Params>) => {
 /** Declares how custom parts look on the wire: any URI of the kind that is not built in. */
 export const customRecord = (kind: "action" | "condition", builtIn: ReadonlyArray<string>) =>
   Schema.Struct({
-    URI: Text(128).check(
-      Schema.isPattern(new RegExp(`^(?!(?:${builtIn.join("|")})$)${kind}/`))
-    ).annotate({ description: `The URI of a custom ${kind} that the application has registered` }),
+    URI: Schema.String.check(
+      Schema.isMaxLength(128),
+      Schema.isPattern(new RegExp(`^(?!(?:${builtIn.join("|")})$)${kind}/`, "u"))
+    ).annotate({ description: `A custom ${kind} that the application has registered` }),
     params: Schema.Record(Schema.String, Schema.Json)
   })

@@ -3,7 +3,7 @@
  * steps. Its schema checks the type of each parameter, whichever URI the
  * parameter stands beside. {@link readRules} then checks what each URI takes. An
  * empty text stands for a parameter that is left out, and parameters that no URI
- * has are dropped (docs/decisions/0025-scene-parts.md).
+ * has are dropped (docs/decisions/0030-scene-parts.md).
  */
 import { Effect, Option, Result, Schema, SchemaAST } from "effect"
 import { type InputIssue, InvalidInput } from "../../kernel/InvalidInput.ts"
@@ -25,18 +25,26 @@ type FieldsOfKinds = Readonly<Record<string, Fields>>
 /** The parameters of all kinds of parts that are built in, by list and URI. */
 const kinds = { triggers: triggerParams, conditions: conditionParams, actions: actionParams }
 
+const withoutUndefined = (params: Params): CustomParams =>
+  Object.fromEntries(Object.entries(params).filter((entry): entry is [string, Json] => entry[1] !== undefined))
+
 /** Makes a field that may be left out. A literal may also be an empty text, as all texts may. */
 const leftOut = (field: Fields[string]): Fields[string] => {
   if (SchemaAST.isOptional(field.ast)) return field
   return "literals" in field ? OrEmpty(field) : Schema.optional(field)
 }
 
-/** Makes a check of the types of all parameters that any of the kinds takes. It drops all others. */
+/**
+ * Makes a check of the types of all parameters that any of the kinds takes. It
+ * drops all others. As everywhere in JSON, null stands for a parameter that is
+ * left out.
+ */
 const makeTypeCheck = (kinds: FieldsOfKinds) => {
   const fields = Object.values(kinds).flatMap((of) => Object.entries(of))
     .map(([name, field]): [string, Fields[string]] => [name, leftOut(field)])
   const schema = Schema.Struct<Fields>({ type: Schema.optional(Text(64)), ...Object.fromEntries(fields) })
-  return Schema.decodeUnknownResult(schema, { errors: "all" })
+  const decode = Schema.decodeUnknownResult(Schema.toCodecJson(schema), { errors: "all" })
+  return (params: Params) => decode(withoutUndefined(params))
 }
 
 const typeChecks = {
@@ -115,9 +123,7 @@ class DraftReader {
       this.#refuse(list, position, ["URI"], `Expected one of ${known}`)
       return Option.none()
     }
-    const params = Object.fromEntries(
-      Object.entries(draft.params).flatMap(([name, value]) => value === undefined ? [] : [[name, value]])
-    )
+    const params = withoutUndefined(draft.params)
     const refused = refuseJson(params)
     if (refused !== undefined) {
       this.#refuse(list, position, ["params"], refused)

@@ -44,7 +44,7 @@ export interface JudgeContext {
 }
 
 /** A kind of condition that an application adds. `R` is what its functions need. */
-export interface SceneCondition<in out R = never> {
+export interface SceneCondition<out R = never> {
   readonly _tag: "SceneCondition"
   /** Gives the functions what they need. */
   readonly provide: (run: <A>(effect: Effect.Effect<A, never, R>) => Effect.Effect<A>) => RegisteredCondition

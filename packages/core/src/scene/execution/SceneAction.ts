@@ -45,7 +45,7 @@ export interface AttemptContext {
 }
 
 /** A kind of action that an application adds. `R` is what its functions need. */
-export interface SceneAction<in out R = never> {
+export interface SceneAction<out R = never> {
   readonly _tag: "SceneAction"
   /** Gives the functions what they need. */
   readonly provide: (run: <A>(effect: Effect.Effect<A, never, R>) => Effect.Effect<A>) => RegisteredAction
