@@ -4,7 +4,7 @@
  * parameters each one takes. What they do stands in `evaluation/SceneCondition`
  * and `execution/SceneAction`.
  */
-import { Effect, Result, Schema } from "effect"
+import { type Effect, Result, Schema } from "effect"
 import { type InputIssue, inputIssues } from "../../kernel/InvalidInput.ts"
 import { isFiniteJson, type Json } from "../../kernel/Json.ts"
 import type { ProjectId } from "../../project/Project.ts"
