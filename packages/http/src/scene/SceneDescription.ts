@@ -2,7 +2,7 @@
  * How the OpenAPI document describes a draft of a scene. The routes read a draft
  * leniently, so that they can name every problem at once. The document says what
  * each URI takes, which is what the API returns
- * (docs/decisions/0030-scene-parts.md).
+ * (docs/decisions/0033-scene-parts.md).
  */
 type Json = Readonly<Record<string, unknown>>
 

@@ -3,7 +3,7 @@
  * steps. Its schema checks the type of each parameter, whichever URI the
  * parameter stands beside. {@link readRules} then checks what each URI takes. An
  * empty text stands for a parameter that is left out, and parameters that no URI
- * has are dropped (docs/decisions/0030-scene-parts.md).
+ * has are dropped (docs/decisions/0033-scene-parts.md).
  */
 import { Effect, Option, Result, Schema, SchemaAST } from "effect"
 import { type InputIssue, InvalidInput } from "../../kernel/InvalidInput.ts"

@@ -8,7 +8,7 @@
  * ```
  *
  * Every node registers the same extensions. Register a new one on all nodes
- * before a scene uses it (docs/decisions/0031-scene-extensions.md).
+ * before a scene uses it (docs/decisions/0034-scene-extensions.md).
  */
 import { Context, Effect, Layer } from "effect"
 import { ActionUri } from "../definition/Action.ts"
