@@ -20,14 +20,14 @@
  *
  * - **Alone.** No other store reads or writes the data of `AccessKeyStore`,
  *   `BindingStore`, `IdempotencyStore`, `MeshStore`, `ThingModelStore`,
- *   `TopologyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
+ *   `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
  *   a device, a product or a project that is removed. A store that lives elsewhere
  *   removes it itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
  *   `HistoryApart.layer` of the core writes it to another `HistoryStore` instead.
  * - **Only together**: `ProjectStore`, `ProductStore`, `DeviceStore`,
- *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `OtaStore` and
- *   `SceneStore`. Each of them reads or writes data of the others.
+ *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `OtaStore`,
+ *   `SceneStore` and `ExecutionStore`. Each of them reads or writes data of the others.
  *
  * What can be used from here while the group is elsewhere: `HistoryStore`,
  * `IdempotencyStore`, `NodeBus` and `StoreHealth`. The other stores refuse data of

@@ -17,7 +17,7 @@
  *
  * - **Alone.** No statement of another store reads or writes the tables of
  *   `AccessKeyStore`, `BindingStore`, `IdempotencyStore`, `MeshStore`,
- *   `ThingModelStore`, `TopologyStore`, `NodeBus` and `StoreHealth`. Rows about a
+ *   `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
  *   device, a product or a project go when it is removed; a store that lives
  *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history in its own
@@ -25,7 +25,7 @@
  *   `HistoryStore` instead.
  * - **Only together.** One transaction or one statement spans the tables of
  *   `ProjectStore`, `ProductStore`, `DeviceStore`, `PresenceStore`, `ShadowStore`,
- *   `UplinkStore`, `CommandStore`, `OtaStore` and `SceneStore`: a commit of what
+ *   `UplinkStore`, `CommandStore`, `OtaStore`, `SceneStore` and `ExecutionStore`: a commit of what
  *   devices say writes shadows, commands and scene executions; presence reads
  *   commands and stores executions; a firmware report sets the version of the
  *   device; a product is removed only without devices, a project only without
