@@ -47,7 +47,10 @@ import { Projects } from "./project/Projects.ts"
 import type { ProjectStore } from "./project/ProjectStore.ts"
 import { SceneActions } from "./scene/execution/SceneActions.ts"
 import * as SceneRunner from "./scene/execution/SceneRunner.ts"
-import { Scenes } from "./scene/definition/Scenes.ts"
+import type { ExecutionStore } from "./scene/execution/ExecutionStore.ts"
+import * as SceneTimers from "./scene/execution/SceneTimers.ts"
+import type { WebhookKeyStore } from "./scene/execution/WebhookKeyStore.ts"
+import { Scenes } from "./scene/Scenes.ts"
 import type { SceneStore } from "./scene/definition/SceneStore.ts"
 import { SceneTriggers } from "./scene/matching/SceneTriggers.ts"
 import type { WebhookClient } from "./scene/execution/WebhookClient.ts"
@@ -106,6 +109,7 @@ export type Stores =
   | BindingStore
   | CommandStore
   | DeviceStore
+  | ExecutionStore
   | IdempotencyStore
   | MeshStore
   | NodeBus
@@ -119,6 +123,7 @@ export type Stores =
   | ThingModelStore
   | TopologyStore
   | UplinkStore
+  | WebhookKeyStore
 
 /** The ports that a platform adapter provides. */
 export type Platform = Crypto.Crypto | Mac | WebhookClient
@@ -133,7 +138,8 @@ const declarations = Layer.mergeAll(
   UplinkMethods.layer,
   GatewayMethods.layer,
   MeshMethods.layer,
-  SceneRunner.layer
+  SceneRunner.layer,
+  SceneTimers.layer
 )
 
 /** Firmware and upgrades: three services, and what is declared for them. */

@@ -82,18 +82,41 @@ export * from "./provisioning/Provisioning.ts"
 export * from "./provisioning/ReplayGuard.ts"
 export * from "./provisioning/Signature.ts"
 export { TooManyWrongSignatures } from "./provisioning/SignatureGuard.ts"
-export * from "./scene/definition/Comparison.ts"
+export { type Action, ActionRecord, encodeAction, WebhookMethod } from "./scene/definition/Action.ts"
+export { type CompareType, compileComparison, misfitOfType, refuseComparison } from "./scene/definition/Comparison.ts"
+export { type Condition, ConditionRecord, encodeCondition } from "./scene/definition/Condition.ts"
+export { nextTime } from "./scene/definition/CronExpression.ts"
 export * from "./scene/definition/Scene.ts"
-export * from "./scene/definition/SceneDocument.ts"
-export { type ChangedScene, type Explanation, type SampleEvent, Scenes } from "./scene/definition/Scenes.ts"
+export { type ActionDraft, type ConditionDraft, SceneDraft, type TriggerDraft } from "./scene/definition/SceneDraft.ts"
+export * from "./scene/definition/SceneId.ts"
 export * from "./scene/definition/SceneStore.ts"
+export { type DeviceTrigger, encodeTrigger, type Trigger, TriggerRecord } from "./scene/definition/Trigger.ts"
+export type { SampleEvent } from "./scene/evaluation/SampleEvent.ts"
+export * as SceneCondition from "./scene/evaluation/SceneCondition.ts"
 export * as SceneEvaluator from "./scene/evaluation/SceneEvaluator.ts"
-export * from "./scene/execution/Execution.ts"
-export { maxRetries, retryDelay, shownKey, type WebhookKeys } from "./scene/execution/Webhook.ts"
+export {
+  type ActionOutcome,
+  type Execution,
+  executionsOf,
+  type ExecutionStatus,
+  hasFired,
+  keptExecutions,
+  leaseMillis,
+  maxRetries,
+  type NewExecution,
+  pendingExecution,
+  retryDelay
+} from "./scene/execution/Execution.ts"
+export * from "./scene/execution/ExecutionStore.ts"
+export * as SceneAction from "./scene/execution/SceneAction.ts"
+export * as SceneExtensions from "./scene/execution/SceneExtensions.ts"
+export { shownKey, type WebhookKeys } from "./scene/execution/Webhook.ts"
 export * from "./scene/execution/WebhookClient.ts"
+export * from "./scene/execution/WebhookKeyStore.ts"
 export { WebhookSigning } from "./scene/execution/WebhookSigning.ts"
 export * from "./scene/matching/SceneEvent.ts"
 export { SceneIndex } from "./scene/matching/SceneIndex.ts"
+export { type ChangedScene, type Explanation, Scenes } from "./scene/Scenes.ts"
 export * from "./shadow/Shadow.ts"
 export { shadowDocument } from "./shadow/ShadowDocument.ts"
 export { Shadows, ShadowVersionConflict } from "./shadow/Shadows.ts"

@@ -2,7 +2,7 @@
  * Scenes to test with, and what became of them.
  */
 import {
-  type ActionDocument,
+  type ActionDraft,
   defaultProjectId,
   type Device,
   DeviceCloud,
@@ -10,7 +10,7 @@ import {
   type SceneDraft,
   type SceneId,
   Scenes,
-  type TriggerDocument
+  type TriggerDraft
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import { type SimulatedDevice, TestCloud } from "@device-cloud/testing"
@@ -19,7 +19,7 @@ import { Effect, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
 
 /** A property trigger: the temperature of a device of the product rises above 30. */
-export const hot = (product: Product, params: Partial<TriggerDocument["params"]> = {}): TriggerDocument => ({
+export const hot = (product: Product, params: Partial<TriggerDraft["params"]> = {}): TriggerDraft => ({
   URI: "trigger/device/property",
   params: {
     product_key: product.productKey,
@@ -32,16 +32,16 @@ export const hot = (product: Product, params: Partial<TriggerDocument["params"]>
 })
 
 /** A timer. */
-export const cron = (expression: string): TriggerDocument => ({ URI: "trigger/cron", params: { cron: expression } })
+export const cron = (expression: string): TriggerDraft => ({ URI: "trigger/cron", params: { cron: expression } })
 
 /** An action that sets properties of a device. */
-export const set = ({ deviceId }: Device, items: ActionDocument["params"]["items"]): ActionDocument => ({
+export const set = ({ deviceId }: Device, items: ActionDraft["params"]["items"]): ActionDraft => ({
   URI: "action/device/property",
   params: { device_id: deviceId, items }
 })
 
 /** An action that runs another scene. */
-export const runScene = (sceneId: string): ActionDocument => ({ URI: "action/rule", params: { scene_id: sceneId } })
+export const runScene = (sceneId: string): ActionDraft => ({ URI: "action/rule", params: { scene_id: sceneId } })
 
 let lastName = 0
 

@@ -286,7 +286,11 @@ const naive = (trigger: DeviceTrigger, event: DeviceChange): boolean => {
     (trigger.status === "*" || trigger.status === event.status)
 }
 
-const nothingKnown: SceneEvaluator.SceneFacts = { now: 0, device: () => "deleted" }
+const nothingKnown: SceneEvaluator.SceneFacts = {
+  now: 0,
+  device: () => "deleted",
+  custom: () => ({ verdict: "fails", source: "none", time: null, reason: "" })
+}
 
 /** Whether one of the changed values may fire a scene. */
 const mayFire = (index: SceneIndex, { device, properties }: DeviceChange & { _tag: "PropertiesChanged" }) => {

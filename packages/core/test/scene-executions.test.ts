@@ -1,6 +1,6 @@
 import {
-  type ActionDocument,
-  type ConditionDocument,
+  type ActionDraft,
+  type ConditionDraft,
   defaultProjectId,
   Devices,
   EventBus,
@@ -46,7 +46,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what a scene does", (i
   it.effect("a scene runs another one if that is enabled and its conditions hold", () =>
     Effect.gen(function*() {
       const { connected, device, product } = yield* lamp
-      const ofFirst: ConditionDocument = {
+      const ofFirst: ConditionDraft = {
         URI: "condition/device/property",
         params: {
           product_key: product.productKey,
@@ -150,7 +150,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what a scene does", (i
       const devices = yield* Devices
       const { connected, product } = yield* lamp
       const [gone, disabled] = [yield* lamp, yield* lamp]
-      const condition = (of: typeof gone): ConditionDocument => ({
+      const condition = (of: typeof gone): ConditionDraft => ({
         URI: "condition/device/status",
         params: { product_key: of.product.productKey, device_name: of.device.deviceName, status: "online" }
       })
@@ -190,7 +190,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what a scene does", (i
           }]
         })
       )
-      const call = (items: ActionDocument["params"]["items"]): ActionDocument => ({
+      const call = (items: ActionDraft["params"]["items"]): ActionDraft => ({
         URI: "action/device/service",
         params: { device_id: device.deviceId, service_id: "reset", items }
       })

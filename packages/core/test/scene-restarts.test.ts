@@ -1,12 +1,12 @@
 import {
-  type ActionDocument,
+  type ActionDraft,
   Commands,
   defaultProjectId,
   DeviceCloud,
+  ExecutionStore,
   leaseMillis,
   Projects,
   Scenes,
-  SceneStore,
   WebhookClient
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
@@ -20,7 +20,7 @@ import { cloudOn, cron, newScene, runScene, set, settle, statusesOf } from "./Sc
 it.effect("what a node has claimed and not finished is done by the next one, once", () =>
   Effect.gen(function*() {
     const stores = yield* Layer.build(StorageMemory.layer)
-    const [store, now] = [Context.get(stores, SceneStore), yield* Clock.currentTimeMillis]
+    const [store, now] = [Context.get(stores, ExecutionStore), yield* Clock.currentTimeMillis]
     const origin = "execution-1.0"
     // The node ends when the device has been told, and before that is noted.
     const { device, sceneId } = yield* Effect.gen(function*() {
@@ -66,8 +66,8 @@ it.effect("a project whose webhooks get no answer leaves room for others", () =>
       Layer.provide(Layer.mergeAll(PlatformNode.layer, silent))
     )
     yield* Effect.gen(function*() {
-      const [store, scenes, projects] = [yield* SceneStore, yield* Scenes, yield* Projects]
-      const actions: ReadonlyArray<ActionDocument> = [{
+      const [store, scenes, projects] = [yield* ExecutionStore, yield* Scenes, yield* Projects]
+      const actions: ReadonlyArray<ActionDraft> = [{
         URI: "action/webhook",
         params: { URL: "https://example.com/", method: "POST" }
       }]

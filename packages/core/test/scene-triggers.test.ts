@@ -1,4 +1,4 @@
-import { type ConditionDocument, defaultProjectId, Scenes, type TriggerDocument } from "@device-cloud/core"
+import { type ConditionDraft, defaultProjectId, Scenes, type TriggerDraft } from "@device-cloud/core"
 import { TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -59,7 +59,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what fires a scene", (
   it.effect("an event fires a scene, with a comparison of one of its outputs", () =>
     Effect.gen(function*() {
       const { connected, product } = yield* lamp
-      const trigger = (params: object): TriggerDocument => ({
+      const trigger = (params: object): TriggerDraft => ({
         URI: "trigger/device/event",
         params: { product_key: product.productKey, device_name: "*", ...params }
       })
@@ -79,7 +79,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what fires a scene", (
   it.effect("a change of status fires a scene", () =>
     Effect.gen(function*() {
       const { connected, product } = yield* lamp
-      const trigger = (status: "online" | "offline" | "*"): TriggerDocument => ({
+      const trigger = (status: "online" | "offline" | "*"): TriggerDraft => ({
         URI: "trigger/device/status",
         params: { product_key: product.productKey, device_name: "*", status }
       })
@@ -97,7 +97,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what fires a scene", (
     Effect.gen(function*() {
       const { connected, product } = yield* lamp
       const window = yield* lamp
-      const conditions: ReadonlyArray<ConditionDocument> = [
+      const conditions: ReadonlyArray<ConditionDraft> = [
         {
           URI: "condition/device/property",
           params: {

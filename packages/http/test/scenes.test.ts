@@ -1,7 +1,8 @@
 import { eventually } from "@device-cloud/testing"
 import { call, createDevice, createProduct, type DeviceTriple, testApi, uplink } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { SceneAction, SceneCondition, SceneExtensions } from "@device-cloud/core"
+import { Effect, Layer, Schema } from "effect"
 import { storages } from "../../../vitest.storages.ts"
 
 const model = {
@@ -63,8 +64,60 @@ const latest = (id: string) =>
     { until: (execution) => execution !== undefined && !["pending", "running"].includes(execution.status) }
   )
 
+/** As much of the OpenAPI document as shows how scenes are described. */
+interface OpenApiDocument {
+  readonly components: {
+    readonly schemas: Readonly<
+      Record<string, {
+        readonly anyOf: ReadonlyArray<{
+          readonly properties: { readonly URI: { readonly type: string; readonly enum?: ReadonlyArray<string> } }
+        }>
+      }>
+    >
+  }
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<string, {
+          readonly requestBody: {
+            readonly content: {
+              readonly "application/json": {
+                readonly schema: {
+                  readonly properties: { readonly triggers: { readonly anyOf: ReadonlyArray<object> } }
+                }
+              }
+            }
+          }
+        }>
+      >
+    >
+  >
+}
+
+/** Extensions as an application has them. */
+const extensions = SceneExtensions.layer([
+  SceneCondition.make({
+    uri: "condition/acme/on-duty",
+    params: Schema.Struct({ team: Schema.String }),
+    judge: ({ team }) =>
+      Effect.succeed({
+        verdict: "holds",
+        value: "Kim",
+        source: "roster",
+        time: null,
+        reason: `Kim of ${team} is on duty`
+      })
+  }),
+  SceneAction.make({
+    uri: "action/acme/page",
+    params: Schema.Struct({ team: Schema.String, urgent: Schema.optionalKey(Schema.Boolean) }),
+    attempt: ({ team }) => Effect.succeed(SceneAction.succeeded(`Paged ${team}`))
+  })
+])
+
 for (const [name, storage] of storages) {
-  layer(testApi(storage), { excludeTestServices: true })(`scenes on ${name}`, (it) => {
+  layer(testApi(storage).pipe(Layer.provide(extensions)), { excludeTestServices: true })(`scenes on ${name}`, (it) => {
     it.effect("a scene is created, read, listed, changed and deleted", () =>
       Effect.gen(function*() {
         const device = yield* newDevice
@@ -246,6 +299,55 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(body.data.triggers[0], property(device))
         assert.deepStrictEqual(body.data.triggers[1].params, { product_key, device_name: "*", property_id: "*" })
         yield* call("DELETE", `/rule-engine/scenes/${body.data.id}`)
+      }))
+
+    it.effect("takes conditions and actions that the application has added", () =>
+      Effect.gen(function*() {
+        const custom = {
+          conditions: [{ URI: "condition/acme/on-duty", params: { team: "night" } }],
+          actions: [{ URI: "action/acme/page", params: { team: "night", urgent: true } }]
+        }
+        const id = yield* newScene(custom)
+        assert.deepInclude((yield* call("GET", `/rule-engine/scenes/${id}`)).body.data, custom)
+        yield* call("POST", `/rule-engine/scenes/${id}/actions`)
+        const { actions, conditions } = yield* latest(id)
+        assert.deepInclude(conditions[0], {
+          ...custom.conditions[0],
+          verdict: "holds",
+          value: "Kim",
+          source: "roster",
+          time: "",
+          reason: "Kim of night is on duty"
+        })
+        assert.deepInclude(actions[0], { ...custom.actions[0], status: "succeeded", detail: "Paged night" })
+        assert.deepStrictEqual(
+          yield* refusal({
+            conditions: [{ URI: "condition/acme/rain", params: {} }],
+            actions: [{ URI: "action/acme/page", params: { urgent: 5 } }]
+          }),
+          [400, 40001, "conditions[0].URI", "actions[0].params.team", "actions[0].params.urgent"]
+        )
+      }))
+
+    it.effect("OpenAPI shows one variant for each URI, in what is sent and what is read", () =>
+      Effect.gen(function*() {
+        const { body } = yield* call("GET", "//openapi.json", { key: null })
+        const { components, paths } = body as unknown as OpenApiDocument
+        const uris = (name: string) =>
+          components.schemas[name]!.anyOf.flatMap(({ properties: { URI } }) => URI.enum ?? [URI.type])
+        assert.deepStrictEqual(uris("SceneTrigger"), [
+          "trigger/device/property",
+          "trigger/device/event",
+          "trigger/device/status",
+          "trigger/cron"
+        ])
+        assert.deepStrictEqual(uris("SceneCondition").slice(-2), ["condition/time/range", "string"])
+        assert.deepStrictEqual(uris("SceneAction").slice(-2), ["action/webhook", "string"])
+        for (const [path, method] of [["", "post"], ["/{id}", "put"]] as const) {
+          const draft = paths[`/openapi/v1/rule-engine/scenes${path}`]![method]!
+          const { triggers } = draft.requestBody.content["application/json"].schema.properties
+          assert.deepInclude(triggers.anyOf[0], { items: { $ref: "#/components/schemas/SceneTrigger" }, maxItems: 10 })
+        }
       }))
 
     it.effect("says why a scene has fired, and why not", () =>

@@ -1,5 +1,5 @@
 import {
-  type ActionDocument,
+  type ActionDraft,
   AllowPrivateWebhooks,
   defaultProjectId,
   type Device,
@@ -8,7 +8,7 @@ import {
   type SceneId,
   Scenes,
   shownKey,
-  type TriggerDocument,
+  type TriggerDraft,
   WebhookSigning
 } from "@device-cloud/core"
 import { eventually, Fixtures } from "@device-cloud/testing"
@@ -62,7 +62,7 @@ const signatures = ({ headers, text }: Call, key: string) => {
   return String(headers["webhook-signature"]).split(" ").map((signature) => signature === expected)
 }
 
-const hook = (url: string, params: Partial<ActionDocument["params"]> = {}): ActionDocument => ({
+const hook = (url: string, params: Partial<ActionDraft["params"]> = {}): ActionDraft => ({
   URI: "action/webhook",
   params: { URL: url, method: "POST", ...params }
 })
@@ -78,8 +78,8 @@ const newScene = (draft: Partial<SceneDraft>) =>
       ({ scene }) => scene.sceneId
     ))
 
-const trigger = ({ deviceName, productKey }: Device, kind: string, params: object): TriggerDocument => ({
-  URI: `trigger/device/${kind}` as TriggerDocument["URI"],
+const trigger = ({ deviceName, productKey }: Device, kind: string, params: object): TriggerDraft => ({
+  URI: `trigger/device/${kind}` as TriggerDraft["URI"],
   params: { product_key: productKey, device_name: deviceName, ...params }
 })
 

@@ -1,14 +1,14 @@
 /**
- * The executions of all scenes, those that wait also by themselves.
+ * The table of executions. Those that wait also stand in queues of their own.
  */
 import {
   type Execution,
+  type ExecutionStore,
   hasFired,
   keptExecutions,
   type NewExecution,
   pendingExecution,
-  type SceneId,
-  type SceneStore
+  type SceneId
 } from "@device-cloud/core"
 
 type ById = Map<string, Execution>
@@ -16,21 +16,21 @@ type ById = Map<string, Execution>
 interface OfScene {
   /** The oldest first. */
   readonly byId: ById
-  /** Those of them that have ended. */
+  /** How many of them have ended. */
   ended: number
-  /** When those were fired that have run actions and are kept, Unix milliseconds. */
+  /** The times at which those fired that have run actions, Unix milliseconds. */
   readonly firedAt: Array<number>
 }
 
-type Claim = Parameters<SceneStore["Service"]["claim"]>[0]
+type Claim = Parameters<ExecutionStore["Service"]["claim"]>[0]
 
 export class Executions {
   readonly #ofScene = new Map<SceneId, OfScene>()
-  /** Due since they were stored, the oldest first. */
+  /** Never claimed, and due since they were stored, the oldest first. */
   readonly #fresh: ById = new Map()
-  /** Due at their time. */
+  /** Claimed or saved before, and due at their times. */
   readonly #later: ById = new Map()
-  /** Nothing of `#later` is due before this. */
+  /** Nothing of `#later` is due before this time. */
   #soonest = Number.POSITIVE_INFINITY
 
   add(fired: NewExecution): void {
@@ -114,7 +114,7 @@ export class Executions {
     return this.#ofScene.get(sceneId)?.firedAt.filter((at) => at >= since).length ?? 0
   }
 
-  /** Oldest first. */
+  /** Returns the executions of the scene, the oldest first. */
   of(sceneId: SceneId): ReadonlyArray<Execution> {
     return [...this.#ofScene.get(sceneId)?.byId.values() ?? []]
   }

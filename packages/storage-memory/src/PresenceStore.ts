@@ -14,7 +14,7 @@ import {
   type Sighting
 } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
-import { addExecutions } from "./SceneStore.ts"
+import { addExecutions } from "./ExecutionStore.ts"
 import { deviceDetail, Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together: presence is kept on the device, reads commands and stores executions. */

@@ -2,8 +2,6 @@
  * Scenes in memory.
  */
 import {
-  keptExecutions,
-  type NewExecution,
   type ProjectId,
   type Scene,
   type SceneId,
@@ -14,17 +12,8 @@ import {
 import { Effect, Layer, Option } from "effect"
 import { paginate, Tables } from "./Tables.ts"
 
-/** Stores the executions of scenes that exist. */
-export const addExecutions = (
-  { executions, scenes }: Pick<Tables["Service"], "executions" | "scenes">,
-  fired: ReadonlyArray<NewExecution>
-): void => {
-  for (const execution of fired) if (scenes.has(execution.sceneId)) executions.add(execution)
-}
-
 const make = Effect.gen(function*() {
-  const tables = yield* Tables
-  const { executions, projects, scenes, timers, webhookKeys } = tables
+  const { executions, projects, scenes, timers } = yield* Tables
 
   const find = (projectId: ProjectId, sceneId: SceneId) => {
     const scene = scenes.get(sceneId)
@@ -113,36 +102,6 @@ const make = Effect.gen(function*() {
       Effect.sync(() => {
         const scene = scenes.get(sceneId)
         if (scene !== undefined) scenes.set(sceneId, { ...scene, pausedUntil: until })
-      }),
-    enqueue: (fired) => Effect.sync(() => addExecutions(tables, fired)),
-    claim: (options) => Effect.sync(() => executions.claim(options)),
-    save: (all, keepSince) => Effect.sync(() => all.map((execution) => executions.save(execution, keepSince))),
-    countFired: (sceneIds, since) =>
-      Effect.sync(() => new Map(sceneIds.map((sceneId) => [sceneId, executions.countFired(sceneId, since)]))),
-    executions: (sceneId, { page, pageSize }) =>
-      Effect.sync(() => {
-        const latest = executions.of(sceneId).slice(-keptExecutions).toReversed()
-        return { items: latest.slice((page - 1) * pageSize, page * pageSize), total: latest.length }
-      }),
-    tick: ({ limit, now, step }) =>
-      Effect.sync(() => {
-        const due = [...timers.values()].flatMap((timer) => {
-          const { dueAt } = timer
-          return dueAt !== null && dueAt <= now ? [{ ...timer, dueAt }] : []
-        }).toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit)
-        for (const timer of due) {
-          const { dueAt, execution } = step(timer)
-          timers.set(timer.cronId, { ...timer, dueAt })
-          if (execution !== undefined) addExecutions(tables, [execution])
-        }
-        return due.length
-      }),
-    webhookKeys: (projectId) => Effect.sync(() => Option.fromUndefinedOr(webhookKeys.get(projectId))),
-    putWebhookKeys: (projectId, before, keys) =>
-      Effect.sync(() => {
-        if ((webhookKeys.get(projectId)?.createdAt ?? null) !== before) return false
-        webhookKeys.set(projectId, keys)
-        return true
       })
   })
 })

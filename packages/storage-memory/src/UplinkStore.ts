@@ -4,7 +4,7 @@
 import { type DeviceCommit, executionsOf, UplinkStore } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { append } from "./HistoryStore.ts"
-import { addExecutions } from "./SceneStore.ts"
+import { addExecutions } from "./ExecutionStore.ts"
 import { modifyShadow } from "./ShadowStore.ts"
 import { Tables } from "./Tables.ts"
 

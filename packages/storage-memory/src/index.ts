@@ -20,14 +20,14 @@
  *
  * - **Alone.** No other store reads or writes the data of `AccessKeyStore`,
  *   `BindingStore`, `IdempotencyStore`, `MeshStore`, `ThingModelStore`,
- *   `TopologyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
+ *   `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
  *   a device, a product or a project that is removed. A store that lives elsewhere
  *   removes it itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
  *   `HistoryApart.layer` of the core writes it to another `HistoryStore` instead.
  * - **Only together**: `ProjectStore`, `ProductStore`, `DeviceStore`,
- *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `OtaStore` and
- *   `SceneStore`. Each of them reads or writes data of the others.
+ *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `OtaStore`,
+ *   `SceneStore` and `ExecutionStore`. Each of them reads or writes data of the others.
  *
  * What can be used from here while the group is elsewhere: `HistoryStore`,
  * `IdempotencyStore`, `NodeBus` and `StoreHealth`. The other stores refuse data of
@@ -39,6 +39,7 @@ import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as BindingStore from "./BindingStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
+import * as ExecutionStore from "./ExecutionStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import * as MeshStore from "./MeshStore.ts"
@@ -54,6 +55,7 @@ import { Tables } from "./Tables.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
+import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 
 export type { Tables } from "./Tables.ts"
 
@@ -61,6 +63,7 @@ export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
 export { layer as layerCommandStore } from "./CommandStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
+export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
 export { layer as layerMeshStore } from "./MeshStore.ts"
@@ -75,6 +78,7 @@ export { layer as layerStoreHealth } from "./StoreHealth.ts"
 export { layer as layerThingModelStore } from "./ThingModelStore.ts"
 export { layer as layerTopologyStore } from "./TopologyStore.ts"
 export { layer as layerUplinkStore } from "./UplinkStore.ts"
+export { layer as layerWebhookKeyStore } from "./WebhookKeyStore.ts"
 
 /** Empty tables. Stores that are built together share them; `Layer.fresh` makes others. */
 export const layerTables: Layer.Layer<Tables> = Tables.layer
@@ -85,6 +89,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   BindingStore.layer,
   CommandStore.layer,
   DeviceStore.layer,
+  ExecutionStore.layer,
   HistoryStore.layer,
   IdempotencyStore.layer,
   MeshStore.layer,
@@ -98,5 +103,6 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   Health.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
-  UplinkStore.layer
+  UplinkStore.layer,
+  WebhookKeyStore.layer
 ).pipe(Layer.provide(Tables.layer))

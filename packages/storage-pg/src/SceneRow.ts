@@ -1,6 +1,6 @@
 /**
- * The rows in which scenes and executions come from PostgreSQL, and the
- * statement that stores what has been fired.
+ * The rows of scenes, timers and executions, and the statement that stores new
+ * executions.
  */
 import type {
   Execution,
@@ -93,15 +93,15 @@ export const executionFromRow = (row: ExecutionRow): Execution => ({
   updatedAt: row.updated_at.getTime()
 })
 
-/** An execution, and whether it counts only if the shadow of the device is written. */
 interface Fired {
   readonly execution: NewExecution
+  /** The execution is stored only if the shadow of this device is written. */
   readonly bound?: { readonly deviceId: string }
 }
 
 /**
- * Stores executions of scenes that exist, those that are bound only if their
- * device is among `written`, which the statement around it has to define.
+ * Stores executions of scenes that exist. Those that are bound are stored only if
+ * their device is in `written`, which the statement around this one defines.
  */
 export const insertExecutions = (sql: SqlClient.SqlClient, fired: ReadonlyArray<Fired>) =>
   sql`
@@ -121,7 +121,7 @@ export const insertExecutions = (sql: SqlClient.SqlClient, fired: ReadonlyArray<
     WHERE NOT fired.bound OR fired.device_id IN (SELECT device_id FROM written)
     ON CONFLICT DO NOTHING`
 
-/** The same by itself. */
+/** Stores executions of scenes that exist, as a statement of its own. */
 export const addExecutions = (sql: SqlClient.SqlClient, executions: ReadonlyArray<NewExecution>) =>
   sql`
     WITH written (device_id) AS (SELECT ''), fired AS (

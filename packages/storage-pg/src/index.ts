@@ -17,7 +17,7 @@
  *
  * - **Alone.** No statement of another store reads or writes the tables of
  *   `AccessKeyStore`, `BindingStore`, `IdempotencyStore`, `MeshStore`,
- *   `ThingModelStore`, `TopologyStore`, `NodeBus` and `StoreHealth`. Rows about a
+ *   `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
  *   device, a product or a project go when it is removed; a store that lives
  *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history in its own
@@ -25,7 +25,7 @@
  *   `HistoryStore` instead.
  * - **Only together.** One transaction or one statement spans the tables of
  *   `ProjectStore`, `ProductStore`, `DeviceStore`, `PresenceStore`, `ShadowStore`,
- *   `UplinkStore`, `CommandStore`, `OtaStore` and `SceneStore`: a commit of what
+ *   `UplinkStore`, `CommandStore`, `OtaStore`, `SceneStore` and `ExecutionStore`: a commit of what
  *   devices say writes shadows, commands and scene executions; presence reads
  *   commands and stores executions; a firmware report sets the version of the
  *   device; a product is removed only without devices, a project only without
@@ -43,6 +43,7 @@ import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as BindingStore from "./BindingStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
+import * as ExecutionStore from "./ExecutionStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import * as MeshStore from "./MeshStore.ts"
@@ -59,6 +60,7 @@ import * as Health from "./StoreHealth.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
+import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 
 export { DatabaseError } from "./PgErrors.ts"
 
@@ -66,6 +68,7 @@ export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
 export { layer as layerCommandStore } from "./CommandStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
+export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
 export { layer as layerMeshStore } from "./MeshStore.ts"
@@ -81,6 +84,7 @@ export { layer as layerStoreHealth } from "./StoreHealth.ts"
 export { layer as layerThingModelStore } from "./ThingModelStore.ts"
 export { layer as layerTopologyStore } from "./TopologyStore.ts"
 export { layer as layerUplinkStore } from "./UplinkStore.ts"
+export { layer as layerWebhookKeyStore } from "./WebhookKeyStore.ts"
 
 /** The stores on a client of your own. Brings the database up to date first. */
 export const layerClient: Layer.Layer<
@@ -92,6 +96,7 @@ export const layerClient: Layer.Layer<
   BindingStore.layer,
   CommandStore.layer.pipe(Layer.provideMerge(ShadowStore.layer)),
   DeviceStore.layer,
+  ExecutionStore.layer,
   HistoryStore.layer,
   IdempotencyStore.layer,
   MeshStore.layer,
@@ -104,7 +109,8 @@ export const layerClient: Layer.Layer<
   Health.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
-  UplinkStore.layer
+  UplinkStore.layer,
+  WebhookKeyStore.layer
 ).pipe(Layer.provide(Migrations.layer))
 
 /** Short statements of many fibers share connections. */

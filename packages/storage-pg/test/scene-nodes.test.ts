@@ -2,10 +2,10 @@ import {
   defaultProjectId,
   DeviceCloud,
   type Execution,
+  ExecutionStore,
   type SceneId,
   Scenes,
-  SceneStore,
-  type TriggerDocument
+  type TriggerDraft
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -47,7 +47,7 @@ it.live("a scene that one node changes counts on the other, and each of its time
       use: Effect.Effect<A, E, R>
     ) => Effect.provide(use, node)
     const device = yield* on(first, createDevice)
-    const trigger: TriggerDocument = {
+    const trigger: TriggerDraft = {
       URI: "trigger/device/property",
       params: { product_key: device.productKey, device_name: "*", property_id: "on" }
     }
@@ -116,9 +116,9 @@ it.live("many nodes claim executions at the same time, each of them once", () =>
       event: { _tag: "RunByHand" as const, at },
       chain: []
     }))
-    yield* Effect.provide(Effect.flatMap(SceneStore, (store) => store.enqueue(executions)), stores[0]!)
+    yield* Effect.provide(Effect.flatMap(ExecutionStore, (store) => store.enqueue(executions)), stores[0]!)
     const claim = Effect.flatMap(
-      SceneStore,
+      ExecutionStore,
       (store) => store.claim({ now: at, again: at + 1000, limit: 50, except: [] })
     )
     const claimed = yield* Effect.all(

@@ -8,6 +8,7 @@ import * as AccessKeyStoreContract from "./contracts/AccessKeyStoreContract.ts"
 import * as BindingStoreContract from "./contracts/BindingStoreContract.ts"
 import * as CommandStoreContract from "./contracts/CommandStoreContract.ts"
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
+import * as ExecutionStoreContract from "./contracts/ExecutionStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
 import * as MeshStoreContract from "./contracts/MeshStoreContract.ts"
 import * as ObjectStoreContract from "./contracts/ObjectStoreContract.ts"
@@ -29,6 +30,7 @@ export {
   BindingStoreContract,
   CommandStoreContract,
   DeviceStoreContract,
+  ExecutionStoreContract,
   HistoryStoreContract,
   IdempotencyStoreContract,
   MeshStoreContract,
@@ -49,6 +51,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   BindingStoreContract.suite(name, stores)
   CommandStoreContract.suite(name, stores)
   DeviceStoreContract.suite(name, stores)
+  ExecutionStoreContract.suite(name, stores)
   IdempotencyStoreContract.suite(name, stores)
   MeshStoreContract.suite(name, stores)
   OtaStoreContract.suite(name, stores)

@@ -1,8 +1,8 @@
 /**
- * The routes of scenes (specification, Endpoints: Rule-engine scenes).
+ * The routes of scenes (docs/api/scenes.md).
  */
-import { ActionUri, ConditionUri, SceneDraft, SceneStatus, Text, TriggerUri } from "@device-cloud/core"
-import { Schema } from "effect"
+import { ActionRecord, ConditionRecord, SceneDraft, SceneStatus, Text, TriggerRecord } from "@device-cloud/core"
+import { Schema, Tuple } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { RequiredRole } from "../middleware/Authorization.ts"
 import { DateText, Envelope, Paged, pageQuery } from "../Envelope.ts"
@@ -11,14 +11,9 @@ import { NoSuchDevice } from "../device/DeviceFailures.ts"
 import { NoSuchProject } from "../project/ProjectFailures.ts"
 import { NoSuchScene, SceneNameTaken } from "./SceneFailures.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
+import { describeDraft } from "./SceneDescription.ts"
 
 const Empty = Envelope(Schema.Struct({}))
-
-const Params = Schema.Record(Schema.String, Schema.Json)
-
-const TriggerRecord = Schema.Struct({ URI: TriggerUri, params: Params })
-const ConditionRecord = Schema.Struct({ URI: ConditionUri, params: Params })
-const ActionRecord = Schema.Struct({ URI: ActionUri, params: Params })
 
 const scene = {
   id: Schema.String,
@@ -41,19 +36,30 @@ export const ChangedSceneRecord = Schema.Struct({
 })
 
 const finding = {
-  verdict: Schema.Literals(["holds", "fails", "skipped"]),
+  verdict: Schema.Literals(["holds", "fails", "skipped"]).annotate({
+    description: "skipped: its device is gone or disabled, and it counts for nothing"
+  }),
   value: Schema.optionalKey(Schema.Json.annotate({ description: "What was found" })),
   previous: Schema.optionalKey(Schema.Json.annotate({ description: "The value before it was changed" })),
   source: Schema.String.annotate({
-    description: "Where it was found: report, event, status, shadow, clock, timer, none"
+    description:
+      "Where it was found: report, event, status, shadow, clock, timer, none, or what a custom condition names"
   }),
   time: DateText.annotate({ description: "As of when the value is; empty: not known" }),
   reason: Schema.String
 }
 
 const explanation = {
-  triggers: Schema.Array(Schema.Struct({ ...TriggerRecord.fields, ...finding })),
-  conditions: Schema.Array(Schema.Struct({ ...ConditionRecord.fields, ...finding }))
+  triggers: Schema.Array(TriggerRecord.mapMembers(Tuple.map(Schema.fieldsAssign(finding)))),
+  conditions: Schema.Array(ConditionRecord.mapMembers(Tuple.map(Schema.fieldsAssign(finding))))
+}
+
+const outcome = {
+  status: Schema.String.annotate({ description: "pending, succeeded, failed, skipped, loop" }),
+  attempts: Schema.Int,
+  time: DateText.annotate({ description: "The latest attempt" }),
+  next_time: DateText.annotate({ description: "When it is tried again" }),
+  detail: Schema.String
 }
 
 export const ExecutionRecord = Schema.Struct({
@@ -66,14 +72,7 @@ export const ExecutionRecord = Schema.Struct({
   updated_at: DateText,
   event: Schema.Json.annotate({ description: "What has fired the scene" }),
   ...explanation,
-  actions: Schema.Array(Schema.Struct({
-    ...ActionRecord.fields,
-    status: Schema.String.annotate({ description: "pending, succeeded, failed, skipped, loop" }),
-    attempts: Schema.Int,
-    time: DateText.annotate({ description: "The latest attempt" }),
-    next_time: DateText.annotate({ description: "When it is tried again" }),
-    detail: Schema.String
-  }))
+  actions: Schema.Array(ActionRecord.mapMembers(Tuple.map(Schema.fieldsAssign(outcome))))
 }).annotate({ identifier: "SceneExecution" })
 
 export const ExplanationRecord = Schema.Struct({
@@ -108,7 +107,9 @@ export const Sample = Schema.Union([
 export const WebhookKeyRecord = Schema.Struct({
   key: Schema.String.annotate({ description: "`whsec_` and base64, as Standard Webhooks has it" }),
   created_at: DateText,
-  previous_until: DateText.annotate({ description: "Until when the key before signs as well; empty: there is none" })
+  previous_until: DateText.annotate({
+    description: "Until when the key before signs as well; empty: there is no such key"
+  })
 })
 
 export class SceneApi extends HttpApiGroup.make("scenes").add(
@@ -136,14 +137,17 @@ export class SceneApi extends HttpApiGroup.make("scenes").add(
     .annotate(
       OpenApi.Description,
       "Any trigger fires it, all conditions must hold, actions run in order. At most 10 triggers, 20 conditions and 50 " +
-        "actions. Products, devices and scenes that it names must exist; comparisons and values must fit the model."
-    ),
+        "actions. Products, devices and scenes that it names must exist; comparisons and values must fit the model. " +
+        "An empty text stands for a parameter that is left out."
+    )
+    .annotate(OpenApi.Transform, describeDraft),
   HttpApiEndpoint.put("updateScene", "/rule-engine/scenes/:id", {
     params: PathParams.scene,
     payload: SceneDraft,
     success: Envelope(ChangedSceneRecord),
     error: [NoSuchScene, SceneNameTaken]
-  }).annotate(OpenApi.Summary, "Replace a scene"),
+  }).annotate(OpenApi.Summary, "Replace a scene")
+    .annotate(OpenApi.Transform, describeDraft),
   HttpApiEndpoint.delete("deleteScene", "/rule-engine/scenes/:id", {
     params: PathParams.scene,
     success: Empty,

@@ -1,5 +1,5 @@
 /**
- * What the routes of scenes do.
+ * The handlers of the routes of scenes.
  */
 import {
   type ChangedScene,
@@ -9,6 +9,7 @@ import {
   encodeTrigger,
   type Execution,
   type Explanation,
+  type Json,
   type ProductKey,
   type SampleEvent,
   type Scene,
@@ -19,7 +20,7 @@ import {
   type WebhookKeys,
   WebhookSigning
 } from "@device-cloud/core"
-import { Effect } from "effect"
+import { Effect, Record } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond, respondPage } from "../Envelope.ts"
@@ -89,7 +90,7 @@ const sceneRecord = (scene: Scene) =>
     created_at: seconds(scene.createdAt),
     updated_at: seconds(scene.updatedAt),
     paused_until: dateText(scene.pausedUntil)
-  }) as typeof SceneRecord.Type
+  }) satisfies typeof SceneRecord.Type
 
 const changedRecord = ({ scene, warnings }: ChangedScene): typeof ChangedSceneRecord.Type => ({
   ...sceneRecord(scene),
@@ -110,8 +111,8 @@ const explanation = (verdict: Pick<SceneEvaluator.Verdict, "triggers" | "conditi
   conditions: (verdict?.conditions ?? []).map((found) => ({ ...encodeCondition(found.condition), ...finding(found) }))
 })
 
-/** What has fired a scene, as the stream of events names it. */
-const eventRecord = (event: SceneEvent) => {
+/** Writes the event that has fired a scene as the stream of events names it. */
+const eventRecord = (event: SceneEvent): Json => {
   const device = "device" in event && event.device !== null
     ? {
       product_key: event.device.productKey,
@@ -122,7 +123,12 @@ const eventRecord = (event: SceneEvent) => {
   const time = dateText(event.at)
   switch (event._tag) {
     case "PropertiesChanged":
-      return { type: "property", time, ...device, properties: event.properties }
+      return {
+        type: "property",
+        time,
+        ...device,
+        properties: Record.map(event.properties, (changed) => ({ ...changed }))
+      }
     case "EventReported":
       return { type: "event", time, ...device, event_id: event.eventId, event_time: event.time, value: event.value }
     case "StatusChanged":
@@ -153,7 +159,7 @@ const executionRecord = (execution: Execution) =>
       next_time: dateText(status === "pending" ? nextAt : null),
       detail
     }))
-  }) as typeof ExecutionRecord.Type
+  }) satisfies typeof ExecutionRecord.Type
 
 const explanationRecord = (explained: Explanation) =>
   ({
@@ -161,7 +167,7 @@ const explanationRecord = (explained: Explanation) =>
     reason: explained.reason,
     ...explanation(explained),
     actions: explained.fires ? explained.scene.actions.map(encodeAction) : []
-  }) as typeof ExplanationRecord.Type
+  }) satisfies typeof ExplanationRecord.Type
 
 const sampleEvent = (sample: typeof Sample.Type): SampleEvent => {
   if (sample.type === "cron") return { _tag: "Cron", cronId: sample.cron_id }

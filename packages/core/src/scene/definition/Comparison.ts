@@ -1,6 +1,6 @@
 /**
- * Comparisons of values with a text that the maker of a scene gives
- * (decisions, section 11).
+ * Comparisons of a value with a text that the maker of a scene gives
+ * (docs/api/scenes.md).
  */
 import { Schema } from "effect"
 import type { Json } from "../../kernel/Json.ts"
@@ -9,28 +9,30 @@ import type { DataType } from "../../thing-model/DataType.ts"
 export const CompareType = Schema.Literals(["==", "!=", ">", ">=", "<", "<=", "between", "in", "notIn", "like"])
 export type CompareType = typeof CompareType.Type
 
-export interface Comparison {
-  readonly type: CompareType
-  /** Numbers compare as numbers when both sides are numeric, else both compare as text. */
-  readonly value: string
-}
+export const Comparison = Schema.Struct({
+  type: CompareType,
+  /** If both sides are numeric, they compare as numbers; otherwise both compare as text. */
+  value: Schema.String
+})
+export interface Comparison extends Schema.Schema.Type<typeof Comparison> {}
 
 /** One side of a comparison. */
 interface Operand {
   readonly text: string
-  /** NaN: it is not numeric. */
+  /** NaN: the text is not numeric. */
   readonly number: number
 }
 
-/** In time that grows with the length of the text alone: devices choose it. */
+/** Devices choose the text: matching takes time that grows with its length and no faster. */
 const numeric = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/i
 
 const numberOf = (text: string): number => numeric.test(text) ? Number(text) : Number.NaN
 
 const textOperand = (text: string): Operand => ({ text, number: numberOf(text) })
 
-/** What is given: `true` and `false` stand for 1 and 0 beside values that are no text. */
+/** The side that the maker of the scene gives. */
 interface Given extends Operand {
+  /** 1 for `true` and 0 for `false`, which count as numbers beside values that are not text; otherwise NaN. */
   readonly word: number
 }
 
@@ -51,7 +53,7 @@ const valueOperand = (value: Json): Operand => {
   }
 }
 
-/** Negative, zero or positive, as the value, and what it is as an operand, is before, like or after what is given. */
+/** Returns a negative number, zero or a positive number if the value stands before, with or after what is given. */
 const orderOperand = (value: Json, left: Operand, right: Given): number => {
   const number = Number.isNaN(right.number) && typeof value !== "string" ? right.word : right.number
   if (!Number.isNaN(left.number) && !Number.isNaN(number)) return left.number - number
@@ -66,7 +68,7 @@ const order = (value: Json, right: Given): number =>
 const isText = (value: unknown): value is string | number | boolean =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean"
 
-/** The members of `a,b,c` or of a JSON array; undefined: it is an array of something else. */
+/** Returns the members of `a,b,c` or of a JSON array; undefined: the array holds something else. */
 const membersOf = (text: string): ReadonlyArray<string> | undefined => {
   const trimmed = text.trim()
   if (trimmed === "") return []
@@ -82,9 +84,10 @@ const membersOf = (text: string): ReadonlyArray<string> | undefined => {
 const bitsOfWord = 32
 
 /**
- * Whether the text fits the pattern, in which `%` stands for any text and `_`
- * for one character. Follows all ways to read it at once, a bit for each
- * character of the pattern: no pattern and no text make it slow.
+ * Returns whether the text fits the pattern, in which `%` stands for any text and
+ * `_` for one character. It follows all ways to read the text at once, with one
+ * bit for each character of the pattern, so that no pattern and no text make it
+ * slow.
  */
 const isLike = (text: string, pattern: string): boolean => {
   const wanted = pattern.replaceAll("%", "")
@@ -92,10 +95,10 @@ const isLike = (text: string, pattern: string): boolean => {
   const setBit = (set: Int32Array, bit: number): void => {
     set[bit >>> 5]! |= 1 << (bit & 31)
   }
-  /** Which characters of the pattern a character of the text stands for: the bit after each. */
+  /** For each character: the places in the pattern where it stands, as the bit after each place. */
   const steps = new Map<string, Int32Array>()
   const anyStep = new Int32Array(size)
-  /** After how many characters of the pattern any text may follow. */
+  /** The places in the pattern where any text may follow. */
   const stays = new Int32Array(size)
   let count = 0
   for (const character of pattern.split("")) {
@@ -107,7 +110,7 @@ const isLike = (text: string, pattern: string): boolean => {
       setBit(step, ++count)
     }
   }
-  /** How many characters of the pattern may have been read. */
+  /** The places in the pattern that the text read so far may have reached. */
   const read = new Int32Array(size)
   setBit(read, 0)
   for (let at = 0; at < text.length; at++) {
@@ -146,7 +149,7 @@ const compileOrder = (type: "==" | "!=" | ">" | ">=" | "<" | "<=", right: Given)
   }
 }
 
-/** The comparison as a function. One that `refuseComparison` refuses never holds. */
+/** Makes a function of the comparison. A comparison that `refuseComparison` refuses never holds. */
 export const compileComparison = ({ type, value: text }: Comparison): Compare => {
   if (refuseComparison({ type, value: text }) !== undefined) return () => false
   switch (type) {
@@ -171,14 +174,14 @@ export const compileComparison = ({ type, value: text }: Comparison): Compare =>
       return type === "in" ? isIn : (value) => !isIn(value)
     }
     case "like":
-      // Without any wildcard it means contains.
+      // Without a wildcard, `like` means contains.
       return /[%_]/.test(text)
         ? (value) => isLike(valueOperand(value).text, text)
         : (value) => valueOperand(value).text.includes(text)
   }
 }
 
-/** Why the text cannot be compared in this way, whatever the value is. */
+/** Returns why no value can be compared with the text in this way; undefined: some can. */
 export const refuseComparison = ({ type, value }: Comparison): string | undefined => {
   switch (type) {
     case "between":
@@ -202,7 +205,7 @@ const isNumeric = (text: string): boolean => !Number.isNaN(numberOf(text))
 
 const isOrdering = (type: CompareType): boolean => [">", ">=", "<", "<=", "between"].includes(type)
 
-/** What cannot be, and why. */
+/** The parameter that does not fit a type, and why. */
 export interface Unfit {
   readonly param: "compare_type" | "compare_val"
   readonly message: string
@@ -211,7 +214,7 @@ export interface Unfit {
 const unfitType = (message: string): Unfit => ({ param: "compare_type", message })
 const unfitValue = (message: string): Unfit => ({ param: "compare_val", message })
 
-/** Why values of the type cannot be compared in this way; undefined: they can. */
+/** Returns why values of the type cannot be compared in this way; undefined: they can. */
 export const misfitOfType = (comparison: Comparison, dataType: DataType): Unfit | undefined => {
   const { type } = comparison
   const operands = operandsOf(comparison)

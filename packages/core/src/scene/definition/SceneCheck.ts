@@ -1,6 +1,6 @@
 /**
- * Whether the rules of a scene fit the project: its products, devices, thing
- * models and other scenes.
+ * Checks whether the rules of a scene fit the project: its products, devices,
+ * thing models and other scenes.
  */
 import { Effect, Option, Result } from "effect"
 import type { DeviceDetail, DeviceId, DeviceName, DeviceReference } from "../../device/Device.ts"
@@ -9,43 +9,47 @@ import { type InputIssue, InvalidInput } from "../../kernel/InvalidInput.ts"
 import type { ProductKey } from "../../product/Product.ts"
 import type { ProductStore } from "../../product/ProductStore.ts"
 import type { ProjectId } from "../../project/Project.ts"
-import { isFiniteJson } from "../../kernel/Json.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import { type DataType, Misfit } from "../../thing-model/DataType.ts"
 import type { ModelValidator } from "../../thing-model/ModelValidator.ts"
 import type { ModelCache } from "../../thing-model/ModelCache.ts"
+import type { Action, DeviceAction } from "./Action.ts"
 import { type Comparison, misfitOfType } from "./Comparison.ts"
-import { type Action, type Condition, type SceneId, type SceneRules, type Trigger, wildcard } from "./Scene.ts"
-import { nextTime, parseCron } from "./SceneDocument.ts"
+import type { Condition } from "./Condition.ts"
+import { nextTime, parseCron } from "./CronExpression.ts"
+import { type CustomPart, type CustomParts, refuseJson } from "./CustomPart.ts"
+import type { SceneRules } from "./Scene.ts"
+import type { SceneId } from "./SceneId.ts"
+import { wildcard } from "./ScenePart.ts"
 import type { SceneStore } from "./SceneStore.ts"
-import type { WebhookClient } from "../execution/WebhookClient.ts"
+import type { Trigger } from "./Trigger.ts"
 
+/** The rules that are checked, and of which scene they are. */
 export interface Checked {
   readonly projectId: ProjectId
-  /** The scene itself, whose own actions may name it. */
+  /** The scene itself. Its own actions may name it. */
   readonly sceneId: SceneId
   readonly rules: SceneRules
+  /** Of cron triggers, by its IANA name. */
   readonly timeZone: string
   /** Unix milliseconds. */
   readonly now: number
 }
 
+/** What the rules are checked against. */
 export interface CheckAgainst {
   readonly products: ProductStore["Service"]
   readonly devices: DeviceStore["Service"]
   readonly validators: ModelCache["Service"]
   readonly scenes: SceneStore["Service"]
-  readonly webhooks: WebhookClient["Service"]
+  readonly custom: CustomParts
+  /** Returns why no webhook may go to the URL. */
+  readonly refuseUrl: (url: string) => string | undefined
 }
-
-/** Objects and arrays inside each other in the values of an action. */
-const maxNesting = 16
-/** The values of an action as JSON, in UTF-16 code units. */
-const maxLength = 64 * 1024
 
 type Refuse = (name: string, message: string) => void
 
-/** Of a property of the model, or of an output of one of its events. */
+/** Returns the type of the property or output that the part is about, or why there is none. */
 const typeOf = (validator: ModelValidator, part: Trigger | Condition): DataType | string => {
   if (part._tag === "Property") {
     const found = validator.model.properties.find(({ id }) => id === part.propertyId)
@@ -63,9 +67,9 @@ const checkComparison = (comparison: Comparison | null, type: DataType | string,
   if (misfit !== undefined) refuse(misfit.param, misfit.message)
 }
 
-/** Fails with all that does not fit. */
+/** Fails with everything that does not fit. */
 export const checkRules = Effect.fnUntraced(function*(
-  { devices, products, scenes, validators, webhooks }: CheckAgainst,
+  { custom, devices, products, refuseUrl, scenes, validators }: CheckAgainst,
   { now, projectId, rules, sceneId, timeZone }: Checked
 ): Effect.fn.Return<void, InvalidInput | StoreError> {
   const issues: Array<InputIssue> = []
@@ -96,9 +100,10 @@ export const checkRules = Effect.fnUntraced(function*(
     return false
   })
 
-  /** A trigger or condition of devices against their model. */
+  /** Checks a trigger or condition of devices against their model. */
   const checkPart = Effect.fnUntraced(function*(part: Trigger | Condition, refuse: Refuse) {
-    if (part._tag === "Cron" || part._tag === "TimeRange" || !(yield* checkDevices(part, refuse))) return
+    if (part._tag === "Cron" || part._tag === "TimeRange" || part._tag === "Custom") return
+    if (!(yield* checkDevices(part, refuse))) return
     if (part._tag === "Status") return
     const validator = Option.getOrUndefined(yield* validators.ofProduct(part.productKey))
     if (validator === undefined) return
@@ -121,13 +126,12 @@ export const checkRules = Effect.fnUntraced(function*(
   })
 
   const checkValues = (
-    action: Action & { readonly _tag: "SetProperties" | "CallService" },
+    action: DeviceAction,
     validator: ModelValidator | undefined,
     refuse: Refuse
   ) => {
-    if (!isFiniteJson(action.items, maxNesting) || JSON.stringify(action.items).length > maxLength) {
-      return refuse("items", `Expected JSON of at most ${maxNesting} levels and ${maxLength} characters`)
-    }
+    const refused = refuseJson(action.items)
+    if (refused !== undefined) return refuse("items", refused)
     if (validator === undefined) return
     if (action._tag === "SetProperties") {
       for (const [id, value] of Object.entries(action.items)) {
@@ -161,9 +165,21 @@ export const checkRules = Effect.fnUntraced(function*(
         return refuse("scene_id", `Expected a scene of the project; there is no ${action.sceneId}`)
       }
       case "Webhook": {
-        const refused = webhooks.refuse(action.url)
+        const refused = refuseUrl(action.url)
         if (refused !== undefined) refuse("URL", refused)
       }
+    }
+  })
+
+  const checkCustom = Effect.fnUntraced(function*(
+    part: Condition | Action,
+    kinds: ReadonlyMap<string, CustomPart>,
+    list: keyof SceneRules,
+    position: number
+  ) {
+    if (part._tag !== "Custom") return
+    for (const { message, path } of yield* kinds.get(part.uri)!.check(part.params, { projectId, sceneId })) {
+      issues.push({ path: [list, position, "params", ...path], message })
     }
   })
 
@@ -178,8 +194,12 @@ export const checkRules = Effect.fnUntraced(function*(
   }
   for (const [position, condition] of rules.conditions.entries()) {
     yield* checkPart(condition, refuser("conditions", position))
+    yield* checkCustom(condition, custom.conditions, "conditions", position)
   }
-  for (const [position, action] of rules.actions.entries()) yield* checkAction(action, refuser("actions", position))
+  for (const [position, action] of rules.actions.entries()) {
+    yield* checkAction(action, refuser("actions", position))
+    yield* checkCustom(action, custom.actions, "actions", position)
+  }
 
   const [first, ...rest] = issues
   if (first !== undefined) return yield* new InvalidInput({ issues: [first, ...rest] })

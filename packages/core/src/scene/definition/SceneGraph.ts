@@ -1,19 +1,21 @@
 /**
- * Which scenes fire each other, as far as their rules show: by their actions, and
- * by the properties that they set.
+ * Scenes that fire each other, as far as their rules show: through an action that
+ * runs a scene, or through a property that an action sets.
  */
 import type { Json } from "../../kernel/Json.ts"
 import { compileComparison } from "./Comparison.ts"
-import { type Scene, type SceneId, wildcard } from "./Scene.ts"
+import type { Scene } from "./Scene.ts"
+import type { SceneId } from "./SceneId.ts"
+import { wildcard } from "./ScenePart.ts"
 
 /** A way from one scene to the next. */
 export interface Step {
   readonly to: Scene
-  /** What leads there, for example `action/rule`. */
+  /** What leads to the next scene, for example `action/rule`. */
   readonly by: string
 }
 
-/** Whether one of the triggers fires on the value, when the device reports it. */
+/** Returns whether one of the triggers fires when the device reports the value. */
 export const isFiredBy = (
   { triggers }: Pick<Scene, "triggers">,
   device: { readonly productKey: string; readonly deviceName: string },
@@ -27,10 +29,7 @@ export const isFiredBy = (
     (trigger.comparison === null || compileComparison(trigger.comparison)(value))
   )
 
-/**
- * A shortest way from the scene back to itself as a sentence; undefined: there is
- * none among those that can be reached.
- */
+/** Describes a shortest way from the scene back to itself; undefined: no step leads back. */
 export const describeCycle = (start: Scene, stepsOf: ReadonlyMap<SceneId, ReadonlyArray<Step>>): string | undefined => {
   const cameFrom = new Map<SceneId, { readonly scene: Scene; readonly by: string }>()
   const waiting = [start]

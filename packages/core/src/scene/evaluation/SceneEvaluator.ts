@@ -1,31 +1,35 @@
 /**
- * Whether an event fires a scene, and why: each trigger and condition with the
- * value that was found, where, and as of when.
+ * Decides whether an event fires a scene, and says why: each trigger and condition
+ * with the value that was found, where it was found and as of when.
  */
 import type { DeviceStatus } from "../../device/Device.ts"
 import type { ShadowSide } from "../../shadow/Shadow.ts"
 import type { Json } from "../../kernel/Json.ts"
 import { type Comparison, compileComparison } from "../definition/Comparison.ts"
-import { type Condition, type Scene, type Trigger, wildcard } from "../definition/Scene.ts"
 import type { DeviceChange } from "../../events/DeviceChange.ts"
+import type { Condition, CustomCondition } from "../definition/Condition.ts"
+import type { Scene } from "../definition/Scene.ts"
+import { wildcard } from "../definition/ScenePart.ts"
+import type { Trigger } from "../definition/Trigger.ts"
 import { deviceOf, outputOf, type SceneEvent } from "../matching/SceneEvent.ts"
 
 /** What was found about a trigger or condition, and what follows. */
 export interface Finding {
-  /** `skipped`: what it is about is gone or disabled; it counts for nothing. */
+  /** `skipped`: its device is gone or disabled. A part that is skipped counts for nothing. */
   readonly verdict: "holds" | "fails" | "skipped"
-  /** Absent: nothing was found. */
+  /** The value that was found. Absent: nothing was found. */
   readonly value?: Json
-  /** Of a property that a report has changed: the value before. */
+  /** The value before, of a property that a report has changed. */
   readonly previous?: Json
-  /** Where the value was found. */
-  readonly source: "report" | "event" | "status" | "shadow" | "clock" | "timer" | "none"
-  /** As of when the value is, Unix milliseconds; null: it is not known. */
+  /** Where the value was found: `report`, `event`, `status`, `shadow`, `clock`, `timer`, `none`, or what a custom condition names. */
+  readonly source: string
+  /** As of when the value holds, Unix milliseconds; null: unknown. */
   readonly time: number | null
   /** A sentence. */
   readonly reason: string
 }
 
+/** What an event makes of a scene. */
 export interface Verdict {
   readonly fires: boolean
   /** A sentence. */
@@ -42,10 +46,14 @@ export interface DeviceFacts {
   readonly reported: ShadowSide
 }
 
+/** What is known when the conditions are judged. */
 export interface SceneFacts {
-  /** When the conditions are looked at, Unix milliseconds. */
+  /** Unix milliseconds. */
   readonly now: number
+  /** Of the devices that the conditions name. */
   readonly device: (productKey: string, deviceName: string) => DeviceFacts | "deleted" | "disabled"
+  /** What each custom condition of the scene has found. */
+  readonly custom: (condition: CustomCondition) => Finding
 }
 
 const nowhere = { source: "none", time: null } as const
@@ -58,7 +66,7 @@ const textOf = (value: Json): string => {
 const wanted = (comparison: Comparison | null): string =>
   comparison === null ? "anything" : `${comparison.type} ${comparison.value}`
 
-/** A value beside what is wanted of it. */
+/** Compares a value with what is wanted of it. */
 const compared = (
   name: string,
   value: Json,
@@ -80,7 +88,7 @@ const otherEvent = (reason: string): Finding => ({ ...nowhere, verdict: "fails",
 
 const otherDevice = otherEvent("The event is of another device")
 
-/** The finding that holds, else the first. */
+/** Returns the finding that holds, or else the first. */
 const best = (findings: ReadonlyArray<Finding>): Finding | undefined =>
   findings.find(({ verdict }) => verdict === "holds") ?? findings[0]
 
@@ -143,7 +151,7 @@ const judgeTrigger = (trigger: Trigger, event: SceneEvent): Finding => {
 
 const gone = { deleted: "does not exist", disabled: "is disabled" } as const
 
-/** What is known of the device of a condition, or what follows when nothing is. */
+/** Returns what is known of the device of a condition, or what follows when nothing is known. */
 const lookUp = (
   { deviceName, productKey }: { readonly productKey: string; readonly deviceName: string },
   event: SceneEvent,
@@ -173,6 +181,7 @@ const judgeCondition = (condition: Condition, event: SceneEvent, facts: SceneFac
       reason: `It is ${seconds}; wanted: ${condition.start} to ${condition.end}`
     }
   }
+  if (condition._tag === "Custom") return facts.custom(condition)
   const known = lookUp(condition, event, facts)
   if ("verdict" in known) return known
   if (condition._tag === "Status") {
@@ -203,10 +212,7 @@ const judgeCondition = (condition: Condition, event: SceneEvent, facts: SceneFac
   })) ?? { ...nowhere, verdict: "fails", reason: `The device has not reported ${condition.propertyId}` }
 }
 
-/**
- * What the event makes of the scene, by its rules alone: whether it is enabled
- * is another question.
- */
+/** Judges the event by the rules of the scene alone, whether or not the scene is enabled. */
 export const evaluate = (
   { conditions, triggers }: Pick<Scene, "triggers" | "conditions">,
   event: SceneEvent,

@@ -1,19 +1,21 @@
 /**
- * Executions of scenes: what has fired one, what it found, and what became of
- * its actions. A pending one is also what waits to be carried out.
+ * Executions of scenes: what fired the scene, what its conditions found, and what
+ * became of its actions. A pending execution waits to be carried out. One that
+ * has ended is an entry of the log.
  */
 import type { Reaction } from "../../events/Reactions.ts"
 import type { ProjectId } from "../../project/Project.ts"
-import type { Action, SceneId } from "../definition/Scene.ts"
+import type { Action } from "../definition/Action.ts"
+import type { SceneId } from "../definition/SceneId.ts"
 import type { Verdict } from "../evaluation/SceneEvaluator.ts"
 import type { SceneEvent } from "../matching/SceneEvent.ts"
 
 /**
- * `pending`: nothing has been decided; `running`: actions are left to do. The
- * others are final: `not_met`: a condition did not hold, or no trigger any more;
- * `skipped`: the scene had been disabled; `paused`: it had run too often; `loop`:
- * an action would have run a scene in a circle or too deep; `failed`: an action
- * has failed.
+ * `pending`: nothing has been decided. `running`: actions are left to do. The
+ * others are final. `not_met`: a condition did not hold, or no trigger any more.
+ * `skipped`: the scene had been disabled. `paused`: the scene had run too often.
+ * `loop`: an action would have run a scene in a circle or too deep. `failed`: an
+ * action has failed, or the scene could not be decided.
  */
 export type ExecutionStatus =
   | "pending"
@@ -28,17 +30,37 @@ export type ExecutionStatus =
 /** What became of an action. */
 export interface ActionOutcome {
   readonly action: Action
-  /** `skipped`: what it is about is gone or disabled. The last four are final. */
+  /** `skipped`: its device or scene is gone or disabled. All but `pending` are final. */
   readonly status: "pending" | "succeeded" | "failed" | "skipped" | "loop"
-  /** How often it was tried. */
+  /** How often it was attempted. */
   readonly attempts: number
-  /** When it is tried again, Unix milliseconds; null: not. */
+  /** When it is attempted again, Unix milliseconds; null: never. */
   readonly nextAt: number | null
-  /** The latest attempt, Unix milliseconds; null: none yet. */
+  /** The latest attempt, Unix milliseconds; null: there was none. */
   readonly at: number | null
   /** A sentence about the latest attempt. */
   readonly detail: string
 }
+
+/** What an attempt of an action has led to. `pending`: it is attempted again, unless it was the last time. */
+export type Attempt = Pick<ActionOutcome, "status" | "detail">
+
+/** The action has been done. */
+export const succeeded = (detail: string): Attempt => ({ status: "succeeded", detail })
+/** The action cannot be done. */
+export const failed = (detail: string): Attempt => ({ status: "failed", detail })
+/** What the action is about is gone or disabled. The execution succeeds all the same. */
+export const skipped = (detail: string): Attempt => ({ status: "skipped", detail })
+/** Another attempt may go better. */
+export const tryAgain = (detail: string): Attempt => ({ status: "pending", detail })
+/** The action would run a scene in a circle or too deep. */
+export const loop = (detail: string): Attempt => ({ status: "loop", detail })
+
+/** Times that an action is attempted again. */
+export const maxRetries = 5
+
+/** Returns how long after the attempt of this number, from 1, the next one is, milliseconds: 1, 4, 16, 64, 256 seconds. */
+export const retryDelay = (attempts: number): number => 1000 * 4 ** (attempts - 1)
 
 export interface Execution {
   /** Unique in the cloud. */
@@ -48,23 +70,23 @@ export interface Execution {
   /** When the scene was fired, Unix milliseconds. */
   readonly at: number
   readonly event: SceneEvent
-  /** The scenes that led here by their actions, the first one first. */
+  /** The scenes whose actions led to this execution, the first one first. */
   readonly chain: ReadonlyArray<SceneId>
   readonly status: ExecutionStatus
   /** A sentence about the status. */
   readonly reason: string
-  /** Null: nothing was decided. */
+  /** Null: nothing has been decided. */
   readonly verdict: Verdict | null
   readonly outcomes: ReadonlyArray<ActionOutcome>
-  /** When there is something to do, Unix milliseconds; null: nothing any more. */
+  /** When there is something to do, Unix milliseconds; null: it has ended. */
   readonly dueAt: number | null
-  /** Grows each time it is claimed: of several that claim it, only the last may write. */
+  /** Each claim adds one: of several nodes that claim the execution, only the last may save it. */
   readonly revision: number
   /** The latest change, Unix milliseconds. */
   readonly updatedAt: number
 }
 
-/** An execution that nothing has been decided about. */
+/** An execution about which nothing has been decided. */
 export type NewExecution = Pick<Execution, "executionId" | "sceneId" | "projectId" | "at" | "event" | "chain">
 
 /** Reactions to changes of devices are executions of scenes. */
@@ -72,14 +94,15 @@ export const executionsOf = (reactions: ReadonlyArray<Reaction>): ReadonlyArray<
   reactions as ReadonlyArray<NewExecution>
 
 /**
- * When an execution that was claimed is due again, unless it was saved;
+ * How long after a claim an execution is due again, unless it is saved,
  * milliseconds. Longer than any action takes.
  */
 export const leaseMillis = 90_000
 
-/** Executions of each scene that are kept after they have ended. */
+/** How many executions of each scene are kept after they have ended. */
 export const keptExecutions = 100
 
+/** Makes an execution as a store first keeps it. */
 export const pendingExecution = (fired: NewExecution): Execution => ({
   status: "pending",
   reason: "",
@@ -91,13 +114,13 @@ export const pendingExecution = (fired: NewExecution): Execution => ({
   ...fired
 })
 
-/** Scenes that may lead to each other by their actions, one after the other. */
+/** How many scenes may run each other in a row. */
 export const maxChain = 8
 
-/** Whether the execution is one of those that have run actions. */
+/** Returns whether the execution is one of those that have run actions. */
 export const hasFired = ({ verdict }: Pick<Execution, "verdict">): boolean => verdict?.fires === true
 
-/** The status that the outcomes of all actions imply. */
+/** Returns the status that the outcomes of all actions imply. */
 export const statusOf = (outcomes: ReadonlyArray<ActionOutcome>): ExecutionStatus => {
   const has = (status: ActionOutcome["status"]) => outcomes.some((outcome) => outcome.status === status)
   if (has("pending")) return "running"

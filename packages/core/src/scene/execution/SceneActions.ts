@@ -3,43 +3,75 @@
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Commands } from "../../command/Commands.ts"
-import { type DeviceId } from "../../device/Device.ts"
+import type { DeviceId } from "../../device/Device.ts"
 import { DeviceStore } from "../../device/DeviceStore.ts"
-import type { ProjectId } from "../../project/Project.ts"
 import { Mac } from "../../kernel/Mac.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
-import { type ActionOutcome, type Execution, maxChain } from "./Execution.ts"
-import type { Action, Scene } from "../definition/Scene.ts"
-import { deviceOf } from "../matching/SceneEvent.ts"
+import type { ProjectId } from "../../project/Project.ts"
+import type { CustomAction, DeviceAction, RunSceneAction, WebhookAction } from "../definition/Action.ts"
+import type { Scene } from "../definition/Scene.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
+import { deviceOf } from "../matching/SceneEvent.ts"
 import { SceneTriggers } from "../matching/SceneTriggers.ts"
-import { isTransient, maxRetries, retryDelay, webhookRequest } from "./Webhook.ts"
+import {
+  type ActionOutcome,
+  type Attempt,
+  type Execution,
+  failed,
+  loop,
+  maxChain,
+  maxRetries,
+  retryDelay,
+  skipped,
+  succeeded,
+  tryAgain
+} from "./Execution.ts"
+import { ExecutionStore } from "./ExecutionStore.ts"
+import { SceneExtensions } from "./SceneExtensions.ts"
+import { isTransient, webhookRequest } from "./Webhook.ts"
 import { WebhookClient } from "./WebhookClient.ts"
 import { WebhookSigning } from "./WebhookSigning.ts"
 
-/** Of the answer to a webhook, in the outcome, in UTF-16 code units. */
+export class SceneActions extends Context.Service<SceneActions, {
+  /**
+   * Attempts the action at the place, from 0, and returns its outcome. If a node
+   * ends before it has noted an outcome, the action is attempted again under the
+   * same id.
+   */
+  readonly attempt: (
+    execution: Execution,
+    scene: Pick<Scene, "sceneId" | "name">,
+    position: number
+  ) => Effect.Effect<ActionOutcome, StoreError>
+}>()("@device-cloud/core/scene/execution/SceneActions") {
+  static readonly layer: Layer.Layer<
+    SceneActions,
+    never,
+    Commands | DeviceStore | SceneStore | ExecutionStore | SceneTriggers | WebhookClient | WebhookSigning | Mac
+  > = Layer.effect(SceneActions, Effect.suspend(() => make))
+}
+
+type NamedScene = Pick<Scene, "sceneId" | "name">
+
+/** How much of the response to a webhook an outcome shows, in UTF-16 code units. */
 const maxShownBody = 200
-
-/** What an attempt has led to. */
-type Attempt = Pick<ActionOutcome, "status" | "detail">
-
-const succeeded = (detail: string): Attempt => ({ status: "succeeded", detail })
-const failed = (detail: string): Attempt => ({ status: "failed", detail })
-const skipped = (detail: string): Attempt => ({ status: "skipped", detail })
-
-type DeviceAction = Action & { readonly _tag: "SetProperties" | "CallService" }
 
 const internalError = (cause: unknown) =>
   Effect.as(Effect.logError("An action of a scene could not be carried out", cause), failed("Internal error"))
 
+/** Names the action at the place of the execution, the same for each attempt. */
+const idOf = ({ executionId }: Execution, position: number): string => `${executionId}.${position}`
+
 const make = Effect.gen(function*() {
   const commands = yield* Commands
   const devices = yield* DeviceStore
-  const store = yield* SceneStore
+  const scenes = yield* SceneStore
+  const executions = yield* ExecutionStore
   const triggers = yield* SceneTriggers
   const client = yield* WebhookClient
   const signing = yield* WebhookSigning
   const mac = yield* Mac
+  const { actions } = yield* SceneExtensions
 
   const call = (projectId: ProjectId, action: DeviceAction, origin: string) =>
     action._tag === "SetProperties"
@@ -49,12 +81,13 @@ const make = Effect.gen(function*() {
   const isMissing = (deviceId: DeviceId) => skipped(`Device ${deviceId} does not exist`)
 
   const tellDevice = Effect.fnUntraced(
-    function*({ executionId, projectId }: Execution, action: DeviceAction, position: number) {
+    function*(execution: Execution, action: DeviceAction, position: number) {
+      const { projectId } = execution
       const { deviceId } = action
       const found = Option.getOrUndefined(yield* devices.get(projectId, { deviceId }))
       if (found === undefined) return isMissing(deviceId)
       if (!found.device.enabled) return skipped(`Device ${deviceId} is disabled`)
-      return yield* call(projectId, action, `${executionId}.${position}`).pipe(
+      return yield* call(projectId, action, idOf(execution, position)).pipe(
         Effect.map(({ messageId }) => succeeded(`Message ${messageId}`)),
         Effect.catchTags({
           DeviceNotFound: () => Effect.succeed(isMissing(deviceId)),
@@ -69,35 +102,28 @@ const make = Effect.gen(function*() {
   )
 
   const runScene = Effect.fnUntraced(
-    function*(execution: Execution, { sceneId }: Action & { readonly _tag: "RunScene" }, position: number) {
+    function*(execution: Execution, { sceneId }: RunSceneAction, position: number) {
       const { event, executionId, projectId } = execution
       const chain = [...execution.chain, execution.sceneId]
-      if (chain.includes(sceneId)) {
-        return { status: "loop", detail: `Scene ${sceneId} has led here: ${chain.join(", ")}` } satisfies Attempt
-      }
-      if (chain.length >= maxChain) {
-        return {
-          status: "loop",
-          detail: `More than ${maxChain} scenes in a row: ${chain.join(", ")}`
-        } satisfies Attempt
-      }
-      const target = Option.getOrUndefined(yield* store.get(projectId, sceneId))
+      if (chain.includes(sceneId)) return loop(`Scene ${sceneId} has led here: ${chain.join(", ")}`)
+      if (chain.length >= maxChain) return loop(`More than ${maxChain} scenes in a row: ${chain.join(", ")}`)
+      const target = Option.getOrUndefined(yield* scenes.get(projectId, sceneId))
       if (target === undefined) return skipped(`Scene ${sceneId} does not exist`)
       if (target.status === "disable") return skipped(`Scene ${sceneId} is disabled`)
       const at = yield* Clock.currentTimeMillis
       const next = { _tag: "RunByScene", at, sceneId: execution.sceneId, executionId, device: deviceOf(event) } as const
-      // The same execution when the action is carried out again.
-      const child = { ...triggers.execution(target, next, at), executionId: `${executionId}.${position}`, chain }
-      yield* store.enqueue([child])
+      // Another attempt makes the same execution, which is stored once.
+      const child = { ...triggers.execution(target, next, at), executionId: idOf(execution, position), chain }
+      yield* executions.enqueue([child])
       triggers.wake()
       return succeeded(`Execution ${child.executionId}`)
     }
   )
 
-  const callOut = Effect.fnUntraced(function*(
+  const sendWebhook = Effect.fnUntraced(function*(
     execution: Execution,
-    scene: Pick<Scene, "sceneId" | "name">,
-    action: Action & { readonly _tag: "Webhook" },
+    scene: NamedScene,
+    action: WebhookAction,
     position: number
   ) {
     const now = yield* Clock.currentTimeMillis
@@ -107,60 +133,69 @@ const make = Effect.gen(function*() {
         const answer = `Answered with ${status}`
         if (status >= 200 && status < 300) return succeeded(answer)
         const detail = body === "" ? answer : `${answer}: ${body.slice(0, maxShownBody)}`
-        return { status: isTransient(status) ? "pending" : "failed", detail }
+        return isTransient(status) ? tryAgain(detail) : failed(detail)
       }),
       Effect.catch(({ message, reason }) =>
-        Effect.succeed<Attempt>({ status: reason === "forbidden" ? "failed" : "pending", detail: message })
+        Effect.succeed(reason === "forbidden" ? failed(message) : tryAgain(message))
       )
     )
   })
 
-  const attempt = Effect.fnUntraced(function*(
-    execution: Execution,
-    scene: Pick<Scene, "sceneId" | "name">,
-    position: number
-  ) {
-    const before = execution.outcomes[position]!
-    const { action } = before
-    const result: Attempt = yield* (action._tag === "Webhook"
-      ? callOut(execution, scene, action, position)
-      : action._tag === "RunScene"
-      ? runScene(execution, action, position)
-      : tellDevice(execution, action, position)).pipe(
-        // What will not pass is not tried again and again.
-        Effect.catchDefect(internalError),
-        Effect.catchIf(({ retryable }: StoreError) => !retryable, internalError)
+  const attemptCustom = (
+    { event, executionId, projectId }: Execution,
+    { name, sceneId }: NamedScene,
+    { params, uri }: CustomAction,
+    id: string,
+    attempt: number
+  ): Effect.Effect<Attempt> => {
+    const kind = actions.get(uri)
+    // Another node may have it, for example while a new version of the application is rolled out.
+    if (kind === undefined) {
+      return Effect.succeed(
+        tryAgain(`No action ${uri} is registered on this node: register it with SceneExtensions.layer`)
       )
+    }
+    return kind.attempt(params, { projectId, scene: { sceneId, name }, executionId, id, attempt, event })
+  }
+
+  const attemptAction = (
+    execution: Execution,
+    scene: NamedScene,
+    position: number
+  ): Effect.Effect<Attempt, StoreError> => {
+    const { action, attempts } = execution.outcomes[position]!
+    switch (action._tag) {
+      case "SetProperties":
+      case "CallService":
+        return tellDevice(execution, action, position)
+      case "RunScene":
+        return runScene(execution, action, position)
+      case "Webhook":
+        return sendWebhook(execution, scene, action, position)
+      case "Custom":
+        return attemptCustom(execution, scene, action, idOf(execution, position), attempts + 1)
+    }
+  }
+
+  const attempt = Effect.fnUntraced(function*(execution: Execution, scene: NamedScene, position: number) {
+    const before = execution.outcomes[position]!
+    const { detail, status } = yield* attemptAction(execution, scene, position).pipe(
+      // A failure that will not pass is not tried again.
+      Effect.catchDefect(internalError),
+      Effect.catchIf(({ retryable }: StoreError) => !retryable, internalError)
+    )
     const at = yield* Clock.currentTimeMillis
     const attempts = before.attempts + 1
-    const again = result.status === "pending" && attempts <= maxRetries
+    const again = status === "pending" && attempts <= maxRetries
     return {
-      action,
-      status: result.status === "pending" && !again ? "failed" : result.status,
+      action: before.action,
+      status: status === "pending" && !again ? "failed" : status,
       attempts,
       nextAt: again ? at + retryDelay(attempts) : null,
       at,
-      detail: result.detail
+      detail
     } satisfies ActionOutcome
   })
 
   return SceneActions.of({ attempt })
 })
-
-export class SceneActions extends Context.Service<SceneActions, {
-  /**
-   * Tries the action at the place, from 0, and answers its outcome. What has
-   * been done before it could be noted is done again under the same id.
-   */
-  readonly attempt: (
-    execution: Execution,
-    scene: Pick<Scene, "sceneId" | "name">,
-    position: number
-  ) => Effect.Effect<ActionOutcome, StoreError>
-}>()("@device-cloud/core/scene/execution/SceneActions") {
-  static readonly layer: Layer.Layer<
-    SceneActions,
-    never,
-    Commands | DeviceStore | SceneStore | SceneTriggers | WebhookClient | WebhookSigning | Mac
-  > = Layer.effect(SceneActions, make)
-}

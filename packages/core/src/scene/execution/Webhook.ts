@@ -1,46 +1,41 @@
 /**
- * Webhooks: what they say, how they are signed (Standard Webhooks), and when
- * they are tried again.
+ * Webhooks: what they carry, and how they are signed, which is as Standard
+ * Webhooks has it (docs/api/scenes.md).
  */
 import { Base64, Hex } from "effect/encoding"
 import { Result } from "effect"
 import type { Json } from "../../kernel/Json.ts"
 import type { Mac } from "../../kernel/Mac.ts"
 import type { Execution } from "./Execution.ts"
-import type { Action, Scene } from "../definition/Scene.ts"
-import { encodeTrigger } from "../definition/SceneDocument.ts"
+import type { WebhookAction } from "../definition/Action.ts"
+import type { Scene } from "../definition/Scene.ts"
+import { encodeTrigger } from "../definition/Trigger.ts"
 import { deviceOf, type SceneEvent } from "../matching/SceneEvent.ts"
 import type { WebhookRequest } from "./WebhookClient.ts"
 
-/** With what the webhooks of a project are signed. */
+/** The keys with which the webhooks of a project are signed. */
 export interface WebhookKeys {
-  /** Text of letters and digits; the key of the signature are its bytes. */
+  /** A text of letters and digits. Its bytes are the key. */
   readonly current: string
-  /** When it was made, Unix milliseconds. */
+  /** When the current key was made, Unix milliseconds. */
   readonly createdAt: number
-  /** The one before, which signs as well until its time is over. */
+  /** The key before, which signs as well until then (Unix milliseconds). */
   readonly previous: { readonly key: string; readonly until: number } | null
 }
 
-/** How long the key before signs as well, milliseconds. */
+/** How long the key before the current one signs as well, milliseconds. */
 export const overlapMillis = 24 * 3_600_000
 
-/** The key as receivers configure it: `whsec_` and base64. */
+/** Writes a key as receivers configure it: `whsec_` and base64. */
 export const shownKey = (key: string): string => `whsec_${Base64.encode(new TextEncoder().encode(key))}`
 
 const defaultConnectTimeout = 5
 const defaultRequestTimeout = 10
 
-/** Times that a webhook is tried again. */
-export const maxRetries = 5
-
-/** How long after the attempt of this number, from 1, the next one is, milliseconds: 1, 4, 16, 64, 256 seconds. */
-export const retryDelay = (attempts: number): number => 1000 * 4 ** (attempts - 1)
-
-/** Whether an answer says that it may go better later. */
+/** Returns whether another attempt may go better after a response of this HTTP status. */
 export const isTransient = (status: number): boolean => status === 408 || status === 429 || status >= 500
 
-/** What the event carries. */
+/** Returns what the event carries. */
 const dataOf = (event: SceneEvent): Json => {
   switch (event._tag) {
     case "PropertiesChanged":
@@ -58,7 +53,7 @@ const dataOf = (event: SceneEvent): Json => {
   }
 }
 
-/** What stands for a trigger when no trigger of the scene has fired. */
+/** Returns what stands in place of a trigger when no trigger of the scene has fired. */
 const otherCause = (event: SceneEvent) =>
   event._tag === "RunByScene"
     ? { URI: "action/rule", params: { scene_id: event.sceneId } }
@@ -80,17 +75,17 @@ const bodyOf = ({ executionId, event, verdict, at }: Execution, scene: Pick<Scen
   })
 }
 
-/** `v1,` and the base64 of the HMAC-SHA256 of id, time and body. */
+/** Signs id, time and body: `v1,` and the HMAC-SHA256 in base64. */
 const signature = (mac: Mac["Service"], key: string, text: string): string =>
   `v1,${Base64.encode(Result.getOrThrow(Hex.decode(mac.sign("hmacsha256", key, text))))}`
 
-/** The request of one attempt at `now` (Unix milliseconds); the id is the same for each. */
+/** Makes the request of one attempt at `now` (Unix milliseconds). Its id is the same for each attempt. */
 export const webhookRequest = (options: {
   readonly execution: Execution
   readonly scene: Pick<Scene, "sceneId" | "name">
-  /** Of the action in the scene, from 0. */
+  /** The place of the action in the scene, from 0. */
   readonly position: number
-  readonly action: Action & { readonly _tag: "Webhook" }
+  readonly action: WebhookAction
   readonly keys: WebhookKeys
   readonly mac: Mac["Service"]
   readonly now: number

@@ -1,37 +1,37 @@
 /**
- * Port: carries webhooks out of the cloud.
+ * Port: sends webhooks out of the cloud.
  */
 import { Context, type Effect, Schema } from "effect"
-import type { WebhookMethod } from "../definition/Scene.ts"
+import type { WebhookMethod } from "../definition/Action.ts"
 
 export interface WebhookRequest {
   readonly url: string
   readonly method: WebhookMethod
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Until the connection stands, milliseconds. */
+  /** For making the connection, milliseconds. */
   readonly connectTimeout: number
-  /** For all of it, milliseconds. */
+  /** For the whole request, milliseconds. */
   readonly requestTimeout: number
 }
 
 export interface WebhookResponse {
   readonly status: number
-  /** The beginning of the answer as text, at most {@link maxResponse} bytes of it. */
+  /** The beginning of the response body as text, at most {@link maxResponse} bytes of it. */
   readonly body: string
 }
 
-/** Bytes of an answer that are read. */
+/** How many bytes of a response body are read. */
 export const maxResponse = 16 * 1024
 
-/** There was no answer. */
+/** There was no response. */
 export class WebhookError extends Schema.TaggedError<WebhookError>()("WebhookError", {
-  /** `forbidden`: the address is not one that webhooks may reach. */
+  /** `forbidden`: webhooks may not reach the address. */
   reason: Schema.Literals(["forbidden", "unreachable", "timeout"]),
   message: Schema.String
 }) {}
 
-/** The server option that lets webhooks reach loopback, link-local and private addresses. */
+/** Whether webhooks may reach loopback, link-local and private addresses. */
 export const AllowPrivateWebhooks = Context.Reference<boolean>(
   "@device-cloud/core/scene/execution/AllowPrivateWebhooks",
   {
@@ -40,13 +40,14 @@ export const AllowPrivateWebhooks = Context.Reference<boolean>(
 )
 
 /**
- * Laws: unless {@link AllowPrivateWebhooks}, no byte reaches a loopback,
+ * Laws: unless {@link AllowPrivateWebhooks} is true, no byte reaches a loopback,
  * link-local, private or otherwise special address, whatever name or notation
- * stands for it: what counts is the address that is connected to. Redirects are
- * answers, and not followed.
+ * stands for it: what counts is the address of the connection. The client does
+ * not follow redirects: it returns them like any other response.
  */
 export class WebhookClient extends Context.Service<WebhookClient, {
-  /** Why no webhook may go to the URL, as far as it shows without asking for names. */
+  /** Returns why no webhook may go to the URL, as far as that shows without looking names up. */
   readonly refuse: (url: string) => string | undefined
+  /** Sends the request and returns the response, whatever its status. */
   readonly send: (request: WebhookRequest) => Effect.Effect<WebhookResponse, WebhookError>
 }>()("@device-cloud/core/scene/execution/WebhookClient") {}

@@ -3,16 +3,28 @@
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Identifiers } from "../../kernel/Identifiers.ts"
-import type { ProjectId } from "../../project/Project.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
-import { SceneStore } from "../definition/SceneStore.ts"
+import type { ProjectId } from "../../project/Project.ts"
 import { overlapMillis, type WebhookKeys } from "./Webhook.ts"
+import { WebhookKeyStore } from "./WebhookKeyStore.ts"
+
+export class WebhookSigning extends Context.Service<WebhookSigning, {
+  /** Returns the keys of the project. Makes them when they are first asked for. */
+  readonly keys: (projectId: ProjectId) => Effect.Effect<WebhookKeys, StoreError>
+  /** Makes a new key and returns the keys. The key before signs as well for a day. */
+  readonly rotate: (projectId: ProjectId) => Effect.Effect<WebhookKeys, StoreError>
+}>()("@device-cloud/core/scene/execution/WebhookSigning") {
+  static readonly layer: Layer.Layer<WebhookSigning, never, WebhookKeyStore | Identifiers> = Layer.effect(
+    WebhookSigning,
+    Effect.suspend(() => make)
+  )
+}
 
 const make = Effect.gen(function*() {
-  const store = yield* SceneStore
+  const store = yield* WebhookKeyStore
   const identifiers = yield* Identifiers
 
-  /** Makes the keys that follow those that are there. */
+  /** Makes the keys that follow those before; undefined: somebody else was faster. */
   const replace = Effect.fnUntraced(function*(projectId: ProjectId, before: WebhookKeys | undefined) {
     const createdAt = Math.max(yield* Clock.currentTimeMillis, (before?.createdAt ?? 0) + 1)
     const keys: WebhookKeys = {
@@ -20,12 +32,12 @@ const make = Effect.gen(function*() {
       createdAt,
       previous: before === undefined ? null : { key: before.current, until: createdAt + overlapMillis }
     }
-    return (yield* store.putWebhookKeys(projectId, before?.createdAt ?? null, keys)) ? keys : undefined
+    return (yield* store.put(projectId, before?.createdAt ?? null, keys)) ? keys : undefined
   })
 
   const keys = Effect.fn("WebhookSigning.keys")(function*(projectId: ProjectId) {
     while (true) {
-      const stored = yield* store.webhookKeys(projectId)
+      const stored = yield* store.get(projectId)
       if (Option.isSome(stored)) return stored.value
       const made = yield* replace(projectId, undefined)
       if (made !== undefined) return made
@@ -41,15 +53,3 @@ const make = Effect.gen(function*() {
 
   return WebhookSigning.of({ keys, rotate })
 })
-
-export class WebhookSigning extends Context.Service<WebhookSigning, {
-  /** The keys of the project, made when they are first asked for. */
-  readonly keys: (projectId: ProjectId) => Effect.Effect<WebhookKeys, StoreError>
-  /** A new key; the one before signs as well for a day. */
-  readonly rotate: (projectId: ProjectId) => Effect.Effect<WebhookKeys, StoreError>
-}>()("@device-cloud/core/scene/execution/WebhookSigning") {
-  static readonly layer: Layer.Layer<WebhookSigning, never, SceneStore | Identifiers> = Layer.effect(
-    WebhookSigning,
-    make
-  )
-}

@@ -3,7 +3,7 @@
  */
 import type { ChangedDevice, DeviceChange } from "../../events/DeviceChange.ts"
 import type { Json } from "../../kernel/Json.ts"
-import type { SceneId } from "../definition/Scene.ts"
+import type { SceneId } from "../definition/SceneId.ts"
 
 export type SceneEvent =
   | DeviceChange

@@ -5,9 +5,12 @@
  */
 import type { Json } from "../../kernel/Json.ts"
 import { type Compare, compileComparison } from "../definition/Comparison.ts"
-import { type DeviceTrigger, type Scene, type SceneId, wildcard } from "../definition/Scene.ts"
 import type { DeviceChange } from "../../events/DeviceChange.ts"
 import type { PropertyWatch as Watching } from "../../events/Reactions.ts"
+import type { Scene } from "../definition/Scene.ts"
+import type { SceneId } from "../definition/SceneId.ts"
+import { wildcard } from "../definition/ScenePart.ts"
+import type { DeviceTrigger } from "../definition/Trigger.ts"
 import { outputOf } from "./SceneEvent.ts"
 
 /** A trigger, ready to be compared. */

@@ -1,0 +1,288 @@
+/**
+ * Manages scenes, and says why they do what they do.
+ */
+import { Clock, Context, Effect, Layer } from "effect"
+import type { DeviceNotFound } from "../device/Device.ts"
+import { DeviceStore } from "../device/DeviceStore.ts"
+import { Identifiers } from "../kernel/Identifiers.ts"
+import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import { ProductStore } from "../product/ProductStore.ts"
+import { type ProjectId, ProjectNotFound } from "../project/Project.ts"
+import { ShadowStore } from "../shadow/ShadowStore.ts"
+import { ModelCache } from "../thing-model/ModelCache.ts"
+import { nextTime } from "./definition/CronExpression.ts"
+import {
+  type Scene,
+  type SceneFilter,
+  SceneNameTaken,
+  SceneNotFound,
+  type SceneRules,
+  type SceneStatus,
+  type SceneTimer,
+  SceneTimeZone
+} from "./definition/Scene.ts"
+import { checkRules } from "./definition/SceneCheck.ts"
+import { readRules, SceneDraft } from "./definition/SceneDraft.ts"
+import { SceneId } from "./definition/SceneId.ts"
+import { SceneStore } from "./definition/SceneStore.ts"
+import type { Trigger } from "./definition/Trigger.ts"
+import { gatherFacts } from "./evaluation/GatherFacts.ts"
+import { type SampleEvent, sampleEvent } from "./evaluation/SampleEvent.ts"
+import { evaluate, type Verdict } from "./evaluation/SceneEvaluator.ts"
+import type { Execution } from "./execution/Execution.ts"
+import { ExecutionStore } from "./execution/ExecutionStore.ts"
+import { SceneExtensions } from "./execution/SceneExtensions.ts"
+import { WebhookClient } from "./execution/WebhookClient.ts"
+import { cycleWarnings } from "./matching/SceneCycles.ts"
+import { SceneTriggers } from "./matching/SceneTriggers.ts"
+
+/** What became of a change. */
+export interface ChangedScene {
+  readonly scene: Scene
+  /** Sentences about what the scene may lead to, such as firing itself. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** What an event would do. */
+export interface Explanation extends Verdict {
+  readonly scene: Scene
+}
+
+type Refused = InvalidInput | SceneNameTaken | StoreError
+
+export class Scenes extends Context.Service<Scenes, {
+  /**
+   * Creates a scene. Fails with `InvalidInput`, which names every problem, unless
+   * the products, devices and scenes that it names exist in the project, its
+   * comparisons and values fit their thing models, and its custom conditions and
+   * actions are registered.
+   */
+  readonly create: (projectId: ProjectId, draft: SceneDraft) => Effect.Effect<ChangedScene, ProjectNotFound | Refused>
+  /** Replaces the whole scene: what the draft leaves out is empty afterwards. Fails as `create` does. */
+  readonly update: (
+    projectId: ProjectId,
+    sceneId: SceneId,
+    draft: SceneDraft
+  ) => Effect.Effect<ChangedScene, SceneNotFound | Refused>
+  /** Enables or disables the scene. */
+  readonly setStatus: (
+    projectId: ProjectId,
+    sceneId: SceneId,
+    status: SceneStatus
+  ) => Effect.Effect<void, SceneNotFound | StoreError>
+  /** Removes the scene with its executions. */
+  readonly remove: (projectId: ProjectId, sceneId: SceneId) => Effect.Effect<void, SceneNotFound | StoreError>
+  /** Returns the scene. */
+  readonly get: (projectId: ProjectId, sceneId: SceneId) => Effect.Effect<Scene, SceneNotFound | StoreError>
+  /** Returns a page of the scenes of the project, newest first. */
+  readonly list: (
+    projectId: ProjectId,
+    filter: SceneFilter,
+    page: PageRequest
+  ) => Effect.Effect<Page<Scene>, StoreError>
+  /**
+   * Runs the actions of the scene whatever its triggers and conditions say, also
+   * when it is disabled. Returns the id of the execution.
+   */
+  readonly run: (projectId: ProjectId, sceneId: SceneId) => Effect.Effect<string, SceneNotFound | StoreError>
+  /** Returns a page of the latest 100 executions, newest first. */
+  readonly executions: (
+    projectId: ProjectId,
+    sceneId: SceneId,
+    page: PageRequest
+  ) => Effect.Effect<Page<Execution>, SceneNotFound | StoreError>
+  /** Returns what the event would do if it happened now. Nothing is done. */
+  readonly explain: (
+    projectId: ProjectId,
+    sceneId: SceneId,
+    sample: SampleEvent
+  ) => Effect.Effect<Explanation, SceneNotFound | DeviceNotFound | InvalidInput | StoreError>
+}>()("@device-cloud/core/scene/Scenes") {
+  static readonly layer: Layer.Layer<
+    Scenes,
+    never,
+    | SceneStore
+    | ExecutionStore
+    | ProductStore
+    | DeviceStore
+    | ShadowStore
+    | ModelCache
+    | WebhookClient
+    | SceneTriggers
+    | Identifiers
+  > = Layer.effect(Scenes, Effect.suspend(() => make))
+}
+
+const decodeDraft = decodeInput(SceneDraft)
+
+const make = Effect.gen(function*() {
+  const store = yield* SceneStore
+  const log = yield* ExecutionStore
+  const products = yield* ProductStore
+  const devices = yield* DeviceStore
+  const shadows = yield* ShadowStore
+  const validators = yield* ModelCache
+  const { refuse: refuseUrl } = yield* WebhookClient
+  const triggers = yield* SceneTriggers
+  const identifiers = yield* Identifiers
+  const timeZone = yield* SceneTimeZone
+  const extensions = yield* SceneExtensions
+  const sources = { devices, shadows, conditions: extensions.conditions }
+
+  const warningsOf = (scene: Scene) => cycleWarnings({ scenes: store, devices, triggers }, scene)
+
+  const get = Effect.fn("Scenes.get")(function*(projectId: ProjectId, sceneId: SceneId) {
+    return yield* Effect.fromOption(yield* store.get(projectId, sceneId), () => new SceneNotFound({ sceneId }))
+  })
+
+  /** Reads the rules of a draft and checks that they fit the project. */
+  const rulesOf = Effect.fnUntraced(
+    function*(projectId: ProjectId, sceneId: SceneId, draft: SceneDraft, now: number) {
+      const rules = yield* readRules(draft, extensions)
+      yield* checkRules(
+        { products, devices, validators, scenes: store, custom: extensions, refuseUrl },
+        { projectId, sceneId, rules, timeZone, now }
+      )
+      return rules
+    }
+  )
+
+  /** Gives cron triggers their ids. Those that were there before keep theirs. */
+  const withCronIds = Effect.fnUntraced(function*(rules: SceneRules, before: SceneRules | undefined) {
+    const kept = (before?.triggers ?? []).filter((trigger) => trigger._tag === "Cron")
+    const named: Array<Trigger> = []
+    for (const trigger of rules.triggers) {
+      if (trigger._tag !== "Cron") {
+        named.push(trigger)
+        continue
+      }
+      const place = kept.findIndex(({ cron }) => cron === trigger.cron)
+      const cronId = place < 0 ? yield* identifiers.sceneId : kept.splice(place, 1)[0]!.cronId
+      named.push({ ...trigger, cronId })
+    }
+    return { ...rules, triggers: named }
+  })
+
+  const timersOf = ({ projectId, sceneId, status, triggers }: Scene, now: number): ReadonlyArray<SceneTimer> =>
+    triggers.flatMap((trigger) =>
+      trigger._tag === "Cron"
+        ? [{
+          cronId: trigger.cronId,
+          sceneId,
+          projectId,
+          cron: trigger.cron,
+          dueAt: status === "enable" ? nextTime(trigger.cron, timeZone, now) : null
+        }]
+        : []
+    )
+
+  const create = Effect.fn("Scenes.create")(function*(projectId: ProjectId, input: SceneDraft) {
+    const draft = yield* decodeDraft(input)
+    const now = yield* Clock.currentTimeMillis
+    const sceneId = SceneId.make(yield* identifiers.sceneId)
+    const scene: Scene = {
+      ...yield* withCronIds(yield* rulesOf(projectId, sceneId, draft, now), undefined),
+      sceneId,
+      projectId,
+      name: draft.name,
+      desc: draft.desc ?? "",
+      status: draft.status,
+      pausedUntil: null,
+      revision: 1,
+      createdAt: now,
+      updatedAt: now
+    }
+    const warnings = yield* warningsOf(scene)
+    const outcome = yield* store.insert(scene, timersOf(scene, now))
+    if (outcome === "taken") return yield* new SceneNameTaken({ name: draft.name })
+    if (outcome === "no-project") return yield* new ProjectNotFound({ projectId })
+    yield* triggers.changed(undefined, scene)
+    return { scene, warnings }
+  })
+
+  /** Stores what `next` makes of the scene. Begins again if somebody else has changed the scene meanwhile. */
+  const change = Effect.fnUntraced(function*<E>(
+    projectId: ProjectId,
+    sceneId: SceneId,
+    next: (before: Scene, now: number) => Effect.Effect<Scene, E>
+  ): Effect.fn.Return<Scene, E | SceneNotFound | SceneNameTaken | StoreError> {
+    while (true) {
+      const before = yield* get(projectId, sceneId)
+      const now = yield* Clock.currentTimeMillis
+      const after: Scene = {
+        ...yield* next(before, now),
+        pausedUntil: null,
+        revision: before.revision + 1,
+        updatedAt: now
+      }
+      const outcome = yield* store.update(after, timersOf(after, now))
+      if (outcome === "taken") return yield* new SceneNameTaken({ name: after.name })
+      if (outcome === "changed") continue
+      yield* triggers.changed(before, after)
+      return after
+    }
+  })
+
+  const update = Effect.fn("Scenes.update")(function*(projectId: ProjectId, sceneId: SceneId, input: SceneDraft) {
+    const draft = yield* decodeDraft(input)
+    const scene = yield* change(
+      projectId,
+      sceneId,
+      Effect.fnUntraced(function*(before, now) {
+        const rules = yield* withCronIds(yield* rulesOf(projectId, sceneId, draft, now), before)
+        return { ...before, ...rules, name: draft.name, desc: draft.desc ?? "", status: draft.status }
+      })
+    )
+    return { scene, warnings: yield* warningsOf(scene) }
+  })
+
+  const setStatus = Effect.fn("Scenes.setStatus")(
+    function*(projectId: ProjectId, sceneId: SceneId, status: SceneStatus) {
+      yield* change(projectId, sceneId, (before) => Effect.succeed({ ...before, status })).pipe(
+        // The name stays.
+        Effect.catchTag("SceneNameTaken", Effect.die)
+      )
+    }
+  )
+
+  const remove = Effect.fn("Scenes.remove")(function*(projectId: ProjectId, sceneId: SceneId) {
+    const removed = yield* Effect.fromOption(
+      yield* store.remove(projectId, sceneId),
+      () => new SceneNotFound({ sceneId })
+    )
+    yield* triggers.changed(removed, undefined)
+  })
+
+  const run = Effect.fn("Scenes.run")(function*(projectId: ProjectId, sceneId: SceneId) {
+    const scene = yield* get(projectId, sceneId)
+    const at = yield* Clock.currentTimeMillis
+    const execution = triggers.execution(scene, { _tag: "RunByHand", at }, at)
+    yield* log.enqueue([execution])
+    triggers.wake()
+    return execution.executionId
+  })
+
+  const executions = Effect.fn("Scenes.executions")(
+    function*(projectId: ProjectId, sceneId: SceneId, page: PageRequest) {
+      yield* get(projectId, sceneId)
+      return yield* log.executions(sceneId, page)
+    }
+  )
+
+  const explain = Effect.fn("Scenes.explain")(function*(projectId: ProjectId, sceneId: SceneId, sample: SampleEvent) {
+    const scene = yield* get(projectId, sceneId)
+    const { after, event } = yield* sampleEvent(sources, scene, sample)
+    const facts = after(yield* gatherFacts(sources, scene, event))
+    const verdict = evaluate(scene, event, facts)
+    if (scene.status === "disable") return { scene, ...verdict, fires: false, reason: "The scene is disabled" }
+    if (scene.pausedUntil !== null && facts.now < scene.pausedUntil) {
+      const reason = `The scene is paused until ${new Date(scene.pausedUntil).toISOString()}: it has run too often`
+      return { scene, ...verdict, fires: false, reason }
+    }
+    return { scene, ...verdict }
+  })
+
+  return Scenes.of({ create, update, setStatus, remove, get, list: store.list, run, executions, explain })
+})

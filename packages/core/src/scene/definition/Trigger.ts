@@ -1,0 +1,146 @@
+/**
+ * Triggers: what fires a scene. One of them is enough.
+ */
+import { Schema } from "effect"
+import { Text } from "../../kernel/Text.ts"
+import {
+  comparisonParams,
+  deviceParams,
+  Name,
+  ofDevices,
+  ofValue,
+  OrEmpty,
+  type ParamsReader,
+  partRecord,
+  WatchedStatus,
+  wildcard,
+  writeComparison,
+  writeDevices
+} from "./ScenePart.ts"
+
+export const Trigger = Schema.TaggedUnion({
+  /** A report changes the stored value of a property, or is the first to give it one. */
+  Property: {
+    ...ofDevices,
+    /** Or `*`. */
+    propertyId: Schema.String,
+    ...ofValue
+  },
+  /** A device reports an event. */
+  Event: {
+    ...ofDevices,
+    /** Or `*`. */
+    eventId: Schema.String,
+    /** The output of the event that is compared. */
+    propertyId: Schema.NullOr(Schema.String),
+    ...ofValue
+  },
+  /** A device goes online or offline. */
+  Status: { ...ofDevices, status: WatchedStatus },
+  /** The time has come. */
+  Cron: { cronId: Schema.String, cron: Schema.String }
+})
+export type Trigger = typeof Trigger.Type
+
+/** A trigger that devices set off. */
+export type DeviceTrigger = Exclude<Trigger, { readonly _tag: "Cron" }>
+
+/** The parameters of each kind of trigger. */
+export const triggerParams = {
+  "trigger/device/property": {
+    ...deviceParams,
+    property_id: Schema.optional(Name).annotate({ description: "`*`, the default: any property" }),
+    ...comparisonParams
+  },
+  "trigger/device/event": {
+    ...deviceParams,
+    event_id: Schema.optional(Name).annotate({ description: "`*`, the default: any event" }),
+    property_id: Schema.optional(Name).annotate({ description: "The output of the event that is compared" }),
+    ...comparisonParams
+  },
+  "trigger/device/status": {
+    ...deviceParams,
+    status: OrEmpty(WatchedStatus).annotate({ description: "`*`, the default: any change" })
+  },
+  "trigger/cron": {
+    product_key: Schema.optional(Name).annotate({ description: "Ignored" }),
+    device_name: Schema.optional(Name).annotate({ description: "Ignored" }),
+    cron: Text(128).annotate({ description: "Six fields, seconds first; five are accepted" })
+  }
+} as const
+
+export const TriggerUri = Schema.Literals([
+  "trigger/device/property",
+  "trigger/device/event",
+  "trigger/device/status",
+  "trigger/cron"
+])
+export type TriggerUri = typeof TriggerUri.Type
+
+/** A trigger as the API returns it: one variant for each URI. */
+export const TriggerRecord = Schema.Union([
+  partRecord("trigger/device/property", triggerParams["trigger/device/property"]),
+  partRecord("trigger/device/event", triggerParams["trigger/device/event"]),
+  partRecord("trigger/device/status", triggerParams["trigger/device/status"]),
+  partRecord("trigger/cron", {
+    ...triggerParams["trigger/cron"],
+    cron_id: Schema.optional(Schema.String).annotate({ description: "Chosen by the cloud; ignored in a draft" })
+  })
+]).annotate({ identifier: "SceneTrigger" })
+export type TriggerRecord = typeof TriggerRecord.Type
+
+/** Reads a trigger. The id of a cron trigger is empty until the scene is stored. */
+export const readTrigger = (uri: TriggerUri, params: ParamsReader): Trigger => {
+  switch (uri) {
+    case "trigger/device/property":
+      return {
+        _tag: "Property",
+        ...params.devices(),
+        propertyId: params.text("property_id", wildcard),
+        comparison: params.comparison()
+      }
+    case "trigger/device/event": {
+      const comparison = params.comparison()
+      const propertyId = params.text("property_id", "")
+      if (comparison !== null && propertyId === "") {
+        params.refuse("property_id", "Expected the output of the event that is compared")
+      }
+      return {
+        _tag: "Event",
+        ...params.devices(),
+        eventId: params.text("event_id", wildcard),
+        propertyId: propertyId === "" ? null : propertyId,
+        comparison
+      }
+    }
+    case "trigger/device/status":
+      return { _tag: "Status", ...params.devices(), status: params.text("status", wildcard) as WatchedStatus }
+    case "trigger/cron":
+      return { _tag: "Cron", cronId: "", cron: params.text("cron") }
+  }
+}
+
+/** Writes a trigger as the API returns it. */
+export const encodeTrigger = (trigger: Trigger): TriggerRecord => {
+  switch (trigger._tag) {
+    case "Property":
+      return {
+        URI: "trigger/device/property",
+        params: { ...writeDevices(trigger), property_id: trigger.propertyId, ...writeComparison(trigger.comparison) }
+      }
+    case "Event":
+      return {
+        URI: "trigger/device/event",
+        params: {
+          ...writeDevices(trigger),
+          event_id: trigger.eventId,
+          ...trigger.propertyId === null ? {} : { property_id: trigger.propertyId },
+          ...writeComparison(trigger.comparison)
+        }
+      }
+    case "Status":
+      return { URI: "trigger/device/status", params: { ...writeDevices(trigger), status: trigger.status } }
+    case "Cron":
+      return { URI: "trigger/cron", params: { cron: trigger.cron, cron_id: trigger.cronId } }
+  }
+}

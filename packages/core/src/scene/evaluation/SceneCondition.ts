@@ -1,0 +1,109 @@
+/**
+ * Conditions that an application adds to scenes.
+ *
+ * ```ts
+ * const duty = SceneCondition.make({
+ *   uri: "condition/acme/on-duty",
+ *   params: Schema.Struct({ team: Schema.String }),
+ *   judge: ({ team }, { now }) =>
+ *     Effect.map(Roster, (roster) => {
+ *       const person = roster.personOf(team, now)
+ *       return {
+ *         verdict: person === undefined ? "fails" : "holds",
+ *         value: person ?? null,
+ *         source: "roster",
+ *         time: now,
+ *         reason: `On duty for ${team}: ${person ?? "nobody"}`
+ *       }
+ *     })
+ * })
+ * ```
+ */
+import { Effect, Result } from "effect"
+import type { InputIssue } from "../../kernel/InvalidInput.ts"
+import type { ProjectId } from "../../project/Project.ts"
+import {
+  type CustomParams,
+  type CustomPart,
+  type CustomPartOwner,
+  paramsCodec,
+  type ParamsSchema
+} from "../definition/CustomPart.ts"
+import type { SceneId } from "../definition/SceneId.ts"
+import type { SceneEvent } from "../matching/SceneEvent.ts"
+import type { Finding } from "./SceneEvaluator.ts"
+
+/** What a custom condition is judged in view of. */
+export interface JudgeContext {
+  readonly projectId: ProjectId
+  readonly sceneId: SceneId
+  /** The event that fired the scene, or that might fire it when somebody asks for an explanation. */
+  readonly event: SceneEvent
+  /** When the condition is judged, Unix milliseconds. */
+  readonly now: number
+}
+
+/** A kind of condition that an application adds. `R` is what its functions need. */
+export interface SceneCondition<out R = never> {
+  readonly _tag: "SceneCondition"
+  /** Gives the functions what they need. */
+  readonly provide: (run: <A>(effect: Effect.Effect<A, never, R>) => Effect.Effect<A>) => RegisteredCondition
+}
+
+/** A custom condition that can be judged. */
+export interface RegisteredCondition extends CustomPart {
+  readonly judge: (params: CustomParams, context: JudgeContext) => Effect.Effect<Finding>
+}
+
+/** How long a custom condition may take to be judged. */
+const timeLimit = "10 seconds"
+
+const undecided = (reason: string): Finding => ({ verdict: "fails", source: "none", time: null, reason })
+
+/** Returns the finding about a condition whose URI is not registered. */
+export const unregistered = (uri: string): Finding =>
+  undecided(`No condition ${uri} is registered on this node: register it with SceneExtensions.layer`)
+
+/** Declares a kind of condition. */
+export const make = <Params, R = never, R2 = never>(kind: {
+  /** Begins with `condition/`, for example `condition/acme/on-duty`. It stays the same: scenes are stored with it. */
+  readonly uri: `condition/${string}`
+  /** The parameters. Scenes are stored with their encoded form. */
+  readonly params: ParamsSchema<Params>
+  /** Returns what of the parameters does not fit the project, with paths from the parameters. */
+  readonly check?: (params: Params, owner: CustomPartOwner) => Effect.Effect<ReadonlyArray<InputIssue>, never, R>
+  /**
+   * Finds out whether the condition holds. It changes nothing: it also runs when
+   * somebody asks what an event would do. A judge that dies or takes longer than
+   * 10 seconds counts as a condition that fails.
+   */
+  readonly judge: (params: Params, context: JudgeContext) => Effect.Effect<Finding, never, R2>
+}): SceneCondition<R | R2> => {
+  const { accept, decode } = paramsCodec(kind.params)
+  return {
+    _tag: "SceneCondition",
+    provide: (run) => ({
+      uri: kind.uri,
+      accept,
+      check: (params, owner) =>
+        kind.check === undefined ? Effect.succeed([]) : run(kind.check(Result.getOrThrow(decode(params)), owner)),
+      judge: (params, context) =>
+        Result.match(decode(params), {
+          onFailure: ([issue]) =>
+            Effect.succeed(
+              undecided(`The stored parameters no longer fit: ${issue?.path.join(".")}: ${issue?.message}`)
+            ),
+          onSuccess: (decoded) =>
+            run(kind.judge(decoded, context)).pipe(
+              Effect.timeoutOrElse({
+                duration: timeLimit,
+                orElse: () => Effect.succeed(undecided(`${kind.uri} was not judged within ${timeLimit}`))
+              }),
+              Effect.catchDefect((defect) =>
+                Effect.as(Effect.logError(`${kind.uri} could not be judged`, defect), undecided("Internal error"))
+              )
+            )
+        })
+    })
+  }
+}

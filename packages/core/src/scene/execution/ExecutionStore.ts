@@ -1,0 +1,66 @@
+/**
+ * Port: where the executions of scenes are kept, and the timers that fire scenes.
+ */
+import { Context, type Effect } from "effect"
+import type { Page, PageRequest } from "../../kernel/Page.ts"
+import type { StoreError } from "../../kernel/StoreError.ts"
+import type { ProjectId } from "../../project/Project.ts"
+import type { SceneTimer } from "../definition/Scene.ts"
+import type { SceneId } from "../definition/SceneId.ts"
+import type { Execution, NewExecution } from "./Execution.ts"
+
+/** What becomes of a timer whose time has come. */
+export interface TimerStep {
+  /** Its next time, Unix milliseconds; null: never. */
+  readonly dueAt: number | null
+  /** Absent: the time was missed. */
+  readonly execution?: NewExecution
+}
+
+/**
+ * Laws: each call is one transaction. An execution is stored only while its scene
+ * exists, at most once for its id, and goes with the scene: this port and
+ * `SceneStore` can only be replaced together.
+ */
+export class ExecutionStore extends Context.Service<ExecutionStore, {
+  /** Stores executions that are due at once. */
+  readonly enqueue: (executions: ReadonlyArray<NewExecution>) => Effect.Effect<void, StoreError>
+  /**
+   * Returns executions that are due at `now`, the longest due first, at most
+   * `limit` of them and none of the projects in `except`. Unless they are saved,
+   * they are due again at `again`. No two callers get the same execution.
+   */
+  readonly claim: (options: {
+    readonly now: number
+    readonly again: number
+    readonly limit: number
+    readonly except: ReadonlyArray<ProjectId>
+  }) => Effect.Effect<ReadonlyArray<Execution>, StoreError>
+  /**
+   * Stores each execution that still has the revision with which it was claimed.
+   * Returns, in the order of the executions, which ones it stored. Of those that
+   * have ended, the latest `keptExecutions` of each scene stay, and those that
+   * have fired since `keepSince` (Unix milliseconds).
+   */
+  readonly save: (
+    executions: ReadonlyArray<Execution>,
+    keepSince: number
+  ) => Effect.Effect<ReadonlyArray<boolean>, StoreError>
+  /** Counts the executions of each scene that have fired since then (Unix milliseconds). */
+  readonly countFired: (
+    sceneIds: ReadonlyArray<SceneId>,
+    since: number
+  ) => Effect.Effect<ReadonlyMap<SceneId, number>, StoreError>
+  /** Returns a page of the latest `keptExecutions` of the scene, newest first. */
+  readonly executions: (sceneId: SceneId, page: PageRequest) => Effect.Effect<Page<Execution>, StoreError>
+  /**
+   * Takes timers that are due at `now`, at most `limit` of them. Sets each one to
+   * its next time and stores its execution. No two callers get the same timer.
+   * Returns how many it took.
+   */
+  readonly tick: (options: {
+    readonly now: number
+    readonly limit: number
+    readonly step: (timer: SceneTimer & { readonly dueAt: number }) => TimerStep
+  }) => Effect.Effect<number, StoreError>
+}>()("@device-cloud/core/scene/execution/ExecutionStore") {}

@@ -1,0 +1,57 @@
+/**
+ * Fires scenes at the times of their cron triggers, each time once for all nodes.
+ */
+import { Clock, Effect, Layer, Schedule } from "effect"
+import { nextTime } from "../definition/CronExpression.ts"
+import { SceneTimeZone } from "../definition/Scene.ts"
+import { SceneTriggers } from "../matching/SceneTriggers.ts"
+import { ExecutionStore } from "./ExecutionStore.ts"
+
+const tickEvery = "1 second"
+/** How many timers one look takes at most. */
+const timerLimit = 500
+/** How late a timer may be before its time counts as missed, milliseconds. */
+const missedAfterMillis = 10_000
+/**
+ * How far a timer may lag behind and still go on from its own time, milliseconds.
+ * It makes up for at most one of its times.
+ */
+const catchUpMillis = 2000
+
+/** Works for as long as the scope lives. */
+export const layer: Layer.Layer<never, never, ExecutionStore | SceneTriggers> = Layer.effectDiscard(
+  Effect.suspend(() => make)
+)
+
+const make = Effect.gen(function*() {
+  const store = yield* ExecutionStore
+  const triggers = yield* SceneTriggers
+  const timeZone = yield* SceneTimeZone
+
+  const tick = Effect.gen(function*() {
+    while (true) {
+      const now = yield* Clock.currentTimeMillis
+      const count = yield* store.tick({
+        now,
+        limit: timerLimit,
+        step: (timer) => {
+          const { cron, cronId, dueAt } = timer
+          const following = nextTime(cron, timeZone, dueAt)
+          const next = following !== null && following < now - catchUpMillis
+            ? nextTime(cron, timeZone, now)
+            : following
+          if (now - dueAt > missedAfterMillis) return { dueAt: next }
+          return { dueAt: next, execution: triggers.execution(timer, { _tag: "CronTicked", cronId, at: dueAt }, now) }
+        }
+      })
+      if (count > 0) triggers.wake()
+      if (count < timerLimit) return
+    }
+  })
+
+  yield* tick.pipe(
+    Effect.catchCause((cause) => Effect.logWarning("Timers of scenes could not be looked at", cause)),
+    Effect.repeat(Schedule.spaced(tickEvery)),
+    Effect.forkScoped
+  )
+})

@@ -1,0 +1,111 @@
+import { defaultProjectId, SceneAction, SceneCondition, SceneExtensions, Scenes } from "@device-cloud/core"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { assert, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Layer, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { cloudOn, executionsOf, newScene, settle } from "./SceneFixtures.ts"
+
+const note = SceneAction.make({
+  uri: "action/test/note",
+  params: Schema.Struct({ mode: Schema.Literals(["die", "hang", "note"]) }),
+  attempt: ({ mode }, { id }) => {
+    if (mode === "die") return Effect.die("broken")
+    return mode === "hang" ? Effect.never : Effect.succeed(SceneAction.succeeded(`Noted ${id}`))
+  }
+})
+
+const mood = SceneCondition.make({
+  uri: "condition/test/mood",
+  params: Schema.Struct({ mode: Schema.Literals(["die", "hang"]) }),
+  judge: ({ mode }) => mode === "die" ? Effect.die("broken") : Effect.never
+})
+
+const extensions = SceneExtensions.layer([note, mood])
+
+const noting = (mode: string) => ({ URI: "action/test/note", params: { mode } })
+const feeling = (mode: string) => ({ URI: "condition/test/mood", params: { mode } })
+
+it.effect("attempts that die fail, and those that hang are tried again", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    yield* Effect.gen(function*() {
+      const sceneId = yield* newScene({ actions: [noting("die"), noting("hang"), noting("note")] })
+      const executionId = yield* (yield* Scenes).run(defaultProjectId, sceneId)
+      yield* settle
+      yield* TestClock.adjust("61 seconds")
+      const [execution] = yield* executionsOf(sceneId)
+      assert.deepStrictEqual(execution!.outcomes.map(({ detail, status }) => [status, detail]), [
+        ["failed", "Internal error"],
+        ["pending", "The attempt did not end within 60 seconds"],
+        ["succeeded", `Noted ${executionId}.2`]
+      ])
+    }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(extensions))))
+  }))
+
+it.effect("a condition that dies or hangs does not hold, and holds up nobody else", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    yield* Effect.gen(function*() {
+      const scenes = yield* Scenes
+      const [first, slow, quick] = [
+        yield* newScene({ conditions: [feeling("die")] }),
+        yield* newScene({ conditions: [feeling("hang")] }),
+        yield* newScene({ actions: [noting("note")] })
+      ]
+      const runAll = yield* newScene({
+        actions: [first, slow, quick].map((sceneId) => ({ URI: "action/rule", params: { scene_id: sceneId } }))
+      })
+      yield* scenes.run(defaultProjectId, runAll)
+      yield* settle
+      assert.deepStrictEqual((yield* executionsOf(quick)).map(({ status }) => status), ["succeeded"])
+      assert.deepStrictEqual((yield* executionsOf(slow)).map(({ status }) => status), ["pending"])
+      yield* TestClock.adjust("10 seconds")
+      yield* settle
+      assert.deepStrictEqual(
+        [...yield* executionsOf(first), ...yield* executionsOf(slow)].map(({ reason, status }) => [status, reason]),
+        [
+          ["not_met", "Condition 1 does not hold: Internal error"],
+          ["not_met", "Condition 1 does not hold: condition/test/mood was not judged within 10 seconds"]
+        ]
+      )
+    }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(extensions))))
+  }))
+
+it.effect("a node without the extension tries an action again, fails a condition, and says so", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const [acting, asking] = yield* Effect.gen(function*() {
+      const acting = yield* newScene({ actions: [noting("note")] })
+      return [acting, yield* newScene({ conditions: [feeling("die")] })] as const
+    }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(extensions))))
+
+    yield* Effect.gen(function*() {
+      const scenes = yield* Scenes
+      yield* scenes.run(defaultProjectId, acting)
+      yield* newScene({ actions: [{ URI: "action/rule", params: { scene_id: asking } }] }).pipe(
+        Effect.flatMap((sceneId) => scenes.run(defaultProjectId, sceneId))
+      )
+      yield* settle
+      assert.deepInclude((yield* executionsOf(acting))[0]!.outcomes[0], {
+        status: "pending",
+        detail: "No action action/test/note is registered on this node: register it with SceneExtensions.layer"
+      })
+      assert.deepInclude((yield* executionsOf(asking))[0], {
+        status: "failed",
+        reason: "No condition condition/test/mood is registered on this node: register it with SceneExtensions.layer"
+      })
+    }).pipe(Effect.provide(cloudOn(stores)))
+
+    // A node that knows the action does it.
+    yield* Effect.gen(function*() {
+      yield* TestClock.adjust("10 seconds")
+      yield* settle
+      assert.deepInclude((yield* executionsOf(acting))[0], { status: "succeeded" })
+    }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(extensions))))
+  }))
+
+it.effect("a URI stands for one extension", () =>
+  Effect.gen(function*() {
+    const twice = yield* Effect.exit(Layer.build(SceneExtensions.layer([note, note])))
+    assert.isTrue(Exit.isFailure(twice) && Cause.hasDies(twice.cause))
+  }).pipe(Effect.scoped))

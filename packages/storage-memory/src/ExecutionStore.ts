@@ -1,0 +1,47 @@
+/**
+ * Executions of scenes and their timers in memory.
+ */
+import { ExecutionStore, keptExecutions, type NewExecution } from "@device-cloud/core"
+import { Effect, Layer } from "effect"
+import { Tables } from "./Tables.ts"
+
+/** Stores the executions of scenes that exist. */
+export const addExecutions = (
+  { executions, scenes }: Pick<Tables["Service"], "executions" | "scenes">,
+  fired: ReadonlyArray<NewExecution>
+): void => {
+  for (const execution of fired) if (scenes.has(execution.sceneId)) executions.add(execution)
+}
+
+const make = Effect.gen(function*() {
+  const tables = yield* Tables
+  const { executions, timers } = tables
+
+  return ExecutionStore.of({
+    enqueue: (fired) => Effect.sync(() => addExecutions(tables, fired)),
+    claim: (options) => Effect.sync(() => executions.claim(options)),
+    save: (all, keepSince) => Effect.sync(() => all.map((execution) => executions.save(execution, keepSince))),
+    countFired: (sceneIds, since) =>
+      Effect.sync(() => new Map(sceneIds.map((sceneId) => [sceneId, executions.countFired(sceneId, since)]))),
+    executions: (sceneId, { page, pageSize }) =>
+      Effect.sync(() => {
+        const latest = executions.of(sceneId).slice(-keptExecutions).toReversed()
+        return { items: latest.slice((page - 1) * pageSize, page * pageSize), total: latest.length }
+      }),
+    tick: ({ limit, now, step }) =>
+      Effect.sync(() => {
+        const due = [...timers.values()].flatMap((timer) => {
+          const { dueAt } = timer
+          return dueAt !== null && dueAt <= now ? [{ ...timer, dueAt }] : []
+        }).toSorted((a, b) => a.dueAt - b.dueAt).slice(0, limit)
+        for (const timer of due) {
+          const { dueAt, execution } = step(timer)
+          timers.set(timer.cronId, { ...timer, dueAt })
+          if (execution !== undefined) addExecutions(tables, [execution])
+        }
+        return due.length
+      })
+  })
+})
+
+export const layer: Layer.Layer<ExecutionStore, never, Tables> = Layer.effect(ExecutionStore, make)
