@@ -5,7 +5,7 @@
  * by this registry, and the MQTT and HTTP adapters take forms and actions from
  * it (docs/decisions/0026-device-methods.md).
  */
-import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import { Array as Arr, Context, Effect, Layer, Schema, type Scope } from "effect"
 import type { DeviceMethod, Handle, Lane, MessageForm } from "./DeviceMethod.ts"
 
 export class DeviceMethods extends Context.Service<DeviceMethods, {
@@ -20,6 +20,8 @@ export class DeviceMethods extends Context.Service<DeviceMethods, {
   readonly find: (name: string) => RegisteredMethod | undefined
   /** Returns the methods that an action of the HTTP uplink carries, for example `PostProperty`. */
   readonly ofAction: (action: string) => ReadonlyArray<RegisteredMethod>
+  /** Returns the actions of the HTTP uplink that methods declare. */
+  readonly actions: () => ReadonlyArray<string>
 }>()("@device-cloud/core/uplink/DeviceMethods") {
   /** A registry without methods. */
   static readonly layerEmpty: Layer.Layer<DeviceMethods> = Layer.sync(DeviceMethods, () => make())
@@ -60,14 +62,21 @@ const make = (): DeviceMethods["Service"] => {
 
   const all = (): ReadonlyArray<RegisteredMethod> => [...exact.values(), ...patterns.map(({ method }) => method)]
 
+  let byAction: Readonly<Record<string, ReadonlyArray<RegisteredMethod>>> = {}
+  const index = () => {
+    byAction = Arr.groupBy(all().filter(({ action }) => action !== undefined), ({ action }) => action!)
+  }
+
   const add = (method: RegisteredMethod) => {
     if (!method.name.includes("*")) exact.set(method.name, method)
     else patterns = [...patterns, { expression: expressionOf(method.name), method }]
+    index()
   }
 
   const remove = (method: RegisteredMethod) => {
     exact.delete(method.name)
     patterns = patterns.filter((pattern) => pattern.method !== method)
+    index()
   }
 
   return {
@@ -97,6 +106,7 @@ const make = (): DeviceMethods["Service"] => {
         }
       }),
     find: (name) => exact.get(name) ?? patterns.find(({ expression }) => expression.test(name))?.method,
-    ofAction: (action) => all().filter((method) => method.action === action)
+    ofAction: (action) => Object.hasOwn(byAction, action) ? byAction[action]! : [],
+    actions: () => Object.keys(byAction)
   }
 }

@@ -27,27 +27,6 @@ const Triple = Schema.Struct({
   device_secret: Schema.String
 }).annotate({ identifier: "Triple" })
 
-/** What a device can say over HTTP. */
-export const Action = Schema.Literals([
-  "PostProperty",
-  "PostEvent",
-  "PostServiceReply",
-  "PostHex",
-  "PostSubHex",
-  "PostModbus",
-  "PostModbusSub",
-  "PostStarTopo",
-  "StarTopo",
-  "PostMeshTopo",
-  "PostShadow",
-  "PostOTA",
-  "PostNTP",
-  "PostSysMsg",
-  "PostRemoteDiagnosis"
-])
-/** What a device can say over HTTP. */
-export type Action = typeof Action.Type
-
 const uplinkQuery = {
   product_key: PathParams.productKey.product_key,
   device_name: PathParams.deviceName.device_name,
@@ -59,7 +38,11 @@ const uplinkQuery = {
     description: "Of `productKey` + product_key + `deviceName` + device_name + `random` + random with the device's " +
       "secret; hex or base64"
   }),
-  action: Action,
+  action: Schema.String.annotate({
+    description: "What the device says: PostProperty, PostEvent, PostServiceReply, PostHex, PostSubHex, PostModbus, " +
+      "PostModbusSub, PostStarTopo, PostMeshTopo, PostShadow, PostOTA, PostNTP, PostSysMsg, PostRemoteDiagnosis, or " +
+      "an action that a device method of the application declares"
+  }),
   event_id: Schema.optional(Schema.String.annotate({ description: "Of PostEvent" })),
   service_id: Schema.optional(Schema.String.annotate({ description: "Of PostServiceReply" })),
   method: Schema.optional(

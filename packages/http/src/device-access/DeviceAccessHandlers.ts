@@ -41,8 +41,10 @@ export const layer = group(
     const limits = yield* RateLimits
     const replays = yield* Effect.serviceOption(ReplayGuard)
     const clock = yield* Clock.Clock
+    const findAction = yield* UplinkAction.makeFind
 
     const send = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, query: UplinkQuery) {
+      const action = yield* Effect.fromResult(findAction(query.action))
       const ip = clientAddress(request)
       const { device_name: deviceName, product_key: productKey, random, sign, sign_method: signMethod } = query
       const proved = yield* authenticator.prove({
@@ -61,7 +63,7 @@ export const layer = group(
         signature: UplinkAction.signatureHex(sign, signMethod)
       })
       if (limits.isOn("device")) yield* limits.check("device", device.deviceId)
-      const { method, params, subDevice } = yield* readRequest(request, query)
+      const { method, params, subDevice } = yield* readRequest(request, action, query)
       if (Option.isSome(replays)) yield* replays.value.use(device, random)
       yield* link.markSeen(device, ip)
       const receivedAt = clock.currentTimeMillisUnsafe()
@@ -124,29 +126,31 @@ const parseJson = (text: string): Result.Result<unknown, Unreadable> => {
   }
 }
 
+const parseBytes = (
+  bytes: ArrayBuffer,
+  hex: (text: string) => Result.Result<UplinkAction.UplinkRequest, Unreadable>
+): Result.Result<UplinkAction.UplinkRequest, Unreadable> =>
+  bytes.byteLength > maxBodySize ? Result.fail(tooLarge) : hex(Hex.encode(new Uint8Array(bytes)))
+
 /** Reads the body in the form of its media type. */
 const readRequest = (
   request: HttpServerRequest.HttpServerRequest,
+  { hex, json }: UplinkAction.UplinkAction,
   query: UplinkQuery
 ): Effect.Effect<UplinkAction.UplinkRequest, Unreadable> => {
   const { "content-length": size = 0, "content-type": contentType = "" } = request.headers
   if (Number(size) > maxBodySize) return Effect.fail(tooLarge)
   const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase()
-  const isHexAction = query.action === "PostHex" || query.action === "PostSubHex"
-  const parse = (body: string): Result.Result<UplinkAction.UplinkRequest, Unreadable> => {
-    if (body.length > maxBodySize) return Result.fail(tooLarge)
-    return isHexAction && mediaType === "text/plain"
-      ? UplinkAction.parseHex(query, body)
-      : Result.flatMap(parseJson(body), (json) => UplinkAction.parse(query, json))
+  const parse = (text: string): Result.Result<UplinkAction.UplinkRequest, Unreadable> => {
+    if (text.length > maxBodySize) return Result.fail(tooLarge)
+    return hex !== undefined && mediaType === "text/plain"
+      ? hex(text)
+      : Result.flatMap(parseJson(text), (body) => json(body, query))
   }
-  const parseBytes = (bytes: ArrayBuffer): Result.Result<UplinkAction.UplinkRequest, Unreadable> =>
-    bytes.byteLength > maxBodySize
-      ? Result.fail(tooLarge)
-      : UplinkAction.parseHex(query, Hex.encode(new Uint8Array(bytes)))
-  return isHexAction && mediaType === "application/octet-stream"
+  return hex !== undefined && mediaType === "application/octet-stream"
     ? Effect.matchEffect(request.arrayBuffer, {
       onFailure: () => Effect.fail(unreadable()),
-      onSuccess: (bytes) => Effect.fromResult(parseBytes(bytes))
+      onSuccess: (bytes) => Effect.fromResult(parseBytes(bytes, hex))
     })
     : Effect.matchEffect(request.text, {
       onFailure: () => Effect.fail(unreadable()),

@@ -1,9 +1,10 @@
 /**
  * The actions of the HTTP uplink: each stands for a message of the MQTT protocol
- * (docs/protocol/http-uplink.md).
+ * (docs/protocol/http-uplink.md). Device methods declare the actions that carry
+ * them. Here are the actions whose requests have a form of their own.
  */
-import { DeviceName, type InputIssue, ProductKey } from "@device-cloud/core"
-import { Predicate, Result } from "effect"
+import { type DeviceMethod, DeviceMethods, DeviceName, ProductKey } from "@device-cloud/core"
+import { Effect, Predicate, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { type InvalidParameter, invalidParameter } from "../Failure.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
@@ -18,38 +19,109 @@ export interface UplinkRequest {
 
 type Parsed = Result.Result<UplinkRequest, typeof InvalidParameter.Type>
 
-const refuse = (...issues: ReadonlyArray<InputIssue>): Result.Result<never, typeof InvalidParameter.Type> =>
-  Result.fail(invalidParameter(issues))
+/** Reads the bodies of one action. */
+export interface UplinkAction {
+  /** Reads a JSON body. */
+  readonly json: (body: unknown, query: UplinkQuery) => Parsed
+  /** Reads a body of bytes, given as hex text. Absent: the action takes JSON only. */
+  readonly hex?: (text: string) => Parsed
+}
 
-const refuseField = (field: string, message: string) => refuse({ path: [field], message })
+/** Finds an action. Fails with the known ones if there is none of this name. */
+export type FindAction = (action: string) => Result.Result<UplinkAction, typeof InvalidParameter.Type>
+
+/** Finds the actions of this file and those of the registered device methods. */
+export const makeFind: Effect.Effect<FindAction, never, DeviceMethods> = Effect.map(
+  DeviceMethods,
+  (methods) => (action) => {
+    const found = ownActions.get(action) ?? declared(action, methods)
+    if (found !== undefined) return Result.succeed(found)
+    const known = new Set([...ownActions.keys(), ...methods.actions()])
+    return refuseField("action", `Expected one of ${[...known].sort().join(", ")}`)
+  }
+)
+
+/**
+ * The action that methods declare. One method gets the params of every body; of
+ * several, `method` in the body names one.
+ */
+const declared = (action: string, methods: DeviceMethods["Service"]): UplinkAction | undefined => {
+  const carried = methods.ofAction(action)
+  const [only] = carried
+  if (only === undefined) return undefined
+  if (carried.length > 1 || only.name.includes("*")) {
+    return json((body) => {
+      const method = typeof body["method"] === "string" ? methods.find(body["method"]) : undefined
+      return method?.action === action
+        ? request(body["method"] as string, content(method.form, body))
+        : refuseField("body.method", `Expected one of ${carried.map(({ name }) => name).join(", ")}`)
+    })
+  }
+  return only.form === "bytes" ? bytes(only.name) : json((body) => request(only.name, content(only.form, body)))
+}
 
 /** A JSON body. A member that the device leaves out is empty. */
 type Body = Readonly<Record<string, unknown>>
 
-const messageParams = (body: Body): unknown => body["params"] ?? {}
+const json = (read: (body: Body, query: UplinkQuery) => Parsed): UplinkAction => ({
+  json: (body, query) =>
+    Predicate.isObject(body) ? read(body as Body, query) : refuseField("body", "Expected a JSON object")
+})
 
-const oneOf = (
-  field: string,
-  value: unknown,
-  allowed: ReadonlyArray<string>
-): Result.Result<string, typeof InvalidParameter.Type> =>
-  typeof value === "string" && allowed.includes(value)
-    ? Result.succeed(value)
-    : refuseField(field, `Expected one of ${allowed.join(", ")}`)
+/** Messages that carry bytes, which a JSON body holds as hex text in `params.data`. */
+const bytes = (
+  method: string,
+  read: (method: string, data: string, params: unknown) => Parsed = request
+): UplinkAction => {
+  const readParams = (params: unknown): Parsed => {
+    const data = Predicate.hasProperty(params, "data") ? params.data : undefined
+    return typeof data === "string" && isHex.test(data.trim())
+      ? read(method, data.trim().toLowerCase(), params)
+      : refuseField("params.data", "Expected bytes as hex text")
+  }
+  return { ...json((body) => readParams(messageParams(body))), hex: (data) => readParams({ data }) }
+}
 
 const request = (method: string, params: unknown): Parsed => Result.succeed({ method, params })
 
-/** The methods that `PostSysMsg` allows as `method` in its body. */
-const systemMethods = [
-  "thing.deviceinfo.update",
-  "thing.deviceinfo.delete",
-  "thing.config.get",
-  "thing.log.post",
-  "thing.bind.post"
-]
-const upgradeMethods = ["thing.ota.inform", "thing.ota.progress", "thing.ota.firmware.get"]
+/** A message about the sub-device that `named` names. */
+const subDeviceRequest = (method: string, params: unknown, named: unknown): Parsed => {
+  const { device_name, product_key } = (Predicate.isObject(named) ? named : {}) as Body
+  if (typeof product_key !== "string") return refuseField("params.product_key", "Expected the sub-device's product key")
+  if (typeof device_name !== "string") return refuseField("params.device_name", "Expected the sub-device's name")
+  const subDevice = { productKey: ProductKey.make(product_key), deviceName: DeviceName.make(device_name) }
+  return Result.succeed({ method, params, subDevice })
+}
 
-const topologyMethods: Readonly<Record<string, string>> = {
+const messageParams = (body: Body): unknown => body["params"] ?? {}
+
+/** The whole body of messages that have no `params`. */
+const content = (form: DeviceMethod.MessageForm, body: Body): unknown =>
+  form === "shadow" || form === "time" ? body : messageParams(body)
+
+const refuseField = (field: string, message: string): Result.Result<never, typeof InvalidParameter.Type> =>
+  Result.fail(invalidParameter([{ path: [field], message }]))
+
+const isHex = /^(?:[0-9a-f]{2})+$/i
+
+/** Whether a text can be one level of a topic. */
+const isSegment = (text: string | undefined): text is string => text !== undefined && /^[^/.#+]{1,128}$/.test(text)
+
+const serviceReply = (body: Body, serviceId: string | undefined): Parsed => {
+  const path = serviceId === "property/set" ? "set" : serviceId
+  if (!isSegment(path)) return refuseField("service_id", "Expected the id of a service")
+  return request(path === "set" ? "thing.service.property.set_reply" : `thing.service.${path}_reply`, body)
+}
+
+/** An action whose query names the method. */
+const byQuery = (methods: Readonly<Record<string, string>>): UplinkAction =>
+  json((body, { method = "" }) =>
+    Object.hasOwn(methods, method)
+      ? request(methods[method]!, messageParams(body))
+      : refuseField("method", `Expected one of ${Object.keys(methods).join(", ")}`)
+  )
+
+const topology = byQuery({
   add: "thing.topo.add",
   delete: "thing.topo.delete",
   get: "thing.topo.get",
@@ -57,96 +129,26 @@ const topologyMethods: Readonly<Record<string, string>> = {
   logout: "combine.logout",
   batch_login: "combine.batch_login",
   batch_logout: "combine.batch_logout"
-}
-const meshMethods = ["add", "delete", "get"]
+})
 
-const isHex = /^(?:[0-9a-f]{2})+$/i
-
-/** The message of an action whose body is JSON. */
-export const parse = (query: UplinkQuery, body: unknown): Parsed => {
-  if (!Predicate.isObject(body)) return refuseField("body", "Expected a JSON object")
-  const message = body as Body
-  switch (query.action) {
-    case "PostProperty":
-      return request("thing.event.property.post", messageParams(message))
-    case "PostEvent":
-      return isSegment(query.event_id)
-        ? request(`thing.event.${query.event_id}.post`, messageParams(message))
+const ownActions: ReadonlyMap<string, UplinkAction> = new Map([
+  [
+    "PostEvent",
+    json((body, { event_id }) =>
+      isSegment(event_id)
+        ? request(`thing.event.${event_id}.post`, messageParams(body))
         : refuseField("event_id", "Expected the id of an event")
-    case "PostServiceReply":
-      return serviceReply(query.service_id, message)
-    case "PostHex":
-    case "PostSubHex":
-      return hex(query, messageParams(message))
-    case "PostModbus":
-      return request("thing.modbus.post", message)
-    case "PostModbusSub":
-      return Result.map(subDeviceOf(messageParams(message)), (subDevice) => ({
-        method: "thing.modbus.post",
-        params: message,
-        subDevice
-      }))
-    case "PostStarTopo":
-    case "StarTopo":
-      return Result.flatMap(
-        oneOf("method", query.method, Object.keys(topologyMethods)),
-        (method) => request(topologyMethods[method]!, messageParams(message))
-      )
-    case "PostMeshTopo":
-      return Result.flatMap(
-        oneOf("method", query.method, meshMethods),
-        (method) => request(`thing.mesh.${method}`, messageParams(message))
-      )
-    case "PostShadow":
-      return request("thing.shadow", message)
-    case "PostOTA":
-      return Result.flatMap(
-        oneOf("body.method", message["method"], upgradeMethods),
-        (method) => request(method, messageParams(message))
-      )
-    case "PostNTP":
-      return request("thing.ntp", message)
-    case "PostSysMsg":
-      return Result.flatMap(
-        oneOf("body.method", message["method"], systemMethods),
-        (method) => request(method, messageParams(message))
-      )
-    case "PostRemoteDiagnosis":
-      return request("thing.diag.post", messageParams(message))
-  }
-}
-
-/** The message of an action whose body is bytes, as hex text. */
-export const parseHex = (query: UplinkQuery, text: string): Parsed => hex(query, { data: text })
-
-/** Whether a text can be one level of a topic. */
-const isSegment = (text: string | undefined): text is string => text !== undefined && /^[^/.#+]{1,128}$/.test(text)
-
-const serviceReply = (serviceId: string | undefined, message: Body): Parsed => {
-  const path = serviceId === "property/set" ? "set" : serviceId
-  if (!isSegment(path)) return refuseField("service_id", "Expected the id of a service")
-  return request(path === "set" ? "thing.service.property.set_reply" : `thing.service.${path}_reply`, message)
-}
-
-const hex = ({ action }: UplinkQuery, params: unknown): Parsed => {
-  const data = Predicate.hasProperty(params, "data") ? params.data : undefined
-  if (typeof data !== "string" || !isHex.test(data.trim())) {
-    return refuseField("params.data", "Expected bytes as hex text")
-  }
-  const said = { method: "thing.model.up_raw", params: data.trim().toLowerCase() }
-  return action === "PostSubHex"
-    ? Result.map(subDeviceOf(params), (subDevice) => ({ ...said, subDevice }))
-    : Result.succeed(said)
-}
-
-const subDeviceOf = (
-  params: unknown
-): Result.Result<NonNullable<UplinkRequest["subDevice"]>, typeof InvalidParameter.Type> => {
-  const { device_name, product_key } = (Predicate.isObject(params) ? params : {}) as Body
-  if (typeof product_key !== "string") return refuseField("params.product_key", "Expected the sub-device's product key")
-  if (typeof device_name !== "string") return refuseField("params.device_name", "Expected the sub-device's name")
-  return Result.succeed({ productKey: ProductKey.make(product_key), deviceName: DeviceName.make(device_name) })
-}
+    )
+  ],
+  ["PostServiceReply", json((body, { service_id }) => serviceReply(body, service_id))],
+  ["PostSubHex", bytes("thing.model.up_raw", subDeviceRequest)],
+  // The whole message is kept.
+  ["PostModbus", json((body) => request("thing.modbus.post", body))],
+  ["PostModbusSub", json((body) => subDeviceRequest("thing.modbus.post", body, messageParams(body)))],
+  ["PostStarTopo", topology],
+  ["StarTopo", topology],
+  ["PostMeshTopo", byQuery({ add: "thing.mesh.add", delete: "thing.mesh.delete", get: "thing.mesh.get" })]
+])
 
 const hexLengths = { hmacsha1: 40, hmacsha256: 64 } as const
 
