@@ -1,33 +1,33 @@
 /**
  * The whole cloud: all services, wired once.
  */
-import { type Crypto, Layer } from "effect"
+import { type Context, type Crypto, Layer } from "effect"
 import { Bindings } from "./provisioning/Bindings.ts"
-import type { BindingStore } from "./provisioning/BindingStore.ts"
+import { BindingStore } from "./provisioning/BindingStore.ts"
 import { BleIdentities } from "./provisioning/BleIdentities.ts"
 import { CommandDelivery } from "./command/CommandDelivery.ts"
 import * as CommandExpiry from "./command/CommandExpiry.ts"
 import { Commands } from "./command/Commands.ts"
-import type { CommandStore } from "./command/CommandStore.ts"
+import { CommandStore } from "./command/CommandStore.ts"
 import { Batches } from "./device/Batches.ts"
 import { DeviceLifecycle } from "./device/DeviceLifecycle.ts"
 import { Devices } from "./device/Devices.ts"
-import type { DeviceStore } from "./device/DeviceStore.ts"
+import { DeviceStore } from "./device/DeviceStore.ts"
 import { Presence } from "./connection/Presence.ts"
-import type { PresenceStore } from "./connection/PresenceStore.ts"
+import { PresenceStore } from "./connection/PresenceStore.ts"
 import { EventBus } from "./events/EventBus.ts"
 import * as LifecycleEvents from "./events/LifecycleEvents.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
-import type { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
+import { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Identifiers } from "./kernel/Identifiers.ts"
 import * as MeshMethods from "./mesh/MeshMethods.ts"
 import { MeshNetworks } from "./mesh/MeshNetworks.ts"
-import type { MeshStore } from "./mesh/MeshStore.ts"
+import { MeshStore } from "./mesh/MeshStore.ts"
 import { DeviceSessions } from "./connection/DeviceSessions.ts"
 import { DeviceMethods } from "./uplink/DeviceMethods.ts"
 import { Uplink } from "./uplink/Uplink.ts"
 import * as UplinkMethods from "./uplink/UplinkMethods.ts"
-import type { UplinkStore } from "./uplink/UplinkStore.ts"
+import { UplinkStore } from "./uplink/UplinkStore.ts"
 import * as DueUpgrades from "./ota/device/DueUpgrades.ts"
 import * as EndOfDevice from "./ota/device/EndOfDevice.ts"
 import * as UpgradeMethods from "./ota/device/UpgradeMethods.ts"
@@ -38,92 +38,100 @@ import { FirmwareBlocks } from "./ota/device/FirmwareBlocks.ts"
 import { FirmwareFiles } from "./ota/firmware/FirmwareFiles.ts"
 import { Firmwares } from "./ota/firmware/Firmwares.ts"
 import { UpgradeTasks } from "./ota/task/UpgradeTasks.ts"
-import type { OtaStore } from "./ota/task/OtaStore.ts"
+import { OtaStore } from "./ota/task/OtaStore.ts"
 import { Products } from "./product/Products.ts"
-import type { ProductStore } from "./product/ProductStore.ts"
+import { ProductStore } from "./product/ProductStore.ts"
 import { AccessKeys } from "./project/AccessKeys.ts"
-import type { AccessKeyStore } from "./project/AccessKeyStore.ts"
+import { AccessKeyStore } from "./project/AccessKeyStore.ts"
 import { Projects } from "./project/Projects.ts"
-import type { ProjectStore } from "./project/ProjectStore.ts"
+import { ProjectStore } from "./project/ProjectStore.ts"
 import { SceneActions } from "./scene/execution/SceneActions.ts"
 import * as SceneRunner from "./scene/execution/SceneRunner.ts"
-import type { ExecutionStore } from "./scene/execution/ExecutionStore.ts"
+import { ExecutionStore } from "./scene/execution/ExecutionStore.ts"
 import * as SceneTimers from "./scene/execution/SceneTimers.ts"
-import type { WebhookKeyStore } from "./scene/execution/WebhookKeyStore.ts"
+import { WebhookKeyStore } from "./scene/execution/WebhookKeyStore.ts"
 import { Scenes } from "./scene/Scenes.ts"
-import type { SceneStore } from "./scene/definition/SceneStore.ts"
+import { SceneStore } from "./scene/definition/SceneStore.ts"
 import { SceneTriggers } from "./scene/matching/SceneTriggers.ts"
 import type { WebhookClient } from "./scene/execution/WebhookClient.ts"
 import { WebhookSigning } from "./scene/execution/WebhookSigning.ts"
 import { Shadows } from "./shadow/Shadows.ts"
-import type { ShadowStore } from "./shadow/ShadowStore.ts"
+import { ShadowStore } from "./shadow/ShadowStore.ts"
 import { DeviceAuthenticator } from "./provisioning/DeviceAuthenticator.ts"
 import { Provisioning } from "./provisioning/Provisioning.ts"
 import { SignatureGuard } from "./provisioning/SignatureGuard.ts"
 import type { Mac } from "./kernel/Mac.ts"
 import { History } from "./history/History.ts"
-import type { HistoryStore } from "./history/HistoryStore.ts"
+import { HistoryStore } from "./history/HistoryStore.ts"
 import * as GatewayMethods from "./gateway/GatewayMethods.ts"
 import { SubDeviceSessions } from "./gateway/SubDeviceSessions.ts"
 import { Topologies } from "./gateway/Topologies.ts"
-import type { TopologyStore } from "./gateway/TopologyStore.ts"
+import { TopologyStore } from "./gateway/TopologyStore.ts"
 import { ThingModels } from "./thing-model/ThingModels.ts"
-import type { ThingModelStore } from "./thing-model/ThingModelStore.ts"
+import { ThingModelStore } from "./thing-model/ThingModelStore.ts"
 import { ModelCache } from "./thing-model/ModelCache.ts"
-import type { NodeBus } from "./cluster/NodeBus.ts"
+import { NodeBus } from "./cluster/NodeBus.ts"
 import type { StoreError } from "./kernel/StoreError.ts"
 
 /** The services that the cloud offers. */
-export type DeviceCloud =
-  | AccessKeys
-  | Batches
-  | Bindings
-  | BleIdentities
-  | Commands
-  | DeviceAuthenticator
-  | DeviceLifecycle
-  | DeviceMethods
-  | DeviceSessions
-  | Devices
-  | EventBus
-  | Firmwares
-  | History
-  | Idempotency
-  | MeshNetworks
-  | Products
-  | Projects
-  | Provisioning
-  | Scenes
-  | Shadows
-  | SubDeviceSessions
-  | ThingModels
-  | Topologies
-  | Upgrades
-  | UpgradeTasks
-  | Uplink
-  | WebhookSigning
+export const services = [
+  AccessKeys,
+  Batches,
+  Bindings,
+  BleIdentities,
+  Commands,
+  DeviceAuthenticator,
+  DeviceLifecycle,
+  DeviceMethods,
+  DeviceSessions,
+  Devices,
+  EventBus,
+  Firmwares,
+  History,
+  Idempotency,
+  MeshNetworks,
+  Products,
+  Projects,
+  Provisioning,
+  Scenes,
+  Shadows,
+  SubDeviceSessions,
+  ThingModels,
+  Topologies,
+  Upgrades,
+  UpgradeTasks,
+  Uplink,
+  WebhookSigning
+] as const
+
+/** The services that the cloud offers. */
+export type DeviceCloud = Context.Service.Identifier<(typeof services)[number]>
 
 /** The ports that storage adapters provide. */
-export type Stores =
-  | AccessKeyStore
-  | BindingStore
-  | CommandStore
-  | DeviceStore
-  | ExecutionStore
-  | IdempotencyStore
-  | MeshStore
-  | NodeBus
-  | OtaStore
-  | PresenceStore
-  | ProductStore
-  | ProjectStore
-  | SceneStore
-  | ShadowStore
-  | HistoryStore
-  | ThingModelStore
-  | TopologyStore
-  | UplinkStore
-  | WebhookKeyStore
+export const stores = [
+  AccessKeyStore,
+  BindingStore,
+  CommandStore,
+  DeviceStore,
+  ExecutionStore,
+  IdempotencyStore,
+  MeshStore,
+  NodeBus,
+  OtaStore,
+  PresenceStore,
+  ProductStore,
+  ProjectStore,
+  SceneStore,
+  ShadowStore,
+  HistoryStore,
+  ThingModelStore,
+  TopologyStore,
+  UplinkStore,
+  WebhookKeyStore
+] as const
+
+/** The ports that storage adapters provide. */
+export type Stores = Context.Service.Identifier<(typeof stores)[number]>
 
 /** The ports that a platform adapter provides. */
 export type Platform = Crypto.Crypto | Mac | WebhookClient

@@ -2,14 +2,52 @@
  * The domain of Device Cloud as Effect services.
  */
 export * from "./cluster/NodeBus.ts"
-export * from "./command/Command.ts"
+export {
+  type CallOptions,
+  type Command,
+  CommandNotFound,
+  CommandNotQueued,
+  type CommandProgress,
+  CommandState,
+  finalRank,
+  maxWaiting,
+  type NewCommand,
+  rankOf,
+  ServiceIsSync,
+  TimeToLive,
+  TooManyCommands,
+  UserMessage,
+  userMethod
+} from "./command/Command.ts"
 export { Commands } from "./command/Commands.ts"
 export * from "./command/CommandStore.ts"
 export * from "./connection/DeviceSession.ts"
 export * from "./connection/DeviceSessions.ts"
 export * from "./connection/PresenceStore.ts"
 export { Batches } from "./device/Batches.ts"
-export * from "./device/Device.ts"
+export {
+  type Batch,
+  BatchDraft,
+  BatchNotFound,
+  CloudGatewayAccount,
+  Device,
+  type DeviceDetail,
+  DeviceDraft,
+  type DeviceFilter,
+  DeviceId,
+  type DeviceIdentity,
+  deviceIdentity,
+  deviceKey,
+  DeviceName,
+  DeviceNotFound,
+  type DeviceReference,
+  DeviceStatus,
+  maxTags,
+  type NewDevice,
+  NotACloudGateway,
+  type StoredCredentials,
+  Tags
+} from "./device/Device.ts"
 export * from "./device/DeviceLifecycle.ts"
 export { Devices } from "./device/Devices.ts"
 export * from "./device/DeviceStore.ts"
@@ -21,7 +59,22 @@ export * from "./events/Reactions.ts"
 export { sessionErrorMethod } from "./gateway/CarriedSessions.ts"
 export { SubDeviceSessions } from "./gateway/SubDeviceSessions.ts"
 export { Topologies } from "./gateway/Topologies.ts"
-export * from "./gateway/Topology.ts"
+export {
+  type AddSession,
+  AddSessionDraft,
+  AddSessionEnded,
+  AddSessionNotFound,
+  admits,
+  BelongsToOtherGateway,
+  maxSubDevices,
+  NotAGateway,
+  NotASubDevice,
+  NotInTopology,
+  SignedSubDevice,
+  SignedSubDevices,
+  SubDeviceNames,
+  TooManySubDevices
+} from "./gateway/Topology.ts"
 export * from "./gateway/TopologyStore.ts"
 export { History, HistoryLimit } from "./history/History.ts"
 export * from "./history/HistoryEntry.ts"
@@ -30,24 +83,63 @@ export { Idempotency, IdempotencyConflict } from "./idempotency/Idempotency.ts"
 export * from "./idempotency/IdempotencyStore.ts"
 export * as Batcher from "./kernel/Batcher.ts"
 export { ChurnMap } from "./kernel/ChurnMap.ts"
-export * from "./kernel/InvalidInput.ts"
-export * from "./kernel/Json.ts"
+export { InputIssue, inputIssues, InvalidInput } from "./kernel/InvalidInput.ts"
+export { equalJson, type Json } from "./kernel/Json.ts"
 export * from "./kernel/Mac.ts"
 export * from "./kernel/Page.ts"
 export { RateWindow } from "./kernel/RateWindow.ts"
-export * from "./kernel/StoreError.ts"
+export { StoreError } from "./kernel/StoreError.ts"
 export * from "./kernel/StoreHealth.ts"
-export * from "./kernel/Text.ts"
-export * from "./mesh/MeshNetwork.ts"
+export { NonBlankText, Text } from "./kernel/Text.ts"
+export {
+  cursorOf,
+  firstCursors,
+  MeshAddressTaken,
+  type MeshNetwork,
+  MeshNetworkDraft,
+  MeshNetworkFull,
+  MeshNetworkNotFound,
+  type MeshNode,
+  MeshNodeDraft,
+  MeshNodeExists,
+  MeshNodeNotFound,
+  MeshNodeType,
+  MeshRawData,
+  NetworkKeyTaken,
+  type NewMeshNetwork,
+  NoGatewayOnline,
+  place,
+  type Placement
+} from "./mesh/MeshNetwork.ts"
 export { MeshNetworks } from "./mesh/MeshNetworks.ts"
 export * from "./mesh/MeshStore.ts"
 export { MaxObjectSize, Objects } from "./object/Objects.ts"
 export * from "./object/ObjectStore.ts"
-export * from "./object/StoredObject.ts"
+export {
+  type ByteRange,
+  ObjectNotFound,
+  objectsPath,
+  ObjectTooLarge,
+  type StoredObject
+} from "./object/StoredObject.ts"
 export type { Diagnosis } from "./ota/device/UpgradeDiagnosis.ts"
 export { upgradeMethod } from "./ota/device/UpgradeMessage.ts"
 export { Upgrades } from "./ota/device/Upgrades.ts"
-export * from "./ota/firmware/Firmware.ts"
+export {
+  type Firmware,
+  type FirmwareDetail,
+  FirmwareDraft,
+  type FirmwareFilter,
+  FirmwareNotFound,
+  FirmwareState,
+  type FirmwareStatus,
+  FirmwareVersion,
+  FirmwareVersionTaken,
+  ModuleName,
+  type NewFirmware,
+  verifiable,
+  type VerificationStatus
+} from "./ota/firmware/Firmware.ts"
 export { Firmwares } from "./ota/firmware/Firmwares.ts"
 export * from "./ota/task/OtaStore.ts"
 export { rolloutDelay } from "./ota/task/Rollout.ts"
@@ -60,12 +152,45 @@ export {
   taskStatus,
   withCounts
 } from "./ota/task/UpgradeStateMachine.ts"
-export * from "./ota/task/UpgradeTask.ts"
+export {
+  type Assignment,
+  DeviceIsUpgrading,
+  DevicesNotOfProduct,
+  DownloadProtocol,
+  type NewTask,
+  type OtaTask,
+  type RecordCounts,
+  type RecordDetail,
+  RecordNotFound,
+  type RecordStatus,
+  ScopeMode,
+  type TaskKind,
+  TaskNotFound,
+  TaskState,
+  type UpgradePolicy,
+  type UpgradeRecord,
+  type UpgradeTask,
+  UpgradeTaskDraft,
+  type UpgradeTaskStatus,
+  type VerifyTask,
+  VerifyTaskDraft
+} from "./ota/task/UpgradeTask.ts"
 export { RequireVerification, UpgradeTasks } from "./ota/task/UpgradeTasks.ts"
 export * from "./product/Product.ts"
 export { Products } from "./product/Products.ts"
 export * from "./product/ProductStore.ts"
-export * from "./project/AccessKey.ts"
+export {
+  type AccessKey,
+  AccessKeyDraft,
+  AccessKeyExpired,
+  AccessKeyNotFound,
+  AccessKeyNotRemovable,
+  MalformedAccessKey,
+  type Principal,
+  Role,
+  roleIncludes,
+  UnknownAccessKey
+} from "./project/AccessKey.ts"
 export { AccessKeys } from "./project/AccessKeys.ts"
 export * from "./project/AccessKeyStore.ts"
 export * from "./project/Project.ts"
@@ -86,7 +211,17 @@ export { type Action, ActionRecord, encodeAction, WebhookMethod } from "./scene/
 export { type CompareType, compileComparison, misfitOfType, refuseComparison } from "./scene/definition/Comparison.ts"
 export { type Condition, ConditionRecord, encodeCondition } from "./scene/definition/Condition.ts"
 export { nextTime } from "./scene/definition/CronExpression.ts"
-export * from "./scene/definition/Scene.ts"
+export {
+  type Scene,
+  type SceneFilter,
+  SceneNameTaken,
+  SceneNotFound,
+  type SceneRules,
+  SceneStatus,
+  type SceneTimer,
+  SceneTimeZone,
+  watchedProducts
+} from "./scene/definition/Scene.ts"
 export { type ActionDraft, type ConditionDraft, SceneDraft, type TriggerDraft } from "./scene/definition/SceneDraft.ts"
 export * from "./scene/definition/SceneId.ts"
 export * from "./scene/definition/SceneStore.ts"
@@ -114,18 +249,47 @@ export { shownKey, type WebhookKeys } from "./scene/execution/Webhook.ts"
 export * from "./scene/execution/WebhookClient.ts"
 export * from "./scene/execution/WebhookKeyStore.ts"
 export { WebhookSigning } from "./scene/execution/WebhookSigning.ts"
-export * from "./scene/matching/SceneEvent.ts"
+export { type SceneEvent } from "./scene/matching/SceneEvent.ts"
 export { SceneIndex } from "./scene/matching/SceneIndex.ts"
 export { type ChangedScene, type Explanation, Scenes } from "./scene/Scenes.ts"
-export * from "./shadow/Shadow.ts"
+export {
+  delta,
+  emptyShadow,
+  maxAttributes,
+  type Shadow,
+  ShadowDraft,
+  type ShadowEntry,
+  type ShadowSide
+} from "./shadow/Shadow.ts"
 export { shadowDocument } from "./shadow/ShadowDocument.ts"
 export { Shadows, ShadowVersionConflict } from "./shadow/Shadows.ts"
 export * from "./shadow/ShadowStore.ts"
-export * from "./thing-model/DataType.ts"
-export * from "./thing-model/InvalidValues.ts"
+export {
+  type ArrayType,
+  type DataType,
+  type DateType,
+  type Field,
+  type LabelledType,
+  type Members,
+  Misfit,
+  type NumberType,
+  type StructType,
+  type TextType
+} from "./thing-model/DataType.ts"
+export { InvalidValues } from "./thing-model/InvalidValues.ts"
 export * as ModelFormat from "./thing-model/ModelFormat.ts"
 export * as ModelValidator from "./thing-model/ModelValidator.ts"
-export * from "./thing-model/ThingModel.ts"
+export {
+  ElementNotFound,
+  ElementType,
+  emptyModel,
+  type EventElement,
+  InvalidThingModel,
+  ModelType,
+  type PropertyElement,
+  type ServiceElement,
+  type ThingModel
+} from "./thing-model/ThingModel.ts"
 export { type ChangedModel, ThingModels } from "./thing-model/ThingModels.ts"
 export * from "./thing-model/ThingModelStore.ts"
 export * as DeviceMethod from "./uplink/DeviceMethod.ts"

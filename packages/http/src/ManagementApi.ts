@@ -1,7 +1,7 @@
 /**
  * The management API on any HTTP server.
  */
-import { type DeviceCloud, type IdempotencyStore, type Objects, ReplayGuard } from "@device-cloud/core"
+import { DeviceCloud, type IdempotencyStore, type Objects, ReplayGuard } from "@device-cloud/core"
 import { Context, Effect, Layer, type Scope, type Types } from "effect"
 import { HttpRouter, HttpServer, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type HttpApi, HttpApiBuilder, HttpApiScalar, OpenApi } from "effect/http-api"
@@ -60,9 +60,18 @@ export interface BesideApi<R> {
   readonly layer: Layer.Layer<never, never, R>
 }
 
-/** What an API of the application asks for, besides what the server provides. */
-export type BesideServices<R> = Exclude<
-  HttpRouter.Request.Without<R> | HttpRouter.Request.Only<"Requires", R>,
+/**
+ * What an API of the application asks for, besides what the server provides. Its
+ * handlers take services of the cloud where they are built; while they handle a
+ * request these are not there, and a route that asks for one then keeps it as a
+ * `Request` requirement, which `HttpRouter.provideRequest` can fulfil.
+ */
+export type BesideServices<R> =
+  | Exclude<HttpRouter.Request.Without<R>, ServerProvided>
+  | HttpRouter.Request.From<"Requires", Exclude<HttpRouter.Request.Only<"Requires", R>, ServerProvided>>
+
+/** What the server provides to an API of the application. */
+type ServerProvided =
   | Authorization
   | HttpRouter.HttpRouter
   | HttpRouter.Provided
@@ -70,7 +79,6 @@ export type BesideServices<R> = Exclude<
   | IdempotencyMiddleware
   | RateLimits
   | RequestCheck
->
 
 /** What each HTTP server provides. */
 type HttpServerServices = Layer.Success<typeof HttpServer.layerServices>
@@ -91,13 +99,34 @@ export const layer = <R = never>(
   InvalidRateLimit,
   BesideServices<R> | Cloud | HttpServer.HttpServer | HttpServerServices
 > => {
-  const served = HttpRouter.serve(routes(options), {
-    routerConfig: RouteTable.routerConfig,
-    disableLogger: true,
-    disableListenLog: true
-  })
-  return served
+  type Needs = BesideServices<R> | Cloud | HttpServer.HttpServer | HttpServerServices
+  return Layer.unwrap(
+    Effect.contextWith((services: Context.Context<Needs>) => {
+      const provided: Layer.Layer<never, InvalidRateLimit, HttpRouter.HttpRouter> = routes(options).pipe(
+        Layer.provide(Layer.succeedContext(Context.omit(HttpRouter.HttpRouter)(services)))
+      )
+      const served = HttpRouter.serve(provided, {
+        routerConfig: RouteTable.routerConfig,
+        disableLogger: true,
+        disableListenLog: true
+      })
+      return Effect.succeed(withoutCloud(served))
+    })
+  )
 }
+
+/**
+ * Builds a layer without the services of the cloud, which each request would
+ * carry along (docs/decisions/0036-request-context.md).
+ */
+const withoutCloud = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R> =>
+  Layer.fromBuild((memoMap, scope) =>
+    Effect.updateContext(
+      Layer.buildWithMemoMap(layer, memoMap, scope),
+      (context: Context.Context<R>) =>
+        Context.omit(...DeviceCloud.services, ...DeviceCloud.stores)(context) as Context.Context<R>
+    )
+  )
 
 /**
  * The same as a function from request to response, to be mounted in another
