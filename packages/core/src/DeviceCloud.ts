@@ -29,7 +29,7 @@ import { Uplink } from "./uplink/Uplink.ts"
 import * as UplinkMethods from "./uplink/UplinkMethods.ts"
 import { UplinkStore } from "./uplink/UplinkStore.ts"
 import * as DueUpgrades from "./ota/device/DueUpgrades.ts"
-import * as EndOfDevice from "./ota/device/EndOfDevice.ts"
+import * as UpgradeLifecycle from "./ota/device/UpgradeLifecycle.ts"
 import * as UpgradeMethods from "./ota/device/UpgradeMethods.ts"
 import { UpgradePush } from "./ota/device/UpgradePush.ts"
 import { Upgrades } from "./ota/device/Upgrades.ts"
@@ -151,7 +151,7 @@ const declarations = Layer.mergeAll(
 )
 
 /** Firmware and upgrades: three services, and what is declared for them. */
-const upgrades = Layer.mergeAll(DueUpgrades.layer, EndOfDevice.layer, UpgradeMethods.layer).pipe(
+const upgrades = Layer.mergeAll(DueUpgrades.layer, UpgradeLifecycle.layer, UpgradeMethods.layer).pipe(
   Layer.provideMerge(Upgrades.layer),
   Layer.provide(Layer.mergeAll(FirmwareBlocks.layer, UpgradePush.layer)),
   Layer.provide(UpgradeSteps.layer),

@@ -88,7 +88,7 @@ export { equalJson, type Json } from "./kernel/Json.ts"
 export * from "./kernel/Mac.ts"
 export * from "./kernel/Page.ts"
 export { RateWindow } from "./kernel/RateWindow.ts"
-export { StoreError } from "./kernel/StoreError.ts"
+export { StoreError, untilStored } from "./kernel/StoreError.ts"
 export * from "./kernel/StoreHealth.ts"
 export { NonBlankText, Text } from "./kernel/Text.ts"
 export {
@@ -238,7 +238,6 @@ export {
   keptExecutions,
   leaseMillis,
   maxRetries,
-  type NewExecution,
   pendingExecution,
   retryDelay
 } from "./scene/execution/Execution.ts"
@@ -249,6 +248,7 @@ export { shownKey, type WebhookKeys } from "./scene/execution/Webhook.ts"
 export * from "./scene/execution/WebhookClient.ts"
 export * from "./scene/execution/WebhookKeyStore.ts"
 export { WebhookSigning } from "./scene/execution/WebhookSigning.ts"
+export type { NewExecution } from "./scene/matching/NewExecution.ts"
 export { type SceneEvent } from "./scene/matching/SceneEvent.ts"
 export { SceneIndex } from "./scene/matching/SceneIndex.ts"
 export { type ChangedScene, type Explanation, Scenes } from "./scene/Scenes.ts"

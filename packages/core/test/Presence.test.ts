@@ -115,7 +115,7 @@ it.effect("a device without a connection is online for five minutes after it has
       )
     })
     const speak = Effect.provide(
-      Effect.flatMap(DeviceSessions, (link) => link.markSeen(identity, "192.0.2.1")),
+      Effect.flatMap(DeviceSessions, (sessions) => sessions.markSeen(identity, "192.0.2.1")),
       context
     )
     const status = Effect.provide(statusOf(device), context)

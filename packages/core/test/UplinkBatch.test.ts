@@ -167,11 +167,15 @@ layer(methods)("a batch of the uplink", (it) => {
     Effect.gen(function*() {
       const registry = yield* DeviceMethods
       const { deviceName, productKey } = stranger
-      const names = UplinkBatch.namesIn([
-        say(gateway, "test.set", 1, sensor),
-        say(gateway, "test.pack", { productKey, deviceName }),
-        say(gateway, "test.unknown")
-      ], registry)
+      const names = UplinkBatch.namesIn(
+        [
+          say(gateway, "test.set", 1, sensor),
+          say(gateway, "test.pack", { productKey, deviceName }),
+          say(gateway, "test.unknown")
+        ],
+        registry,
+        () => assert.fail("no method throws")
+      )
       assert.deepStrictEqual(names.map(({ deviceName }) => deviceName), ["sensor", "stranger"])
     }))
 

@@ -1,7 +1,7 @@
 import { defaultProjectId, DeviceMethod, DeviceMethods, DeviceReply, History, Shadows } from "@device-cloud/core"
 import { TestCloud } from "@device-cloud/testing"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Result, Schema } from "effect"
 
 /** What the handlers of the test need. */
 class Prefix extends Context.Service<Prefix, string>()("test/Prefix") {}
@@ -33,6 +33,29 @@ const methods = DeviceMethods.layer([
     name: "thing.acme.breakLater",
     decode: Schema.Unknown,
     handle: () => Effect.die(new Error("a bug of the application"))
+  }),
+  DeviceMethod.request({
+    name: "thing.acme.fragile",
+    decode: Schema.Boolean,
+    handle: (breaks) => {
+      if (breaks) throw new Error("a bug of the application")
+      return Effect.succeed(DeviceReply.success({}))
+    }
+  }),
+  DeviceMethod.requests({
+    name: "thing.acme.together",
+    decode: Schema.Boolean,
+    handle: (requests) => {
+      if (requests.some(({ request }) => request)) throw new Error("a bug of the application")
+      return Effect.succeed(requests.map(() => DeviceReply.success({ together: requests.length })))
+    }
+  }),
+  DeviceMethod.updates({
+    name: "thing.acme.names",
+    names: () => {
+      throw new Error("a bug of the application")
+    },
+    updates: () => Result.succeed([])
   })
 ])
 
@@ -95,6 +118,41 @@ layer(cloud)("device methods of an application", (it) => {
       assert.deepStrictEqual(yield* reportedOf(device.device.deviceId), ["before", "after"])
       assert.deepStrictEqual(yield* reportedOf(other.device.deviceId), ["on"])
     }))
+
+  for (const method of ["thing.acme.fragile", "thing.acme.together"]) {
+    it.effect(`a request of ${method} that throws is refused alone`, () =>
+      Effect.gen(function*() {
+        const device = yield* connect
+        const replies = yield* Effect.all([
+          device.send(method, false),
+          device.send(method, true),
+          device.send(method, false),
+          device.postProperties({ on: 1 })
+        ], { concurrency: "unbounded" })
+        assert.deepStrictEqual(replies.map(({ code }) => code), [200, 500, 200, 200])
+      }))
+  }
+
+  it.effect("a method that throws while it names sub-devices affects no other message", () =>
+    Effect.gen(function*() {
+      const device = yield* connect
+      const replies = yield* Effect.all([
+        device.postProperties({ before: 1 }),
+        device.send("thing.acme.names", {}),
+        device.postProperties({ after: 1 })
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual([replies[0].code, replies[2].code], [200, 200])
+      assert.deepStrictEqual(yield* reportedOf(device.device.deviceId), ["before", "after"])
+    }))
+
+  it.effect("a name that is declared twice at once is refused", () =>
+    Effect.gen(function*() {
+      const twice = DeviceMethod.answer({ name: "thing.acme.twice", reply: () => DeviceReply.success({}) })
+      const registry = yield* DeviceMethods
+      const error = yield* Effect.flip(registry.register([twice, twice]))
+      assert.strictEqual(error.name, "thing.acme.twice")
+      assert.isUndefined(registry.find("thing.acme.twice"))
+    }).pipe(Effect.scoped))
 
   it.effect("a name that is taken is refused", () =>
     Effect.gen(function*() {

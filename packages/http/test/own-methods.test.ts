@@ -16,7 +16,10 @@ const echo = (name: string, action: string, form: DeviceMethod.MessageForm) =>
 const own = DeviceMethods.layer([
   echo("thing.acme.one", "PostOne", "request"),
   echo("thing.acme.blob", "PostBlob", "bytes"),
-  echo("thing.acme.any.*", "PostAny", "request")
+  echo("thing.acme.any.*", "PostAny", "request"),
+  echo("thing.acme.property", "PostProperty", "request"),
+  echo("thing.acme.hex", "PostHex", "bytes"),
+  echo("thing.acme.answer", "PostAnswer", "answer")
 ])
 
 const newDevice = Effect.gen(function*() {
@@ -47,6 +50,31 @@ layer(own.pipe(Layer.provideMerge(testApi(StorageMemory.layer))), { excludeTestS
         }
         const { body, status } = yield* uplink(device, "PostBlob", { body: { params: { data: "0" } } })
         assert.deepStrictEqual([status, body.code], [400, 40001])
+      }))
+
+    it.effect("an action of the protocol goes on as before when an application adds a method to it", () =>
+      Effect.gen(function*() {
+        const device = yield* newDevice
+        const post = (body: object) => Effect.map(uplink(device, "PostProperty", { body }), ({ body }) => body)
+        assert.deepInclude(yield* post({ params: { on: 1 } }), { code: 0, data: {} })
+        assert.deepInclude(yield* post({ method: "thing.event.property.post", params: { on: 1 } }), {
+          code: 0,
+          data: {}
+        })
+        const own = yield* post({ method: "thing.acme.property", params: 7 })
+        assert.deepInclude(own, { code: 0, data: { name: "thing.acme.property", params: 7 } })
+        const { body } = yield* uplink(device, "PostHex", { raw: "01ff", headers: { "content-type": "text/plain" } })
+        assert.strictEqual(body.code, 0)
+        const { body: hex } = yield* uplink(device, "PostHex", {
+          body: { method: "thing.acme.hex", params: { data: "01FF" } }
+        })
+        assert.deepInclude(hex, { code: 0, data: { name: "thing.acme.hex", params: "01ff" } })
+      }))
+
+    it.effect("an answer is the whole body, as over MQTT", () =>
+      Effect.gen(function*() {
+        const { body } = yield* uplink(yield* newDevice, "PostAnswer", { body: { id: "3", code: 200 } })
+        assert.deepInclude(body, { code: 0, data: { name: "thing.acme.answer", params: { id: "3", code: 200 } } })
       }))
 
     it.effect("the body names the method of a pattern", () =>

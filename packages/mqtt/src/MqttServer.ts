@@ -22,7 +22,7 @@ import * as Connecting from "./session/Connecting.ts"
 import { Connections } from "./session/ConnectionState.ts"
 import { type Peer, peerOf } from "./session/Peer.ts"
 import * as TopicAccess from "./session/TopicAccess.ts"
-import { makeRouter } from "./topics/Topic.ts"
+import { makeRouter } from "./topics/TopicRouter.ts"
 
 export interface Options {
   /** The address to listen on, for example `127.0.0.1`. */

@@ -153,10 +153,10 @@ for (const [name, storage] of storages) {
         assert.notProperty({}, "polluted")
 
         // Nothing is left of the connections that ended.
-        const link = yield* DeviceSessions
+        const sessions = yield* DeviceSessions
         for (const device of attackers) {
           yield* eventually(CloudState.device(device), { until: ({ status }) => status !== "online" })
-          assert.isUndefined(link.session(device.deviceId))
+          assert.isUndefined(sessions.session(device.deviceId))
         }
         assert.deepStrictEqual([...new Set(errors)], [])
         return attackers

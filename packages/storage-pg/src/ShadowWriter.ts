@@ -10,6 +10,7 @@ import {
   type Shadow,
   type ShadowSide,
   StoreError,
+  untilStored,
   type UplinkBatch,
   type UplinkFacts
 } from "@device-cloud/core"
@@ -65,6 +66,9 @@ interface Computed<A> {
   readonly result: A
   readonly facts: UplinkFacts
 }
+
+const asStoreError = (operation: string) => (error: SqlError.SqlError | StoreError): StoreError =>
+  error._tag === "StoreError" ? error : storeError(operation)(error)
 
 /** Shadows that are remembered after they were written. */
 const maxRemembered = 10_000
@@ -184,13 +188,17 @@ const make = Effect.gen(function*() {
     const results = new Map<DeviceId, A>()
     let pending = devices
     let unwritten = commands
+    let hasStored = false
+    /** After the first transaction nothing may fail: whoever repeated the batch would store that part twice. */
+    const lasting = <B>(effect: Effect.Effect<B, SqlError.SqlError | StoreError>) =>
+      hasStored ? Effect.orDie(untilStored(Effect.mapError(effect, asStoreError(operation)))) : effect
     while (pending.length + unwritten.length > 0) {
       const remembered = new Map(pending.flatMap(({ deviceId }) => {
         const shadow = written.get(deviceId)
         return shadow === undefined ? [] : [[deviceId, shadow] as const]
       }))
       const unknown = pending.flatMap(({ deviceId }) => remembered.has(deviceId) ? [] : [deviceId])
-      const shadows = unknown.length === 0 ? new Map<string, Shadow>() : yield* read(unknown)
+      const shadows = unknown.length === 0 ? new Map<string, Shadow>() : yield* lasting(read(unknown))
       const computed: Array<Computed<A>> = []
       const again: Array<DeviceCommit<A>> = []
       for (const device of pending) {
@@ -210,7 +218,7 @@ const make = Effect.gen(function*() {
         try: () => write(computed, unwritten),
         catch: (cause) => new StoreError({ operation, retryable: false, cause })
       })
-      const stored = Option.getOrUndefined(yield* statement)
+      const stored = Option.getOrUndefined(yield* lasting(statement))
       if (stored === undefined) {
         for (const { deviceId } of pending) written.delete(deviceId)
         continue
@@ -226,6 +234,7 @@ const make = Effect.gen(function*() {
         results.set(deviceId, result)
         if (after !== before) remember(after)
       }
+      hasStored = results.size > 0 || commands.length > 0
       pending = again
     }
     return devices.map(({ deviceId }) => results.has(deviceId) ? Option.some(results.get(deviceId)!) : Option.none())
@@ -233,10 +242,6 @@ const make = Effect.gen(function*() {
 
   return ShadowWriter.of({
     read,
-    commit: (operation, batch) =>
-      Effect.mapError(
-        commit(operation, batch),
-        (error) => error._tag === "StoreError" ? error : storeError(operation)(error)
-      )
+    commit: (operation, batch) => Effect.mapError(commit(operation, batch), asStoreError(operation))
   })
 })

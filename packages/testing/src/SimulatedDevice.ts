@@ -80,7 +80,7 @@ export const connect = Effect.fnUntraced(function*(
   DeviceAuthenticator | DeviceSessions | Mac | Uplink | Scope.Scope
 > {
   const authenticator = yield* DeviceAuthenticator
-  const link = yield* DeviceSessions
+  const sessions = yield* DeviceSessions
   const uplink = yield* Uplink
   const mac = yield* Mac
   const { deviceName, deviceSecret, productKey } = device
@@ -102,15 +102,15 @@ export const connect = Effect.fnUntraced(function*(
 
   const received = yield* Queue.sliding<DownlinkMessage>(receivedCapacity)
   const closed = yield* Deferred.make<DisconnectReason>()
-  const session: DeviceSession = yield* link.attach({
+  const session: DeviceSession = yield* sessions.attach({
     device: identity,
     ip: "127.0.0.1",
     deliver: (message, acknowledged) =>
       Effect.map(Queue.offer(received, message), () => acknowledgesCommands ? acknowledged?.() : undefined),
     backlog: () => undefined,
-    close: (reason) => Effect.andThen(Deferred.succeed(closed, reason), Effect.suspend(() => link.detach(session)))
+    close: (reason) => Effect.andThen(Deferred.succeed(closed, reason), Effect.suspend(() => sessions.detach(session)))
   })
-  const disconnect = link.detach(session)
+  const disconnect = sessions.detach(session)
   yield* Effect.addFinalizer(() => disconnect)
 
   const send = Effect.fnUntraced(function*(method: string, params: unknown) {

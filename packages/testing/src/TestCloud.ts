@@ -23,15 +23,6 @@ import { TestClock } from "effect/testing"
 import * as Fixtures from "./Fixtures.ts"
 import * as SimulatedDevice from "./SimulatedDevice.ts"
 
-const make = Effect.gen(function*() {
-  const services = yield* Effect.context<Devices | Products>()
-  return TestCloud.of({
-    createProduct: (draft) => Effect.provide(Fixtures.createProduct(draft), services),
-    createDevice: (product, draft) => Effect.provide(Fixtures.createDevice(product, draft), services),
-    connect: SimulatedDevice.connect
-  })
-})
-
 /** Products, devices and connections in a cloud of its own. */
 export class TestCloud extends Context.Service<TestCloud, {
   /**
@@ -65,7 +56,7 @@ export class TestCloud extends Context.Service<TestCloud, {
    */
   static readonly layer: Layer.Layer<TestCloud | DeviceCloud.DeviceCloud | Mac, StoreError> = Layer.effect(
     TestCloud,
-    make
+    Effect.suspend(() => make)
   ).pipe(
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provide(StorageMemory.layer),
@@ -73,3 +64,12 @@ export class TestCloud extends Context.Service<TestCloud, {
     Layer.provideMerge(TestClock.layer())
   )
 }
+
+const make = Effect.gen(function*() {
+  const services = yield* Effect.context<Devices | Products>()
+  return TestCloud.of({
+    createProduct: (draft) => Effect.provide(Fixtures.createProduct(draft), services),
+    createDevice: (product, draft) => Effect.provide(Fixtures.createDevice(product, draft), services),
+    connect: SimulatedDevice.connect
+  })
+})

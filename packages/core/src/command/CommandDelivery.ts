@@ -15,7 +15,7 @@ import { ShadowStore } from "../shadow/ShadowStore.ts"
 import { type Command, type CommandState, finalRank, methodOf, rankOf, setsProperties } from "./Command.ts"
 import { CommandLedger } from "./CommandLedger.ts"
 import { CommandStore } from "./CommandStore.ts"
-import * as Delivery from "./Delivery.ts"
+import * as DeliveryMachine from "./DeliveryMachine.ts"
 
 export class CommandDelivery extends Context.Service<CommandDelivery, {
   /**
@@ -57,25 +57,28 @@ const make = Effect.gen(function*() {
   const waitingElsewhere = yield* CommandWaiting
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const deliveries = new WeakMap<DeviceSession, Delivery.Delivery>()
+  const deliveries = new WeakMap<DeviceSession, DeliveryMachine.Delivery>()
 
   const advance = ({ deviceId, messageId }: Command, state: CommandState, message = "") =>
     ledger.advance({ deviceId, messageId, state, code: null, message, data: {}, at: clock.currentTimeMillisUnsafe() })
 
   /** Keeps the next state of a delivery unless the session has ended, and returns what to do next. */
-  const keep = (session: DeviceSession, [delivery, next]: readonly [Delivery.Delivery, Delivery.Next]) => {
+  const keep = (
+    session: DeviceSession,
+    [delivery, next]: readonly [DeliveryMachine.Delivery, DeliveryMachine.Next]
+  ) => {
     if (deliveries.has(session)) deliveries.set(session, delivery)
     return next
   }
 
-  const update = (session: DeviceSession, change: (delivery: Delivery.Delivery) => Delivery.Delivery) => {
+  const update = (session: DeviceSession, change: (delivery: DeliveryMachine.Delivery) => DeliveryMachine.Delivery) => {
     const delivery = deliveries.get(session)
     if (delivery !== undefined) deliveries.set(session, change(delivery))
   }
 
   const deliver = (session: DeviceSession, command: Command, params = command.params) =>
     Effect.suspend(() => {
-      update(session, (delivery) => Delivery.delivered(delivery, command.messageId))
+      update(session, (delivery) => DeliveryMachine.delivered(delivery, command.messageId))
       const message = messageOf(command, params)
       const confirmed = () => advance(command, command.userTopic === null ? "acked" : "succeeded")
       return Effect.map(session.connection.deliver(message, confirmed), () => {
@@ -93,7 +96,7 @@ const make = Effect.gen(function*() {
       return Effect.void
     }
     const isBlocked = session.connection.backlog() !== undefined
-    switch (keep(session, Delivery.stored(delivery, command.messageId, isBlocked))) {
+    switch (keep(session, DeliveryMachine.stored(delivery, command.messageId, isBlocked))) {
       case "deliver":
         return deliver(session, command)
       case "read":
@@ -139,10 +142,10 @@ const make = Effect.gen(function*() {
   const readOnce = Effect.fnUntraced(function*(
     session: DeviceSession,
     shadow: Shadow
-  ): Effect.fn.Return<Delivery.Next, StoreError> {
+  ): Effect.fn.Return<DeliveryMachine.Next, StoreError> {
     const { connection } = session
     const { deviceId } = connection.device
-    update(session, Delivery.beginRead)
+    update(session, DeliveryMachine.beginRead)
     const commands = yield* untilStored(store.undelivered({
       deviceId,
       after: deliveries.get(session)?.lastDelivered ?? 0,
@@ -152,23 +155,23 @@ const make = Effect.gen(function*() {
     for (const command of commands) {
       yield* connection.backlog() ?? Effect.void
       const params = paramsLeft(command, shadow)
-      if (params === undefined) update(session, (delivery) => Delivery.delivered(delivery, command.messageId))
+      if (params === undefined) update(session, (delivery) => DeliveryMachine.delivered(delivery, command.messageId))
       else yield* deliver(session, command, params)
     }
     const delivery = deliveries.get(session)
     if (delivery === undefined) return "nothing"
     // Runs in the same turn as the look at `deliveries` above.
-    return commands.length > 0 ? "read" : keep(session, Delivery.readToEnd(delivery))
+    return commands.length > 0 ? "read" : keep(session, DeliveryMachine.readToEnd(delivery))
   })
 
   /** Delivers the waiting commands of the device from the store, in order, until none is left. */
   const read = Effect.fnUntraced(function*(session: DeviceSession) {
     const { deviceId } = session.connection.device
     const found = yield* untilStored(shadows.get(deviceId))
-    if (Option.isNone(found)) return update(session, Delivery.readFailed)
+    if (Option.isNone(found)) return update(session, DeliveryMachine.readFailed)
     const shadow = found.value
     if (Object.keys(delta(shadow)).length > 0) yield* sessions.deliver(deviceId, shadowControl(shadow))
-    let next: Delivery.Next = "read"
+    let next: DeliveryMachine.Next = "read"
     while (next === "read" && sessions.session(deviceId) === session) next = yield* readOnce(session, shadow)
   })
 
@@ -176,7 +179,7 @@ const make = Effect.gen(function*() {
   const readBeside = (session: DeviceSession) => {
     runFork(
       read(session).pipe(
-        Effect.onError(() => Effect.sync(() => update(session, Delivery.readFailed))),
+        Effect.onError(() => Effect.sync(() => update(session, DeliveryMachine.readFailed))),
         Effect.catchCause((cause) => Effect.logError("The waiting commands of a device could not be delivered", cause))
       )
     )
@@ -184,10 +187,12 @@ const make = Effect.gen(function*() {
 
   yield* sessions.listen({
     // Commands that come while the device is attached wait in the store.
-    attaching: (session) => deliveries.set(session, Delivery.starting),
+    attaching: (session) => deliveries.set(session, DeliveryMachine.starting),
     attached: (session, waiting) => {
       const delivery = deliveries.get(session)
-      if (delivery !== undefined && keep(session, Delivery.attached(delivery, waiting)) === "read") readBeside(session)
+      if (delivery !== undefined && keep(session, DeliveryMachine.attached(delivery, waiting)) === "read") {
+        readBeside(session)
+      }
     },
     detached: (session) => deliveries.delete(session)
   })
@@ -196,7 +201,7 @@ const make = Effect.gen(function*() {
   const lookAgain = (session: DeviceSession | undefined) => {
     const delivery = session === undefined ? undefined : deliveries.get(session)
     if (session === undefined || delivery === undefined) return
-    if (keep(session, Delivery.noticed(delivery)) === "read") readBeside(session)
+    if (keep(session, DeliveryMachine.noticed(delivery)) === "read") readBeside(session)
   }
   yield* waitingElsewhere.subscribe({
     heard: ({ deviceId }) => Effect.sync(() => lookAgain(sessions.session(deviceId))),

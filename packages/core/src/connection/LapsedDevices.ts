@@ -25,7 +25,7 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | EventBus 
   const events = yield* EventBus
   const reactions = yield* Reactions
 
-  /** Sets at most `limit` devices offline. Returns false when there may be more. */
+  /** Sets at most `limit` devices offline. Returns false when there may be more: some of them may have come back meanwhile. */
   const setSomeOffline = Effect.fnUntraced(function*(lapse: Lapse) {
     const devices = yield* store.lapsed(lapse, limit)
     if (devices.length === 0) return true
@@ -44,7 +44,7 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | EventBus 
     })
     if (lost.length > 0) reactions.wake()
     yield* events.publish(lost.map((each) => statusEvent(changeOf(each), each.version)))
-    return lost.length < limit
+    return devices.length < limit || lost.length === 0
   })
 
   const setOffline = (lapse: Lapse): Effect.Effect<void, StoreError> =>

@@ -11,10 +11,11 @@ import type { DeviceIdentity } from "./Device.ts"
 export type LifecycleChange = "created" | "enabled" | "disabled" | "bound" | "unbound" | "configured"
 
 /**
- * When a hook runs. Hooks of an earlier stage run first: `connection` ends
- * connections, `feature` cleans up, `event` publishes events.
+ * When a hook runs. Hooks of an earlier stage run first: `access` stops admitting
+ * devices, `connection` ends connections, `feature` cleans up, `event` publishes
+ * events.
  */
-export type LifecycleStage = "connection" | "feature" | "event"
+export type LifecycleStage = "access" | "connection" | "feature" | "event"
 
 /** Runs after a change of these devices is stored. `at`: Unix milliseconds. */
 export type LifecycleHandler = (
@@ -60,7 +61,7 @@ export class DeviceLifecycle extends Context.Service<DeviceLifecycle, {
   static readonly layer: Layer.Layer<DeviceLifecycle> = Layer.sync(DeviceLifecycle, () => make())
 }
 
-const stages: ReadonlyArray<LifecycleStage> = ["connection", "feature", "event"]
+const stages: ReadonlyArray<LifecycleStage> = ["access", "connection", "feature", "event"]
 
 /** Runs all effects, even if one fails; then fails with the first failure. */
 const runAll = (effects: ReadonlyArray<Effect.Effect<void, StoreError>>): Effect.Effect<void, StoreError> =>

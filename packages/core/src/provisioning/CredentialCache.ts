@@ -57,8 +57,8 @@ export const make: Effect.Effect<
       return channel.publish(devices.map(({ deviceName, productKey }) => ({ productKey, deviceName })))
     }).pipe(Effect.catch((error) => Effect.logWarning("Other nodes could not be told of credentials", error)))
 
-  // In the stage of the connections: a device that reconnects is looked up.
-  yield* lifecycle.register({ stage: "connection", disabled: forget, deleting: () => Effect.succeed(forget) })
+  // Before connections end: a device that reconnects is looked up.
+  yield* lifecycle.register({ stage: "access", disabled: forget, deleting: () => Effect.succeed(forget) })
   yield* channel.subscribe({
     heard: (device) => Effect.sync(() => known.forget(keyOf(device))),
     missed: Effect.sync(known.forgetAll)

@@ -6,7 +6,8 @@ import { Effect } from "effect"
 import type { ProductKey } from "../product/Product.ts"
 import { Document, type Members } from "./formats/Document.ts"
 import * as Metadata from "./formats/Metadata.ts"
-import * as Sdf from "./formats/Sdf.ts"
+import * as SdfReader from "./formats/SdfReader.ts"
+import * as SdfWriter from "./formats/SdfWriter.ts"
 import * as Tsl from "./formats/Tsl.ts"
 import {
   type ElementType,
@@ -37,7 +38,7 @@ export const decode = (type: ModelType, value: unknown): Effect.Effect<Decoded, 
     return orRefuse(
       document,
       type === "sdf"
-        ? Sdf.read(document, value)
+        ? SdfReader.read(document, value)
         : { model: type === "tsl" ? Tsl.read(document, value) : Metadata.read(document, value), warnings: [] }
     )
   })
@@ -81,6 +82,6 @@ export const encode = (
     case "tsl":
       return Tsl.write(model, productKey, version)
     case "sdf":
-      return Sdf.write(model, productKey, version)
+      return SdfWriter.write(model, productKey, version)
   }
 }

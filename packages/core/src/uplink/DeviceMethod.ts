@@ -4,7 +4,7 @@
  * update (`update`, `updates`, `progress`) takes part in the transaction of its
  * batch, a request (`request`, `requests`) runs after the commit.
  */
-import { Effect, Result, Schema } from "effect"
+import { Cause, Effect, Result, Schema } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { inputIssues } from "../kernel/InvalidInput.ts"
@@ -192,22 +192,26 @@ export const request = <A, R = never>(
   const { handle, ...rest } = declaration
   return requests<A, R>({
     ...rest,
-    handle: (all) => Effect.forEach(all, ({ message, request }) => alone(handle(request, message)))
+    handle: (all) =>
+      Effect.forEach(all, ({ message, request }) => alone(Effect.suspend(() => handle(request, message))))
   })
 }
 
 /** Repeats one request until the store can be reached; a failure refuses only this request. */
 const alone = <R>(handled: Effect.Effect<DeviceReply, StoreError, R>) =>
   untilStored(handled).pipe(
-    Effect.catch((error) =>
-      Effect.as(Effect.logError("A request of a device could not be carried out", error), systemError)
-    )
+    Effect.catchCauseIf(
+      (cause) => !Cause.hasInterrupts(cause),
+      (cause) => Effect.as(Effect.logError("A request of a device could not be carried out", cause), systemError)
+    ),
+    Effect.orDie
   )
 
 /**
  * Requests that are handled together: `handle` gets neighbours in a batch in
  * their order and returns the replies in that order. Methods that share one
- * `handle` function share the call.
+ * `handle` function share the call. If it fails, it runs again for each request
+ * alone, so it must be safe to repeat.
  */
 export const requests = <A, R = never>(
   declaration: Declaration & {

@@ -82,7 +82,9 @@ const make = (): DeviceMethods["Service"] => {
   return {
     register: <R>(methods: ReadonlyArray<DeviceMethod<R>>) =>
       Effect.gen(function*() {
-        const taken = methods.find(({ name }) => all().some((known) => known.name === name))
+        const taken = methods.find(({ name }, i) =>
+          all().some((known) => known.name === name) || methods.slice(0, i).some((earlier) => earlier.name === name)
+        )
         if (taken !== undefined) return yield* new DuplicateDeviceMethod({ name: taken.name })
         const context = yield* Effect.context<R>()
         // Methods that share a handler keep sharing one: their requests run together.

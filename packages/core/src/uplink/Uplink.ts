@@ -2,7 +2,7 @@
  * Takes every message of every device. `Uplink` sorts messages by the registry of
  * device methods, commits them in batches, and replies after the commit.
  */
-import { Cause, Context, Effect, type Exit, Layer, Option } from "effect"
+import { Array, Cause, Context, Effect, type Exit, Layer, Option } from "effect"
 import { CommandLedger } from "../command/CommandLedger.ts"
 import type { CommandProgress } from "../command/Command.ts"
 import { deviceKey } from "../device/Device.ts"
@@ -72,7 +72,7 @@ const make = Effect.gen(function*() {
   /** Looks up the sub-devices that messages name. */
   const attachmentsFor = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
     const attachments = new Map<string, Attachment>()
-    const names = UplinkBatch.namesIn(items, methods)
+    const names = UplinkBatch.namesIn(items, methods, logDefect)
     for (const found of names.length === 0 ? [] : yield* directory.attachments(names)) {
       if (Option.isSome(found)) attachments.set(deviceKey(found.value.subDevice), found.value)
     }
@@ -115,20 +115,28 @@ const make = Effect.gen(function*() {
   const safely = (effect: Effect.Effect<void>) =>
     Effect.catchCause(effect, (cause) => Effect.logError("What follows a batch could not be done", cause))
 
+  /** Runs requests with the same handler together. If that fails, each runs alone, so that only the faulty one is refused. */
+  const handle = (run: ReadonlyArray<UplinkBatch.PlacedRequest>): Effect.Effect<ReadonlyArray<DeviceReply>> =>
+    untilStored(
+      Effect.suspend(() =>
+        run[0]!.method.handle!(run.map(({ message, request }) => ({ request: request as never, message })))
+      )
+    ).pipe(
+      Effect.catchCauseIf(
+        (cause) => !Cause.hasInterrupts(cause),
+        (cause) =>
+          run.length > 1
+            ? Effect.map(Effect.forEach(run, (one) => handle([one])), Array.flatten)
+            : Effect.as(Effect.logError("A request of a device could not be carried out", cause), [systemError])
+      ),
+      Effect.orDie
+    )
+
   /** Runs requests in order; neighbours with the same handler run together. */
   const runRequests = Effect.fnUntraced(function*({ replies, requests }: UplinkBatch.UplinkBatch) {
-    for (const placed of UplinkBatch.runsOf(requests)) {
-      const handle = placed[0]!.method.handle!
-      const handled = yield* untilStored(
-        handle(placed.map(({ message, request }) => ({ request: request as never, message })))
-      ).pipe(
-        Effect.catchCauseIf(
-          (cause) => !Cause.hasInterrupts(cause),
-          (cause) => Effect.as(Effect.logError("Requests of devices could not be carried out", cause), [])
-        ),
-        Effect.orDie
-      )
-      placed.forEach(({ place }, i) => {
+    for (const run of UplinkBatch.runsOf(requests)) {
+      const handled = yield* handle(run)
+      run.forEach(({ place }, i) => {
         replies[place] = handled[i] ?? systemError
       })
     }

@@ -69,17 +69,21 @@ export const runsOf = (requests: ReadonlyArray<PlacedRequest>): ReadonlyArray<Re
   return runs
 }
 
-/** Returns the sub-devices that messages name. They must be looked up before `sort`. */
+/** Returns the sub-devices that messages name. They must be looked up before `sort`. A method that throws names none. */
 export const namesIn = (
   items: ReadonlyArray<UplinkItem>,
-  methods: DeviceMethods["Service"]
+  methods: DeviceMethods["Service"],
+  onDefect: (defect: unknown) => void
 ): ReadonlyArray<SubDeviceName> => {
   const names: Array<SubDeviceName> = []
   for (const item of items) {
     if (isProgress(item)) continue
     if (item.subDevice !== undefined) names.push(item.subDevice)
-    const named = methods.find(item.method)?.names?.(item.params)
-    if (named !== undefined) { for (const name of named) names.push(name) }
+    try {
+      for (const name of methods.find(item.method)?.names?.(item.params) ?? []) names.push(name)
+    } catch (defect) {
+      onDefect(defect)
+    }
   }
   return names
 }

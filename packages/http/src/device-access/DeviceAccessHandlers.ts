@@ -34,9 +34,9 @@ export const layer = group(
   Effect.fnUntraced(function*(handlers) {
     const provisioning = yield* Provisioning
     const authenticator = yield* DeviceAuthenticator
-    const link = yield* DeviceSessions
+    const sessions = yield* DeviceSessions
     const uplink = yield* Uplink
-    const sessions = yield* SubDeviceSessions
+    const subDevices = yield* SubDeviceSessions
     const commands = yield* Commands
     const limits = yield* RateLimits
     const replays = yield* Effect.serviceOption(ReplayGuard)
@@ -65,10 +65,10 @@ export const layer = group(
       if (limits.isOn("device")) yield* limits.check("device", device.deviceId)
       const { method, params, subDevice } = yield* readRequest(request, action, query)
       if (Option.isSome(replays)) yield* replays.value.use(device, random)
-      yield* link.markSeen(device, ip)
+      yield* sessions.markSeen(device, ip)
       const receivedAt = clock.currentTimeMillisUnsafe()
       const reply: DeviceReply.DeviceReply = method.startsWith("combine.")
-        ? yield* sessions.answer(device, link.session(device.deviceId), ip, method, params)
+        ? yield* subDevices.answer(device, sessions.session(device.deviceId), ip, method, params)
         : yield* uplink.submit({
           device,
           method,

@@ -41,24 +41,35 @@ export const makeFind: Effect.Effect<FindAction, never, DeviceMethods> = Effect.
   }
 )
 
-/**
- * The action that methods declare. One method gets the params of every body; of
- * several, `method` in the body names one.
- */
+/** Methods that bodies of these actions need not name, whatever else an application declares with the action. */
+const usualMethods: ReadonlyMap<string, string> = new Map([
+  ["PostProperty", "thing.event.property.post"],
+  ["PostHex", "thing.model.up_raw"],
+  ["PostShadow", "thing.shadow"],
+  ["PostNTP", "thing.ntp"],
+  ["PostRemoteDiagnosis", "thing.diag.post"]
+])
+
+/** The action that methods declare. If there are several, `method` in the body names one. */
 const declared = (action: string, methods: DeviceMethods["Service"]): UplinkAction | undefined => {
   const carried = methods.ofAction(action)
-  const [only] = carried
-  if (only === undefined) return undefined
-  if (carried.length > 1 || only.name.includes("*")) {
-    return json((body) => {
-      const method = typeof body["method"] === "string" ? methods.find(body["method"]) : undefined
-      return method?.action === action
-        ? request(body["method"] as string, content(method.form, body))
-        : refuseField("body.method", `Expected one of ${carried.map(({ name }) => name).join(", ")}`)
-    })
-  }
-  return only.form === "bytes" ? bytes(only.name) : json((body) => request(only.name, content(only.form, body)))
+  if (carried.length === 0) return undefined
+  const usual = carried.length === 1 ? carried[0] : carried.find(({ name }) => name === usualMethods.get(action))
+  const byDefault = usual === undefined || usual.name.includes("*") ? undefined : actionOf(usual.name, usual.form)
+  if (carried.length === 1 && byDefault !== undefined) return byDefault
+  const named = json((body, query) => {
+    const name = body["method"]
+    const method = typeof name === "string" ? methods.find(name) : undefined
+    if (method?.action === action) return actionOf(name as string, method.form).json(body, query)
+    return byDefault?.json(body, query) ??
+      refuseField("body.method", `Expected one of ${carried.map(({ name }) => name).join(", ")}`)
+  })
+  return byDefault?.hex === undefined ? named : { ...named, hex: byDefault.hex }
 }
+
+/** The action of one method. */
+const actionOf = (method: string, form: DeviceMethod.MessageForm): UplinkAction =>
+  form === "bytes" ? bytes(method) : json((body) => request(method, content(form, body)))
 
 /** A JSON body. A member that the device leaves out is empty. */
 type Body = Readonly<Record<string, unknown>>
@@ -95,9 +106,11 @@ const subDeviceRequest = (method: string, params: unknown, named: unknown): Pars
 
 const messageParams = (body: Body): unknown => body["params"] ?? {}
 
-/** The whole body of messages that have no `params`. */
+/** Forms of messages that have no `params`: the whole body counts. */
+const wholeForms: ReadonlySet<DeviceMethod.MessageForm> = new Set(["answer", "shadow", "time"])
+
 const content = (form: DeviceMethod.MessageForm, body: Body): unknown =>
-  form === "shadow" || form === "time" ? body : messageParams(body)
+  wholeForms.has(form) ? body : messageParams(body)
 
 const refuseField = (field: string, message: string): Result.Result<never, typeof InvalidParameter.Type> =>
   Result.fail(invalidParameter([{ path: [field], message }]))

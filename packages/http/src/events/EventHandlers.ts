@@ -7,7 +7,7 @@ import { HttpServerResponse } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { group } from "../ApiHandlers.ts"
-import { recordCode } from "../ota/OtaCodes.ts"
+import { recordCode } from "../ota/OtaNumbers.ts"
 import type { EventType } from "./EventApi.ts"
 
 /** Implements the group `events`. */

@@ -35,7 +35,7 @@ import {
   UpgradeTaskCodeInQuery,
   UpgradeTypeCode,
   VerificationCode
-} from "./OtaCodes.ts"
+} from "./OtaNumbers.ts"
 
 const Empty = Envelope(Schema.Struct({}))
 

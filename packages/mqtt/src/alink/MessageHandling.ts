@@ -15,7 +15,7 @@ import { Cause, Clock, Effect, Exit } from "effect"
 import type { Done } from "../protocol/DeviceBroker.ts"
 import type { ConnectionState } from "../session/ConnectionState.ts"
 import { countDropped, type TopicAccess } from "../session/TopicAccess.ts"
-import { methodPrefix, type Router } from "../topics/Topic.ts"
+import { methodPrefix, type Router } from "../topics/TopicRouter.ts"
 import { type AlinkRequest, decode, encodeReply, unreadable } from "./AlinkMessage.ts"
 
 export interface MessageHandling {

@@ -5,7 +5,7 @@ import { ChurnMap, DeviceAuthenticator, type DeviceIdentity, DeviceSessions, Pro
 import type { AedesOptions, Client } from "aedes"
 import { Cause, Clock, Effect, Exit, Fiber, Metric, Option, Schedule, Schema, type Scope } from "effect"
 import * as PublishPacket from "../protocol/PublishPacket.ts"
-import type { Router } from "../topics/Topic.ts"
+import type { Router } from "../topics/TopicRouter.ts"
 import type { Connections, ConnectionState } from "./ConnectionState.ts"
 import * as ConnectPacket from "./ConnectPacket.ts"
 import { MqttConnection } from "./MqttConnection.ts"

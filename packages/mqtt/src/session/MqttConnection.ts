@@ -33,7 +33,7 @@ import {
   shadowTopic,
   upgradeTopic,
   userTopicPrefix
-} from "../topics/Topic.ts"
+} from "../topics/TopicRouter.ts"
 import { Subscriptions } from "./Subscriptions.ts"
 
 /** Bytes that may wait for a device that does not read; more end its connection. */

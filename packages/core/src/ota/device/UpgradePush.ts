@@ -46,7 +46,7 @@ const make = Effect.gen(function*() {
   const store = yield* OtaStore
   const steps = yield* UpgradeSteps
   const files = yield* FirmwareFiles
-  const link = yield* DeviceSessions
+  const sessions = yield* DeviceSessions
   const due = yield* UpgradeDue
 
   const offer = Effect.fnUntraced(
@@ -69,7 +69,7 @@ const make = Effect.gen(function*() {
     for (const assignment of handedOut) {
       const { deviceId, status } = assignment.record
       if (status === "upgrading") {
-        yield* link.deliver(deviceId, { method: upgradeMethod, params: yield* offer(assignment, protocol) })
+        yield* sessions.deliver(deviceId, { method: upgradeMethod, params: yield* offer(assignment, protocol) })
       }
     }
   })
@@ -82,7 +82,7 @@ const make = Effect.gen(function*() {
 
   yield* due.subscribe({
     heard: ({ deviceId, taskId }) =>
-      link.session(deviceId) === undefined
+      sessions.session(deviceId) === undefined
         ? Effect.void
         : store.record(deviceId, taskId).pipe(
           Effect.flatMap((found) => push(Option.toArray(found))),
@@ -94,7 +94,7 @@ const make = Effect.gen(function*() {
 
   return UpgradePush.of({
     offer,
-    isHere: ({ record }) => link.session(record.deviceId) !== undefined,
+    isHere: ({ record }) => sessions.session(record.deviceId) !== undefined,
     push,
     pushElsewhere
   })

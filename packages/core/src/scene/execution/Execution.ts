@@ -4,11 +4,9 @@
  * has ended is an entry of the log.
  */
 import type { Reaction } from "../../events/Reactions.ts"
-import type { ProjectId } from "../../project/Project.ts"
 import type { Action } from "../definition/Action.ts"
-import type { SceneId } from "../definition/SceneId.ts"
 import type { Verdict } from "../evaluation/SceneEvaluator.ts"
-import type { SceneEvent } from "../matching/SceneEvent.ts"
+import type { NewExecution } from "../matching/NewExecution.ts"
 
 /**
  * `pending`: nothing has been decided. `running`: actions are left to do. The
@@ -62,16 +60,7 @@ export const maxRetries = 5
 /** Returns how long after the attempt of this number, from 1, the next one is, milliseconds: 1, 4, 16, 64, 256 seconds. */
 export const retryDelay = (attempts: number): number => 1000 * 4 ** (attempts - 1)
 
-export interface Execution {
-  /** Unique in the cloud. */
-  readonly executionId: string
-  readonly sceneId: SceneId
-  readonly projectId: ProjectId
-  /** When the scene was fired, Unix milliseconds. */
-  readonly at: number
-  readonly event: SceneEvent
-  /** The scenes whose actions led to this execution, the first one first. */
-  readonly chain: ReadonlyArray<SceneId>
+export interface Execution extends NewExecution {
   readonly status: ExecutionStatus
   /** A sentence about the status. */
   readonly reason: string
@@ -85,9 +74,6 @@ export interface Execution {
   /** The latest change, Unix milliseconds. */
   readonly updatedAt: number
 }
-
-/** An execution about which nothing has been decided. */
-export type NewExecution = Pick<Execution, "executionId" | "sceneId" | "projectId" | "at" | "event" | "chain">
 
 /** Reactions to changes of devices are executions of scenes. */
 export const executionsOf = (reactions: ReadonlyArray<Reaction>): ReadonlyArray<NewExecution> =>

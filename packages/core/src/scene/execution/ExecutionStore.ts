@@ -7,7 +7,8 @@ import type { StoreError } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { SceneTimer } from "../definition/Scene.ts"
 import type { SceneId } from "../definition/SceneId.ts"
-import type { Execution, NewExecution } from "./Execution.ts"
+import type { NewExecution } from "../matching/NewExecution.ts"
+import type { Execution } from "./Execution.ts"
 
 /** What becomes of a timer whose time has come. */
 export interface TimerStep {

@@ -1,5 +1,5 @@
 /**
- * Which scenes are fired by what devices do, found without asking the store: the
+ * Finds the scenes that a change of a device fires, without asking the store: the
  * scenes of a product are read when one of its devices first says something.
  */
 import { Context, Effect, Layer, Queue, Schema, Semaphore } from "effect"
@@ -11,12 +11,55 @@ import { NodeBus } from "../../cluster/NodeBus.ts"
 import { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
-import type { NewExecution } from "../execution/Execution.ts"
+import type { NewExecution } from "./NewExecution.ts"
 import { type Scene, watchedProducts } from "../definition/Scene.ts"
 import { SceneId } from "../definition/SceneId.ts"
 import type { SceneEvent } from "./SceneEvent.ts"
 import { SceneIndex } from "./SceneIndex.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
+
+export class SceneTriggers extends Context.Service<SceneTriggers, {
+  /** Returns whether the scenes of the product are read. An unread product fires no scene. */
+  readonly isLoaded: (productKey: ProductKey) => boolean
+  /** Reads the scenes of those products that are not read yet. */
+  readonly load: (productKeys: ReadonlyArray<ProductKey>) => Effect.Effect<void, StoreError>
+  /** Returns whether this kind of change of the device may fire a scene. */
+  readonly watches: (
+    kind: DeviceChange["_tag"],
+    device: { readonly productKey: ProductKey; readonly deviceName: string }
+  ) => boolean
+  /** Returns which properties of the device may fire a scene; undefined: none. */
+  readonly propertyWatch: (
+    device: { readonly productKey: ProductKey; readonly deviceName: string }
+  ) => PropertyWatch | undefined
+  /** Returns an execution of each scene that the change fires, to be stored with the change. */
+  readonly reactTo: (projectId: ProjectId, change: DeviceChange) => ReadonlyArray<NewExecution>
+  /** Returns the scenes that a value of the property may fire. */
+  readonly watchersOf: (
+    device: { readonly productKey: ProductKey; readonly deviceName: string },
+    propertyId: string
+  ) => ReadonlyArray<Scene>
+  /** Takes a stored change of a scene into account, here at once and on the other nodes. Undefined: there was, or is, no scene. */
+  readonly changed: (before: Scene | undefined, after: Scene | undefined) => Effect.Effect<void>
+  /** Returns a new execution of the scene. `at`: Unix milliseconds. */
+  readonly execution: (
+    scene: { readonly projectId: ProjectId; readonly sceneId: SceneId },
+    event: SceneEvent,
+    at: number
+  ) => NewExecution
+  /** Says that executions have been stored, so that the runner does not wait for its next round. */
+  readonly wake: () => void
+  /** Gets an element after `wake`. */
+  readonly wakeUps: Queue.Dequeue<void>
+}>()("@device-cloud/core/scene/matching/SceneTriggers") {
+  static readonly layer: Layer.Layer<SceneTriggers, never, SceneStore | NodeBus | Identifiers> = Layer.effect(
+    SceneTriggers,
+    Effect.suspend(() => make)
+  )
+
+  /** Executions of scenes are the reactions to changes of devices. */
+  static readonly layerReactions: Layer.Layer<Reactions, never, SceneTriggers> = Layer.effect(Reactions, SceneTriggers)
+}
 
 /** Products whose scenes are kept. */
 const capacity = 16_384
@@ -126,45 +169,3 @@ const make = Effect.gen(function*() {
     wakeUps
   })
 })
-
-export class SceneTriggers extends Context.Service<SceneTriggers, {
-  /** Whether the scenes of the product have been read. Of another one, no scene is fired. */
-  readonly isLoaded: (productKey: ProductKey) => boolean
-  /** Reads the scenes of the products that are not known. */
-  readonly load: (productKeys: ReadonlyArray<ProductKey>) => Effect.Effect<void, StoreError>
-  /** Whether a scene of a known product may be fired by this kind of event of the device. */
-  readonly watches: (
-    kind: DeviceChange["_tag"],
-    device: { readonly productKey: ProductKey; readonly deviceName: string }
-  ) => boolean
-  /** What may be fired by properties of a device of a known product; undefined: nothing. */
-  readonly propertyWatch: (
-    device: { readonly productKey: ProductKey; readonly deviceName: string }
-  ) => PropertyWatch | undefined
-  /** An execution of each scene that the event fires, to be stored with it. */
-  readonly reactTo: (projectId: ProjectId, change: DeviceChange) => ReadonlyArray<NewExecution>
-  /** Scenes of a known product that a value of the property may fire. */
-  readonly watchersOf: (
-    device: { readonly productKey: ProductKey; readonly deviceName: string },
-    propertyId: string
-  ) => ReadonlyArray<Scene>
-  /** The scene is as `after` now; without it, it is gone. Counts here at once, and on the other nodes. */
-  readonly changed: (before: Scene | undefined, after: Scene | undefined) => Effect.Effect<void>
-  /** An execution of the scene at a time, Unix milliseconds. */
-  readonly execution: (
-    scene: { readonly projectId: ProjectId; readonly sceneId: SceneId },
-    event: SceneEvent,
-    at: number
-  ) => NewExecution
-  /** Executions have been stored: who carries them out need not wait. */
-  readonly wake: () => void
-  readonly wakeUps: Queue.Dequeue<void>
-}>()("@device-cloud/core/scene/matching/SceneTriggers") {
-  static readonly layer: Layer.Layer<SceneTriggers, never, SceneStore | NodeBus | Identifiers> = Layer.effect(
-    SceneTriggers,
-    make
-  )
-
-  /** Scenes are what changes of devices set off. */
-  static readonly layerReactions: Layer.Layer<Reactions, never, SceneTriggers> = Layer.effect(Reactions, SceneTriggers)
-}

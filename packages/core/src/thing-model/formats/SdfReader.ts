@@ -1,21 +1,13 @@
 /**
- * The form `sdf` of a thing model: Semantic Definition Format, RFC 9880
- * (docs/protocol/thing-models.md). Members that the format does not have stand as
- * JSON text in `$comment`.
+ * Reads the form `sdf` of a thing model: Semantic Definition Format, RFC 9880
+ * (docs/protocol/thing-models.md).
  */
 import { Predicate } from "effect"
-import type { ProductKey } from "../../product/Product.ts"
-import type { DataType, Field } from "../DataType.ts"
-import {
-  type EventElement,
-  isEmpty,
-  type PropertyElement,
-  type ServiceElement,
-  type ThingModel
-} from "../ThingModel.ts"
+import type { ThingModel } from "../ThingModel.ts"
 import { Document, type Members, type Path } from "./Document.ts"
 import { isUsableId } from "./Elements.ts"
 import * as Metadata from "./Metadata.ts"
+import { celsius, readComment } from "./SdfVocabulary.ts"
 
 /** The length of a text without `maxLength`, bytes. */
 const defaultTextLength = 2048
@@ -28,141 +20,6 @@ const maxThings = 16
 /** Definitions that are read, at most. A definition counts each time that a reference leads to it. */
 const maxDefinitions = 50_000
 const maxNameLength = 30
-
-/** Degrees Celsius: the unit of SenML, which SDF uses, and the unit of a model. */
-const celsius = { sdf: "Cel", model: "°C" }
-
-// Writing
-
-/** Writes a version of the model of a product as the only object of a document. */
-export const write = (model: ThingModel, productKey: ProductKey, version: number) => ({
-  info: { title: productKey, version: `${version}.0`, copyright: "n/a", license: "n/a" },
-  namespace: { thing: "https://device-cloud.example/thing" },
-  defaultNamespace: "thing",
-  ...isEmpty(model) ? {} : { sdfObject: { [productKey]: writeObject(model, productKey) } }
-})
-
-const writeObject = (model: ThingModel, productKey: ProductKey) => {
-  const { events, properties, services } = model
-  const required = [
-    ...requiredPointers("sdfProperty", properties, productKey),
-    ...requiredPointers("sdfEvent", events, productKey),
-    ...requiredPointers("sdfAction", services, productKey)
-  ]
-  return {
-    ...group("sdfProperty", properties, writeProperty),
-    ...group("sdfAction", services, writeService),
-    ...group("sdfEvent", events, writeEvent),
-    ...required.length === 0 ? {} : { sdfRequired: required }
-  }
-}
-
-const group = <A extends { readonly id: string }>(
-  name: string,
-  elements: ReadonlyArray<A>,
-  write: (element: A) => Members
-) =>
-  elements.length === 0
-    ? {}
-    : { [name]: Object.fromEntries(elements.map((element) => [element.id, write(element)])) }
-
-const requiredPointers = (
-  list: string,
-  elements: ReadonlyArray<{ readonly id: string; readonly required: boolean }>,
-  productKey: ProductKey
-) => elements.filter(({ required }) => required).map(({ id }) => `#/sdfObject/${productKey}/${list}/${id}`)
-
-/** Writes the members that are not undefined to `$comment`; without effect if there are none. */
-const comment = (rest: Members): Members => {
-  const members = Object.entries(rest).filter(([, value]) => value !== undefined)
-  return members.length === 0 ? {} : { $comment: JSON.stringify(Object.fromEntries(members)) }
-}
-
-const writeCommon = ({ desc, name }: { readonly desc: string; readonly name: string }) => ({
-  label: name,
-  ...desc === "" ? {} : { description: desc }
-})
-
-const standardOf = ({ standard }: { readonly standard: boolean }) => standard ? { standard } : {}
-
-const writeProperty = (property: PropertyElement): Members => {
-  const { $comment, ...type } = writeDataType(property.dataType)
-  return {
-    ...writeCommon(property),
-    ...type,
-    ...property.accessMode === "r" ? { writable: false } : {},
-    ...property.accessMode === "w" ? { readable: false } : {},
-    ...comment({ ...readComment($comment), ...standardOf(property) })
-  }
-}
-
-const writeEvent = (event: EventElement): Members => ({
-  ...writeCommon(event),
-  ...writeFields("sdfOutputData", event.outputData),
-  ...comment({ type: event.eventType, ...standardOf(event) })
-})
-
-const writeService = (service: ServiceElement): Members => ({
-  ...writeCommon(service),
-  ...writeFields("sdfInputData", service.inputData),
-  ...writeFields("sdfOutputData", service.outputData),
-  ...comment({ callType: service.callType, ...standardOf(service) })
-})
-
-const writeFields = (name: string, fields: ReadonlyArray<Field>): Members =>
-  fields.length === 0 ? {} : { [name]: { type: "object", properties: writeMembers(fields) } }
-
-const writeMembers = (fields: ReadonlyArray<Field>): Members =>
-  Object.fromEntries(fields.map(({ dataType, id, name }) => [id, { label: name, ...writeDataType(dataType) }]))
-
-const writeDataType = (dataType: DataType): Members => {
-  switch (dataType.type) {
-    case "int":
-    case "float":
-    case "double": {
-      const { max, min, step, type, unit, unitName } = dataType
-      const sdfUnit = unit === celsius.model ? celsius.sdf : unit
-      return {
-        type: type === "int" ? "integer" : "number",
-        ...min === undefined ? {} : { minimum: min },
-        ...max === undefined ? {} : { maximum: max },
-        // `multipleOf` must be positive.
-        ...step === undefined || step === 0 ? {} : { multipleOf: step },
-        ...sdfUnit === undefined ? {} : { unit: sdfUnit },
-        ...comment({
-          type: type === "float" ? type : undefined,
-          step: step === 0 ? step : undefined,
-          // Without this, `read` would take the unit for degrees Celsius.
-          unit: unit === celsius.sdf ? unit : undefined,
-          unitName
-        })
-      }
-    }
-    case "bool":
-      return { type: "boolean", ...comment({ specs: dataType.specs }) }
-    case "enum": {
-      const labels = Object.values(dataType.specs)
-      const distinct = new Set(labels).size === labels.length
-      return {
-        type: "integer",
-        sdfChoice: Object.fromEntries(
-          Object.entries(dataType.specs).map(([value, label]) => [distinct ? label : value, { const: Number(value) }])
-        ),
-        ...comment({ specs: distinct ? undefined : dataType.specs })
-      }
-    }
-    case "text":
-      return { type: "string", maxLength: dataType.length }
-    case "date":
-      return { type: "number", sdfType: "unix-time" }
-    case "struct":
-      return { type: "object", properties: writeMembers(dataType.specs) }
-    case "array":
-      return { type: "array", maxItems: dataType.size, items: writeDataType(dataType.item) }
-  }
-}
-
-// Reading
 
 /**
  * Reads the only object of a document. Changes names that cannot be ids, with a
@@ -211,22 +68,6 @@ const findObject = (document: Document, root: Members, path: Path = []): Place |
   return path.length === 0 && !("sdfObject" in root) && !("sdfThing" in root) && "info" in root
     ? undefined
     : document.refuse([...path, "sdfObject"], "expected one object")
-}
-
-/** Reads the members in `$comment`: JSON, or `name=value` pairs. */
-const readComment = (value: unknown): Members => {
-  if (typeof value !== "string") return {}
-  try {
-    const members: unknown = JSON.parse(value)
-    return Predicate.isObject(members) ? members as Members : {}
-  } catch {
-    return Object.fromEntries(
-      value.split(/[;,]\s*/).flatMap((pair) => {
-        const [name, text] = pair.split("=")
-        return name === undefined || text === undefined ? [] : [[name.trim(), text.trim()]]
-      })
-    )
-  }
 }
 
 /** Name in the metadata form to name in this form. */

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import * as Delivery from "../src/command/Delivery.ts"
+import * as DeliveryMachine from "../src/command/DeliveryMachine.ts"
 
 /** What happens around one connection: a command is stored here or elsewhere, or the store is read. */
 const Happening = Schema.Literals(["stored", "storedElsewhere", "noticed", "read", "blocked", "unblocked"])
@@ -11,11 +11,11 @@ const run = (isAwaited: boolean, happenings: ReadonlyArray<typeof Happening.Type
   const delivered: Array<number> = []
   let isBlocked = false
   let isReading = false
-  let [delivery, next] = Delivery.attached(Delivery.starting, isAwaited)
+  let [delivery, next] = DeliveryMachine.attached(DeliveryMachine.starting, isAwaited)
   const follow = (messageId?: number) => {
     if (next === "deliver") {
       delivered.push(messageId!)
-      delivery = Delivery.delivered(delivery, messageId!)
+      delivery = DeliveryMachine.delivered(delivery, messageId!)
     }
     if (next === "read") {
       assert.isFalse(isReading, "two readers at once")
@@ -26,14 +26,14 @@ const run = (isAwaited: boolean, happenings: ReadonlyArray<typeof Happening.Type
   /** One look of the reader at the store. */
   const read = (): boolean => {
     if (!isReading) return false
-    delivery = Delivery.beginRead(delivery)
+    delivery = DeliveryMachine.beginRead(delivery)
     const found = store.filter((messageId) => messageId > delivery.lastDelivered)
     for (const messageId of found) {
       delivered.push(messageId)
-      delivery = Delivery.delivered(delivery, messageId)
+      delivery = DeliveryMachine.delivered(delivery, messageId)
     }
     if (found.length > 0) return true
-    ;[delivery, next] = Delivery.readToEnd(delivery)
+    ;[delivery, next] = DeliveryMachine.readToEnd(delivery)
     isReading = next === "read"
     next = "nothing"
     return isReading
@@ -43,14 +43,14 @@ const run = (isAwaited: boolean, happenings: ReadonlyArray<typeof Happening.Type
     switch (happening) {
       case "stored":
         store.push(store.length + 1)
-        ;[delivery, next] = Delivery.stored(delivery, store.length, isBlocked)
+        ;[delivery, next] = DeliveryMachine.stored(delivery, store.length, isBlocked)
         follow(store.length)
         break
       case "storedElsewhere":
         store.push(store.length + 1)
         break
       case "noticed":
-        ;[delivery, next] = Delivery.noticed(delivery)
+        ;[delivery, next] = DeliveryMachine.noticed(delivery)
         follow()
         break
       case "read":
@@ -61,7 +61,7 @@ const run = (isAwaited: boolean, happenings: ReadonlyArray<typeof Happening.Type
         isBlocked = happening === "blocked"
     }
   }
-  ;[delivery, next] = Delivery.noticed(delivery)
+  ;[delivery, next] = DeliveryMachine.noticed(delivery)
   follow()
   while (read());
   return { store, delivered }
@@ -82,12 +82,12 @@ it.effect.prop(
 )
 
 it("a command that comes while the device is being attached is read from the store", () => {
-  const [waiting, nothing] = Delivery.stored(Delivery.starting, 7, false)
+  const [waiting, nothing] = DeliveryMachine.stored(DeliveryMachine.starting, 7, false)
   assert.strictEqual(nothing, "nothing")
-  assert.strictEqual(Delivery.attached(waiting, false)[1], "read")
+  assert.strictEqual(DeliveryMachine.attached(waiting, false)[1], "read")
 })
 
 it("a command that was read from the store is not delivered once more", () => {
-  const open = Delivery.attached(Delivery.starting, false)[0]
-  assert.strictEqual(Delivery.stored(Delivery.delivered(open, 7), 7, false)[1], "nothing")
+  const open = DeliveryMachine.attached(DeliveryMachine.starting, false)[0]
+  assert.strictEqual(DeliveryMachine.stored(DeliveryMachine.delivered(open, 7), 7, false)[1], "nothing")
 })

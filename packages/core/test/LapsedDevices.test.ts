@@ -1,0 +1,40 @@
+import { type DeviceId, type DeviceIdentity, EventBus, PresenceStore, Reactions } from "@device-cloud/core"
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import * as LapsedDevices from "../src/connection/LapsedDevices.ts"
+
+const deviceOf = (i: number) => ({ deviceId: `device-${i}`, productKey: "product" }) as unknown as DeviceIdentity
+
+it.effect("devices that come back meanwhile do not end the round early", () =>
+  Effect.gen(function*() {
+    const online = new Map(Array.from({ length: 2500 }, (_, i) => [`device-${i}` as DeviceId, deviceOf(i)]))
+    let published = 0
+    const services = Layer.mergeAll(
+      Layer.mock(PresenceStore, {
+        lapsed: (_, limit) => Effect.sync(() => [...online.values()].slice(0, limit)),
+        markOffline: ({ deviceIds: [returned, ...lost] }) =>
+          Effect.sync(() => {
+            online.delete(returned!)
+            return lost.flatMap((deviceId) => {
+              const device = online.get(deviceId)!
+              online.delete(deviceId)
+              return [{ device, version: 1 }]
+            })
+          })
+      }),
+      Layer.mock(EventBus, { publish: (events) => Effect.sync(() => void (published += events.length)) }),
+      Layer.succeed(Reactions, {
+        isLoaded: () => true,
+        load: () => Effect.void,
+        watches: () => false,
+        propertyWatch: () => undefined,
+        reactTo: () => [],
+        wake: () => {}
+      })
+    )
+    const { setOffline } = yield* LapsedDevices.make.pipe(Effect.provide(services))
+    yield* setOffline({ _tag: "SeenUntil", now: 0 })
+    assert.strictEqual(online.size, 0)
+    // One of each of three rounds has come back.
+    assert.strictEqual(published, 2497)
+  }))
