@@ -4,14 +4,14 @@
 import type { DeviceCloud, StoreHealth } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres } from "@device-cloud/testing"
+import { EmbeddedPostgres, TestKeyRing } from "@device-cloud/testing"
 import { Effect, Layer, Redacted } from "effect"
 import { inject } from "vitest"
 
 export const postgres: Layer.Layer<DeviceCloud.Stores | StoreHealth, unknown> = Layer.unwrap(
   Effect.map(
     Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),
-    (url) => StoragePg.layer({ url })
+    (url) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
   )
 )
 

@@ -44,7 +44,9 @@ const plan = JSON.parse(process.argv[2]!) as CloudPlan
 
 const storage = plan.databaseUrl === undefined
   ? StorageMemory.layer
-  : StoragePg.layer({ url: Redacted.make(plan.databaseUrl) })
+  : StoragePg.layer({ url: Redacted.make(plan.databaseUrl) }).pipe(
+    Layer.provide(PlatformNode.NodeKeyRing.layerKeys(Redacted.make(`${"b".repeat(42)}A=`)))
+  )
 
 const broker = MqttServer.layer({
   host: "127.0.0.1",

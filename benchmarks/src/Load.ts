@@ -10,6 +10,7 @@ import { connect as connectTcp, type Socket } from "node:net"
 import { connect as connectTls } from "node:tls"
 import { type HttpJob, sendRequests } from "./HttpLoad.ts"
 import { fail, type LoadResult, measured } from "./Measurement.ts"
+import { connectPacket, packet, puback, splitter, subscribePacket, text } from "./MqttPackets.ts"
 
 export interface LoadDevice {
   readonly deviceId: string
@@ -67,40 +68,6 @@ export interface LoadPlan {
     | HttpJob
 }
 
-const text = (value: string): Buffer => {
-  const bytes = Buffer.from(value)
-  const length = Buffer.alloc(2)
-  length.writeUInt16BE(bytes.length)
-  return Buffer.concat([length, bytes])
-}
-
-const packet = (header: number, ...body: ReadonlyArray<Buffer>): Buffer => {
-  const rest = Buffer.concat(body)
-  const length: Array<number> = []
-  let remaining = rest.length
-  do {
-    const digit = remaining % 128
-    remaining = Math.floor(remaining / 128)
-    length.push(remaining > 0 ? digit | 0x80 : digit)
-  } while (remaining > 0)
-  return Buffer.concat([Buffer.from([header, ...length]), rest])
-}
-
-const connectPacket = (device: LoadDevice): Buffer =>
-  packet(
-    0x10,
-    text("MQTT"),
-    Buffer.from([4, 0xc2, 0, 0]),
-    text(device.clientId),
-    text(device.username),
-    text(device.password)
-  )
-
-const subscribePacket = (topic: string, qos: number): Buffer =>
-  packet(0x82, Buffer.from([0, 1]), text(topic), Buffer.from([qos]))
-
-const puback = Buffer.from([0x40, 2, 0, 0])
-
 /** The values that devices report in turn: numbers of the same length. */
 const temperatures = Array.from({ length: 100 }, (_, i) => (20.01 + i / 100).toFixed(2))
 const [firstTemperature] = temperatures as [string]
@@ -110,35 +77,6 @@ const payload = `{"id":"1","version":"1.0","params":{"temperature":${firstTemper
 
 const publishPacket = (topic: string, qos: 0 | 1): Buffer =>
   packet(0x30 | (qos << 1), text(topic), qos === 0 ? Buffer.alloc(0) : Buffer.from([0, 1]), Buffer.from(payload))
-
-/** Calls `onPacket` for each whole packet in a stream of chunks. */
-const splitter = (onPacket: (header: number, bytes: Buffer, bodyStart: number, bodyEnd: number) => void) => {
-  let rest: Buffer | undefined
-  return (chunk: Buffer) => {
-    let bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk])
-    rest = undefined
-    while (bytes.length >= 2) {
-      let length = 0
-      let start = 1
-      let shift = 0
-      while (true) {
-        const digit = bytes[start]
-        if (digit === undefined) {
-          rest = bytes
-          return
-        }
-        start++
-        length |= (digit & 0x7f) << shift
-        shift += 7
-        if ((digit & 0x80) === 0) break
-      }
-      if (bytes.length < start + length) break
-      onPacket(bytes[0]!, bytes, start, start + length)
-      bytes = bytes.subarray(start + length)
-    }
-    if (bytes.length > 0) rest = bytes
-  }
-}
 
 const open = (plan: LoadPlan, onOpen: (socket: Socket) => void): Socket => {
   const socket: Socket = plan.ca === undefined

@@ -20,7 +20,7 @@ export const fail = (reason: string): never => {
   process.exit(1)
 }
 
-const percentile = (sorted: Float64Array, part: number): number =>
+export const percentile = (sorted: Float64Array, part: number): number =>
   sorted.length === 0 ? 0 : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!
 
 /** Waits for the warm-up, then counts for the measured time. */

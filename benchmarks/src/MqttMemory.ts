@@ -38,8 +38,10 @@ export const mqttMemory = async (): Promise<ReadonlyArray<Comparison>> => {
   const plan = JSON.stringify({ devices: connections })
   const { devices, ours } = await withServer("./Cloud", [plan], async (
     said: Said & { readonly devices: ReadonlyArray<LoadDevice> }
-  ) => ({ devices: said.devices, ours: await bytesPerConnection(said, said.devices) }), collecting)
-  const theirs = await withServer("./BareBroker", [], (said: Said) => bytesPerConnection(said, devices), collecting)
+  ) => ({ devices: said.devices, ours: await bytesPerConnection(said, said.devices) }), { nodeOptions: collecting })
+  const theirs = await withServer("./BareBroker", [], (said: Said) => bytesPerConnection(said, devices), {
+    nodeOptions: collecting
+  })
   return [{
     benchmark: "mqtt-memory",
     scenario: `${connections} connections, bytes of each`,

@@ -1,7 +1,7 @@
 /**
  * Starts the measured servers and the load, each in its own process.
  */
-import { type ChildProcess, spawn } from "node:child_process"
+import { type ChildProcess, fork, spawn } from "node:child_process"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -10,16 +10,27 @@ import { fileURLToPath } from "node:url"
 import type { LoadPlan } from "./Load.ts"
 import type { LoadResult } from "./Measurement.ts"
 
+export interface ServerOptions {
+  /** Options of Node.js beside those of this process. */
+  readonly nodeOptions?: ReadonlyArray<string>
+  /** The whole environment. Default: that of this process. */
+  readonly env?: Readonly<Record<string, string>>
+  /** The file descriptor that gets standard error. Default: that of this process. */
+  readonly log?: number
+}
+
+/** The file of a program of this directory. */
+const fileOf = (program: string): string => fileURLToPath(new URL(`${program}.js`, import.meta.url))
+
 const run = (
   program: string,
   args: ReadonlyArray<string>,
-  nodeOptions: ReadonlyArray<string> = []
-): ChildProcess => {
-  const file = fileURLToPath(new URL(`${program}.js`, import.meta.url))
-  return spawn(process.execPath, [...process.execArgv, ...nodeOptions, file, ...args], {
-    stdio: ["ignore", "pipe", "inherit"]
+  { env, log, nodeOptions = [] }: ServerOptions = {}
+): ChildProcess =>
+  spawn(process.execPath, [...process.execArgv, ...nodeOptions, fileOf(program), ...args], {
+    stdio: ["ignore", "pipe", log ?? "inherit"],
+    env: env ?? process.env
   })
-}
 
 const firstLine = (child: ChildProcess): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -27,23 +38,65 @@ const firstLine = (child: ChildProcess): Promise<string> =>
     child.once("exit", (code) => reject(new Error(`the process ended with ${code}`)))
   })
 
+const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = new Promise((resolve) => child.once("exit", resolve))
+  child.kill(signal)
+  const timer = setTimeout(() => child.kill("SIGKILL"), 8000)
+  await ended
+  clearTimeout(timer)
+}
+
 /** Runs a server while `use` runs. `use` gets the first line of the server's output, decoded. */
 export const withServer = async <Said, A>(
   program: string,
   args: ReadonlyArray<string>,
   use: (said: Said & { readonly pid: number }) => Promise<A>,
-  nodeOptions: ReadonlyArray<string> = []
+  options: ServerOptions = {}
 ): Promise<A> => {
-  const child = run(program, args, nodeOptions)
+  const child = run(program, args, options)
   try {
     return await use({ ...JSON.parse(await firstLine(child)) as Said, pid: child.pid! })
   } finally {
-    const ended = new Promise((resolve) => child.once("exit", resolve))
-    child.kill("SIGTERM")
-    const timer = setTimeout(() => child.kill("SIGKILL"), 8000)
-    await ended
-    clearTimeout(timer)
+    await end(child, "SIGTERM")
   }
+}
+
+/** A program that does what it is asked while it runs. */
+export interface Helper {
+  readonly pid: number
+  /** Waits for the answer. One question at a time. Fails when the program ends. */
+  readonly ask: <A>(question: string) => Promise<A>
+}
+
+/** Runs a program with a plan while `use` runs, and then kills it. The program calls {@link answer}. */
+export const withHelper = async <A>(
+  program: string,
+  plan: unknown,
+  use: (helper: Helper) => Promise<A>
+): Promise<A> => {
+  const child = fork(fileOf(program), [JSON.stringify(plan)])
+  const ask = <B>(question: string): Promise<B> =>
+    new Promise((resolve, reject) => {
+      const onExit = () => reject(new Error(`${program} has ended`))
+      child.once("exit", onExit)
+      child.once("message", (answer) => {
+        child.off("exit", onExit)
+        resolve(answer as B)
+      })
+      child.send(question)
+    })
+  try {
+    return await use({ pid: child.pid!, ask })
+  } finally {
+    await end(child, "SIGKILL")
+  }
+}
+
+/** The other side of {@link withHelper}: answers questions for as long as the parent lives. */
+export const answer = (answers: Readonly<Record<string, () => unknown>>): void => {
+  process.on("message", async (question: string) => process.send!((await answers[question]!()) ?? {}))
+  process.on("disconnect", () => process.exit())
 }
 
 export const withDirectory = async <A>(use: (directory: string) => Promise<A>): Promise<A> => {

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: runs all benchmarks, or the named ones, and prints their ratios
- * to the references.
+ * `npm run bench`: runs all benchmarks but `fairness`, or the named ones, and
+ * prints their ratios to the references.
  */
 import { execFileSync } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
@@ -10,6 +10,8 @@ import type { Comparison } from "./Comparison.ts"
 import { batchThings } from "./BatchThings.ts"
 import { otaCampaign } from "./OtaCampaign.ts"
 import { downlink } from "./Downlink.ts"
+import { attackNames, fairness, storages } from "./fairness/Fairness.ts"
+import { head, rowOf } from "./fairness/Report.ts"
 import { httpRead } from "./HttpRead.ts"
 import { httpUplink } from "./HttpUplink.ts"
 import { modelCheck } from "./ModelCheck.ts"
@@ -36,9 +38,10 @@ const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison
 }
 
 const names = process.argv.slice(2)
-const unknown = names.filter((name) => !(name in benchmarks))
+const known = [...Object.keys(benchmarks), "fairness"]
+const unknown = names.filter((name) => !known.includes(name))
 if (unknown.length > 0) {
-  process.stderr.write(`No benchmark ${unknown.join(", ")}. There are ${Object.keys(benchmarks).join(", ")}.\n`)
+  process.stderr.write(`No benchmark ${unknown.join(", ")}. There are ${known.join(", ")}.\n`)
   process.exit(2)
 }
 
@@ -55,10 +58,16 @@ const row = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |\
 
 const results = fileURLToPath(new URL("../results/", import.meta.url))
 await mkdir(results, { recursive: true })
+const keep = (name: string, measured: object): Promise<void> =>
+  writeFile(`${results}${name}.json`, `${JSON.stringify({ machine, ...measured }, undefined, 2)}\n`)
+
 process.stdout.write(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Node ${machine.node}\n\n`)
-process.stdout.write(row(["benchmark", "scenario", "per second", "p50/p99 ms", "reference", "its", "ratio", "bar"]))
-process.stdout.write(row(Array.from({ length: 8 }, () => "---")))
-for (const name of names.length > 0 ? names : Object.keys(benchmarks)) {
+const compared = names.length > 0 ? names.filter((name) => name !== "fairness") : Object.keys(benchmarks)
+if (compared.length > 0) {
+  process.stdout.write(row(["benchmark", "scenario", "per second", "p50/p99 ms", "reference", "its", "ratio", "bar"]))
+  process.stdout.write(row(Array.from({ length: 8 }, () => "---")))
+}
+for (const name of compared) {
   const comparisons = await benchmarks[name]!()
   for (const { bar, benchmark, ours, ratio, reference, scenario, theirs } of comparisons) {
     process.stdout.write(row([
@@ -72,5 +81,11 @@ for (const name of names.length > 0 ? names : Object.keys(benchmarks)) {
       `${ratio >= bar ? "≥" : "below"} ${Number(bar.toFixed(2))}`
     ]))
   }
-  await writeFile(`${results}${name}.json`, `${JSON.stringify({ machine, comparisons }, undefined, 2)}\n`)
+  await keep(name, { comparisons })
+}
+if (names.includes("fairness")) {
+  process.stdout.write(head)
+  await keep("fairness", {
+    findings: await fairness(attackNames, storages, (finding) => process.stdout.write(rowOf(finding)))
+  })
 }

@@ -46,6 +46,11 @@ const make = (capacity: number): IdempotencyStore["Service"] => {
         if (known !== undefined) recent.set(nameOf(request), { ...known, answer })
       }),
     release: (request) => Effect.sync(() => void recent.delete(nameOf(request))),
+    count: (projectId, limit) =>
+      Effect.sync(() => {
+        const names = [...recent.keys()].filter((name) => name.startsWith(`${projectId}/`))
+        return Math.min(names.length, limit)
+      }),
     prune: ({ claimedBefore, limit }) =>
       Effect.sync(() => {
         const old = [...recent].filter(([, { claimedAt }]) => claimedAt < claimedBefore).slice(0, limit)

@@ -3,7 +3,14 @@
  * PostgreSQL, history in another store, requests with an idempotency key in a
  * store of this application.
  */
-import { type DeviceCloud, HistoryApart, type HistoryStore, type StoreHealth } from "@device-cloud/core"
+import {
+  type DeviceCloud,
+  HistoryApart,
+  type HistoryStore,
+  type KeyRing,
+  type KeyRingError,
+  type StoreHealth
+} from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { Layer, type Redacted } from "effect"
 import * as RecentRequests from "./RecentRequests.ts"
@@ -16,7 +23,7 @@ import * as RecentRequests from "./RecentRequests.ts"
 export const layer = (options: {
   readonly url: Redacted.Redacted
   readonly history: Layer.Layer<HistoryStore>
-}): Layer.Layer<DeviceCloud.Stores | StoreHealth, StoragePg.DatabaseError> =>
+}): Layer.Layer<DeviceCloud.Stores | StoreHealth, StoragePg.DatabaseError | KeyRingError, KeyRing> =>
   HistoryApart.layer.pipe(
     Layer.provideMerge(Layer.mergeAll(options.history, RecentRequests.layer({ capacity: 10_000 }))),
     Layer.provideMerge(StoragePg.layer({ url: options.url }))

@@ -18,6 +18,8 @@ const Cloud = DeviceCloud.layer.pipe(
       ({ url }) => Storage.layer({ url, history })
     )
   )),
+  // Seals secrets in the database; whoever has the database alone cannot read them.
+  Layer.provide(PlatformNode.NodeKeyRing.layerFile(".device-cloud/mixed-storage/secrets-key")),
   Layer.provideMerge(PlatformNode.layer)
 )
 

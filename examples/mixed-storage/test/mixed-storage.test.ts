@@ -12,7 +12,7 @@ import {
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
 import { IdempotencyStoreContract } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
@@ -31,7 +31,7 @@ const mixed = (historyStore: Layer.Layer<HistoryStore> = history) =>
   Layer.unwrap(
     Effect.map(database, (url) =>
       DeviceCloud.layer.pipe(
-        Layer.provideMerge(Storage.layer({ url, history: historyStore })),
+        Layer.provideMerge(Layer.provide(Storage.layer({ url, history: historyStore }), TestKeyRing.layer)),
         Layer.provideMerge(PlatformNode.layer),
         Layer.provideMerge(PgClient.layer({ url }))
       ))
@@ -129,8 +129,7 @@ it.live("requests with an idempotency key are in the store of the application", 
     const runs = yield* Ref.make(0)
     const request = Effect.flatMap(Idempotency, (idempotency) =>
       idempotency.once(
-        { projectId: defaultProjectId, key: "key" },
-        "fingerprint",
+        { projectId: defaultProjectId, key: "key", accessKey: Redacted.make("access key"), text: "request" },
         Effect.as(Ref.update(runs, (count) => count + 1), { status: 200, body: "{}" })
       ))
     assert.deepStrictEqual(yield* request, { status: 200, body: "{}" })
@@ -141,5 +140,5 @@ it.live("requests with an idempotency key are in the store of the application", 
 
 IdempotencyStoreContract.suite(
   "of the application",
-  Layer.unwrap(Effect.map(database, (url) => Storage.layer({ url, history })))
+  Layer.unwrap(Effect.map(database, (url) => Layer.provide(Storage.layer({ url, history }), TestKeyRing.layer)))
 )

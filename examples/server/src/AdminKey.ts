@@ -2,8 +2,8 @@
  * The first management key when the configuration has none: made once and kept in
  * the data directory.
  */
-import { Console, Crypto, Effect, Redacted, Schema } from "effect"
-import { Base64Url } from "effect/encoding"
+import { AccessKeys } from "@device-cloud/core"
+import { Console, Effect, Redacted, Schema } from "effect"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 
@@ -12,18 +12,6 @@ export class AdminKeyError extends Schema.TaggedError<AdminKeyError>()("AdminKey
   message: Schema.String,
   cause: Schema.Defect()
 }) {}
-
-const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-
-const generate = Effect.gen(function*() {
-  const crypto = yield* Crypto.Crypto
-  const id = yield* Effect.forEach(
-    Array.from({ length: 12 }),
-    () => crypto.randomIntBetween(0, characters.length, { halfOpen: true })
-  )
-  const secret = yield* Effect.orDie(crypto.randomBytes(32))
-  return `dck_${id.map((position) => characters[position]).join("")}_${Base64Url.encode(secret)}`
-})
 
 /** Reads the key in `dataDir`. If it does not exist, makes and keeps a key and prints it, this once. */
 export const loadOrMake = Effect.fnUntraced(function*(dataDir: string) {
@@ -40,7 +28,7 @@ export const loadOrMake = Effect.fnUntraced(function*(dataDir: string) {
     })
   )
   if (kept !== undefined) return { key: Redacted.make(kept.trim()), origin: file }
-  const key = yield* generate
+  const key = Redacted.value(yield* AccessKeys.use((accessKeys) => accessKeys.generate))
   yield* attempt(async () => {
     await mkdir(dataDir, { recursive: true })
     await writeFile(file, `${key}\n`, { mode: 0o600, flag: "wx" })

@@ -1,21 +1,40 @@
 /**
  * The reference server: core, storage, broker and API in one layer.
  */
-import { AccessKeys, AllowPrivateWebhooks, DeviceCloud, Objects, StoreHealth } from "@device-cloud/core"
+import {
+  AccessKeys,
+  AllowPrivateWebhooks,
+  AuditDays,
+  DeviceCloud,
+  Objects,
+  SceneLimits,
+  StoreHealth,
+  TrustedProxies,
+  UplinkRateLimits,
+  UplinkTolerance,
+  WebhookLimits
+} from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
-import { DevelopmentCertificate, MqttServer, MqttWebSocket } from "@device-cloud/mqtt"
+import {
+  CertificateFiles,
+  DevelopmentCertificate,
+  MqttServer,
+  MqttWebSocket,
+  type TlsOptions
+} from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { EmbeddedPostgres } from "@device-cloud/testing"
-import { Console, Effect, Layer, Logger, Option, References } from "effect"
+import { Console, Context, Effect, Layer, Logger, Option, type Redacted, References } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { Otlp } from "effect/observability"
-import { readFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
 import { explain } from "./Explanation.ts"
+import { openFiles, shareOf } from "./OpenFiles.ts"
+import * as SecureHttp from "./SecureHttp.ts"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
 import { answerUnservedRequests } from "./UnservedRequests.ts"
 
@@ -29,18 +48,37 @@ const blame = <E>(variables: string, explain: (error: E) => string) => <A, R>(la
     )
   )
 
+/** The keys of `SECRETS_KEY`, or of a file in the data directory that is made when it is first needed. */
+const keyRing = ({ dataDir, secretsKey }: ServerConfig) =>
+  Option.match(secretsKey, {
+    onNone: () => PlatformNode.NodeKeyRing.layerFile(join(dataDir, "secrets-key")).pipe(blame("DATA_DIR", explain)),
+    onSome: (keys) => PlatformNode.NodeKeyRing.layerKeys(keys).pipe(blame("SECRETS_KEY", ({ message }) => message))
+  })
+
 const storage = (
   config: ServerConfig
 ): Layer.Layer<DeviceCloud.Stores | StoreHealth, InvalidConfig> => {
   if (config.storage === "memory") return StorageMemory.layer
-  if (Option.isSome(config.databaseUrl)) {
-    return StoragePg.layer({ url: config.databaseUrl.value }).pipe(
-      blame("DATABASE_URL", ({ message }) => message)
+  const stores = (url: Redacted.Redacted, variable: string) =>
+    StoragePg.layer({ url }).pipe(
+      Layer.catch((error) =>
+        Layer.unwrap<DeviceCloud.Stores | StoreHealth, never, never, InvalidConfig, never>(
+          Effect.fail(
+            new InvalidConfig({
+              message: `${error._tag === "KeyRingError" ? "SECRETS_KEY, or DATA_DIR" : variable}: ${error.message}`
+            })
+          )
+        )
+      ),
+      Layer.provide(keyRing(config))
     )
-  }
+  if (Option.isSome(config.databaseUrl)) return stores(config.databaseUrl.value, "DATABASE_URL")
   return Layer.unwrap(
-    Effect.map(EmbeddedPostgres.make({ directory: join(config.dataDir, "postgres") }), StoragePg.layer)
-  ).pipe(blame("DATA_DIR", explain))
+    Effect.map(
+      EmbeddedPostgres.make({ directory: join(config.dataDir, "postgres") }),
+      ({ url }) => stores(url, "DATA_DIR")
+    ).pipe(Effect.mapError((error) => new InvalidConfig({ message: `DATA_DIR: ${explain(error)}` })))
+  )
 }
 
 /** Objects are files in the data directory, also when the database is elsewhere. */
@@ -51,57 +89,113 @@ const objects = (config: ServerConfig) =>
       blame("DATA_DIR", ({ cause }) => String(cause))
     )
 
-const certificate = Effect.fnUntraced(function*(config: ServerConfig) {
+/** The certificate, and its renewals if it is in files. */
+class Certificate extends Context.Service<Certificate, Pick<TlsOptions, "certificate" | "key" | "renewals">>()(
+  "@device-cloud/example-server/Certificate"
+) {
+  static readonly layer = (config: ServerConfig) => Layer.effect(Certificate, loadCertificate(config))
+}
+
+const loadCertificate = Effect.fnUntraced(function*(config: ServerConfig) {
   const files = config.certificateFiles
   if (files === undefined) return yield* DevelopmentCertificate.loadOrMake(join(config.dataDir, "tls"))
-  const read = (variable: string, file: string) =>
-    Effect.tryPromise({
-      try: () => readFile(file, "utf8"),
-      catch: (cause) => new InvalidConfig({ message: `${variable}: ${file} cannot be read (${String(cause)})` })
+  const current = yield* CertificateFiles.load(files).pipe(
+    Effect.mapError(({ cause, file }) => {
+      const variable = file === files.certificate ? "TLS_CERT_FILE" : "TLS_KEY_FILE"
+      return new InvalidConfig({ message: `${variable}: ${file} cannot be read (${String(cause)})` })
     })
-  return {
-    certificate: yield* read("TLS_CERT_FILE", files.certificate),
-    key: yield* read("TLS_KEY_FILE", files.key)
-  }
+  )
+  return { ...current, renewals: CertificateFiles.renewals(files, current) }
 })
 
+/** How many connections the server takes. HTTP and HTTPS take half each of what is for HTTP. */
+const connections = ({ httpsPort, maxConnections }: ServerConfig) => {
+  const shares = shareOf(openFiles())
+  const mqtt = Option.getOrElse(maxConnections, () => shares.mqtt)
+  const http = Math.min(mqtt, shares.http)
+  return { mqtt, http: Option.isSome(httpsPort) ? Math.ceil(http / 2) : http }
+}
+
 const broker = (config: ServerConfig) =>
-  Layer.unwrap(Effect.map(certificate(config), ({ certificate, key }) =>
+  Layer.unwrap(Effect.map(Certificate, (certificate) =>
     MqttServer.layer({
       host: config.mqttHost,
-      tls: { port: config.mqttsPort, certificate, key },
+      tls: { port: config.mqttsPort, ...certificate },
+      limits: { connections: connections(config).mqtt, sessionExpiry: config.sessionExpiry },
       ...Option.isSome(config.mqttPort) ? { tcp: { port: config.mqttPort.value } } : {}
     }).pipe(blame("MQTT_HOST, MQTTS_PORT, MQTT_PORT, or TLS_CERT_FILE, TLS_KEY_FILE", ({ message }) => message))))
 
-/** How long a request may take to arrive, milliseconds: files are large and networks slow. */
-const uploadTime = 3_600_000
+/** Milliseconds. Files are large and networks slow; bodies that are not streamed have a limit of their own. */
+const httpTimes = { headersTimeout: 15_000, requestTimeout: 3_600_000, connectionsCheckingInterval: 5000 } as const
 
 /** How long requests may still run when the server stops. */
 const httpGrace = "3 seconds"
 
+/** The URL of the API over TLS; undefined without `HTTPS_PORT`. */
+class SecureUrl extends Context.Service<SecureUrl, { readonly https: string | undefined }>()(
+  "@device-cloud/example-server/SecureUrl"
+) {}
+
 const httpServer = (config: ServerConfig) =>
   Layer.unwrap(Effect.gen(function*() {
-    const server = createServer({ requireHostHeader: false, requestTimeout: uploadTime })
+    const serverOptions = { requireHostHeader: false, ...httpTimes }
+    const server = createServer(serverOptions)
     answerUnservedRequests(server)
     yield* MqttWebSocket.attach(server)
     // After the grace, the server closes the connections that are still open.
     const cutOff = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
-    const { httpHost: host, httpPort: port } = config
-    const listening = PlatformNode.HttpServer.layer(() => server, { host, port, gracefulShutdownTimeout: httpGrace })
-      .pipe(
-        blame("HTTP_HOST, HTTP_PORT", ({ cause }) => `cannot listen on ${host}, port ${port} (${String(cause)})`)
-      )
-    return cutOff.pipe(Layer.provideMerge(listening))
+    const { httpHost: host, httpPort: port, httpsPort } = config
+    const limits = { connections: connections(config).http }
+    const listening = PlatformNode.HttpServer.layer(
+      () => server,
+      { host, port, gracefulShutdownTimeout: httpGrace },
+      limits
+    ).pipe(
+      blame("HTTP_HOST, HTTP_PORT", ({ cause }) => `cannot listen on ${host}, port ${port} (${String(cause)})`)
+    )
+    const certificate = yield* Certificate
+    const secure = Layer.effect(
+      SecureUrl,
+      Option.match(httpsPort, {
+        onNone: () => Effect.succeed({ https: undefined }),
+        onSome: (port) =>
+          Effect.map(
+            SecureHttp.listen(server, { ...certificate, ...limits, host, port, server: serverOptions }),
+            (https) => ({ https })
+          )
+      })
+    )
+    return Layer.merge(secure, cutOff).pipe(Layer.provideMerge(listening))
   }))
 
-const api = ({ publicUrl, rateLimitAddress, rateLimitDevice, rateLimitProject, strictReplay }: ServerConfig) =>
+/** The broker listens for as long as this layer lives. */
+const readiness = Effect.map(StoreHealth, ({ check }) => ({ storage: check, mqtt: Effect.void }))
+
+const api = (
+  {
+    allowPlainHttp,
+    corsOrigins,
+    docs,
+    eventStreamsProject,
+    eventStreamsTotal,
+    metricsPort,
+    publicUrl,
+    rateLimitAddress,
+    rateLimitDevice,
+    rateLimitProject,
+    strictReplay
+  }: ServerConfig
+) =>
   Layer.unwrap(Effect.gen(function*() {
-    const store = yield* StoreHealth
     const { address } = yield* HttpServer.HttpServer
     return ManagementApi.layer({
-      // The broker listens for as long as this layer lives.
-      readiness: { storage: store.check, mqtt: Effect.void },
+      readiness: yield* readiness,
+      docs: docs && Option.isNone(metricsPort),
+      metrics: Option.isNone(metricsPort),
+      eventStreams: { project: eventStreamsProject, total: eventStreamsTotal },
       strictReplay,
+      secureDevices: !allowPlainHttp,
+      corsOrigins,
       publicUrl: Option.getOrElse(publicUrl, () => HttpServer.formatAddress(address)),
       rateLimits: {
         project: Option.getOrUndefined(rateLimitProject),
@@ -112,6 +206,27 @@ const api = ({ publicUrl, rateLimitAddress, rateLimitDevice, rateLimitProject, s
       blame("RATE_LIMIT_PROJECT, RATE_LIMIT_ADDRESS, RATE_LIMIT_DEVICE", ({ message }) => message)
     )
   }))
+
+/** Health, metrics and documentation on a port of their own, if the configuration has one. Prints where. */
+const operations = ({ docs, httpHost: host, metricsPort }: ServerConfig) =>
+  Option.match(metricsPort, {
+    onNone: () => Layer.empty,
+    onSome: (port) =>
+      Layer.unwrap(Effect.gen(function*() {
+        const http = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+        yield* Console.log(JSON.stringify({ event: "operations", http }))
+        return ManagementApi.layerOperations({ readiness: yield* readiness, docs })
+      })).pipe(
+        Layer.provide(
+          PlatformNode.HttpServer.layer(() => createServer(), { host, port, gracefulShutdownTimeout: httpGrace }).pipe(
+            blame(
+              "HTTP_HOST, METRICS_PORT",
+              ({ cause }) => `cannot listen on ${host}, port ${port} (${String(cause)})`
+            )
+          )
+        )
+      )
+  })
 
 /** Sends traces, metrics and logs to a collector of OpenTelemetry. */
 const telemetry = ({ otlpUrl }: ServerConfig) =>
@@ -136,26 +251,41 @@ const adminKey = (config: ServerConfig) =>
     )
   }))
 
+/** What waits comes back about once a second, so as many may be under way as may be sent in a second. */
+const sceneLimits = ({ scenePending: pending, webhookRate: rate }: ServerConfig) =>
+  Layer.merge(
+    Layer.succeed(SceneLimits, { ...SceneLimits.defaultValue(), pending }),
+    Layer.succeed(WebhookLimits, { rate, burst: 5 * rate, atOnce: rate })
+  )
+
 /** Prints one line that says where the server can be reached. */
 const announce = Layer.effectDiscard(Effect.gen(function*() {
   const { mqtt = null, mqtts } = yield* MqttServer
   const http = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
-  yield* Console.log(JSON.stringify({ event: "ready", http, mqtts, mqtt }))
+  const { https } = yield* SecureUrl
+  yield* Console.log(JSON.stringify({ event: "ready", http, https, mqtts, mqtt }))
 }))
 
 /** The server runs while this layer lives. Fails with `InvalidConfig` that says what to change. */
 export const layer = (config: ServerConfig) =>
   announce.pipe(
-    Layer.provide(api(config)),
+    Layer.provide([api(config), operations(config)]),
     Layer.provide(httpServer(config)),
     Layer.provideMerge(broker(config)),
+    Layer.provide(Certificate.layer(config)),
     Layer.provideMerge(adminKey(config)),
     Layer.provideMerge(DeviceCloud.layer),
-    Layer.provideMerge(storage(config)),
     Layer.provideMerge(Layer.provide(Objects.layer, objects(config))),
+    Layer.provideMerge(storage(config)),
     Layer.provide(PlatformNode.layer),
     Layer.provide(telemetry(config)),
+    Layer.provide(Layer.succeed(UplinkTolerance, config.uplinkTolerance * 1000)),
+    Layer.provide(Layer.succeed(TrustedProxies, config.trustedProxies)),
+    Layer.provide(Layer.succeed(UplinkRateLimits, config.uplinkRates)),
     Layer.provide(Layer.succeed(AllowPrivateWebhooks, config.webhookAllowPrivate)),
+    Layer.provide(sceneLimits(config)),
+    Layer.provide(Layer.succeed(AuditDays, config.auditDays)),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, config.logLevel)),
-    Layer.provide(Layer.succeed(Logger.LogToStderr, true))
+    // One line for each entry, whatever is in it: no text from outside becomes a line of its own.
+    Layer.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt), Logger.tracerLogger]))
   )

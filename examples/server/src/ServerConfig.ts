@@ -1,8 +1,8 @@
 /**
  * The configuration of the reference server, from the environment.
  */
-import { inputIssues } from "@device-cloud/core"
-import { Config, ConfigProvider, Effect, Option, Schema } from "effect"
+import { inputIssues, parseTrustedProxies, type UplinkRate, UplinkRateLimits } from "@device-cloud/core"
+import { Config, ConfigProvider, Duration, Effect, Option, Result, Schema } from "effect"
 
 /** A variable has a value that cannot be used. */
 export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidConfig", {
@@ -13,25 +13,53 @@ export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidC
 const port = (variable: string) =>
   Config.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 })), variable)
 
+const count = (variable: string) => Config.schema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)), variable)
+
+/** A whole number from 1. */
+const positive = (variable: string) =>
+  Config.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })), variable)
+
 const config = Config.all({
   httpHost: Config.String("HTTP_HOST").pipe(Config.withDefault("127.0.0.1")),
   httpPort: port("HTTP_PORT").pipe(Config.withDefault(8080)),
+  httpsPort: Config.option(port("HTTPS_PORT")),
   mqttHost: Config.String("MQTT_HOST").pipe(Config.withDefault("127.0.0.1")),
   mqttsPort: port("MQTTS_PORT").pipe(Config.withDefault(8883)),
   mqttPort: Config.option(port("MQTT_PORT")),
+  maxConnections: Config.option(Config.schema(Schema.Int.check(Schema.isGreaterThan(99)), "MAX_CONNECTIONS")),
+  sessionExpiry: Config.Duration("SESSION_EXPIRY").pipe(Config.withDefault(Duration.days(1))),
   storage: Config.Literals(["postgres", "memory"], "STORAGE").pipe(Config.withDefault("postgres" as const)),
   databaseUrl: Config.option(Config.Redacted("DATABASE_URL")),
   dataDir: Config.String("DATA_DIR").pipe(Config.withDefault("./.device-cloud")),
   adminKey: Config.option(Config.Redacted("ADMIN_KEY")),
+  secretsKey: Config.option(Config.Redacted("SECRETS_KEY")),
   tlsCertFile: Config.option(Config.String("TLS_CERT_FILE")),
   tlsKeyFile: Config.option(Config.String("TLS_KEY_FILE")),
   rateLimitProject: Config.option(Config.String("RATE_LIMIT_PROJECT")),
   rateLimitAddress: Config.option(Config.String("RATE_LIMIT_ADDRESS")),
   rateLimitDevice: Config.option(Config.String("RATE_LIMIT_DEVICE")),
+  uplinkRateDevice: Config.option(Config.String("UPLINK_RATE_DEVICE")),
+  uplinkRateProject: Config.option(Config.String("UPLINK_RATE_PROJECT")),
+  docs: Config.Boolean("DOCS").pipe(Config.withDefault(true)),
+  metricsPort: Config.option(port("METRICS_PORT")),
+  eventStreamsProject: count("EVENT_STREAMS_PROJECT").pipe(Config.withDefault(100)),
+  eventStreamsTotal: count("EVENT_STREAMS_TOTAL").pipe(Config.withDefault(1000)),
   otlpUrl: Config.option(Config.String("OTLP_URL")),
   publicUrl: Config.option(Config.String("PUBLIC_URL")),
+  trustedProxies: Config.String("TRUSTED_PROXIES").pipe(Config.withDefault("")),
+  allowPlainHttp: Config.Boolean("ALLOW_PLAIN_HTTP").pipe(Config.withDefault(false)),
+  corsOrigins: Config.String("CORS_ORIGINS").pipe(Config.withDefault("")),
   strictReplay: Config.Boolean("STRICT_REPLAY").pipe(Config.withDefault(false)),
+  uplinkTolerance: Config.schema(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 86_400 })),
+    "UPLINK_TIMESTAMP_TOLERANCE"
+  ).pipe(Config.withDefault(300)),
   webhookAllowPrivate: Config.Boolean("WEBHOOK_ALLOW_PRIVATE").pipe(Config.withDefault(false)),
+  webhookRate: positive("WEBHOOK_RATE").pipe(Config.withDefault(10)),
+  scenePending: positive("SCENE_PENDING").pipe(Config.withDefault(10_000)),
+  auditDays: Config.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 36_500 })), "AUDIT_DAYS").pipe(
+    Config.withDefault(365)
+  ),
   logLevel: Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const))
 })
 
@@ -43,24 +71,60 @@ const environment = (variables: NodeJS.ProcessEnv) =>
     )
   })
 
+/** Reads a rate such as `1000:1048576`: messages and bytes in a second. `off`: no limit. */
+const readRate = Effect.fnUntraced(function*(variable: string, text: Option.Option<string>, byDefault: UplinkRate) {
+  if (Option.isNone(text)) return byDefault
+  if (text.value === "off") return { messages: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
+  const [, messages = 0, bytes = 0] = (/^(\d{1,9}):(\d{1,12})$/.exec(text.value) ?? []).map(Number)
+  if (messages > 0 && bytes > 0) return { messages, bytes }
+  return yield* new InvalidConfig({
+    message: `${variable}: expected messages:bytes in a second like 1000:1048576, or off, not ${text.value}`
+  })
+})
+
+/** Whether a browser would write the origin of a page like this. */
+const isOrigin = (text: string): boolean => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+
 /** Reads the configuration from the environment variables. Fails with `InvalidConfig`. */
 export const load = Effect.gen(function*() {
-  const { tlsCertFile, tlsKeyFile, ...rest } = yield* config.parse(environment(process.env)).pipe(
-    Effect.mapError(({ cause, message }) =>
-      new InvalidConfig({
-        message: Schema.isSchemaError(cause)
-          ? inputIssues(cause).map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ")
-          : message
-      })
-    )
-  )
+  const { corsOrigins, tlsCertFile, tlsKeyFile, trustedProxies, uplinkRateDevice, uplinkRateProject, ...rest } =
+    yield* config
+      .parse(environment(process.env)).pipe(
+        Effect.mapError(({ cause, message }) =>
+          new InvalidConfig({
+            message: Schema.isSchemaError(cause)
+              ? inputIssues(cause).map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ")
+              : message
+          })
+        )
+      )
   const certificate = Option.getOrUndefined(tlsCertFile)
   const key = Option.getOrUndefined(tlsKeyFile)
   if ((certificate === undefined) !== (key === undefined)) {
     return yield* new InvalidConfig({ message: "TLS_CERT_FILE and TLS_KEY_FILE: expected both or none" })
   }
+  const proxies = parseTrustedProxies(trustedProxies === "" ? [] : trustedProxies.split(","))
+  if (Result.isFailure(proxies)) {
+    return yield* new InvalidConfig({
+      message: `TRUSTED_PROXIES: expected addresses or networks such as 10.0.0.0/8, not ${proxies.failure}`
+    })
+  }
+  const origins = corsOrigins === "" ? [] : corsOrigins.split(",").map((origin) => origin.trim())
+  const misfit = origins.find((origin) => !isOrigin(origin))
+  if (misfit !== undefined) {
+    return yield* new InvalidConfig({
+      message: `CORS_ORIGINS: expected origins such as https://console.example.com, not ${misfit}`
+    })
+  }
+  const byDefault = yield* UplinkRateLimits
   return {
     ...rest,
+    uplinkRates: {
+      device: yield* readRate("UPLINK_RATE_DEVICE", uplinkRateDevice, byDefault.device),
+      project: yield* readRate("UPLINK_RATE_PROJECT", uplinkRateProject, byDefault.project)
+    },
+    corsOrigins: origins,
+    trustedProxies: proxies.success,
     certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key }
   }
 })

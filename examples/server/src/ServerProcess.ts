@@ -11,6 +11,8 @@ import { fileURLToPath } from "node:url"
 const Ready = Schema.Struct({
   event: Schema.Literal("ready"),
   http: Schema.String,
+  /** Absent without `HTTPS_PORT`. */
+  https: Schema.optional(Schema.String),
   mqtts: Schema.String,
   mqtt: Schema.NullOr(Schema.String)
 })
@@ -18,7 +20,9 @@ export interface Ready extends Schema.Schema.Type<typeof Ready> {}
 
 const AdminKey = Schema.Struct({ event: Schema.Literal("admin_key"), key: Schema.String })
 
-const decodeLine = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Union([Ready, AdminKey])))
+const Operations = Schema.Struct({ event: Schema.Literal("operations"), http: Schema.String })
+
+const decodeLine = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Union([Ready, AdminKey, Operations])))
 
 /** The exit code of a process that a signal ended. */
 const endedBySignal = -1
@@ -39,18 +43,23 @@ export interface Options {
   readonly env: Readonly<Record<string, string>>
   /** Options of Node.js; default: those of this process. */
   readonly nodeOptions?: ReadonlyArray<string>
+  /** The file to run; default: `main` beside this file, built or as source. */
+  readonly main?: string
 }
 
-const main = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url))
+const mainBesideThisFile = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url))
 
 /** Starts the server and waits until it can be reached. Stops it when the scope ends. */
-export const start = Effect.fnUntraced(function*({ env, nodeOptions = process.execArgv }: Options) {
+export const start = Effect.fnUntraced(function*(
+  { env, main = mainBesideThisFile, nodeOptions = process.execArgv }: Options
+) {
   const child = yield* ChildProcess.make(process.execPath, [...nodeOptions, main], {
     env: { PATH: process.env["PATH"], ...env },
     forceKillAfter: "15 seconds"
   })
   const ready = yield* Deferred.make<Ready, ServerEnded>()
   let adminKey: string | undefined
+  let operations: string | undefined
   const output: Array<string> = []
 
   yield* child.stdout.pipe(
@@ -59,7 +68,8 @@ export const start = Effect.fnUntraced(function*({ env, nodeOptions = process.ex
     Stream.mapEffect((line) => decodeLine(line)),
     Stream.runForEach((said) => {
       if (said.event === "ready") return Deferred.succeed(ready, said)
-      adminKey = said.key
+      if (said.event === "operations") operations = said.http
+      else adminKey = said.key
       return Effect.void
     }),
     Effect.orDie,
@@ -77,6 +87,8 @@ export const start = Effect.fnUntraced(function*({ env, nodeOptions = process.ex
     ...yield* Deferred.await(ready),
     /** The key that this start has made; undefined: a key existed. */
     adminKey,
+    /** Where metrics and documentation are, if they have a port of their own. */
+    operations,
     child,
     /** The output of the server on standard error so far. */
     output: Effect.sync(() => output.join(""))

@@ -22,6 +22,16 @@ const unparsed: Readonly<Record<string, typeof malformed>> = {
 
 const unready = { code: 50300, message: "The server is starting or stopping; try again" }
 
+/** As the API has them. */
+const securityHeaders = {
+  "X-Content-Type-Options": "nosniff",
+  "X-Frame-Options": "DENY",
+  "Referrer-Policy": "no-referrer",
+  "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"
+}
+
+const securityLines = Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}\r\n`).join("")
+
 const newRequestId = (): string => randomBytes(8).toString("hex")
 
 /** Attaches the listeners. */
@@ -32,16 +42,17 @@ export const answerUnservedRequests = (server: Server): void => {
     const body = JSON.stringify({ code, message })
     socket.end(
       `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-        `X-Request-Id: ${newRequestId()}\r\nConnection: close\r\n\r\n${body}`
+        `X-Request-Id: ${newRequestId()}\r\n${securityLines}Connection: close\r\n\r\n${body}`
     )
   })
   // The server listens before the API is attached.
   server.on("request", (_request, response) => {
     if (server.listenerCount("request") > 1) return
     response.writeHead(503, {
-      "content-type": "application/json",
-      "retry-after": "1",
-      "x-request-id": newRequestId()
+      ...securityHeaders,
+      "Content-Type": "application/json",
+      "Retry-After": "1",
+      "X-Request-Id": newRequestId()
     }).end(JSON.stringify(unready))
   })
   // An unknown `Expect` header does not change the request.

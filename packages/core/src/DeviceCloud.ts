@@ -1,15 +1,24 @@
 /**
  * The whole cloud: all services, wired once.
  */
-import { type Context, type Crypto, Layer } from "effect"
+import { type Context, Layer } from "effect"
 import { Bindings } from "./provisioning/Bindings.ts"
 import { BindingStore } from "./provisioning/BindingStore.ts"
 import { BleIdentities } from "./provisioning/BleIdentities.ts"
+import * as AuditedStores from "./AuditedStores.ts"
+import { AuditLog } from "./audit/AuditLog.ts"
+import { AuditStore } from "./audit/AuditStore.ts"
+import { CodecCache } from "./codec/CodecCache.ts"
+import { Codecs } from "./codec/Codecs.ts"
+import { CodecStore } from "./codec/CodecStore.ts"
+import { CommandAnswers } from "./command/CommandAnswers.ts"
 import { CommandDelivery } from "./command/CommandDelivery.ts"
 import * as CommandExpiry from "./command/CommandExpiry.ts"
 import { Commands } from "./command/Commands.ts"
 import { CommandStore } from "./command/CommandStore.ts"
 import { Batches } from "./device/Batches.ts"
+import { Configurations } from "./configuration/Configurations.ts"
+import { ConfigurationStore } from "./configuration/ConfigurationStore.ts"
 import { DeviceLifecycle } from "./device/DeviceLifecycle.ts"
 import { Devices } from "./device/Devices.ts"
 import { DeviceStore } from "./device/DeviceStore.ts"
@@ -25,8 +34,10 @@ import { MeshNetworks } from "./mesh/MeshNetworks.ts"
 import { MeshStore } from "./mesh/MeshStore.ts"
 import { DeviceSessions } from "./connection/DeviceSessions.ts"
 import { DeviceMethods } from "./uplink/DeviceMethods.ts"
+import * as RawMethods from "./uplink/methods/RawMethods.ts"
 import { Uplink } from "./uplink/Uplink.ts"
 import * as UplinkMethods from "./uplink/UplinkMethods.ts"
+import { UplinkRates } from "./uplink/UplinkRates.ts"
 import { UplinkStore } from "./uplink/UplinkStore.ts"
 import * as DueUpgrades from "./ota/device/DueUpgrades.ts"
 import * as UpgradeLifecycle from "./ota/device/UpgradeLifecycle.ts"
@@ -43,24 +54,33 @@ import { Products } from "./product/Products.ts"
 import { ProductStore } from "./product/ProductStore.ts"
 import { AccessKeys } from "./project/AccessKeys.ts"
 import { AccessKeyStore } from "./project/AccessKeyStore.ts"
+import { Quotas } from "./project/Quotas.ts"
+import { QuotaStore } from "./project/QuotaStore.ts"
 import { Projects } from "./project/Projects.ts"
 import { ProjectStore } from "./project/ProjectStore.ts"
 import { SceneActions } from "./scene/execution/SceneActions.ts"
+import * as BacklogWatch from "./scene/execution/BacklogWatch.ts"
 import * as SceneRunner from "./scene/execution/SceneRunner.ts"
 import { ExecutionStore } from "./scene/execution/ExecutionStore.ts"
 import * as SceneTimers from "./scene/execution/SceneTimers.ts"
 import { WebhookKeyStore } from "./scene/execution/WebhookKeyStore.ts"
 import { Scenes } from "./scene/Scenes.ts"
 import { SceneStore } from "./scene/definition/SceneStore.ts"
+import { SceneBacklog } from "./scene/matching/SceneBacklog.ts"
 import { SceneTriggers } from "./scene/matching/SceneTriggers.ts"
 import type { WebhookClient } from "./scene/execution/WebhookClient.ts"
+import { WebhookPace } from "./scene/execution/WebhookPace.ts"
 import { WebhookSigning } from "./scene/execution/WebhookSigning.ts"
 import { Shadows } from "./shadow/Shadows.ts"
 import { ShadowStore } from "./shadow/ShadowStore.ts"
 import { DeviceAuthenticator } from "./provisioning/DeviceAuthenticator.ts"
+import { ConnectRefusals } from "./provisioning/ConnectRefusals.ts"
+import { ConnectRefusalStore } from "./provisioning/ConnectRefusalStore.ts"
 import { Provisioning } from "./provisioning/Provisioning.ts"
+import { ReplayStore } from "./provisioning/ReplayStore.ts"
 import { SignatureGuard } from "./provisioning/SignatureGuard.ts"
 import type { Mac } from "./kernel/Mac.ts"
+import type { Randomness } from "./kernel/Randomness.ts"
 import { History } from "./history/History.ts"
 import { HistoryStore } from "./history/HistoryStore.ts"
 import * as GatewayMethods from "./gateway/GatewayMethods.ts"
@@ -76,10 +96,14 @@ import type { StoreError } from "./kernel/StoreError.ts"
 /** The services that the cloud offers. */
 export const services = [
   AccessKeys,
+  AuditLog,
   Batches,
   Bindings,
   BleIdentities,
+  Codecs,
   Commands,
+  Configurations,
+  ConnectRefusals,
   DeviceAuthenticator,
   DeviceLifecycle,
   DeviceMethods,
@@ -93,6 +117,7 @@ export const services = [
   Products,
   Projects,
   Provisioning,
+  Quotas,
   Scenes,
   Shadows,
   SubDeviceSessions,
@@ -101,6 +126,7 @@ export const services = [
   Upgrades,
   UpgradeTasks,
   Uplink,
+  UplinkRates,
   WebhookSigning
 ] as const
 
@@ -110,8 +136,12 @@ export type DeviceCloud = Context.Service.Identifier<(typeof services)[number]>
 /** The ports that storage adapters provide. */
 export const stores = [
   AccessKeyStore,
+  AuditStore,
   BindingStore,
+  CodecStore,
   CommandStore,
+  ConfigurationStore,
+  ConnectRefusalStore,
   DeviceStore,
   ExecutionStore,
   IdempotencyStore,
@@ -121,6 +151,8 @@ export const stores = [
   PresenceStore,
   ProductStore,
   ProjectStore,
+  QuotaStore,
+  ReplayStore,
   SceneStore,
   ShadowStore,
   HistoryStore,
@@ -134,7 +166,7 @@ export const stores = [
 export type Stores = Context.Service.Identifier<(typeof stores)[number]>
 
 /** The ports that a platform adapter provides. */
-export type Platform = Crypto.Crypto | Mac | WebhookClient
+export type Platform = Mac | Randomness | WebhookClient
 
 /** The registries that features fill: hooks of the lifecycle, device methods, and subscriptions to events. */
 const registries = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpty, EventBus.layer)
@@ -144,8 +176,10 @@ const declarations = Layer.mergeAll(
   LifecycleEvents.layer,
   CommandExpiry.layer,
   UplinkMethods.layer,
+  RawMethods.layer,
   GatewayMethods.layer,
   MeshMethods.layer,
+  BacklogWatch.layer,
   SceneRunner.layer,
   SceneTimers.layer
 )
@@ -169,6 +203,8 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Batches.layer,
   Bindings.layer,
   BleIdentities.layer,
+  Codecs.layer,
+  Configurations.layer,
   History.layer,
   Idempotency.layer,
   Projects.layer,
@@ -178,20 +214,24 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   ThingModels.layer.pipe(Layer.provide(Shadows.layerReportedValues)),
   Topologies.layer
 ).pipe(
-  Layer.provide(SceneActions.layer),
+  Layer.provide(Layer.provideMerge(SceneActions.layer, WebhookPace.layer)),
   Layer.provideMerge(Layer.mergeAll(Commands.layer, WebhookSigning.layer)),
   Layer.provide(CommandDelivery.layer),
   Layer.provideMerge(Uplink.layer),
+  Layer.provide(CommandAnswers.layer),
+  Layer.provideMerge(UplinkRates.layer),
   Layer.provide(Topologies.layerDirectory),
-  Layer.provideMerge(Layer.mergeAll(DeviceAuthenticator.layer, Provisioning.layer)),
+  Layer.provideMerge(Layer.mergeAll(ConnectRefusals.layer, DeviceAuthenticator.layer, Provisioning.layer)),
   Layer.provideMerge(Layer.mergeAll(upgrades, MeshNetworks.layer)),
-  Layer.provide(ModelCache.layer),
+  Layer.provide(Layer.mergeAll(ModelCache.layer, CodecCache.layer)),
   Layer.provideMerge(Devices.layer),
   Layer.provide(SignatureGuard.layer),
   Layer.provideMerge(Layer.mergeAll(Products.layer, DeviceSessions.layer)),
   Layer.provide(Presence.layer),
   Layer.provide(SceneTriggers.layerReactions),
-  Layer.provide(SceneTriggers.layer),
-  Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, registries)),
+  Layer.provide(Layer.provideMerge(SceneTriggers.layer, SceneBacklog.layer)),
+  Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, AuditLog.layer, registries)),
+  Layer.provideMerge(Quotas.layer),
+  Layer.provide(AuditedStores.layer),
   Layer.provide(Identifiers.layer)
 )

@@ -1,7 +1,21 @@
 /**
  * The domain of Device Cloud as Effect services.
  */
+export { AuditedAction, CurrentAction } from "./audit/AuditedAction.ts"
+export * from "./audit/AuditEntry.ts"
+export { AuditDays, AuditLog } from "./audit/AuditLog.ts"
+export * from "./audit/AuditStore.ts"
 export * from "./cluster/NodeBus.ts"
+export {
+  CodecDescription,
+  CodecDirection,
+  type CodecMessage,
+  CodecMisfit,
+  type Part as CodecPart
+} from "./codec/CodecDescription.ts"
+export { type CodecResult, Codecs, type CodecTrial, ProductNotRaw } from "./codec/Codecs.ts"
+export * from "./codec/CodecStore.ts"
+export * as ProductCodec from "./codec/ProductCodec.ts"
 export {
   type CallOptions,
   type Command,
@@ -9,18 +23,26 @@ export {
   CommandNotQueued,
   type CommandProgress,
   CommandState,
+  DeviceNotConnected,
   finalRank,
   maxWaiting,
   type NewCommand,
+  NoReply,
   rankOf,
-  ServiceIsSync,
+  RawBytes,
+  rawMethod,
+  rawTopic,
   TimeToLive,
   TooManyCommands,
   UserMessage,
-  userMethod
+  userMethod,
+  WaitTime
 } from "./command/Command.ts"
 export { Commands } from "./command/Commands.ts"
 export * from "./command/CommandStore.ts"
+export * from "./configuration/Configuration.ts"
+export { Configurations, TooManyPushes } from "./configuration/Configurations.ts"
+export * from "./configuration/ConfigurationStore.ts"
 export * from "./connection/DeviceSession.ts"
 export * from "./connection/DeviceSessions.ts"
 export * from "./connection/PresenceStore.ts"
@@ -54,7 +76,7 @@ export * from "./device/DeviceStore.ts"
 export * as DeviceCloud from "./DeviceCloud.ts"
 export * from "./events/DeviceChange.ts"
 export * from "./events/DomainEvent.ts"
-export { EventBus, type PublishedEvent } from "./events/EventBus.ts"
+export { EventBus, type MissedEvents, type PublishedEvent } from "./events/EventBus.ts"
 export * from "./events/Reactions.ts"
 export { sessionErrorMethod } from "./gateway/CarriedSessions.ts"
 export { SubDeviceSessions } from "./gateway/SubDeviceSessions.ts"
@@ -75,22 +97,46 @@ export {
   SubDeviceNames,
   TooManySubDevices
 } from "./gateway/Topology.ts"
+export {
+  type AttachAttempt,
+  type AttachedBy,
+  claimAfter,
+  judgeAttempt,
+  type TopologyClaim
+} from "./gateway/TopologyClaim.ts"
 export * from "./gateway/TopologyStore.ts"
 export { History, HistoryLimit } from "./history/History.ts"
 export * from "./history/HistoryEntry.ts"
-export * from "./history/HistoryStore.ts"
-export { Idempotency, IdempotencyConflict } from "./idempotency/Idempotency.ts"
+export { type HistoryAddition, HistoryStore } from "./history/HistoryStore.ts"
+export {
+  Idempotency,
+  IdempotencyConflict,
+  MaxIdempotencyKeys,
+  TooManyIdempotencyKeys
+} from "./idempotency/Idempotency.ts"
 export * from "./idempotency/IdempotencyStore.ts"
 export * as Batcher from "./kernel/Batcher.ts"
 export { ChurnMap } from "./kernel/ChurnMap.ts"
+export {
+  type ClientOrigin,
+  clientOrigin,
+  type ForwardedHeaders,
+  isTrustedProxy,
+  parseTrustedProxies,
+  TrustedProxies
+} from "./kernel/ClientOrigin.ts"
 export { InputIssue, inputIssues, InvalidInput } from "./kernel/InvalidInput.ts"
 export { equalJson, type Json } from "./kernel/Json.ts"
+export { type DataKey, KeyRing, KeyRingError, type SealedDataKey } from "./kernel/KeyRing.ts"
 export * from "./kernel/Mac.ts"
+export { addressGroup, type AddressRange } from "./kernel/NetworkAddress.ts"
 export * from "./kernel/Page.ts"
+export { Randomness } from "./kernel/Randomness.ts"
 export { RateWindow } from "./kernel/RateWindow.ts"
+export { PreviousSecret, rightSecret, type Rotation, RotationDraft } from "./kernel/RotatedSecret.ts"
 export { StoreError, untilStored } from "./kernel/StoreError.ts"
 export * from "./kernel/StoreHealth.ts"
-export { NonBlankText, Text } from "./kernel/Text.ts"
+export { NonBlankText, printable, Text } from "./kernel/Text.ts"
 export {
   cursorOf,
   firstCursors,
@@ -117,6 +163,7 @@ export { MaxObjectSize, Objects } from "./object/Objects.ts"
 export * from "./object/ObjectStore.ts"
 export {
   type ByteRange,
+  ObjectInUse,
   ObjectNotFound,
   objectsPath,
   ObjectTooLarge,
@@ -187,26 +234,41 @@ export {
   AccessKeyNotRemovable,
   MalformedAccessKey,
   type Principal,
-  Role,
-  roleIncludes,
+  RightsExceeded,
   UnknownAccessKey
 } from "./project/AccessKey.ts"
 export { AccessKeys } from "./project/AccessKeys.ts"
 export * from "./project/AccessKeyStore.ts"
+export { AddressRanges, admitsAddress, type KeyRights, KeyScopes } from "./project/KeyRights.ts"
 export * from "./project/Project.ts"
 export { Projects } from "./project/Projects.ts"
 export * from "./project/ProjectStore.ts"
+export {
+  DefaultQuotas,
+  QuotaChange,
+  QuotaExceeded,
+  QuotaLimits,
+  QuotaName,
+  TooManyRegistrations
+} from "./project/Quota.ts"
+export { type QuotaReport, Quotas } from "./project/Quotas.ts"
+export * from "./project/QuotaStore.ts"
+export { Role, roleIncludes } from "./project/Role.ts"
 export * from "./provisioning/Binding.ts"
 export { Bindings } from "./provisioning/Bindings.ts"
 export * from "./provisioning/BindingStore.ts"
 export { BleIdentities } from "./provisioning/BleIdentities.ts"
 export * from "./provisioning/BleIdentity.ts"
+export { ConnectRefusals, type RefusedConnect } from "./provisioning/ConnectRefusals.ts"
+export * from "./provisioning/ConnectRefusalStore.ts"
 export * from "./provisioning/DeviceAuthenticator.ts"
 export * from "./provisioning/DeviceCredentials.ts"
 export * from "./provisioning/Provisioning.ts"
 export * from "./provisioning/ReplayGuard.ts"
+export * from "./provisioning/ReplayStore.ts"
 export * from "./provisioning/Signature.ts"
 export { TooManyWrongSignatures } from "./provisioning/SignatureGuard.ts"
+export { type SignedWith, UnfreshSignature, UplinkTolerance } from "./provisioning/UplinkFreshness.ts"
 export { type Action, ActionRecord, encodeAction, WebhookMethod } from "./scene/definition/Action.ts"
 export { type CompareType, compileComparison, misfitOfType, refuseComparison } from "./scene/definition/Comparison.ts"
 export { type Condition, ConditionRecord, encodeCondition } from "./scene/definition/Condition.ts"
@@ -220,10 +282,12 @@ export {
   SceneStatus,
   type SceneTimer,
   SceneTimeZone,
+  TooManyExecutions,
   watchedProducts
 } from "./scene/definition/Scene.ts"
 export { type ActionDraft, type ConditionDraft, SceneDraft, type TriggerDraft } from "./scene/definition/SceneDraft.ts"
 export * from "./scene/definition/SceneId.ts"
+export { SceneLimits } from "./scene/definition/SceneLimits.ts"
 export * from "./scene/definition/SceneStore.ts"
 export { type DeviceTrigger, encodeTrigger, type Trigger, TriggerRecord } from "./scene/definition/Trigger.ts"
 export type { SampleEvent } from "./scene/evaluation/SampleEvent.ts"
@@ -244,9 +308,11 @@ export {
 export * from "./scene/execution/ExecutionStore.ts"
 export * as SceneAction from "./scene/execution/SceneAction.ts"
 export * as SceneExtensions from "./scene/execution/SceneExtensions.ts"
+export { growTree, type SceneTree, type TreeEnd, type TreeGrowth, treeKeptMillis } from "./scene/execution/SceneTree.ts"
 export { shownKey, type WebhookKeys } from "./scene/execution/Webhook.ts"
 export * from "./scene/execution/WebhookClient.ts"
 export * from "./scene/execution/WebhookKeyStore.ts"
+export { makeWebhookPace, WebhookLimits } from "./scene/execution/WebhookPace.ts"
 export { WebhookSigning } from "./scene/execution/WebhookSigning.ts"
 export type { NewExecution } from "./scene/matching/NewExecution.ts"
 export { type SceneEvent } from "./scene/matching/SceneEvent.ts"
@@ -262,7 +328,7 @@ export {
   type ShadowSide
 } from "./shadow/Shadow.ts"
 export { shadowDocument } from "./shadow/ShadowDocument.ts"
-export { Shadows, ShadowVersionConflict } from "./shadow/Shadows.ts"
+export { PropertyNotReported, Shadows, ShadowVersionConflict } from "./shadow/Shadows.ts"
 export * from "./shadow/ShadowStore.ts"
 export {
   type ArrayType,
@@ -301,4 +367,5 @@ export { networkTime } from "./uplink/methods/TimeMethods.ts"
 export * from "./uplink/SubDeviceDirectory.ts"
 export { Uplink, type UplinkExit } from "./uplink/Uplink.ts"
 export * from "./uplink/UplinkMessage.ts"
+export * from "./uplink/UplinkRates.ts"
 export * from "./uplink/UplinkStore.ts"

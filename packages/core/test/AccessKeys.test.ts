@@ -2,7 +2,7 @@ import { AccessKeys, AccessKeyStore, defaultProjectId, DeviceCloud, StoreError }
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 
 /** Fails the next call of `find`, as a database does that is away for a moment. */
@@ -44,9 +44,62 @@ it.effect("a key that is removed on one node is refused on the others", () =>
       Effect.provide(AccessKeys.use(use), context)
     const { accessKey, key } = yield* on(first, (keys) => keys.create(defaultProjectId, { name: "ci", role: "viewer" }))
     yield* on(second, (keys) => keys.authenticate(key))
+    const ended = yield* Effect.forkChild(on(second, (keys) => keys.ended(accessKey.id)))
+    yield* TestClock.adjust("5 seconds")
+    assert.isUndefined(ended.pollUnsafe())
     yield* on(first, (keys) => keys.remove(defaultProjectId, accessKey.id))
     yield* TestClock.adjust("1 milli")
     for (const context of [first, second]) {
       assert.strictEqual((yield* on(context, (keys) => Effect.flip(keys.authenticate(key))))._tag, "UnknownAccessKey")
     }
+    yield* TestClock.adjust("500 millis")
+    yield* Fiber.join(ended)
+  }).pipe(Effect.scoped, Effect.provide(StorageMemory.layer.pipe(Layer.provideMerge(PlatformNode.layer)))))
+
+it.effect("a key ends when it expires, and within 1.5 s of a removal that nobody tells of", () =>
+  Effect.gen(function*() {
+    const accessKeys = yield* AccessKeys
+    const { accessKey: expiring } = yield* accessKeys.create(defaultProjectId, {
+      name: "short",
+      role: "viewer",
+      expiresAt: 10_000
+    })
+    const { accessKey: removed } = yield* accessKeys.create(defaultProjectId, { name: "gone", role: "viewer" })
+    const expires = yield* Effect.forkChild(accessKeys.ended(expiring.id))
+    const isRemoved = yield* Effect.forkChild(accessKeys.ended(removed.id))
+    yield* TestClock.adjust("9999 millis")
+    assert.isUndefined(expires.pollUnsafe())
+    yield* TestClock.adjust("500 millis")
+    yield* Fiber.join(expires)
+    assert.isUndefined(isRemoved.pollUnsafe())
+    yield* (yield* AccessKeyStore).remove(defaultProjectId, removed.id)
+    yield* TestClock.adjust("1500 millis")
+    yield* Fiber.join(isRemoved)
+  }).pipe(Effect.provide(cloud)))
+
+it.effect("notes the latest use of a key once a minute, off the way of requests", () =>
+  Effect.gen(function*() {
+    let writes = 0
+    const store = yield* AccessKeyStore
+    const node = yield* Layer.build(Layer.fresh(DeviceCloud.layer)).pipe(
+      Effect.provideService(AccessKeyStore, {
+        ...store,
+        markUsed: (uses) =>
+          Effect.suspend(() => {
+            writes += uses.length
+            return store.markUsed(uses)
+          })
+      })
+    )
+    const { accessKey, key } = yield* Effect.provide(
+      AccessKeys.use((keys) => keys.create(defaultProjectId, { name: "ci", role: "viewer" })),
+      node
+    )
+    const lastUse = Effect.map(store.find(accessKey.id), (found) => Option.getOrThrow(found).lastUsedAt)
+    for (let i = 0; i < 50; i++) yield* Effect.provide(AccessKeys.use((keys) => keys.authenticate(key)), node)
+    assert.deepStrictEqual([writes, yield* lastUse], [0, null])
+    yield* TestClock.adjust("1 minute")
+    assert.deepStrictEqual([writes, yield* lastUse], [1, 0])
+    yield* TestClock.adjust("10 minutes")
+    assert.strictEqual(writes, 1)
   }).pipe(Effect.scoped, Effect.provide(StorageMemory.layer.pipe(Layer.provideMerge(PlatformNode.layer)))))

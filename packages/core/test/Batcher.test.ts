@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { Deferred, Effect, Exit, Fiber, Latch, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import * as Batcher from "../src/kernel/Batcher.ts"
 
@@ -167,4 +167,79 @@ it.effect("never commits again when what follows the commit throws", () =>
     })
     assert.isTrue(exits.every(Exit.isFailure))
     assert.deepStrictEqual(committed, [1, 2, 3])
+  }))
+
+/** A batcher whose keys are the first letters of items, and whose batches wait for `gate`. */
+const makeFair = Effect.fnUntraced(
+  function*(options: { readonly capacity?: number; readonly maxBatch?: number; readonly maxWeight?: number }) {
+    const gate = yield* Latch.make(false)
+    const batches: Array<ReadonlyArray<string>> = []
+    const group = yield* Batcher.make<string, string, never>({
+      capacity: 1000,
+      maxBatch: 4,
+      keyOf: (item) => item[0]!,
+      commit: (items) => {
+        batches.push(items)
+        return Effect.as(gate.await, items)
+      },
+      ...options
+    })
+    return { batches, gate, group }
+  }
+)
+
+/** Starts to submit items and lets them get into the queue. */
+const start = Effect.fnUntraced(function*(submits: ReadonlyArray<Effect.Effect<string>>) {
+  const fiber = yield* Effect.forkChild(Effect.all(submits, { concurrency: "unbounded" }))
+  yield* Effect.replicateEffect(Effect.yieldNow, 20)
+  return fiber
+})
+
+it.effect("puts an item into the next batch, however many another key has waiting", () =>
+  Effect.gen(function*() {
+    const { batches, gate, group } = yield* makeFair({})
+    const many = yield* start(Array.from({ length: 500 }, (_, i) => group.submit(`a${i}`, 32)))
+    const one = yield* start([group.submit("b0")])
+    yield* gate.open
+    yield* Fiber.join(one)
+    yield* Fiber.join(many)
+    assert.lengthOf(batches.flat(), 501)
+    assert.include(batches[1]!, "b0")
+    assert.deepStrictEqual(
+      batches.flat().filter((item) => item !== "b0"),
+      Array.from({ length: 500 }, (_, i) => `a${i}`)
+    )
+  }))
+
+it.effect("a batch is no heavier than it may be", () =>
+  Effect.gen(function*() {
+    const { batches, gate, group } = yield* makeFair({ maxBatch: 100, maxWeight: 10 })
+    const weights = [4, 4, 4, 30, 1, 1, 8]
+    const fiber = yield* start(weights.map((weight, i) => group.submit(`a${i}`, weight)))
+    yield* gate.open
+    yield* Fiber.join(fiber)
+    assert.deepStrictEqual(batches, [["a0", "a1"], ["a2"], ["a3"], ["a4", "a5", "a6"]])
+  }))
+
+it.effect("a full queue makes only those wait who fill it, and their order stays", () =>
+  Effect.gen(function*() {
+    const { batches, gate, group } = yield* makeFair({ capacity: 6 })
+    const settled: Array<string> = []
+    const offer = (item: string) =>
+      group.offer(item, (exit) => settled.push(Exit.isSuccess(exit) ? exit.value : "?"), 32)
+    assert.isUndefined(offer("a0"))
+    yield* Effect.replicateEffect(Effect.yieldNow, 20)
+    const later = Array.from({ length: 8 }, (_, i) => offer(`a${i + 1}`))
+    assert.deepStrictEqual(later.map((wait) => wait === undefined), [...Array(6).fill(true), false, false])
+    assert.isUndefined(offer("b0"))
+    assert.isDefined(offer("a9"))
+    const waits = yield* Effect.forkChild(later[7]!)
+    assert.isUndefined(waits.pollUnsafe())
+    yield* gate.open
+    yield* Fiber.join(waits)
+    yield* group.submit("c0")
+    assert.deepStrictEqual(settled.filter((item) => item[0] === "a"), Array.from({ length: 10 }, (_, i) => `a${i}`))
+    assert.include(batches[1]!, "b0")
+    // A wait that begins after the item was taken ends at once.
+    yield* later[6]!
   }))

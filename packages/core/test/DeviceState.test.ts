@@ -39,7 +39,7 @@ const fired = (messages: Messages): ReadonlyArray<Changes> => {
     }
   }
   const state = new DeviceState(device, emptyShadow(device.deviceId), undefined, watch)
-  for (const values of messages) state.report(values, 0)
+  for (const values of messages) state.report(values, 1000)
   return events
 }
 

@@ -22,7 +22,10 @@ it.effect("devices that come back meanwhile do not end the round early", () =>
             })
           })
       }),
-      Layer.mock(EventBus, { publish: (events) => Effect.sync(() => void (published += events.length)) }),
+      Layer.mock(EventBus, {
+        publish: (events) => Effect.sync(() => void (published += events.length)),
+        since: () => ({ events: [], isGap: false })
+      }),
       Layer.succeed(Reactions, {
         isLoaded: () => true,
         load: () => Effect.void,

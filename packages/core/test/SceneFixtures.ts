@@ -32,7 +32,10 @@ export const hot = (product: Product, params: Partial<TriggerDraft["params"]> = 
 })
 
 /** A timer. */
-export const cron = (expression: string): TriggerDraft => ({ URI: "trigger/cron", params: { cron: expression } })
+export const cron = (expression: string, params: TriggerDraft["params"] = {}): TriggerDraft => ({
+  URI: "trigger/cron",
+  params: { cron: expression, ...params }
+})
 
 /** An action that sets properties of a device. */
 export const set = ({ deviceId }: Device, items: ActionDraft["params"]["items"]): ActionDraft => ({

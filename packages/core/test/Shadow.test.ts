@@ -72,25 +72,25 @@ describe("a shadow", () => {
     const full = Object.fromEntries(Array.from({ length: maxAttributes }, (_, i) => [`p${i}`, entry(i)]))
     const [, before] = applyReports(empty, [report(full)])
     const [[dropped], shadow] = applyReports(before, [report({ p0: entry("updated", 2000), extra: entry(1) })])
-    assert.deepStrictEqual(dropped, { extra: "more than 128 attributes" })
+    assert.deepStrictEqual(dropped, { extra: "more than 128 attributes that the thing model does not have" })
     assert.strictEqual(Object.keys(shadow.reported).length, maxAttributes)
     assert.strictEqual(shadow.reported["p0"]?.value, "updated")
   })
 
-  it("drops what would make a side longer than 16 KB, and what is nested deeper than 8", () => {
+  it("drops what would make the shadow longer than 256 KB, and what is nested deeper than 8", () => {
     const deep = (levels: number): Schema.Json => levels === 0 ? 1 : [deep(levels - 1)]
     const [[dropped], shadow] = applyReports(empty, [
       report({
-        long: entry("x".repeat(17_000)),
+        long: entry("x".repeat(263_000)),
         deep: entry(deep(9)),
         fits: entry(deep(8)),
-        half: entry("y".repeat(9000))
+        half: entry("y".repeat(140_000))
       })
     ])
     assert.deepStrictEqual(Object.keys(dropped!), ["long", "deep"])
     assert.deepStrictEqual(Object.keys(shadow.reported), ["fits", "half"])
     const [[grown], same] = applyReports(shadow, [
-      report({ other: entry("z".repeat(9000)), half: entry("z".repeat(16_400)) })
+      report({ other: entry("z".repeat(140_000)), half: entry("z".repeat(262_144)) })
     ])
     assert.deepStrictEqual(Object.keys(grown!), ["other", "half"])
     assert.deepStrictEqual(same.reported, shadow.reported)
@@ -121,6 +121,19 @@ describe("a shadow", () => {
     }
   })
 
+  it("takes the next value after one whose time was far ahead, and every value from now", () => {
+    const now = 10_000_000
+    const ahead = { ...empty, reported: { a: entry("frozen", 2 * now), b: entry("frozen", 2 * now) } }
+    const draft = new ShadowDraft(ahead)
+    draft.set("reported", "a", entry("earlier", now - 1), now)
+    assert.strictEqual(draft.reported["a"]?.value, "frozen")
+    draft.set("reported", "a", entry("now", now), now)
+    draft.set("reported", "a", entry("earlier", now - 1), now)
+    assert.deepStrictEqual(draft.reported["a"], entry("now", now))
+    draft.set("reported", "b", entry("cloud", now - 60_000), now - 60_000)
+    assert.deepStrictEqual(draft.reported["b"], entry("cloud", now - 60_000))
+  })
+
   it("is the one that it was made of when nothing was accepted", () => {
     const draft = new ShadowDraft(empty)
     draft.set("reported", "a", entry(1))
@@ -129,7 +142,7 @@ describe("a shadow", () => {
 
   it("counts the versions of each desired value, and measures again what was removed", () => {
     const draft = new ShadowDraft(empty)
-    const long = "x".repeat(15_000)
+    const long = "x".repeat(140_000)
     assert.isUndefined(draft.desire("a", long, 1))
     assert.isString(draft.desire("b", long, 1))
     draft.remove("desired", "a")

@@ -14,6 +14,7 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Result, Schema } from "effect"
 import { DeviceState } from "../src/uplink/DeviceState.ts"
+import { commitOf } from "../src/uplink/DeviceUpdates.ts"
 import * as UplinkBatch from "../src/uplink/UplinkBatch.ts"
 
 const deviceOf = (deviceName: string): DeviceIdentity => ({
@@ -111,7 +112,7 @@ const codes = (replies: ReadonlyArray<DeviceReply.DeviceReply>) => replies.map((
 const commit = ({ devices }: UplinkBatch.UplinkBatch, gone: ReadonlyArray<DeviceIdentity> = []) =>
   devices.map((updates) => {
     if (gone.includes(updates.device)) return Option.none()
-    const [result] = UplinkBatch.commitOf(updates, open).update(emptyShadow(updates.device.deviceId))
+    const [result] = commitOf(updates, open).update(emptyShadow(updates.device.deviceId))
     return Option.some(result)
   })
 
@@ -183,7 +184,7 @@ layer(methods)("a batch of the uplink", (it) => {
     Effect.gen(function*() {
       const batch = yield* sort([say(lamp, "test.set", 1), say(lamp, "test.throw"), say(lamp, "test.set", 2)])
       const stored = emptyShadow(lamp.deviceId)
-      const { deviceId, update } = UplinkBatch.commitOf(batch.devices[0]!, open)
+      const { deviceId, update } = commitOf(batch.devices[0]!, open)
       assert.strictEqual(deviceId, lamp.deviceId)
       const [{ defects, happened, reacts, replies }, shadow, facts] = update(stored)
       assert.deepStrictEqual(codes(replies), [200, 500, 200])

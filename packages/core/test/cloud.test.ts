@@ -260,7 +260,16 @@ layer(TestCloud.layer)("the whole cloud in memory", (it) => {
       const { accessKey, key } = yield* accessKeys.create(defaultProjectId, draft)
       assert.match(Redacted.value(key), /^dck_[A-Za-z0-9]{12}_[A-Za-z0-9_-]{43}$/)
       assert.notInclude(JSON.stringify(accessKey), Redacted.value(key).slice(17))
-      const principal = { accessKeyId: accessKey.id, projectId: defaultProjectId, role: "viewer" } as const
+      const { addresses, expiresAt, name, projectId, role, scopes } = accessKey
+      const principal = {
+        accessKeyId: accessKey.id,
+        accessKeyName: name,
+        projectId,
+        role,
+        scopes,
+        addresses,
+        expiresAt
+      }
       assert.deepStrictEqual(yield* accessKeys.authenticate(key), principal)
       const forged = Redacted.make(Redacted.value(key).slice(0, -1) + (Redacted.value(key).endsWith("A") ? "B" : "A"))
       assert.strictEqual((yield* Effect.flip(accessKeys.authenticate(forged)))._tag, "UnknownAccessKey")

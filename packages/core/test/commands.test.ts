@@ -4,6 +4,8 @@ import {
   defaultProjectId,
   type Device,
   DeviceId,
+  deviceIdentity,
+  Devices,
   type DownlinkMessage,
   type Json,
   maxWaiting,
@@ -12,7 +14,7 @@ import {
 } from "@device-cloud/core"
 import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue } from "effect"
+import { Effect, Fiber, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 
@@ -122,8 +124,70 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       )
       assert.strictEqual(yield* stateOf(third), "acked")
       yield* back.disconnect
-      // What the device has confirmed is not repeated.
-      assert.deepStrictEqual(methods(yield* all(yield* connect(device))), ["thing.shadow"])
+    }))
+
+  it.effect("what the device has confirmed and not answered is delivered three times, and then has failed", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const connected = yield* connect(device)
+      const command = yield* call(device, "reboot")
+      const answered = yield* call(device, "ring")
+      const [first, second] = [yield* take(connected), yield* take(connected)]
+      assert.deepStrictEqual(methods([first, second]), ["thing.service.reboot", "thing.service.ring"])
+      yield* connected.answer(second, 200)
+      // Another command does not repeat it within the connection.
+      yield* call(device, "ring", { again: 1 })
+      assert.deepStrictEqual(methods(yield* all(connected)), ["thing.service.ring"])
+      yield* connected.disconnect
+      for (const deliveries of [2, 3]) {
+        const back = yield* connect(device)
+        const messages = yield* all(back)
+        assert.deepStrictEqual(messages[0], first)
+        assert.notInclude(messages.map(({ id }) => id), String(answered.messageId))
+        assert.strictEqual(yield* stateOf(command), "acked")
+        assert.deepInclude(yield* stored(command), { deliveries })
+        yield* back.disconnect
+      }
+      const late = yield* connect(device)
+      assert.strictEqual(yield* stateOf(command), "failed")
+      assert.deepInclude(yield* stored(command), {
+        deliveries: 3,
+        code: null,
+        message: "the device has not answered 3 deliveries"
+      })
+      assert.deepStrictEqual(yield* all(late), [])
+      yield* late.answer(first, 200)
+      assert.strictEqual(yield* stateOf(command), "failed")
+    }))
+
+  it.effect("an answer to the second delivery is the end of a command", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const deaf = yield* connect(device)
+      const command = yield* call(device, "reboot")
+      assert.strictEqual(yield* stateOf(command), "acked")
+      yield* deaf.disconnect
+      const back = yield* connect(device)
+      yield* back.answer(yield* take(back), 200)
+      assert.deepInclude(yield* stored(command), { state: "succeeded", deliveries: 2 })
+    }))
+
+  it.effect("a device that fetches its commands gets each three times, and has a minute for its answer", () =>
+    Effect.gen(function*() {
+      const commands = yield* Commands
+      const device = yield* createDevice
+      const identity = deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId: device.deviceId }))
+      const command = yield* call(device, "reboot")
+      const pull = Effect.andThen(
+        Effect.map(commands.pull(identity), (messages) => messages.map(({ id }) => id)),
+        (ids) => Effect.as(TestClock.adjust("1 second"), ids)
+      )
+      for (let i = 0; i < 3; i++) assert.deepStrictEqual(yield* pull, [String(command.messageId)])
+      assert.deepStrictEqual(yield* pull, [])
+      assert.deepInclude(yield* stored(command), { state: "sent", deliveries: 3 })
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* pull, [])
+      assert.deepInclude(yield* stored(command), { state: "failed", deliveries: 3 })
     }))
 
   it.effect("what cannot be delivered now is desired of the shadow; services only wait", () =>
@@ -241,12 +305,77 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
         { path: ["params", "Missing"], message: "the thing model has no such property" }
       ])
       assert.strictEqual((yield* Effect.flip(call(device, "Missing")))._tag, "ElementNotFound")
-      assert.strictEqual((yield* Effect.flip(call(device, "Measure")))._tag, "ServiceIsSync")
       const input = yield* Effect.flip(call(device, "TimeReset", { TimeZone: 5 }))
       assert.strictEqual(input._tag, "InvalidValues")
       assert.strictEqual((yield* Effect.flip(call(device, "TimeReset", {})))._tag, "InvalidValues")
       const { total } = yield* (yield* Commands).list(defaultProjectId, device.deviceId, { page: 1, pageSize: 1 })
       assert.strictEqual(total, 0)
+    }))
+
+  const request = (
+    { deviceId }: Device,
+    serviceId: string | null,
+    params: Readonly<Record<string, Json>>,
+    options: { readonly wait?: number } = {}
+  ) => Effect.flatMap(Commands, (commands) => commands.request(defaultProjectId, deviceId, serviceId, params, options))
+
+  it.effect("the caller of a synchronous service, or of any call with a wait, gets the reply", () =>
+    Effect.gen(function*() {
+      const device = yield* createModelled
+      const connected = yield* connect(device)
+      const calls = [
+        [request(device, "Measure", {}), "thing.service.Measure", true],
+        [request(device, null, { PowerSwitch: 1 }, { wait: 30 }), "thing.service.property.set", undefined]
+      ] as const
+      for (const [call, method, synchronous] of calls) {
+        const calling = yield* Effect.forkScoped(call)
+        const message = yield* take(connected)
+        assert.deepStrictEqual([message.method, message.synchronous], [method, synchronous])
+        yield* connected.answer(message, 100_002, { why: "busy" })
+        const { command, hasWaited } = yield* Fiber.join(calling)
+        assert.isTrue(hasWaited)
+        assert.deepInclude(command, {
+          messageId: Number(message.id),
+          state: "failed",
+          code: 100_002,
+          data: { why: "busy" }
+        })
+      }
+    }))
+
+  it.effect("a device that does not reply in time fails its caller, and the command goes on", () =>
+    Effect.gen(function*() {
+      const device = yield* createModelled
+      const connected = yield* connect(device)
+      const calling = yield* Effect.forkScoped(Effect.flip(request(device, "Measure", {})))
+      const message = yield* take(connected)
+      yield* TestClock.adjust("7 seconds")
+      assert.isUndefined(calling.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      const refused = yield* Fiber.join(calling)
+      assert.deepInclude(refused, { _tag: "NoReply", messageId: message.id })
+      yield* connected.answer(message, 200)
+      const { items } = yield* (yield* Commands).list(defaultProjectId, device.deviceId, { page: 1, pageSize: 9 })
+      assert.deepStrictEqual(items.map(({ messageId, state }) => [String(messageId), state]), [[
+        message.id,
+        "succeeded"
+      ]])
+    }))
+
+  it.effect("nobody waits for a device without a connection, unless the call itself waits", () =>
+    Effect.gen(function*() {
+      const device = yield* createModelled
+      for (const call of [request(device, "Measure", {}), request(device, null, { PowerSwitch: 1 }, { wait: 1 })]) {
+        assert.strictEqual((yield* Effect.flip(call))._tag, "DeviceNotConnected")
+      }
+      for (const wait of [-1, 31, Number.NaN]) {
+        assert.strictEqual((yield* Effect.flip(request(device, "Measure", {}, { wait })))._tag, "InvalidInput")
+      }
+      const { total } = yield* (yield* Commands).list(defaultProjectId, device.deviceId, { page: 1, pageSize: 9 })
+      assert.strictEqual(total, 0)
+      const { command, hasWaited } = yield* request(device, "Measure", {}, { wait: 0 })
+      assert.deepStrictEqual([command.state, hasWaited], ["queued", false])
+      assert.deepInclude(yield* take(yield* connect(device)), { method: "thing.service.Measure", synchronous: true })
     }))
 
   it.effect("refuses what no device could take", () =>
@@ -263,7 +392,7 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
         Effect.flip(call(device, "set")),
         Effect.flip(set(device, {})),
         Effect.flip(set(device, Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`p${i}`, i])))),
-        Effect.flip(set(device, { a: "x".repeat(17_000) })),
+        Effect.flip(set(device, { a: "x".repeat(140_000) })),
         Effect.flip(set(device, { a: 1 }, -1)),
         Effect.flip(set(device, { a: 1 }, 604_801)),
         Effect.flip(call(device, "no such name")),
@@ -291,7 +420,7 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       assert.strictEqual(refused._tag, "InvalidValues")
       const plain = yield* createDevice
       const many = Object.fromEntries(Array.from({ length: 129 }, (_, i) => [`p${i}`, i]))
-      for (const desired of [many, { long: "x".repeat(17_000) }]) {
+      for (const desired of [many, { long: "x".repeat(263_000) }]) {
         const full = yield* Effect.flip(shadows.desire(defaultProjectId, plain.deviceId, desired))
         assert.strictEqual(full._tag, "InvalidInput")
       }

@@ -314,6 +314,13 @@ layer(TestCloud.layer)("what devices say", (it) => {
       yield* device.send("thing.deviceinfo.update", [tag("_row", "4")])
       const get = Effect.map(device.send("thing.deviceinfo.get", {}), ({ data }) => data)
       assert.deepStrictEqual(yield* get, [tag("Site", "Hall 1"), tag("_row", "4")] as Json)
+      const some = (attrKeys: Json) => Effect.map(device.send("thing.deviceinfo.get", { attrKeys }), ({ data }) => data)
+      assert.deepStrictEqual(yield* some(["_row", "missing"]), [tag("_row", "4")] as Json)
+      assert.deepStrictEqual(yield* some([]), yield* get)
+      assert.deepStrictEqual(
+        yield* codesOf(device, "thing.deviceinfo.get", [{ attrKeys: "Site" }, { attrKeys: [1] }, { attrKeys: null }]),
+        [460, 460, 200]
+      )
       yield* device.send("thing.deviceinfo.delete", [{ attrKey: "Site" }, { attrKey: "missing" }])
       assert.deepStrictEqual(yield* get, [tag("_row", "4")] as Json)
       assert.deepStrictEqual(

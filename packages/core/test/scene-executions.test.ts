@@ -3,11 +3,10 @@ import {
   type ConditionDraft,
   defaultProjectId,
   Devices,
-  EventBus,
   Scenes,
   ThingModels
 } from "@device-cloud/core"
-import { TestCloud } from "@device-cloud/testing"
+import { CloudState, TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -108,7 +107,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what a scene does", (i
         actions: [set(device, { power: 1 })]
       })
       assert.deepStrictEqual(warnings, [`The scene may fire itself: Flip (${device.deviceName} power) → Flip`])
-      const events = yield* (yield* EventBus).since()
+      const events = yield* CloudState.follow(defaultProjectId)
       // The device reports another value whenever it is told one.
       let value = 0
       yield* Effect.forkScoped(
@@ -127,7 +126,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what a scene does", (i
       })
       const paused = yield* events.pipe(
         Stream.filter((published) =>
-          published !== "gap" && published.event._tag === "SceneExecuted" && published.event.status === "paused"
+          published._tag === "SceneExecuted" && published.status === "paused"
         ),
         Stream.take(1),
         Stream.runCollect,

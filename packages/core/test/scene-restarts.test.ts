@@ -7,7 +7,8 @@ import {
   leaseMillis,
   Projects,
   Scenes,
-  WebhookClient
+  WebhookClient,
+  WebhookLimits
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
@@ -63,7 +64,9 @@ it.effect("a project whose webhooks get no answer leaves room for others", () =>
     const silent = Layer.succeed(WebhookClient, { refuse: () => undefined, send: () => Effect.never })
     const cloud = DeviceCloud.layer.pipe(
       Layer.provide(Layer.succeedContext(stores)),
-      Layer.provide(Layer.mergeAll(PlatformNode.layer, silent))
+      Layer.provide(Layer.mergeAll(PlatformNode.layer, silent)),
+      // Nothing is put off: they all hold their places.
+      Layer.provide(Layer.succeed(WebhookLimits, { rate: 10_000, burst: 10_000, atOnce: 10_000 }))
     )
     yield* Effect.gen(function*() {
       const [store, scenes, projects] = [yield* ExecutionStore, yield* Scenes, yield* Projects]

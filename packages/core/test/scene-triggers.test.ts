@@ -1,7 +1,7 @@
 import { type ConditionDraft, defaultProjectId, Scenes, type TriggerDraft } from "@device-cloud/core"
 import { TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { cron, executionsOf, hot, lamp, newScene, received, set, settle, statusesOf } from "./SceneFixtures.ts"
 
@@ -169,6 +169,24 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what fires a scene", (
       assert.strictEqual((yield* executionsOf(five)).length, 1)
       yield* (yield* Scenes).remove(defaultProjectId, every)
       yield* (yield* Scenes).remove(defaultProjectId, five)
+    }))
+
+  it.effect("a timer fires at the times of its own zone", () =>
+    Effect.gen(function*() {
+      const now = yield* Clock.currentTimeMillis
+      const soon = new Date(now + 60_000)
+      // Kolkata is 5:30 ahead of UTC.
+      const there = new Date(soon.getTime() + 330 * 60_000)
+      const at = `${there.getUTCSeconds()} ${there.getUTCMinutes()} ${there.getUTCHours()} * * *`
+      const kolkata = yield* newScene({ triggers: [cron(at, { time_zone: "Asia/Kolkata" })] })
+      const utc = yield* newScene({ triggers: [cron(at)] })
+      yield* TestClock.adjust("90 seconds")
+      yield* settle
+      const [execution] = yield* executionsOf(kolkata)
+      assert.strictEqual(execution?.verdict?.triggers[0]?.reason, "It was time in Asia/Kolkata")
+      assert.strictEqual((yield* executionsOf(utc)).length, 0)
+      yield* (yield* Scenes).remove(defaultProjectId, kolkata)
+      yield* (yield* Scenes).remove(defaultProjectId, utc)
     }))
 
   it.effect("enabling, disabling, changing and deleting count at once", () =>

@@ -174,7 +174,7 @@ layer(TestCloud.layer)("the topology", (it) => {
       const gateway = yield* createGateway
       const product = yield* createSubProduct
       const subDevices = yield* Effect.forEach([1, 2, 3], () => cloud.createDevice(product))
-      const published = yield* (yield* EventBus).since()
+      const published = yield* CloudState.follow(defaultProjectId)
       yield* topologies.add(
         defaultProjectId,
         gateway.deviceId,
@@ -192,8 +192,8 @@ layer(TestCloud.layer)("the topology", (it) => {
       yield* devices.remove(defaultProjectId, gateway.deviceId)
       const changes = yield* published.pipe(
         Stream.filterMap((each) =>
-          each !== "gap" && each.event._tag === "TopologyChanged"
-            ? Result.succeed([each.event.action, ...each.event.subDevices.map(({ deviceId }) => deviceId)])
+          each._tag === "TopologyChanged"
+            ? Result.succeed([each.action, ...each.subDevices.map(({ deviceId }) => deviceId)])
             : Result.failVoid
         ),
         Stream.take(4),

@@ -11,11 +11,12 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
 import { Authorization } from "./middleware/Authorization.ts"
+import { ExpensiveRead } from "./middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "./middleware/IdempotencyMiddleware.ts"
 import { RequestCheck } from "./middleware/RequestCheck.ts"
 
 /** The middlewares that endpoints of the API have. */
-export type Middlewares = Authorization | IdempotencyMiddleware | RequestCheck
+export type Middlewares = Authorization | ExpensiveRead | IdempotencyMiddleware | RequestCheck
 
 /** `HttpApiBuilder.group`, for handlers that ask for nothing but middlewares. */
 export const group = <
@@ -69,6 +70,6 @@ const withMiddlewares = <A, E>(layer: Layer.Layer<A, E, Middlewares>): Layer.Lay
   Layer.fromBuild((memoMap, scope) =>
     Effect.updateContext(
       Layer.buildWithMemoMap(layer, memoMap, scope),
-      Context.pick(Authorization, IdempotencyMiddleware, RequestCheck)
+      Context.pick(Authorization, ExpensiveRead, IdempotencyMiddleware, RequestCheck)
     )
   )

@@ -3,10 +3,13 @@
  * description, the documentation page and the typed client are made.
  */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { AuditApi } from "./audit/AuditApi.ts"
 import { Authorization } from "./middleware/Authorization.ts"
 import { BindingApi } from "./provisioning/BindingApi.ts"
 import { BleApi } from "./provisioning/BleApi.ts"
+import { CodecApi } from "./codec/CodecApi.ts"
 import { CommandApi } from "./command/CommandApi.ts"
+import { ConfigurationApi } from "./configuration/ConfigurationApi.ts"
 import { complete } from "./OpenApiTransform.ts"
 import { DeviceAccessApi } from "./device-access/DeviceAccessApi.ts"
 import { BatchApi } from "./device/BatchApi.ts"
@@ -16,6 +19,7 @@ import { MeshApi } from "./mesh/MeshApi.ts"
 import { ObjectApi } from "./object/ObjectApi.ts"
 import { OtaApi } from "./ota/OtaApi.ts"
 import { ProductApi } from "./product/ProductApi.ts"
+import { QuotaApi } from "./project/QuotaApi.ts"
 import { ProjectApi } from "./project/ProjectApi.ts"
 import { RequestCheck } from "./middleware/RequestCheck.ts"
 import { SceneApi } from "./scene/SceneApi.ts"
@@ -25,8 +29,20 @@ import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
 /** The routes under `/openapi/v1`. */
 export class Api extends HttpApi.make("device-cloud")
-  .add(ProductApi, ThingModelApi, DeviceApi, BatchApi, TopologyApi, CommandApi, HistoryApi)
-  .add(EventApi, ObjectApi, OtaApi, SceneApi, ProjectApi, MeshApi, BleApi, BindingApi)
+  .add(ProductApi, ThingModelApi, CodecApi, DeviceApi, BatchApi, TopologyApi, CommandApi, HistoryApi)
+  .add(
+    ConfigurationApi,
+    EventApi,
+    ObjectApi,
+    OtaApi,
+    SceneApi,
+    ProjectApi,
+    MeshApi,
+    BleApi,
+    BindingApi,
+    AuditApi,
+    QuotaApi
+  )
   .middleware(Authorization)
   .add(DeviceAccessApi)
   .middleware(RequestCheck)

@@ -4,7 +4,9 @@
  */
 import { type InvalidInput, StoreError } from "@device-cloud/core"
 import { Effect } from "effect"
+import { codecFailures } from "./codec/CodecFailures.ts"
 import { commandFailures } from "./command/CommandFailures.ts"
+import { configurationFailures } from "./configuration/ConfigurationFailures.ts"
 import { deviceFailures } from "./device/DeviceFailures.ts"
 import { type Failure, invalidParameter, StorageUnreachable } from "./Failure.ts"
 import { topologyFailures } from "./gateway/TopologyFailures.ts"
@@ -19,7 +21,9 @@ import { thingModelFailures } from "./thing-model/ThingModelFailures.ts"
 
 const mappings = {
   InvalidInput: ({ issues }: InvalidInput) => invalidParameter(issues),
+  ...codecFailures,
   ...commandFailures,
+  ...configurationFailures,
   ...deviceFailures,
   ...meshFailures,
   ...objectFailures,

@@ -14,10 +14,13 @@ const checkTimeout = "2 seconds"
 
 const ok = (data: unknown) => HttpServerResponse.jsonUnsafe({ code: 0, message: "success", data })
 
-/** The paths of the routes. */
-export const paths = ["/healthz", "/readyz", "/metrics"] as const
+/** The paths of the routes of health. */
+export const paths = ["/healthz", "/readyz"] as const
 
-/** Serves the routes. */
+/** The path of the metrics. */
+export const metricsPath = "/metrics"
+
+/** Serves the routes of health. */
 export const layer = (checks: ReadinessChecks) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
     yield* router.add("GET", "/healthz", ok({ status: "up" }))
@@ -41,12 +44,17 @@ export const layer = (checks: ReadinessChecks) =>
           })
       })
     )
-
-    const { format } = PrometheusMetrics
-    yield* router.add(
-      "GET",
-      "/metrics",
-      Effect.map(format(), (text) =>
-        HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" }))
-    )
   }))
+
+/** Writing all metrics down takes long enough that whoever asks without end must not cause it each time. */
+const metricsAge = "1 second"
+
+/** Serves the metrics, which are at most a second old. */
+export const layerMetrics = HttpRouter.use(Effect.fnUntraced(function*(router) {
+  const { format } = PrometheusMetrics
+  const response = Effect.map(
+    format(),
+    (text) => HttpServerResponse.text(text, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+  )
+  yield* router.add("GET", metricsPath, yield* Effect.cachedWithTTL(response, metricsAge))
+}))

@@ -1,32 +1,41 @@
 /**
  * The management API on any HTTP server.
  */
-import { DeviceCloud, type IdempotencyStore, type Objects, ReplayGuard } from "@device-cloud/core"
+import { DeviceCloud, type Mac, type Objects, ReplayGuard, type ReplayStore } from "@device-cloud/core"
 import { Context, Effect, Layer, type Scope, type Types } from "effect"
-import { HttpRouter, HttpServer, type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type HttpApi, HttpApiBuilder, HttpApiScalar, OpenApi } from "effect/http-api"
+import { HttpRouter, HttpServer, type HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import * as AuditHandlers from "./audit/AuditHandlers.ts"
+import * as CodecHandlers from "./codec/CodecHandlers.ts"
 import * as CommandHandlers from "./command/CommandHandlers.ts"
+import * as ConfigurationHandlers from "./configuration/ConfigurationHandlers.ts"
 import * as AlinkRegistration from "./device-access/AlinkRegistration.ts"
 import * as DeviceAccessHandlers from "./device-access/DeviceAccessHandlers.ts"
 import * as BatchHandlers from "./device/BatchHandlers.ts"
 import * as DeviceHandlers from "./device/DeviceHandlers.ts"
 import { Api } from "./DeviceCloudApi.ts"
+import * as DocsRoutes from "./docs/DocsRoutes.ts"
 import * as EventHandlers from "./events/EventHandlers.ts"
+import type { EventStreamLimits } from "./events/EventStreams.ts"
 import * as TopologyHandlers from "./gateway/TopologyHandlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
 import * as HistoryHandlers from "./history/HistoryHandlers.ts"
 import * as MeshHandlers from "./mesh/MeshHandlers.ts"
 import { Authorization } from "./middleware/Authorization.ts"
+import { GivenPeer, type RequestPeer } from "./middleware/ClientAddress.ts"
+import { ExpensiveRead, type ExpensiveReadLimits } from "./middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "./middleware/IdempotencyMiddleware.ts"
 import { type InvalidRateLimit, type RateLimitOptions, RateLimits } from "./middleware/RateLimits.ts"
 import { RequestCheck } from "./middleware/RequestCheck.ts"
 import * as RequestPipeline from "./middleware/RequestPipeline.ts"
+import * as RequestSpan from "./middleware/RequestSpan.ts"
 import * as RouteTable from "./middleware/RouteTable.ts"
 import { PublicUrl } from "./object/ObjectAddress.ts"
 import * as ObjectHandlers from "./object/ObjectHandlers.ts"
 import * as ObjectRoutes from "./object/ObjectRoutes.ts"
 import * as OtaHandlers from "./ota/OtaHandlers.ts"
 import * as ProductHandlers from "./product/ProductHandlers.ts"
+import * as QuotaHandlers from "./project/QuotaHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
 import * as BindingHandlers from "./provisioning/BindingHandlers.ts"
 import * as BleHandlers from "./provisioning/BleHandlers.ts"
@@ -37,22 +46,51 @@ import * as ThingModelHandlers from "./thing-model/ThingModelHandlers.ts"
 export interface Options<R = never> {
   /** What `GET /readyz` checks. */
   readonly readiness: HealthRoutes.ReadinessChecks
-  /** Whether a message over HTTP is refused whose `random` its device has used within five minutes. Default false. */
+  /**
+   * Whether a message over HTTP is refused whose `random` its device has used while
+   * its signature may still count. Default false: only of products whose
+   * `uplinkSignature` is `timestamped`.
+   */
   readonly strictReplay?: boolean
   /** What the addresses of objects begin with, for example `https://cloud.example.com`. Default: where the request went. */
   readonly publicUrl?: string
   /** How often projects, addresses and devices may ask. Default: no limits. */
   readonly rateLimits?: RateLimitOptions
+  /** How many streams `GET /events` may have. Default: 100 for each project, 1,000 in total. */
+  readonly eventStreams?: EventStreamLimits
+  /** How many lists, histories and exports a project may read at once. Default: 8, and 32 that wait. */
+  readonly expensiveReads?: ExpensiveReadLimits
+  /** Whether `/docs` and `/openapi.json` are served. Default true. */
+  readonly docs?: boolean
+  /** Whether `/metrics` is served. Default true. */
+  readonly metrics?: boolean
+  /**
+   * Whether registrations and messages of devices over plain HTTP are refused,
+   * except from this machine. Default false.
+   */
+  readonly secureDevices?: boolean
+  /** Origins whose pages may call the API from a browser, such as `https://console.example.com`. Default: none. */
+  readonly corsOrigins?: ReadonlyArray<string>
   /** An API of the application, served beside this one. Default: none. */
   readonly beside?: BesideApi<R>
+}
+
+/** What a server for operators serves. */
+export interface OperationsOptions {
+  /** What `GET /readyz` checks. */
+  readonly readiness: HealthRoutes.ReadinessChecks
+  /** Whether `/docs` and `/openapi.json` are served. Default true. */
+  readonly docs?: boolean
+  /** The API of the application that `/docs` and `/openapi.json` describe as well. Default: none. */
+  readonly beside?: RouteTable.AnyApi
 }
 
 /**
  * An API of the application. Its routes get the request id, the deadline, the
  * limits of addresses, the metrics and the error envelope of this one, and stand in
  * `/openapi.json` and `/docs`. Its endpoints can have the middlewares
- * `Authorization`, `IdempotencyMiddleware` and `RequestCheck`; the server
- * provides them.
+ * `Authorization`, `ExpensiveRead`, `IdempotencyMiddleware` and `RequestCheck`;
+ * the server provides them.
  */
 export interface BesideApi<R> {
   readonly api: RouteTable.AnyApi
@@ -73,6 +111,7 @@ export type BesideServices<R> =
 /** What the server provides to an API of the application. */
 type ServerProvided =
   | Authorization
+  | ExpensiveRead
   | HttpRouter.HttpRouter
   | HttpRouter.Provided
   | HttpServerServices
@@ -84,7 +123,7 @@ type ServerProvided =
 type HttpServerServices = Layer.Success<typeof HttpServer.layerServices>
 
 /** What the API asks of the cloud. */
-type Cloud = DeviceCloud.DeviceCloud | Objects | IdempotencyStore
+type Cloud = DeviceCloud.DeviceCloud | Objects | ReplayStore | Mac
 
 /**
  * Serves the API under `/openapi/v1`, its description (`/openapi.json`), a page
@@ -109,11 +148,27 @@ export const layer = <R = never>(
         routerConfig: RouteTable.routerConfig,
         disableLogger: true,
         disableListenLog: true
-      })
+      }).pipe(Layer.provide(RequestSpan.layer))
       return Effect.succeed(withoutCloud(served))
     })
   )
 }
+
+/**
+ * Serves `/healthz`, `/readyz`, `/metrics`, `/docs` and `/openapi.json` on the HTTP
+ * server that is provided: one of their own, which only operators can reach. Give
+ * `layer` the options `docs: false` and `metrics: false` then.
+ */
+export const layerOperations = (
+  { beside, docs = true, readiness }: OperationsOptions
+): Layer.Layer<never, never, Mac | HttpServer.HttpServer | HttpServerServices> =>
+  HttpRouter.serve(
+    Layer.mergeAll(
+      operations({ docs, metrics: true, readiness, beside }),
+      pipeline(operationsRoutes({ docs, metrics: true }), { secureDevices: false, corsOrigins: [] })
+    ).pipe(Layer.provide(Layer.orDie(RateLimits.layer({})))),
+    { routerConfig: RouteTable.routerConfig, disableLogger: true, disableListenLog: true }
+  ).pipe(Layer.provide(RequestSpan.layer))
 
 /**
  * Builds a layer without the services of the cloud, which each request would
@@ -130,17 +185,24 @@ const withoutCloud = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R
 
 /**
  * The same as a function from request to response, to be mounted in another
- * server, on the cloud that is provided; it works until the scope closes.
+ * server, on the cloud that is provided; it works until the scope closes. Pass on
+ * what the server knows about the connection of a request: without an address, all
+ * clients count as one.
  */
 export const fetchHandler = <R = never>(
   options: Options<R>
-): Effect.Effect<(request: Request) => Promise<Response>, never, BesideServices<R> | Cloud | Scope.Scope> =>
+): Effect.Effect<
+  (request: Request, peer?: RequestPeer) => Promise<Response>,
+  never,
+  BesideServices<R> | Cloud | Scope.Scope
+> =>
   Effect.gen(function*() {
     const context = yield* Effect.context<Cloud>()
     const { handler } = yield* Effect.acquireRelease(
       Effect.sync(() =>
         HttpRouter.toWebHandler(
           routes(options).pipe(
+            Layer.merge(RequestSpan.layer),
             Layer.provide([
               HttpServer.layerServices,
               Layer.succeedContext(Context.omit(HttpRouter.HttpRouter)(context))
@@ -152,32 +214,58 @@ export const fetchHandler = <R = never>(
       ),
       ({ dispose }) => Effect.promise(dispose)
     )
-    return (request: Request): Promise<Response> => handler(request)
+    return (request: Request, peer: RequestPeer = {}): Promise<Response> =>
+      handler(request, Context.make(GivenPeer, peer) as Context.Context<never>)
   })
 
-const openapiPath = "/openapi.json"
-const docsPath = "/docs"
-
-const routes = <R>({ beside, publicUrl, rateLimits = {}, readiness, strictReplay }: Options<R>) =>
+const routes = <R>(
+  {
+    beside,
+    corsOrigins = [],
+    docs = true,
+    eventStreams = {},
+    expensiveReads = {},
+    metrics = true,
+    publicUrl,
+    rateLimits = {},
+    readiness,
+    secureDevices = false,
+    strictReplay = false
+  }: Options<R>
+) =>
   Layer.mergeAll(
     HttpApiBuilder.layer(Api).pipe(Layer.provide(handlers)),
     // The signatures of `layer` and `fetchHandler` ask for what this needs.
     (beside?.layer ?? Layer.empty) as Layer.Layer<never>,
-    description(beside?.api),
+    operations({ docs, metrics, readiness, beside: beside?.api }),
     AlinkRegistration.layer,
     ObjectRoutes.layer,
-    HealthRoutes.layer(readiness),
-    pipeline(beside?.api)
+    pipeline([
+      ...operationsRoutes({ docs, metrics }),
+      { method: "POST", path: AlinkRegistration.path },
+      ...ObjectRoutes.routes,
+      ...RouteTable.routesOf(Api),
+      ...beside === undefined ? [] : RouteTable.routesOf(beside.api)
+    ], { secureDevices, corsOrigins })
   ).pipe(
-    Layer.provide([RequestCheck.layer, Authorization.layer, IdempotencyMiddleware.layer]),
-    Layer.provide(strictReplay === true ? ReplayGuard.layer : Layer.empty),
+    Layer.provide([
+      RequestCheck.layer,
+      Authorization.layer,
+      ExpensiveRead.layer(expensiveReads),
+      IdempotencyMiddleware.layer
+    ]),
+    Layer.provide(ReplayGuard.layer),
+    Layer.provide(Layer.succeed(DeviceAccessHandlers.StrictReplay, strictReplay)),
     Layer.provide(RateLimits.layer(rateLimits)),
-    Layer.provide(Layer.succeed(PublicUrl, publicUrl))
+    Layer.provide(Layer.succeed(PublicUrl, publicUrl)),
+    Layer.provide(Layer.succeed(EventHandlers.Limits, eventStreams))
   )
 
 const handlers = Layer.mergeAll(
   ProductHandlers.layer,
   ThingModelHandlers.layer,
+  CodecHandlers.layer,
+  ConfigurationHandlers.layer,
   DeviceHandlers.layer,
   BatchHandlers.layer,
   TopologyHandlers.layer,
@@ -191,30 +279,37 @@ const handlers = Layer.mergeAll(
   ProjectHandlers.layer,
   MeshHandlers.layer,
   BleHandlers.layer,
-  BindingHandlers.layer
+  BindingHandlers.layer,
+  AuditHandlers.layer,
+  QuotaHandlers.layer
 )
 
-/** The OpenAPI description of all routes, and the page to read it. */
-const description = (beside: RouteTable.AnyApi | undefined) => {
-  const api = (beside === undefined ? Api : Api.addHttpApi(beside as HttpApi.Top)) as unknown as HttpApi.Top
-  return Layer.merge(
-    HttpRouter.add("GET", openapiPath, Effect.sync(() => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api)))),
-    HttpApiScalar.layer(api, { path: docsPath, scalar: { withDefaultFonts: false } })
+/** The routes for operators and developers, without an access key. */
+const operations = (
+  { beside, docs, metrics, readiness }: {
+    readonly docs: boolean
+    readonly metrics: boolean
+    readonly readiness: HealthRoutes.ReadinessChecks
+    readonly beside: RouteTable.AnyApi | undefined
+  }
+) =>
+  Layer.mergeAll(
+    HealthRoutes.layer(readiness),
+    metrics ? HealthRoutes.layerMetrics : Layer.empty,
+    docs ? DocsRoutes.layer(beside) : Layer.empty
   )
-}
+
+/** The same routes, for the table of all. */
+const operationsRoutes = (
+  { docs, metrics }: { readonly docs: boolean; readonly metrics: boolean }
+): ReadonlyArray<RouteTable.Route> =>
+  [...HealthRoutes.paths, ...metrics ? [HealthRoutes.metricsPath] : [], ...docs ? DocsRoutes.paths : []]
+    .map((path) => ({ method: "GET", path }))
 
 /** What happens to each request outside of all routes. */
-const pipeline = (beside: RouteTable.AnyApi | undefined) =>
+const pipeline = (routes: ReadonlyArray<RouteTable.Route>, options: RequestPipeline.Options) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
-    const wrap = yield* RequestPipeline.make(
-      RouteTable.make([
-        ...[openapiPath, docsPath, ...HealthRoutes.paths].map((path) => ({ method: "GET", path }) as const),
-        { method: "POST", path: AlinkRegistration.path },
-        ...ObjectRoutes.routes,
-        ...RouteTable.routesOf(Api),
-        ...beside === undefined ? [] : RouteTable.routesOf(beside)
-      ])
-    )
+    const wrap = yield* RequestPipeline.make(RouteTable.make(routes), options)
     yield* router.addGlobalMiddleware((
       app
     ): Effect.Effect<HttpServerResponse.HttpServerResponse, Types.unhandled, HttpServerRequest.HttpServerRequest> =>

@@ -39,6 +39,8 @@ const bodies: Readonly<Record<string, object>> = {
   "batches.createBatch": { num: 1 },
   "devices.changeDeviceStatus": { action: "disable" },
   "devices.updateDeviceShadow": { state: { desired: { stolen: true } } },
+  "devices.rotateDeviceSecret": {},
+  "products.rotateProductSecret": {},
   "devices.setDeviceTags": { tags: { stolen: "yes" } },
   "thingModels.importThingModel": { model_type: "metadata", model_data: "{}" },
   "thingModels.copyThingModel": {},
@@ -82,7 +84,15 @@ const bodies: Readonly<Record<string, object>> = {
   "scenes.explainScene": { type: "cron" },
   "scenes.rotateWebhookKey": {},
   "projects.createProject": { name: "Another" },
-  "projects.createAccessKey": { name: "Another", role: "viewer" }
+  "projects.createAccessKey": { name: "Another", role: "viewer" },
+  "quotas.setQuotas": { devices: 1 },
+  "codecs.putCodec": { codec: {} },
+  "codecs.tryCodec": { direction: "reports", hex: "a1", codec: {} },
+  "commands.sendRaw": { data: "a1" },
+  "configurations.putProductConfiguration": { format: "json", content: "{}" },
+  "configurations.pushProductConfiguration": {},
+  "configurations.putDeviceConfiguration": { format: "json", content: "{}" },
+  "configurations.pushDeviceConfiguration": {}
 }
 
 /** What each operation needs in its query, by its id. */
@@ -198,9 +208,11 @@ for (const [name, storage] of storages) {
         for (const operation of yield* operations) {
           // It does not end.
           if (operation.operationId === "events.streamEvents") continue
-          const needed = operation.path.startsWith("/projects")
+          const needed = operation.operationId === "quotas.getQuotas"
+            ? "viewer"
+            : operation.path.startsWith("/projects")
             ? "owner"
-            : /^\/(?:access-keys|rule-engine\/webhook-key)/.test(operation.path)
+            : /^\/(?:access-keys|audit|rule-engine\/webhook-key)/.test(operation.path)
             ? "admin"
             : operation.method === "GET"
             ? "viewer"
@@ -248,6 +260,8 @@ for (const [name, storage] of storages) {
         }
         for (const operation of yield* operations) {
           if (operation.path.startsWith("/projects") || operation.operationId === "events.streamEvents") continue
+          // The log repeats the ids that the key itself has asked for.
+          if (operation.operationId === "audit.listAuditEntries") continue
           const path = urlOf(
             operation,
             (name) => operation.path.startsWith("/rule-engine") ? scene.id : parameters[name] ?? name

@@ -4,6 +4,7 @@ import { call, ownerKey, productBody, testApi } from "@device-cloud/testing/http
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { HttpServer } from "effect/http"
+import { createHash } from "node:crypto"
 import { operationsOf } from "./fuzz/ApiDescription.ts"
 import type { JsonSchema } from "./fuzz/JsonSchema.ts"
 
@@ -70,10 +71,10 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (i
       assert.sameMembers(codesOf("PUT", "/things/{device_id}/shadow"), [...always, ...bodies, 40402, 40003, 40904])
       assert.sameMembers(
         [...new Set(codesOf("POST", "/things/{device_id}/services/{service_id}"))],
-        [...always, ...bodies, 40003, 40004, 40402, 40411, 40900]
+        [...always, ...bodies, 40003, 40402, 40411, 40900, 40911, 40920]
       )
       // Its answer shows a secret: it keeps none for an Idempotency-Key.
-      assert.sameMembers(codesOf("POST", "/access-keys"), [...always, ...bodies, 40412])
+      assert.sameMembers(codesOf("POST", "/access-keys"), [...always, ...bodies, 40412, 40900])
     }))
 
   it.effect("has a page to read it", () =>
@@ -82,6 +83,50 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (i
       assert.strictEqual(page.status, 200)
       assert.match(String(page.headers["content-type"]), /^text\/html/)
       assert.include(page.text, "/openapi/v1/products")
+    }))
+
+  it.effect("prepares description and page once, compressed as the client accepts, and says when they are the same", () =>
+    Effect.gen(function*() {
+      const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+      const ask = (path: string, headers: Record<string, string>) =>
+        Effect.promise(async () => {
+          const response = await fetch(`${url}${path}`, { headers })
+          return { status: response.status, headers: response.headers, text: await response.text() }
+        })
+      for (const path of ["/docs", "/openapi.json"]) {
+        const plain = yield* ask(path, { "accept-encoding": "identity" })
+        assert.isNull(plain.headers.get("content-encoding"))
+        const tags = [plain.headers.get("etag")]
+        for (const [accepted, coding] of [["br, gzip", "br"], ["gzip, br;q=0", "gzip"], ["GZIP;q=0.5", "gzip"]]) {
+          const { headers, status, text } = yield* ask(path, { "accept-encoding": accepted! })
+          assert.deepStrictEqual([status, headers.get("content-encoding"), headers.get("vary")], [
+            200,
+            coding,
+            "Accept-Encoding"
+          ])
+          assert.match(headers.get("cache-control")!, /^public, max-age=\d+$/)
+          assert.isBelow(Number(headers.get("content-length")), plain.text.length / 3)
+          assert.isTrue(text === plain.text)
+          tags.push(headers.get("etag"))
+        }
+        assert.strictEqual(new Set(tags).size, 3)
+        for (const tag of tags) {
+          const { headers, status, text } = yield* ask(path, { "if-none-match": tag! })
+          assert.deepStrictEqual([status, text], [304, ""])
+          assert.isNotNull(headers.get("etag"))
+        }
+      }
+    }))
+
+  it.effect("allows the page its own scripts and no others", () =>
+    Effect.gen(function*() {
+      const { headers, text } = yield* call("GET", "//docs", { key: null })
+      const policy = String(headers["content-security-policy"])
+      const scripts = [...text.matchAll(/<script>([^]*?)<\/script>/g)]
+      assert.strictEqual(scripts.length, 2)
+      for (const [, script] of scripts) {
+        assert.include(policy, `'sha256-${createHash("sha256").update(script!).digest("base64")}'`)
+      }
     }))
 
   it.effect("has a typed client, whose failures are typed too", () =>

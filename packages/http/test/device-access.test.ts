@@ -266,6 +266,10 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual((yield* events("diag"))[0].value, diag)
         const configuration = yield* post("PostSysMsg", { method: "thing.config.get", params: {} })
         assert.deepInclude(configuration, { code: 40001, data: { device_code: 6713 } })
+        const tooMany = Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`p${i}`, i]))
+        const refused = yield* post("PostProperty", { params: tooMany })
+        assert.deepInclude(refused, { code: 40001, data: { device_code: 460 } })
+        assert.include(refused.message, "1000 values")
       }))
 
     it.effect("what waits for a device is answered to it with pull=1, until it answers", () =>
@@ -306,6 +310,16 @@ for (const [name, storage] of storages) {
           ))
         assert.deepStrictEqual(states, [["property", "succeeded"], ["service", "succeeded"], ["user", "sent"]])
         assert.deepStrictEqual((yield* pull({ params: {} })).length, 1)
+      }))
+
+    it.effect("a sub-device does not speak for itself", () =>
+      Effect.gen(function*() {
+        const fields = { node_type: "gateway-sub", network_type: "", protocol_type: "zigbee" }
+        const { product_key } = yield* createProduct(fields)
+        const sub = (yield* createDevice(product_key)) as unknown as DeviceTriple & { readonly device_id: string }
+        const { body, status } = yield* uplink(sub, "PostProperty", { body: { params: { a: 1 } } })
+        assert.deepStrictEqual([status, body.code], [400, 40004])
+        assert.strictEqual((yield* detail(sub.device_id)).status, "unactive")
       }))
 
     it.effect("a device that speaks HTTP is active and online", () =>
@@ -397,19 +411,3 @@ for (const [name, storage] of storages) {
       }))
   })
 }
-
-layer(testApi(storages[0][1], { strictReplay: true }), { excludeTestServices: true })(
-  "strict replay protection",
-  (it) => {
-    it.effect("refuses a random that the device has used", () =>
-      Effect.gen(function*() {
-        const [device, other] = [yield* createTriple, yield* createTriple]
-        const send = (from: DeviceTriple, random: string) =>
-          Effect.map(uplink(from, "PostProperty", { body: { params: {} }, query: { random } }), ({ body }) => body.code)
-        assert.strictEqual(yield* send(device, "12345678"), 0)
-        assert.strictEqual(yield* send(device, "12345678"), 40110)
-        assert.strictEqual(yield* send(device, "12345679"), 0)
-        assert.strictEqual(yield* send(other, "12345678"), 0)
-      }))
-  }
-)

@@ -1,5 +1,13 @@
-import { defaultProjectId, DeviceId, Devices, DeviceStore, ProductKey } from "@device-cloud/core"
-import { SimulatedDevice } from "@device-cloud/testing"
+import {
+  ConnectRefusals,
+  defaultProjectId,
+  DeviceId,
+  DeviceName,
+  Devices,
+  DeviceStore,
+  ProductKey
+} from "@device-cloud/core"
+import { eventually, SimulatedDevice } from "@device-cloud/testing"
 import { call, createDevice, createProduct, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -23,6 +31,32 @@ const done = { code: 0, message: "success" }
 
 for (const [name, storage] of storages) {
   layer(testApi(storage), { excludeTestServices: true })(`devices on ${name}`, (it) => {
+    it.effect("says why a device could not connect", () =>
+      Effect.gen(function*() {
+        const product = yield* createProduct()
+        const { device_id, device_name } = yield* createDevice(product.product_key)
+        const of = Effect.map(call("GET", `/things/${device_id}/connect-refusals`), ({ body }) => body.data.results)
+        assert.deepStrictEqual(yield* of, [])
+        const { note } = yield* ConnectRefusals
+        const device = { productKey: ProductKey.make(product.product_key), deviceName: DeviceName.make(device_name!) }
+        const refused = { device, address: "2001:db8::7", reason: "wrong signature", returnCode: 4 }
+        note(refused)
+        note({ ...refused, address: "2001:db8::8" })
+        note({ ...refused, device: undefined })
+        const [{ first_time, time, ...rest }, ...others] = yield* eventually(of, {
+          until: ({ length }) => length === 1
+        })
+        assert.deepStrictEqual(others, [])
+        assert.isTrue(Date.parse(first_time) <= Date.parse(time))
+        assert.deepStrictEqual(rest, {
+          times: 2,
+          address: "2001:db8:0:0::/64",
+          reason: "wrong signature",
+          return_code: 4
+        })
+        assert.strictEqual((yield* call("GET", "/things/missing/connect-refusals")).body.code, 40402)
+      }))
+
     it.effect("creates a device and shows it by id and by name with all fields of the specification", () =>
       Effect.gen(function*() {
         const product = yield* createProduct()
@@ -165,6 +199,21 @@ for (const [name, storage] of storages) {
         yield* device.disconnect
         assert.strictEqual(yield* status(device_id), "offline")
         assert.strictEqual((yield* detail(device_id)).register_at, info.register_at)
+      }))
+
+    it.effect("removes a reported value, once, and no role below operator does", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const { device_id } = yield* createDevice(product_key)
+        yield* (yield* connect(device_id)).postProperties({ a: 1, b: 2 })
+        const path = `/things/${device_id}/shadow`
+        const viewer = (yield* call("POST", "/access-keys", { body: { name: "v", role: "viewer" } })).body.data.key
+        assert.strictEqual((yield* call("DELETE", `${path}/reported/a`, { key: viewer })).status, 403)
+        assert.deepStrictEqual((yield* call("DELETE", `${path}/reported/a`)).body, done)
+        assert.strictEqual((yield* call("DELETE", `${path}/reported/a`)).body.code, 40411)
+        assert.strictEqual((yield* call("DELETE", "/things/unknown/shadow/reported/a")).body.code, 40402)
+        const { thing_shadow } = (yield* call("GET", path)).body.data
+        assert.deepStrictEqual([thing_shadow.state.reported, thing_shadow.version], [{ b: 2 }, 2])
       }))
 
     it.effect("enables, disables, binds and unbinds", () =>

@@ -7,10 +7,15 @@ import {
   testApi,
   uplink
 } from "@device-cloud/testing/http"
-import { assert, layer } from "@effect/vitest"
-import { Effect, Queue, type Scope } from "effect"
+import { AccessKeys, type DomainEvent, EventBus, ProjectId } from "@device-cloud/core"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import * as StoragePg from "@device-cloud/storage-pg"
+import { EmbeddedPostgres, eventually, TestKeyRing } from "@device-cloud/testing"
+import { assert, it as test, layer } from "@effect/vitest"
+import { Context, Deferred, Effect, Layer, Queue, Redacted, type Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { type IncomingMessage, request as httpRequest } from "node:http"
+import { inject } from "vitest"
 import { storages } from "../../../vitest.storages.ts"
 
 interface ServerSentEvent {
@@ -170,3 +175,160 @@ for (const [name, storage] of storages) {
       }))
   })
 }
+
+/** Opens a stream. `ended`: the server has ended it. */
+const open = Effect.fnUntraced(function*(key: string = ownerKey) {
+  const { address } = yield* HttpServer.HttpServer
+  const ended = yield* Deferred.make<void>()
+  const response = yield* Effect.acquireRelease(
+    Effect.callback<IncomingMessage>((resume) => {
+      httpRequest(`${HttpServer.formatAddress(address)}/openapi/v1/events`, {
+        agent: false,
+        headers: { authorization: `Bearer ${key}` }
+      }, (response) => {
+        response.on("error", () => {})
+        response.on("close", () => Deferred.doneUnsafe(ended, Effect.void))
+        resume(Effect.succeed(response))
+      }).end()
+    }),
+    (response) => Effect.sync(() => response.destroy())
+  )
+  return { response, ended: Deferred.await(ended) }
+})
+
+const newProject = Effect.map(
+  call("POST", "/projects", { body: { name: "Other" } }),
+  ({ body }) => ProjectId.make(body.data.id)
+)
+
+const newKey = (project_id: string, more: object = {}) =>
+  Effect.map(
+    call("POST", "/access-keys", { body: { name: "k", role: "viewer", project_id, ...more } }),
+    ({ body }) => body.data as { readonly id: string; readonly key: string }
+  )
+
+/** An event of a project. Counts how often the project and the properties are read. */
+const counted = (projectId: ProjectId, text: string) => {
+  const reads = { project: 0, properties: 0 }
+  const event = {
+    _tag: "PropertiesReported",
+    at: 1,
+    device: {
+      deviceId: "d",
+      deviceName: "n",
+      productKey: "p",
+      get projectId() {
+        reads.project++
+        return projectId
+      }
+    },
+    get properties() {
+      reads.properties++
+      return { text: { value: text, time: 1 } }
+    }
+  } as unknown as DomainEvent
+  return { event, reads }
+}
+
+layer(testApi(StorageMemory.layer), { excludeTestServices: true })("streams of events", (it) => {
+  it.effect("of a project share the bytes of an event; events of other projects cost them nothing", () =>
+    Effect.gen(function*() {
+      const bus = yield* EventBus
+      const project = yield* newProject
+      const { key } = yield* newKey(project)
+      const streams = yield* Effect.forEach(
+        Array.from({ length: 20 }),
+        (_, i) => follow(i % 2 === 0 ? "" : "?type=property", { authorization: `Bearer ${key}` })
+      )
+      const [own, foreign] = [counted(project, "own"), counted(ProjectId.make("elsewhere"), "foreign")]
+      yield* bus.publish([foreign.event, own.event])
+      for (const stream of streams) {
+        assert.strictEqual((yield* Queue.take(stream)).data.properties.text.value, "own")
+      }
+      assert.deepStrictEqual([own.reads.properties, foreign.reads.properties], [1, 0])
+      assert.isAtMost(foreign.reads.project, 1)
+    }).pipe(Effect.scoped))
+
+  it.effect("lose events when their client does not read, and say so; others lose none", () =>
+    Effect.gen(function*() {
+      const bus = yield* EventBus
+      const project = yield* newProject
+      const { key } = yield* newKey(project)
+      const reading = yield* follow("", { authorization: `Bearer ${key}` })
+      const { response } = yield* open(key)
+      // Far more than sockets and kernels keep.
+      const count = 150
+      const text = "x".repeat(200_000)
+      for (let i = 0; i < count; i++) {
+        yield* bus.publish([counted(project, `${i} ${text}`).event])
+        yield* Queue.take(reading)
+      }
+      yield* bus.publish([counted(project, "last").event])
+      assert.strictEqual((yield* Queue.take(reading)).data.properties.text.value, "last")
+      let received = ""
+      yield* Effect.callback<void>((resume) => {
+        response.on("data", (chunk) => {
+          received += chunk
+          if (received.includes(`"last"`)) resume(Effect.void)
+        })
+      })
+      assert.include(received, "event: gap")
+      assert.isBelow(received.length, count * text.length)
+    }).pipe(Effect.scoped))
+
+  it.effect("end when their access key is removed or expires, also for a client that does not read", () =>
+    Effect.gen(function*() {
+      const bus = yield* EventBus
+      const project = yield* newProject
+      const removed = yield* newKey(project)
+      const expires_at = new Date(Date.now() + 1500).toISOString()
+      const expiring = yield* newKey(project, { expires_at })
+      const staying = yield* newKey(project)
+      const streams = yield* Effect.forEach([removed, removed, expiring, staying], ({ key }) => open(key))
+      const [first, stuck, expired, other] = streams as [Opened, Opened, Opened, Opened]
+      for (const { response } of [first, expired, other]) response.resume()
+      for (let i = 0; i < 400; i++) yield* bus.publish([counted(project, "x".repeat(20_000)).event])
+      assert.strictEqual((yield* call("DELETE", `/access-keys/${removed.id}`)).body.code, 40412)
+      yield* (yield* AccessKeys).remove(project, removed.id)
+      yield* first.ended
+      yield* expired.ended
+      stuck.response.resume()
+      yield* stuck.ended
+      assert.isFalse(other.response.destroyed || other.response.readableEnded)
+      assert.strictEqual((yield* call("DELETE", `/projects/${project}`)).body.code, 0)
+      yield* other.ended
+    }).pipe(Effect.scoped))
+})
+
+type Opened = Effect.Success<ReturnType<typeof open>>
+
+layer(testApi(StorageMemory.layer, { eventStreams: { project: 2, total: 3 } }), { excludeTestServices: true })(
+  "the number of streams of events",
+  (it) => {
+    it.effect("is bounded for each project and in total", () =>
+      Effect.gen(function*() {
+        const { key } = yield* newKey(yield* newProject)
+        const opened = [yield* open(), yield* open()]
+        const { body, headers, status } = yield* call("GET", "/events")
+        assert.deepStrictEqual([status, body.code], [429, 42900])
+        assert.isAbove(Number(headers["retry-after"]), 0)
+        yield* open(key)
+        assert.strictEqual((yield* call("GET", "/events", { key })).body.code, 42900)
+        opened[0]!.response.destroy()
+        yield* eventually(open(), { until: ({ response }) => response.statusCode === 200 })
+        assert.strictEqual((yield* call("GET", "/events")).body.code, 42900)
+      }).pipe(Effect.scoped))
+  }
+)
+
+test.live("a stream ends when its access key is removed on another node", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const node = Layer.build(Layer.fresh(testApi(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))))
+    const [one, two] = [yield* node, yield* node]
+    const { id, key } = yield* Effect.provideContext(newKey("default"), one)
+    const { ended, response } = yield* Effect.provideContext(open(key), two)
+    response.resume()
+    yield* Context.get(one, AccessKeys).remove(ProjectId.make("default"), id)
+    yield* ended
+  }).pipe(Effect.scoped))

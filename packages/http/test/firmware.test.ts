@@ -3,7 +3,14 @@ import { call, createProduct, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { storages } from "../../../vitest.storages.ts"
-import { createFirmware, firmwareBody, newFirmware } from "./UpgradeRequests.ts"
+import { createFirmware, createTask, devicesOf, firmwareBody, newFirmware } from "./UpgradeRequests.ts"
+
+/** An object with what a firmware says of it. */
+const uploadFile = Effect.gen(function*() {
+  const object = yield* (yield* Objects).upload(defaultProjectId, "fw.bin", Stream.make(new Uint8Array(1234)))
+  const oss_path = `https://cloud.example.com/objects/${object.objectId}/${object.fileName}`
+  return { object, oss_path, hash: object.md5 }
+})
 
 for (const [name, storage] of storages) {
   layer(testApi(storage), { excludeTestServices: true })(`firmware on ${name}`, (it) => {
@@ -60,17 +67,39 @@ for (const [name, storage] of storages) {
     it.effect("the size of a firmware whose file is stored here is known", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()
-        const { fileName, objectId } = yield* (yield* Objects).upload(
-          defaultProjectId,
-          "fw.bin",
-          Stream.make(new Uint8Array(1234))
-        )
+        const { hash, oss_path: address } = yield* uploadFile
         const sizeOf = (oss_path: string, version: string, size?: number) =>
-          Effect.map(createFirmware(product_key, { oss_path, version, size }), ({ body }) => body.data.size)
-        const address = `https://cloud.example.com/objects/${objectId}/${fileName}`
+          Effect.map(createFirmware(product_key, { oss_path, version, size, hash }), ({ body }) => body.data.size)
         assert.strictEqual(yield* sizeOf(address, "2.0.0"), 1234)
         assert.strictEqual(yield* sizeOf(address, "2.0.1", 99), 99)
         assert.strictEqual(yield* sizeOf(`${address}x`, "2.0.2"), 0)
+      }))
+
+    it.effect("a hash that is not that of the stored file is refused; of a file elsewhere, nobody knows", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const { oss_path } = yield* uploadFile
+        const { body } = yield* createFirmware(product_key, { oss_path })
+        assert.deepStrictEqual([body.code, Object.keys(body.data.issues)], [40001, ["hash"]])
+        assert.strictEqual((yield* call("GET", `/ota/firmwares?product_key=${product_key}`)).body.data.total, 0)
+        assert.strictEqual((yield* createFirmware(product_key, { oss_path: `${oss_path}x` })).body.code, 0)
+      }))
+
+    it.effect("the file of a task that has not ended cannot be deleted", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        yield* devicesOf(product_key, 1)
+        const { object, ...file } = yield* uploadFile
+        const firmwareId = yield* newFirmware(product_key, { ...file, version: "3.0.0" })
+        const { task_id } = (yield* createTask(firmwareId, { scope_mode: 0 })).body.data
+        const objects = yield* Objects
+        const refused = yield* Effect.flip(objects.remove(defaultProjectId, object.objectId))
+        assert.deepInclude(refused, {
+          _tag: "ObjectInUse",
+          reason: `firmware ${firmwareId} (version 3.0.0) has a task that has not ended`
+        })
+        assert.strictEqual((yield* call("DELETE", `/ota/tasks/${task_id}`)).body.code, 0)
+        yield* objects.remove(defaultProjectId, object.objectId)
       }))
   })
 }

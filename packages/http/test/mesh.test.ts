@@ -155,12 +155,10 @@ for (const [name, storage] of storages) {
       }))
 
     it.effect.each<readonly [Readonly<Record<string, unknown>>, string]>([
-      [{ mesh_addr: 0 }, "mesh_addr"],
       [{ mesh_addr: 0x00ff }, "mesh_addr"],
       [{ mesh_addr: 0x8000 }, "mesh_addr"],
       [{ mesh_addr: -1 }, "mesh_addr"],
       [{ mesh_addr: 1.5 }, "mesh_addr"],
-      [{ node_type: 2, mesh_addr: 0 }, "mesh_addr"],
       [{ node_type: 2, mesh_addr: 0x0100 }, "mesh_addr"],
       [{ node_type: 0 }, "node_type"],
       [{ node_type: 3 }, "node_type"],

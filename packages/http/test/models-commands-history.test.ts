@@ -2,7 +2,7 @@ import { defaultProjectId, DeviceId, Devices } from "@device-cloud/core"
 import { eventually, SimulatedDevice } from "@device-cloud/testing"
 import { type ApiResponse, call, createDevice, createProduct, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue } from "effect"
+import { Effect, Fiber, Queue } from "effect"
 import { readFileSync } from "node:fs"
 import { storages } from "../../../vitest.storages.ts"
 
@@ -205,7 +205,7 @@ for (const [name, storage] of storages) {
         const service = (id: string, body: unknown) =>
           Effect.map(call("POST", `/things/${device_id}/services/${id}`, { body }), refusal)
         assert.deepStrictEqual(yield* service("Missing", { params: {} }), [404, 40411])
-        assert.deepStrictEqual(yield* service("Measure", { params: {} }), [400, 40004])
+        assert.deepStrictEqual(yield* service("Measure", { params: {} }), [409, 40911])
         assert.deepStrictEqual(yield* service("TimeReset", { params: { TimeZone: 1 } }), [400, 40003, "params"])
         assert.deepStrictEqual(
           refusal(yield* call("POST", "/things/missing/properties", { body: { params: { a: 1 } } })),
@@ -251,7 +251,7 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(refusal(yield* put({ state: {} })), [400, 40001, "state.desired"])
         const plain = yield* createDevice((yield* createProduct()).product_key)
         const many = Object.fromEntries(Array.from({ length: 129 }, (_, i) => [`p${i}`, i]))
-        for (const desired of [many, { long: "x".repeat(17 * 1024) }]) {
+        for (const desired of [many, { long: "x".repeat(263_000) }]) {
           const full = yield* call("PUT", `/things/${plain.device_id}/shadow`, { body: { state: { desired } } })
           assert.deepStrictEqual([full.status, full.body.code], [400, 40001])
         }
@@ -304,6 +304,38 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(yield* tags, { site: "Hall 2", floor: "3" })
         yield* put({})
         assert.deepStrictEqual(yield* tags, {})
+      }))
+
+    it.effect("answers a synchronous call with the reply, or says that there was none", () =>
+      Effect.gen(function*() {
+        const { device_id } = yield* createModelled
+        const path = `/things/${device_id}/services/Measure`
+        const measure = (body: object = {}, headers: Record<string, string> = {}) =>
+          call("POST", path, { body: { params: {}, ...body }, headers })
+        assert.deepStrictEqual(refusal(yield* measure()), [409, 40911])
+        assert.deepStrictEqual(refusal(yield* measure({ wait: 31 })), [400, 40001, "wait"])
+        const connected = yield* connect(device_id)
+        const calling = yield* Effect.forkScoped(measure())
+        const message = yield* Queue.take(connected.received)
+        yield* connected.answer(message, 200, { length: 3 })
+        assert.deepStrictEqual((yield* Fiber.join(calling)).body.data, {
+          message_id: message.id,
+          state: "succeeded",
+          code: 200,
+          message: "",
+          data: { length: 3 }
+        })
+        // A call that comes again is the same command, whose reply has come meanwhile.
+        const again = measure({ wait: 0.1 }, { "idempotency-key": `measure-${device_id}` })
+        const silent = yield* again
+        const { id } = yield* Queue.take(connected.received)
+        assert.deepStrictEqual([silent.status, silent.body.code, silent.body.data], [409, 40920, { message_id: id }])
+        yield* connected.answer({ id, method: message.method }, 200)
+        assert.deepInclude((yield* again).body.data, { message_id: id, state: "succeeded" })
+        assert.strictEqual(yield* Queue.size(connected.received), 0)
+        // Without a wait, the response is as it always was.
+        const { body } = yield* measure({ wait: 0 })
+        assert.deepStrictEqual(Object.keys(body.data), ["message_id"])
       }))
 
     it.effect("answers a POST that comes again as it did the first time", () =>

@@ -39,6 +39,7 @@ for (const [name, storage] of storages) {
           validate_type: "none",
           data_format: "raw",
           auth_type: "secret",
+          uplink_signature: "any",
           dynamic_register: true,
           status: "developing",
           platform: 0,

@@ -38,6 +38,14 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("any request"
       413,
       41300
     ],
+    [
+      "a registration of 20 KB",
+      "POST",
+      "/auth/register/device",
+      { body: { product_key: "x".repeat(20_000) }, key: null },
+      413,
+      41300
+    ],
     ["a parameter given twice", "GET", "/products?page=1&page=2", {}, 400, 40001]
   ])("answers %s with an envelope", ([, method, path, options, status, code]) =>
     Effect.gen(function*() {
@@ -85,10 +93,58 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("any request"
     Effect.gen(function*() {
       const echoed = yield* call("GET", "/products", { headers: { "x-request-id": "trace-42" } })
       assert.strictEqual(echoed.headers["x-request-id"], "trace-42")
+      for (const forged of ["a b", "x\u00e9", "a=1", "\""] as const) {
+        const answer = yield* call("GET", "/nothing", { headers: { "x-request-id": forged } })
+        assert.match(String(answer.headers["x-request-id"]), /^[0-9a-f]{16}$/, forged)
+      }
       const long = yield* call("GET", "/nothing", { headers: { "x-request-id": "x".repeat(129) } })
       assert.match(String(long.headers["x-request-id"]), /^[0-9a-f]{16}$/)
       const other = yield* call("GET", "/nothing")
       assert.notStrictEqual(other.headers["x-request-id"], long.headers["x-request-id"])
+    }))
+
+  it.effect("carries headers that keep browsers from running or framing it, whatever it is", () =>
+    Effect.gen(function*() {
+      const form = `--b\r\ncontent-disposition: form-data; name="file"; filename="a.html"\r\n\r\n<script>\r\n--b--\r\n`
+      const { url } = (yield* call("POST", "/oss", {
+        raw: form,
+        headers: { "content-type": "multipart/form-data; boundary=b" }
+      })).body.data
+      const object = `/${new URL(url).pathname}`
+      for (
+        const [method, path, options] of [
+          ["GET", "/products", {}],
+          ["GET", "/products", { key: null }],
+          ["GET", "/nothing", {}],
+          ["DELETE", "/products", {}],
+          ["POST", "/products", { raw: "{" }],
+          ["POST", "/thing-uplink", { key: null }],
+          ["GET", "//healthz", {}],
+          ["GET", "//metrics", {}],
+          ["GET", "//docs", {}],
+          ["GET", "//openapi.json", {}],
+          ["GET", object, {}],
+          ["HEAD", object, {}],
+          ["GET", `${object}x`, {}],
+          ["POST", "//auth/register/device", { raw: "x=1" }]
+        ] as ReadonlyArray<readonly [string, string, CallOptions]>
+      ) {
+        const { headers } = yield* call(method, path, options)
+        assert.deepInclude(headers, {
+          "x-content-type-options": "nosniff",
+          "x-frame-options": "DENY",
+          "referrer-policy": "no-referrer"
+        }, `${method} ${path}`)
+        const policy = String(headers["content-security-policy"])
+        assert.match(policy, /^default-src 'none'; /)
+        assert.match(policy, /frame-ancestors 'none'$/)
+        assert.notInclude(policy, "unsafe-eval")
+      }
+      const download = yield* call("GET", object)
+      assert.deepInclude(download.headers, {
+        "content-type": "application/octet-stream",
+        "content-disposition": `attachment; filename="a.html"`
+      })
     }))
 
   it.effect("answers HEAD like GET, without a body", () =>

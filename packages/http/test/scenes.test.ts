@@ -125,7 +125,15 @@ for (const [name, storage] of storages) {
           name: `Cooling of ${device.device_id}`,
           desc: "Cools",
           status: "enable",
-          triggers: [property(device), { URI: "trigger/cron", params: { cron: "0 8 * * *" } }],
+          triggers: [property(device), {
+            URI: "trigger/cron",
+            params: {
+              product_key: device.product_key,
+              device_name: "*",
+              cron: "0 8 * * *",
+              time_zone: "Europe/Berlin"
+            }
+          }],
           conditions: [{
             URI: "condition/time/range",
             params: { time_range: { start_timestamp: 0, end_timestamp: 4_000_000_000 } }
@@ -137,8 +145,8 @@ for (const [name, storage] of storages) {
         const { name, triggers: [first], ...others } = draft
         assert.deepStrictEqual(rest, { name, ...others, paused_until: "", warnings: [] })
         assert.deepStrictEqual(triggers[0], first)
-        const { cron, cron_id } = triggers[1].params
-        assert.strictEqual(cron, "0 8 * * *")
+        const { cron_id, ...timer } = triggers[1].params
+        assert.deepStrictEqual(timer, draft.triggers[1]!.params)
         assert.match(cron_id, /^[A-Za-z0-9]{20}$/)
         assert.deepStrictEqual([Number.isInteger(created_at), updated_at], [true, created_at])
         const { warnings, ...scene } = body.data
@@ -158,6 +166,10 @@ for (const [name, storage] of storages) {
         const again = yield* call("PUT", `/rule-engine/scenes/${id}`, { body: { ...scene, desc: "" } })
         assert.strictEqual(again.body.data.triggers[1].params.cron_id, cron_id)
         assert.strictEqual(again.body.data.desc, "")
+        const elsewhere = { ...scene.triggers[1], params: { ...scene.triggers[1].params, time_zone: "Asia/Tokyo" } }
+        const moved = yield* call("PUT", `/rule-engine/scenes/${id}`, { body: { ...scene, triggers: [elsewhere] } })
+        assert.strictEqual(moved.body.data.triggers[0].params.time_zone, "Asia/Tokyo")
+        assert.notStrictEqual(moved.body.data.triggers[0].params.cron_id, cron_id)
         const emptied = yield* call("PUT", `/rule-engine/scenes/${id}`, { body: { name, status: "disable" } })
         assert.deepInclude(emptied.body.data, { status: "disable", triggers: [], conditions: [], actions: [] })
         const enabled = yield* call("PUT", `/rule-engine/scenes/${id}/status`, { body: { status: "enable" } })
@@ -230,6 +242,9 @@ for (const [name, storage] of storages) {
           [trigger({}, "trigger/cron"), "triggers[0].params.cron"],
           [trigger({ cron: "every day" }, "trigger/cron"), "triggers[0].params.cron"],
           [trigger({ cron: "0 0 0 31 2 *" }, "trigger/cron"), "triggers[0].params.cron"],
+          [trigger({ cron: "* * * * *", time_zone: "Mars" }, "trigger/cron"), "triggers[0].params.time_zone"],
+          [trigger({ cron: "* * * * *", time_zone: "+02:00" }, "trigger/cron"), "triggers[0].params.time_zone"],
+          [trigger({ cron: "* * * * *", time_zone: 2 }, "trigger/cron"), "triggers[0].params.time_zone"],
           [trigger({ cron: "* * * * *", ...temperature }, "trigger/cron"), "triggers[0].params.property_id"],
           [condition("condition/device/status", { status_duration: -1 }), "conditions[0].params.status_duration"],
           [condition("condition/time/range", {}), "conditions[0].params.time_range"],
@@ -459,6 +474,27 @@ for (const [name, storage] of storages) {
         assert.deepInclude(execution.actions[1], { status: "pending", attempts: 1 })
         assert.notStrictEqual(execution.actions[1].next_time, "")
         yield* call("DELETE", `/rule-engine/scenes/${id}`)
+      }))
+
+    it.effect("scenes that run each other end with the budget of the first, and say so", () =>
+      Effect.gen(function*() {
+        const run = (id: string) => ({ URI: "action/rule", params: { scene_id: id } })
+        const third = yield* newScene({})
+        const second = yield* newScene({ actions: Array.from({ length: 50 }, () => run(third)) })
+        const { body: { data } } = yield* create({ actions: Array.from({ length: 50 }, () => run(second)) })
+        assert.deepStrictEqual(data.warnings, [
+          "The scene may be stopped: it and the scenes that it runs have more than 500 actions together"
+        ])
+        const { body } = yield* call("POST", `/rule-engine/scenes/${data.id}/actions`)
+        const execution = yield* latest(data.id)
+        assert.strictEqual(execution.status, "limited")
+        assert.deepInclude(execution.actions[49], {
+          status: "limited",
+          detail: `The scenes that execution ${body.data.execution_id} has led to have more than 500 actions together`
+        })
+        // Each of the second counts with its fifty actions.
+        const { body: { data: { total } } } = yield* call("GET", `/rule-engine/scenes/${second}/executions`)
+        assert.isAtMost(total, 9)
       }))
 
     it.effect("warns of scenes that fire themselves or each other", () =>

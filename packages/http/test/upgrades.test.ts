@@ -7,6 +7,7 @@ import { Effect, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { storages } from "../../../vitest.storages.ts"
 import {
+  createFirmware,
   createTask,
   devicesOf,
   firmwareBody,
@@ -398,17 +399,72 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual((yield* statusesOf(task_id)).get(device.device_id), [1, 0])
       }))
 
-    it.effect("a task for nobody is completed; a product takes its firmware with it", () =>
+    it.effect("a task for nobody has failed from the start and says why; a product takes its firmware with it", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()
         const firmwareId = yield* newFirmware(product_key)
-        const { task_id } = (yield* createTask(firmwareId, { scope_mode: 0, cloud_push: true })).body.data
-        assert.deepInclude(yield* taskOf(firmwareId, task_id), { status: 2 })
+        const { device_count, reason, task_id } =
+          (yield* createTask(firmwareId, { scope_mode: 0, cloud_push: true })).body.data
+        assert.strictEqual(device_count, 0)
+        assert.match(reason, /^No device is left to upgrade/)
+        assert.deepInclude(yield* taskOf(firmwareId, task_id), { status: 3, reason })
         assert.deepStrictEqual((yield* recordsOf(task_id)).results, [])
-        assert.strictEqual((yield* call("DELETE", `/ota/tasks/${task_id}`)).body.code, 40900)
         assert.strictEqual((yield* call("DELETE", `/products/${product_key}`)).body.code, 0)
         assert.strictEqual((yield* call("GET", `/ota/firmwares/${firmwareId}`)).body.code, 40404)
         assert.strictEqual((yield* call("GET", `/ota/upgrade-tasks/${task_id}`)).body.code, 40405)
+      }))
+
+    it.effect("a task that has ended is deleted with its records, and not before", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const [device] = (yield* devicesOf(product_key, 1)) as [TestDevice]
+        const firmwareId = yield* newFirmware(product_key)
+        const { task_id } = (yield* createTask(firmwareId, { scope_mode: 0 })).body.data
+        yield* say(device, "firmware.get", {})
+        const remove = Effect.map(call("DELETE", `/ota/tasks/${task_id}`), ({ body }) => body.code as number)
+        // The first one cancels; the device that has begun finishes.
+        assert.deepStrictEqual([yield* remove, yield* remove], [0, 40900])
+        yield* say(device, "inform", { version: "1.1.0" })
+        assert.deepStrictEqual([yield* remove, yield* remove], [0, 40405])
+        assert.strictEqual((yield* call("GET", `/ota/upgrade-tasks/${task_id}`)).body.code, 40405)
+        assert.strictEqual((yield* call("GET", `/things/${device.device_id}/upgrade-step`)).body.data.step, 0)
+      }))
+
+    it.effect("the routes of upgrade tasks cancel no verification", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const [device] = (yield* devicesOf(product_key, 1)) as [TestDevice]
+        const firmwareId = yield* newFirmware(product_key)
+        yield* call("POST", `/ota/firmwares/${firmwareId}/verify-task`, { body: { device_ids: [device.device_id] } })
+        const { task_id } = (yield* call("GET", `/ota/firmwares/${firmwareId}/verify-task`)).body.data
+        for (const part of ["", `/things/${device.device_id}`]) {
+          const { body } = yield* call("PUT", `/ota/upgrade-tasks/${task_id}${part}/status`, { body: {} })
+          assert.strictEqual(body.code, 40405, part)
+        }
+        assert.strictEqual((yield* call("GET", `/ota/firmwares/${firmwareId}`)).body.data.status, 1)
+        assert.strictEqual((yield* call("DELETE", `/ota/tasks/${task_id}`)).body.code, 0)
+        assert.strictEqual((yield* call("GET", `/ota/firmwares/${firmwareId}`)).body.data.status, 4)
+      }))
+
+    it.effect("an empty module is the default one, wherever one is named", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const [device] = (yield* devicesOf(product_key, 1)) as [TestDevice]
+        const { body } = yield* createFirmware(product_key, { module: "" })
+        assert.strictEqual(body.data.module, "default")
+        const { task_id } = (yield* createTask(body.data.id, { scope_mode: 0 })).body.data
+        const read = (path: string) => Effect.map(call("GET", path), ({ body }) => body.data)
+        const thing = `/things/${device.device_id}`
+        assert.strictEqual((yield* read(`${thing}/upgrade?module=`)).task_id, task_id)
+        assert.strictEqual((yield* read(`${thing}/upgrade-diagnosis?module=`)).task_id, task_id)
+        const jobs = yield* read(`/things/upgrade?module=&device_ids=${device.device_id}`)
+        assert.strictEqual(jobs.things_upgrade_job[device.device_id].task_id, task_id)
+        yield* say(device, "progress", { step: 40, module: "" })
+        assert.deepStrictEqual((yield* statusesOf(task_id)).get(device.device_id), [2, 40])
+        assert.strictEqual((yield* say(device, "firmware.get", { module: "" })).data.version, "1.1.0")
+        yield* say(device, "inform", { version: "1.1.0", module: "" })
+        assert.deepStrictEqual((yield* statusesOf(task_id)).get(device.device_id), [3, 100])
+        assert.strictEqual((yield* read(`${thing}/version?module=`)).version, "1.1.0")
       }))
 
     it.effect("the typed client has names where the API has numbers", () =>

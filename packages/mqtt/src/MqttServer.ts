@@ -2,25 +2,30 @@
  * The MQTT broker through which devices reach the cloud.
  */
 import {
+  type ConnectRefusals,
   type DeviceAuthenticator,
   DeviceMethods,
-  type DeviceSessions,
+  DeviceSessions,
   type Provisioning,
   type SubDeviceSessions,
-  type Uplink
+  type Uplink,
+  type UplinkRates
 } from "@device-cloud/core"
-import type { Client } from "aedes"
-import { Context, Effect, Layer, Schedule, Schema, type Scope } from "effect"
-import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net"
+import { Clock, Context, Duration, Effect, Layer, Metric, Schedule, type Scope } from "effect"
 import type { Duplex } from "node:stream"
-import { createServer as createTlsServer } from "node:tls"
 import * as MessageHandling from "./alink/MessageHandling.ts"
-import type { ServerCertificate } from "./DevelopmentCertificate.ts"
-import { DeviceBroker } from "./protocol/DeviceBroker.ts"
+import { complete, type Limits } from "./Limits.ts"
+import { type ListenError, listenTcp, listenTls, type TlsOptions } from "./Listening.ts"
+import { DeviceBroker, LimitExceeded } from "./protocol/DeviceBroker.ts"
+import { KeptSessions } from "./protocol/KeptSessions.ts"
 import { readPackets } from "./protocol/PacketReading.ts"
+import { type Arrival, Arrivals, type ArrivalSocket, maxArrivalBytes } from "./session/Arrivals.ts"
 import * as Connecting from "./session/Connecting.ts"
 import { Connections } from "./session/ConnectionState.ts"
-import { type Peer, peerOf } from "./session/Peer.ts"
+import type { Peer } from "./session/Peer.ts"
+import { makeWatch } from "./session/Readiness.ts"
+import { shadowOwnersOf } from "./session/Subscriptions.ts"
+import { UnsentOutput } from "./session/UnsentOutput.ts"
 import * as TopicAccess from "./session/TopicAccess.ts"
 import { makeRouter } from "./topics/TopicRouter.ts"
 
@@ -34,26 +39,9 @@ export interface Options {
     /** 0: any free port. */
     readonly port: number
   }
+  /** What the broker holds of its clients, at most. Default of each: see {@link Limits}. */
+  readonly limits?: Partial<Limits>
 }
-
-export interface TlsOptions extends ServerCertificate {
-  /** 0: any free port. */
-  readonly port: number
-  /**
-   * Certificates of the authorities of client certificates, as PEM. The broker
-   * then asks every client for a certificate, and hands those that it has verified
-   * to the provers of `DeviceCredentials`. A client without a certificate, or with
-   * one of another authority, needs another proof.
-   */
-  readonly clientAuthorities?: string
-}
-
-/** The broker cannot listen on a port, or cannot use its certificate. */
-export class ListenError extends Schema.TaggedError<ListenError>()("ListenError", {
-  /** A sentence that names the port or the certificate. */
-  message: Schema.String,
-  cause: Schema.Defect()
-}) {}
 
 /** The running broker. */
 export class MqttServer extends Context.Service<MqttServer, {
@@ -61,8 +49,12 @@ export class MqttServer extends Context.Service<MqttServer, {
   readonly mqtts: string | undefined
   /** The URL of plain MQTT, for example `mqtt://127.0.0.1:1883`; undefined without the option `tcp`. */
   readonly mqtt: string | undefined
-  /** Takes a connection from another listener; its first bytes must be an MQTT CONNECT. */
-  readonly accept: (stream: Duplex, peer: Peer) => void
+  /**
+   * Counts a connection that another listener has from this address, and lets it
+   * in; returns undefined if there is no room. The broker destroys the socket when
+   * it needs its room for others.
+   */
+  readonly admit: (address: string, socket: ArrivalSocket) => Admission | undefined
 }>()("@device-cloud/mqtt/MqttServer") {
   /**
    * Listens while the layer lives. At its end the broker reads nothing more,
@@ -73,7 +65,27 @@ export class MqttServer extends Context.Service<MqttServer, {
     Layer.effect(MqttServer, make(options))
 }
 
-type Requirements = DeviceAuthenticator | DeviceMethods | DeviceSessions | Provisioning | SubDeviceSessions | Uplink
+/** A connection that was let in. */
+export interface Admission {
+  /** Takes the connection; its first bytes must be an MQTT CONNECT. */
+  readonly accept: (stream: Duplex, peer: Peer) => void
+  /** The listener itself holds so many bytes that the stream does not show. Without effect once the device is authenticated. */
+  readonly holds: (bytes: number) => void
+  /** The connection has ended. */
+  readonly left: () => void
+  /** Whether the device has been authenticated. */
+  readonly isAuthenticated: () => boolean
+}
+
+type Requirements =
+  | DeviceAuthenticator
+  | DeviceMethods
+  | DeviceSessions
+  | ConnectRefusals
+  | Provisioning
+  | SubDeviceSessions
+  | Uplink
+  | UplinkRates
 
 /** Bytes in one packet: the payload, the largest topic, and the headers. */
 const maxPacketBytes = MessageHandling.maxPayloadBytes + 65_535 + 16
@@ -83,8 +95,22 @@ const maxHandling = 64
 const closingTime = "1 second"
 /** How long a device that has registered may take to close the connection. */
 const registeredTime = "10 seconds"
+/** Stands for the quality of service of a subscription that was refused. */
+const refused = 128
+/** How often sessions that were left too long ago end. */
+const expiryInterval = "1 minute"
 /** How long the end of the broker waits for messages on their way to the store. */
 const drainTimeout = "4 seconds"
+
+const turnedAway = Metric.counter("device_cloud_mqtt_arrivals_turned_away_total", {
+  description: "Unauthenticated connections that were refused or closed for want of room, by reason",
+  incremental: true
+})
+
+const unread = Metric.counter("device_cloud_mqtt_unread_connections_ended_total", {
+  description: "Connections that ended because their devices did not read",
+  incremental: true
+})
 
 const make = Effect.fnUntraced(function*(
   options: Options
@@ -92,18 +118,52 @@ const make = Effect.fnUntraced(function*(
   const connections = new Connections()
   const methods = yield* DeviceMethods
   const route = makeRouter((method) => methods.find(method)?.form)
-  const connecting = yield* Connecting.make(connections, route)
   const access = yield* TopicAccess.make
   const messages = yield* MessageHandling.make(access, route)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const clock = yield* Clock.Clock
+  const limits = complete(options.limits)
+  const arrivals = new Arrivals(
+    limits,
+    () => clock.currentTimeMillisUnsafe(),
+    (reason) => void runFork(Metric.update(Metric.withAttributes(turnedAway, { reason }), 1))
+  )
+
+  const unsent = new UnsentOutput(
+    { bytes: limits.unsentBytes, time: Duration.toMillis(limits.unsentTime) },
+    () => clock.currentTimeMillisUnsafe(),
+    () => void runFork(Metric.update(unread, 1))
+  )
+  yield* Effect.sync(() => unsent.endStale()).pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
+  const connecting = yield* Connecting.make(connections, {
+    arrivals,
+    unsent,
+    readiness: yield* makeWatch,
+    maxUnsentBytes: limits.unsentBytesOfConnection,
+    route
+  })
+
+  const kept = new KeptSessions(
+    { expiry: Duration.toMillis(limits.sessionExpiry), bytes: limits.sessionBytes },
+    () => clock.currentTimeMillisUnsafe()
+  )
+  yield* Effect.sync(() => kept.endExpired()).pipe(
+    Effect.repeat(Schedule.spaced(expiryInterval)),
+    Effect.forkScoped
+  )
+  // Also when the device is disabled or deleted through another node.
+  yield* (yield* DeviceSessions).listen({ cutOff: (deviceId) => kept.end(deviceId) })
 
   const broker = new DeviceBroker({
+    sessions: kept,
     // MQTT 3.1 allows 23 characters; the client ids of devices are longer.
     maxClientsIdLength: 65_535,
+    connectTimeout: Duration.toMillis(limits.connectTime),
     // Packets that arrive together with the CONNECT.
     queueLimit: 4096,
     preConnect: (client, packet, done) => {
       const state = connections.of(client)!
+      arrivals.judged(state.arrival)
       state.clientId = packet.clientId
       // Aedes finds sessions by client id: until the device is known, it has one of its own.
       packet.clientId = `pending-${state.number}`
@@ -125,9 +185,24 @@ const make = Effect.fnUntraced(function*(
   })
   yield* Effect.promise(() => broker.listen())
 
-  const subscriptionsOf = (client: Client) => connections.of(client)?.connection?.subscriptions
-  broker.on("subscribe", (_, client) => subscriptionsOf(client)?.added())
-  broker.on("unsubscribe", (filters, client) => subscriptionsOf(client)?.removed(filters))
+  broker.on("clientError", (client, error) => {
+    const device = connections.of(client)?.connection?.device
+    if (device === undefined || !(error instanceof LimitExceeded)) return
+    runFork(Effect.logWarning(`The connection of a device ends: ${error.message}`, { deviceId: device.deviceId }))
+  })
+
+  broker.on("subscribe", (wanted, client) => {
+    const connection = connections.of(client)?.connection
+    const added = wanted.flatMap(({ qos, topic }) => (qos as number) < refused ? [topic] : [])
+    connection?.subscriptions.added(added)
+    connection?.readiness.heard(clock.currentTimeMillisUnsafe())
+    for (const owner of shadowOwnersOf(added)) connection?.readiness.subscribesShadow(owner)
+  })
+  broker.on("unsubscribe", (filters, client) => {
+    const connection = connections.of(client)?.connection
+    connection?.subscriptions.removed(filters)
+    for (const owner of shadowOwnersOf(filters)) connection?.readiness.unsubscribesShadow(owner)
+  })
   // Aedes writes the CONNACK in the turn of this event.
   broker.on("client", (client) =>
     process.nextTick(() => {
@@ -139,11 +214,13 @@ const make = Effect.fnUntraced(function*(
       runFork(Effect.andThen(Effect.sleep(registeredTime), Effect.sync(() => void state.stream.destroy())))
     }))
 
-  const accept = (stream: Duplex, peer: Peer) => {
+  const accept = (stream: Duplex, peer: Peer, arrival: Arrival) => {
     const client = broker.handle(stream)
-    const state = connections.add(client, stream, peer)
+    const state = connections.add(client, stream, peer, arrival)
     state.read = readPackets(client, stream, {
       maxPacketBytes,
+      maxArrivalBytes,
+      onArriving: (bytes) => arrivals.holds(arrival, bytes),
       mayRead: (handling) =>
         handling < maxHandling && state.waiting === 0 && !connections.isStopping && !stream.writableNeedDrain,
       onAcknowledge: (packetId) => state.connection?.acknowledge(packetId),
@@ -155,12 +232,27 @@ const make = Effect.fnUntraced(function*(
           )
         )
     })
-    stream.on("drain", state.read)
+    stream.on("drain", () => {
+      state.drained()
+      state.read()
+    })
     stream.once("close", () => {
       connections.remove(client)
-      access.forget(state)
+      // Before what waits for the device goes on: it must find that the session has ended.
       if (state.connection !== undefined) runFork(connecting.detach(state))
+      state.drained()
+      access.forget(state)
     })
+  }
+
+  const admit: MqttServer["Service"]["admit"] = (address, socket) => {
+    const arrival = arrivals.admit(address, socket)
+    return arrival && {
+      accept: (stream, peer) => accept(stream, peer, arrival),
+      holds: (bytes) => arrivals.holds(arrival, bytes),
+      left: () => arrivals.left(arrival),
+      isAuthenticated: () => arrival.state === "authenticated"
+    }
   }
 
   /** Reads nothing more, waits for messages on their way to the store, and closes all connections. */
@@ -184,47 +276,12 @@ const make = Effect.fnUntraced(function*(
   yield* Effect.addFinalizer(() => drain)
 
   const { host, tcp, tls } = options
-  const mqtts = tls && (yield* listen(host, tls.port, () =>
-    createTlsServer({ ...listening, ...tlsOptions(tls) })
-      .on("secureConnection", (socket) => accept(socket, peerOf(socket)))
-      // The handshake has failed: the peer is gone already.
-      .on("tlsClientError", () => {})))
-  const mqtt = tcp &&
-    (yield* listen(host, tcp.port, () => createTcpServer(listening, (socket) => accept(socket, peerOf(socket)))))
+  const reception = { accept, arrivals, handshakeTime: limits.connectTime }
+  const mqtts = tls && (yield* listenTls(host, tls, reception))
+  const mqtt = tcp && (yield* listenTcp(host, tcp.port, reception))
 
   const url = (scheme: string, port: number | undefined) =>
     port === undefined ? undefined : `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`
 
-  return MqttServer.of({ mqtts: url("mqtts", mqtts), mqtt: url("mqtt", mqtt), accept })
-})
-
-/** Small packets leave at once. */
-const listening = { noDelay: true } as const
-
-const tlsOptions = ({ certificate, clientAuthorities, key }: TlsOptions) => ({
-  cert: certificate,
-  key,
-  minVersion: "TLSv1.2" as const,
-  ...clientAuthorities === undefined
-    ? {}
-    : { ca: clientAuthorities, requestCert: true, rejectUnauthorized: false }
-})
-
-/** Listens until the scope closes; returns the port. */
-const listen = Effect.fnUntraced(function*(host: string, port: number, create: () => Server) {
-  const failed = (cause: unknown) =>
-    new ListenError({ message: `The MQTT broker cannot listen on ${host}, port ${port} (${String(cause)})`, cause })
-  const server = yield* Effect.try({
-    try: create,
-    catch: (cause) => new ListenError({ message: `The TLS certificate cannot be used (${String(cause)})`, cause })
-  })
-  yield* Effect.acquireRelease(
-    Effect.callback<void, ListenError>((resume) => {
-      server.once("error", (cause) => resume(Effect.fail(failed(cause))))
-      server.listen({ host, port }, () => resume(Effect.void))
-    }),
-    // Refuses new connections at once; open connections end with the broker.
-    () => Effect.sync(() => void server.close())
-  )
-  return (server.address() as AddressInfo).port
+  return MqttServer.of({ mqtts: url("mqtts", mqtts), mqtt: url("mqtt", mqtt), admit })
 })

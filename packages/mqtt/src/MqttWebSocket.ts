@@ -2,12 +2,15 @@
  * MQTT over WebSocket on an HTTP server, for browsers and for devices behind
  * firewalls.
  */
+import { TrustedProxies } from "@device-cloud/core"
 import { Effect, type Scope } from "effect"
 import type { IncomingMessage, Server } from "node:http"
+import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { createWebSocketStream, WebSocketServer } from "ws"
-import { MqttServer } from "./MqttServer.ts"
-import { peerOf } from "./session/Peer.ts"
+import { type Admission, MqttServer } from "./MqttServer.ts"
+import { maxArrivalBytes } from "./session/Arrivals.ts"
+import { peerOfRequest } from "./session/Peer.ts"
 
 /** The path of the broker on the server. */
 const path = "/mqtt"
@@ -20,11 +23,13 @@ const maxPayload = 512 * 1024
 
 /**
  * Takes WebSocket connections to `/mqtt` of the server until the scope closes.
- * Other upgrade requests go to the server's own listeners; if it has none, they get 404.
+ * Behind `TrustedProxies` of the core, `X-Forwarded-For` and `-Proto` say where a
+ * client comes from. Other upgrade requests go to the server's own listeners; if it has none, they get 404.
  */
 export const attach: (server: Server) => Effect.Effect<void, never, MqttServer | Scope.Scope> = Effect.fnUntraced(
   function*(server) {
     const broker = yield* MqttServer
+    const proxies = yield* TrustedProxies
     const webSockets = new WebSocketServer({
       noServer: true,
       maxPayload,
@@ -33,12 +38,20 @@ export const attach: (server: Server) => Effect.Effect<void, never, MqttServer |
 
     const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): boolean => {
       if (request.url?.split("?")[0] !== path) return false
+      const peer = peerOfRequest(request, proxies)
+      const admission = broker.admit(peer.address, request.socket)
+      if (admission === undefined) {
+        socket.end("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\r\n")
+        return true
+      }
+      socket.once("close", admission.left)
       webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+        limitArriving(admission, request.socket, head.length)
         request.socket.setNoDelay(true)
         const stream = createWebSocketStream(webSocket)
         // The broker learns of the end from `close`.
         stream.on("error", () => {})
-        broker.accept(stream, peerOf(request.socket))
+        admission.accept(stream, peer)
       })
       return true
     }
@@ -67,3 +80,23 @@ export const attach: (server: Server) => Effect.Effect<void, never, MqttServer |
     )
   }
 )
+
+/**
+ * Ends a connection that sends too much before its device is authenticated: an
+ * incomplete WebSocket message waits in memory and never reaches the broker.
+ */
+const limitArriving = (admission: Admission, socket: Socket, before: number): void => {
+  let arrived = before
+  admission.holds(arrived)
+  const count = (chunk: Buffer) => {
+    if (admission.isAuthenticated()) {
+      socket.off("data", count)
+      return
+    }
+    // What comes together with the CONNECT may wait for the CONNACK.
+    if (arrived > maxArrivalBytes) socket.destroy()
+    arrived += chunk.length
+    admission.holds(arrived)
+  }
+  socket.on("data", count)
+}

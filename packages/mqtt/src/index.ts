@@ -4,9 +4,17 @@
  * - `MqttServer`: the broker. `MqttServer.layer` listens on TLS and TCP.
  * - `MqttWebSocket`: MQTT over WebSocket on an HTTP server of the application.
  * - `DevelopmentCertificate`: a certificate for development.
+ * - `CertificateFiles`: a certificate in files that are renewed.
  */
+export * as CertificateFiles from "./CertificateFiles.ts"
 export * as DevelopmentCertificate from "./DevelopmentCertificate.ts"
-export { ListenError, MqttServer, type Options, type TlsOptions } from "./MqttServer.ts"
+export type { Limits } from "./Limits.ts"
+/** `modernTls` and `renew` serve HTTPS servers of the application as well. */
+export { ListenError, modernTls, renew, type TlsOptions } from "./Listening.ts"
+export { type Admission, MqttServer, type Options } from "./MqttServer.ts"
 export * as MqttWebSocket from "./MqttWebSocket.ts"
-/** The other end of a connection, and how to find it out for a socket that `MqttServer.accept` takes. */
+export type { ArrivalSocket } from "./session/Arrivals.ts"
+/** How long the cloud waits for the software of a device that connects, for all connections of a broker. */
+export { ListeningTimes } from "./session/Readiness.ts"
+/** The other end of a connection, and how to find it out for a socket that `MqttServer` takes. */
 export { type Peer, peerOf } from "./session/Peer.ts"

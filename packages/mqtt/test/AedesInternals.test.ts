@@ -53,10 +53,6 @@ it.effect("the private members of a broker and a client have the shapes that we 
   Effect.gen(function*() {
     const { aedes, members } = yield* brokerAndClient
     assert.deepStrictEqual(shapesIn(aedes, usedMembers.broker), usedMembers.broker)
-    assert.deepStrictEqual(
-      shapesIn((aedes as unknown as Members)["persistence"], usedMembers.persistence),
-      usedMembers.persistence
-    )
     assert.deepStrictEqual(shapesIn(members, usedMembers.client), usedMembers.client)
     assert.deepStrictEqual(shapesIn(members["_parser"], usedMembers.parser), usedMembers.parser)
   }))

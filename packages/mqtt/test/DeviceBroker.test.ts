@@ -3,11 +3,13 @@ import { Effect } from "effect"
 import mqtt from "mqtt"
 import { type AddressInfo, createServer } from "node:net"
 import { DeviceBroker } from "../src/protocol/DeviceBroker.ts"
+import { KeptSessions } from "../src/protocol/KeptSessions.ts"
 
 it.effect("a session that is found again has the subscriptions that were granted, not those that were refused", () =>
   Effect.gen(function*() {
     const asked: Array<string> = []
     const broker = new DeviceBroker({
+      sessions: new KeptSessions({ expiry: 1000, bytes: 10_000 }, () => 0),
       preConnect: (_, __, done) => done(null, true),
       authenticate: (_, __, ___, done) => done(null, true),
       consume: (_, __, done) => done(),

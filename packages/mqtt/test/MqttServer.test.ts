@@ -3,7 +3,8 @@ import { CloudState, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Queue } from "effect"
-import { generate, type IConnectPacket } from "mqtt-packet"
+import { connect as connectMqtt, type IClientOptions } from "mqtt"
+import { generate, type IConnackPacket, type IConnectPacket } from "mqtt-packet"
 import { connect as connectTcp } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
 
@@ -25,6 +26,28 @@ const exchange = (port: number, ...packets: ReadonlyArray<Buffer>) =>
     socket.on("error", () => {})
     socket.on("close", () => resume(Effect.succeed(Buffer.concat(chunks))))
     return Effect.sync(() => socket.destroy())
+  })
+
+/** Connects, and returns the error of the client, with the CONNACK. */
+const refusal = (url: string, options: IClientOptions) =>
+  Effect.callback<{ readonly code: unknown; readonly packet: IConnackPacket }>((resume) => {
+    const client = connectMqtt(url, options)
+    let packet: IConnackPacket | undefined
+    client.on("packetreceive", (received) => {
+      if (received.cmd === "connack") packet = received
+    })
+    client.on("connect", () => resume(Effect.die(new Error("The broker has accepted MQTT 5"))))
+    client.on(
+      "error",
+      ({ code }: Error & { readonly code?: unknown }) =>
+        resume(
+          packet === undefined
+            ? Effect.die(new Error(`no CONNACK (${String(code)})`))
+            : Effect.succeed({ code, packet })
+        )
+    )
+    client.on("close", () => resume(Effect.die(new Error("The broker has closed the connection without a CONNACK"))))
+    return Effect.sync(() => void client.end(true))
   })
 
 const connectPacket: IConnectPacket = {
@@ -133,7 +156,6 @@ for (const [name, storage] of storages) {
         withByte(generate({ ...connectPacket, clientId: "" }), connectFlagsAt, 0),
         2
       ],
-      ["MQTT 5", generate({ ...connectPacket, protocolVersion: 5 }), 1],
       ...[0, 1, 2, 6, 9, 127].map((level) =>
         [`protocol level ${level}`, withByte(generate(connectPacket), protocolLevelAt, level), 1] as const
       )
@@ -142,6 +164,26 @@ for (const [name, storage] of storages) {
         const answer = yield* exchange(RawMqttSocket.portOf((yield* MqttTestServer).tcp), packet)
         assert.deepStrictEqual([...answer], [0x20, 2, 0, code])
       }))
+
+    it.effect.each(["tcp", "tls", "webSocket"] as const)(
+      "tells a client of MQTT 5 over %s that it speaks an earlier version",
+      (transport) =>
+        Effect.gen(function*() {
+          const { ca, url } = (yield* MqttTestServer)[transport]
+          const device = yield* Fixtures.createDevice()
+          const { code, packet } = yield* refusal(url, {
+            ...MqttDevice.credentials(device),
+            protocolVersion: 5,
+            reconnectPeriod: 0,
+            properties: { sessionExpiryInterval: 60, receiveMaximum: 10, topicAliasMaximum: 5 },
+            ...ca === undefined ? {} : { ca }
+          })
+          assert.strictEqual(code, 0x84)
+          assert.strictEqual(packet.reasonCode, 0x84)
+          assert.include(packet.properties?.reasonString, "MQTT 3.1.1")
+          assert.strictEqual((yield* CloudState.device(device)).status, "unactive")
+        })
+    )
 
     it.effect("refuses a disabled device with code 5, also while it is connected", () =>
       Effect.gen(function*() {

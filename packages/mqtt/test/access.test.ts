@@ -3,15 +3,18 @@ import {
   defaultProjectId,
   type Device,
   Devices,
+  DeviceStore,
   Mac,
+  parseTrustedProxies,
   type Product,
-  type SignMethod
+  type SignMethod,
+  TrustedProxies
 } from "@device-cloud/core"
 import { MqttServer, MqttWebSocket } from "@device-cloud/mqtt"
 import { CloudState, Fixtures } from "@device-cloud/testing"
-import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
+import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer, Option, Queue, Result } from "effect"
 import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
@@ -33,6 +36,14 @@ const registration = Effect.fnUntraced(function*(
   }
   return { triple: { productKey, deviceName: deviceName as Device["deviceName"], deviceSecret: "" }, options }
 })
+
+/** The return code of the CONNACK for a device that connects from a loopback address. */
+const connackAt = Effect.fnUntraced(function*(localAddress: string, device: Device) {
+  const socket = yield* RawMqttSocket.open({ localAddress })
+  yield* socket.write(RawMqttSocket.connectPacket(device))
+  const packet = yield* socket.take
+  return packet.cmd === "connack" ? packet.returnCode : undefined
+}, Effect.scoped)
 
 /** The status of the response to a request for an upgrade. */
 const upgradeStatus = (url: string) =>
@@ -63,6 +74,20 @@ for (const [name, storage] of storages) {
         assert.strictEqual(yield* MqttDevice.connack(triple, { over: "tls", ...options }), 5)
       }))
 
+    it.effect("a device connects with its new secret and, for a time, with the one before", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const devices = yield* Devices
+        const connack = (deviceSecret: string) => MqttDevice.connack({ ...device, deviceSecret }, { over: "tls" })
+        const { deviceSecret: second } = yield* devices.rotateSecret(defaultProjectId, device.deviceId, {})
+        assert.deepStrictEqual([yield* connack(device.deviceSecret), yield* connack(second)], [0, 0])
+        const { deviceSecret: third } = yield* devices.rotateSecret(defaultProjectId, device.deviceId, { overlap: 0 })
+        assert.deepStrictEqual(
+          [yield* connack(device.deviceSecret), yield* connack(second), yield* connack(third)],
+          [4, 4, 0]
+        )
+      }))
+
     it.effect("a device that nobody has created registers, and connects with its token", () =>
       Effect.gen(function*() {
         const product = yield* Fixtures.createProduct({ dynamicRegister: true })
@@ -72,6 +97,7 @@ for (const [name, storage] of storages) {
         assert.strictEqual(topic, "/ext/regnwl")
         assert.deepInclude(message, { productKey: product.productKey, deviceName: "lamp-1.kitchen" })
         const { clientId, deviceToken } = message as Readonly<Record<string, string>>
+        assert.isAtMost(deviceToken!.length, 63)
         const withToken = {
           over: "tls",
           clientId: clientId!,
@@ -82,6 +108,21 @@ for (const [name, storage] of storages) {
         const device = yield* MqttDevice.connect(triple, { ...withToken, password: deviceToken! })
         yield* device.post({ on: 1 })
         assert.deepInclude((yield* device.take).message, { code: 200 })
+        // Devices that registered earlier have the whole code as their token.
+        const { deviceSecret } = Option.getOrThrow(
+          yield* (yield* DeviceStore).credentials(triple.productKey, triple.deviceName)
+        )
+        const { sign } = yield* Mac
+        const whole = sign(
+          "hmacsha256",
+          deviceSecret,
+          `deviceTokenclientId${clientId}deviceName${triple.deviceName}productKey${triple.productKey}`
+        )
+        assert.isTrue(whole.startsWith(deviceToken!))
+        assert.strictEqual(yield* MqttDevice.connack(triple, { ...withToken, password: whole }), 0)
+        for (const wrong of [deviceToken!.slice(0, 61), whole.slice(0, 63)]) {
+          assert.strictEqual(yield* MqttDevice.connack(triple, { ...withToken, password: wrong }), 4)
+        }
       }))
 
     it.effect("nobody registers without TLS, without the product's secret, or where registration is off", () =>
@@ -96,6 +137,17 @@ for (const [name, storage] of storages) {
         assert.strictEqual(yield* MqttDevice.connack(closed.triple, { over: "tls", ...closed.options }), 5)
         const unknown = yield* registration(product, "unknown", "register")
         assert.strictEqual(yield* MqttDevice.connack(unknown.triple, { over: "tls", ...unknown.options }), 4)
+      }))
+
+    it.effect("a sub-device has no connection of its own, whatever it proves", () =>
+      Effect.gen(function*() {
+        const sub = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ nodeType: "gateway-sub" }))
+        for (const over of ["tcp", "tls", "webSocket"] as const) {
+          assert.strictEqual(yield* MqttDevice.connack(sub, { over }), 5)
+        }
+        assert.strictEqual(yield* MqttDevice.connack(sub, { password: "00" }), 4)
+        const { device } = yield* (yield* Devices).get(defaultProjectId, { deviceId: sub.deviceId })
+        assert.strictEqual(device.status, "unactive")
       }))
 
     it.effect("devices and browsers connect over WebSocket, and everything works as over TCP", () =>
@@ -170,6 +222,65 @@ for (const [name, storage] of storages) {
         }
       }))
 
+    it.effect("a device that subscribes to its own user topic hears what it says there, with the lower QoS", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device)
+        const topic = `/${device.productKey}/${device.deviceName}/user/`
+        const say = (rest: string, qos: 0 | 1 | 2) =>
+          connected.publish(`${topic}${rest}`, JSON.stringify({ rest, qos }), qos)
+        yield* say("echo", 1)
+        assert.deepStrictEqual(yield* connected.subscribe([`${topic}echo`, `${topic}deep/#`]), [1, 1])
+        for (
+          const [rest, qos, heard] of [["echo", 1, 1], ["deep/a", 0, 0], ["echo", 2, 1], ["echo?_rid=7", 1, 1]] as const
+        ) {
+          yield* say(rest, qos)
+          assert.deepStrictEqual(yield* connected.take, {
+            topic: topic + rest.split("?")[0],
+            qos: heard,
+            message: { rest, qos }
+          })
+        }
+        yield* say("other", 1)
+        yield* connected.request(connected.topic("thing/event/property/post"), { a: 1 })
+        assert.strictEqual(yield* Queue.size(connected.received), 0)
+        assert.strictEqual((yield* CloudState.events(device, "user")).length, 6)
+      }))
+
+    it.effect("a device that unsubscribes from a user topic gets no messages on it until it subscribes or comes back", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device)
+        const prefix = `/${device.productKey}/${device.deviceName}/user/`
+        const send = Effect.fnUntraced(function*(topic: string) {
+          const commands = yield* Commands
+          return yield* commands.sendUserMessage(defaultProjectId, device.deviceId, {
+            topic,
+            payload: `"${topic}"`,
+            encoding: "utf8"
+          })
+        })
+        const unsubscribe = (filter: string) =>
+          Effect.callback<void>((resume) => {
+            connected.client.unsubscribe(filter, () => resume(Effect.void))
+          })
+        yield* connected.subscribe([`${prefix}led`])
+        yield* unsubscribe(`${prefix}led`)
+        yield* unsubscribe(`${prefix}lamps/#`)
+        const stopped = [yield* send("led"), yield* send("lamps/1")]
+        yield* send("other")
+        assert.strictEqual((yield* connected.take).message, "other")
+        yield* connected.subscribe([`${prefix}led`])
+        yield* send("led")
+        assert.strictEqual((yield* connected.take).message, "led")
+        yield* connected.end
+        const back = yield* MqttDevice.connect(device)
+        for (const { params } of stopped) {
+          assert.strictEqual(JSON.stringify((yield* back.take).message), params["payload"])
+        }
+        for (const command of stopped) yield* CloudState.untilState(command, "succeeded")
+      }))
+
     it.effect("a device is asked for its logs when its diagnosis is switched on", () =>
       Effect.gen(function*() {
         const device = yield* Fixtures.createDevice()
@@ -193,16 +304,54 @@ for (const [name, storage] of storages) {
   })
 }
 
+const behindProxy = MqttTestServer.layer(storages[0][1]).pipe(
+  Layer.provide(Layer.succeed(TrustedProxies, Result.getOrThrow(parseTrustedProxies(["127.0.0.1"]))))
+)
+
+layer(behindProxy, { excludeTestServices: true })("MQTT over WebSocket behind a trusted proxy", (it) => {
+  const through = (forwarded: string, proto = "https"): MqttDevice.TestConnectOptions => ({
+    over: "webSocket",
+    options: { wsOptions: { headers: { "X-Forwarded-For": forwarded, "X-Forwarded-Proto": proto } } }
+  })
+
+  it.effect("each client has its own address", () =>
+    Effect.gen(function*() {
+      const device = yield* Fixtures.createDevice()
+      for (let i = 0; i < 10; i++) {
+        assert.strictEqual(yield* MqttDevice.connack(device, { ...through("198.51.100.1"), password: "00" }), 4)
+      }
+      assert.strictEqual(yield* MqttDevice.connack(device, through("198.51.100.1")), 5)
+      yield* MqttDevice.connect(device, through("192.0.2.1, 198.51.100.2"))
+      const { device: { ip } } = yield* (yield* Devices).get(defaultProjectId, { deviceId: device.deviceId })
+      assert.strictEqual(ip, "198.51.100.2")
+    }))
+
+  it.effect("devices register where the way to the client is secure", () =>
+    Effect.gen(function*() {
+      const product = yield* Fixtures.createProduct({ dynamicRegister: true })
+      const { deviceName } = yield* Fixtures.createDevice(product)
+      const { options, triple } = yield* registration(product, deviceName, "register")
+      assert.strictEqual(yield* MqttDevice.connack(triple, { ...through("198.51.100.3", "http"), ...options }), 5)
+      assert.strictEqual(yield* MqttDevice.connack(triple, { ...through("198.51.100.3"), ...options }), 0)
+    }))
+})
+
 layer(MqttTestServer.layer(storages[0][1]), { excludeTestServices: true })("wrong signatures over MQTT", (it) => {
-  it.effect("ten in a minute shut the device and the address out", () =>
+  it.effect("ten in a minute shut the device out where they came from, fifty the address", () =>
     Effect.gen(function*() {
       const [device, other] = [yield* Fixtures.createDevice(), yield* Fixtures.createDevice()]
-      const early = yield* MqttDevice.connect(other)
+      const early = yield* MqttDevice.connect(yield* Fixtures.createDevice())
       for (let i = 0; i < 10; i++) {
         assert.strictEqual(yield* MqttDevice.connack(device, { password: "00" }), 4)
       }
       assert.strictEqual(yield* MqttDevice.connack(device), 5)
+      assert.strictEqual(yield* connackAt("127.0.0.2", device), 0)
+      assert.strictEqual(yield* MqttDevice.connack(other), 0)
+      for (let i = 0; i < 40; i++) {
+        assert.strictEqual(yield* MqttDevice.connack(other, { username: `guess${i}&nothing`, password: "00" }), 4)
+      }
       assert.strictEqual(yield* MqttDevice.connack(other), 5)
+      assert.strictEqual(yield* connackAt("127.0.0.2", other), 0)
       // Who is connected already stays.
       yield* early.post({ on: 1 })
       assert.deepInclude((yield* early.take).message, { code: 200 })

@@ -4,11 +4,11 @@ import {
   type Device,
   Devices,
   DeviceSessions,
-  EventBus,
   Firmwares,
   Mac,
   type Product,
   type ProductDraft,
+  Shadows,
   type SignMethod,
   Topologies,
   UpgradeTasks
@@ -16,7 +16,7 @@ import {
 import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue, Stream } from "effect"
+import { Clock, Effect, Queue, Stream } from "effect"
 import { storages } from "../../../vitest.storages.ts"
 
 const createProduct = (nodeType: Product["nodeType"], fields: Partial<ProductDraft> = {}) =>
@@ -29,10 +29,12 @@ const proof = (
   { deviceName, deviceSecret, productKey }: Device,
   { method = "hmacsha1", ...more }: { readonly method?: SignMethod; readonly [field: string]: unknown } = {}
 ) =>
-  Effect.map(Mac, (mac) => {
-    const fields = { productKey, deviceName, clientId: `${productKey}&${deviceName}`, timestamp: 1_795_231_556_029 }
+  Effect.gen(function*() {
+    const mac = yield* Mac
+    const { time = yield* Clock.currentTimeMillis, ...rest } = more
+    const fields = { productKey, deviceName, clientId: `${productKey}&${deviceName}`, timestamp: time as number }
     const text = `clientId${fields.clientId}deviceName${deviceName}productKey${productKey}timestamp${fields.timestamp}`
-    return { ...fields, signMethod: method, sign: mac.sign(method, deviceSecret, text), ...more }
+    return { ...fields, signMethod: method, sign: mac.sign(method, deviceSecret, text), ...rest }
   })
 
 const session = ({ deviceName, productKey }: Device, what: string) =>
@@ -83,15 +85,21 @@ for (const [name, storage] of storages) {
           yield* Fixtures.createDevice(product),
           yield* Fixtures.createDevice(product)
         ]
-        const ofC = yield* proof(c, { method: "hmacsha256", timestamp: "1795231556029" })
-        const { sign, signMethod: _, ...rest } = ofC
+        const ofC = yield* proof(c, { method: "hmacsha256" })
+        const { sign, signMethod: _, timestamp, ...rest } = ofC
         const plainSign = yield* Effect.map(
           Mac,
           (mac) => mac.sign("hmacmd5", plain.deviceSecret, `deviceName${plain.deviceName}productKey${plain.productKey}`)
         )
         const added = yield* gateway.add(
           yield* proof(js),
-          { ...rest, signmethod: "hmacSha256", sign: sign.toUpperCase(), cleanSession: "true" },
+          {
+            ...rest,
+            timestamp: String(timestamp),
+            signmethod: "hmacSha256",
+            sign: sign.toUpperCase(),
+            cleanSession: "true"
+          },
           { ...nameOf(plain), signMethod: "hmacMd5", sign: plainSign }
         )
         assert.deepInclude(added, { code: 200, data: [js, c, plain].map(nameOf), method: "thing.topo.add" })
@@ -134,10 +142,24 @@ for (const [name, storage] of storages) {
         assert.strictEqual(later.id, String(waiting.messageId))
       }))
 
+    it.effect("a sub-device hears what is desired once its gateway has used its shadow topic", () =>
+      Effect.gen(function*() {
+        const { gateway, subDevices: [subDevice] } = yield* household(1)
+        const { deviceName, productKey } = subDevice
+        const shadows = yield* Shadows
+        yield* shadows.desire(defaultProjectId, subDevice.deviceId, { power: 1 })
+        yield* gateway.request(topicOf(subDevice, "thing/event/property/post"), { level: 0 })
+        assert.strictEqual(yield* Queue.size(gateway.received), 0)
+        yield* gateway.publish(`/shadow/update/${productKey}/${deviceName}`, JSON.stringify({ method: "get" }), 1)
+        const topic = `/shadow/get/${productKey}/${deviceName}`
+        assert.deepInclude(yield* gateway.takeFrom(topic), { method: "reply" })
+        assert.deepInclude((yield* gateway.takeFrom(topic)).payload.state, { desired: { power: 1 } })
+      }))
+
     it.effect("sub-devices log in together or not at all, and go offline with their gateway", () =>
       Effect.gen(function*() {
         const { gateway, product, subDevices } = yield* household(3)
-        const events = yield* (yield* EventBus).since()
+        const events = yield* CloudState.follow(defaultProjectId)
         assert.strictEqual((yield* gateway.combine("batch_logout", subDevices.map(nameOf))).code, 200)
         assert.deepStrictEqual(yield* Effect.forEach(subDevices, statusOf), ["offline", "offline", "offline"])
         const stranger = yield* Fixtures.createDevice(product)
@@ -152,16 +174,16 @@ for (const [name, storage] of storages) {
         yield* Effect.forEach(subDevices, (each) => CloudState.untilStatus(each, "offline"))
         const versions = yield* events.pipe(
           Stream.filter((published) =>
-            published !== "gap" && published.event._tag === "DeviceStatusChanged" &&
-            published.event.device.deviceId === subDevices[0].deviceId
+            published._tag === "DeviceStatusChanged" &&
+            published.device.deviceId === subDevices[0].deviceId
           ),
           Stream.take(3),
           Stream.runCollect
         )
         assert.deepStrictEqual(
           versions.map((published) =>
-            published !== "gap" && published.event._tag === "DeviceStatusChanged"
-              ? [published.event.status, published.event.version]
+            published._tag === "DeviceStatusChanged"
+              ? [published.status, published.version]
               : []
           ),
           [["offline", 2], ["online", 3], ["offline", 4]]
@@ -265,6 +287,64 @@ for (const [name, storage] of storages) {
         gateway.client.stream.destroy()
         yield* CloudState.untilStatus(gateway.device, "offline")
         assert.strictEqual(yield* statusOf(sub), "online")
+      }))
+
+    it.effect("a proof that was used, is old or is for another gateway moves no sub-device", () =>
+      Effect.gen(function*() {
+        const { gateway, product, subDevices: [sub] } = yield* household(1)
+        const other = yield* gatewayOf(yield* Fixtures.createDevice(yield* createProduct("gateway")))
+        const now = yield* Clock.currentTimeMillis
+        const mac = yield* Mac
+        const { deviceName, deviceSecret, productKey } = sub
+        const signed = (fields: Readonly<Record<string, string>>) => {
+          const text = Object.keys(fields).sort().map((name) => name + fields[name]).join("")
+          return { ...fields, sign: mac.sign("hmacsha1", deviceSecret, text) }
+        }
+        const add = (to: typeof gateway, fields: unknown) => Effect.map(to.add(fields), ({ code }) => code)
+        const own = yield* proof(sub)
+        const plain = signed({ productKey, deviceName })
+        // Proofs that the other gateway has recorded: from 2020, from before the attachment, used, without a time.
+        for (const time of [Date.UTC(2020, 0, 1), now - 60_000, now + 90_000_000]) {
+          assert.strictEqual(yield* add(other, yield* proof(sub, { time })), 401)
+        }
+        assert.strictEqual(yield* add(other, plain), 6619)
+        // The time of an old proof hides in a member of another name, or in a value.
+        const { sign } = yield* proof(sub, { time: now - 90_000_000 })
+        const clientId = `${productKey}&${deviceName}`
+        const digits = String(now - 90_000_000)
+        for (
+          const hidden of [{ timestamp1: digits.slice(1) }, { timestam: `p${digits}` }, { t: `imestamp${digits}` }]
+        ) {
+          const outcome = yield* add(other, { productKey, deviceName, clientId, ...hidden, sign })
+          assert.include([401, 460], outcome)
+        }
+        // A proof with the names of a gateway is for that one alone.
+        const forGateway = signed({
+          productKey,
+          deviceName,
+          timestamp: String(yield* Clock.currentTimeMillis),
+          gatewayProductKey: gateway.device.productKey,
+          gatewayDeviceName: gateway.device.deviceName
+        })
+        assert.strictEqual(yield* add(other, forGateway), 401)
+        assert.strictEqual((yield* other.combine("login", forGateway)).code, 6287)
+        assert.strictEqual((yield* gateway.combine("login", forGateway)).code, 200)
+        assert.strictEqual((yield* gateway.combine("login", yield* proof(sub, { time: now - 90_000_000 }))).code, 6287)
+        assert.strictEqual(yield* statusOf(sub), "online")
+
+        // What the application takes away, its former gateway does not take back.
+        yield* (yield* Topologies).remove(defaultProjectId, gateway.device.deviceId, [sub])
+        for (const old of [own, forGateway, plain]) assert.strictEqual(yield* add(gateway, old), 401)
+        const moved = yield* proof(sub)
+        assert.strictEqual(yield* add(other, moved), 200)
+        assert.strictEqual(yield* add(gateway, moved), 401)
+        // A constant time is no time: real SDKs send it without a clock.
+        const free = yield* Fixtures.createDevice(product)
+        const constant = yield* proof(free, { time: 2_524_608_000_000 })
+        assert.strictEqual(yield* add(gateway, constant), 200)
+        assert.strictEqual(yield* add(other, constant), 6619)
+        assert.strictEqual((yield* gateway.request(gateway.topic("thing/topo/delete"), [nameOf(free)])).code, 200)
+        assert.strictEqual(yield* add(gateway, constant), 200)
       }))
 
     it.effect("what the application does to a sub-device reaches its gateway", () =>

@@ -1,10 +1,22 @@
-import { Commands, defaultProjectId, type Device, History, Shadows, UplinkStore } from "@device-cloud/core"
+import {
+  Commands,
+  defaultProjectId,
+  type Device,
+  History,
+  Shadows,
+  ThingModels,
+  ThingModelStore,
+  UplinkStore
+} from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Latch, Layer } from "effect"
+import { Effect, Fiber, Latch, Layer } from "effect"
+import { readFileSync } from "node:fs"
 import { storages } from "../../../vitest.storages.ts"
+
+const tsl = readFileSync(new URL("../../core/test/fixtures/air-conditioner.tsl.json", import.meta.url), "utf8")
 
 const createDevice = Effect.flatMap(Fixtures.createProductWithModel(), Fixtures.createDevice)
 
@@ -59,20 +71,46 @@ for (const [name, storage] of storages) {
         }
       }))
 
+    it.effect("a synchronous service is called on the topic that the device has subscribed to, else on its own", () =>
+      Effect.gen(function*() {
+        const product = yield* Fixtures.createProduct()
+        yield* (yield* ThingModels).importFrom(defaultProjectId, product.productKey, "tsl", tsl)
+        const device = yield* Fixtures.createDevice(product)
+        const connected = yield* MqttDevice.connect(device)
+        const commands = yield* Commands
+        for (const isSubscribed of [false, true]) {
+          if (isSubscribed) yield* connected.subscribe([connected.topic("rrpc/request/+")])
+          const calling = yield* Effect.forkScoped(
+            commands.request(defaultProjectId, device.deviceId, "Measure", {}, { wait: 30 })
+          )
+          const { message, topic } = yield* connected.take
+          assert.deepInclude(message, { method: "thing.service.Measure", params: {} })
+          const { id } = message
+          assert.strictEqual(topic, connected.topic(isSubscribed ? `rrpc/request/${id}` : "thing/service/Measure"))
+          yield* connected.say(isSubscribed ? `rrpc/response/${id}` : "thing/service/Measure_reply", {
+            id,
+            code: 200,
+            data: { length: 3 }
+          })
+          const { command } = yield* Fiber.join(calling)
+          assert.deepInclude(command, { state: "succeeded", data: { length: 3 }, deliveries: 1 })
+        }
+      }))
+
     it.effect("what waits is delivered in order after the connection is accepted, in kept sessions too", () =>
       Effect.gen(function*() {
         const device = yield* createDevice
         for (const clean of [true, false]) {
           const commands = [yield* set(device, { level: 1 }), yield* set(device, { level: 2 })]
           const connected = yield* MqttDevice.connect(device, { options: { clean } })
-          const control = yield* connected.take
-          assert.strictEqual(control.topic, `/shadow/get/${device.productKey}/${device.deviceName}`)
-          assert.deepInclude(control.message, { method: "control" })
-          assert.deepInclude(control.message["payload"], { status: "success" })
           for (const { messageId } of commands) {
             assert.strictEqual((yield* connected.take).message["id"], String(messageId))
           }
-          for (const command of commands) yield* CloudState.untilState(command, "acked")
+          for (const command of commands) {
+            yield* CloudState.untilState(command, "acked")
+            yield* connected.say("thing/service/property/set_reply", { id: String(command.messageId), code: 200 })
+            yield* CloudState.untilState(command, "succeeded")
+          }
           yield* connected.end
           yield* connected.closed
         }
@@ -214,6 +252,25 @@ const gatedStorage = Layer.effect(
 ).pipe(Layer.provideMerge(StorageMemory.layer))
 
 layer(MqttTestServer.layer(gatedStorage), { excludeTestServices: true })("while the store is slow", (it) => {
+  it.effect("requests that are no reports do not wait for reports", () =>
+    Effect.gen(function*() {
+      const connected = yield* MqttDevice.connect(yield* createDevice)
+      yield* gate.close
+      yield* connected.publish(
+        connected.topic("thing/event/property/post"),
+        JSON.stringify({ params: { level: 1 } }),
+        0
+      )
+      const tags = yield* connected.request(connected.topic("thing/deviceinfo/get"), {})
+      assert.deepStrictEqual([tags.code, tags.data], [200, []])
+      for (const rest of ["thing/config/log/get", "thing/dsltemplate/get", "thing/ota/firmware/get"]) {
+        assert.strictEqual((yield* connected.request(connected.topic(rest), {})).code, 200, rest)
+      }
+      assert.strictEqual((yield* connected.request(connected.topic("thing/config/get"), {})).code, 6713)
+      yield* gate.open
+      assert.strictEqual((yield* connected.takeFrom(connected.topic("thing/event/property/post_reply"))).code, 200)
+    }))
+
   it.effect("a packet of QoS 2 that comes again is confirmed when it is stored, and stored once", () =>
     Effect.gen(function*() {
       const device = yield* createDevice
@@ -234,5 +291,52 @@ layer(MqttTestServer.layer(gatedStorage), { excludeTestServices: true })("while 
       yield* socket.write({ cmd: "pubrel", messageId: 7 })
       assert.strictEqual(yield* next, "pubcomp")
       assert.deepStrictEqual(yield* CloudState.samples(device, "level"), [1])
+    }))
+})
+
+let modelsRead = 0
+
+const countedStorage = Layer.effect(
+  ThingModelStore,
+  Effect.map(ThingModelStore, (store): ThingModelStore["Service"] => ({
+    ...store,
+    latest: (productKey) => {
+      modelsRead++
+      return store.latest(productKey)
+    }
+  }))
+).pipe(Layer.provideMerge(StorageMemory.layer))
+
+layer(MqttTestServer.layer(countedStorage), { excludeTestServices: true })("the thing model of a device", (it) => {
+  it.effect("is read and encoded once for many requests, and anew when it has changed", () =>
+    Effect.gen(function*() {
+      const models = yield* ThingModels
+      const product = yield* Fixtures.createProductWithModel()
+      const connected = yield* MqttDevice.connect(yield* Fixtures.createDevice(product))
+      const topic = connected.topic("thing/dsltemplate/get")
+      const readBefore = modelsRead
+      for (const id of ["1", 2, "\"ü,}"]) {
+        for (let i = 0; i < 10; i++) {
+          yield* connected.publish(topic, JSON.stringify({ id, params: {} }), 1)
+          const { data, ...rest } = yield* connected.takeFrom(`${topic}_reply`)
+          assert.deepStrictEqual(rest, {
+            code: 200,
+            id,
+            message: "success",
+            method: "thing.dsltemplate.get",
+            version: "1.0"
+          })
+          assert.deepStrictEqual(
+            data.properties.map(({ identifier }: { readonly identifier: string }) => identifier),
+            ["power", "level"]
+          )
+        }
+      }
+      assert.strictEqual(modelsRead - readBefore, 1)
+      yield* models.removeElement(defaultProjectId, product.productKey, "property", "power")
+      const { data } = yield* connected.request(topic, {})
+      assert.lengthOf(data.properties, 1)
+      yield* models.clear(defaultProjectId, product.productKey)
+      assert.deepStrictEqual((yield* connected.request(topic, {})).data.properties, [])
     }))
 })

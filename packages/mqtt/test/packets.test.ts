@@ -21,14 +21,14 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("packets of MQT
       assert.deepInclude(yield* wire.take, { cmd: "puback", messageId: 1 })
     }))
 
-  it.effect.each([0, 1, 2, 5, 6, 9, 127, 128, 131, 132, 255])(
+  it.effect.each([0, 1, 2, 6, 9, 127, 128, 131, 132, 255])(
     "protocol level %i is refused with code 1 whatever the credentials",
     (level) =>
       Effect.gen(function*() {
         const device = yield* Fixtures.createDevice()
         for (const protocolId of ["MQTT", "MQIsdp"] as const) {
           const wire = yield* RawMqttSocket.open()
-          const connect = connectPacket(device, { protocolId, protocolVersion: level === 5 ? 5 : 4 })
+          const connect = connectPacket(device, { protocolId, protocolVersion: 4 })
           yield* wire.write(altered(connect, { level }), connectPacket(device))
           const [connack, ...more] = yield* wire.rest
           assert.deepInclude(connack, { cmd: "connack", returnCode: 1, sessionPresent: false })

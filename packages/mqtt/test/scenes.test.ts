@@ -183,7 +183,7 @@ for (const [name, storage] of storages) {
           ["failed", "Answered with 302"],
           ["failed", "Answered with 410"],
           ["pending", "No answer within 1 seconds"],
-          ["pending", "connect ECONNREFUSED 127.0.0.1"]
+          ["pending", "The connection failed (ECONNREFUSED)"]
         ])
         assert.strictEqual(execution.status, "running")
         assert.isNotNull(execution.outcomes[2]!.nextAt)

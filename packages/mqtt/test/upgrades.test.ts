@@ -1,7 +1,6 @@
 import {
   defaultProjectId,
   type Device,
-  EventBus,
   type FirmwareDraft,
   Firmwares,
   isUpgradeFinal,
@@ -11,7 +10,7 @@ import {
   Upgrades,
   UpgradeTasks
 } from "@device-cloud/core"
-import { eventually, Fixtures } from "@device-cloud/testing"
+import { CloudState, eventually, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
@@ -117,7 +116,7 @@ for (const [name, storage] of storages) {
           Device,
           ...Array<Device>
         ]
-        const events = yield* (yield* EventBus).since()
+        const events = yield* CloudState.follow(defaultProjectId)
         const online = new Map<Device, MqttDevice.MqttDevice>()
         for (const device of devices) {
           if (device === late) continue
@@ -200,13 +199,13 @@ for (const [name, storage] of storages) {
         // Each has one end.
         const ends = yield* events.pipe(
           Stream.filter((published) =>
-            published !== "gap" && published.event._tag === "UpgradeProgressed" &&
-            isUpgradeFinal(published.event.status)
+            published._tag === "UpgradeProgressed" &&
+            isUpgradeFinal(published.status)
           ),
           Stream.take(30),
           Stream.runCollect
         )
-        assert.strictEqual(new Set([...ends].map((end) => end === "gap" ? "" : end.event.device?.deviceId)).size, 30)
+        assert.strictEqual(new Set([...ends].map((end) => end.device?.deviceId)).size, 30)
       }))
 
     it.effect("a device that asks is answered, with nothing when there is nothing", () =>

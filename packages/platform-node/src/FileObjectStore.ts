@@ -10,7 +10,7 @@ import { createReadStream } from "node:fs"
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
 
-/** The directory of objects that are not whole yet. */
+/** The directory of objects that are not whole yet, or no longer. */
 const uploads = ".uploads"
 const contentFile = "content"
 const factsFile = "object.json"
@@ -18,8 +18,19 @@ const factsFile = "object.json"
 /** Only ids that the cloud makes become a path. */
 const isObjectId = (text: string): boolean => /^[A-Za-z0-9]{16,64}$/.test(text)
 
+/** An error of the system names its file, and with it the address of an object, which is a secret. */
+const withoutPath = (cause: unknown): unknown =>
+  Predicate.hasProperty(cause, "code") && Predicate.hasProperty(cause, "syscall")
+    ? new Error(`${String(cause.syscall)}: ${String(cause.code)}`)
+    : cause
+
+const isMissing = (error: unknown): boolean => Predicate.hasProperty(error, "code") && error.code === "ENOENT"
+
+const failedWith = (operation: string) => (cause: unknown) =>
+  new StoreError({ operation, retryable: false, cause: withoutPath(cause) })
+
 const attempt = <A>(operation: string, run: () => Promise<A>) =>
-  Effect.tryPromise({ try: run, catch: (cause) => new StoreError({ operation, retryable: false, cause }) })
+  Effect.tryPromise({ try: run, catch: failedWith(operation) })
 
 /** Makes a rename in the directory survive a crash. */
 const syncDirectory = async (directory: string): Promise<void> => {
@@ -44,9 +55,12 @@ const writeSynced = async (file: string, text: string): Promise<void> => {
 const make = Effect.fnUntraced(function*(directory: string) {
   const uploading = join(directory, uploads)
   // Removes the objects that a crash has left unfinished.
-  yield* attempt("ObjectStore.open", async () => {
-    await mkdir(uploading, { recursive: true, mode: 0o700 })
-    for (const name of await readdir(uploading)) await rm(join(uploading, name), { recursive: true, force: true })
+  yield* Effect.tryPromise({
+    try: async () => {
+      await mkdir(uploading, { recursive: true, mode: 0o700 })
+      for (const name of await readdir(uploading)) await rm(join(uploading, name), { recursive: true, force: true })
+    },
+    catch: (cause) => new StoreError({ operation: "ObjectStore.open", retryable: false, cause })
   })
 
   const writeContent = Effect.fnUntraced(
@@ -96,7 +110,7 @@ const make = Effect.fnUntraced(function*(directory: string) {
             const text = await readFile(join(directory, objectId, factsFile), "utf8")
             return Option.some(JSON.parse(text) as StoredObject)
           } catch (error) {
-            if (Predicate.hasProperty(error, "code") && error.code === "ENOENT") return Option.none()
+            if (isMissing(error)) return Option.none()
             throw error
           }
         })
@@ -106,12 +120,24 @@ const make = Effect.fnUntraced(function*(directory: string) {
         ? Stream.empty
         : NodeStream.fromReadable({
           evaluate: () => createReadStream(join(directory, objectId, contentFile), { ...range }),
-          onError: (cause) => new StoreError({ operation: "ObjectStore.read", retryable: false, cause })
+          onError: failedWith("ObjectStore.read")
         }),
     remove: (objectId) =>
       isObjectId(objectId)
-        ? attempt("ObjectStore.remove", () => rm(join(directory, objectId), { recursive: true, force: true }))
-        : Effect.void
+        ? attempt("ObjectStore.remove", async () => {
+          // A rename succeeds once, however many try. What a crash leaves of it is removed at the next start.
+          const removed = join(uploading, `${objectId}.removed`)
+          try {
+            await rename(join(directory, objectId), removed)
+          } catch (error) {
+            if (isMissing(error)) return false
+            throw error
+          }
+          await syncDirectory(directory)
+          await rm(removed, { recursive: true, force: true })
+          return true
+        })
+        : Effect.succeed(false)
   })
 })
 

@@ -1,13 +1,20 @@
 /**
- * The HTTP server of Node.js with a faster reading of request bodies. Effect's own
+ * The HTTP server of Node.js with conventional header names (`HeaderNames.ts`) and
+ * a faster reading of request bodies. Effect's own
  * reading forks a fiber and waits until the stream has closed, which took a
  * seventh of the time of a message over HTTP
  * (docs/decisions/0037-request-bodies.md).
  */
-import { NodeHttpServer } from "@effect/platform-node"
-import { ByteSize, Deferred, Effect, Exit, Layer } from "effect"
+import { isTrustedProxy, TrustedProxies } from "@device-cloud/core"
+import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
+import { ByteSize, Clock, Deferred, Duration, Effect, Exit, Layer, Schedule } from "effect"
 import { HttpIncomingMessage, HttpServer, HttpServerError, HttpServerRequest } from "effect/http"
-import type { IncomingMessage } from "node:http"
+import type { EventEmitter } from "node:events"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { ArrivingBodies } from "./ArrivingBodies.ts"
+import { makeCapitalize } from "./HeaderNames.ts"
+import { type ConnectionLimits, HttpConnections } from "./HttpConnections.ts"
+import { RequestTurns } from "./RequestTurns.ts"
 
 type Bytes = Effect.Effect<ArrayBuffer, HttpServerError.HttpServerError>
 
@@ -25,45 +32,71 @@ const bytesOf = (chunks: ReadonlyArray<Buffer>): ArrayBuffer => {
   return (buffer as ArrayBuffer).slice(byteOffset, byteOffset + length)
 }
 
+/** What the requests of a server share. */
+interface Shared {
+  readonly bodies: ArrivingBodies
+  readonly turns: RequestTurns
+}
+
+/** A body of more bytes waits for a turn of its own. */
+const largeBytes = 16 * 1024
+
+const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? ""
+const accessKeyOf = ({ headers }: IncomingMessage): string => headers.authorization ?? ""
+
 /** Reads the body to its end, even beyond the limit, so that the connection can take another request. */
 const read = (
   request: HttpServerRequest.HttpServerRequest,
   limit: number,
+  { bodies, turns }: Shared,
   done: (exit: Exit.Exit<ArrayBuffer, HttpServerError.HttpServerError>) => void
 ): void => {
   const source = request.source as IncomingMessage
-  const chunks: Array<Buffer> = []
+  let chunks: Array<Buffer> = []
   let size = 0
   let isDone = false
   const succeed = () => {
     if (isDone) return
     isDone = true
-    done(Exit.succeed(bytesOf(chunks)))
+    const hand = () => {
+      bodies.end(body)
+      done(Exit.succeed(bytesOf(chunks)))
+    }
+    // What is made of a large body takes long.
+    if (size > largeBytes) turns.wait(addressOf(source), accessKeyOf(source), hand)
+    else hand()
   }
   const fail = (reason: "Parse" | "BodyTooLarge", cause?: unknown) => {
     if (isDone) return
     isDone = true
+    bodies.end(body)
+    chunks = []
     done(Exit.fail(
       new HttpServerError.HttpServerError({
         reason: new HttpServerError.RequestParseError({ request, reason, cause })
       })
     ))
   }
+  const body = bodies.begin(addressOf(source), (reason) => fail("Parse", reason))
   if (source.readableEnded) return succeed()
   if (source.destroyed) return fail("Parse")
   source.on("data", (chunk: Buffer) => {
+    if (isDone) return
     size += chunk.length
-    if (size <= limit) chunks.push(chunk)
-    else fail("BodyTooLarge")
+    if (size > limit) return fail("BodyTooLarge")
+    chunks.push(chunk)
+    bodies.grows(body, chunk.length)
   })
   source.on("end", succeed)
   source.on("error", (cause) => fail("Parse", cause))
   // Without effect after `end`.
   source.on("close", () => fail("Parse"))
+  // Nobody waits for the body any more, for example because the request took too long.
+  responseTo(request).once("close", () => fail("Parse"))
 }
 
 /** Reads the body of a request when it is needed for the first time. */
-const bodyOf = (request: HttpServerRequest.HttpServerRequest): Bytes =>
+const bodyOf = (request: HttpServerRequest.HttpServerRequest, shared: Shared): Bytes =>
   Effect.withFiber((fiber) => {
     const limit = fiber.getRef(HttpIncomingMessage.MaxBodySize)
     const bytes = Deferred.makeUnsafe<ArrayBuffer, HttpServerError.HttpServerError>()
@@ -71,27 +104,117 @@ const bodyOf = (request: HttpServerRequest.HttpServerRequest): Bytes =>
     read(
       request,
       limit === undefined ? Infinity : ByteSize.toNumberUnsafe(limit),
+      shared,
       (exit) => Deferred.doneUnsafe(bytes, exit)
     )
     return Deferred.await(bytes)
   })
 
-/** The same as `NodeHttpServer.layer`, with the faster reading of bodies. */
-export const layer: typeof NodeHttpServer.layer = (evaluate, options) =>
+/** What clients may take before the server knows who they are. */
+export interface Limits {
+  /**
+   * Connections at once. Above it, the one that has been idle longest ends; if
+   * none is idle, the new one. Default: no limit.
+   */
+  readonly connections: number
+  /**
+   * Of one address at once, `TrustedProxies` of the core excepted; the same
+   * happens above it. Default: a quarter of `connections`, at least 200.
+   */
+  readonly addressConnections: number
+  /**
+   * Bytes of all bodies that are arriving; those that are streamed do not count. Above it, the oldest body of the address
+   * that sends most is refused. Default: 64 MiB.
+   */
+  readonly bodyBytes: number
+  /** How long one body may take to arrive, unless it is streamed. Default: 30 seconds. */
+  readonly bodyTime: Duration.Input
+}
+
+/**
+ * Limits the connections of a server, of `node:https` too. Call `began` of what it
+ * returns for each request.
+ */
+export const limitConnections = (
+  server: EventEmitter,
+  { addressConnections, connections = Infinity }: Partial<ConnectionLimits>
+): Effect.Effect<HttpConnections> =>
+  Effect.map(TrustedProxies, (proxies) =>
+    new HttpConnections(
+      server,
+      { connections, addressConnections: addressConnections ?? shareOf(connections) },
+      (address) => isTrustedProxy(address, proxies)
+    ))
+
+/** How long a client may go on to send a body after the response, milliseconds. */
+const lingerMillis = 2000
+
+const responseTo = (request: HttpServerRequest.HttpServerRequest): ServerResponse =>
+  NodeHttpServerRequest.toServerResponse(request) as ServerResponse
+
+/** Ends the connection of a client that has its response and does not complete its request. */
+const endUnfinished = (source: IncomingMessage, response: ServerResponse): void => {
+  const { "content-length": length, "transfer-encoding": encoding } = source.headers
+  if (encoding === undefined && (length === undefined || length === "0")) return
+  response.once("finish", () => {
+    if (source.complete) return
+    // A timer of Node.js and not a fiber: nothing of the request runs any more.
+    const timer = setTimeout(() => source.socket.destroy(), lingerMillis).unref()
+    source.once("close", () => clearTimeout(timer))
+  })
+}
+
+/** Waits for the turn of a request. */
+const turnOf = (source: IncomingMessage, turns: RequestTurns): Effect.Effect<void> =>
+  Effect.callback((resume) =>
+    Effect.sync(turns.wait(addressOf(source), accessKeyOf(source), () => resume(Effect.void)))
+  )
+
+/**
+ * The same as `NodeHttpServer.layer`, with conventional header names, the faster
+ * reading of bodies, and limits to what arrives.
+ */
+export const layer = (
+  ...[evaluate, options, limits = {}]: [...Parameters<typeof NodeHttpServer.layer>, limits?: Partial<Limits>]
+): ReturnType<typeof NodeHttpServer.layer> =>
   Layer.merge(
     NodeHttpServer.layerHttpServices,
     Layer.effect(
       HttpServer.HttpServer,
-      Effect.map(NodeHttpServer.make(evaluate, options), ({ address, serve }) =>
-        HttpServer.make({
+      Effect.gen(function*() {
+        const { bodyBytes = 64 * 1024 * 1024, bodyTime = "30 seconds" } = limits
+        const server = evaluate()
+        const connections = yield* limitConnections(server, limits)
+        const { address, serve } = yield* NodeHttpServer.make(() => server, options)
+        const clock = yield* Clock.Clock
+        const bodies = new ArrivingBodies(bodyBytes, Duration.toMillis(bodyTime), () => clock.currentTimeMillisUnsafe())
+        yield* Effect.sync(() => bodies.refuseSlow()).pipe(
+          Effect.repeat(Schedule.spaced("1 second")),
+          Effect.forkScoped
+        )
+        const turns = new RequestTurns()
+        const shared = { bodies, turns }
+        const capitalize = makeCapitalize()
+        return HttpServer.make({
           address,
           serve: (app, middleware) => {
-            const reading = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-              internals(request).arrayBufferEffect = bodyOf(request)
-              return app
+            const prepared = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+              internals(request).arrayBufferEffect = bodyOf(request, shared)
+              const response = responseTo(request)
+              // This server speaks HTTP/1.1 only.
+              capitalize(response)
+              const source = request.source as IncomingMessage
+              connections.began(source.socket, response)
+              endUnfinished(source, response)
+              return turns.mayRun() ? app : Effect.andThen(turnOf(source, turns), app)
             })
-            return middleware === undefined ? serve(reading) : serve(reading, middleware)
+            return middleware === undefined ? serve(prepared) : serve(prepared, middleware)
           }
-        }))
+        })
+      })
     )
   )
+
+/** Connections of one address: a quarter, at least 200, and never all of them. */
+const shareOf = (connections: number): number =>
+  Math.min(Math.max(200, Math.floor(connections / 4)), Math.ceil(connections * 0.75))

@@ -31,7 +31,7 @@ const make = Effect.sync(() => {
         const content = objects.get(objectId)?.content.subarray(start, end + 1)
         return content === undefined ? Stream.empty : Stream.succeed(content)
       }),
-    remove: (objectId) => Effect.sync(() => void objects.delete(objectId))
+    remove: (objectId) => Effect.sync(() => objects.delete(objectId))
   })
 })
 

@@ -57,8 +57,13 @@ export const isPublicAddress = (address: string): boolean => {
   }
 }
 
-const forbidden = (address: string) =>
-  new WebhookError({ reason: "forbidden", message: `${address} is no public address; webhooks may not go there` })
+/**
+ * The name of the host stands for nothing, or for an address that is not public.
+ * Both read the same, and both are tried again: otherwise webhooks would tell
+ * which names and addresses the network of the server has.
+ */
+const unresolved = () =>
+  new WebhookError({ reason: "unreachable", message: "The name of the host leads to no public address" })
 
 /** The host of a URL, without the brackets around an IPv6 address. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1")
@@ -70,15 +75,15 @@ const refuse = (allowsPrivate: boolean) => (text: string): string | undefined =>
   if (url.username !== "" || url.password !== "") return "Expected an address without user name and password"
   const host = hostOf(url)
   const isPrivate = isIP(host) === 0 ? /(?:^|\.)localhost\.?$/i.test(host) : !isPublicAddress(host)
-  return isPrivate && !allowsPrivate ? `Expected a public address; ${host} is none` : undefined
+  return isPrivate && !allowsPrivate ? "Expected a public address" : undefined
 }
 
 /** Resolves a name. Fails if any of its addresses is not public. */
 const publicLookup: LookupFunction = (hostname, options, callback) =>
   lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) return callback(error, "", 0)
-    const wrong = addresses.find(({ address }) => !isPublicAddress(address))
-    if (wrong !== undefined || addresses.length === 0) return callback(forbidden(wrong?.address ?? hostname), "", 0)
+    const isUsable = error === null && addresses.length > 0 &&
+      addresses.every(({ address }) => isPublicAddress(address))
+    if (!isUsable) return callback(unresolved(), "", 0)
     return options.all === true
       ? callback(null, addresses)
       : callback(null, addresses[0]!.address, addresses[0]!.family)
@@ -107,10 +112,11 @@ const within = <A>(effect: Effect.Effect<A, WebhookError>, millis: number, what:
       Effect.fail(new WebhookError({ reason: "timeout", message: `No ${what} within ${millis / 1000} seconds` }))
   })
 
-const unreachable = (error: Error): WebhookError =>
+/** Messages of Node.js carry the address that a name stands for: the code says enough. */
+const unreachable = (error: NodeJS.ErrnoException): WebhookError =>
   error instanceof WebhookError
     ? error
-    : new WebhookError({ reason: "unreachable", message: error.message || "The connection failed" })
+    : new WebhookError({ reason: "unreachable", message: `The connection failed (${error.code ?? error.name})` })
 
 const exchange = (
   url: URL,

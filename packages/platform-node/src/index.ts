@@ -2,18 +2,19 @@
  * Implements what the core needs of its platform on Node.js, and the HTTP server.
  */
 import type { DeviceCloud } from "@device-cloud/core"
-import { NodeCrypto } from "@effect/platform-node"
 import { Layer } from "effect"
 import * as NodeMac from "./NodeMac.ts"
+import * as NodeRandomness from "./NodeRandomness.ts"
 import * as NodeWebhookClient from "./NodeWebhookClient.ts"
 
 export * as FileObjectStore from "./FileObjectStore.ts"
 export * as HttpServer from "./HttpServer.ts"
 export * as MemoryObjectStore from "./MemoryObjectStore.ts"
+export * as NodeKeyRing from "./NodeKeyRing.ts"
 
 /** Provides randomness, digests, message authentication codes and webhooks. */
 export const layer: Layer.Layer<DeviceCloud.Platform> = Layer.mergeAll(
-  NodeCrypto.layer,
   NodeMac.layer,
+  NodeRandomness.layer,
   NodeWebhookClient.layer
 )

@@ -17,7 +17,9 @@ const limit = ByteSize.kibibytes(64)
 const serve = (
   answer: (
     request: HttpServerRequest.HttpServerRequest
-  ) => Effect.Effect<string, HttpServerError.HttpServerError>
+  ) => Effect.Effect<string, HttpServerError.HttpServerError>,
+  limits?: Partial<NodeServer.Limits>,
+  create = createServer
 ) =>
   Effect.gen(function*() {
     const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, answer).pipe(
@@ -28,16 +30,18 @@ const serve = (
       Effect.provideService(HttpIncomingMessage.MaxBodySize, limit)
     )
     const services = yield* Layer.build(
-      HttpServer.serve(app).pipe(Layer.provideMerge(NodeServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
+      HttpServer.serve(app).pipe(
+        Layer.provideMerge(NodeServer.layer(create, { host: "127.0.0.1", port: 0 }, limits))
+      )
     )
     const { address } = yield* Effect.provide(HttpServer.HttpServer, services)
     return Number(new URL(HttpServer.formatAddress(address)).port)
   })
 
-const open = (port: number) =>
+const open = (port: number, localAddress = "127.0.0.1") =>
   Effect.acquireRelease(
     Effect.callback<Socket>((resume) => {
-      const socket = connect(port, "127.0.0.1", () => resume(Effect.succeed(socket)))
+      const socket = connect({ port, host: "127.0.0.1", localAddress }, () => resume(Effect.succeed(socket)))
     }),
     (socket) => Effect.sync(() => socket.destroy())
   )
@@ -110,4 +114,199 @@ it.live("a client that goes before the end of its body ends the reading", () =>
     yield* Deferred.await(began)
     socket.destroy()
     assert.isTrue(Exit.isFailure(yield* Deferred.await(ended)))
+  }))
+
+it.live("header names are written with capitals, as device SDKs compare them", () =>
+  Effect.gen(function*() {
+    const services = yield* Layer.build(
+      HttpServer.serve(
+        Effect.succeed(HttpServerResponse.text("ok", { headers: { etag: "\"1\"", "x-request-id": "a" } }))
+      ).pipe(Layer.provideMerge(NodeServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
+    )
+    const { address } = yield* Effect.provide(HttpServer.HttpServer, services)
+    const socket = yield* open(Number(new URL(HttpServer.formatAddress(address)).port))
+    socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    const text = yield* answersOf(socket, 1)
+    const names = text.split("\r\n\r\n")[0]!.split("\r\n").slice(1).map((line) => line.split(":")[0]!)
+    assert.includeMembers(names, ["ETag", "X-Request-Id", "Content-Type", "Content-Length", "Date"])
+    assert.deepStrictEqual(names.filter((name) => /(?:^|-)[a-z]/.test(name)), [])
+  }).pipe(Effect.scoped))
+
+/** Sends a request whose body has 1,000 bytes, and so many of them. */
+const begin = (port: number, bytes: number) =>
+  Effect.tap(open(port), (socket) =>
+    Effect.sync(() => {
+      socket.write(`POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 1000\r\n\r\n${"x".repeat(bytes)}`)
+    }))
+
+const refusalOr = (request: HttpServerRequest.HttpServerRequest) =>
+  request.text.pipe(
+    Effect.map((text) => `<${text.length}>`),
+    Effect.catch(({ reason }) => Effect.succeed(`<${(reason.cause as { readonly reason: string }).reason}>`))
+  )
+
+it.live("when unfinished bodies hold too many bytes, the oldest is refused and later ones are read", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(refusalOr, { bodyBytes: 1500 })
+    const first = yield* begin(port, 900)
+    const answer = yield* Effect.forkChild(answersOf(first, 1), { startImmediately: true })
+    const second = yield* begin(port, 900)
+    assert.include(yield* Fiber.join(answer), "<crowded>")
+    const whole = yield* Effect.forkChild(answersOf(second, 1), { startImmediately: true })
+    second.write("x".repeat(100))
+    assert.include(yield* Fiber.join(whole), "<1000>")
+  }))
+
+it.live("a body that arrives too slowly is refused, and its connection ends", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(refusalOr, { bodyTime: "10 millis" })
+    const socket = yield* begin(port, 1)
+    const closed = Effect.callback<void>((resume) => {
+      socket.once("close", () => resume(Effect.void))
+    })
+    const ended = yield* Effect.forkChild(closed, { startImmediately: true })
+    assert.include(yield* answersOf(socket, 1), "<slow>")
+    yield* Fiber.join(ended)
+  }))
+
+it.live("a connection ends whose client has its response and does not complete its request", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(() => Effect.succeed("<not read>"))
+    const socket = yield* begin(port, 1)
+    yield* Effect.callback<void>((resume) => {
+      socket.resume()
+      socket.once("close", () => resume(Effect.void))
+    })
+  }))
+
+/** Resolves when the server has ended the connection. */
+const ended = (socket: Socket) =>
+  Effect.callback<void>((resume) => {
+    socket.on("error", () => {})
+    socket.resume().once("close", () => resume(Effect.void))
+  })
+
+const ask = Effect.fnUntraced(function*(socket: Socket) {
+  const answer = yield* Effect.forkChild(answersOf(socket, 1), { startImmediately: true })
+  socket.write("GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+  assert.include(yield* Fiber.join(answer), "<answer>")
+})
+
+/** Serves an answer, with `/slow` not before the test ends. */
+const serveSlowly = Effect.fnUntraced(function*(limits: Partial<NodeServer.Limits>) {
+  const mayEnd = yield* Deferred.make<void>()
+  const port = yield* serve(
+    ({ url }) => Effect.as(url === "/slow" ? Deferred.await(mayEnd) : Effect.void, "<answer>"),
+    limits
+  )
+  yield* Effect.addFinalizer(() => Deferred.succeed(mayEnd, undefined))
+  return port
+})
+
+it.live("above the limit of connections the one that has been idle longest ends", () =>
+  Effect.gen(function*() {
+    const port = yield* serveSlowly({ connections: 4, addressConnections: 4 })
+    const busy = yield* open(port)
+    busy.write("GET /slow HTTP/1.1\r\nhost: h\r\n\r\n")
+    const silent = yield* open(port)
+    const [first, second] = [yield* open(port), yield* open(port)]
+    yield* ask(second)
+    yield* ask(first)
+    for (const longest of [silent, second, first]) {
+      const closing = yield* Effect.forkChild(ended(longest), { startImmediately: true })
+      yield* ask(yield* open(port))
+      yield* Fiber.join(closing)
+    }
+    assert.isFalse(busy.destroyed)
+  }))
+
+it.live("an address has no more than its share of the connections, whatever it asks", () =>
+  Effect.gen(function*() {
+    for (const path of ["/", "/slow"]) {
+      const port = yield* serveSlowly({ connections: 5, addressConnections: 3 })
+      for (let i = 0; i < 3; i++) {
+        const socket = yield* open(port)
+        if (path === "/") yield* ask(socket)
+        else socket.write(`GET ${path} HTTP/1.1\r\nhost: h\r\n\r\n`)
+      }
+      const other = yield* open(port, "127.0.0.2")
+      yield* ask(other)
+      const closing = yield* Effect.forkChild(ended(other), { startImmediately: true })
+      // Each of these ends one of its own address.
+      for (let i = 0; i < 5; i++) {
+        const more = yield* open(port)
+        if (path === "/") yield* ask(more)
+        else yield* ended(more)
+      }
+      yield* ask(yield* open(port, "127.0.0.2"))
+      assert.isUndefined(closing.pollUnsafe())
+    }
+  }))
+
+it.live("a connection that carries another protocol is not silent", () =>
+  Effect.gen(function*() {
+    const server = createServer()
+    // Ahead of the listener of the API.
+    const emit = server.emit.bind(server) as (event: string, ...args: ReadonlyArray<unknown>) => boolean
+    server.emit = ((event: string, ...args: [unknown, Socket]) =>
+      event === "upgrade"
+        ? args[1].resume().once("end", () => args[1].end()).write("HTTP/1.1 101 Switching Protocols\r\n\r\n")
+        : emit(event, ...args)) as typeof server.emit
+    const port = yield* serve(
+      () => Effect.succeed("<answer>"),
+      { connections: 2 },
+      (() => server) as typeof createServer
+    )
+    const upgraded = yield* open(port)
+    yield* Effect.callback<void>((resume) => {
+      upgraded.once("data", () => resume(Effect.void))
+      upgraded.write("GET / HTTP/1.1\r\nhost: h\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n")
+    })
+    const silent = yield* open(port)
+    const closing = yield* Effect.forkChild(
+      Effect.callback<void>((resume) => {
+        silent.resume().once("close", () => resume(Effect.void))
+      }),
+      { startImmediately: true }
+    )
+    yield* open(port)
+    yield* Fiber.join(closing)
+    assert.isFalse(upgraded.destroyed)
+  }))
+
+it.live("expensive requests leave other sockets their turn, and one of another access key does not wait for all", () =>
+  Effect.gen(function*() {
+    let phase = 0
+    const count = () => {
+      phase++
+      counting = setImmediate(count)
+    }
+    let counting = setImmediate(count)
+    yield* Effect.addFinalizer(() => Effect.sync(() => clearImmediate(counting)))
+    const order: Array<string> = []
+    const phases = new Set<number>()
+    const port = yield* serve((request) =>
+      Effect.sync(() => {
+        const key = request.headers["authorization"]
+        if (key === undefined) return "<answer>"
+        order.push(key)
+        phases.add(phase)
+        // Work that takes longer than a turn.
+        const until = performance.now() + 5
+        while (performance.now() < until);
+        return "<answer>"
+      })
+    )
+    const sockets = yield* Effect.forEach(Array.from({ length: 21 }), () => open(port), { concurrency: "unbounded" })
+    /** All sockets send a request at once. */
+    const ask = (fieldsOf: (i: number) => string) =>
+      Effect.forEach(sockets, (socket, i) => {
+        socket.write(`GET / HTTP/1.1\r\nhost: h\r\n${fieldsOf(i)}\r\n`)
+        return answersOf(socket, 1)
+      }, { concurrency: "unbounded" })
+    // The server has taken all connections.
+    yield* ask(() => "")
+    yield* ask((i) => `authorization: ${i < 20 ? "many" : "one"}\r\n`)
+    assert.isBelow(order.indexOf("one"), 10)
+    assert.isAtLeast(phases.size, 10)
   }))

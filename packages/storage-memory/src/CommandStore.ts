@@ -23,7 +23,7 @@ const make = (tables: Tables["Service"]) => {
   const named = new Map<string, number>()
 
   const enqueue = (
-    { command: { origin, ...command }, desire }: Enqueue
+    { command: { origin, synchronous = false, ...command }, desire }: Enqueue
   ): Command | "full" | "no-device" => {
     const { createdAt, deviceId } = command
     const name = `${deviceId} ${origin}`
@@ -36,6 +36,8 @@ const make = (tables: Tables["Service"]) => {
       code: null,
       message: "",
       data: {},
+      synchronous,
+      deliveries: command.state === "sent" ? 1 : 0,
       updatedAt: createdAt,
       // A spread is fast only after the other members.
       ...command
@@ -52,11 +54,12 @@ const make = (tables: Tables["Service"]) => {
   return CommandStore.of({
     enqueue: (items) => Effect.sync(() => items.map(enqueue)),
     advance: (steps) => Effect.sync(() => ledger.advance(steps)),
-    undelivered: ({ after, deviceId, limit, now }) =>
+    unfinished: ({ after, deviceId, limit, now }) =>
       Effect.sync(() =>
-        ledger.openOf(deviceId).filter(({ expiresAt, messageId, state }) =>
-          state !== "acked" && messageId > after && expiresAt > now
-        ).slice(0, limit)
+        ledger.openOf(deviceId).filter(({ expiresAt, messageId }) => messageId > after && expiresAt > now).slice(
+          0,
+          limit
+        )
       ),
     get: (deviceId, messageId) => Effect.sync(() => Option.fromUndefinedOr(ledger.get(deviceId, messageId))),
     list: (deviceId, page) => Effect.sync(() => paginate(ledger.of(deviceId), page)),

@@ -53,12 +53,23 @@ export class CommandTable {
     }
   }
 
-  /** Moves commands forward. A step changes nothing if the command has ended, is further, or belongs to another device. */
+  /**
+   * Moves commands forward and counts their deliveries. A step changes nothing if
+   * the command has ended or belongs to another device, or is further and the step
+   * is no delivery.
+   */
   advance(steps: ReadonlyArray<CommandProgress>): void {
     for (const { at, deviceId, messageId, ...step } of steps) {
       const command = this.#open.get(deviceId)?.get(messageId)
-      if (command === undefined || rankOf(step.state) <= rankOf(command.state)) continue
-      this.put({ ...command, ...step, updatedAt: at })
+      const isFurther = command !== undefined && rankOf(step.state) > rankOf(command.state)
+      const deliveries = step.state === "sent" ? 1 : 0
+      if (command === undefined || (!isFurther && deliveries === 0)) continue
+      this.put({
+        ...command,
+        ...isFurther ? step : {},
+        deliveries: command.deliveries + deliveries,
+        updatedAt: at
+      })
     }
   }
 

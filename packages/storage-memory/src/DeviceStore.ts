@@ -16,7 +16,7 @@ import {
   type ProjectId
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
-import { deviceDetail, paginate, Tables } from "./Tables.ts"
+import { deviceDetail, paginate, previousAfter, Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together: everything about a device goes with it. */
 export const layer: Layer.Layer<DeviceStore, never, Tables> = Layer.effect(
@@ -61,6 +61,7 @@ const make = (tables: Tables["Service"]) => {
       firmwareVersion: "",
       timeZone: "",
       mac,
+      previousSecret: null,
       diagnosisEnabled: false,
       tags: {},
       activatedAt: null,
@@ -70,6 +71,7 @@ const make = (tables: Tables["Service"]) => {
     }
     devices.set(device.deviceId, device)
     deviceNames.set(deviceKey(device), device.deviceId)
+    tables.deviceCounts.set(projectId, (tables.deviceCounts.get(projectId) ?? 0) + 1)
     return device
   }
 
@@ -83,6 +85,7 @@ const make = (tables: Tables["Service"]) => {
   const drop = (device: Device): DeviceDetail => {
     const { deviceId } = device
     devices.delete(deviceId)
+    tables.deviceCounts.set(device.projectId, (tables.deviceCounts.get(device.projectId) ?? 1) - 1)
     deviceNames.delete(deviceKey(device))
     shadows.delete(deviceId)
     ledger.remove(deviceId)
@@ -90,11 +93,15 @@ const make = (tables: Tables["Service"]) => {
     connections.delete(deviceId)
     sightings.delete(deviceId)
     gatewayOf.delete(deviceId)
+    tables.topologyClaims.delete(deviceId)
     for (const [subDeviceId, gatewayId] of gatewayOf) if (gatewayId === deviceId) gatewayOf.delete(subDeviceId)
     for (const [sessionId, { session }] of addSessions) {
       if (session.gatewayId === deviceId) addSessions.delete(sessionId)
     }
     tables.bindings.delete(deviceId)
+    tables.configurations.delete(deviceId)
+    tables.configurationProgress.delete(deviceId)
+    tables.connectRefusals.delete(deviceId)
     for (const { nodes } of tables.meshNetworks.values()) nodes.delete(deviceId)
     return detail(device)
   }
@@ -171,8 +178,10 @@ const make = (tables: Tables["Service"]) => {
         Option.fromUndefinedOr(deviceNames.get(deviceKey({ productKey, deviceName }))).pipe(
           Option.map((deviceId) => {
             const device = devices.get(deviceId)!
-            const { deviceSecret, enabled } = device
-            return { identity: deviceIdentity(detail(device)), deviceSecret, enabled }
+            const { deviceSecret, enabled, previousSecret } = device
+            const known = detail(device)
+            const { nodeType, uplinkSignature } = known.product
+            return { identity: deviceIdentity(known), deviceSecret, previousSecret, enabled, nodeType, uplinkSignature }
           })
         )
       ),
@@ -188,6 +197,15 @@ const make = (tables: Tables["Service"]) => {
       Effect.sync(() =>
         Option.map(find(projectId, { deviceId }), (device) => {
           const changed: Device = { ...device, ...change }
+          devices.set(deviceId, changed)
+          return detail(changed)
+        })
+      ),
+    rotateSecret: (projectId, deviceId, rotation) =>
+      Effect.sync(() =>
+        Option.map(find(projectId, { deviceId }), (device) => {
+          const previousSecret = previousAfter(rotation, device.deviceSecret)
+          const changed = { ...device, deviceSecret: rotation.secret, previousSecret, updatedAt: rotation.at }
           devices.set(deviceId, changed)
           return detail(changed)
         })

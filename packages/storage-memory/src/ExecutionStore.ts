@@ -1,7 +1,7 @@
 /**
  * Executions of scenes and their timers in memory.
  */
-import { ExecutionStore, keptExecutions, type NewExecution } from "@device-cloud/core"
+import { ExecutionStore, keptExecutions, type NewExecution, type ProjectId } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { Tables } from "./Tables.ts"
 
@@ -19,6 +19,20 @@ const make = Effect.gen(function*() {
 
   return ExecutionStore.of({
     enqueue: (fired) => Effect.sync(() => addExecutions(tables, fired)),
+    enqueueChild: (child, rootId, growth) =>
+      Effect.sync(() => executions.addChild(child, rootId, growth, tables.scenes.has(child.sceneId))),
+    endedTrees: (rootIds) => Effect.sync(() => executions.endedTrees(rootIds)),
+    countPending: (projectIds, limit) =>
+      Effect.sync(() =>
+        new Map(
+          projectIds.map((projectId): [ProjectId, number] => [projectId, executions.countPending(projectId, limit)])
+            .filter(([, count]) => count > 0)
+        )
+      ),
+    note: (all) =>
+      Effect.sync(() => {
+        for (const execution of all) if (tables.scenes.has(execution.sceneId)) executions.note(execution)
+      }),
     claim: (options) => Effect.sync(() => executions.claim(options)),
     save: (all, keepSince) => Effect.sync(() => all.map((execution) => executions.save(execution, keepSince))),
     countFired: (sceneIds, since) =>

@@ -4,11 +4,17 @@
 import {
   type Execution,
   type ExecutionStore,
+  growTree,
   hasFired,
   keptExecutions,
   type NewExecution,
   pendingExecution,
-  type SceneId
+  type ProjectId,
+  type SceneId,
+  type SceneTree,
+  type TreeEnd,
+  type TreeGrowth,
+  treeKeptMillis
 } from "@device-cloud/core"
 
 type ById = Map<string, Execution>
@@ -24,60 +30,137 @@ interface OfScene {
 
 type Claim = Parameters<ExecutionStore["Service"]["claim"]>[0]
 
+/** The executions of a project that have not ended. */
+interface Waiting {
+  /** Never claimed, and due since they were stored, the oldest first. */
+  readonly fresh: ById
+  /** Claimed or saved before, and due at their times. */
+  readonly later: ById
+  /** Nothing of `later` is due before this time. */
+  soonest: number
+}
+
+/** Returns up to `limit` of those that are due, the longest due first. */
+const dueOf = (waiting: Waiting, now: number, limit: number): ReadonlyArray<Execution> => {
+  const due: Array<Execution> = []
+  if (waiting.soonest <= now) {
+    waiting.soonest = Number.POSITIVE_INFINITY
+    for (const execution of waiting.later.values()) {
+      if (execution.dueAt! <= now) due.push(execution)
+      waiting.soonest = Math.min(waiting.soonest, execution.dueAt!)
+    }
+    due.sort((a, b) => a.dueAt! - b.dueAt!)
+  }
+  for (const execution of waiting.fresh.values()) {
+    if (due.length >= limit) break
+    if (execution.dueAt! <= now) due.push(execution)
+  }
+  return due.slice(0, limit)
+}
+
 export class Executions {
   readonly #ofScene = new Map<SceneId, OfScene>()
-  /** Never claimed, and due since they were stored, the oldest first. */
-  readonly #fresh: ById = new Map()
-  /** Claimed or saved before, and due at their times. */
-  readonly #later: ById = new Map()
-  /** Nothing of `#later` is due before this time. */
-  #soonest = Number.POSITIVE_INFINITY
+  /** The project that was served last comes last. */
+  readonly #waiting = new Map<ProjectId, Waiting>()
+  /** By root, the oldest first. */
+  readonly #trees = new Map<string, SceneTree>()
 
-  add(fired: NewExecution): void {
-    const ofScene = this.#ofScene.get(fired.sceneId) ?? { byId: new Map(), ended: 0, firedAt: [] }
+  add(fired: NewExecution, rootId: string | null = null): void {
+    const ofScene = this.#sceneOf(fired.sceneId)
     if (ofScene.byId.has(fired.executionId)) return
-    const execution = pendingExecution(fired)
-    this.#ofScene.set(fired.sceneId, ofScene)
+    const execution = pendingExecution(fired, rootId)
     ofScene.byId.set(fired.executionId, execution)
-    this.#fresh.set(fired.executionId, execution)
+    this.#waitingOf(fired.projectId).fresh.set(fired.executionId, execution)
+  }
+
+  /** Stores nothing if there is no such scene. */
+  addChild(fired: NewExecution, rootId: string, growth: TreeGrowth, isScene: boolean): TreeEnd | null {
+    if (this.#ofScene.get(fired.sceneId)?.byId.has(fired.executionId) === true) return null
+    for (const [id, { startedAt }] of this.#trees) {
+      if (startedAt >= growth.at - treeKeptMillis) break
+      this.#trees.delete(id)
+    }
+    const tree = growTree(this.#trees.get(rootId), growth)
+    this.#trees.set(rootId, tree)
+    if (tree.ended === null && isScene) this.add(fired, rootId)
+    return tree.ended
+  }
+
+  endedTrees(rootIds: ReadonlyArray<string>): ReadonlyMap<string, TreeEnd> {
+    const ended = new Map<string, TreeEnd>()
+    for (const rootId of rootIds) {
+      const end = this.#trees.get(rootId)?.ended
+      if (end !== undefined && end !== null) ended.set(rootId, end)
+    }
+    return ended
+  }
+
+  countPending(projectId: ProjectId, limit: number): number {
+    const waiting = this.#waiting.get(projectId)
+    return waiting === undefined ? 0 : Math.min(limit, waiting.fresh.size + waiting.later.size)
+  }
+
+  /** Stores an entry of the log as the newest of its scene. */
+  note(execution: Execution): void {
+    const ofScene = this.#sceneOf(execution.sceneId)
+    if (!ofScene.byId.delete(execution.executionId)) ofScene.ended++
+    ofScene.byId.set(execution.executionId, execution)
+  }
+
+  #sceneOf(sceneId: SceneId): OfScene {
+    const known = this.#ofScene.get(sceneId)
+    if (known !== undefined) return known
+    const ofScene: OfScene = { byId: new Map(), ended: 0, firedAt: [] }
+    this.#ofScene.set(sceneId, ofScene)
+    return ofScene
+  }
+
+  #waitingOf(projectId: ProjectId): Waiting {
+    const known = this.#waiting.get(projectId)
+    if (known !== undefined) return known
+    const waiting: Waiting = { fresh: new Map(), later: new Map(), soonest: Number.POSITIVE_INFINITY }
+    this.#waiting.set(projectId, waiting)
+    return waiting
   }
 
   #put(execution: Execution): void {
-    const { dueAt, executionId, sceneId } = execution
+    const { dueAt, executionId, projectId, sceneId } = execution
     this.#ofScene.get(sceneId)!.byId.set(executionId, execution)
-    this.#fresh.delete(executionId)
     if (dueAt === null) {
-      this.#later.delete(executionId)
+      this.#forget(projectId, executionId)
       return
     }
-    this.#later.set(executionId, execution)
-    this.#soonest = Math.min(this.#soonest, dueAt)
+    const waiting = this.#waitingOf(projectId)
+    waiting.fresh.delete(executionId)
+    waiting.later.set(executionId, execution)
+    waiting.soonest = Math.min(waiting.soonest, dueAt)
   }
 
-  #due({ except, limit, now }: Claim): ReadonlyArray<Execution> {
-    const due: Array<Execution> = []
-    const isDue = ({ dueAt, projectId }: Execution) => dueAt! <= now && !except.includes(projectId)
-    if (this.#soonest <= now) {
-      this.#soonest = Number.POSITIVE_INFINITY
-      for (const execution of this.#later.values()) {
-        if (isDue(execution)) due.push(execution)
-        this.#soonest = Math.min(this.#soonest, execution.dueAt!)
+  #forget(projectId: ProjectId, executionId: string): void {
+    const waiting = this.#waiting.get(projectId)
+    if (waiting === undefined) return
+    waiting.fresh.delete(executionId)
+    waiting.later.delete(executionId)
+    if (waiting.fresh.size + waiting.later.size === 0) this.#waiting.delete(projectId)
+  }
+
+  claim({ again, except, limit, now }: Claim): ReadonlyArray<Execution> {
+    const served = [...this.#waiting].filter(([projectId, waiting]) =>
+      !except.includes(projectId) && dueOf(waiting, now, 1).length > 0
+    )
+    const share = Math.ceil(limit / served.length)
+    const claimed: Array<Execution> = []
+    for (const [projectId, waiting] of served) {
+      if (claimed.length >= limit) break
+      this.#waiting.delete(projectId)
+      this.#waiting.set(projectId, waiting)
+      for (const execution of dueOf(waiting, now, Math.min(share, limit - claimed.length))) {
+        const next: Execution = { ...execution, dueAt: again, revision: execution.revision + 1 }
+        this.#put(next)
+        claimed.push(next)
       }
-      due.sort((a, b) => a.dueAt! - b.dueAt!)
     }
-    for (const execution of this.#fresh.values()) {
-      if (due.length >= limit) break
-      if (isDue(execution)) due.push(execution)
-    }
-    return due.slice(0, limit)
-  }
-
-  claim(options: Claim): ReadonlyArray<Execution> {
-    return this.#due(options).map((execution) => {
-      const claimed: Execution = { ...execution, dueAt: options.again, revision: execution.revision + 1 }
-      this.#put(claimed)
-      return claimed
-    })
+    return claimed
   }
 
   save(execution: Execution, keepSince: number): boolean {
@@ -120,9 +203,8 @@ export class Executions {
   }
 
   removeScene(sceneId: SceneId): void {
-    for (const executionId of this.#ofScene.get(sceneId)?.byId.keys() ?? []) {
-      this.#fresh.delete(executionId)
-      this.#later.delete(executionId)
+    for (const { executionId, projectId } of this.#ofScene.get(sceneId)?.byId.values() ?? []) {
+      this.#forget(projectId, executionId)
     }
     this.#ofScene.delete(sceneId)
   }

@@ -35,6 +35,14 @@ const make = ({ requests }: Tables["Service"]) =>
         if (known !== undefined) requests.set(keyOf(request), { ...known, answer })
       }),
     release: (request) => Effect.sync(() => void requests.delete(keyOf(request))),
+    count: (projectId, limit) =>
+      Effect.sync(() => {
+        let count = 0
+        for (const key of requests.keys()) {
+          if (key.startsWith(`${projectId}/`) && ++count === limit) break
+        }
+        return count
+      }),
     prune: ({ claimedBefore, limit }) =>
       Effect.sync(() => {
         let count = 0

@@ -8,6 +8,7 @@ import {
   type FirmwareDetail,
   isOngoing,
   isPushed,
+  isUpgradeFinal,
   type NewTask,
   OtaStore,
   type OtaTask,
@@ -98,6 +99,14 @@ const make = Effect.gen(function*() {
         ota.removeFirmware(firmwareId)
         return "removed"
       }),
+    upgradingFrom: (projectId, part) =>
+      Effect.sync(() =>
+        Option.fromUndefinedOr(
+          [...firmwares.values()].find((firmware) =>
+            firmware.projectId === projectId && firmware.ossPath.includes(part) && detail(firmware).ongoing
+          )
+        )
+      ),
     createTask: (draft, scope, firstDue) =>
       Effect.sync(() => {
         if (scope._tag === "Named") {
@@ -203,6 +212,14 @@ const make = Effect.gen(function*() {
           if (!(cancelled as ReadonlyArray<string>).includes(record.status)) continue
           ota.change(record, advanceUpgrade(record, task, { _tag: "Cancelled", at, whole: false }))
         }
+        return true
+      }),
+    removeTask: (taskId) =>
+      Effect.sync(() => {
+        const task = tasks.get(taskId)
+        if (task !== undefined && isOngoing(task)) return false
+        if (ota.recordsOfTask(taskId).some(({ status }) => !isUpgradeFinal(status))) return false
+        ota.removeTask(taskId)
         return true
       }),
     confirmTask: (taskId, firstDue) =>

@@ -97,13 +97,17 @@ export class OtaTables {
   removeFirmware(firmwareId: number): void {
     this.firmwares.delete(firmwareId)
     for (const { taskId } of [...this.tasks.values()].filter((task) => task.firmwareId === firmwareId)) {
-      for (const { deviceId } of this.recordsOfTask(taskId)) {
-        this.#tasksOf.set(deviceId, this.#tasksOf.get(deviceId)!.filter((other) => other !== taskId))
-        this.#due.delete(`${taskId} ${deviceId}`)
-      }
-      this.#records.delete(taskId)
-      this.tasks.delete(taskId)
+      this.removeTask(taskId)
     }
+  }
+
+  removeTask(taskId: number): void {
+    for (const { deviceId } of this.recordsOfTask(taskId)) {
+      this.#tasksOf.set(deviceId, this.#tasksOf.get(deviceId)!.filter((other) => other !== taskId))
+      this.#due.delete(`${taskId} ${deviceId}`)
+    }
+    this.#records.delete(taskId)
+    this.tasks.delete(taskId)
   }
 }
 

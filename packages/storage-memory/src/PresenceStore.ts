@@ -55,9 +55,7 @@ const make = Effect.gen(function*() {
       activatedAt: device.activatedAt ?? at,
       ip
     })
-    const waiting = ledger.openOf(change.deviceId).some(({ expiresAt, state }) =>
-      state !== "acked" && expiresAt > at
-    ) ||
+    const waiting = ledger.openOf(change.deviceId).some(({ expiresAt }) => expiresAt > at) ||
       Object.keys(shadows.get(change.deviceId)?.desired ?? {}).length > 0
     return changed
       ? { _tag: "Changed", version, activated: device.activatedAt === null, waiting }

@@ -3,7 +3,7 @@
  */
 import { type Product, type ProductKey, ProductStore, type ProjectId } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
-import { paginate, Tables } from "./Tables.ts"
+import { paginate, previousAfter, Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together. */
 export const layer: Layer.Layer<ProductStore, never, Tables> = Layer.effect(
@@ -11,7 +11,9 @@ export const layer: Layer.Layer<ProductStore, never, Tables> = Layer.effect(
   Effect.map(Tables, (tables) => make(tables))
 )
 
-const make = ({ batches, devices, models, nextId, onProductRemoved, products }: Tables["Service"]) => {
+const make = (
+  { batches, codecs, configurations, devices, models, nextId, onProductRemoved, products }: Tables["Service"]
+) => {
   const find = (projectId: ProjectId, productKey: ProductKey): Product | undefined => {
     const product = products.get(productKey)
     return product?.projectId === projectId ? product : undefined
@@ -20,7 +22,7 @@ const make = ({ batches, devices, models, nextId, onProductRemoved, products }: 
   return ProductStore.of({
     insert: (draft) =>
       Effect.sync(() => {
-        const product: Product = { ...draft, id: nextId() }
+        const product: Product = { ...draft, id: nextId(), previousSecret: null }
         products.set(product.productKey, product)
         return product
       }),
@@ -32,15 +34,27 @@ const make = ({ batches, devices, models, nextId, onProductRemoved, products }: 
       Effect.sync(() => {
         const product = find(projectId, productKey)
         if (product === undefined) return false
-        products.set(productKey, { ...product, ...change, description: change.description ?? product.description })
+        const { description = product.description, uplinkSignature = product.uplinkSignature } = change
+        products.set(productKey, { ...product, ...change, description, uplinkSignature })
         return true
       }),
+    rotateSecret: (projectId, productKey, rotation) =>
+      Effect.sync(() =>
+        Option.map(Option.fromUndefinedOr(find(projectId, productKey)), (product) => {
+          const previousSecret = previousAfter(rotation, product.productSecret)
+          const changed = { ...product, productSecret: rotation.secret, previousSecret, updatedAt: rotation.at }
+          products.set(productKey, changed)
+          return changed
+        })
+      ),
     remove: (projectId, productKey) =>
       Effect.sync(() => {
         if (find(projectId, productKey) === undefined) return "not-found"
         if ([...devices.values()].some((device) => device.productKey === productKey)) return "has-devices"
         products.delete(productKey)
         models.delete(productKey)
+        codecs.delete(productKey)
+        configurations.delete(productKey)
         for (const { batch } of batches.values()) if (batch.productKey === productKey) batches.delete(batch.batchId)
         for (const forget of onProductRemoved) forget(productKey)
         return "removed"

@@ -12,7 +12,8 @@ export const layer: Layer.Layer<ProjectStore, never, Tables> = Layer.effect(
 )
 
 const make = (
-  { accessKeys, executions, meshNetworks, products, projects, scenes, timers, webhookKeys }: Tables["Service"]
+  { accessKeys, deviceCounts, executions, meshNetworks, products, projects, quotas, scenes, timers, webhookKeys }:
+    Tables["Service"]
 ) =>
   ProjectStore.of({
     insert: (project) =>
@@ -41,6 +42,8 @@ const make = (
         }
         for (const timer of timers.values()) if (timer.projectId === id) timers.delete(timer.cronId)
         webhookKeys.delete(id)
+        quotas.delete(id)
+        deviceCounts.delete(id)
         return "removed"
       })
   })

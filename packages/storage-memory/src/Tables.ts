@@ -4,8 +4,12 @@
 import type {
   AccessKey,
   AddSession,
+  AuditEntry,
   Batch,
   Binding,
+  Configuration,
+  ConfigurationProgress,
+  ConnectRefusal,
   Device,
   DeviceDetail,
   DeviceId,
@@ -16,15 +20,20 @@ import type {
   ModelVersion,
   Page,
   PageRequest,
+  PreviousSecret,
   Product,
   ProductKey,
   Project,
   ProjectId,
+  QuotaLimits,
+  Rotation,
   Scene,
   SceneId,
   SceneTimer,
   Shadow,
   StoredAnswer,
+  StoredCodec,
+  TopologyClaim,
   WebhookKeys
 } from "@device-cloud/core"
 import { Context, Layer } from "effect"
@@ -52,6 +61,12 @@ export interface StoredAddSession {
   readonly members: Set<DeviceId>
 }
 
+/** The limits of a project's own, and what is counted for it alone. */
+export interface ProjectQuotas {
+  readonly limits: Partial<QuotaLimits>
+  readonly objectBytes: number
+}
+
 export interface StoredNetwork {
   network: MeshNetwork
   /** In the order in which they were added. */
@@ -61,7 +76,12 @@ export interface StoredNetwork {
 export class Tables extends Context.Service<Tables, {
   readonly projects: Map<ProjectId, Project>
   readonly accessKeys: Map<string, AccessKey>
+  /** The audit log, the oldest entry first. */
+  readonly audit: Array<AuditEntry>
   readonly products: Map<ProductKey, Product>
+  readonly quotas: Map<ProjectId, ProjectQuotas>
+  /** Devices of each project. */
+  readonly deviceCounts: Map<ProjectId, number>
   readonly devices: Map<DeviceId, Device>
   /** Device id by `product key/device name`. */
   readonly deviceNames: Map<string, DeviceId>
@@ -70,6 +90,10 @@ export class Tables extends Context.Service<Tables, {
   readonly histories: Map<DeviceId, DeviceHistory>
   /** The versions of each product's model, newest first. */
   readonly models: Map<ProductKey, ReadonlyArray<ModelVersion>>
+  /** The versions of each product and device, by its key or id, newest first. */
+  readonly configurations: Map<string, ReadonlyArray<Configuration>>
+  readonly configurationProgress: Map<DeviceId, ConfigurationProgress>
+  readonly codecs: Map<ProductKey, StoredCodec>
   /** By `project/key`, the oldest claim first. */
   readonly requests: Map<string, StoredRequest>
   /** The current connection of each device that has one. */
@@ -86,13 +110,17 @@ export class Tables extends Context.Service<Tables, {
   readonly batches: Map<number, { readonly batch: Batch; readonly projectId: ProjectId }>
   /** Gateway by sub-device; the latest at the end. */
   readonly gatewayOf: Map<DeviceId, DeviceId>
+  /** Of each sub-device that has had a gateway. */
+  readonly topologyClaims: Map<DeviceId, TopologyClaim>
   readonly addSessions: Map<string, StoredAddSession>
   /** Called when a product is removed, by stores that keep data of their own about it. */
   readonly onProductRemoved: Array<(productKey: ProductKey) => void>
   readonly meshNetworks: Map<number, StoredNetwork>
   /** The devices that have a binding. */
   readonly bindings: Map<DeviceId, Binding>
-  /** Returns the next product, device, batch or network id. */
+  /** Why devices could not connect, the latest first. */
+  readonly connectRefusals: Map<DeviceId, ReadonlyArray<ConnectRefusal>>
+  /** Returns the next id of a product, device, batch, network or entry of the audit log. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
   static readonly layer: Layer.Layer<Tables> = Layer.sync(Tables, () => {
@@ -100,13 +128,19 @@ export class Tables extends Context.Service<Tables, {
     return {
       projects: new Map(),
       accessKeys: new Map(),
+      audit: [],
       products: new Map(),
+      quotas: new Map(),
+      deviceCounts: new Map(),
       devices: new Map(),
       deviceNames: new Map(),
       shadows: new Map(),
       ledger: new CommandTable(),
       histories: new Map(),
       models: new Map(),
+      codecs: new Map(),
+      configurations: new Map(),
+      configurationProgress: new Map(),
       requests: new Map(),
       connections: new Map(),
       sightings: new Map(),
@@ -117,10 +151,12 @@ export class Tables extends Context.Service<Tables, {
       webhookKeys: new Map(),
       batches: new Map(),
       gatewayOf: new Map(),
+      topologyClaims: new Map(),
       addSessions: new Map(),
       onProductRemoved: [],
       meshNetworks: new Map(),
       bindings: new Map(),
+      connectRefusals: new Map(),
       nextId: () => ++lastId
     }
   })
@@ -130,6 +166,10 @@ export const deviceDetail = (tables: Tables["Service"], device: Device): DeviceD
   device,
   product: tables.products.get(device.productKey)!
 })
+
+/** The previous secret after a rotation of `secret`. */
+export const previousAfter = ({ previousUntil }: Rotation, secret: string): PreviousSecret | null =>
+  previousUntil === null ? null : { secret, until: previousUntil }
 
 /** The page of `items`, newest first. `items` come oldest first. */
 export const paginate = <A extends { readonly createdAt: number }>(

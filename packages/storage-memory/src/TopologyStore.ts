@@ -4,10 +4,13 @@
 import {
   type AddSession,
   admits,
+  type AttachAttempt,
   type Attachment,
+  claimAfter,
   type DeviceId,
   deviceIdentity,
   deviceKey,
+  judgeAttempt,
   maxSubDevices,
   TopologyStore
 } from "@device-cloud/core"
@@ -21,7 +24,7 @@ export const layer: Layer.Layer<TopologyStore, never, Tables> = Layer.effect(
 )
 
 const make = (tables: Tables["Service"]) => {
-  const { addSessions, deviceNames, devices, gatewayOf } = tables
+  const { addSessions, deviceNames, devices, gatewayOf, topologyClaims } = tables
 
   const identity = (deviceId: DeviceId) => {
     const device = devices.get(deviceId)
@@ -48,16 +51,28 @@ const make = (tables: Tables["Service"]) => {
   }
 
   return TopologyStore.of({
-    attach: ({ gatewayId, isMove, subDeviceIds: ids }) =>
+    attach: ({ at, by, gatewayId, subDeviceIds: ids }) =>
       Effect.sync(() => {
         const distinct = [...new Set(ids)]
         if ([gatewayId, ...distinct].some((deviceId) => !devices.has(deviceId))) return { _tag: "Gone" }
-        const foreign = distinct.find((id) => gatewayOf.has(id) && gatewayOf.get(id) !== gatewayId)
-        if (foreign !== undefined && !isMove) return { _tag: "OtherGateway", deviceId: foreign }
         const added = distinct.filter((id) => gatewayOf.get(id) !== gatewayId)
+        const open = openSession(gatewayId)
+        const attempts = added.map((subDeviceId): AttachAttempt => ({
+          by,
+          gatewayId,
+          subDeviceId,
+          isForeign: gatewayOf.has(subDeviceId),
+          isInvited: open !== undefined && admits(open.session, devices.get(subDeviceId)!.productKey),
+          claim: topologyClaims.get(subDeviceId)
+        }))
+        for (const attempt of attempts) {
+          const verdict = judgeAttempt(attempt)
+          if (verdict === "accepted") continue
+          return { _tag: verdict === "spent" ? "Spent" : "OtherGateway", deviceId: attempt.subDeviceId }
+        }
         if (subDeviceIds(gatewayId).length + added.length > maxSubDevices) return { _tag: "Full" }
         const moved = added.flatMap((id) => attachment(id) ?? [])
-        const open = openSession(gatewayId)
+        for (const attempt of attempts) topologyClaims.set(attempt.subDeviceId, claimAfter(attempt, at))
         for (const id of added) {
           // The latest stands at the end.
           gatewayOf.delete(id)
@@ -66,12 +81,14 @@ const make = (tables: Tables["Service"]) => {
         }
         return { _tag: "Attached", added, moved }
       }),
-    detach: (ids, gatewayId) =>
+    detach: ({ at, gatewayId, state, subDeviceIds: ids }) =>
       Effect.sync(() =>
         ids.flatMap((id) => {
           const known = attachment(id)
           if (known === undefined || (gatewayId !== undefined && known.gateway.deviceId !== gatewayId)) return []
           gatewayOf.delete(id)
+          const provedAt = topologyClaims.get(id)?.provedAt ?? 0
+          topologyClaims.set(id, { gatewayId: known.gateway.deviceId, state, provedAt, changedAt: at })
           return [known]
         })
       ),

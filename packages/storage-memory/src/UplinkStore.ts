@@ -1,11 +1,10 @@
 /**
  * The transaction of the uplink in memory.
  */
-import { type DeviceCommit, executionsOf, UplinkStore } from "@device-cloud/core"
-import { Effect, Layer } from "effect"
+import { type DeviceCommit, type DeviceId, emptyShadow, executionsOf, UplinkStore } from "@device-cloud/core"
+import { Effect, Layer, Option } from "effect"
 import { append } from "./HistoryStore.ts"
 import { addExecutions } from "./ExecutionStore.ts"
-import { modifyShadow } from "./ShadowStore.ts"
 import { Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together: a commit writes shadows, history, commands and executions. */
@@ -17,24 +16,28 @@ export const layer: Layer.Layer<UplinkStore, never, Tables> = Layer.effect(
 const make = Effect.gen(function*() {
   const tables = yield* Tables
 
-  const commitDevice = <A>({ deviceId, update }: DeviceCommit<A>, now: number) =>
-    modifyShadow(tables, {
-      deviceId,
-      modify: (before) => {
-        const [result, shadow, facts] = update(before)
-        append(tables, deviceId, facts, now)
-        addExecutions(tables, executionsOf(facts.reactions))
-        return [result, shadow]
-      }
-    })
+  /** Runs the update of a device; undefined: the device does not exist. */
+  const compute = <A>({ deviceId, update }: DeviceCommit<A>) =>
+    tables.devices.has(deviceId) ? update(tables.shadows.get(deviceId) ?? emptyShadow(deviceId)) : undefined
+
+  const store = <A>(deviceId: DeviceId, computed: ReturnType<typeof compute<A>>, now: number): Option.Option<A> => {
+    if (computed === undefined) return Option.none()
+    const [result, shadow, facts] = computed
+    tables.shadows.set(deviceId, shadow)
+    append(tables, deviceId, facts, now)
+    addExecutions(tables, executionsOf(facts.reactions))
+    return Option.some(result)
+  }
 
   return UplinkStore.of({
-    commit: ({ commands, devices }) =>
+    commit: ({ commands, devices, isComplete = () => true }) =>
       Effect.clockWith((clock) =>
         Effect.sync(() => {
+          let computed = devices.map(compute)
+          while (!isComplete()) computed = devices.map(compute)
           const now = clock.currentTimeMillisUnsafe()
           tables.ledger.advance(commands)
-          return devices.map((device) => commitDevice(device, now))
+          return devices.map(({ deviceId }, i) => store(deviceId, computed[i], now))
         })
       )
   })

@@ -19,8 +19,8 @@
  * What can be replaced, and what it takes:
  *
  * - **Alone.** No other store reads or writes the data of `AccessKeyStore`,
- *   `BindingStore`, `IdempotencyStore`, `MeshStore`, `ThingModelStore`,
- *   `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
+ *   `AuditStore`, `BindingStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `IdempotencyStore`, `MeshStore`, `ReplayStore`,
+ *   `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
  *   a device, a product or a project that is removed. A store that lives elsewhere
  *   removes it itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
@@ -29,15 +29,19 @@
  *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `OtaStore`,
  *   `SceneStore` and `ExecutionStore`. Each of them reads or writes data of the others.
  *
- * What can be used from here while the group is elsewhere: `HistoryStore`,
- * `IdempotencyStore`, `NodeBus` and `StoreHealth`. The other stores refuse data of
+ * What can be used from here while the group is elsewhere: `AuditStore`, `HistoryStore`,
+ * `IdempotencyStore`, `ReplayStore`, `NodeBus` and `StoreHealth`. The other stores refuse data of
  * projects, products and devices that their tables do not have.
  */
 import type { DeviceCloud, StoreHealth } from "@device-cloud/core"
 import { Layer } from "effect"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
+import * as CodecStore from "./CodecStore.ts"
 import * as CommandStore from "./CommandStore.ts"
+import * as ConnectRefusalStore from "./ConnectRefusalStore.ts"
+import * as ConfigurationStore from "./ConfigurationStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
@@ -48,6 +52,8 @@ import * as OtaStore from "./OtaStore.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
+import * as ReplayStore from "./ReplayStore.ts"
+import * as QuotaStore from "./QuotaStore.ts"
 import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
 import * as Health from "./StoreHealth.ts"
@@ -60,8 +66,12 @@ import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 export type { Tables } from "./Tables.ts"
 
 export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
+export { layer as layerAuditStore } from "./AuditStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
+export { layer as layerCodecStore } from "./CodecStore.ts"
 export { layer as layerCommandStore } from "./CommandStore.ts"
+export { layer as layerConfigurationStore } from "./ConfigurationStore.ts"
+export { layer as layerConnectRefusalStore } from "./ConnectRefusalStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
@@ -72,6 +82,8 @@ export { layer as layerOtaStore } from "./OtaStore.ts"
 export { layer as layerPresenceStore } from "./PresenceStore.ts"
 export { layer as layerProductStore } from "./ProductStore.ts"
 export { layer as layerProjectStore } from "./ProjectStore.ts"
+export { layer as layerQuotaStore } from "./QuotaStore.ts"
+export { layer as layerReplayStore } from "./ReplayStore.ts"
 export { layer as layerSceneStore } from "./SceneStore.ts"
 export { layer as layerShadowStore } from "./ShadowStore.ts"
 export { layer as layerStoreHealth } from "./StoreHealth.ts"
@@ -86,8 +98,12 @@ export const layerTables: Layer.Layer<Tables> = Tables.layer
 /** The stores on empty tables of their own, wherever the layer is built. */
 export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeAll(
   AccessKeyStore.layer,
+  AuditStore.layer,
   BindingStore.layer,
+  CodecStore.layer,
   CommandStore.layer,
+  ConnectRefusalStore.layer,
+  ConfigurationStore.layer,
   DeviceStore.layer,
   ExecutionStore.layer,
   HistoryStore.layer,
@@ -98,6 +114,8 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,
+  ReplayStore.layer,
+  QuotaStore.layer,
   SceneStore.layer,
   ShadowStore.layer,
   Health.layer,

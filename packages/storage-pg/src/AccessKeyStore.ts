@@ -6,7 +6,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
-import { instant } from "./PgParameters.ts"
+import { instant, instants, texts } from "./PgParameters.ts"
 
 /** Can be replaced alone. Its rows refer to projects in the same database. */
 export const layer: Layer.Layer<AccessKeyStore, never, PgClient.PgClient> = Layer.effect(
@@ -22,6 +22,11 @@ interface Row {
   readonly hash: string
   readonly created_at: Date
   readonly expires_at: Date | null
+  readonly products: readonly [string, ...Array<string>] | null
+  readonly actions: readonly [string, ...Array<string>] | null
+  readonly addresses: ReadonlyArray<string> | null
+  readonly created_by: string | null
+  readonly last_used_at: Date | null
 }
 
 const fromRow = (row: Row): AccessKey => ({
@@ -31,25 +36,42 @@ const fromRow = (row: Row): AccessKey => ({
   role: row.role as Role,
   hash: row.hash,
   createdAt: row.created_at.getTime(),
-  expiresAt: row.expires_at?.getTime() ?? null
+  expiresAt: row.expires_at?.getTime() ?? null,
+  scopes: {
+    ...row.products === null ? {} : { products: row.products },
+    ...row.actions === null ? {} : { actions: row.actions }
+  },
+  addresses: row.addresses,
+  createdBy: row.created_by,
+  lastUsedAt: row.last_used_at?.getTime() ?? null
 })
 
 const make = (sql: PgClient.PgClient) => {
+  const list = (values: ReadonlyArray<string> | null | undefined) => values == null ? null : texts(values)
+
   const insert = (key: AccessKey) =>
-    sql`INSERT INTO access_key (id, project_id, name, role, hash, created_at, expires_at)
-        VALUES (${key.id}, ${key.projectId}, ${key.name}, ${key.role}, ${key.hash},
-          ${instant(key.createdAt)}, ${instant(key.expiresAt)})`
+    sql`INSERT INTO access_key (id, project_id, name, role, hash, created_at, expires_at, products, actions, addresses,
+          created_by, last_used_at)
+        SELECT ${key.id}, ${key.projectId}, ${key.name}, ${key.role}, ${key.hash},
+          ${instant(key.createdAt)}::timestamptz, ${instant(key.expiresAt)}::timestamptz,
+          ${list(key.scopes.products)}::text[], ${list(key.scopes.actions)}::text[], ${list(key.addresses)}::text[],
+          ${key.createdBy}::text, ${instant(key.lastUsedAt)}::timestamptz
+        WHERE ${key.createdBy}::text IS NULL OR EXISTS (SELECT FROM access_key WHERE id = ${key.createdBy}::text)
+        RETURNING id`
+
+  /** Nobody adds or removes keys meanwhile. */
+  const alone = sql`LOCK TABLE access_key IN SHARE ROW EXCLUSIVE MODE`
 
   return AccessKeyStore.of({
     insert: (key) =>
       insert(key).pipe(
-        Effect.as(true),
-        Effect.catchIf(isForeignKeyViolation, () => Effect.succeed(false)),
+        Effect.map((rows) => rows.length > 0 ? "inserted" as const : "no-creator" as const),
+        Effect.catchIf(isForeignKeyViolation, () => Effect.succeed("no-project" as const)),
         Effect.mapError(storeError("AccessKeyStore.insert"))
       ),
     replaceOwner: (key) =>
       // The lock makes servers that start at the same time take turns.
-      sql`LOCK TABLE access_key IN SHARE ROW EXCLUSIVE MODE`.pipe(
+      alone.pipe(
         Effect.andThen(sql`DELETE FROM access_key WHERE role = 'owner' OR id = ${key.id}`),
         Effect.andThen(insert(key)),
         sql.withTransaction,
@@ -72,10 +94,33 @@ const make = (sql: PgClient.PgClient) => {
         Effect.map(({ items, total }) => ({ items: items.map(fromRow), total })),
         Effect.mapError(storeError("AccessKeyStore.list"))
       ),
-    remove: (projectId, id) =>
-      sql`DELETE FROM access_key WHERE project_id = ${projectId} AND id = ${id} RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
+    remove: (projectId, id, options) =>
+      alone.pipe(
+        Effect.andThen(
+          options?.cascade === true
+            ? Effect.void
+            : Effect.asVoid(sql`UPDATE access_key SET created_by = gone.created_by FROM access_key AS gone
+                WHERE gone.project_id = ${projectId} AND gone.id = ${id} AND gone.role <> 'owner'
+                  AND access_key.created_by = gone.id`)
+        ),
+        Effect.andThen(sql<{ readonly id: string }>`
+          WITH RECURSIVE gone AS (
+            SELECT id FROM access_key WHERE project_id = ${projectId} AND id = ${id} AND role <> 'owner'
+            UNION
+            SELECT access_key.id FROM access_key JOIN gone ON access_key.created_by = gone.id
+            WHERE ${options?.cascade === true} AND role <> 'owner'
+          )
+          DELETE FROM access_key WHERE id IN (SELECT id FROM gone) RETURNING id`),
+        sql.withTransaction,
+        Effect.map((rows) => rows.map(({ id }) => id)),
         Effect.mapError(storeError("AccessKeyStore.remove"))
+      ),
+    markUsed: (uses) =>
+      sql`UPDATE access_key SET last_used_at = used.at
+        FROM unnest(${texts(uses.map(({ id }) => id))}, ${instants(uses.map(({ at }) => at))}) AS used (id, at)
+        WHERE access_key.id = used.id AND (last_used_at IS NULL OR last_used_at < used.at)`.pipe(
+        Effect.asVoid,
+        Effect.mapError(storeError("AccessKeyStore.markUsed"))
       )
   })
 }

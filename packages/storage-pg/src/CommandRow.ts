@@ -22,7 +22,9 @@ export interface CommandRow {
   readonly service_id: string | null
   readonly user_topic: string | null
   readonly params: Readonly<Record<string, Json>>
+  readonly synchronous: boolean
   readonly state: number
+  readonly deliveries: number
   readonly code: bigint | null
   readonly message: string
   readonly data: Json
@@ -38,7 +40,9 @@ export const commandFromRow = (row: CommandRow): Command => ({
   serviceId: row.service_id,
   userTopic: row.user_topic,
   params: row.params,
+  synchronous: row.synchronous,
   state: CommandState.literals[row.state]!,
+  deliveries: row.deliveries,
   code: row.code === null ? null : Number(row.code),
   message: row.message,
   data: row.data,
@@ -59,25 +63,38 @@ const codes = (values: ReadonlyArray<number | null>) => Result.getOrThrow(PgType
  */
 export const hasNotEnded = `command.state < ${finalRank}`
 
-/** Keeps the furthest of several steps of one command, because a statement changes a row once. */
-const furthest = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<CommandProgress> => {
-  const byId = new Map<string, CommandProgress>()
+interface Steps {
+  readonly furthest: CommandProgress
+  readonly deliveries: number
+}
+
+/** Joins several steps of one command, because a statement changes a row once. */
+const join = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<Steps> => {
+  const byId = new Map<string, Steps>()
   for (const step of steps) {
     const key = `${step.deviceId} ${step.messageId}`
     const known = byId.get(key)
-    if (known === undefined || stateNumber(known.state) < Math.min(stateNumber(step.state), finalRank)) {
-      byId.set(key, step)
-    }
+    const isFurther = known === undefined ||
+      stateNumber(known.furthest.state) < Math.min(stateNumber(step.state), finalRank)
+    byId.set(key, {
+      furthest: isFurther ? step : known.furthest,
+      deliveries: (known?.deliveries ?? 0) + (step.state === "sent" ? 1 : 0)
+    })
   }
   return [...byId.values()]
 }
 
-/** Moves commands forward. A step changes nothing if the command has ended, is further, or belongs to another device. */
+/**
+ * Moves commands forward and counts their deliveries. A step changes nothing if the
+ * command has ended or belongs to another device, or is further and the step is no
+ * delivery.
+ */
 export const advanceCommands = (sql: SqlClient.SqlClient, all: ReadonlyArray<CommandProgress>) => {
-  const steps = furthest(all)
+  const joined = join(all)
+  const steps = joined.map(({ furthest }) => furthest)
   return sql`
-    UPDATE command SET state = step.state, code = step.code, message = step.message, data = step.data,
-      updated_at = step.at
+    UPDATE command SET state = greatest(command.state, step.state), code = step.code, message = step.message,
+      data = step.data, deliveries = command.deliveries + step.deliveries, updated_at = step.at
     FROM (SELECT * FROM unnest(
       ${wholeNumbers(steps.map(({ messageId }) => messageId))}::bigint[],
       ${texts(steps.map(({ deviceId }) => deviceId))},
@@ -85,8 +102,9 @@ export const advanceCommands = (sql: SqlClient.SqlClient, all: ReadonlyArray<Com
       ${codes(steps.map(({ code }) => code))}::bigint[],
       ${texts(steps.map(({ message }) => message))},
       ${texts(steps.map(({ data }) => JSON.stringify(data)))}::json[],
-      ${instants(steps.map(({ at }) => at))}
-    ) ${eachByIndex(sql, steps.length)}) AS step (message_id, device_id, state, code, message, data, at)
+      ${instants(steps.map(({ at }) => at))},
+      ${wholeNumbers(joined.map(({ deliveries }) => deliveries))}::smallint[]
+    ) ${eachByIndex(sql, steps.length)}) AS step (message_id, device_id, state, code, message, data, at, deliveries)
     WHERE command.message_id = step.message_id AND command.device_id = step.device_id
-      AND ${sql.literal(hasNotEnded)} AND command.state < step.state`
+      AND ${sql.literal(hasNotEnded)} AND (command.state < step.state OR step.deliveries > 0)`
 }

@@ -2,10 +2,11 @@
  * The commands of devices on PostgreSQL.
  */
 import { type Command, CommandStore, type DeviceId, type Enqueue, maxWaiting, ShadowStore } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { advanceCommands, commandFromRow, type CommandRow, hasNotEnded, stateNumber } from "./CommandRow.ts"
 import type { SqlError } from "effect/sql"
+import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
@@ -17,16 +18,19 @@ import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 export const layer: Layer.Layer<CommandStore, never, PgClient.PgClient | ShadowStore> = Layer.effect(
   CommandStore,
   Effect.gen(function*() {
-    return make(yield* PgClient.PgClient, yield* ShadowStore)
+    return make(yield* clients, yield* ShadowStore)
   })
 )
 
 const queued = stateNumber("queued")
-const acked = stateNumber("acked")
+const sent = stateNumber("sent")
 const expired = stateNumber("expired")
 const cancelled = stateNumber("cancelled")
 
-const make = (sql: PgClient.PgClient, shadows: ShadowStore["Service"]) => {
+const make = (
+  { reads, sql }: { readonly sql: PgClient.PgClient; readonly reads: PgClient.PgClient },
+  shadows: ShadowStore["Service"]
+) => {
   const open = sql.literal(hasNotEnded)
 
   const insert = (items: ReadonlyArray<Enqueue>) =>
@@ -41,9 +45,10 @@ const make = (sql: PgClient.PgClient, shadows: ShadowStore["Service"]) => {
           ${instants(items.map(({ command }) => command.createdAt))},
           ${instants(items.map(({ command }) => command.expiresAt))},
           ${wholeNumbers(items.map(({ command }) => stateNumber(command.state)))}::smallint[],
-          ${texts(items.map(({ command }) => command.origin ?? null))}
+          ${texts(items.map(({ command }) => command.origin ?? null))},
+          ${wholeNumbers(items.map(({ command }) => command.synchronous === true ? 1 : 0))}::smallint[]
         ) WITH ORDINALITY AS new (project_id, device_id, service_id, user_topic, params, created_at, expires_at, state,
-          origin, position)
+          origin, synchronous, position)
       ), waiting AS (
         SELECT ids.device_id, (
           SELECT count(*) FROM command WHERE command.device_id = ids.device_id AND ${open}
@@ -51,8 +56,9 @@ const make = (sql: PgClient.PgClient, shadows: ShadowStore["Service"]) => {
         FROM (SELECT DISTINCT device_id FROM new) AS ids JOIN device USING (device_id)
       )
       INSERT INTO command (project_id, device_id, service_id, user_topic, params, state, created_at, expires_at,
-        updated_at, origin)
-      SELECT project_id, device_id, service_id, user_topic, params, state, created_at, expires_at, created_at, origin
+        updated_at, origin, synchronous, deliveries)
+      SELECT project_id, device_id, service_id, user_topic, params, state, created_at, expires_at, created_at, origin,
+        synchronous = 1, CASE WHEN state = ${sent} THEN 1 ELSE 0 END
       FROM new JOIN waiting USING (device_id) WHERE waiting.count + new.place <= ${maxWaiting}
       ORDER BY position
       RETURNING *`
@@ -134,14 +140,14 @@ const make = (sql: PgClient.PgClient, shadows: ShadowStore["Service"]) => {
       ),
     advance: (steps) =>
       Effect.asVoid(advanceCommands(sql, steps)).pipe(Effect.mapError(storeError("CommandStore.advance"))),
-    undelivered: ({ after, deviceId, limit, now }) =>
+    unfinished: ({ after, deviceId, limit, now }) =>
       sql<CommandRow>`
         SELECT * FROM command
-        WHERE device_id = ${deviceId} AND ${open} AND state < ${acked} AND message_id > ${after}
+        WHERE device_id = ${deviceId} AND ${open} AND message_id > ${after}
           AND expires_at > ${instant(now)}
         ORDER BY message_id LIMIT ${limit}`.pipe(
         Effect.map((rows) => rows.map(commandFromRow)),
-        Effect.mapError(storeError("CommandStore.undelivered"))
+        Effect.mapError(storeError("CommandStore.unfinished"))
       ),
     get: (deviceId, messageId) =>
       sql<CommandRow>`SELECT * FROM command WHERE message_id = ${messageId} AND device_id = ${deviceId}`.pipe(
@@ -149,7 +155,7 @@ const make = (sql: PgClient.PgClient, shadows: ShadowStore["Service"]) => {
         Effect.mapError(storeError("CommandStore.get"))
       ),
     list: (deviceId, page) =>
-      paginate<CommandRow>(sql, {
+      paginate<CommandRow>(reads, {
         table: "command",
         where: sql`device_id = ${deviceId}`,
         tieBreaker: "message_id",

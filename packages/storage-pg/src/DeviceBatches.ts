@@ -13,39 +13,50 @@ import {
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
 import { removeDevices } from "./DeviceRemoval.ts"
-import { type DeviceRow, identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
+import { type DeviceRow, deviceSecretFromRow, identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant, texts } from "./PgParameters.ts"
+import type { SealedSecrets } from "./SealedSecrets.ts"
+import { mapInSlices } from "./Slices.ts"
+import { placeOf } from "./SecretColumns.ts"
 
 export const make = (
-  sql: PgClient.PgClient
+  sql: PgClient.PgClient,
+  secrets: SealedSecrets["Service"],
+  reads: PgClient.PgClient
 ): Pick<DeviceStore["Service"], "insertBatch" | "getBatch" | "devicesOfBatch" | "removeBatch"> => {
   /** Stores the batch and its devices, and returns the batch alone. */
-  const insertBatch = (
+  const insertBatch = Effect.fnUntraced(function*(
     projectId: ProjectId,
     productKey: ProductKey,
     batch: Pick<Batch, "description" | "createdAt">,
     devices: ReadonlyArray<Pick<NewDevice, "deviceId" | "deviceName" | "deviceSecret">>
-  ) =>
-    sql<BatchRow>`
+  ) {
+    const { key, number } = secrets.current()
+    const sealed = yield* mapInSlices(
+      devices,
+      ({ deviceId, deviceSecret }) => key.seal(deviceSecret, placeOf("device", deviceId, "device_secret"))
+    )
+    return yield* sql<BatchRow>`
       WITH batch AS (
         INSERT INTO device_batch (project_id, product_key, size, description, created_at)
         SELECT project_id, product_key, ${devices.length}::int, ${batch.description}, ${instant(batch.createdAt)}
         FROM product WHERE project_id = ${projectId} AND product_key = ${productKey}
         RETURNING *
       ), devices AS (
-        INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname, batch_id,
-          created_at, updated_at)
-        SELECT batch.project_id, batch.product_key, new.device_id, new.device_name, new.device_secret, '',
-          batch.batch_id, batch.created_at, batch.created_at
+        INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, sealed_with, nickname,
+          batch_id, created_at, updated_at)
+        SELECT batch.project_id, batch.product_key, new.device_id, new.device_name, new.device_secret,
+          ${number}::int, '', batch.batch_id, batch.created_at, batch.created_at
         FROM batch, unnest(
           ${texts(devices.map(({ deviceId }) => deviceId))},
           ${texts(devices.map(({ deviceName }) => deviceName))},
-          ${texts(devices.map(({ deviceSecret }) => deviceSecret))}
+          ${texts(sealed)}
         ) WITH ORDINALITY AS new (device_id, device_name, device_secret, position)
         ORDER BY new.position
       )
       SELECT * FROM batch`
+  })
 
   return {
     insertBatch: (projectId, productKey, batch, devices) =>
@@ -61,14 +72,15 @@ export const make = (
         Effect.mapError(storeError("DeviceStore.getBatch"))
       ),
     devicesOfBatch: (projectId, batchId) =>
-      sql<Pick<DeviceRow, "device_id" | "device_name" | "device_secret">>`
-        SELECT device_id, device_name, device_secret FROM device
+      reads<Pick<DeviceRow, "device_id" | "device_name" | "device_secret" | "sealed_with">>`
+        SELECT device_id, device_name, device_secret, sealed_with FROM device
         WHERE batch_id = ${batchId} AND batch_id <> 0 AND project_id = ${projectId} ORDER BY id`.pipe(
-        Effect.map((rows) =>
-          rows.map((row) => ({
+        Effect.flatMap(secrets.ready),
+        Effect.flatMap((rows) =>
+          mapInSlices(rows, (row) => ({
             deviceId: row.device_id as DeviceId,
             deviceName: row.device_name as DeviceName,
-            deviceSecret: row.device_secret
+            deviceSecret: deviceSecretFromRow(secrets, row)
           }))
         ),
         Effect.mapError(storeError("DeviceStore.devicesOfBatch"))

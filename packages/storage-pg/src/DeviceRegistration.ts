@@ -1,22 +1,45 @@
 /**
  * The part of `DeviceStore` in which devices register themselves.
  */
-import type { DeviceStore } from "@device-cloud/core"
+import type { DeviceStore, NewDevice, ProductKey } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import { deviceDetailColumns, deviceDetailFromRow, type DeviceDetailRow } from "./DeviceRow.ts"
 import { isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
+import type { SealedSecrets } from "./SealedSecrets.ts"
+import { placeOf } from "./SecretColumns.ts"
 
-export const make = (sql: PgClient.PgClient): Pick<DeviceStore["Service"], "claimByMac" | "claimByName"> => {
+export const make = (
+  sql: PgClient.PgClient,
+  secrets: SealedSecrets["Service"]
+): Pick<DeviceStore["Service"], "claimByMac" | "claimByName"> => {
   const columns = sql.literal(deviceDetailColumns)
+  const detail = (row: DeviceDetailRow) =>
+    Effect.map(secrets.ready([row]), ([ready]) => deviceDetailFromRow(secrets, ready!))
+  const unlessActive = (row: DeviceDetailRow) =>
+    row.activated_at === null ? detail(row) : Effect.succeed("active" as const)
+
+  const insert = (productKey: ProductKey, draft: NewDevice) => {
+    const { key, number } = secrets.current()
+    const secret = key.seal(draft.deviceSecret, placeOf("device", draft.deviceId, "device_secret"))
+    return sql`
+      INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, sealed_with, nickname,
+        batch_id, cloud_gateway, mac, created_at, updated_at)
+      SELECT project_id, product_key, ${draft.deviceId}, ${draft.deviceName}, ${secret}, ${number}::int,
+        ${draft.nickname}, ${draft.batchId}::bigint, NULL, '', ${instant(draft.createdAt)},
+        ${instant(draft.createdAt)}
+      FROM product WHERE product_key = ${productKey}
+      ON CONFLICT (product_key, device_name) DO NOTHING
+      RETURNING device_id`
+  }
 
   return {
     claimByMac: (productKey, mac) => {
       const attempt = Effect.gen(function*() {
         const known = yield* sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
           WHERE device.product_key = ${productKey} AND device.mac = ${mac} AND device.mac <> ''`
-        if (known[0] !== undefined) return unlessActive(known[0])
+        if (known[0] !== undefined) return yield* unlessActive(known[0])
         const [claimed] = yield* sql<DeviceDetailRow>`
           WITH free AS (
             SELECT device_id FROM device
@@ -26,7 +49,7 @@ export const make = (sql: PgClient.PgClient): Pick<DeviceStore["Service"], "clai
           UPDATE device SET mac = ${mac} FROM free, product
           WHERE device.device_id = free.device_id AND product.product_key = device.product_key
           RETURNING ${columns}`
-        if (claimed !== undefined) return deviceDetailFromRow(claimed)
+        if (claimed !== undefined) return yield* detail(claimed)
         const [left] = yield* sql`SELECT FROM device
           WHERE product_key = ${productKey} AND activated_at IS NULL AND (mac = ${mac} OR (mac IS NULL AND enabled))
           LIMIT 1`
@@ -45,24 +68,14 @@ export const make = (sql: PgClient.PgClient): Pick<DeviceStore["Service"], "clai
       Effect.gen(function*() {
         const stored = draft === undefined
           ? []
-          : yield* sql<DeviceDetailRow>`
-            INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname,
-              batch_id, cloud_gateway, mac, created_at, updated_at)
-            SELECT project_id, product_key, ${draft.deviceId}, ${draft.deviceName}, ${draft.deviceSecret},
-              ${draft.nickname}, ${draft.batchId}::bigint, NULL, '', ${instant(draft.createdAt)},
-              ${instant(draft.createdAt)}
-            FROM product WHERE product_key = ${productKey}
-            ON CONFLICT (product_key, device_name) DO NOTHING
-            RETURNING device_id`
+          : yield* insert(productKey, draft)
         const [known] = yield* sql<DeviceDetailRow>`
           UPDATE device SET mac = coalesce(mac, '') FROM product
           WHERE device.product_key = ${productKey} AND device.device_name = ${deviceName}
             AND product.product_key = device.product_key
           RETURNING ${columns}`
         if (known === undefined) return "none"
-        return stored.length > 0 ? deviceDetailFromRow(known) : unlessActive(known)
+        return yield* (stored.length > 0 ? detail(known) : unlessActive(known))
       }).pipe(Effect.mapError(storeError("DeviceStore.claimByName")))
   }
 }
-
-const unlessActive = (row: DeviceDetailRow) => row.activated_at === null ? deviceDetailFromRow(row) : "active"

@@ -12,6 +12,8 @@ import type {
   ProductKey,
   ProjectId
 } from "@device-cloud/core"
+import type { SealedSecrets } from "./SealedSecrets.ts"
+import { placeOf, previousSecretFromRow } from "./SecretColumns.ts"
 import { type PrefixedProductRow, productColumns, productFromPrefixedRow } from "./ProductRow.ts"
 
 export interface DeviceRow {
@@ -21,11 +23,16 @@ export interface DeviceRow {
   readonly product_key: string
   readonly device_name: string
   readonly device_secret: string
+  readonly previous_secret: string | null
+  readonly previous_secret_until: Date | null
+  readonly cloud_gateway_password: string | null
+  readonly sealed_with: number
   readonly nickname: string
   readonly enabled: boolean
   readonly bound: boolean
   readonly batch_id: bigint
-  readonly cloud_gateway: CloudGatewayAccount | null
+  /** With its password only if the row is not sealed. */
+  readonly cloud_gateway: Omit<CloudGatewayAccount, "password"> & { readonly password?: string } | null
   readonly firmware_version: string
   readonly mac: string | null
   readonly diagnosis_enabled: boolean
@@ -40,13 +47,14 @@ export interface DeviceRow {
   readonly updated_at: Date
 }
 
-export const deviceFromRow = (row: DeviceRow): Device => ({
+export const deviceFromRow = (secrets: SealedSecrets["Service"], row: DeviceRow): Device => ({
   id: Number(row.id),
   deviceId: row.device_id as DeviceId,
   projectId: row.project_id as ProjectId,
   productKey: row.product_key as ProductKey,
   deviceName: row.device_name as DeviceName,
-  deviceSecret: row.device_secret,
+  deviceSecret: deviceSecretFromRow(secrets, row),
+  previousSecret: previousDeviceSecretFromRow(secrets, row),
   nickname: row.nickname,
   status: row.status as DeviceStatus,
   statusVersion: Number(row.status_version),
@@ -60,11 +68,48 @@ export const deviceFromRow = (row: DeviceRow): Device => ({
   mac: row.mac,
   diagnosisEnabled: row.diagnosis_enabled,
   tags: row.tags,
-  cloudGateway: row.cloud_gateway,
+  cloudGateway: cloudGatewayFromRow(secrets, row),
   activatedAt: row.activated_at?.getTime() ?? null,
   createdAt: row.created_at.getTime(),
   updatedAt: row.updated_at.getTime()
 })
+
+/** The columns of the secrets with which a device signs. */
+export type DeviceSecretRow = Pick<
+  DeviceRow,
+  "device_id" | "device_secret" | "previous_secret" | "previous_secret_until" | "sealed_with"
+>
+
+export const deviceSecretFromRow = (
+  { open }: SealedSecrets["Service"],
+  row: Pick<DeviceRow, "device_id" | "device_secret" | "sealed_with">
+): string => open(row.sealed_with, row.device_secret, placeOf("device", row.device_id, "device_secret"))
+
+export const previousDeviceSecretFromRow = (secrets: SealedSecrets["Service"], row: DeviceSecretRow) =>
+  previousSecretFromRow(
+    secrets,
+    row.sealed_with,
+    row.previous_secret,
+    row.previous_secret_until,
+    "device",
+    row.device_id
+  )
+
+const cloudGatewayFromRow = (
+  { open }: SealedSecrets["Service"],
+  { cloud_gateway, cloud_gateway_password, device_id, sealed_with }: DeviceRow
+): CloudGatewayAccount | null => {
+  if (cloud_gateway === null) return null
+  const { clientId, deviceUuid, password = "", username } = cloud_gateway
+  return {
+    clientId,
+    username,
+    password: cloud_gateway_password === null
+      ? password
+      : open(sealed_with, cloud_gateway_password, placeOf("device", device_id, "cloud_gateway_password")),
+    deviceUuid
+  }
+}
 
 export interface IdentityRow {
   readonly device_id: string
@@ -94,7 +139,7 @@ export const deviceDetailColumns = `device.*, ${
   productColumns.map((column) => `product.${column} AS product__${column}`).join(", ")
 }`
 
-export const deviceDetailFromRow = (row: DeviceDetailRow): DeviceDetail => ({
-  device: deviceFromRow(row),
-  product: productFromPrefixedRow(row)
+export const deviceDetailFromRow = (secrets: SealedSecrets["Service"], row: DeviceDetailRow): DeviceDetail => ({
+  device: deviceFromRow(secrets, row),
+  product: productFromPrefixedRow(secrets, row)
 })

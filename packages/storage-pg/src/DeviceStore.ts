@@ -2,14 +2,18 @@
  * Devices on PostgreSQL.
  */
 import {
+  type DeviceId,
   type DeviceReference,
   DeviceStore,
+  type KeyRing,
+  type KeyRingError,
   maxTags,
   type NewDevice,
   type ProductKey,
-  type ProjectId
+  type ProjectId,
+  type Rotation
 } from "@device-cloud/core"
-import { PgClient, PgTypes } from "@effect/sql-pg"
+import { type PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import type { Statement } from "effect/sql"
 import * as DeviceBatches from "./DeviceBatches.ts"
@@ -24,18 +28,23 @@ import {
   deviceFromRow,
   type DeviceRow
 } from "./DeviceRow.ts"
+import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
-import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { type DatabaseError, isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
+import { SealedSecrets } from "./SealedSecrets.ts"
+import { placeOf } from "./SecretColumns.ts"
 
 /** Part of the group that is replaced together: everything about a device goes with it. */
-export const layer: Layer.Layer<DeviceStore, never, PgClient.PgClient> = Layer.effect(
+export const layer: Layer.Layer<DeviceStore, DatabaseError | KeyRingError, PgClient.PgClient | KeyRing> = Layer.effect(
   DeviceStore,
-  Effect.flatMap(PgClient.PgClient, (sql) => make(sql))
-)
+  Effect.suspend(() => make)
+).pipe(Layer.provide(SealedSecrets.layer))
 
-const make = Effect.fnUntraced(function*(sql: PgClient.PgClient) {
-  const { byId, byName } = yield* DeviceLookUps.make(sql)
+const make = Effect.gen(function*() {
+  const { reads, sql } = yield* clients
+  const secrets = yield* SealedSecrets
+  const { byId, byName } = yield* DeviceLookUps.make(sql, secrets)
   const columns = sql.literal(deviceDetailColumns)
 
   const where = (projectId: ProjectId, reference: DeviceReference): Statement.Fragment =>
@@ -44,30 +53,77 @@ const make = Effect.fnUntraced(function*(sql: PgClient.PgClient) {
       : sql`device.project_id = ${projectId} AND device.product_key = ${reference.productKey}
           AND device.device_name = ${reference.deviceName}`
 
-  const first = ([row]: ReadonlyArray<DeviceDetailRow>) => Option.map(Option.fromUndefinedOr(row), deviceDetailFromRow)
+  const fromRow = (row: DeviceDetailRow) => deviceDetailFromRow(secrets, row)
 
-  const insertMany = (projectId: ProjectId, productKey: ProductKey, devices: ReadonlyArray<NewDevice>) =>
-    sql<DeviceRow>`
-        INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname,
-          batch_id, cloud_gateway, created_at, updated_at)
+  const first = (rows: ReadonlyArray<DeviceDetailRow>) =>
+    Effect.map(secrets.ready(rows), ([row]) => Option.map(Option.fromUndefinedOr(row), fromRow))
+
+  const insertMany = (projectId: ProjectId, productKey: ProductKey, devices: ReadonlyArray<NewDevice>) => {
+    const { key, number } = secrets.current()
+    const seal = (deviceId: string, secret: string, column: string) =>
+      key.seal(secret, placeOf("device", deviceId, column))
+    return sql<DeviceRow>`
+        INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, sealed_with, nickname,
+          batch_id, cloud_gateway, cloud_gateway_password, created_at, updated_at)
         SELECT product.project_id, product.product_key, new.device_id, new.device_name, new.device_secret,
-          new.nickname, new.batch_id, new.cloud_gateway::json, new.created_at, new.created_at
+          ${number}::int, new.nickname, new.batch_id, new.cloud_gateway::json, new.cloud_gateway_password,
+          new.created_at, new.created_at
         FROM product, unnest(
           ${texts(devices.map(({ deviceId }) => deviceId))},
           ${texts(devices.map(({ deviceName }) => deviceName))},
-          ${texts(devices.map(({ deviceSecret }) => deviceSecret))},
+          ${texts(devices.map(({ deviceId, deviceSecret }) => seal(deviceId, deviceSecret, "device_secret")))},
           ${texts(devices.map(({ nickname }) => nickname))},
           ${wholeNumbers(devices.map(({ batchId }) => batchId))}::bigint[],
-          ${texts(devices.map(({ cloudGateway }) => cloudGateway === null ? null : JSON.stringify(cloudGateway)))},
+          ${
+      texts(devices.map(({ cloudGateway }) =>
+        cloudGateway === null ? null : JSON.stringify({ ...cloudGateway, password: undefined })
+      ))
+    },
+          ${
+      texts(devices.map(({ cloudGateway, deviceId }) =>
+        cloudGateway === null ? null : seal(deviceId, cloudGateway.password, "cloud_gateway_password")
+      ))
+    },
           ${instants(devices.map(({ createdAt }) => createdAt))}
         ) WITH ORDINALITY
-          AS new (device_id, device_name, device_secret, nickname, batch_id, cloud_gateway, created_at, position)
+          AS new (device_id, device_name, device_secret, nickname, batch_id, cloud_gateway, cloud_gateway_password,
+            created_at, position)
         WHERE product.project_id = ${projectId} AND product.product_key = ${productKey}
         ORDER BY new.position
         RETURNING *`.pipe(
-      Effect.map((rows) => rows.length === devices.length ? Option.some(rows.map(deviceFromRow)) : Option.none()),
+      Effect.map((rows) =>
+        rows.length === devices.length ? Option.some(rows.map((row) => deviceFromRow(secrets, row))) : Option.none()
+      ),
       Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone)
     )
+  }
+
+  const rotateSecret = Effect.fnUntraced(
+    function*(projectId: ProjectId, deviceId: DeviceId, { at, previousUntil, secret }: Rotation) {
+      const rows = yield* sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
+        WHERE ${where(projectId, { deviceId })} FOR NO KEY UPDATE OF device`
+      const [before] = yield* secrets.ready(rows)
+      if (before === undefined) return Option.none()
+      const { cloudGateway, deviceSecret } = deviceFromRow(secrets, before)
+      const { key, number } = secrets.current()
+      const seal = (text: string, column: string) => key.seal(text, placeOf("device", deviceId, column))
+      const changed = yield* sql<DeviceDetailRow>`UPDATE device SET
+          device_secret = ${seal(secret, "device_secret")},
+          previous_secret = ${PgTypes.text(previousUntil === null ? null : seal(deviceSecret, "previous_secret"))},
+          previous_secret_until = ${instant(previousUntil)},
+          cloud_gateway = (cloud_gateway::jsonb - 'password')::json,
+          cloud_gateway_password = ${
+        PgTypes.text(cloudGateway === null ? null : seal(cloudGateway.password, "cloud_gateway_password"))
+      },
+          sealed_with = ${number}::int,
+          updated_at = ${instant(at)}
+        FROM product
+        WHERE product.product_key = device.product_key AND ${where(projectId, { deviceId })}
+        RETURNING ${columns}`
+      return yield* first(changed)
+    },
+    sql.withTransaction
+  )
 
   return DeviceStore.of({
     insertMany: (projectId, productKey, devices) =>
@@ -75,7 +131,7 @@ const make = Effect.fnUntraced(function*(sql: PgClient.PgClient) {
     get: (projectId, reference) =>
       ("deviceId" in reference
         ? Effect.map(byId(reference.deviceId), Option.filter(({ device }) => device.projectId === projectId))
-        : Effect.map(
+        : Effect.flatMap(
           sql<DeviceDetailRow>`SELECT ${columns} FROM device JOIN product USING (product_key)
             WHERE ${where(projectId, reference)}`,
           first
@@ -83,7 +139,7 @@ const make = Effect.fnUntraced(function*(sql: PgClient.PgClient) {
     credentials: (productKey, deviceName) =>
       Effect.mapError(byName({ productKey, deviceName }), storeError("DeviceStore.credentials")),
     list: (projectId, filter, page) =>
-      paginate<DeviceDetailRow>(sql, {
+      paginate<DeviceDetailRow>(reads, {
         table: "device",
         where: matches(sql, projectId, filter),
         tieBreaker: "id",
@@ -91,7 +147,9 @@ const make = Effect.fnUntraced(function*(sql: PgClient.PgClient) {
           JOIN product ON product.product_key = device.product_key`,
         page
       }).pipe(
-        Effect.map(({ items, total }) => ({ items: items.map(deviceDetailFromRow), total })),
+        Effect.flatMap(({ items, total }) =>
+          Effect.map(secrets.ready(items), (rows) => ({ items: rows.map(fromRow), total }))
+        ),
         Effect.mapError(storeError("DeviceStore.list"))
       ),
     update: (projectId, deviceId, change) =>
@@ -104,9 +162,11 @@ const make = Effect.fnUntraced(function*(sql: PgClient.PgClient) {
         FROM product
         WHERE product.product_key = device.product_key AND ${where(projectId, { deviceId })}
         RETURNING ${columns}`.pipe(
-        Effect.map(first),
+        Effect.flatMap(first),
         Effect.mapError(storeError("DeviceStore.update"))
       ),
+    rotateSecret: (projectId, deviceId, rotation) =>
+      Effect.mapError(rotateSecret(projectId, deviceId, rotation), storeError("DeviceStore.rotateSecret")),
     changeTags: (deviceId, { remove, set }) =>
       sql<{ readonly tags: Readonly<Record<string, string>>; readonly fits: boolean }>`
         WITH changed AS (
@@ -126,10 +186,10 @@ const make = Effect.fnUntraced(function*(sql: PgClient.PgClient) {
       ),
     remove: (projectId, deviceId) =>
       removeDevices<DeviceDetailRow>(sql, where(projectId, { deviceId }), columns).pipe(
-        Effect.map(first),
+        Effect.flatMap(first),
         Effect.mapError(storeError("DeviceStore.remove"))
       ),
-    ...DeviceBatches.make(sql),
-    ...DeviceRegistration.make(sql)
+    ...DeviceBatches.make(sql, secrets, reads),
+    ...DeviceRegistration.make(sql, secrets)
   })
 })

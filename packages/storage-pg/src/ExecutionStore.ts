@@ -4,16 +4,24 @@
 import {
   type Execution,
   ExecutionStore,
+  growTree,
   hasFired,
   keptExecutions,
   type NewExecution,
-  type SceneId
+  type ProjectId,
+  type SceneId,
+  type TreeEnd,
+  type TreeGrowth,
+  treeKeptMillis
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import { addExecutions, executionFromRow, type ExecutionRow, timerFromRow, type TimerRow } from "./SceneRow.ts"
 import { storeError } from "./PgErrors.ts"
 import { booleans, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
+
+/** How many executions of a scene are deleted at a time: more than are stored at a time. */
+const maxForgotten = 1000
 
 const json = (value: unknown): string => JSON.stringify(value)
 
@@ -38,26 +46,139 @@ const make = Effect.gen(function*() {
       WHERE scene_execution.execution_id = saved.execution_id AND scene_execution.revision = saved.revision
       RETURNING scene_execution.execution_id`
 
-  /** Deletes the executions that have ended and are beyond those that are kept. */
+  /**
+   * Deletes the executions that have ended and are beyond those that are kept.
+   * Looks from scene to scene and then by id: a plan that joins reads what is kept
+   * of each scene again for each of its executions.
+   */
   const forgetOldest = (sceneIds: ReadonlyArray<SceneId>, keepSince: number) =>
     sql`
-      DELETE FROM scene_execution USING unnest(${texts(sceneIds)}) AS ended (scene_id)
-      WHERE scene_execution.scene_id = ended.scene_id AND scene_execution.due_at IS NULL
-        AND scene_execution.seq <= (
+      WITH beyond AS MATERIALIZED (
+        SELECT ended.scene_id, newest.seq FROM unnest(${texts(sceneIds)}) AS ended (scene_id) CROSS JOIN LATERAL (
           SELECT seq FROM scene_execution AS other WHERE other.scene_id = ended.scene_id AND other.due_at IS NULL
           ORDER BY seq DESC LIMIT 1 OFFSET ${keptExecutions}
+        ) AS newest
+      )
+      DELETE FROM scene_execution WHERE execution_id = ANY(ARRAY(
+        SELECT surplus.execution_id FROM beyond CROSS JOIN LATERAL (
+          SELECT execution_id FROM scene_execution AS other
+          WHERE other.scene_id = beyond.scene_id AND other.due_at IS NULL AND other.seq <= beyond.seq
+            AND NOT (other.has_fired AND other.fired_at >= ${instant(keepSince)})
+          ORDER BY seq DESC LIMIT ${maxForgotten}
+        ) AS surplus
+      ))`
+
+  /** As `growTree`, in the statement that stores the execution. */
+  const enqueueChild = (child: NewExecution, rootId: string, growth: TreeGrowth) => {
+    const { adds, at, limits } = growth
+    const first = growTree(undefined, growth)
+    return sql<{ readonly ended: TreeEnd | null }>`
+      WITH forgotten AS (
+        DELETE FROM scene_tree WHERE root_id IN (
+          SELECT root_id FROM scene_tree
+          WHERE started_at < ${instant(at - treeKeptMillis)} AND root_id <> ${rootId}
+          LIMIT 10 FOR UPDATE SKIP LOCKED
         )
-        AND NOT (scene_execution.has_fired AND scene_execution.fired_at >= ${instant(keepSince)})`
+      ), grown AS (
+        INSERT INTO scene_tree AS tree (root_id, actions, started_at, ended)
+        SELECT ${rootId}, ${first.actions}::bigint, ${instant(at)}, ${first.ended}
+        WHERE NOT EXISTS (SELECT FROM scene_execution WHERE execution_id = ${child.executionId})
+        ON CONFLICT (root_id) DO UPDATE SET
+          actions = tree.actions + ${adds}::bigint,
+          ended = CASE
+            WHEN tree.ended IS NOT NULL THEN tree.ended
+            WHEN tree.started_at <= ${instant(at - limits.duration)} THEN 'duration'
+            WHEN tree.actions + ${adds}::bigint > ${limits.actions}::bigint THEN 'actions'
+          END
+        RETURNING ended
+      ), stored AS (
+        INSERT INTO scene_execution
+          (execution_id, root_id, scene_id, project_id, fired_at, event, chain, due_at, updated_at)
+        SELECT ${child.executionId}, ${rootId}, scene_id, ${child.projectId}, ${instant(child.at)},
+          ${json(child.event)}::json, ${json(child.chain)}::json, ${instant(child.at)}, ${instant(child.at)}
+        FROM grown, scene WHERE grown.ended IS NULL AND scene.scene_id = ${child.sceneId}
+        ON CONFLICT DO NOTHING
+      )
+      SELECT ended FROM grown`
+  }
 
   return ExecutionStore.of({
     enqueue: (fired) =>
       Effect.asVoid(addExecutions(sql, fired)).pipe(Effect.mapError(storeError("ExecutionStore.enqueue"))),
+    enqueueChild: (child, rootId, growth) =>
+      enqueueChild(child, rootId, growth).pipe(
+        Effect.map(([row]) => row?.ended ?? null),
+        Effect.mapError(storeError("ExecutionStore.enqueueChild"))
+      ),
+    endedTrees: (rootIds) =>
+      sql<{ readonly root_id: string; readonly ended: TreeEnd }>`
+        SELECT root_id, ended FROM scene_tree WHERE root_id = ANY(${texts(rootIds)}) AND ended IS NOT NULL`.pipe(
+        Effect.map((rows) => new Map(rows.map(({ ended, root_id }) => [root_id, ended]))),
+        Effect.mapError(storeError("ExecutionStore.endedTrees"))
+      ),
+    countPending: (projectIds, limit) =>
+      sql<{ readonly project_id: string; readonly count: bigint }>`
+        SELECT * FROM (
+          SELECT project_id, (
+            SELECT count(*) FROM (
+              SELECT FROM scene_execution
+              WHERE scene_execution.project_id = wanted.project_id AND due_at IS NOT NULL LIMIT ${limit}
+            ) AS waiting
+          ) AS count FROM unnest(${texts(projectIds)}) AS wanted (project_id)
+        ) AS counted WHERE count > 0`.pipe(
+        Effect.map((rows) => new Map(rows.map(({ count, project_id }) => [project_id as ProjectId, Number(count)]))),
+        Effect.mapError(storeError("ExecutionStore.countPending"))
+      ),
+    note: (executions) =>
+      sql`
+        INSERT INTO scene_execution
+          (execution_id, scene_id, project_id, fired_at, event, chain, status, reason, updated_at)
+        SELECT execution_id, scene_id, noted.project_id, fired_at, event, chain, noted.status, reason, noted.updated_at
+        FROM unnest(
+          ${texts(executions.map(({ executionId }) => executionId))},
+          ${texts(executions.map(({ sceneId }) => sceneId))},
+          ${texts(executions.map(({ projectId }) => projectId))},
+          ${instants(executions.map(({ at }) => at))},
+          ${texts(executions.map(({ event }) => json(event)))}::json[],
+          ${texts(executions.map(({ chain }) => json(chain)))}::json[],
+          ${texts(executions.map(({ status }) => status))},
+          ${texts(executions.map(({ reason }) => reason))},
+          ${instants(executions.map(({ updatedAt }) => updatedAt))}
+        ) AS noted (execution_id, scene_id, project_id, fired_at, event, chain, status, reason, updated_at)
+        JOIN scene USING (scene_id)
+        -- In one order everywhere, so that two nodes do not wait for each other.
+        ORDER BY execution_id
+        ON CONFLICT (execution_id) DO UPDATE SET seq = DEFAULT, fired_at = excluded.fired_at, event = excluded.event,
+          chain = excluded.chain, status = excluded.status, reason = excluded.reason,
+          updated_at = excluded.updated_at`.pipe(
+        Effect.asVoid,
+        Effect.mapError(storeError("ExecutionStore.note"))
+      ),
     claim: ({ again, except, limit, now }) =>
       sql<ExecutionRow>`
-        WITH due AS (
-          SELECT execution_id FROM scene_execution
-          WHERE due_at <= ${instant(now)} AND project_id <> ALL(${texts(except)})
-          ORDER BY due_at, seq LIMIT ${limit} FOR UPDATE SKIP LOCKED
+        WITH RECURSIVE project (project_id) AS (
+          -- From one project to the next in the index: a backlog is not read to find the others.
+          (SELECT project_id FROM scene_execution WHERE due_at IS NOT NULL ORDER BY project_id LIMIT 1)
+          UNION ALL
+          SELECT (
+            SELECT following.project_id FROM scene_execution AS following
+            WHERE following.due_at IS NOT NULL AND following.project_id > project.project_id
+            ORDER BY following.project_id LIMIT 1
+          ) FROM project WHERE project_id IS NOT NULL
+        ), served AS (
+          SELECT project_id, ceil(${limit}::float8 / count(*) OVER ())::bigint AS share FROM project
+          WHERE project_id <> ALL(${texts(except)}) AND EXISTS (
+            SELECT FROM scene_execution AS one
+            WHERE one.project_id = project.project_id AND one.due_at <= ${instant(now)}
+          )
+          -- If not all projects can be served, none of them is always left out.
+          ORDER BY random() LIMIT ${limit}
+        ), due AS (
+          SELECT waiting.execution_id FROM served CROSS JOIN LATERAL (
+            SELECT execution_id FROM scene_execution
+            WHERE scene_execution.project_id = served.project_id AND due_at <= ${instant(now)}
+            ORDER BY due_at, seq LIMIT served.share FOR UPDATE SKIP LOCKED
+          ) AS waiting LIMIT ${limit}
         ), claimed AS (
           UPDATE scene_execution SET due_at = ${instant(again)}, revision = revision + 1
           FROM due WHERE scene_execution.execution_id = due.execution_id

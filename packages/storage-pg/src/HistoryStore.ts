@@ -2,16 +2,17 @@
  * The history of devices on PostgreSQL.
  */
 import { type HistoryAddition, type HistoryRange, HistoryStore, type Json } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { Statement } from "effect/sql"
+import { clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
 import { eachByIndex, instant, instants, texts } from "./PgParameters.ts"
 
 /** Stands alone: its tables refer to no others. */
 export const layer: Layer.Layer<HistoryStore, never, PgClient.PgClient> = Layer.effect(
   HistoryStore,
-  Effect.map(PgClient.PgClient, (sql) => make(sql))
+  Effect.map(clients, (both) => make(both))
 )
 
 interface Row {
@@ -20,7 +21,9 @@ interface Row {
   readonly value: Json
 }
 
-const make = (sql: PgClient.PgClient): HistoryStore["Service"] => {
+const make = (
+  { reads, sql }: { readonly sql: PgClient.PgClient; readonly reads: PgClient.PgClient }
+): HistoryStore["Service"] => {
   const select = (
     table: "property_sample" | "device_event",
     name: "property_id" | "event_id",
@@ -28,7 +31,7 @@ const make = (sql: PgClient.PgClient): HistoryStore["Service"] => {
     { end, limit, order, start }: HistoryRange
   ) => {
     const direction = sql.literal(order === "asc" ? "ASC" : "DESC")
-    return sql<Row>`
+    return reads<Row>`
       SELECT ${sql(name)} AS name, time, value FROM ${sql(table)}
       WHERE ${where} AND time BETWEEN ${instant(start)} AND ${instant(end)}
       ORDER BY time ${direction}, id ${direction} LIMIT ${limit}`

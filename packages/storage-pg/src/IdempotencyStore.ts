@@ -25,7 +25,7 @@ const claimOf = (row: Row | undefined): Claim => {
   if (row === undefined) return { _tag: "InProgress", fingerprint: "" }
   if (row.claimed) return { _tag: "Claimed" }
   const { body, fingerprint, status } = row
-  return status === null || body === null
+  return status === null
     ? { _tag: "InProgress", fingerprint }
     : { _tag: "Answered", fingerprint, answer: { status, body } }
 }
@@ -60,6 +60,13 @@ const make = (sql: PgClient.PgClient) =>
         Effect.asVoid,
         Effect.mapError(storeError("IdempotencyStore.release"))
       ),
+    count: (projectId, limit) =>
+      sql<{ readonly count: number }>`
+        SELECT count(*)::int AS count FROM (SELECT FROM request WHERE project_id = ${projectId} LIMIT ${limit}) AS used`
+        .pipe(
+          Effect.map(([row]) => row!.count),
+          Effect.mapError(storeError("IdempotencyStore.count"))
+        ),
     prune: ({ claimedBefore, limit }) =>
       sql<{ readonly key: string }>`
         DELETE FROM request WHERE ctid = ANY(ARRAY(

@@ -5,6 +5,8 @@ import {
   cursorOf,
   type DeviceId,
   type DeviceName,
+  type KeyRing,
+  type KeyRingError,
   type MeshNetwork,
   type MeshNode,
   type MeshNodeType,
@@ -18,31 +20,39 @@ import {
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { paginate } from "./Pagination.ts"
-import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { type DatabaseError, isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
+import { SealedSecrets } from "./SealedSecrets.ts"
+import { networkRow, placeOf } from "./SecretColumns.ts"
 
 /** Can be replaced alone. Its rows refer to projects and devices in the same database. */
-export const layer: Layer.Layer<MeshStore, never, PgClient.PgClient> = Layer.effect(
+export const layer: Layer.Layer<MeshStore, DatabaseError | KeyRingError, PgClient.PgClient | KeyRing> = Layer.effect(
   MeshStore,
-  Effect.map(PgClient.PgClient, (sql) => make(sql))
-)
+  Effect.suspend(() => make)
+).pipe(Layer.provide(SealedSecrets.layer))
 
 interface NetworkRow {
   readonly network_id: bigint
   readonly project_id: string
   readonly network_key: string
   readonly app_key: string
+  /** Null: the row is not sealed yet. */
+  readonly fingerprint: string | null
+  readonly sealed_with: number
   readonly unicast_cursor: number
   readonly provisioner_cursor: number
   readonly created_at: Date
   readonly updated_at: Date
 }
 
-const networkFromRow = (row: NetworkRow): MeshNetwork => ({
+const placeIn = (projectId: string, fingerprint: string, column: string) =>
+  placeOf("mesh_network", networkRow(projectId, fingerprint), column)
+
+const networkFromRow = ({ open }: SealedSecrets["Service"], row: NetworkRow): MeshNetwork => ({
   networkId: Number(row.network_id),
   projectId: row.project_id as ProjectId,
-  networkKey: row.network_key,
-  appKey: row.app_key,
+  networkKey: open(row.sealed_with, row.network_key, placeIn(row.project_id, row.fingerprint ?? "", "network_key")),
+  appKey: open(row.sealed_with, row.app_key, placeIn(row.project_id, row.fingerprint ?? "", "app_key")),
   unicastCursor: row.unicast_cursor,
   provisionerCursor: row.provisioner_cursor,
   createdAt: row.created_at.getTime(),
@@ -67,7 +77,17 @@ const nodeFromRow = (row: NodeRow): MeshNode => ({
   createdAt: row.created_at.getTime()
 })
 
-const make = (sql: PgClient.PgClient) => {
+const make = Effect.gen(function*() {
+  const sql = yield* PgClient.PgClient
+  const secrets = yield* SealedSecrets
+
+  const fromRow = (row: NetworkRow) => networkFromRow(secrets, row)
+
+  /** The condition that a row is the network with this key, sealed or not. */
+  const isNetwork = (projectId: ProjectId, networkKey: string) =>
+    sql`project_id = ${projectId} AND (fingerprint = ${secrets.fingerprint(networkKey)}
+      OR sealed_with = 0 AND network_key = ${networkKey})`
+
   const addNode = Effect.fnUntraced(
     function*(networkId: number, { at, deviceId, meshAddr, nodeType }: NewMeshNode) {
       // Nodes of one network are added one after the other.
@@ -81,7 +101,7 @@ const make = (sql: PgClient.PgClient) => {
       const cursor = cursorOf(nodeType)
       const placed = place(
         nodeType,
-        networkFromRow(network)[cursor],
+        Number(network[cursor === "unicastCursor" ? "unicast_cursor" : "provisioner_cursor"]),
         new Set(used.map(({ mesh_addr }) => mesh_addr)),
         meshAddr
       )
@@ -105,18 +125,27 @@ const make = (sql: PgClient.PgClient) => {
   )
 
   return MeshStore.of({
-    insert: (network) =>
-      sql`INSERT INTO mesh_network (project_id, network_key, app_key, unicast_cursor, provisioner_cursor, created_at,
-          updated_at)
-        VALUES (${network.projectId}, ${network.networkKey}, ${network.appKey}, ${network.unicastCursor},
-          ${network.provisionerCursor}, ${instant(network.createdAt)}, ${instant(network.updatedAt)})
+    insert: (network) => {
+      const { key, number } = secrets.current()
+      const { networkKey, projectId } = network
+      const fingerprint = secrets.fingerprint(networkKey)
+      const seal = (text: string, column: string) => key.seal(text, placeIn(projectId, fingerprint, column))
+      return sql`
+        INSERT INTO mesh_network (project_id, network_key, app_key, fingerprint, sealed_with, unicast_cursor,
+          provisioner_cursor, created_at, updated_at)
+        SELECT ${projectId}, ${seal(networkKey, "network_key")}, ${seal(network.appKey, "app_key")}, ${fingerprint},
+          ${number}::int, ${network.unicastCursor}::int, ${network.provisionerCursor}::int,
+          ${instant(network.createdAt)}::timestamptz, ${instant(network.updatedAt)}::timestamptz
+        WHERE NOT EXISTS (SELECT FROM mesh_network WHERE ${isNetwork(projectId, networkKey)})
         ON CONFLICT DO NOTHING RETURNING network_id`.pipe(
         Effect.map((rows) => rows.length > 0),
         Effect.mapError(storeError("MeshStore.insert"))
-      ),
+      )
+    },
     get: (projectId, networkKey) =>
-      sql<NetworkRow>`SELECT * FROM mesh_network WHERE project_id = ${projectId} AND network_key = ${networkKey}`.pipe(
-        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), networkFromRow)),
+      sql<NetworkRow>`SELECT * FROM mesh_network WHERE ${isNetwork(projectId, networkKey)}`.pipe(
+        Effect.flatMap(secrets.ready),
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), fromRow)),
         Effect.mapError(storeError("MeshStore.get"))
       ),
     list: (projectId, page) =>
@@ -127,12 +156,13 @@ const make = (sql: PgClient.PgClient) => {
         select: sql`SELECT * FROM page`,
         page
       }).pipe(
-        Effect.map(({ items, total }) => ({ items: items.map(networkFromRow), total })),
+        Effect.flatMap(({ items, total }) =>
+          Effect.map(secrets.ready(items), (rows) => ({ items: rows.map(fromRow), total }))
+        ),
         Effect.mapError(storeError("MeshStore.list"))
       ),
     remove: (projectId, networkKey) =>
-      sql`DELETE FROM mesh_network WHERE project_id = ${projectId} AND network_key = ${networkKey}
-        RETURNING network_id`.pipe(
+      sql`DELETE FROM mesh_network WHERE ${isNetwork(projectId, networkKey)} RETURNING network_id`.pipe(
         Effect.map((rows) => rows.length > 0),
         Effect.mapError(storeError("MeshStore.remove"))
       ),
@@ -160,4 +190,4 @@ const make = (sql: PgClient.PgClient) => {
         Effect.mapError(storeError("MeshStore.gateways"))
       )
   })
-}
+})

@@ -15,6 +15,19 @@ import scenes from "./migrations/0007_scenes.ts"
 import mesh from "./migrations/0008_mesh.ts"
 import otaPlaces from "./migrations/0009_ota_places.ts"
 import requestsApart from "./migrations/0010_requests_apart.ts"
+import sceneBudgets from "./migrations/0011_scene_budgets.ts"
+import sealedRequests from "./migrations/0012_sealed_requests.ts"
+import audit from "./migrations/0013_audit.ts"
+import quotas from "./migrations/0014_quotas.ts"
+import codecs from "./migrations/0019_codecs.ts"
+import configurations from "./migrations/0020_configurations.ts"
+import freshProofs from "./migrations/0017_fresh_proofs.ts"
+import edges from "./migrations/0022_edges.ts"
+import appendOnlyAudit from "./migrations/0025_append_only_audit.ts"
+import registrationsByProduct from "./migrations/0026_registrations_by_product.ts"
+import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
+import accessKeyRights from "./migrations/0016_access_key_rights.ts"
+import commandDeliveries from "./migrations/0018_command_deliveries.ts"
 
 /**
  * Brings the database up to date when it is built, also while other processes
@@ -39,5 +52,18 @@ export const migrations = {
   "0007_scenes": scenes,
   "0008_mesh": mesh,
   "0009_ota_places": otaPlaces,
-  "0010_requests_apart": requestsApart
+  "0010_requests_apart": requestsApart,
+  "0011_scene_budgets": sceneBudgets,
+  "0012_sealed_requests": sealedRequests,
+  "0013_audit": audit,
+  "0014_quotas": quotas,
+  "0015_sealed_secrets": sealedSecrets,
+  "0016_access_key_rights": accessKeyRights,
+  "0017_fresh_proofs": freshProofs,
+  "0018_command_deliveries": commandDeliveries,
+  "0019_codecs": codecs,
+  "0020_configurations": configurations,
+  "0022_edges": edges,
+  "0025_append_only_audit": appendOnlyAudit,
+  "0026_registrations_by_product": registrationsByProduct
 }

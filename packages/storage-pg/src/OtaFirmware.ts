@@ -11,7 +11,7 @@ import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors
 import { instant } from "./PgParameters.ts"
 
 export const make: Effect.Effect<
-  Pick<OtaStore["Service"], "insertFirmware" | "firmware" | "listFirmwares" | "removeFirmware">,
+  Pick<OtaStore["Service"], "insertFirmware" | "firmware" | "listFirmwares" | "removeFirmware" | "upgradingFrom">,
   never,
   PgClient.PgClient
 > = Effect.gen(function*() {
@@ -59,6 +59,16 @@ export const make: Effect.Effect<
       }).pipe(
         Effect.map(({ items, total }) => ({ items: items.map(firmwareDetail), total })),
         Effect.mapError(storeError("OtaStore.listFirmwares"))
+      ),
+    upgradingFrom: (projectId, part) =>
+      sql<FirmwareRow>`SELECT * FROM firmware WHERE project_id = ${projectId} AND strpos(oss_path, ${part}) > 0
+          AND EXISTS (
+            SELECT FROM ota_task
+            WHERE ota_task.firmware_id = firmware.firmware_id AND ota_task.${sql.literal(isOngoing)}
+          )
+        LIMIT 1`.pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), firmwareFromRow)),
+        Effect.mapError(storeError("OtaStore.upgradingFrom"))
       ),
     removeFirmware: (projectId, firmwareId) =>
       Effect.gen(function*() {

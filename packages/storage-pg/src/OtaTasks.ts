@@ -32,7 +32,10 @@ import { isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, texts, wholeNumbers } from "./PgParameters.ts"
 
 export const make: Effect.Effect<
-  Pick<OtaStore["Service"], "createTask" | "task" | "verifyTask" | "listTasks" | "endTask" | "confirmTask">,
+  Pick<
+    OtaStore["Service"],
+    "createTask" | "task" | "verifyTask" | "listTasks" | "endTask" | "removeTask" | "confirmTask"
+  >,
   never,
   PgClient.PgClient
 > = Effect.gen(function*() {
@@ -203,6 +206,17 @@ export const make: Effect.Effect<
           WHERE task_id = ${taskId}`
         return true
       }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.endTask"))),
+    removeTask: (taskId) =>
+      Effect.gen(function*() {
+        // Locked: a record of an ended task can only end.
+        const [row] = yield* sql`SELECT task_id FROM ota_task WHERE task_id = ${taskId} AND ${isOngoing} FOR UPDATE`
+        if (row !== undefined) return false
+        const open = yield* sql`SELECT device_id FROM ota_record
+          WHERE task_id = ${taskId} AND ${isUnfinished} LIMIT 1`
+        if (open.length > 0) return false
+        yield* sql`DELETE FROM ota_task WHERE task_id = ${taskId}`
+        return true
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.removeTask"))),
     confirmTask: (taskId, firstDue) =>
       Effect.gen(function*() {
         const [row] = yield* sql<TaskRow>`UPDATE ota_task SET is_app_confirmed = true, updated_at = ${instant(firstDue)}

@@ -36,5 +36,8 @@ const isViolation = (sqlState: string) => ({ reason: { cause } }: SqlError.SqlEr
 /** The statement refers to a row that does not exist, or removes one that another row refers to. */
 export const isForeignKeyViolation = isViolation("23503")
 
+/** A statement before this one has failed, and its transaction cannot go on. */
+export const isAbortedTransaction = isViolation("25P02")
+
 /** A row with the same key exists already. */
 export const isUniqueViolation = isViolation("23505")

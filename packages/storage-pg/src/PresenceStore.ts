@@ -14,7 +14,7 @@ import {
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { SqlError, Statement } from "effect/sql"
-import { hasNotEnded, stateNumber } from "./CommandRow.ts"
+import { hasNotEnded } from "./CommandRow.ts"
 import { identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
 import { addExecutions } from "./SceneRow.ts"
 import { storeError } from "./PgErrors.ts"
@@ -100,7 +100,7 @@ const make = Effect.gen(function*() {
         change.node_id IS NOT NULL AND (
           EXISTS (
             SELECT FROM command WHERE command.device_id = device.device_id AND ${sql.literal(hasNotEnded)}
-              AND command.state < ${stateNumber("acked")} AND command.expires_at > change.at
+              AND command.expires_at > change.at
           ) OR EXISTS (
             SELECT FROM shadow WHERE shadow.device_id = device.device_id AND shadow.desired::text <> '{}'
           )

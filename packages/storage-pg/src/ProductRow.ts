@@ -2,12 +2,17 @@
  * Products as rows of PostgreSQL.
  */
 import type { Product, ProductKey, ProjectId } from "@device-cloud/core"
+import type { SealedSecrets } from "./SealedSecrets.ts"
+import { placeOf, previousSecretFromRow } from "./SecretColumns.ts"
 
 export interface ProductRow {
   readonly id: bigint
   readonly project_id: string
   readonly product_key: string
   readonly product_secret: string
+  readonly previous_secret: string | null
+  readonly previous_secret_until: Date | null
+  readonly sealed_with: number
   readonly name: string
   readonly description: string
   readonly photo_url: string
@@ -18,6 +23,7 @@ export interface ProductRow {
   readonly validate_type: string
   readonly data_format: string
   readonly auth_type: string
+  readonly uplink_signature: string
   readonly data_source: number
   readonly platform: number
   readonly platform_name: string
@@ -33,6 +39,9 @@ export const productColumns = [
   "project_id",
   "product_key",
   "product_secret",
+  "previous_secret",
+  "previous_secret_until",
+  "sealed_with",
   "name",
   "description",
   "photo_url",
@@ -43,6 +52,7 @@ export const productColumns = [
   "validate_type",
   "data_format",
   "auth_type",
+  "uplink_signature",
   "data_source",
   "platform",
   "platform_name",
@@ -55,12 +65,32 @@ export const productColumns = [
 /** A product row whose columns have the prefix `product__`. */
 export type PrefixedProductRow = { readonly [Column in keyof ProductRow as `product__${Column}`]: ProductRow[Column] }
 
+const productSecret = (
+  { open }: SealedSecrets["Service"],
+  sealedWith: number,
+  text: string,
+  productKey: string
+): string => open(sealedWith, text, placeOf("product", productKey, "product_secret"))
+
 /** The product in a row of something that belongs to it, for example a device. */
-export const productFromPrefixedRow = (row: PrefixedProductRow): Product => ({
+export const productFromPrefixedRow = (secrets: SealedSecrets["Service"], row: PrefixedProductRow): Product => ({
   id: Number(row.product__id),
   projectId: row.product__project_id as ProjectId,
   productKey: row.product__product_key as ProductKey,
-  productSecret: row.product__product_secret,
+  productSecret: productSecret(
+    secrets,
+    row.product__sealed_with,
+    row.product__product_secret,
+    row.product__product_key
+  ),
+  previousSecret: previousSecretFromRow(
+    secrets,
+    row.product__sealed_with,
+    row.product__previous_secret,
+    row.product__previous_secret_until,
+    "product",
+    row.product__product_key
+  ),
   name: row.product__name,
   description: row.product__description,
   photoUrl: row.product__photo_url,
@@ -71,6 +101,7 @@ export const productFromPrefixedRow = (row: PrefixedProductRow): Product => ({
   validateType: row.product__validate_type as Product["validateType"],
   dataFormat: row.product__data_format as Product["dataFormat"],
   authType: row.product__auth_type as Product["authType"],
+  uplinkSignature: row.product__uplink_signature as Product["uplinkSignature"],
   dataSource: row.product__data_source as Product["dataSource"],
   platform: row.product__platform as Product["platform"],
   platformName: row.product__platform_name,
@@ -80,11 +111,19 @@ export const productFromPrefixedRow = (row: PrefixedProductRow): Product => ({
   updatedAt: row.product__updated_at.getTime()
 })
 
-export const productFromRow = (row: ProductRow): Product => ({
+export const productFromRow = (secrets: SealedSecrets["Service"], row: ProductRow): Product => ({
   id: Number(row.id),
   projectId: row.project_id as ProjectId,
   productKey: row.product_key as ProductKey,
-  productSecret: row.product_secret,
+  productSecret: productSecret(secrets, row.sealed_with, row.product_secret, row.product_key),
+  previousSecret: previousSecretFromRow(
+    secrets,
+    row.sealed_with,
+    row.previous_secret,
+    row.previous_secret_until,
+    "product",
+    row.product_key
+  ),
   name: row.name,
   description: row.description,
   photoUrl: row.photo_url,
@@ -95,6 +134,7 @@ export const productFromRow = (row: ProductRow): Product => ({
   validateType: row.validate_type as Product["validateType"],
   dataFormat: row.data_format as Product["dataFormat"],
   authType: row.auth_type as Product["authType"],
+  uplinkSignature: row.uplink_signature as Product["uplinkSignature"],
   dataSource: row.data_source as Product["dataSource"],
   platform: row.platform as Product["platform"],
   platformName: row.platform_name,

@@ -1,28 +1,68 @@
 /**
  * Products on PostgreSQL.
  */
-import { ProductStore } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import {
+  type KeyRing,
+  type KeyRingError,
+  type ProductKey,
+  ProductStore,
+  type ProjectId,
+  type Rotation
+} from "@device-cloud/core"
+import { PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { productFromRow, type ProductRow } from "./ProductRow.ts"
 import { paginate } from "./Pagination.ts"
-import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
+import { type DatabaseError, isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
+import { SealedSecrets } from "./SealedSecrets.ts"
+import { placeOf } from "./SecretColumns.ts"
 
 /** Part of the group that is replaced together: products refer to projects, devices to products. */
-export const layer: Layer.Layer<ProductStore, never, PgClient.PgClient> = Layer.effect(
+export const layer: Layer.Layer<ProductStore, DatabaseError | KeyRingError, PgClient.PgClient | KeyRing> = Layer.effect(
   ProductStore,
-  Effect.map(PgClient.PgClient, (sql) => make(sql))
-)
+  Effect.suspend(() => make)
+).pipe(Layer.provide(SealedSecrets.layer))
 
-const make = (sql: PgClient.PgClient) =>
-  ProductStore.of({
-    insert: (product) =>
-      sql<ProductRow>`INSERT INTO product ${
+const make = Effect.gen(function*() {
+  const sql = yield* PgClient.PgClient
+  const secrets = yield* SealedSecrets
+
+  const fromRow = (row: ProductRow) => productFromRow(secrets, row)
+
+  const first = (rows: ReadonlyArray<ProductRow>) =>
+    Effect.map(secrets.ready(rows), ([row]) => Option.map(Option.fromUndefinedOr(row), fromRow))
+
+  const rotateSecret = Effect.fnUntraced(
+    function*(projectId: ProjectId, productKey: ProductKey, { at, previousUntil, secret }: Rotation) {
+      const rows = yield* sql<ProductRow>`SELECT * FROM product
+        WHERE product_key = ${productKey} AND project_id = ${projectId} FOR NO KEY UPDATE`
+      const before = Option.getOrUndefined(yield* first(rows))
+      if (before === undefined) return Option.none()
+      const { key, number } = secrets.current()
+      const seal = (text: string, column: string) => key.seal(text, placeOf("product", productKey, column))
+      const previous = previousUntil === null ? null : seal(before.productSecret, "previous_secret")
+      const changed = yield* sql<ProductRow>`UPDATE product SET
+          product_secret = ${seal(secret, "product_secret")},
+          previous_secret = ${PgTypes.text(previous)},
+          previous_secret_until = ${instant(previousUntil)},
+          sealed_with = ${number}::int,
+          updated_at = ${instant(at)}
+        WHERE product_key = ${productKey} RETURNING *`
+      return yield* first(changed)
+    },
+    sql.withTransaction
+  )
+
+  return ProductStore.of({
+    insert: (product) => {
+      const { key, number } = secrets.current()
+      return sql<ProductRow>`INSERT INTO product ${
         sql.insert({
           project_id: product.projectId,
           product_key: product.productKey,
-          product_secret: product.productSecret,
+          product_secret: key.seal(product.productSecret, placeOf("product", product.productKey, "product_secret")),
+          sealed_with: number,
           name: product.name,
           description: product.description,
           photo_url: product.photoUrl,
@@ -33,6 +73,7 @@ const make = (sql: PgClient.PgClient) =>
           validate_type: product.validateType,
           data_format: product.dataFormat,
           auth_type: product.authType,
+          uplink_signature: product.uplinkSignature,
           data_source: product.dataSource,
           platform: product.platform,
           platform_name: product.platformName,
@@ -42,17 +83,18 @@ const make = (sql: PgClient.PgClient) =>
           updated_at: instant(product.updatedAt)
         })
       } RETURNING *`.pipe(
-        Effect.map(([row]) => productFromRow(row!)),
+        Effect.map(([row]) => fromRow(row!)),
         Effect.mapError(storeError("ProductStore.insert"))
-      ),
+      )
+    },
     get: (projectId, productKey) =>
       sql<ProductRow>`SELECT * FROM product WHERE product_key = ${productKey} AND project_id = ${projectId}`.pipe(
-        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), productFromRow)),
+        Effect.flatMap(first),
         Effect.mapError(storeError("ProductStore.get"))
       ),
     find: (productKey) =>
       sql<ProductRow>`SELECT * FROM product WHERE product_key = ${productKey}`.pipe(
-        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), productFromRow)),
+        Effect.flatMap(first),
         Effect.mapError(storeError("ProductStore.find"))
       ),
     list: (projectId, page) =>
@@ -63,7 +105,9 @@ const make = (sql: PgClient.PgClient) =>
         select: sql`SELECT * FROM page`,
         page
       }).pipe(
-        Effect.map(({ items, total }) => ({ items: items.map(productFromRow), total })),
+        Effect.flatMap(({ items, total }) =>
+          Effect.map(secrets.ready(items), (rows) => ({ items: rows.map(fromRow), total }))
+        ),
         Effect.mapError(storeError("ProductStore.list"))
       ),
     update: (projectId, productKey, change) =>
@@ -72,12 +116,15 @@ const make = (sql: PgClient.PgClient) =>
             dynamic_register = coalesce(${change.dynamicRegister ?? null}::boolean, dynamic_register),
             photo_url = coalesce(${change.photoUrl ?? null}::text, photo_url),
             description = coalesce(${change.description ?? null}::text, description),
+            uplink_signature = coalesce(${change.uplinkSignature ?? null}::text, uplink_signature),
             status = coalesce(${change.status ?? null}::text, status),
             updated_at = ${instant(change.updatedAt)}
           WHERE product_key = ${productKey} AND project_id = ${projectId} RETURNING id`.pipe(
         Effect.map((rows) => rows.length > 0),
         Effect.mapError(storeError("ProductStore.update"))
       ),
+    rotateSecret: (projectId, productKey, rotation) =>
+      Effect.mapError(rotateSecret(projectId, productKey, rotation), storeError("ProductStore.rotateSecret")),
     remove: (projectId, productKey) =>
       sql`DELETE FROM product WHERE product_key = ${productKey} AND project_id = ${projectId} RETURNING id`.pipe(
         Effect.map((rows) => rows.length > 0 ? "removed" as const : "not-found" as const),
@@ -85,3 +132,4 @@ const make = (sql: PgClient.PgClient) =>
         Effect.mapError(storeError("ProductStore.remove"))
       )
   })
+})

@@ -50,6 +50,7 @@ export interface TimerRow {
   readonly scene_id: string
   readonly project_id: string
   readonly cron: string
+  readonly time_zone: string | null
   readonly due_at: Date
 }
 
@@ -58,11 +59,13 @@ export const timerFromRow = (row: TimerRow): SceneTimer & { readonly dueAt: numb
   sceneId: row.scene_id as SceneId,
   projectId: row.project_id as ProjectId,
   cron: row.cron,
+  timeZone: row.time_zone,
   dueAt: row.due_at.getTime()
 })
 
 export interface ExecutionRow {
   readonly execution_id: string
+  readonly root_id: string | null
   readonly scene_id: string
   readonly project_id: string
   readonly fired_at: Date
@@ -79,6 +82,7 @@ export interface ExecutionRow {
 
 export const executionFromRow = (row: ExecutionRow): Execution => ({
   executionId: row.execution_id,
+  rootId: row.root_id,
   sceneId: row.scene_id as SceneId,
   projectId: row.project_id as ProjectId,
   at: row.fired_at.getTime(),

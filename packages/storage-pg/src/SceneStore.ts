@@ -2,8 +2,9 @@
  * Scenes on PostgreSQL.
  */
 import { type Scene, SceneStore, type SceneTimer, watchedProducts } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
+import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, instants, texts } from "./PgParameters.ts"
@@ -12,7 +13,7 @@ import { sceneFromRow, type SceneRow } from "./SceneRow.ts"
 const json = (value: unknown): string => JSON.stringify(value)
 
 const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
+  const { reads, sql } = yield* clients
 
   /** Which products fire the scene, and when its timers do. */
   const setRest = Effect.fnUntraced(function*(scene: Scene, timers: ReadonlyArray<SceneTimer>) {
@@ -26,10 +27,11 @@ const make = Effect.gen(function*() {
         SELECT product_key, ${sceneId} FROM unnest(${texts(products)}) AS product_key`
     }
     if (timers.length > 0) {
-      yield* sql`INSERT INTO scene_timer (cron_id, scene_id, project_id, cron, due_at)
-        SELECT cron_id, ${sceneId}, ${scene.projectId}, cron, due_at FROM unnest(
-          ${cronIds}, ${texts(timers.map(({ cron }) => cron))}, ${instants(timers.map(({ dueAt }) => dueAt))}
-        ) AS timer (cron_id, cron, due_at)
+      yield* sql`INSERT INTO scene_timer (cron_id, scene_id, project_id, cron, time_zone, due_at)
+        SELECT cron_id, ${sceneId}, ${scene.projectId}, cron, nullif(time_zone, ''), due_at FROM unnest(
+          ${cronIds}, ${texts(timers.map(({ cron }) => cron))}, ${texts(timers.map(({ timeZone }) => timeZone ?? ""))},
+          ${instants(timers.map(({ dueAt }) => dueAt))}
+        ) AS timer (cron_id, cron, time_zone, due_at)
         ON CONFLICT (cron_id) DO UPDATE SET
           due_at = CASE WHEN excluded.due_at IS NOT NULL THEN coalesce(scene_timer.due_at, excluded.due_at) END`
     }
@@ -97,7 +99,7 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("SceneStore.find"))
       ),
     list: (projectId, { name, status }, page) =>
-      paginate<SceneRow>(sql, {
+      paginate<SceneRow>(reads, {
         table: "scene",
         where: sql.and([
           sql`project_id = ${projectId}`,

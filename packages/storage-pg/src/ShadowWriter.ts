@@ -184,7 +184,7 @@ const make = Effect.gen(function*() {
     if (written.size > maxRemembered) written.delete(written.keys().next().value!)
   }
 
-  const commit = Effect.fnUntraced(function*<A>(operation: string, { commands, devices }: UplinkBatch<A>) {
+  const commit = Effect.fnUntraced(function*<A>(operation: string, { commands, devices, isComplete }: UplinkBatch<A>) {
     const results = new Map<DeviceId, A>()
     let pending = devices
     let unwritten = commands
@@ -213,6 +213,7 @@ const make = Effect.gen(function*() {
           again.push(device)
         } else computed.push({ device, before, after, result, facts })
       }
+      if (!hasStored && isComplete?.() === false) continue
       // What cannot be made a statement of is refused before anything is stored.
       const statement = yield* Effect.try({
         try: () => write(computed, unwritten),

@@ -3,13 +3,18 @@
  */
 import {
   type AddSession,
+  admits,
+  type AttachAttempt,
   type Attachment,
   type AttachOutcome,
+  claimAfter,
   type DeviceId,
   deviceKey,
+  judgeAttempt,
   maxSubDevices,
   type ProductKey,
   type ProjectId,
+  type TopologyClaim,
   TopologyStore
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
@@ -17,7 +22,7 @@ import { Effect, Layer, Option } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import { identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
-import { instant, texts } from "./PgParameters.ts"
+import { instant, instants, texts } from "./PgParameters.ts"
 
 /** Can be replaced alone. Its rows refer to devices in the same database. */
 export const layer: Layer.Layer<TopologyStore, never, PgClient.PgClient> = Layer.effect(
@@ -70,6 +75,21 @@ const sessionFromRow = (row: SessionRow): AddSession => ({
   endsAt: row.ends_at.getTime()
 })
 
+interface ClaimRow {
+  readonly device_id: string
+  readonly gateway_id: string
+  readonly state: string
+  readonly proved_at: Date
+  readonly changed_at: Date
+}
+
+const claimFromRow = (row: ClaimRow): TopologyClaim => ({
+  gatewayId: row.gateway_id as DeviceId,
+  state: row.state as TopologyClaim["state"],
+  provedAt: row.proved_at.getTime(),
+  changedAt: row.changed_at.getTime()
+})
+
 const make = (sql: PgClient.PgClient) => {
   const columns = sql.literal(attachmentColumns)
   const tables = sql.literal(attachmentTables)
@@ -80,22 +100,52 @@ const make = (sql: PgClient.PgClient) => {
       (rows) => rows.map(attachmentFromRow)
     )
 
+  /** What the attempts are judged by, read under the locks of the devices. */
+  const attemptsOf = Effect.fnUntraced(function*({ added, by, gatewayId, locked, moved }: {
+    readonly by: AttachAttempt["by"]
+    readonly gatewayId: DeviceId
+    readonly added: ReadonlyArray<DeviceId>
+    readonly locked: ReadonlyArray<{ readonly device_id: string; readonly product_key: string }>
+    readonly moved: ReadonlyArray<Attachment>
+  }) {
+    const rows = yield* sql<ClaimRow>`SELECT * FROM topology_claim WHERE device_id = ANY(${texts(added)})`
+    const claims = new Map(rows.map((row) => [row.device_id, claimFromRow(row)]))
+    const [open] = yield* sql<SessionRow>`SELECT * FROM add_session
+      WHERE gateway_id = ${gatewayId} AND ended_at IS NULL`
+    const productKeys = new Map(locked.map((row) => [row.device_id, row.product_key as ProductKey]))
+    const foreign = new Set(moved.map(({ subDevice }) => subDevice.deviceId))
+    return added.map((subDeviceId): AttachAttempt => ({
+      by,
+      gatewayId,
+      subDeviceId,
+      isForeign: foreign.has(subDeviceId),
+      isInvited: open !== undefined && admits(sessionFromRow(open), productKeys.get(subDeviceId)!),
+      claim: claims.get(subDeviceId)
+    }))
+  })
+
   const attach = Effect.fnUntraced(function*(
-    { at, gatewayId, isMove, subDeviceIds }: Parameters<TopologyStore["Service"]["attach"]>[0]
+    { at, by, gatewayId, subDeviceIds }: Parameters<TopologyStore["Service"]["attach"]>[0]
   ): Effect.fn.Return<AttachOutcome, SqlError.SqlError> {
     // Locks in one order for all, so that calls about the same device take turns.
     const involved = [...new Set([gatewayId, ...subDeviceIds])]
-    const locked = yield* sql`SELECT FROM device WHERE device_id = ANY(${texts(involved)})
+    const locked = yield* sql<{ readonly device_id: string; readonly product_key: string }>`
+      SELECT device_id, product_key FROM device WHERE device_id = ANY(${texts(involved)})
       ORDER BY device_id FOR NO KEY UPDATE`
     if (locked.length < involved.length) return { _tag: "Gone" }
     const known = yield* attachmentsWhere(sql`sub_device.device_id = ANY(${texts(subDeviceIds)})`)
     const moved = known.filter(({ gateway }) => gateway.deviceId !== gatewayId)
-    if (moved[0] !== undefined && !isMove) return { _tag: "OtherGateway", deviceId: moved[0].subDevice.deviceId }
     const here = new Set(
       known.flatMap(({ gateway, subDevice }) => gateway.deviceId === gatewayId ? [subDevice.deviceId] : [])
     )
     const added = [...new Set(subDeviceIds)].filter((id) => !here.has(id))
     if (added.length === 0) return { _tag: "Attached", added, moved: [] }
+    const attempts = yield* attemptsOf({ by, gatewayId, added, locked, moved })
+    for (const attempt of attempts) {
+      const verdict = judgeAttempt(attempt)
+      if (verdict === "accepted") continue
+      return { _tag: verdict === "spent" ? "Spent" : "OtherGateway", deviceId: attempt.subDeviceId }
+    }
     const [{ count }] = (yield* sql<{ readonly count: number }>`
       SELECT count(*)::int AS count FROM sub_device WHERE gateway_id = ${gatewayId}`) as [{ readonly count: number }]
     if (count + added.length > maxSubDevices) return { _tag: "Full" }
@@ -103,6 +153,12 @@ const make = (sql: PgClient.PgClient) => {
     yield* sql`INSERT INTO sub_device (device_id, gateway_id, attached_at)
       SELECT device_id, ${gatewayId}, ${instant(at)}
       FROM unnest(${texts(added)}) WITH ORDINALITY AS new (device_id, place) ORDER BY place`
+    const claims = attempts.map((attempt) => claimAfter(attempt, at))
+    yield* sql`INSERT INTO topology_claim (device_id, gateway_id, state, proved_at, changed_at)
+      SELECT device_id, ${gatewayId}, 'held', proved_at, ${instant(at)}
+      FROM unnest(${texts(added)}, ${instants(claims.map(({ provedAt }) => provedAt))}) AS new (device_id, proved_at)
+      ON CONFLICT (device_id) DO UPDATE SET gateway_id = excluded.gateway_id, state = excluded.state,
+        proved_at = excluded.proved_at, changed_at = excluded.changed_at`
     yield* sql`INSERT INTO add_session_member (session_id, device_id)
       SELECT add_session.session_id, device.device_id
       FROM add_session, unnest(${texts(added)}) WITH ORDINALITY AS new (device_id, place)
@@ -120,12 +176,17 @@ const make = (sql: PgClient.PgClient) => {
         sql.withTransaction,
         Effect.mapError(storeError("TopologyStore.attach"))
       ),
-    detach: (subDeviceIds, gatewayId) =>
+    detach: ({ at, gatewayId, state, subDeviceIds }) =>
       sql<AttachmentRow>`
         WITH detached AS (
           DELETE FROM sub_device WHERE device_id = ANY(${texts(subDeviceIds)})
             AND ${gatewayId === undefined ? sql`true` : sql`gateway_id = ${gatewayId}`}
           RETURNING *
+        ), claimed AS (
+          INSERT INTO topology_claim (device_id, gateway_id, state, proved_at, changed_at)
+          SELECT device_id, gateway_id, ${state}, to_timestamp(0), ${instant(at)} FROM detached
+          ON CONFLICT (device_id) DO UPDATE SET gateway_id = excluded.gateway_id, state = excluded.state,
+            changed_at = excluded.changed_at
         )
         SELECT ${columns} FROM detached AS sub_device ${tables}`.pipe(
         Effect.map((rows) => rows.map(attachmentFromRow)),

@@ -9,6 +9,9 @@
  * const Storage = MyBindings.layer.pipe(Layer.provideMerge(StoragePg.layer({ url })))
  * ```
  *
+ * The layers that keep secrets need a `KeyRing`, under whose keys they seal them:
+ * `NodeKeyRing.layerFile(path)` of `platform-node` is one.
+ *
  * Each store is also a layer of its own, so that an application can take some
  * stores from here and the others from elsewhere. These layers need a `PgClient`
  * and tables: provide {@link layerMigrations} to them.
@@ -16,8 +19,8 @@
  * What can be replaced, and what it takes:
  *
  * - **Alone.** No statement of another store reads or writes the tables of
- *   `AccessKeyStore`, `BindingStore`, `IdempotencyStore`, `MeshStore`,
- *   `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
+ *   `AccessKeyStore`, `AuditStore`, `BindingStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `IdempotencyStore`,
+ *   `MeshStore`, `ReplayStore`, `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
  *   device, a product or a project go when it is removed; a store that lives
  *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history in its own
@@ -31,21 +34,26 @@
  *   device; a product is removed only without devices, a project only without
  *   products.
  *
- * What can be used from here while the group is elsewhere: `HistoryStore`,
- * `IdempotencyStore`, `NodeBus` and `StoreHealth`. The tables of all other stores
+ * What can be used from here while the group is elsewhere: `AuditStore`, `HistoryStore`,
+ * `IdempotencyStore`, `ReplayStore`, `NodeBus` and `StoreHealth`. The tables of all other stores
  * have foreign keys to projects, products or devices in the same database.
  */
-import type { DeviceCloud, StoreHealth } from "@device-cloud/core"
+import type { DeviceCloud, KeyRing, KeyRingError, StoreHealth } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, type Redacted } from "effect"
+import { Context, Effect, Layer, type Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
+import * as CodecStore from "./CodecStore.ts"
 import * as CommandStore from "./CommandStore.ts"
+import * as ConnectRefusalStore from "./ConnectRefusalStore.ts"
+import * as ConfigurationStore from "./ConfigurationStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
+import { LongReads } from "./LongReads.ts"
 import * as MeshStore from "./MeshStore.ts"
 import * as Migrations from "./Migrations.ts"
 import * as NodeBus from "./NodeBus.ts"
@@ -54,6 +62,9 @@ import { type DatabaseError, databaseError } from "./PgErrors.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
+import * as SecretResealing from "./SecretResealing.ts"
+import * as ReplayStore from "./ReplayStore.ts"
+import * as QuotaStore from "./QuotaStore.ts"
 import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
 import * as Health from "./StoreHealth.ts"
@@ -62,11 +73,16 @@ import * as TopologyStore from "./TopologyStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
 import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 
+export { LongReads } from "./LongReads.ts"
 export { DatabaseError } from "./PgErrors.ts"
 
 export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
+export { layer as layerAuditStore } from "./AuditStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
+export { layer as layerCodecStore } from "./CodecStore.ts"
 export { layer as layerCommandStore } from "./CommandStore.ts"
+export { layer as layerConfigurationStore } from "./ConfigurationStore.ts"
+export { layer as layerConnectRefusalStore } from "./ConnectRefusalStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
@@ -78,7 +94,10 @@ export { layer as layerOtaStore } from "./OtaStore.ts"
 export { layer as layerPresenceStore } from "./PresenceStore.ts"
 export { layer as layerProductStore } from "./ProductStore.ts"
 export { layer as layerProjectStore } from "./ProjectStore.ts"
+export { layer as layerQuotaStore } from "./QuotaStore.ts"
+export { layer as layerReplayStore } from "./ReplayStore.ts"
 export { layer as layerSceneStore } from "./SceneStore.ts"
+export { layer as layerSecretResealing } from "./SecretResealing.ts"
 export { layer as layerShadowStore } from "./ShadowStore.ts"
 export { layer as layerStoreHealth } from "./StoreHealth.ts"
 export { layer as layerThingModelStore } from "./ThingModelStore.ts"
@@ -89,12 +108,16 @@ export { layer as layerWebhookKeyStore } from "./WebhookKeyStore.ts"
 /** The stores on a client of your own. Brings the database up to date first. */
 export const layerClient: Layer.Layer<
   DeviceCloud.Stores | StoreHealth,
-  DatabaseError,
-  PgClient.PgClient | SqlClient.SqlClient
+  DatabaseError | KeyRingError,
+  PgClient.PgClient | SqlClient.SqlClient | KeyRing
 > = Layer.mergeAll(
   AccessKeyStore.layer,
+  AuditStore.layer,
   BindingStore.layer,
+  CodecStore.layer,
   CommandStore.layer.pipe(Layer.provideMerge(ShadowStore.layer)),
+  ConnectRefusalStore.layer,
+  ConfigurationStore.layer,
   DeviceStore.layer,
   ExecutionStore.layer,
   HistoryStore.layer,
@@ -105,24 +128,38 @@ export const layerClient: Layer.Layer<
   PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,
+  ReplayStore.layer,
+  QuotaStore.layer,
   SceneStore.layer,
   Health.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
   UplinkStore.layer,
   WebhookKeyStore.layer
-).pipe(Layer.provide(Migrations.layer))
+).pipe(
+  Layer.merge(SecretResealing.layer),
+  Layer.provide(Migrations.layer)
+)
 
-/** Short statements of many fibers share connections. */
-const client = (url: Redacted.Redacted) =>
-  Layer.effectContext(
-    Effect.mapError(
-      Layer.build(PgClient.layer({ url, multiplex: true, applicationName: "device-cloud" })),
-      databaseError
-    )
+/** Connections for statements that read many rows. */
+const readConnections = 4
+
+const connect = (options: PgClient.PgPoolConfig) =>
+  Effect.mapError(
+    Layer.build(PgClient.layer({ ...options, applicationName: "device-cloud" })),
+    databaseError
   )
+
+/** Short statements of many fibers share connections; reads of many rows have others. */
+const client = (url: Redacted.Redacted) =>
+  Layer.effectContext(Effect.gen(function*() {
+    const short = yield* connect({ url, multiplex: true })
+    const long = yield* connect({ url, maxConnections: readConnections })
+    return Context.add(short, LongReads, Context.get(long, PgClient.PgClient))
+  }))
 
 /** The stores on the database at `url`, for example `postgres://user:password@host:5432/database`. */
 export const layer = (options: {
   readonly url: Redacted.Redacted
-}): Layer.Layer<DeviceCloud.Stores | StoreHealth, DatabaseError> => layerClient.pipe(Layer.provide(client(options.url)))
+}): Layer.Layer<DeviceCloud.Stores | StoreHealth, DatabaseError | KeyRingError, KeyRing> =>
+  layerClient.pipe(Layer.provide(client(options.url)))

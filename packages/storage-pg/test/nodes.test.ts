@@ -23,12 +23,14 @@ import {
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option, Queue, Redacted, Stream } from "effect"
+import { Context, Effect, Fiber, Layer, Option, Queue, Redacted, Stream } from "effect"
 import { inject } from "vitest"
+
+const storage = (url: Redacted.Redacted) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
 
 const epoch = Date.UTC(2026, 0, 1)
 
@@ -46,7 +48,7 @@ const set = (property: string, value: Json, at: number) => (shadow: Shadow) =>
 it.live("several nodes on one database lose no update, whatever each remembers", () =>
   Effect.gen(function*() {
     const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
-    const node = Layer.build(Layer.fresh(StoragePg.layer({ url })))
+    const node = Layer.build(Layer.fresh(storage(url)))
     const [first, second] = [yield* node, yield* node]
     const { device: { deviceId } } = yield* Effect.provide(insertDevice, first)
     const on = (context: Context.Context<DeviceCloud.Stores>) => ({
@@ -83,7 +85,7 @@ const cloudOn = (url: Redacted.Redacted) =>
   Layer.build(
     Layer.fresh(
       DeviceCloud.layer.pipe(
-        Layer.provide(StoragePg.layer({ url })),
+        Layer.provide(storage(url)),
         Layer.provideMerge(PlatformNode.layer)
       )
     )
@@ -123,6 +125,19 @@ it.live("nodes on one database act as one cloud", () =>
     )
     assert.deepInclude(yield* Queue.take(connected.received), { id: String(command.messageId), params: { on: 1 } })
 
+    // The reply that one node stores reaches the caller that waits at the other.
+    const waiting = yield* Effect.forkScoped(
+      Effect.provide(
+        Effect.flatMap(Commands, (commands) =>
+          commands.request(defaultProjectId, device.deviceId, "ring", {}, { wait: 30 })),
+        first
+      )
+    )
+    const call = yield* Queue.take(connected.received)
+    yield* connected.answer(call, 200, { rings: 3 })
+    const { command: answered } = yield* Effect.timeout(Fiber.join(waiting), "20 seconds")
+    assert.deepInclude(answered, { messageId: Number(call.id), state: "succeeded", data: { rings: 3 } })
+
     // So is an upgrade that one node is asked to start, or to let go on.
     const upgradeOf = (draft: Partial<UpgradeTaskDraft>) =>
       Effect.gen(function*() {
@@ -142,7 +157,9 @@ it.live("nodes on one database act as one cloud", () =>
     const asked = yield* Effect.provide(upgradeOf({}), first)
     const onFirst = <A, E>(run: (upgrades: Upgrades["Service"]) => Effect.Effect<A, E>) =>
       Effect.provide(Effect.flatMap(Upgrades, run), first)
-    yield* onFirst((upgrades) => upgrades.start(defaultProjectId, device.deviceId, asked.taskId))
+    yield* onFirst((upgrades) =>
+      upgrades.start(defaultProjectId, device.deviceId, asked.taskId)
+    )
     assert.deepInclude(yield* Queue.take(connected.received), { method: upgradeMethod })
     const unconfirmed = yield* Effect.provide(upgradeOf({ cloudPush: true, needAppConfirm: true }), first)
     yield* onFirst((upgrades) => upgrades.confirmDevice(defaultProjectId, unconfirmed.taskId, device.deviceId))
@@ -268,7 +285,7 @@ it.live("a node that did not hear the others finds out what became of its device
           WHERE datname = current_database() AND query LIKE 'LISTEN%'`
     )
     // Another node has counted it out, and set the devices offline.
-    const other = yield* Layer.build(Layer.fresh(StoragePg.layer({ url })))
+    const other = yield* Layer.build(Layer.fresh(storage(url)))
     const lapse = { _tag: "NodeSilent", since: Number.MAX_SAFE_INTEGER / 1000 } as const
     yield* Effect.flatMap(PresenceStore, (store) =>
       store.markOffline({ deviceIds: devices.map(({ deviceId }) => deviceId), lapse, at: epoch })).pipe(
@@ -296,7 +313,7 @@ it.live("what is told right after a node has said that it may have missed someth
   Effect.gen(function*() {
     const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
     const busOf = Effect.map(
-      Layer.build(Layer.fresh(StoragePg.layer({ url }))),
+      Layer.build(Layer.fresh(storage(url))),
       (stores) => Context.get(stores, NodeBus)
     )
     const first = yield* busOf

@@ -1,6 +1,6 @@
 import { CommandStore, type Enqueue, PresenceStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
@@ -37,10 +37,10 @@ it.live("plans that serve all parameters find open commands by their own index",
       yield* (yield* PresenceStore).record([
         { _tag: "Online", deviceId, connectionId: "connection", nodeId: "node", ip: "::1", at }
       ])
-      yield* commands.undelivered({ deviceId, after: 0, limit: 10, now: at })
+      yield* commands.unfinished({ deviceId, after: 0, limit: 10, now: at })
       yield* commands.advance([{ deviceId, messageId, state: "acked", code: null, message: "", data: {}, at }])
       yield* commands.expire({ now: at, grace: 0, limit: 10 })
-    }).pipe(Effect.provide(Layer.fresh(StoragePg.layer({ url }))), Effect.scoped)
+    }).pipe(Effect.provide(Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))), Effect.scoped)
     const scans = yield* sql<{ readonly name: string; readonly scans: bigint }>`
       SELECT indexrelname AS name, idx_scan AS scans FROM pg_stat_user_indexes WHERE relname = 'command'`.pipe(
       Effect.map((rows) => Object.fromEntries(rows.map(({ name, scans }) => [name, Number(scans)]))),

@@ -9,7 +9,7 @@ import {
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { type Context, Effect, Layer, Redacted } from "effect"
 import { inject } from "vitest"
@@ -19,7 +19,7 @@ const cloudOn = (url: Redacted.Redacted) =>
   Layer.build(
     Layer.fresh(
       DeviceCloud.layer.pipe(
-        Layer.provideMerge(StoragePg.layer({ url })),
+        Layer.provideMerge(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))),
         Layer.provideMerge(PlatformNode.layer)
       )
     )
@@ -100,11 +100,13 @@ it.live("many nodes claim executions at the same time, each of them once", () =>
   Effect.gen(function*() {
     const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
     const stores = yield* Effect.all(
-      Array.from({ length: 3 }, () => Layer.build(Layer.fresh(StoragePg.layer({ url }))))
+      Array.from({ length: 3 }, () =>
+        Layer.build(Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))))
     )
     const cloud = yield* cloudOn(url)
     const { scene } = yield* Effect.provide(
-      Effect.flatMap(Scenes, (scenes) => scenes.create(defaultProjectId, { name: "Any", status: "enable" })),
+      Effect.flatMap(Scenes, (scenes) =>
+        scenes.create(defaultProjectId, { name: "Any", status: "enable" })),
       cloud
     )
     const at = Date.UTC(2100, 0, 1)

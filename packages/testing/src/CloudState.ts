@@ -8,12 +8,15 @@ import {
   type Device,
   Devices,
   type DeviceStatus,
+  type DomainEvent,
+  EventBus,
   History,
   type HistoryRange,
   type Json,
+  type ProjectId,
   Shadows
 } from "@device-cloud/core"
-import { Effect } from "effect"
+import { Effect, Queue, Stream } from "effect"
 import { eventually } from "./Eventually.ts"
 
 type Reference = Pick<Device, "projectId" | "deviceId">
@@ -57,3 +60,10 @@ export const untilState = Effect.fnUntraced(
     return yield* eventually(commands.get(projectId, deviceId, messageId), { until: (now) => now.state === state })
   }
 )
+
+/** Emits the events of the project from now on, in order, until the scope closes. */
+export const follow = Effect.fnUntraced(function*(projectId: ProjectId) {
+  const events = yield* Queue.unbounded<DomainEvent>()
+  yield* (yield* EventBus).follow(projectId, ({ event }) => void Queue.offerUnsafe(events, event))
+  return Stream.fromQueue(events)
+})

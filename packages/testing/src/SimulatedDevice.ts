@@ -18,6 +18,7 @@ import {
   Mac,
   type SignMethod,
   type StoreError,
+  type SubDeviceOnly,
   type TooManyWrongSignatures,
   Uplink,
   type WrongSignature
@@ -76,7 +77,13 @@ export const connect = Effect.fnUntraced(function*(
   options: ConnectOptions = {}
 ): Effect.fn.Return<
   SimulatedDevice,
-  DeviceNotFound | WrongSignature | DeviceDisabled | TooManyWrongSignatures | DeviceNotConnectable | StoreError,
+  | DeviceNotFound
+  | WrongSignature
+  | DeviceDisabled
+  | SubDeviceOnly
+  | TooManyWrongSignatures
+  | DeviceNotConnectable
+  | StoreError,
   DeviceAuthenticator | DeviceSessions | Mac | Uplink | Scope.Scope
 > {
   const authenticator = yield* DeviceAuthenticator

@@ -14,6 +14,7 @@ import {
   type ProductDraft,
   type ProductNotFound,
   type Products,
+  type QuotaExceeded,
   type StoreError
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
@@ -30,12 +31,14 @@ export class TestCloud extends Context.Service<TestCloud, {
    * whose reports are checked weakly. Fails with `InvalidInput` if the fields do
    * not fit each other.
    */
-  readonly createProduct: (draft?: Partial<ProductDraft>) => Effect.Effect<Product, InvalidInput | StoreError>
+  readonly createProduct: (
+    draft?: Partial<ProductDraft>
+  ) => Effect.Effect<Product, InvalidInput | QuotaExceeded | StoreError>
   /** Creates a device of the default project. Default: of a product of its own. */
   readonly createDevice: (
     product?: Product,
     draft?: DeviceDraft
-  ) => Effect.Effect<Device, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
+  ) => Effect.Effect<Device, InvalidInput | ProductNotFound | NotACloudGateway | QuotaExceeded | StoreError>
   /** Connects a device; it disconnects with the scope at the latest. */
   readonly connect: typeof SimulatedDevice.connect
 }>()("@device-cloud/testing/TestCloud") {

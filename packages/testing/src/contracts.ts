@@ -5,8 +5,12 @@
 import type { DeviceCloud } from "@device-cloud/core"
 import type { Layer } from "effect"
 import * as AccessKeyStoreContract from "./contracts/AccessKeyStoreContract.ts"
+import * as AuditStoreContract from "./contracts/AuditStoreContract.ts"
 import * as BindingStoreContract from "./contracts/BindingStoreContract.ts"
+import * as CodecStoreContract from "./contracts/CodecStoreContract.ts"
 import * as CommandStoreContract from "./contracts/CommandStoreContract.ts"
+import * as ConnectRefusalStoreContract from "./contracts/ConnectRefusalStoreContract.ts"
+import * as ConfigurationStoreContract from "./contracts/ConfigurationStoreContract.ts"
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
 import * as ExecutionStoreContract from "./contracts/ExecutionStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
@@ -16,6 +20,9 @@ import * as OtaStoreContract from "./contracts/OtaStoreContract.ts"
 import * as PresenceStoreContract from "./contracts/PresenceStoreContract.ts"
 import * as ProductStoreContract from "./contracts/ProductStoreContract.ts"
 import * as ProjectStoreContract from "./contracts/ProjectStoreContract.ts"
+import * as SceneBudgetContract from "./contracts/SceneBudgetContract.ts"
+import * as ReplayStoreContract from "./contracts/ReplayStoreContract.ts"
+import * as QuotaStoreContract from "./contracts/QuotaStoreContract.ts"
 import * as SceneStoreContract from "./contracts/SceneStoreContract.ts"
 import * as ShadowStoreContract from "./contracts/ShadowStoreContract.ts"
 import * as HistoryStoreContract from "./contracts/HistoryStoreContract.ts"
@@ -27,8 +34,12 @@ export { insertDevice } from "./contracts/Samples.ts"
 
 export {
   AccessKeyStoreContract,
+  AuditStoreContract,
   BindingStoreContract,
+  CodecStoreContract,
   CommandStoreContract,
+  ConfigurationStoreContract,
+  ConnectRefusalStoreContract,
   DeviceStoreContract,
   ExecutionStoreContract,
   HistoryStoreContract,
@@ -39,6 +50,9 @@ export {
   PresenceStoreContract,
   ProductStoreContract,
   ProjectStoreContract,
+  QuotaStoreContract,
+  ReplayStoreContract,
+  SceneBudgetContract,
   SceneStoreContract,
   ShadowStoreContract,
   ThingModelStoreContract,
@@ -48,8 +62,12 @@ export {
 /** Runs the contract of every store. */
 export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
   AccessKeyStoreContract.suite(name, stores)
+  AuditStoreContract.suite(name, stores)
   BindingStoreContract.suite(name, stores)
+  CodecStoreContract.suite(name, stores)
   CommandStoreContract.suite(name, stores)
+  ConnectRefusalStoreContract.suite(name, stores)
+  ConfigurationStoreContract.suite(name, stores)
   DeviceStoreContract.suite(name, stores)
   ExecutionStoreContract.suite(name, stores)
   IdempotencyStoreContract.suite(name, stores)
@@ -58,6 +76,9 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   PresenceStoreContract.suite(name, stores)
   ProductStoreContract.suite(name, stores)
   ProjectStoreContract.suite(name, stores)
+  SceneBudgetContract.suite(name, stores)
+  ReplayStoreContract.suite(name, stores)
+  QuotaStoreContract.suite(name, stores)
   SceneStoreContract.suite(name, stores)
   ShadowStoreContract.suite(name, stores)
   HistoryStoreContract.suite(name, stores)

@@ -37,12 +37,17 @@ export interface Command {
   /** The service that the command calls; null: none. */
   readonly serviceId: string | null
   /**
-   * The topic of a user message, below the device's user topics; null: none.
+   * The topic of a user message, below the device's user topics; null: none;
+   * `rawTopic`: the command is bytes, as hex text in `params.data`.
    * Without topic and service, the command sets properties.
    */
   readonly userTopic: string | null
   readonly params: Readonly<Record<string, Json>>
+  /** Whether the command calls a service that the caller waits for, which has a topic of its own. */
+  readonly synchronous: boolean
   readonly state: CommandState
+  /** How often the command was handed to the device. */
+  readonly deliveries: number
   /** The code of the device's reply; null: no reply has come. */
   readonly code: number | null
   /** The message of the device's reply, or why the command ended without one. */
@@ -61,6 +66,8 @@ export interface Command {
 export type NewCommand =
   & Pick<Command, "projectId" | "deviceId" | "serviceId" | "userTopic" | "params" | "createdAt" | "expiresAt">
   & {
+    /** Default false. */
+    readonly synchronous?: boolean | undefined
     /** `sent`: the command is handed to the device's connection as soon as it is stored. */
     readonly state: "queued" | "sent"
     /** Names the call among those of the device, so that a repeated call makes no second command. */
@@ -78,6 +85,9 @@ export interface CommandProgress {
   /** Unix milliseconds. */
   readonly at: number
 }
+
+/** How often a command goes to a device that confirms it and does not answer. */
+export const maxDeliveries = 3
 
 /** Commands of one device that may be unfinished at the same time. */
 export const maxWaiting = 100
@@ -102,13 +112,24 @@ export const TimeToLive = Schema.Int.check(Schema.isBetween({ minimum: 0, maximu
 /** The method of messages on user topics, which the application and the device agree on. */
 export const userMethod = "user"
 
+/** The method of bytes that an application sends as they are. */
+export const rawMethod = "thing.model.down_raw"
+
+/** The `userTopic` of a command that is bytes. No user topic is empty. */
+export const rawTopic = ""
+
+/** Bytes for a device, as hex text. */
+export const RawBytes = Schema.String.check(
+  Schema.isPattern(/^(?:[0-9a-f]{2}){1,65536}$/i, { expected: "1 to 65,536 bytes as hex text" })
+)
+
 /** Returns whether the command sets properties: it neither calls a service nor carries a user message. */
 export const setsProperties = ({ serviceId, userTopic }: Pick<Command, "serviceId" | "userTopic">): boolean =>
   serviceId === null && userTopic === null
 
 /** Returns the method of the message that carries the command. */
 export const methodOf = ({ serviceId, userTopic }: Pick<Command, "serviceId" | "userTopic">): string => {
-  if (userTopic !== null) return userMethod
+  if (userTopic !== null) return userTopic === rawTopic ? rawMethod : userMethod
   return serviceId === null ? "thing.service.property.set" : `thing.service.${serviceId}`
 }
 
@@ -142,7 +163,15 @@ export class CommandNotQueued extends Schema.TaggedError<CommandNotQueued>()("Co
   state: CommandState
 }) {}
 
-/** The service can only be called synchronously, which the API does not offer. */
-export class ServiceIsSync extends Schema.TaggedError<ServiceIsSync>()("ServiceIsSync", {
-  serviceId: Schema.String
+/** The device is not connected, so that nobody can wait for its reply. */
+export class DeviceNotConnected extends Schema.TaggedError<DeviceNotConnected>()("DeviceNotConnected", {
+  deviceId: Schema.String
 }) {}
+
+/** The device has not replied in time. The command goes on. */
+export class NoReply extends Schema.TaggedError<NoReply>()("NoReply", {
+  messageId: Schema.String
+}) {}
+
+/** Seconds, 0 to 30. */
+export const WaitTime = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 30 }))

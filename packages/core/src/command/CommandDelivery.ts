@@ -2,17 +2,30 @@
  * Delivers stored commands to the connections of devices, in order, and brings
  * what waits to a device that comes back (docs/protocol/commands.md).
  */
-import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Hex } from "effect/encoding"
 import { NodeBus } from "../cluster/NodeBus.ts"
+import { CodecCache } from "../codec/CodecCache.ts"
+import type { CodecMisfit } from "../codec/CodecDescription.ts"
+import * as ProductCodec from "../codec/ProductCodec.ts"
 import type { DeviceSession, DownlinkMessage } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { DeviceId, type DeviceIdentity } from "../device/Device.ts"
 import { equalJson, type Json } from "../kernel/Json.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { delta, type Shadow } from "../shadow/Shadow.ts"
-import { shadowControl } from "../shadow/ShadowDocument.ts"
+import * as ShadowPush from "../shadow/ShadowPush.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
-import { type Command, type CommandState, finalRank, methodOf, rankOf, setsProperties } from "./Command.ts"
+import {
+  type Command,
+  type CommandState,
+  finalRank,
+  maxDeliveries,
+  methodOf,
+  rankOf,
+  rawTopic,
+  setsProperties
+} from "./Command.ts"
 import { CommandLedger } from "./CommandLedger.ts"
 import { CommandStore } from "./CommandStore.ts"
 import * as DeliveryMachine from "./DeliveryMachine.ts"
@@ -37,12 +50,15 @@ export class CommandDelivery extends Context.Service<CommandDelivery, {
   static readonly layer: Layer.Layer<
     CommandDelivery,
     never,
-    CommandStore | CommandLedger | ShadowStore | DeviceSessions | NodeBus
+    CommandStore | CodecCache | CommandLedger | ShadowStore | DeviceSessions | NodeBus
   > = Layer.effect(CommandDelivery, Effect.suspend(() => make))
 }
 
 /** Commands of one device that are read from the store at once. */
 const readLimit = 100
+
+/** How long a device without a connection may take to answer its last delivery, milliseconds. */
+const pullGrace = 60_000
 
 /** A node has stored a command for a device that is not connected to it. */
 const CommandWaiting = NodeBus.channel("command/waiting", Schema.Struct({ deviceId: DeviceId }))
@@ -53,8 +69,10 @@ const make = Effect.gen(function*() {
   const store = yield* CommandStore
   const ledger = yield* CommandLedger
   const shadows = yield* ShadowStore
+  const codecs = yield* CodecCache
   const sessions = yield* DeviceSessions
   const waitingElsewhere = yield* CommandWaiting
+  const pushShadow = yield* ShadowPush.make
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const deliveries = new WeakMap<DeviceSession, DeliveryMachine.Delivery>()
@@ -79,12 +97,28 @@ const make = Effect.gen(function*() {
   const deliver = (session: DeviceSession, command: Command, params = command.params) =>
     Effect.suspend(() => {
       update(session, (delivery) => DeliveryMachine.delivered(delivery, command.messageId))
-      const message = messageOf(command, params)
-      const confirmed = () => advance(command, command.userTopic === null ? "acked" : "succeeded")
-      return Effect.map(session.connection.deliver(message, confirmed), () => {
-        if (command.state === "queued") advance(command, "sent")
-      })
+      return Effect.flatMap(
+        Effect.orDie(untilStored(codecs.ofProduct(session.connection.device.productKey))),
+        (codec) => {
+          const bytes = bytesOf(command, params, codec)
+          if (bytes !== undefined && Result.isFailure(bytes)) {
+            return Effect.sync(() => advance(command, "failed", `the codec does not fit: ${bytes.failure.message}`))
+          }
+          const message = messageOf(command, params)
+          return handOver(session, command, bytes === undefined ? message : { ...message, bytes: bytes.success })
+        }
+      )
     })
+
+  const handOver = (session: DeviceSession, command: Command, message: DownlinkMessage) =>
+    Effect.suspend(() => {
+      const confirmed = () => advance(command, command.userTopic === null ? "acked" : "succeeded")
+      return session.connection.deliver(message, confirmed)
+    })
+
+  /** Delivers a command of the store and counts the delivery. */
+  const deliverCounted = (session: DeviceSession, command: Command, params: Params) =>
+    Effect.map(deliver(session, command, params), () => advance(command, "sent"))
 
   const dispatchOne = (command: Command): Effect.Effect<void> => {
     // A repeated call returns a command that may have ended.
@@ -98,7 +132,9 @@ const make = Effect.gen(function*() {
     const isBlocked = session.connection.backlog() !== undefined
     switch (keep(session, DeliveryMachine.stored(delivery, command.messageId, isBlocked))) {
       case "deliver":
-        return deliver(session, command)
+        return command.state === "queued"
+          ? deliverCounted(session, command, command.params)
+          : deliver(session, command)
       case "read":
         readBeside(session)
         return Effect.void
@@ -129,12 +165,24 @@ const make = Effect.gen(function*() {
     )
   }
 
+  /** Ends a command that the device has not answered. */
+  const endUnanswered = (command: Command) =>
+    advance(command, "failed", `the device has not answered ${command.deliveries} deliveries`)
+
   /** Returns the params to deliver; undefined: the device has reported all of them since, and the command ends. */
   const paramsLeft = (command: Command, shadow: Shadow): Params | undefined => {
     if (!setsProperties(command)) return command.params
     const params = stillWanted(command, shadow)
     if (Object.keys(params).length > 0) return params
     endOvertaken(command, shadow)
+    return undefined
+  }
+
+  /** As `paramsLeft`. A command that the device has confirmed too often ends as well. */
+  const paramsToDeliver = (command: Command, shadow: Shadow): Params | undefined => {
+    const params = paramsLeft(command, shadow)
+    if (params === undefined || command.state !== "acked" || command.deliveries < maxDeliveries) return params
+    endUnanswered(command)
     return undefined
   }
 
@@ -146,17 +194,22 @@ const make = Effect.gen(function*() {
     const { connection } = session
     const { deviceId } = connection.device
     update(session, DeliveryMachine.beginRead)
-    const commands = yield* untilStored(store.undelivered({
+    const commands = yield* untilStored(store.unfinished({
       deviceId,
       after: deliveries.get(session)?.lastDelivered ?? 0,
       now: yield* Clock.currentTimeMillis,
       limit: readLimit
     }))
     for (const command of commands) {
-      yield* connection.backlog() ?? Effect.void
-      const params = paramsLeft(command, shadow)
-      if (params === undefined) update(session, (delivery) => DeliveryMachine.delivered(delivery, command.messageId))
-      else yield* deliver(session, command, params)
+      const params = paramsToDeliver(command, shadow)
+      if (params === undefined) {
+        update(session, (delivery) => DeliveryMachine.delivered(delivery, command.messageId))
+        continue
+      }
+      for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
+      // The device has left while the command waited for it.
+      if (!deliveries.has(session)) return "nothing"
+      yield* deliverCounted(session, command, params)
     }
     const delivery = deliveries.get(session)
     if (delivery === undefined) return "nothing"
@@ -170,7 +223,7 @@ const make = Effect.gen(function*() {
     const found = yield* untilStored(shadows.get(deviceId))
     if (Option.isNone(found)) return update(session, DeliveryMachine.readFailed)
     const shadow = found.value
-    if (Object.keys(delta(shadow)).length > 0) yield* sessions.deliver(deviceId, shadowControl(shadow))
+    if (Object.keys(delta(shadow)).length > 0) yield* pushShadow(deviceId, shadow)
     let next: DeliveryMachine.Next = "read"
     while (next === "read" && sessions.session(deviceId) === session) next = yield* readOnce(session, shadow)
   })
@@ -213,7 +266,7 @@ const make = Effect.gen(function*() {
       const session = sessions.session(deviceId)
       const delivery = session === undefined ? undefined : deliveries.get(session)
       if (delivery === undefined) return "none"
-      return delivery.phase === "open" ? "open" : "busy"
+      return delivery.phase === "open" && session?.connection.backlog() === undefined ? "open" : "busy"
     },
     dispatch: (commands) =>
       Effect.andThen(notifyOthers(commands), Effect.forEach(commands, dispatchOne, { discard: true })),
@@ -223,11 +276,15 @@ const make = Effect.gen(function*() {
       if (Option.isNone(shadow)) return []
       const now = yield* Clock.currentTimeMillis
       const messages: Array<DownlinkMessage> = []
-      for (const command of yield* store.undelivered({ deviceId, after: 0, now, limit: readLimit })) {
+      for (const command of yield* store.unfinished({ deviceId, after: 0, now, limit: readLimit })) {
         const params = paramsLeft(command, shadow.value)
         if (params === undefined) continue
+        if (command.deliveries >= maxDeliveries) {
+          if (command.updatedAt + pullGrace <= now) endUnanswered(command)
+          continue
+        }
         messages.push(messageOf(command, params))
-        if (command.state === "queued") advance(command, "sent")
+        advance(command, "sent")
       }
       return messages
     })
@@ -242,8 +299,27 @@ const stillWanted = (command: Command, { reported }: Shadow): Params =>
     )
   )
 
+/** Returns what a raw device gets; undefined: the device gets JSON. */
+const bytesOf = (
+  command: Command,
+  params: Params,
+  codec: Option.Option<ProductCodec.ProductCodec>
+): Result.Result<Uint8Array, CodecMisfit> | undefined => {
+  const { userTopic } = command
+  if (userTopic === rawTopic) return Result.succeed(Result.getOrThrow(Hex.decode(String(command.params["data"]))))
+  if (userTopic !== null || Option.isNone(codec)) return undefined
+  const encode = (params: Params) =>
+    ProductCodec.encode(codec.value, "commands", { method: methodOf(command), id: command.messageId, params })
+  const bytes = encode(params)
+  // A message may need the properties, too, that the device has reported since.
+  return Result.isFailure(bytes) && params !== command.params ? encode(command.params) : bytes
+}
+
 const messageOf = (command: Command, params: Params): DownlinkMessage => ({
   id: String(command.messageId),
   method: methodOf(command),
-  params: command.userTopic === null ? params : { ...params, topic: command.userTopic }
+  params: command.userTopic === null || command.userTopic === rawTopic
+    ? params
+    : { ...params, topic: command.userTopic },
+  ...command.synchronous ? { synchronous: true } : {}
 })

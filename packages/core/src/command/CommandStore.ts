@@ -19,7 +19,9 @@ export interface Enqueue {
  * Laws: message ids grow in the order of the calls and of their items. If the
  * device already has a command from this origin, `enqueue` returns it unchanged.
  * A command moves forward only (`rankOf`), so it reaches exactly one final
- * state; a step back has no effect.
+ * state; a step back has no effect. Each step to `sent` counts one delivery of a
+ * command that has not ended, also of one that is `acked` and stays so; a command
+ * that is stored as `sent` has one.
  */
 export class CommandStore extends Context.Service<CommandStore, {
   /**
@@ -36,11 +38,11 @@ export class CommandStore extends Context.Service<CommandStore, {
    */
   readonly advance: (steps: ReadonlyArray<CommandProgress>) => Effect.Effect<void, StoreError>
   /**
-   * Returns the queued and sent commands of the device that have not expired at
+   * Returns the commands of the device that have neither ended nor expired at
    * `now`, Unix milliseconds, with message ids above `after`: oldest first, at
    * most `limit`.
    */
-  readonly undelivered: (options: {
+  readonly unfinished: (options: {
     readonly deviceId: DeviceId
     readonly after: number
     readonly now: number

@@ -2,7 +2,12 @@
  * Sets properties and calls services of devices. Each call is a command in the
  * store, from the call to its one end (docs/api/commands.md).
  */
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Exit, identity, Layer, Option, Result } from "effect"
+import { CodecCache } from "../codec/CodecCache.ts"
+import * as ProductCodec from "../codec/ProductCodec.ts"
+import { CurrentAction } from "../audit/AuditedAction.ts"
+import type { NewAuditEntry } from "../audit/AuditEntry.ts"
+import { AuditStore } from "../audit/AuditStore.ts"
 import type { DownlinkMessage } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
@@ -13,7 +18,7 @@ import { isFiniteJson, type Json } from "../kernel/Json.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { ShadowDraft } from "../shadow/Shadow.ts"
+import { type IsModelled, ShadowDraft } from "../shadow/Shadow.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import { Misfit } from "../thing-model/DataType.ts"
 import { isUsableId } from "../thing-model/formats/Elements.ts"
@@ -25,13 +30,19 @@ import {
   type Command,
   CommandNotFound,
   CommandNotQueued,
+  DeviceNotConnected,
+  methodOf,
   type NewCommand,
-  ServiceIsSync,
+  NoReply,
+  RawBytes,
+  rawTopic,
   setsProperties,
   TimeToLive,
   TooManyCommands,
-  UserMessage
+  UserMessage,
+  WaitTime
 } from "./Command.ts"
+import { CommandAnswers } from "./CommandAnswers.ts"
 import { CommandDelivery } from "./CommandDelivery.ts"
 import { CommandStore, type Enqueue } from "./CommandStore.ts"
 
@@ -61,8 +72,7 @@ export class Commands extends Context.Service<Commands, {
   /**
    * Calls a service of the device, now or when the device comes back; params as
    * in `setProperties`. With a thing model, fails with `ElementNotFound` if the
-   * model has no such service, with `ServiceIsSync` if the service is
-   * synchronous, and with `InvalidValues` if the inputs do not fit.
+   * model has no such service, and with `InvalidValues` if the inputs do not fit.
    */
   readonly callService: (
     projectId: ProjectId,
@@ -70,7 +80,25 @@ export class Commands extends Context.Service<Commands, {
     serviceId: string,
     params: Params,
     options?: CallOptions
-  ) => Effect.Effect<Command, ElementNotFound | ServiceIsSync | Refused>
+  ) => Effect.Effect<Command, ElementNotFound | Refused>
+  /**
+   * Sets properties (`serviceId` null) or calls a service, and waits until the
+   * command has ended: `wait` seconds, 0 to 30; default 8 for services whose
+   * `callType` is `sync`, 0 for all else. With 0 it returns the command as it is
+   * stored. Otherwise it fails with `DeviceNotConnected`, before anything is stored,
+   * if the device holds no connection to any node, and with `NoReply` if the command
+   * has not ended in time, which then goes on.
+   */
+  readonly request: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    serviceId: string | null,
+    params: Params,
+    options?: CallOptions & { readonly wait?: number | undefined }
+  ) => Effect.Effect<
+    { readonly command: Command; readonly hasWaited: boolean },
+    ElementNotFound | DeviceNotConnected | NoReply | Refused
+  >
   /**
    * Sends bytes, at most 128 Ki characters with their encoding, on a user topic
    * of the device, now or when the device comes back.
@@ -79,6 +107,16 @@ export class Commands extends Context.Service<Commands, {
     projectId: ProjectId,
     deviceId: DeviceId,
     message: UserMessage,
+    options?: CallOptions
+  ) => Effect.Effect<Command, Refused>
+  /**
+   * Sends bytes, given as hex text, on the topic for bytes of the device, now or
+   * when the device comes back. The product needs no codec.
+   */
+  readonly sendRaw: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    data: string,
     options?: CallOptions
   ) => Effect.Effect<Command, Refused>
   /**
@@ -111,9 +149,20 @@ export class Commands extends Context.Service<Commands, {
   static readonly layer: Layer.Layer<
     Commands,
     never,
-    CommandStore | CommandDelivery | ShadowStore | Devices | ModelCache | DeviceSessions
+    | AuditStore
+    | CommandStore
+    | CommandAnswers
+    | CommandDelivery
+    | ShadowStore
+    | CodecCache
+    | Devices
+    | ModelCache
+    | DeviceSessions
   > = Layer.effect(Commands, Effect.suspend(() => make))
 }
+
+/** Seconds that the caller of a synchronous service waits. */
+const defaultWait = 8
 
 const defaultTtlSeconds = 7 * 24 * 3600
 /** Properties in one call. */
@@ -130,36 +179,53 @@ const maxBatch = 1024
 
 const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 const decodeUserMessage = decodeInput(UserMessage)
+/** A command with the entry of the audit log that is stored with it. */
+interface Submission extends Enqueue {
+  readonly entry?: NewAuditEntry
+}
+
+const decodeRaw = decodeInput(RawBytes)
 const decodeTtl = decodeInput(TimeToLive)
+const decodeWait = decodeInput(WaitTime)
 
 const make = Effect.gen(function*() {
   const store = yield* CommandStore
+  const audit = yield* AuditStore
   const delivery = yield* CommandDelivery
+  const answers = yield* CommandAnswers
   const shadows = yield* ShadowStore
   const devices = yield* Devices
   const models = yield* ModelCache
+  const codecs = yield* CodecCache
   const sessions = yield* DeviceSessions
 
   const enqueued = yield* Batcher.makeConcluding<
-    Enqueue,
+    Submission,
     ReadonlyArray<Command | "full" | "no-device">,
     Command | "full" | "no-device",
     StoreError
   >({
     capacity,
     maxBatch,
-    commit: store.enqueue,
+    commit: (items) =>
+      items.some(({ entry }) => entry !== undefined)
+        ? audit.commit(
+          store.enqueue(items),
+          (results) =>
+            items.flatMap(({ entry }, i) => entry === undefined || typeof results[i] === "string" ? [] : [entry])
+        )
+        : store.enqueue(items),
     isolates: ({ retryable }) => !retryable,
     conclude: (_, results) =>
       Effect.as(delivery.dispatch(results.filter((result) => typeof result !== "string")), results)
   })
 
   /** Fails with `InvalidInput` if the shadow has no room for the values. */
-  const roomFor = Effect.fnUntraced(function*({ deviceId }: DeviceIdentity, values: Params) {
+  const roomFor = Effect.fnUntraced(function*({ deviceId }: DeviceIdentity, values: Params, isModelled?: IsModelled) {
     const at = yield* Clock.currentTimeMillis
     const shadow = yield* shadows.get(deviceId)
     if (Option.isNone(shadow)) return
-    const draft = new ShadowDraft(shadow.value)
+    const draft = new ShadowDraft(shadow.value, isModelled)
     for (const [id, value] of Object.entries(values)) {
       const reason = draft.desire(id, value, at)
       if (reason !== undefined) {
@@ -176,10 +242,24 @@ const make = Effect.gen(function*() {
     return { device: deviceIdentity(detail), isOnline: detail.device.status === "online" }
   })
 
+  /** Fails with `InvalidValues` if the codec of the product cannot write the call. */
+  const fitsCodec = Effect.fnUntraced(function*(
+    { productKey }: DeviceIdentity,
+    call: Pick<NewCommand, "serviceId" | "userTopic" | "params">
+  ) {
+    const codec = yield* codecs.ofProduct(productKey)
+    if (call.userTopic !== null || Option.isNone(codec)) return
+    const written = ProductCodec.encode(codec.value, "commands", { method: methodOf(call), id: 0, params: call.params })
+    if (Result.isSuccess(written)) return
+    const { expected, path } = written.failure
+    return yield* new InvalidValues({ issues: [{ path: path.split("."), message: expected }] })
+  })
+
   const submit = Effect.fnUntraced(function*(
     { device, isOnline }: Effect.Success<ReturnType<typeof find>>,
-    call: Pick<NewCommand, "serviceId" | "userTopic" | "params">,
-    { origin, ttl: requested = defaultTtlSeconds }: CallOptions
+    call: Pick<NewCommand, "serviceId" | "userTopic" | "params" | "synchronous">,
+    { origin, ttl: requested = defaultTtlSeconds }: CallOptions,
+    isModelled?: IsModelled
   ) {
     if (!isFiniteJson(call.params, maxParamsNesting)) {
       return yield* refuse("params", `Expected JSON of at most ${maxParamsNesting} levels`)
@@ -187,6 +267,7 @@ const make = Effect.gen(function*() {
     if (JSON.stringify(call.params).length > maxParamsLength) {
       return yield* refuse("params", `Expected at most ${maxParamsLength} characters of JSON`)
     }
+    yield* fitsCodec(device, call)
     const ttl = yield* Effect.mapError(
       decodeTtl(requested),
       ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["ttl"], message }] })
@@ -196,7 +277,9 @@ const make = Effect.gen(function*() {
     const connection = delivery.connectionOf(deviceId)
     const isDesired = connection === "none" && !isOnline && ttl > 0 && setsProperties(call)
     // Checked before anything is stored.
-    if (isDesired) yield* roomFor(device, call.params)
+    if (isDesired) yield* roomFor(device, call.params, isModelled)
+    const action = yield* CurrentAction
+    const entry = action?.take(createdAt)
     const result = yield* enqueued.submit({
       command: {
         projectId,
@@ -208,8 +291,15 @@ const make = Effect.gen(function*() {
         // V8 copies a spread fast only when it stands last.
         ...call
       },
-      ...isDesired ? { desire: desire(call.params, createdAt) } : {}
-    })
+      ...isDesired ? { desire: desire(call.params, createdAt, isModelled) } : {},
+      ...entry === undefined ? {} : { entry }
+    }).pipe(
+      entry === undefined
+        ? identity
+        : Effect.onExit((exit) =>
+          Effect.sync(() => action!.settle(Exit.isSuccess(exit) && typeof exit.value !== "string"))
+        )
+    )
     if (result === "full") return yield* new TooManyCommands({ deviceId })
     if (result === "no-device") return yield* DeviceNotFound.of({ deviceId })
     return result
@@ -227,7 +317,12 @@ const make = Effect.gen(function*() {
       const admitted = validator === undefined
         ? params
         : yield* checkValues(params, (id, value) => validator.desired(id, value))
-      return yield* submit(found, { serviceId: null, userTopic: null, params: admitted }, options)
+      return yield* submit(
+        found,
+        { serviceId: null, userTopic: null, params: admitted },
+        options,
+        validator?.hasProperty
+      )
     }
   )
 
@@ -249,12 +344,44 @@ const make = Effect.gen(function*() {
       }
       const service = validator.service(serviceId)
       if (service === undefined) return yield* new ElementNotFound({ productKey, type: "service", id: serviceId })
-      if (service.element.callType === "sync") return yield* new ServiceIsSync({ serviceId })
       const checked = service.input(params)
       if (checked instanceof Misfit) {
         return yield* new InvalidValues({ issues: [{ path: ["params"], message: checked.message }] })
       }
-      return yield* submit(found, { serviceId, userTopic: null, params: checked }, options)
+      const synchronous = service.element.callType === "sync"
+      return yield* submit(found, { serviceId, userTopic: null, params: checked, synchronous }, options)
+    }
+  )
+
+  /** The seconds that a call without `wait` waits. */
+  const waitOf = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId, serviceId: string | null) {
+    if (serviceId === null) return 0
+    const { device } = yield* find(projectId, deviceId)
+    const validator = Option.getOrUndefined(yield* models.ofProduct(device.productKey))
+    return validator?.service(serviceId)?.element.callType === "sync" ? defaultWait : 0
+  })
+
+  const request: Commands["Service"]["request"] = Effect.fnUntraced(
+    function*(projectId, deviceId, serviceId, params, { wait: wanted, ...options } = {}) {
+      const call = serviceId === null
+        ? setProperties(projectId, deviceId, params, options)
+        : callService(projectId, deviceId, serviceId, params, options)
+      const wait = yield* Effect.mapError(
+        decodeWait(wanted ?? (yield* waitOf(projectId, deviceId, serviceId))),
+        ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["wait"], message }] })
+      )
+      if (wait === 0) return { command: yield* call, hasWaited: false }
+      const { device } = yield* find(projectId, deviceId)
+      if (sessions.session(device.deviceId) === undefined) {
+        if ((yield* sessions.connected([deviceId])).length === 0) return yield* new DeviceNotConnected({ deviceId })
+        yield* answers.announce(deviceId, wait)
+      }
+      const command = yield* call
+      const ended = yield* Effect.fromOption(
+        yield* answers.untilEnded(command, wait),
+        () => new NoReply({ messageId: String(command.messageId) })
+      )
+      return { command: ended, hasWaited: true }
     }
   )
 
@@ -266,6 +393,18 @@ const make = Effect.gen(function*() {
       }
       const found = yield* find(projectId, deviceId)
       return yield* submit(found, { serviceId: null, userTopic: topic, params }, options)
+    }
+  )
+
+  const sendRaw = Effect.fn("Commands.sendRaw")(
+    function*(projectId: ProjectId, deviceId: DeviceId, data: string, options: CallOptions = {}) {
+      const bytes = yield* Effect.mapError(
+        decodeRaw(data),
+        ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["data"], message }] })
+      )
+      const found = yield* find(projectId, deviceId)
+      const params = { data: bytes.toLowerCase() }
+      return yield* submit(found, { serviceId: null, userTopic: rawTopic, params }, options)
     }
   )
 
@@ -291,14 +430,24 @@ const make = Effect.gen(function*() {
     }
   })
 
-  return Commands.of({ setProperties, callService, sendUserMessage, pull: delivery.pull, get, list, cancel })
+  return Commands.of({
+    setProperties,
+    callService,
+    request,
+    sendUserMessage,
+    sendRaw,
+    pull: delivery.pull,
+    get,
+    list,
+    cancel
+  })
 })
 
 const refuse = (field: string, message: string) =>
   Effect.fail(new InvalidInput({ issues: [{ path: [field], message }] }))
 
-const desire = (params: Params, at: number): NonNullable<Enqueue["desire"]> => (shadow) => {
-  const draft = new ShadowDraft(shadow)
+const desire = (params: Params, at: number, isModelled?: IsModelled): NonNullable<Enqueue["desire"]> => (shadow) => {
+  const draft = new ShadowDraft(shadow, isModelled)
   for (const [id, value] of Object.entries(params)) draft.desire(id, value, at)
   draft.accept(at)
   return [undefined, draft.finish()]

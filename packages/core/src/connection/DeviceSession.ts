@@ -12,6 +12,10 @@ export interface DownlinkMessage {
   /** For example `thing.service.property.set`. */
   readonly method: string
   readonly params: Json
+  /** What a raw device gets in place of method and params. */
+  readonly bytes?: Uint8Array
+  /** Whether somebody waits for the answer: some devices have topics of their own for such calls. */
+  readonly synchronous?: boolean
   /** The sub-device behind the connection that gets the message; undefined: the connection's own device. */
   readonly subDevice?: DeviceIdentity
 }
@@ -28,10 +32,16 @@ export interface DeviceConnection {
   /** Hands the message to the network. Calls `acknowledged` when the device has confirmed the message. */
   readonly deliver: (message: DownlinkMessage, acknowledged?: () => void) => Effect.Effect<void>
   /**
-   * Returns undefined while there is room for another message. Otherwise returns
-   * an effect that waits until there is room or the connection has ended.
+   * Returns undefined while the device is ready and there is room for another
+   * message. Otherwise returns an effect that waits for that or for the end of the
+   * connection; look again after it.
    */
   readonly backlog: () => Effect.Effect<void> | undefined
+  /**
+   * Returns whether the device listens to its shadow. If not, calls `then` once it
+   * does, unless a later call has given another one. Absent: it always does.
+   */
+  readonly hearsShadow?: (then: () => void, subDevice?: DeviceIdentity) => boolean
   /** Ends the connection. */
   readonly close: (reason: DisconnectReason) => Effect.Effect<void>
 }

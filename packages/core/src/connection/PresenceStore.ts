@@ -28,8 +28,8 @@ export type PresenceChange =
   }
 
 /**
- * What a change did. `waiting`: the device came online and has commands that it
- * has not confirmed, or desired values.
+ * What a change did. `waiting`: the device came online and has commands that have
+ * not ended, or desired values.
  */
 export type PresenceOutcome =
   /** The status has changed. `activated`: this is the first time that the device is online. */

@@ -8,6 +8,8 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
+import type { QuotaExceeded } from "../project/Quota.ts"
+import { Quotas } from "../project/Quotas.ts"
 import { type Batch, BatchDraft, BatchNotFound, type Device, DeviceId, DeviceName, NotACloudGateway } from "./Device.ts"
 import { DeviceLifecycle } from "./DeviceLifecycle.ts"
 import { DeviceStore } from "./DeviceStore.ts"
@@ -22,7 +24,7 @@ export class Batches extends Context.Service<Batches, {
     projectId: ProjectId,
     productKey: ProductKey,
     draft: BatchDraft
-  ) => Effect.Effect<Batch, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
+  ) => Effect.Effect<Batch, InvalidInput | ProductNotFound | NotACloudGateway | QuotaExceeded | StoreError>
   /** Returns the batch. */
   readonly get: (
     projectId: ProjectId,
@@ -45,7 +47,11 @@ export class Batches extends Context.Service<Batches, {
     batchId: number
   ) => Effect.Effect<void, BatchNotFound | StoreError>
 }>()("@device-cloud/core/device/Batches") {
-  static readonly layer: Layer.Layer<Batches, never, DeviceStore | DeviceLifecycle | Products | Identifiers> = Layer
+  static readonly layer: Layer.Layer<
+    Batches,
+    never,
+    DeviceStore | DeviceLifecycle | Products | Identifiers | Quotas
+  > = Layer
     .effect(Batches, Effect.suspend(() => make))
 }
 
@@ -54,6 +60,7 @@ const decodeDraft = decodeInput(BatchDraft)
 const make = Effect.gen(function*() {
   const store = yield* DeviceStore
   const products = yield* Products
+  const quotas = yield* Quotas
   const identifiers = yield* Identifiers
   const lifecycle = yield* DeviceLifecycle
 
@@ -69,12 +76,8 @@ const make = Effect.gen(function*() {
         deviceName: DeviceName.make(deviceName),
         deviceSecret
       }))
-      const batch = yield* store.insertBatch(
-        projectId,
-        productKey,
-        { description: desc, createdAt },
-        triples
-      )
+      const insert = store.insertBatch(projectId, productKey, { description: desc, createdAt }, triples)
+      const batch = yield* quotas.within(projectId, "devices", num, insert)
       if (Option.isNone(batch)) return yield* new ProductNotFound({ productKey })
       yield* lifecycle.changed(
         "created",

@@ -2,8 +2,9 @@
  * Devices: identified by the triple product key, device name, device secret.
  */
 import { Schema } from "effect"
+import { PreviousSecret } from "../kernel/RotatedSecret.ts"
 import { isWellFormed, Text } from "../kernel/Text.ts"
-import { type Product, ProductKey, type ValidateType } from "../product/Product.ts"
+import { type NodeType, type Product, ProductKey, type UplinkSignature, type ValidateType } from "../product/Product.ts"
 import { ProjectId } from "../project/Project.ts"
 
 export const DeviceId = Schema.String.pipe(Schema.brand("DeviceId"))
@@ -48,6 +49,8 @@ export const Device = Schema.Struct({
   productKey: ProductKey,
   deviceName: DeviceName,
   deviceSecret: Schema.String,
+  /** The secret before; null: there is none. */
+  previousSecret: Schema.NullOr(PreviousSecret),
   nickname: Text(128),
   status: DeviceStatus,
   /** Grows by one with each change of `status`. */
@@ -110,7 +113,12 @@ export interface DeviceIdentity {
 export interface StoredCredentials {
   readonly identity: DeviceIdentity
   readonly deviceSecret: string
+  readonly previousSecret: PreviousSecret | null
   readonly enabled: boolean
+  /** How the devices of the product reach the cloud. */
+  readonly nodeType: NodeType
+  /** What signatures of the devices must cover over HTTP. */
+  readonly uplinkSignature: UplinkSignature
 }
 
 /** The identity of a stored device. */

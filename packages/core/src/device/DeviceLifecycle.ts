@@ -1,14 +1,17 @@
 /**
  * Tells features that devices are created, enabled, disabled, bound, unbound,
- * configured or deleted, singly or in batches. Features register hooks; `Devices`
+ * configured, given a new secret or deleted, singly or in batches. Features register hooks; `Devices`
  * and `Batches` know only this service (docs/decisions/0027-lifecycle-hooks.md).
  */
 import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { DeviceIdentity } from "./Device.ts"
 
-/** A change of a device other than its deletion. `configured`: a setting that the device reads has changed. */
-export type LifecycleChange = "created" | "enabled" | "disabled" | "bound" | "unbound" | "configured"
+/**
+ * A change of a device other than its deletion. `configured`: a setting that the
+ * device reads has changed; `rotated`: the device has a new secret.
+ */
+export type LifecycleChange = "created" | "enabled" | "disabled" | "bound" | "unbound" | "configured" | "rotated"
 
 /**
  * When a hook runs. Hooks of an earlier stage run first: `access` stops admitting

@@ -3,6 +3,7 @@
  */
 import { Context, type Effect, type Option } from "effect"
 import type { Page, PageRequest } from "../kernel/Page.ts"
+import type { Rotation } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
@@ -101,6 +102,16 @@ export class DeviceStore extends Context.Service<DeviceStore, {
     projectId: ProjectId,
     deviceId: DeviceId,
     change: DeviceUpdate
+  ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
+  /**
+   * Replaces the secret of the device; the one before becomes its previous secret
+   * in place of an older one. Returns the device after the change; none if there is
+   * no such device.
+   */
+  readonly rotateSecret: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    rotation: Rotation
   ) => Effect.Effect<Option.Option<DeviceDetail>, StoreError>
   /**
    * Removes tags, then sets some. Returns the tags after the change. Returns

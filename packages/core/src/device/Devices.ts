@@ -5,10 +5,13 @@ import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InputIssue, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
+import { defaultOverlap, RotationDraft } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
+import type { QuotaExceeded } from "../project/Quota.ts"
+import { Quotas } from "../project/Quotas.ts"
 import {
   type CloudGatewayAccount,
   type Device,
@@ -36,7 +39,7 @@ export class Devices extends Context.Service<Devices, {
     projectId: ProjectId,
     productKey: ProductKey,
     draft: DeviceDraft
-  ) => Effect.Effect<Device, InvalidInput | ProductNotFound | NotACloudGateway | StoreError>
+  ) => Effect.Effect<Device, InvalidInput | ProductNotFound | NotACloudGateway | QuotaExceeded | StoreError>
   /** Returns the device with its product. */
   readonly get: (
     projectId: ProjectId,
@@ -71,15 +74,29 @@ export class Devices extends Context.Service<Devices, {
     deviceId: DeviceId,
     tags: Readonly<Record<string, string>>
   ) => Effect.Effect<void, InvalidInput | DeviceNotFound | StoreError>
+  /**
+   * Gives the device a new secret and returns the device. All nodes accept the
+   * secret before for `overlap` seconds more. A connected device stays connected.
+   */
+  readonly rotateSecret: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    draft: RotationDraft
+  ) => Effect.Effect<Device, InvalidInput | DeviceNotFound | StoreError>
   /** Removes the device with everything that is stored about it, and ends its connection. */
   readonly remove: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
 }>()("@device-cloud/core/device/Devices") {
-  static readonly layer: Layer.Layer<Devices, never, DeviceStore | DeviceLifecycle | Products | Identifiers> = Layer
+  static readonly layer: Layer.Layer<
+    Devices,
+    never,
+    DeviceStore | DeviceLifecycle | Products | Identifiers | Quotas
+  > = Layer
     .effect(Devices, Effect.suspend(() => make))
 }
 
 const decodeDraft = decodeInput(DeviceDraft)
 const decodeTags = decodeInput(Tags)
+const decodeRotation = decodeInput(RotationDraft)
 const underTags = ({ message, path }: InputIssue): InputIssue => ({ path: ["tags", ...path], message })
 
 /** The fields of a draft that are not empty and that only a cloud-gateway product takes. */
@@ -89,6 +106,7 @@ const cloudGatewayFields = (draft: DeviceDraft): ReadonlyArray<string> =>
 const make = Effect.gen(function*() {
   const store = yield* DeviceStore
   const products = yield* Products
+  const quotas = yield* Quotas
   const lifecycle = yield* DeviceLifecycle
   const identifiers = yield* Identifiers
 
@@ -118,7 +136,7 @@ const make = Effect.gen(function*() {
       const draft = yield* decodeDraft(input)
       const product = yield* products.get(projectId, productKey)
       const createdAt = yield* Clock.currentTimeMillis
-      const stored = yield* store.insertMany(projectId, productKey, [{
+      const insert = store.insertMany(projectId, productKey, [{
         deviceId: DeviceId.make(yield* identifiers.deviceId),
         deviceName: DeviceName.make(yield* identifiers.deviceName),
         deviceSecret: yield* identifiers.deviceSecret,
@@ -127,6 +145,7 @@ const make = Effect.gen(function*() {
         cloudGateway: yield* cloudGatewayAccount(product.dataSource, productKey, draft),
         createdAt
       }])
+      const stored = yield* quotas.within(projectId, "devices", 1, insert)
       const device = Option.getOrUndefined(stored)?.[0]
       if (device === undefined) return yield* new ProductNotFound({ productKey })
       yield* lifecycle.changed("created", [deviceIdentity({ device, product })], createdAt)
@@ -192,6 +211,20 @@ const make = Effect.gen(function*() {
     }
   )
 
+  const rotateSecret = Effect.fn("Devices.rotateSecret")(
+    function*(projectId: ProjectId, deviceId: DeviceId, input: RotationDraft) {
+      const { overlap = defaultOverlap } = yield* decodeRotation(input)
+      const at = yield* Clock.currentTimeMillis
+      const secret = yield* identifiers.deviceSecret
+      const previousUntil = overlap === 0 ? null : at + overlap * 1000
+      const detail = yield* found(yield* store.rotateSecret(projectId, deviceId, { secret, previousUntil, at }), {
+        deviceId
+      })
+      yield* lifecycle.changed("rotated", [deviceIdentity(detail)], at)
+      return detail.device
+    }
+  )
+
   const remove = Effect.fn("Devices.remove")(function*(projectId: ProjectId, deviceId: DeviceId) {
     const identity = deviceIdentity(yield* get(projectId, { deviceId }))
     const removed = yield* lifecycle.remove(
@@ -202,5 +235,17 @@ const make = Effect.gen(function*() {
     if (Option.isNone(removed)) return yield* DeviceNotFound.of({ deviceId })
   })
 
-  return Devices.of({ create, get, list: store.list, enable, disable, bind, unbind, setDiagnosis, setTags, remove })
+  return Devices.of({
+    create,
+    get,
+    list: store.list,
+    enable,
+    disable,
+    bind,
+    unbind,
+    setDiagnosis,
+    setTags,
+    rotateSecret,
+    remove
+  })
 })

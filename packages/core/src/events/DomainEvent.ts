@@ -81,6 +81,7 @@ export type DomainEvent =
       | "not_met"
       | "skipped"
       | "paused"
+      | "limited"
     /** A sentence about the status. */
     readonly reason: string
   }

@@ -85,6 +85,7 @@ export const make = Effect.gen(function*() {
         ip: gateway.connection.ip,
         deliver: (message, acknowledged) => gateway.connection.deliver({ ...message, subDevice }, acknowledged),
         backlog: () => gateway.connection.backlog(),
+        hearsShadow: (then) => gateway.connection.hearsShadow?.(then, subDevice) ?? true,
         close: Effect.fnUntraced(function*(reason) {
           // The gateway's connection ends as well and takes this session with it.
           if (reason === "shutdown") return

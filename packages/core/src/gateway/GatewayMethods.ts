@@ -30,6 +30,7 @@ import type { Json } from "../kernel/Json.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 import { admits } from "./Topology.ts"
+import { timeOfProof } from "./TopologyClaim.ts"
 import { announceDetached, attachSubDevices, nameOf } from "./TopologyChange.ts"
 import {
   type ProxiedRegistration,
@@ -47,6 +48,8 @@ const addsItself: DeviceReply = failure(6402, "topo relation cannot add by self"
 const registrationOff: DeviceReply = failure(6288, "dynamic registration disabled")
 const alreadyActive: DeviceReply = failure(6289, "device already active")
 const badSignature: DeviceReply = failure(401, "request auth error")
+/** The signature is right and does not count. */
+const unfresh = (reason: string): DeviceReply => failure(401, `request auth error: ${reason}`)
 const badRegistration: DeviceReply = failure(6600, "sign check failed")
 
 /** A request is refused as a whole, with this reply. */
@@ -113,21 +116,31 @@ const make = Effect.gen(function*() {
 
   const add = Effect.fnUntraced(function*(gateway: DeviceIdentity, proofs: ReadonlyArray<SubDeviceProof>) {
     const subDevices: Array<DeviceIdentity> = []
+    const provedAt = new Map<DeviceIdentity["deviceId"], number>()
+    const now = yield* Clock.currentTimeMillis
     for (const proof of proofs) {
       if (isSame(proof, gateway)) return yield* refuse(addsItself)
       const subDevice = yield* authenticate(gateway, proof)
+      const time = timeOfProof(proof, gateway, now)
+      if (typeof time === "string") return yield* refuse(unfresh(time))
+      if (time !== undefined) provedAt.set(subDevice.deviceId, time)
       if ((yield* productOf(gateway, subDevice.productKey, "gateway-sub")) === undefined) {
         return yield* refuse(parameterError(`productKey: product ${subDevice.productKey} has no sub-devices`))
       }
       if (!subDevices.some(({ deviceId }) => deviceId === subDevice.deviceId)) subDevices.push(subDevice)
     }
-    // Each sub-device has signed for this gateway, so it may leave another one.
-    const outcome = yield* attach({ gatewayId: gateway.deviceId, subDevices, isMove: true })
+    const outcome = yield* attach({ gatewayId: gateway.deviceId, subDevices, by: { _tag: "Gateway", provedAt } })
     switch (outcome._tag) {
       case "Attached":
         return success(subDevices.map(nameOf))
       case "Full":
         return yield* refuse(gatewayFull)
+      case "OtherGateway":
+        return yield* refuse(belongsToOther)
+      case "Spent":
+        return yield* refuse(
+          unfresh("the proof of a sub-device is too old or was used; sign a new one with a timestamp")
+        )
       default:
         return yield* refuse(deviceNotFound)
     }
@@ -135,7 +148,12 @@ const make = Effect.gen(function*() {
 
   const remove = Effect.fnUntraced(function*(gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) {
     const subDevices = yield* own(gateway, names)
-    const detached = yield* store.detach(subDevices.map(({ deviceId }) => deviceId), gateway.deviceId)
+    const detached = yield* store.detach({
+      subDeviceIds: subDevices.map(({ deviceId }) => deviceId),
+      gatewayId: gateway.deviceId,
+      state: "released",
+      at: yield* Clock.currentTimeMillis
+    })
     yield* announceDetached(sessions, events, detached, true)
     return success(subDevices.map(nameOf))
   })
@@ -189,6 +207,7 @@ const make = Effect.gen(function*() {
         InvalidInput: ({ issues: [{ message, path }] }) => refuse(parameterError(`${path.join(".")}: ${message}`)),
         ProductNotFound: () => refuse(productNotFound),
         WrongSignature: () => refuse(badRegistration),
+        TooManyRegistrations: () => refuse(tooManyRequests),
         TooManyWrongSignatures: () => refuse(tooManyRequests),
         RegistrationOff: () => refuse(registrationOff),
         AlreadyActive: () => refuse(alreadyActive),

@@ -1,7 +1,7 @@
 /**
  * Logs sub-devices in and out for their gateways (docs/protocol/gateways.md).
  */
-import { Context, Effect, Layer, Option, Result } from "effect"
+import { Clock, Context, Effect, Layer, Option, Result } from "effect"
 import type { DeviceSession } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type DeviceIdentity, deviceKey } from "../device/Device.ts"
@@ -10,6 +10,7 @@ import {
   deviceDisabled,
   deviceNotFound,
   type DeviceReply,
+  failure,
   noSession,
   noTopology,
   success,
@@ -23,6 +24,7 @@ import type { SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 import * as CarriedSessions from "./CarriedSessions.ts"
 import { maxSubDevices } from "./Topology.ts"
 import { nameOf } from "./TopologyChange.ts"
+import { timeOfProof } from "./TopologyClaim.ts"
 import { type SessionRequest, sessionRequest, type SubDeviceProof } from "./TopologyMessage.ts"
 import { TopologyStore } from "./TopologyStore.ts"
 
@@ -66,6 +68,7 @@ const make = Effect.gen(function*() {
    */
   const authenticate = Effect.fnUntraced(function*(gateway: DeviceIdentity, proofs: ReadonlyArray<SubDeviceProof>) {
     const attachments = yield* store.attachments(proofs)
+    const now = yield* Clock.currentTimeMillis
     const subDevices: Array<DeviceIdentity> = []
     for (let i = 0; i < proofs.length; i++) {
       const { fields, sign, signMethod, ...name } = proofs[i]!
@@ -83,6 +86,8 @@ const make = Effect.gen(function*() {
         TooManyWrongSignatures: () => Effect.succeed(tooManyRequests)
       }))
       if ("code" in subDevice) return subDevice
+      const time = timeOfProof(proofs[i]!, gateway, now)
+      if (typeof time === "string") return failure(wrongSignature.code, `${wrongSignature.message}: ${time}`)
       if (Option.getOrUndefined(attachments[i]!)?.gateway.deviceId !== gateway.deviceId) return noTopology
       subDevices.push(subDevice)
     }

@@ -2,7 +2,7 @@
  * Manages which sub-devices reach the cloud through which gateway
  * (docs/api/gateways.md).
  */
-import { Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import {
   type DeviceDetail,
   type DeviceId,
@@ -188,7 +188,8 @@ const make = Effect.gen(function*() {
 
   const startAdding = Effect.fn("Topologies.startAdding")(
     function*(projectId: ProjectId, gatewayId: DeviceId, input: AddSessionDraft) {
-      const { productKeys = [], timeout = defaultTimeoutSeconds } = yield* underParams(decodeSession(input))
+      const { productKeys = [], timeout: wanted } = yield* underParams(decodeSession(input))
+      const timeout = wanted || defaultTimeoutSeconds
       yield* gateway(projectId, gatewayId)
       const distinctKeys = [...new Set(productKeys)]
       yield* Effect.forEach(distinctKeys, (productKey) => requireSubDevices(projectId, productKey), { discard: true })
@@ -234,7 +235,8 @@ const make = Effect.gen(function*() {
             productKey: ProductKey.make(productKey),
             deviceName: DeviceName.make(deviceName),
             projectId,
-            address: gatewayId,
+            // Apart from what the gateway itself presents.
+            address: `api ${gatewayId}`,
             signMethod,
             signature: sign,
             fields: { deviceName, productKey }
@@ -246,13 +248,14 @@ const make = Effect.gen(function*() {
         (productKey) => requireSubDevices(projectId, productKey),
         { discard: true }
       )
-      const outcome = yield* attach({ gatewayId, subDevices, isMove: false })
+      const outcome = yield* attach({ gatewayId, subDevices, by: { _tag: "Cloud" } })
       switch (outcome._tag) {
         case "Gone":
           return yield* DeviceNotFound.of({ deviceId: gatewayId })
         case "Full":
           return yield* new TooManySubDevices({ gatewayId })
-        case "OtherGateway": {
+        case "OtherGateway":
+        case "Spent": {
           const { deviceName, productKey } = subDevices.find(({ deviceId }) => deviceId === outcome.deviceId)!
           return yield* new BelongsToOtherGateway({ device: deviceKey({ productKey, deviceName }) })
         }
@@ -284,7 +287,12 @@ const make = Effect.gen(function*() {
           ? Effect.succeed(own.subDevice.deviceId)
           : new BelongsToOtherGateway({ device })
       })
-      yield* announceDetached(sessions, events, yield* store.detach(subDeviceIds, gatewayId))
+      const at = yield* Clock.currentTimeMillis
+      yield* announceDetached(
+        sessions,
+        events,
+        yield* store.detach({ subDeviceIds, gatewayId, state: "closed", at })
+      )
     }
   )
 

@@ -36,8 +36,8 @@ export const sessionMemoryMillis = 86_400_000
 
 /** What an application decides about an add-session. */
 export const AddSessionDraft = Schema.Struct({
-  /** Seconds; default 60. */
-  timeout: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3600 }))),
+  /** Seconds; default, also of 0: 60. */
+  timeout: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3600 }))),
   /** At most 100 products whose sub-devices may join; empty or absent: all products. */
   productKeys: Schema.optional(Schema.Array(Text(128).pipe(Schema.brand("ProductKey"))).check(Schema.isMaxLength(100)))
 })

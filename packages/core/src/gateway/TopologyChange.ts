@@ -8,6 +8,7 @@ import type { LifecycleHook } from "../device/DeviceLifecycle.ts"
 import type { EventBus } from "../events/EventBus.ts"
 import type { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { Attachment, SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
+import type { AttachedBy } from "./TopologyClaim.ts"
 import type { TopologyStore } from "./TopologyStore.ts"
 
 /** The `status` of a change in `thing.topo.change` (docs/protocol/gateways.md). */
@@ -85,16 +86,15 @@ export const attachSubDevices = (
   sessions: DeviceSessions["Service"],
   events: EventBus["Service"]
 ) =>
-  Effect.fnUntraced(function*({ gatewayId, isMove, subDevices }: {
+  Effect.fnUntraced(function*({ by, gatewayId, subDevices }: {
     readonly gatewayId: DeviceId
     readonly subDevices: ReadonlyArray<DeviceIdentity>
-    /** The sub-devices leave the gateways that they belong to. */
-    readonly isMove: boolean
+    readonly by: AttachedBy
   }) {
     const outcome = yield* store.attach({
       gatewayId,
       subDeviceIds: subDevices.map(({ deviceId }) => deviceId),
-      isMove,
+      by,
       at: yield* Clock.currentTimeMillis
     })
     if (outcome._tag !== "Attached") return outcome
@@ -132,8 +132,11 @@ export const topologyHook = (
     stage: "feature",
     enabled: notify("enable"),
     disabled: notify("disable"),
-    unbound: (devices) =>
-      Effect.flatMap(store.detach(idsOf(devices)), (detached) => announceDetached(sessions, events, detached)),
+    unbound: (devices, at) =>
+      Effect.flatMap(
+        store.detach({ subDeviceIds: idsOf(devices), state: "closed", at }),
+        (detached) => announceDetached(sessions, events, detached)
+      ),
     deleting: Effect.fnUntraced(function*(devices) {
       const above = yield* store.attachmentsOf(idsOf(devices))
       const ended = [...above, ...yield* below(devices)]

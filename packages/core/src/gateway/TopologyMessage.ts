@@ -7,6 +7,7 @@ import { type DeviceReply, failure, parameterError } from "../uplink/DeviceReply
 import { ProductKey } from "../product/Product.ts"
 import { SignMethod } from "../kernel/Mac.ts"
 import { isWellFormed } from "../kernel/Text.ts"
+import { fieldsText } from "../provisioning/Signature.ts"
 import type { SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 
 /** Sub-devices in one message about the topology. */
@@ -62,6 +63,29 @@ const signMethodOf = ({ signMethod, signmethod }: Members): SignMethod | undefin
 
 const notSigned: ReadonlySet<string> = new Set(["sign", "signMethod", "signmethod"])
 
+/** Members whose values are fixed, or judged. */
+const knownMembers: ReadonlySet<string> = new Set([
+  "productKey",
+  "deviceName",
+  "clientId",
+  "cleanSession",
+  "timestamp",
+  "gatewayProductKey",
+  "gatewayDeviceName"
+])
+
+/**
+ * Returns the member that stands in the signed text under other names: the text
+ * has no separators, so `timestamp1795` may also be written as a member
+ * `timestamp1` of the value `795`, and would not be judged.
+ */
+const hiddenMember = (fields: Readonly<Record<string, string>>): string | undefined => {
+  const others = Object.entries(fields).filter(([name]) => !knownMembers.has(name))
+  if (others.length === 0) return undefined
+  const text = fieldsText(Object.fromEntries(others))
+  return ["timestamp", "gatewayProductKey", "gatewayDeviceName"].find((name) => text.includes(name))
+}
+
 const proofOf = (members: Members, batch: Members = members): SubDeviceProof | DeviceReply => {
   const name = nameOf(members)
   if ("code" in name) return name
@@ -79,6 +103,8 @@ const proofOf = (members: Members, batch: Members = members): SubDeviceProof | D
     }
     fields[key] = String(value)
   }
+  const hidden = hiddenMember(fields)
+  if (hidden !== undefined) return parameterError(`${hidden}: expected a member of its own in the signed text`)
   return { ...name, signMethod, sign, fields }
 }
 

@@ -6,6 +6,7 @@ import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { Attachment, SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 import type { AddSession } from "./Topology.ts"
+import type { AttachedBy, TopologyClaim } from "./TopologyClaim.ts"
 
 /** The outcome of an attempt to attach sub-devices. */
 export type AttachOutcome =
@@ -16,8 +17,10 @@ export type AttachOutcome =
     /** The added sub-devices that another gateway has lost, each with that gateway. */
     readonly moved: ReadonlyArray<Attachment>
   }
-  /** The sub-device belongs to another gateway, and `isMove` is false. */
+  /** The sub-device belongs to another gateway, and may not leave it. */
   | { readonly _tag: "OtherGateway"; readonly deviceId: DeviceId }
+  /** The proof of the sub-device is too old, or was used. */
+  | { readonly _tag: "Spent"; readonly deviceId: DeviceId }
   /** The gateway would have more sub-devices than `maxSubDevices`. */
   | { readonly _tag: "Full" }
   /** The gateway or a sub-device does not exist any more. */
@@ -38,22 +41,29 @@ export interface AddSessionDetail {
  */
 export class TopologyStore extends Context.Service<TopologyStore, {
   /**
-   * Attaches all or none; sub-devices of this gateway stay as they are. `isMove`:
-   * sub-devices leave the gateways that they belong to. Each added sub-device
-   * becomes a member of the gateway's open add-session if `admits` says so.
+   * Attaches all or none; sub-devices of this gateway stay as they are. Others must
+   * pass `judgeAttempt`; they leave the gateways that they belong to, and
+   * `claimAfter` is remembered of them. Each added sub-device becomes a member of
+   * the gateway's open add-session if `admits` says so.
    */
   readonly attach: (options: {
     readonly gatewayId: DeviceId
     readonly subDeviceIds: ReadonlyArray<DeviceId>
-    readonly isMove: boolean
+    readonly by: AttachedBy
     /** Unix milliseconds. */
     readonly at: number
   }) => Effect.Effect<AttachOutcome, StoreError>
-  /** Detaches sub-devices, only from `gatewayId` if it is given. Returns the attachments that it has ended. */
-  readonly detach: (
-    subDeviceIds: ReadonlyArray<DeviceId>,
-    gatewayId?: DeviceId
-  ) => Effect.Effect<ReadonlyArray<Attachment>, StoreError>
+  /**
+   * Detaches sub-devices, only from `gatewayId` if it is given. Returns the
+   * attachments that it has ended; their claims are in `state` from now on.
+   */
+  readonly detach: (options: {
+    readonly subDeviceIds: ReadonlyArray<DeviceId>
+    readonly gatewayId?: DeviceId
+    readonly state: Exclude<TopologyClaim["state"], "held">
+    /** Unix milliseconds. */
+    readonly at: number
+  }) => Effect.Effect<ReadonlyArray<Attachment>, StoreError>
   /** Returns the sub-devices of a gateway in the order in which they were attached. */
   readonly subDevices: (gatewayId: DeviceId) => Effect.Effect<ReadonlyArray<DeviceIdentity>, StoreError>
   /** Counts the sub-devices of each gateway; a gateway without sub-devices is left out. */

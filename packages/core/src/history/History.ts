@@ -8,7 +8,7 @@ import { Devices } from "../device/Devices.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { EventRecord, HistoryRange, PropertySample } from "./HistoryEntry.ts"
-import { HistoryStore } from "./HistoryStore.ts"
+import { HistoryStandsApart, HistoryStore } from "./HistoryStore.ts"
 
 /** How many entries one call may ask for: 1 to 1000. */
 export const HistoryLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
@@ -32,7 +32,7 @@ export class History extends Context.Service<History, {
     range: HistoryRange
   ) => Effect.Effect<ReadonlyArray<EventRecord>, DeviceNotFound | StoreError>
 }>()("@device-cloud/core/history/History") {
-  /** Also removes the history of devices that are deleted, wherever `HistoryStore` keeps it. */
+  /** Also removes the history of deleted devices if it stands apart (`HistoryApart`). */
   static readonly layer: Layer.Layer<History, never, HistoryStore | Devices | DeviceLifecycle> = Layer.effect(
     History,
     Effect.suspend(() => make)
@@ -62,7 +62,9 @@ const make = Effect.gen(function*() {
 
   // Removes the history before the deletion, so that a device is deleted only if its
   // history can be removed; and again after it, for reports in between.
-  yield* lifecycle.register({ stage: "feature", deleting: (deleted) => Effect.as(remove(deleted), removeRest) })
+  if (yield* HistoryStandsApart) {
+    yield* lifecycle.register({ stage: "feature", deleting: (deleted) => Effect.as(remove(deleted), removeRest) })
+  }
 
   const properties = Effect.fn("History.properties")(
     function*(projectId: ProjectId, deviceId: DeviceId, propertyId: string, range: HistoryRange) {

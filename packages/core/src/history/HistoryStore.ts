@@ -14,6 +14,14 @@ export interface HistoryAddition {
 }
 
 /**
+ * Whether the history stands apart from the other stores, as `HistoryApart` says.
+ * The history of a deleted device is then removed through `HistoryStore`.
+ */
+export const HistoryStandsApart = Context.Reference<boolean>("@device-cloud/core/history/HistoryStandsApart", {
+  defaultValue: () => false
+})
+
+/**
  * Laws:
  *
  * - Entries with the same time come in the order in which they were stored, or

@@ -1,54 +1,124 @@
 /**
  * Runs a request once and returns the same response when the request is repeated
- * (docs/decisions/0015-idempotent-posts.md).
+ * (docs/decisions/0015-idempotent-posts.md, docs/decisions/0053-idempotency-keys-keep-no-secrets.md).
  */
-import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
+import { Mac } from "../kernel/Mac.ts"
+import type { Randomness } from "../kernel/Randomness.ts"
+import * as NodeCache from "../kernel/NodeCache.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import { IdempotencyStore, type RequestKey, type StoredAnswer } from "./IdempotencyStore.ts"
+import type { ProjectId } from "../project/Project.ts"
+import { IdempotencyStore, type RequestKey } from "./IdempotencyStore.ts"
+import { makeSeal } from "./SealedAnswer.ts"
+
+/** A request that may be repeated. */
+export interface RepeatableRequest extends RequestKey {
+  /** Of the caller. Only a caller with the same one gets the stored response. */
+  readonly accessKey: Redacted.Redacted
+  /** Tells requests of the same key apart; of any length. */
+  readonly text: string
+}
+
+/** A response to keep. */
+export interface Answer {
+  /** HTTP status. */
+  readonly status: number
+  readonly body: string
+}
 
 export class Idempotency extends Context.Service<Idempotency, {
   /**
-   * Runs a request and stores its response for 24 hours. Returns the stored
-   * response when a request with the same key and fingerprint comes again. Does
-   * not store responses with status 429 or 500 and above. Fails with
-   * `IdempotencyConflict` if the key belongs to a request with another fingerprint,
-   * or to one that is still running.
+   * Runs a request and stores its response for 24 hours, if that is a success
+   * (status below 400) of at most 64 KiB. Returns the stored response when the
+   * same request comes again with the same access key. Fails with
+   * `IdempotencyConflict` if the key belongs to another request, to one of another
+   * access key, to one that is still running, or to one whose response was too
+   * large to be kept. Fails with `TooManyIdempotencyKeys`, without running the
+   * request, if the project has used {@link MaxIdempotencyKeys} within 24 hours;
+   * other nodes may let some more through for ten seconds.
    */
   readonly once: <E, R>(
-    request: RequestKey,
-    fingerprint: string,
-    run: Effect.Effect<StoredAnswer, E, R>
-  ) => Effect.Effect<StoredAnswer, E | IdempotencyConflict | StoreError, R>
+    request: RepeatableRequest,
+    run: Effect.Effect<Answer, E, R>
+  ) => Effect.Effect<Answer, E | IdempotencyConflict | TooManyIdempotencyKeys | StoreError, R>
 }>()("@device-cloud/core/idempotency/Idempotency") {
-  static readonly layer: Layer.Layer<Idempotency, never, IdempotencyStore> = Layer.effect(
+  static readonly layer: Layer.Layer<Idempotency, never, IdempotencyStore | Mac | Randomness> = Layer.effect(
     Idempotency,
     Effect.suspend(() => make)
   )
 }
 
+/** Keys of requests that a project may have used within 24 hours. Default 100,000. */
+export const MaxIdempotencyKeys = Context.Reference<number>("@device-cloud/core/idempotency/MaxIdempotencyKeys", {
+  defaultValue: () => 100_000
+})
+
 /** How long a response is kept, milliseconds. */
 const responseTtl = 24 * 3_600_000
 /** How long a request may run, milliseconds. After that, a repeated request runs again. */
 const claimTtl = 60_000
+/** UTF-8 bytes of a response that is kept. */
+const maxAnswerBytes = 65_536
 
-/** How often old responses are deleted. */
-const pruneEvery = "10 minutes"
+/** How often old responses are deleted, milliseconds. */
+const pruneEvery = 600_000
 /** Responses that are deleted in one transaction. */
 const pruneLimit = 10_000
 
-/** The key belongs to another request, or to the same request, which is still running. */
+/** Projects whose numbers of keys are remembered. */
+const countedProjects = 10_000
+/** How long the number of keys of a project is remembered, milliseconds. Counting reads each of them. */
+const countTtl = 10_000
+
+/** The request cannot run under this key, or its response cannot be returned. */
 export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()("IdempotencyConflict", {
-  reason: Schema.Literals(["other-request", "in-progress"])
+  /** `not-kept`: the request was carried out, its response was too large to be kept. */
+  reason: Schema.Literals(["other-request", "in-progress", "not-kept"])
+}) {}
+
+/** The project has used as many keys as it may. */
+export class TooManyIdempotencyKeys extends Schema.TaggedError<TooManyIdempotencyKeys>()("TooManyIdempotencyKeys", {
+  maximum: Schema.Int,
+  /** Seconds until keys may have been forgotten. */
+  retryAfter: Schema.Int
 }) {}
 
 const make = Effect.gen(function*() {
   const store = yield* IdempotencyStore
+  const mac = yield* Mac
+  const sealOf = yield* makeSeal
+  const maximum = yield* MaxIdempotencyKeys
+
+  /** Nobody without the access key can find out by guessing what the request was. */
+  const fingerprintOf = ({ accessKey, text }: RepeatableRequest) =>
+    mac.sign("hmacsha256", Redacted.value(accessKey), text)
+
+  const counts = yield* NodeCache.make({
+    capacity: countedProjects,
+    timeToLive: countTtl,
+    load: ([projectId]: ReadonlyArray<ProjectId>) =>
+      Effect.map(
+        store.count(projectId!, maximum + 1),
+        (used) => new Map([[projectId!, { used }]])
+      )
+  })
+
+  /** Counts a key that this node has claimed. Fails if there are too many then. */
+  const countKey = Effect.fnUntraced(function*(projectId: ProjectId) {
+    const known = counts.fresh(projectId)
+    if (known !== undefined) known.used++
+    const { used } = known ?? (yield* counts.get([projectId])).get(projectId)!
+    if (used <= maximum) return
+    return yield* new TooManyIdempotencyKeys({ maximum, retryAfter: pruneEvery / 1000 })
+  })
 
   const once = Effect.fnUntraced(function*<E, R>(
-    request: RequestKey,
-    fingerprint: string,
-    run: Effect.Effect<StoredAnswer, E, R>
-  ): Effect.fn.Return<StoredAnswer, E | IdempotencyConflict | StoreError, R> {
+    repeatable: RepeatableRequest,
+    run: Effect.Effect<Answer, E, R>
+  ): Effect.fn.Return<Answer, E | IdempotencyConflict | TooManyIdempotencyKeys | StoreError, R> {
+    const { accessKey, key, projectId } = repeatable
+    const request = { projectId, key }
+    const fingerprint = fingerprintOf(repeatable)
     const at = yield* Clock.currentTimeMillis
     const claim = yield* store.claim({
       ...request,
@@ -60,12 +130,28 @@ const make = Effect.gen(function*() {
     if (claim._tag !== "Claimed" && claim.fingerprint !== fingerprint) {
       return yield* new IdempotencyConflict({ reason: "other-request" })
     }
-    if (claim._tag === "Answered") return claim.answer
     if (claim._tag === "InProgress") return yield* new IdempotencyConflict({ reason: "in-progress" })
-    const response = yield* run.pipe(Effect.onError(() => Effect.ignore(store.release(request))))
-    // A request that failed because of the server or its limits may succeed the next time.
-    if (response.status >= 500 || response.status === 429) yield* store.release(request)
-    else yield* store.answer(request, response)
+    const seal = sealOf(request, accessKey)
+    if (claim._tag === "Answered") {
+      const { body, status } = claim.answer
+      if (body === null) return yield* new IdempotencyConflict({ reason: "not-kept" })
+      return { status, body: seal.open(body) }
+    }
+    const release = Effect.suspend(() => {
+      const known = counts.last(projectId)
+      if (known !== undefined) known.used--
+      return store.release(request)
+    })
+    const response = yield* Effect.andThen(countKey(projectId), run).pipe(Effect.onError(() => Effect.ignore(release)))
+    // What was refused can be corrected, and what failed may succeed the next time.
+    if (response.status >= 400) yield* release
+    else {
+      const isKept = new TextEncoder().encode(response.body).length <= maxAnswerBytes
+      yield* store.answer(request, {
+        status: response.status,
+        body: isKept ? yield* seal.close(response.body) : null
+      })
+    }
     return response
   })
 

@@ -15,7 +15,8 @@ export interface RequestKey {
 export interface StoredAnswer {
   /** HTTP status. */
   readonly status: number
-  readonly body: string
+  /** Null: the response was too large to be kept. */
+  readonly body: string | null
 }
 
 /** The state of a request. */
@@ -36,7 +37,7 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
    */
   readonly claim: (
     request: RequestKey & {
-      /** Tells requests of the same key apart. */
+      /** Tells requests of the same key apart: a hash, at most 64 characters. */
       readonly fingerprint: string
       /** Unix milliseconds. */
       readonly at: number
@@ -50,6 +51,8 @@ export class IdempotencyStore extends Context.Service<IdempotencyStore, {
   readonly answer: (request: RequestKey, answer: StoredAnswer) => Effect.Effect<void, StoreError>
   /** Removes a claim, so that the request can run again. */
   readonly release: (request: RequestKey) => Effect.Effect<void, StoreError>
+  /** Counts the requests of a project, at most to `limit`. */
+  readonly count: (projectId: ProjectId, limit: number) => Effect.Effect<number, StoreError>
   /** Deletes requests that were claimed before `claimedBefore`, Unix milliseconds, at most `limit`. Returns how many. */
   readonly prune: (options: {
     readonly claimedBefore: number

@@ -1,7 +1,8 @@
 /**
  * Makes identifiers and secrets from the cryptographic randomness of the platform.
  */
-import { Context, Crypto, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
+import { Randomness } from "./Randomness.ts"
 
 export class Identifiers extends Context.Service<Identifiers, {
   /** Makes a product key: 11 characters `[A-Za-z0-9]`, the first a letter. */
@@ -33,7 +34,7 @@ export class Identifiers extends Context.Service<Identifiers, {
   /** Makes the key that signs webhooks: 32 characters `[A-Za-z0-9]`. */
   readonly webhookKey: Effect.Effect<string>
 }>()("@device-cloud/core/kernel/Identifiers") {
-  static readonly layer: Layer.Layer<Identifiers, never, Crypto.Crypto> = Layer.effect(
+  static readonly layer: Layer.Layer<Identifiers, never, Randomness> = Layer.effect(
     Identifiers,
     Effect.suspend(() => make)
   )
@@ -43,23 +44,21 @@ const lower = "abcdefghijklmnopqrstuvwxyz"
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + lower
 const digits = "0123456789"
 
-/** Bytes that a platform returns in one call, at most. */
-const maxRandomBytes = 65_536
-
 const make = Effect.gen(function*() {
-  const crypto = yield* Crypto.Crypto
+  const random = yield* Randomness
 
   /** Makes evenly distributed text: drops the bytes that would favour some characters. */
-  const text = Effect.fnUntraced(function*(alphabet: string, length: number) {
-    const limit = 256 - (256 % alphabet.length)
-    let result = ""
-    while (result.length < length) {
-      for (const byte of yield* crypto.randomBytes(Math.min(length - result.length, maxRandomBytes))) {
-        if (byte < limit) result += alphabet[byte % alphabet.length]
+  const text = (alphabet: string, length: number): Effect.Effect<string> =>
+    Effect.sync(() => {
+      const limit = 256 - (256 % alphabet.length)
+      let result = ""
+      while (result.length < length) {
+        for (const byte of random.bytes(length - result.length)) {
+          if (byte < limit) result += alphabet[byte % alphabet.length]
+        }
       }
-    }
-    return result
-  }, Effect.orDie)
+      return result
+    })
 
   return Identifiers.of({
     productKey: Effect.map(

@@ -15,7 +15,13 @@ export type InputIssue = typeof InputIssue.Type
 /** The input breaks a rule; nothing has changed. `issues` names each field and says what was expected. */
 export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
   issues: Schema.NonEmptyArray(InputIssue)
-}) {}
+}) {
+  override get message(): string {
+    return this.issues.map(({ message, path }) => path.length === 0 ? message : `${path.join(".")}: ${message}`).join(
+      "; "
+    )
+  }
+}
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 

@@ -43,6 +43,12 @@ export class RateWindow {
     return hits.fullUntil > 0
   }
 
+  /** Returns the hits of the key within the window before `now`, Unix milliseconds; at most the limit. */
+  count(key: string, now: number): number {
+    const since = now - this.#options.window
+    return this.#hits.get(key)?.at.filter((at) => at > since).length ?? 0
+  }
+
   /** Returns until when the limit is reached, Unix milliseconds; 0: it is not reached. */
   fullUntil(key: string): number {
     return this.#hits.get(key)?.fullUntil ?? 0

@@ -18,3 +18,15 @@ export const Text = (maxLength: number) => Schema.String.check(wellFormed, Schem
 /** Like {@link Text}, with at least one character that is not white space. */
 export const NonBlankText = (maxLength: number) =>
   Text(maxLength).check(Schema.isPattern(/\S/, { expected: "text that is not blank" }))
+
+/** Characters that end or hide a part of a line: controls, line separators, marks of direction, unpaired surrogates. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
+
+/**
+ * Text from outside as it may stand in a line of the log: it cannot forge another
+ * line. Keeps at most 256 UTF-16 code units, and escapes unprintable characters,
+ * for example `\u{a}`.
+ */
+export const printable = (text: string): string =>
+  (text.length > 256 ? `${text.slice(0, 256)}…` : text)
+    .replace(unprintable, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)

@@ -49,7 +49,7 @@ export const MeshNodeDraft = Schema.Struct({
   /** Of the text `deviceName…productKey…` under the device's secret; hex of either case. */
   sign: Schema.String,
   signMethod: Schema.Literals(["hmacsha1", "hmacmd5", "aescmac"]),
-  /** In the range of the type. Default: the next free address. */
+  /** In the range of the type. Default, also of 0: the next free address. */
   meshAddr: Schema.optional(Schema.Int),
   nodeType: MeshNodeType
 })

@@ -12,6 +12,7 @@ import type { ProjectId } from "../project/Project.ts"
 import { DeviceDisabled, WrongSignature } from "../provisioning/DeviceAuthenticator.ts"
 import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
 import { fieldsText } from "../provisioning/Signature.ts"
+import { rightSecret } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { NotAGateway } from "../gateway/Topology.ts"
 import {
@@ -131,8 +132,12 @@ const make = Effect.gen(function*() {
   const authenticate = Effect.fnUntraced(function*(projectId: ProjectId, draft: MeshNodeDraft) {
     const { deviceName, productKey, sign, signMethod } = draft
     const { device, product } = yield* devices.get(projectId, { productKey, deviceName })
-    const expected = mac.sign(signMethod, device.deviceSecret, fieldsText({ deviceName, productKey }))
-    if (!equalInConstantTime(expected, sign.toLowerCase())) return yield* new WrongSignature({ productKey, deviceName })
+    const text = fieldsText({ deviceName, productKey })
+    const isRight = (secret: string) => equalInConstantTime(mac.sign(signMethod, secret, text), sign.toLowerCase())
+    const now = yield* Clock.currentTimeMillis
+    if (rightSecret(device.deviceSecret, device.previousSecret, now, isRight) === undefined) {
+      return yield* new WrongSignature({ productKey, deviceName })
+    }
     if (!device.enabled) return yield* new DeviceDisabled({ productKey, deviceName })
     if (draft.nodeType === 2 && product.nodeType !== "gateway") {
       return yield* new NotAGateway({ deviceId: device.deviceId })
@@ -144,7 +149,8 @@ const make = Effect.gen(function*() {
     function*(projectId: ProjectId, networkKey: string, input: MeshNodeDraft) {
       const { networkId } = yield* get(projectId, networkKey)
       const draft = yield* decodeNode(input)
-      const { meshAddr, nodeType } = draft
+      const { nodeType } = draft
+      const meshAddr = draft.meshAddr === 0 ? undefined : draft.meshAddr
       const misfit = meshAddr === undefined ? undefined : addressMisfit(nodeType, meshAddr)
       if (misfit !== undefined) {
         return yield* new InvalidInput({ issues: [{ path: ["meshAddr"], message: misfit }] })

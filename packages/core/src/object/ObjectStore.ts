@@ -27,6 +27,6 @@ export class ObjectStore extends Context.Service<ObjectStore, {
   readonly find: (objectId: string) => Effect.Effect<Option.Option<StoredObject>, StoreError>
   /** Streams the bytes of an object that `find` has returned, or those in `range`. */
   readonly read: (object: StoredObject, range?: ByteRange) => Stream.Stream<Uint8Array, StoreError>
-  /** Removes an object. Without effect if there is no such object. */
-  readonly remove: (objectId: string) => Effect.Effect<void, StoreError>
+  /** Removes an object. Of several calls at the same time one returns true; false: there is no such object. */
+  readonly remove: (objectId: string) => Effect.Effect<boolean, StoreError>
 }>()("@device-cloud/core/object/ObjectStore") {}

@@ -17,6 +17,8 @@ export interface StoredObject {
   readonly md5: string
   /** Unix milliseconds. */
   readonly createdAt: number
+  /** Whether the quota of the project counts its bytes. Objects from before quotas lack it. */
+  readonly isCounted?: boolean
 }
 
 /** Bytes from `start` to `end`, both included. */
@@ -45,6 +47,13 @@ export const defaultMaxObjectSize = 512 * 1024 * 1024
 /** There is no such object, or it belongs to another project. */
 export class ObjectNotFound extends Schema.TaggedError<ObjectNotFound>()("ObjectNotFound", {
   objectId: Schema.String
+}) {}
+
+/** Something needs the object, so that it cannot be removed. */
+export class ObjectInUse extends Schema.TaggedError<ObjectInUse>()("ObjectInUse", {
+  objectId: Schema.String,
+  /** What needs it. */
+  reason: Schema.String
 }) {}
 
 /** The content has more than `maximum` bytes. */

@@ -2,6 +2,7 @@
  * Products: the kinds of device that a project knows.
  */
 import { Schema } from "effect"
+import { PreviousSecret } from "../kernel/RotatedSecret.ts"
 import { NonBlankText, Text } from "../kernel/Text.ts"
 import { ProjectId } from "../project/Project.ts"
 
@@ -35,6 +36,14 @@ export const DataFormat = Schema.Literals(["json", "raw"])
 /** How the devices prove who they are. `secret`: they sign with their device secret. */
 export const AuthType = Schema.Literals(["secret"])
 
+/**
+ * What the signature of a message over HTTP must cover: `any` as little as the
+ * names and the random; `timestamped` also a timestamp and the body, and each
+ * random counts once.
+ */
+export const UplinkSignature = Schema.Literals(["any", "timestamped"])
+export type UplinkSignature = typeof UplinkSignature.Type
+
 export const ProductStatus = Schema.Literals(["developing", "released"])
 export type ProductStatus = typeof ProductStatus.Type
 
@@ -57,6 +66,8 @@ export const Product = Schema.Struct({
   projectId: ProjectId,
   productKey: ProductKey,
   productSecret: Schema.String,
+  /** The secret before; null: there is none. */
+  previousSecret: Schema.NullOr(PreviousSecret),
   ...editable,
   deviceType: Text(128),
   nodeType: NodeType,
@@ -65,6 +76,7 @@ export const Product = Schema.Struct({
   validateType: ValidateType,
   dataFormat: DataFormat,
   authType: AuthType,
+  uplinkSignature: UplinkSignature,
   dataSource: DataSource,
   platform: Platform,
   platformName: Text(128),
@@ -76,8 +88,8 @@ export const Product = Schema.Struct({
 })
 export interface Product extends Schema.Schema.Type<typeof Product> {}
 
-/** A product before it is stored: the store assigns the id. */
-export type NewProduct = Omit<Product, "id">
+/** A product before it is stored: the store assigns the id; there is no previous secret. */
+export type NewProduct = Omit<Product, "id" | "previousSecret">
 
 /** What the caller decides about a new product (docs/api/products.md). */
 export const ProductDraft = Schema.Struct({
@@ -88,6 +100,7 @@ export const ProductDraft = Schema.Struct({
   validateType: ValidateType,
   dataFormat: DataFormat,
   authType: AuthType,
+  uplinkSignature: Schema.optional(UplinkSignature),
   dynamicRegister: Schema.optional(editable.dynamicRegister),
   photoUrl: Schema.optional(editable.photoUrl),
   description: Schema.optional(editable.description),
@@ -116,12 +129,14 @@ export const ProductDraft = Schema.Struct({
 )
 export interface ProductDraft extends Schema.Schema.Type<typeof ProductDraft> {}
 
-/** The fields that can change after creation (docs/api/products.md). An absent description stays unchanged. */
+/** The fields that can change after creation (docs/api/products.md). What is optional and absent stays unchanged. */
 export const ProductUpdate = Schema.Struct({
   name: editable.name,
   dynamicRegister: editable.dynamicRegister,
   photoUrl: editable.photoUrl,
-  description: Schema.optional(editable.description)
+  description: Schema.optional(editable.description),
+  /** A change counts for all devices within a minute. */
+  uplinkSignature: Schema.optional(UplinkSignature)
 })
 export interface ProductUpdate extends Schema.Schema.Type<typeof ProductUpdate> {}
 

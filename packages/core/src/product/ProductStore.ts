@@ -3,6 +3,7 @@
  */
 import { Context, type Effect, type Option } from "effect"
 import type { Page, PageRequest } from "../kernel/Page.ts"
+import type { Rotation } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { NewProduct, Product, ProductKey, ProductStatus, ProductUpdate } from "./Product.ts"
@@ -30,6 +31,16 @@ export class ProductStore extends Context.Service<ProductStore, {
     productKey: ProductKey,
     change: ProductChange
   ) => Effect.Effect<boolean, StoreError>
+  /**
+   * Replaces the secret of the product; the one before becomes its previous secret
+   * in place of an older one. Returns the product after the change; none if there
+   * is no such product.
+   */
+  readonly rotateSecret: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    rotation: Rotation
+  ) => Effect.Effect<Option.Option<Product>, StoreError>
   /**
    * Removes the product. Returns `has-devices` and changes nothing if it has
    * devices, even if a device is created at the same time.

@@ -5,8 +5,11 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
+import { defaultOverlap, RotationDraft } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
+import type { QuotaExceeded } from "../project/Quota.ts"
+import { Quotas } from "../project/Quotas.ts"
 import {
   type Product,
   ProductDraft,
@@ -23,7 +26,7 @@ export class Products extends Context.Service<Products, {
   readonly create: (
     projectId: ProjectId,
     draft: ProductDraft
-  ) => Effect.Effect<Product, InvalidInput | StoreError>
+  ) => Effect.Effect<Product, InvalidInput | QuotaExceeded | StoreError>
   /** Returns the product. */
   readonly get: (
     projectId: ProjectId,
@@ -43,13 +46,22 @@ export class Products extends Context.Service<Products, {
     productKey: ProductKey,
     status: ProductStatus
   ) => Effect.Effect<void, ProductNotFound | StoreError>
+  /**
+   * Gives the product a new secret and returns the product. All nodes accept the
+   * secret before for `overlap` seconds more.
+   */
+  readonly rotateSecret: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    draft: RotationDraft
+  ) => Effect.Effect<Product, InvalidInput | ProductNotFound | StoreError>
   /** Removes the product. Fails with `ProductHasDevices` if it has devices. */
   readonly remove: (
     projectId: ProjectId,
     productKey: ProductKey
   ) => Effect.Effect<void, ProductNotFound | ProductHasDevices | StoreError>
 }>()("@device-cloud/core/product/Products") {
-  static readonly layer: Layer.Layer<Products, never, ProductStore | Identifiers> = Layer.effect(
+  static readonly layer: Layer.Layer<Products, never, ProductStore | Identifiers | Quotas> = Layer.effect(
     Products,
     Effect.suspend(() => make)
   )
@@ -57,15 +69,17 @@ export class Products extends Context.Service<Products, {
 
 const decodeDraft = decodeInput(ProductDraft)
 const decodeUpdate = decodeInput(ProductUpdate)
+const decodeRotation = decodeInput(RotationDraft)
 
 const make = Effect.gen(function*() {
   const store = yield* ProductStore
+  const quotas = yield* Quotas
   const identifiers = yield* Identifiers
 
   const create = Effect.fn("Products.create")(function*(projectId: ProjectId, input: ProductDraft) {
     const draft = yield* decodeDraft(input)
     const now = yield* Clock.currentTimeMillis
-    return yield* store.insert({
+    const insert = store.insert({
       projectId,
       productKey: ProductKey.make(yield* identifiers.productKey),
       productSecret: yield* identifiers.productSecret,
@@ -76,6 +90,7 @@ const make = Effect.gen(function*() {
       validateType: draft.validateType,
       dataFormat: draft.dataFormat,
       authType: draft.authType,
+      uplinkSignature: draft.uplinkSignature ?? "any",
       dynamicRegister: draft.dynamicRegister ?? false,
       photoUrl: draft.photoUrl ?? "",
       description: draft.description ?? "",
@@ -87,6 +102,7 @@ const make = Effect.gen(function*() {
       createdAt: now,
       updatedAt: now
     })
+    return yield* quotas.within(projectId, "products", 1, insert)
   })
 
   const get = Effect.fn("Products.get")(function*(projectId: ProjectId, productKey: ProductKey) {
@@ -115,6 +131,17 @@ const make = Effect.gen(function*() {
     (projectId: ProjectId, productKey: ProductKey, status: ProductStatus) => change(projectId, productKey, { status })
   )
 
+  const rotateSecret = Effect.fn("Products.rotateSecret")(
+    function*(projectId: ProjectId, productKey: ProductKey, input: RotationDraft) {
+      const { overlap = defaultOverlap } = yield* decodeRotation(input)
+      const at = yield* Clock.currentTimeMillis
+      const secret = yield* identifiers.productSecret
+      const previousUntil = overlap === 0 ? null : at + overlap * 1000
+      const product = yield* store.rotateSecret(projectId, productKey, { secret, previousUntil, at })
+      return yield* Effect.fromOption(product, () => new ProductNotFound({ productKey }))
+    }
+  )
+
   const remove = Effect.fn("Products.remove")(function*(projectId: ProjectId, productKey: ProductKey) {
     switch (yield* store.remove(projectId, productKey)) {
       case "removed":
@@ -126,5 +153,5 @@ const make = Effect.gen(function*() {
     }
   })
 
-  return Products.of({ create, get, list: store.list, update, setStatus, remove })
+  return Products.of({ create, get, list: store.list, update, setStatus, rotateSecret, remove })
 })

@@ -1,35 +1,26 @@
 /**
  * Access keys: the credentials of the management API. A key belongs to one
- * project and carries one role; the store keeps only its SHA-256.
+ * project and carries one role, which scopes can narrow; the store keeps only its SHA-256.
  */
 import { Schema } from "effect"
 import { NonBlankText } from "../kernel/Text.ts"
-import type { ProjectId } from "./Project.ts"
+import { AddressRanges, type KeyRights, KeyScopes } from "./KeyRights.ts"
+import { ProjectId } from "./Project.ts"
+import { Role } from "./Role.ts"
 
-/**
- * What a key may do. Each role includes the ones before it: `viewer` reads,
- * `operator` changes everything but keys, `admin` manages keys, `owner`
- * manages projects.
- */
-export const Role = Schema.Literals(["viewer", "operator", "admin", "owner"])
-export type Role = typeof Role.Type
-
-/** Whether `role` allows everything that `required` allows. */
-export const roleIncludes = (role: Role, required: Role): boolean =>
-  Role.literals.indexOf(role) >= Role.literals.indexOf(required)
-
-export interface AccessKey {
+export interface AccessKey extends KeyRights {
   /** The 12 characters between `dck_` and the secret. */
   readonly id: string
   readonly projectId: ProjectId
   readonly name: string
-  readonly role: Role
   /** Lower-case hex SHA-256 of the whole key. */
   readonly hash: string
   /** Unix milliseconds. */
   readonly createdAt: number
-  /** Unix milliseconds; null: never. */
-  readonly expiresAt: number | null
+  /** The key that created this one; null: none did, as for the owner's key. */
+  readonly createdBy: string | null
+  /** The latest use, Unix milliseconds, exact to a minute or two; null: none yet. */
+  readonly lastUsedAt: number | null
 }
 
 /** What the caller decides about a new key. */
@@ -37,16 +28,20 @@ export const AccessKeyDraft = Schema.Struct({
   name: NonBlankText(128),
   /** Without `owner`: `AccessKeys.setOwner` sets the owner's key. */
   role: Role.pick(["viewer", "operator", "admin"]),
-  /** Unix milliseconds; absent: never. */
-  expiresAt: Schema.optional(Schema.Int)
+  /** Unix milliseconds. Absent: as the creator's; never if there is none. */
+  expiresAt: Schema.optional(Schema.Int),
+  /** Absent: as the creator's; all if there is none. */
+  scopes: Schema.optional(KeyScopes),
+  /** Absent: as the creator's; from everywhere if there is none. */
+  addresses: Schema.optional(AddressRanges)
 })
 export type AccessKeyDraft = typeof AccessKeyDraft.Type
 
-/** Who is calling: the project and role of the presented key. */
-export interface Principal {
+/** Who is calling: the project and the rights of the presented key. */
+export interface Principal extends KeyRights {
   readonly accessKeyId: string
+  readonly accessKeyName: string
   readonly projectId: ProjectId
-  readonly role: Role
 }
 
 /** `dck_`, 12 characters of id, `_`, 32 bytes in base64url. */
@@ -61,13 +56,30 @@ export class MalformedAccessKey extends Schema.TaggedError<MalformedAccessKey>()
     "An access key is dck_, 12 letters or digits, _, and 43 characters of base64url (32 random bytes)"
 }
 
+/** The key whose id a refused key carries. */
+const NamedAccessKey = Schema.Struct({
+  accessKeyId: Schema.String,
+  accessKeyName: Schema.String,
+  projectId: ProjectId
+})
+
 /** No key, a malformed one, or one that the store does not know. */
-export class UnknownAccessKey extends Schema.TaggedError<UnknownAccessKey>()("UnknownAccessKey", {}) {}
+export class UnknownAccessKey extends Schema.TaggedError<UnknownAccessKey>()("UnknownAccessKey", {
+  /** There is a key with this id, and the secret is another. */
+  named: Schema.optional(NamedAccessKey)
+}) {}
 
 /** The key was valid until `expiredAt`. */
 export class AccessKeyExpired extends Schema.TaggedError<AccessKeyExpired>()("AccessKeyExpired", {
   /** Unix milliseconds. */
-  expiredAt: Schema.Finite
+  expiredAt: Schema.Finite,
+  named: NamedAccessKey
+}) {}
+
+/** A key cannot give a right that it does not have. */
+export class RightsExceeded extends Schema.TaggedError<RightsExceeded>()("RightsExceeded", {
+  /** The field of the draft that asks for more. */
+  field: Schema.String
 }) {}
 
 /** The project has no key with this id. */

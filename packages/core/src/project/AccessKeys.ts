@@ -1,12 +1,13 @@
 /**
  * Manages access keys and authenticates the callers of the management API.
  */
-import { Clock, Context, Crypto, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Redacted, Schedule, Schema } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
-import { equalInConstantTime } from "../kernel/Mac.ts"
+import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
+import { Randomness } from "../kernel/Randomness.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
@@ -19,46 +20,80 @@ import {
   AccessKeyNotRemovable,
   MalformedAccessKey,
   type Principal,
+  RightsExceeded,
   UnknownAccessKey
 } from "./AccessKey.ts"
 import { AccessKeyStore } from "./AccessKeyStore.ts"
+import { grant } from "./KeyRights.ts"
 import { defaultProjectId, type ProjectId, ProjectNotFound } from "./Project.ts"
+import type { QuotaExceeded } from "./Quota.ts"
+import { Quotas } from "./Quotas.ts"
 
 export class AccessKeys extends Context.Service<AccessKeys, {
+  /** Makes a key that is stored nowhere, for `setOwner`. */
+  readonly generate: Effect.Effect<Redacted.Redacted>
   /** Makes `key` the only key with role `owner`; the key belongs to the default project. */
   readonly setOwner: (key: Redacted.Redacted) => Effect.Effect<void, MalformedAccessKey | StoreError>
-  /** Creates a key. Only this call returns the key itself: the store keeps its SHA-256. */
-  readonly create: (projectId: ProjectId, draft: AccessKeyDraft) => Effect.Effect<
+  /**
+   * Creates a key. Only this call returns the key itself: the store keeps its SHA-256.
+   * Fails with `RightsExceeded` if the draft asks for more than the creator has, and
+   * with `UnknownAccessKey` if the creator was removed meanwhile. Without a creator
+   * the program itself creates the key.
+   */
+  readonly create: (projectId: ProjectId, draft: AccessKeyDraft, creator?: Principal) => Effect.Effect<
     { readonly accessKey: AccessKey; readonly key: Redacted.Redacted },
-    InvalidInput | ProjectNotFound | StoreError
+    InvalidInput | ProjectNotFound | QuotaExceeded | RightsExceeded | UnknownAccessKey | StoreError
   >
   /** Returns a page of the keys of the project. */
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<AccessKey>, StoreError>
-  /** Removes a key. Fails with `AccessKeyNotRemovable` for the owner's key, which `setOwner` replaces. */
+  /**
+   * Removes a key; with `cascade` also all keys that it has created, directly or
+   * through others. Fails with `AccessKeyNotRemovable` for the owner's key, which
+   * `setOwner` replaces.
+   */
   readonly remove: (
     projectId: ProjectId,
-    accessKeyId: string
+    accessKeyId: string,
+    options?: { readonly cascade: boolean }
   ) => Effect.Effect<void, AccessKeyNotFound | AccessKeyNotRemovable | StoreError>
   /** Forgets all remembered keys on all nodes. Call it after a project is removed with its keys. */
   readonly forget: Effect.Effect<void>
   /**
-   * Returns project and role of the caller. A removed key stops working at once
-   * on all nodes, and within 10 seconds on a node that the notice does not reach.
+   * Completes when the key of this id no longer works: at most half a second after
+   * it expires or is removed on any node, alone or with its project, and at most
+   * 1.5 s if the notice is lost. Waits on while the store cannot be reached.
+   */
+  readonly ended: (accessKeyId: string) => Effect.Effect<void>
+  /**
+   * Returns project and rights of the caller, and notes the use; whoever calls checks the rights. A removed key stops working at once
+   * on all nodes, and within a second on a node that the notice does not reach.
    */
   readonly authenticate: (
     key: Redacted.Redacted
   ) => Effect.Effect<Principal, UnknownAccessKey | AccessKeyExpired | StoreError>
 }>()("@device-cloud/core/project/AccessKeys") {
-  static readonly layer: Layer.Layer<AccessKeys, never, AccessKeyStore | Identifiers | NodeBus | Crypto.Crypto> = Layer
-    .effect(AccessKeys, Effect.suspend(() => make))
+  static readonly layer: Layer.Layer<
+    AccessKeys,
+    never,
+    AccessKeyStore | Identifiers | NodeBus | Mac | Quotas | Randomness
+  > = Layer.effect(AccessKeys, Effect.suspend(() => make))
 }
 
 const decodeDraft = decodeInput(AccessKeyDraft)
 
+/** The secret part of a key. */
+const secretBytes = 32
+
+/** Removed keys that are told one by one; more are told as "any". */
+const maxNotices = 100
 /** Keys that are remembered. */
 const capacity = 10_000
 /** How long a removed key may still work on a node that the notice does not reach, milliseconds. */
-const timeToLive = 10_000
+const timeToLive = 1000
+/** How often uses are written. */
+const useInterval = "1 minute"
+/** How often `ended` looks at its key. */
+const endedInterval = "500 millis"
 
 /** The removed key; null: any key may be removed, for example with its project. */
 const AccessKeysRemoved = NodeBus.channel(
@@ -69,11 +104,12 @@ const AccessKeysRemoved = NodeBus.channel(
 const make = Effect.gen(function*() {
   const store = yield* AccessKeyStore
   const identifiers = yield* Identifiers
-  const crypto = yield* Crypto.Crypto
+  const quotas = yield* Quotas
+  const mac = yield* Mac
+  const random = yield* Randomness
   const channel = yield* AccessKeysRemoved
 
-  const hashOf = (key: string) =>
-    crypto.digest("SHA-256", new TextEncoder().encode(key)).pipe(Effect.map(Hex.encode), Effect.orDie)
+  const hashOf = (key: string): string => Hex.encode(mac.sha256(new TextEncoder().encode(key)))
 
   const known = yield* NodeCache.make({
     capacity,
@@ -84,6 +120,9 @@ const make = Effect.gen(function*() {
         (found) => new Map(found.flatMap(Option.toArray).map((key) => [key.id, key]))
       )
   })
+
+  /** The latest use of each key that is not written yet. */
+  const uses = new Map<string, number>()
 
   const forgetHere = (accessKeyId: string | null) =>
     Effect.sync(() => accessKeyId === null ? known.forgetAll() : known.forget(accessKeyId))
@@ -96,6 +135,11 @@ const make = Effect.gen(function*() {
 
   yield* channel.subscribe({ heard: ({ accessKeyId }) => forgetHere(accessKeyId), missed: forgetHere(null) })
 
+  const generate = Effect.map(identifiers.accessKeyId, (id) => ({
+    id,
+    key: `dck_${id}_${Base64Url.encode(random.bytes(secretBytes))}`
+  }))
+
   const setOwner = Effect.fn("AccessKeys.setOwner")(function*(redacted: Redacted.Redacted) {
     const key = Redacted.value(redacted)
     const id = accessKeyIdOf(key)
@@ -105,37 +149,61 @@ const make = Effect.gen(function*() {
       projectId: defaultProjectId,
       name: "owner",
       role: "owner",
-      hash: yield* hashOf(key),
+      scopes: {},
+      addresses: null,
+      hash: hashOf(key),
       createdAt: yield* Clock.currentTimeMillis,
-      expiresAt: null
+      expiresAt: null,
+      createdBy: null,
+      lastUsedAt: null
     })
     yield* forget(null)
   })
 
-  const create = Effect.fn("AccessKeys.create")(function*(projectId: ProjectId, input: AccessKeyDraft) {
+  const create = Effect.fn("AccessKeys.create")(function*(
+    projectId: ProjectId,
+    input: AccessKeyDraft,
+    creator?: Principal
+  ) {
     const draft = yield* decodeDraft(input)
-    const id = yield* identifiers.accessKeyId
-    const key = `dck_${id}_${Base64Url.encode(yield* Effect.orDie(crypto.randomBytes(32)))}`
+    if (creator !== undefined && creator.role !== "owner" && creator.projectId !== projectId) {
+      return yield* new RightsExceeded({ field: "projectId" })
+    }
+    const rights = grant(draft, creator)
+    if ("exceeds" in rights) return yield* new RightsExceeded({ field: rights.exceeds })
+    const { id, key } = yield* generate
     const accessKey: AccessKey = {
       id,
       projectId,
       name: draft.name,
-      role: draft.role,
-      hash: yield* hashOf(key),
+      ...rights,
+      hash: hashOf(key),
       createdAt: yield* Clock.currentTimeMillis,
-      expiresAt: draft.expiresAt ?? null
+      createdBy: creator?.accessKeyId ?? null,
+      lastUsedAt: null
     }
-    if (!(yield* store.insert(accessKey))) return yield* new ProjectNotFound({ projectId })
-    return { accessKey, key: Redacted.make(key) }
+    switch (yield* quotas.within(projectId, "accessKeys", 1, store.insert(accessKey))) {
+      case "inserted":
+        return { accessKey, key: Redacted.make(key) }
+      case "no-project":
+        return yield* new ProjectNotFound({ projectId })
+      case "no-creator":
+        return yield* new UnknownAccessKey()
+    }
   })
 
-  const remove = Effect.fn("AccessKeys.remove")(function*(projectId: ProjectId, accessKeyId: string) {
+  const remove = Effect.fn("AccessKeys.remove")(function*(
+    projectId: ProjectId,
+    accessKeyId: string,
+    options?: { readonly cascade: boolean }
+  ) {
     const found = yield* store.find(accessKeyId)
     if (Option.isSome(found) && found.value.projectId === projectId && found.value.role === "owner") {
       return yield* new AccessKeyNotRemovable({ accessKeyId })
     }
-    if (!(yield* store.remove(projectId, accessKeyId))) return yield* new AccessKeyNotFound({ accessKeyId })
-    yield* forget(accessKeyId)
+    const removed = yield* store.remove(projectId, accessKeyId, options)
+    if (removed.length === 0) return yield* new AccessKeyNotFound({ accessKeyId })
+    yield* removed.length > maxNotices ? forget(null) : Effect.forEach(removed, forget, { discard: true })
   })
 
   const authenticate = Effect.fnUntraced(function*(redacted: Redacted.Redacted) {
@@ -143,15 +211,45 @@ const make = Effect.gen(function*() {
     const id = accessKeyIdOf(key)
     if (id === undefined) return yield* new UnknownAccessKey()
     const found = known.fresh(id) ?? (yield* known.get([id])).get(id)
-    if (found === undefined || !equalInConstantTime(found.hash, yield* hashOf(key))) {
-      return yield* new UnknownAccessKey()
-    }
-    const { expiresAt, projectId, role } = found
-    if (expiresAt !== null && expiresAt <= (yield* Clock.currentTimeMillis)) {
-      return yield* new AccessKeyExpired({ expiredAt: expiresAt })
-    }
-    return { accessKeyId: id, projectId, role }
+    if (found === undefined) return yield* new UnknownAccessKey()
+    const { addresses, expiresAt, name, projectId, role, scopes } = found
+    const named = { accessKeyId: id, accessKeyName: name, projectId }
+    if (!equalInConstantTime(found.hash, hashOf(key))) return yield* new UnknownAccessKey({ named })
+    const now = yield* Clock.currentTimeMillis
+    if (expiresAt !== null && expiresAt <= now) return yield* new AccessKeyExpired({ expiredAt: expiresAt, named })
+    uses.set(id, now)
+    return { ...named, role, scopes, addresses, expiresAt }
   })
 
-  return AccessKeys.of({ setOwner, create, list: store.list, remove, forget: forget(null), authenticate })
+  const writeUses = Effect.suspend(() => {
+    if (uses.size === 0) return Effect.void
+    const noted = [...uses].map(([id, at]) => ({ id, at }))
+    uses.clear()
+    return store.markUsed(noted)
+  }).pipe(Effect.catch((error) => Effect.logWarning("The latest uses of access keys are not noted", error)))
+
+  yield* Effect.addFinalizer(() => writeUses)
+  yield* writeUses.pipe(Effect.repeat(Schedule.spaced(useInterval)), Effect.forkScoped)
+
+  const isEnded = Effect.fnUntraced(function*(accessKeyId: string) {
+    const found = known.fresh(accessKeyId) ?? (yield* known.get([accessKeyId])).get(accessKeyId)
+    return found === undefined || found.expiresAt !== null && found.expiresAt <= (yield* Clock.currentTimeMillis)
+  }, Effect.orElseSucceed(() => false))
+
+  const ended = (accessKeyId: string) =>
+    isEnded(accessKeyId).pipe(
+      Effect.repeat({ until: (isOver) => isOver, schedule: Schedule.spaced(endedInterval) }),
+      Effect.asVoid
+    )
+
+  return AccessKeys.of({
+    generate: Effect.map(generate, ({ key }) => Redacted.make(key)),
+    setOwner,
+    create,
+    list: store.list,
+    remove,
+    forget: forget(null),
+    ended,
+    authenticate
+  })
 })

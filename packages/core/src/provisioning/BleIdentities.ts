@@ -2,7 +2,7 @@
  * Checks devices for applications that speak to them over Bluetooth
  * (docs/api/provisioning.md).
  */
-import { Context, Effect, Layer, Result } from "effect"
+import { Clock, Context, Effect, Layer, Result } from "effect"
 import { Hex } from "effect/encoding"
 import type { DeviceNotFound } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
@@ -11,6 +11,7 @@ import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { DeviceDisabled } from "./DeviceAuthenticator.ts"
 import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
+import { rightSecret } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { bleAnswer, BleProof, WrongCipher } from "./BleIdentity.ts"
 
@@ -41,12 +42,14 @@ const make = Effect.gen(function*() {
     function*(projectId: ProjectId, productKey: ProductKey, input: BleProof) {
       const { cipher, deviceName, random } = yield* decodeProof(input)
       const { device } = yield* devices.get(projectId, { productKey, deviceName })
-      const expected = bleAnswer(mac, device, Result.getOrThrow(Hex.decode(random)))
-      if (!equalInConstantTime(expected.cipher, cipher.toLowerCase())) {
-        return yield* new WrongCipher({ productKey, deviceName })
-      }
+      const answerWith = (deviceSecret: string) =>
+        bleAnswer(mac, { productKey, deviceName, deviceSecret }, Result.getOrThrow(Hex.decode(random)))
+      const isRight = (secret: string) => equalInConstantTime(answerWith(secret).cipher, cipher.toLowerCase())
+      const now = yield* Clock.currentTimeMillis
+      const secret = rightSecret(device.deviceSecret, device.previousSecret, now, isRight)
+      if (secret === undefined) return yield* new WrongCipher({ productKey, deviceName })
       if (!device.enabled) return yield* new DeviceDisabled({ productKey, deviceName })
-      return expected.bleKey
+      return answerWith(secret).bleKey
     }
   )
 

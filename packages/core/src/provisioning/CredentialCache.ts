@@ -23,8 +23,8 @@ const CredentialsChanged = NodeBus.channel(
 
 /**
  * Makes a cached `DeviceStore.credentials`, until the scope closes. It keeps
- * enabled devices only. All nodes forget a device at once when it is disabled or
- * deleted.
+ * enabled devices only. All nodes forget a device at once when it is disabled,
+ * deleted, or has a new secret.
  */
 export const make: Effect.Effect<
   DeviceStore["Service"]["credentials"],
@@ -58,7 +58,12 @@ export const make: Effect.Effect<
     }).pipe(Effect.catch((error) => Effect.logWarning("Other nodes could not be told of credentials", error)))
 
   // Before connections end: a device that reconnects is looked up.
-  yield* lifecycle.register({ stage: "access", disabled: forget, deleting: () => Effect.succeed(forget) })
+  yield* lifecycle.register({
+    stage: "access",
+    disabled: forget,
+    rotated: forget,
+    deleting: () => Effect.succeed(forget)
+  })
   yield* channel.subscribe({
     heard: (device) => Effect.sync(() => known.forget(keyOf(device))),
     missed: Effect.sync(known.forgetAll)

@@ -1,24 +1,29 @@
 /**
  * Finds out whether a device is who it says it is.
  */
-import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Predicate, Result, Schema } from "effect"
 import type { NodeBus } from "../cluster/NodeBus.ts"
 import { type DeviceIdentity, deviceKey, DeviceNotFound, type StoredCredentials } from "../device/Device.ts"
 import type { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import type { DeviceStore } from "../device/DeviceStore.ts"
 import { equalInConstantTime, Mac, type SignMethod } from "../kernel/Mac.ts"
+import { rightSecret } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import * as CredentialCache from "./CredentialCache.ts"
 import { DeviceCredentials, type PresentedCredentials, ProofRefused, type ProvedDevice } from "./DeviceCredentials.ts"
-import { connectText, fieldsText, tokenText, uplinkText } from "./Signature.ts"
+import { connectText, fieldsText, tokenLength, tokenText, uplinkText } from "./Signature.ts"
+import { refuseUnfresh, type SignedWith, type UnfreshSignature, UplinkTolerance } from "./UplinkFreshness.ts"
 import { SignatureGuard, type TooManyWrongSignatures } from "./SignatureGuard.ts"
 
 /**
  * Checks what devices present. Every check fails with `DeviceNotFound` for an
  * unknown device, with `DeviceDisabled` for a disabled one whose proof is right,
  * with `TooManyWrongSignatures` when the device or its address has failed too
- * often, and with `StoreError` when the device cannot be looked up.
+ * often, and with `StoreError` when the device cannot be looked up. Each check but
+ * that of a sub-device fails with `SubDeviceOnly` for a device of node type
+ * `gateway-sub` with a right proof: such a proof passes through the hands of
+ * gateways, and must not admit whoever has seen it.
  */
 export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
   /**
@@ -27,13 +32,19 @@ export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
    */
   readonly prove: (
     presented: PresentedCredentials
-  ) => Effect.Effect<Option.Option<DeviceIdentity>, Exclude<Refused, WrongSignature> | ProofRefused>
+  ) => Effect.Effect<Option.Option<DeviceIdentity>, Exclude<DirectlyRefused, WrongSignature> | ProofRefused>
   /** Checks the signature of a device that connects. */
-  readonly authenticate: (credentials: ConnectCredentials) => Effect.Effect<DeviceIdentity, Refused>
+  readonly authenticate: (credentials: ConnectCredentials) => Effect.Effect<DeviceIdentity, DirectlyRefused>
   /** Checks the token of a device that registered without being created beforehand. */
-  readonly authenticateToken: (credentials: TokenCredentials) => Effect.Effect<DeviceIdentity, Refused>
-  /** Checks the signature of a message over HTTP. */
-  readonly authenticateUplink: (credentials: UplinkCredentials) => Effect.Effect<DeviceIdentity, Refused>
+  readonly authenticateToken: (credentials: TokenCredentials) => Effect.Effect<DeviceIdentity, DirectlyRefused>
+  /**
+   * Checks the signature of a message over HTTP. Fails with `UnfreshSignature` if
+   * it is right and does not count: its timestamp is not within `UplinkTolerance`,
+   * or it does not cover what the product requires.
+   */
+  readonly authenticateUplink: (
+    credentials: UplinkCredentials
+  ) => Effect.Effect<AuthenticatedUplink, DirectlyRefused | UnfreshSignature>
   /** Checks the signature of a sub-device that logs in through its gateway. */
   readonly authenticateSubDevice: (credentials: SubDeviceCredentials) => Effect.Effect<DeviceIdentity, Refused>
 }>()("@device-cloud/core/provisioning/DeviceAuthenticator") {
@@ -44,7 +55,13 @@ export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
   > = Layer.effect(DeviceAuthenticator, Effect.suspend(() => make))
 }
 
-type Refused = DeviceNotFound | WrongSignature | DeviceDisabled | TooManyWrongSignatures | StoreError
+type Refused =
+  | DeviceNotFound
+  | WrongSignature
+  | DeviceDisabled
+  | TooManyWrongSignatures
+  | StoreError
+type DirectlyRefused = Refused | SubDeviceOnly
 
 /** The device that a message comes from, as it says, and its address. */
 interface Claimed extends ProvedDevice {
@@ -72,11 +89,18 @@ export interface TokenCredentials extends Claimed {
 }
 
 /** What a device presents with a message over HTTP. */
-export interface UplinkCredentials extends Claimed {
+export interface UplinkCredentials extends Claimed, SignedWith {
   readonly random: string
   readonly signMethod: SignMethod
   /** Lower-case hex. */
   readonly signature: string
+}
+
+/** The device that a message over HTTP comes from. */
+export interface AuthenticatedUplink {
+  readonly device: DeviceIdentity
+  /** Whether the product requires that the random of a message counts once. */
+  readonly isOnce: boolean
 }
 
 /** What a sub-device presents through its gateway, whose id stands for the address. */
@@ -102,6 +126,12 @@ export class DeviceDisabled extends Schema.TaggedError<DeviceDisabled>()("Device
   deviceName: Schema.String
 }) {}
 
+/** The device has no connection of its own: it speaks through its gateway. Only one with a right proof learns this. */
+export class SubDeviceOnly extends Schema.TaggedError<SubDeviceOnly>()("SubDeviceOnly", {
+  productKey: Schema.String,
+  deviceName: Schema.String
+}) {}
+
 /** Failures that count against the device and its address. Guesses at names count, too. */
 const isWrong = Predicate.or(
   Predicate.isTagged("WrongSignature"),
@@ -118,47 +148,55 @@ const suspectName = ({ address, certificate, clientId, device, userName }: Prese
     : deviceKey(device)
 
 const make = Effect.gen(function*() {
+  const clock = yield* Clock.Clock
   const credentialsOf = yield* CredentialCache.make
   const mac = yield* Mac
   const provers = yield* DeviceCredentials
-  const { guard } = yield* SignatureGuard
+  const tolerance = yield* UplinkTolerance
+  const { guard, guardSlow } = yield* SignatureGuard
 
   /** Returns the device if it exists, `refuse` finds nothing wrong, and it is enabled. */
   const admit = <E>(
     { deviceName, productKey }: ProvedDevice,
+    found: Option.Option<StoredCredentials>,
     refuse: (stored: StoredCredentials) => E | undefined
-  ): Effect.Effect<DeviceIdentity, DeviceNotFound | DeviceDisabled | StoreError | E> =>
-    Effect.flatMap(
-      credentialsOf(productKey, deviceName),
-      (found): Effect.Effect<DeviceIdentity, DeviceNotFound | DeviceDisabled | E> => {
-        if (Option.isNone(found)) return Effect.fail(DeviceNotFound.of({ productKey, deviceName }))
-        const refusal = refuse(found.value)
-        if (refusal !== undefined) return Effect.fail(refusal)
-        return found.value.enabled
-          ? Effect.succeed(found.value.identity)
-          : Effect.fail(new DeviceDisabled({ productKey, deviceName }))
-      }
-    )
+  ): Result.Result<DeviceIdentity, DeviceNotFound | DeviceDisabled | E> => {
+    if (Option.isNone(found)) return Result.fail(DeviceNotFound.of({ productKey, deviceName }))
+    const refusal = refuse(found.value)
+    if (refusal !== undefined) return Result.fail(refusal)
+    return found.value.enabled
+      ? Result.succeed(found.value.identity)
+      : Result.fail(new DeviceDisabled({ productKey, deviceName }))
+  }
 
-  /** Finds the device, and compares what it presents with what its secret makes. */
-  const check = (
-    claimed: Claimed & { readonly projectId?: ProjectId },
-    presented: string,
-    expected: (deviceSecret: string) => string
-  ) =>
+  /** Refuses a device that has no connection of its own. */
+  const refuseSubDevice = ({ identity: { deviceName, productKey }, nodeType }: StoredCredentials) =>
+    nodeType === "gateway-sub" ? new SubDeviceOnly({ productKey, deviceName }) : undefined
+
+  /** Finds the device, and judges what it presents by what is stored. */
+  const check = <E>(
+    claimed: Claimed,
+    judge: (stored: StoredCredentials) => E | undefined
+  ): Effect.Effect<DeviceIdentity, DeviceNotFound | DeviceDisabled | TooManyWrongSignatures | StoreError | E> =>
     guard(
       { name: deviceKey(claimed), address: claimed.address },
       isWrong,
-      admit(claimed, ({ deviceSecret, identity }): DeviceNotFound | WrongSignature | undefined => {
-        const { deviceName, productKey, projectId } = claimed
-        if (projectId !== undefined && identity.projectId !== projectId) {
-          return DeviceNotFound.of({ productKey, deviceName })
-        }
-        return equalInConstantTime(expected(deviceSecret), presented)
-          ? undefined
-          : new WrongSignature({ productKey, deviceName })
-      })
+      credentialsOf(claimed.productKey, claimed.deviceName),
+      (found) => admit(claimed, found, judge)
     )
+
+  /** Compares what a device presents with what its secrets make. */
+  const wrongSignature = (
+    { deviceName, productKey }: Claimed,
+    { deviceSecret, previousSecret }: StoredCredentials,
+    presented: string,
+    expected: (secret: string) => string
+  ): WrongSignature | undefined => {
+    const isRight = (secret: string) => equalInConstantTime(expected(secret), presented)
+    return rightSecret(deviceSecret, previousSecret, clock.currentTimeMillisUnsafe(), isRight) === undefined
+      ? new WrongSignature({ productKey, deviceName })
+      : undefined
+  }
 
   const askProvers = Effect.fnUntraced(function*(presented: PresentedCredentials) {
     for (const prover of provers) {
@@ -167,7 +205,8 @@ const make = Effect.gen(function*() {
       if (presented.device !== undefined && deviceKey(presented.device) !== deviceKey(proved.value)) {
         return yield* new ProofRefused({ reason: "the proof belongs to another device" })
       }
-      return Option.some(yield* admit<never>(proved.value, () => undefined))
+      const found = yield* credentialsOf(proved.value.productKey, proved.value.deviceName)
+      return Option.some(yield* Effect.fromResult(admit(proved.value, found, refuseSubDevice)))
     }
     return Option.none<DeviceIdentity>()
   })
@@ -176,35 +215,58 @@ const make = Effect.gen(function*() {
     prove: (presented) =>
       provers.length === 0
         ? Effect.succeedNone
-        : guard({ name: suspectName(presented), address: presented.address }, isWrong, askProvers(presented)),
-    authenticate: (credentials) =>
-      check(
+        : guardSlow({ name: suspectName(presented), address: presented.address }, isWrong, askProvers(presented)),
+    authenticate: (credentials) => {
+      const text = connectText(credentials)
+      const presented = credentials.signature.toLowerCase()
+      const expected = (secret: string) => mac.sign(credentials.signMethod, secret, text)
+      return check(
         credentials,
-        credentials.signature.toLowerCase(),
-        (secret) => mac.sign(credentials.signMethod, secret, connectText(credentials))
-      ),
-    authenticateToken: (credentials) =>
-      check(
+        (stored) => wrongSignature(credentials, stored, presented, expected) ?? refuseSubDevice(stored)
+      )
+    },
+    authenticateToken: (credentials) => {
+      const text = tokenText(credentials)
+      const presented = credentials.token.toLowerCase()
+      // Tokens of earlier registrations are the whole code.
+      const length = presented.length === tokenLength ? tokenLength : undefined
+      const expected = (secret: string) => mac.sign("hmacsha256", secret, text).slice(0, length)
+      return check(
         credentials,
-        credentials.token.toLowerCase(),
-        (secret) => mac.sign("hmacsha256", secret, tokenText(credentials))
-      ),
-    authenticateUplink: (credentials) =>
-      check(
+        (stored) => wrongSignature(credentials, stored, presented, expected) ?? refuseSubDevice(stored)
+      )
+    },
+    authenticateUplink: (credentials) => {
+      const text = uplinkText(credentials)
+      const expected = (secret: string) => mac.sign(credentials.signMethod, secret, text)
+      let isOnce = false
+      const admitted = check(
         credentials,
-        credentials.signature,
-        (secret) => mac.sign(credentials.signMethod, secret, uplinkText(credentials))
-      ),
+        (stored) => {
+          isOnce = stored.uplinkSignature === "timestamped"
+          return wrongSignature(credentials, stored, credentials.signature, expected) ?? refuseSubDevice(stored) ??
+            refuseUnfresh(stored.uplinkSignature, credentials, clock.currentTimeMillisUnsafe(), tolerance)
+        }
+      )
+      return Effect.map(admitted, (device) => ({ device, isOnce }))
+    },
     authenticateSubDevice: (credentials) => {
-      const { fields, signMethod } = credentials
+      const { deviceName, fields, productKey, projectId, signMethod } = credentials
       const { cleanSession, ...rest } = fields
       const presented = credentials.signature.toLowerCase()
-      return check(credentials, presented, (secret) => {
+      const expected = (secret: string) => {
         const expected = mac.sign(signMethod, secret, fieldsText(rest))
         return cleanSession === undefined || equalInConstantTime(expected, presented)
           ? expected
           : mac.sign(signMethod, secret, fieldsText(fields))
-      })
+      }
+      return check(
+        credentials,
+        (stored) =>
+          stored.identity.projectId === projectId
+            ? wrongSignature(credentials, stored, presented, expected)
+            : DeviceNotFound.of({ productKey, deviceName })
+      )
     }
   })
 })

@@ -2,7 +2,7 @@
  * Gives devices that know only the secret of their product a triple of their own
  * (docs/protocol/provisioning.md).
  */
-import { Clock, Context, Effect, Layer, Option, Predicate, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Predicate, Result, Schema } from "effect"
 import {
   type Device,
   type DeviceDetail,
@@ -17,11 +17,15 @@ import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { ProductStore } from "../product/ProductStore.ts"
+import type { ProjectId } from "../project/Project.ts"
+import type { QuotaExceeded, TooManyRegistrations } from "../project/Quota.ts"
+import { Quotas } from "../project/Quotas.ts"
+import { rightSecret } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { isWellFormed, Text } from "../kernel/Text.ts"
 import { DeviceDisabled, WrongSignature } from "./DeviceAuthenticator.ts"
 import { equalInConstantTime, Mac, SignMethod } from "../kernel/Mac.ts"
-import { generatorText, registerText, tokenText } from "./Signature.ts"
+import { generatorText, registerText, tokenLength, tokenText } from "./Signature.ts"
 import { SignatureGuard, type TooManyWrongSignatures } from "./SignatureGuard.ts"
 
 type Refused =
@@ -32,6 +36,7 @@ type Refused =
   | RegistrationOff
   | AlreadyActive
   | DeviceDisabled
+  | TooManyRegistrations
   | StoreError
 
 /**
@@ -43,7 +48,7 @@ export class Provisioning extends Context.Service<Provisioning, {
   /** Assigns the oldest free device that was created before. The same `mac` gets the same triple again. */
   readonly register: (request: Registration, address: string) => Effect.Effect<Triple, Refused | NoDeviceLeft>
   /** Creates a device with this name. The same name gets the same triple again. */
-  readonly generate: (request: NamedRegistration, address: string) => Effect.Effect<Triple, Refused>
+  readonly generate: (request: NamedRegistration, address: string) => Effect.Effect<Triple, Refused | QuotaExceeded>
   /** Returns the triple of a device that was created before, by its name. */
   readonly registerNamed: (
     request: AlinkRegistration,
@@ -55,13 +60,13 @@ export class Provisioning extends Context.Service<Provisioning, {
    */
   readonly registerUnlisted: (request: AlinkRegistration, address: string) => Effect.Effect<
     Pick<Triple, "productKey" | "deviceName"> & { readonly clientId: string; readonly token: string },
-    Refused
+    Refused | QuotaExceeded
   >
 }>()("@device-cloud/core/provisioning/Provisioning") {
   static readonly layer: Layer.Layer<
     Provisioning,
     never,
-    ProductStore | DeviceStore | Mac | Identifiers | DeviceLifecycle | SignatureGuard
+    ProductStore | DeviceStore | Mac | Identifiers | DeviceLifecycle | Quotas | SignatureGuard
   > = Layer.effect(Provisioning, Effect.suspend(() => make))
 }
 
@@ -145,8 +150,10 @@ const make = Effect.gen(function*() {
   const devices = yield* DeviceStore
   const mac = yield* Mac
   const identifiers = yield* Identifiers
+  const quotas = yield* Quotas
   const lifecycle = yield* DeviceLifecycle
   const { guard } = yield* SignatureGuard
+  const clock = yield* Clock.Clock
 
   /** Succeeds if the request is signed with the product's secret and the product admits registration. */
   const admit = (
@@ -156,19 +163,23 @@ const make = Effect.gen(function*() {
     address: string
   ) =>
     guard(
-      { name: `${request.productKey}/${name}`, address },
+      { name: `product ${request.productKey}`, address },
       isWrong,
-      Effect.gen(function*() {
+      products.find(request.productKey),
+      (found): Result.Result<ProjectId, ProductNotFound | WrongSignature | RegistrationOff> => {
         const { productKey } = request
-        const product = Option.getOrUndefined(yield* products.find(productKey))
-        if (product === undefined) return yield* new ProductNotFound({ productKey })
-        const expected = mac.sign(request.signMethod, product.productSecret, text)
-        if (!equalInConstantTime(expected, request.sign.toLowerCase())) {
-          return yield* new WrongSignature({ productKey, deviceName: name })
+        if (Option.isNone(found)) return Result.fail(new ProductNotFound({ productKey }))
+        const { dynamicRegister, previousSecret, productSecret } = found.value
+        const sign = request.sign.toLowerCase()
+        const isRight = (secret: string) => equalInConstantTime(mac.sign(request.signMethod, secret, text), sign)
+        if (rightSecret(productSecret, previousSecret, clock.currentTimeMillisUnsafe(), isRight) === undefined) {
+          return Result.fail(new WrongSignature({ productKey, deviceName: name }))
         }
-        if (!product.dynamicRegister) return yield* new RegistrationOff({ productKey })
-      })
-    )
+        return dynamicRegister
+          ? Result.succeed(found.value.projectId)
+          : Result.fail(new RegistrationOff({ productKey }))
+      }
+    ).pipe(Effect.tap((projectId) => quotas.register(projectId, request.productKey)))
 
   /** Returns the triple of an enabled device. */
   const tripleOf = Effect.fnUntraced(function*({ device }: DeviceDetail) {
@@ -187,10 +198,14 @@ const make = Effect.gen(function*() {
   })
 
   /** Returns the triple of the device of this name; creates the device if it does not exist. */
-  const generateNamed = Effect.fnUntraced(function*(productKey: ProductKey, deviceName: DeviceName) {
+  const generateNamed = Effect.fnUntraced(function*(
+    projectId: ProjectId,
+    productKey: ProductKey,
+    deviceName: DeviceName
+  ) {
     const deviceId = DeviceId.make(yield* identifiers.deviceId)
     const at = yield* Clock.currentTimeMillis
-    const claimed = yield* devices.claimByName(productKey, deviceName, {
+    const create = devices.claimByName(productKey, deviceName, {
       deviceId,
       deviceName,
       deviceSecret: yield* identifiers.deviceSecret,
@@ -199,6 +214,8 @@ const make = Effect.gen(function*() {
       cloudGateway: null,
       createdAt: at
     })
+    const known = yield* devices.claimByName(productKey, deviceName)
+    const claimed = known === "none" ? yield* quotas.within(projectId, "devices", 1, create) : known
     if (claimed === "active") return yield* new AlreadyActive({ device: deviceName })
     if (claimed === "none") return yield* new ProductNotFound({ productKey })
     if (claimed.device.deviceId === deviceId) {
@@ -209,8 +226,8 @@ const make = Effect.gen(function*() {
 
   const generate = Effect.fn("Provisioning.generate")(function*(input: NamedRegistration, address: string) {
     const request = yield* decodeNamedRegistration(input)
-    yield* admit(request, request.deviceName, generatorText(request), address)
-    return yield* generateNamed(request.productKey, DeviceName.make(request.deviceName))
+    const projectId = yield* admit(request, request.deviceName, generatorText(request), address)
+    return yield* generateNamed(projectId, request.productKey, DeviceName.make(request.deviceName))
   })
 
   const registerNamed = Effect.fn("Provisioning.registerNamed")(function*(input: AlinkRegistration, address: string) {
@@ -227,11 +244,12 @@ const make = Effect.gen(function*() {
   const registerUnlisted = Effect.fn("Provisioning.registerUnlisted")(
     function*(input: AlinkRegistration, address: string) {
       const request = yield* decodeAlinkRegistration(input)
-      yield* admit(request, request.deviceName, generatorText(request), address)
-      const triple = yield* generateNamed(request.productKey, DeviceName.make(request.deviceName))
+      const projectId = yield* admit(request, request.deviceName, generatorText(request), address)
+      const triple = yield* generateNamed(projectId, request.productKey, DeviceName.make(request.deviceName))
       const clientId = yield* identifiers.deviceId
       const { deviceName, deviceSecret, productKey } = triple
       const token = mac.sign("hmacsha256", deviceSecret, tokenText({ clientId, deviceName, productKey }))
+        .slice(0, tokenLength)
       return { productKey, deviceName, clientId, token }
     }
   )

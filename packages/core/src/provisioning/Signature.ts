@@ -13,12 +13,19 @@ export const connectText = (options: {
   return options.timestamp === undefined ? text : `${text}timestamp${options.timestamp}`
 }
 
-/** The text that a device signs with a message over HTTP. */
+/** The text that a device signs with a message over HTTP. What it sends beside the random takes part. */
 export const uplinkText = (options: {
   readonly productKey: string
   readonly deviceName: string
   readonly random: string
-}): string => `productKey${options.productKey}deviceName${options.deviceName}random${options.random}`
+  readonly timestamp?: string | undefined
+  readonly contentSha256?: string | undefined
+}): string => {
+  const { contentSha256, deviceName, productKey, random, timestamp } = options
+  const text = `productKey${productKey}deviceName${deviceName}random${random}`
+  const withTime = timestamp === undefined ? text : `${text}timestamp${timestamp}`
+  return contentSha256 === undefined ? withTime : `${withTime}contentSha256${contentSha256}`
+}
 
 /** The text that a device signs to get a triple that was created before; `mac` names the device. */
 export const registerText = (options: {
@@ -34,7 +41,10 @@ export const generatorText = (options: {
   readonly random: string
 }): string => `deviceName${options.deviceName}productKey${options.productKey}random${options.random}`
 
-/** The text whose MAC under the device's secret is the token of the device. */
+/** Characters of a token: buffers of public SDKs hold 63. */
+export const tokenLength = 62
+
+/** The text whose MAC under the device's secret begins with the token of the device. */
 export const tokenText = (options: {
   readonly clientId: string
   readonly deviceName: string

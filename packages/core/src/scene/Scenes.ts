@@ -10,6 +10,8 @@ import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { ProductStore } from "../product/ProductStore.ts"
 import { type ProjectId, ProjectNotFound } from "../project/Project.ts"
+import type { QuotaExceeded } from "../project/Quota.ts"
+import { Quotas } from "../project/Quotas.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import { ModelCache } from "../thing-model/ModelCache.ts"
 import { nextTime } from "./definition/CronExpression.ts"
@@ -21,22 +23,28 @@ import {
   type SceneRules,
   type SceneStatus,
   type SceneTimer,
-  SceneTimeZone
+  SceneTimeZone,
+  TooManyExecutions
 } from "./definition/Scene.ts"
 import { checkRules } from "./definition/SceneCheck.ts"
 import { readRules, SceneDraft } from "./definition/SceneDraft.ts"
 import { SceneId } from "./definition/SceneId.ts"
+import { SceneLimits } from "./definition/SceneLimits.ts"
 import { SceneStore } from "./definition/SceneStore.ts"
 import type { Trigger } from "./definition/Trigger.ts"
 import { gatherFacts } from "./evaluation/GatherFacts.ts"
 import { type SampleEvent, sampleEvent } from "./evaluation/SampleEvent.ts"
 import { evaluate, type Verdict } from "./evaluation/SceneEvaluator.ts"
+import { backlogReason } from "./execution/BacklogWatch.ts"
 import type { Execution } from "./execution/Execution.ts"
 import { ExecutionStore } from "./execution/ExecutionStore.ts"
 import { SceneExtensions } from "./execution/SceneExtensions.ts"
 import { WebhookClient } from "./execution/WebhookClient.ts"
+import { WebhookPace, webhookTarget } from "./execution/WebhookPace.ts"
+import { SceneBacklog } from "./matching/SceneBacklog.ts"
 import { cycleWarnings } from "./matching/SceneCycles.ts"
 import { SceneTriggers } from "./matching/SceneTriggers.ts"
+import { treeWarnings } from "./matching/TreeWarnings.ts"
 
 /** What became of a change. */
 export interface ChangedScene {
@@ -48,6 +56,8 @@ export interface ChangedScene {
 /** What an event would do. */
 export interface Explanation extends Verdict {
   readonly scene: Scene
+  /** Sentences about limits that would stop what it does. */
+  readonly warnings: ReadonlyArray<string>
 }
 
 type Refused = InvalidInput | SceneNameTaken | StoreError
@@ -59,7 +69,10 @@ export class Scenes extends Context.Service<Scenes, {
    * comparisons and values fit their thing models, and its custom conditions and
    * actions are registered.
    */
-  readonly create: (projectId: ProjectId, draft: SceneDraft) => Effect.Effect<ChangedScene, ProjectNotFound | Refused>
+  readonly create: (
+    projectId: ProjectId,
+    draft: SceneDraft
+  ) => Effect.Effect<ChangedScene, ProjectNotFound | QuotaExceeded | Refused>
   /** Replaces the whole scene: what the draft leaves out is empty afterwards. Fails as `create` does. */
   readonly update: (
     projectId: ProjectId,
@@ -84,9 +97,13 @@ export class Scenes extends Context.Service<Scenes, {
   ) => Effect.Effect<Page<Scene>, StoreError>
   /**
    * Runs the actions of the scene whatever its triggers and conditions say, also
-   * when it is disabled. Returns the id of the execution.
+   * when it is disabled. Returns the id of the execution. Fails with
+   * `TooManyExecutions` if as many executions of the project wait as may.
    */
-  readonly run: (projectId: ProjectId, sceneId: SceneId) => Effect.Effect<string, SceneNotFound | StoreError>
+  readonly run: (
+    projectId: ProjectId,
+    sceneId: SceneId
+  ) => Effect.Effect<string, SceneNotFound | TooManyExecutions | StoreError>
   /** Returns a page of the latest 100 executions, newest first. */
   readonly executions: (
     projectId: ProjectId,
@@ -103,6 +120,7 @@ export class Scenes extends Context.Service<Scenes, {
   static readonly layer: Layer.Layer<
     Scenes,
     never,
+    | Quotas
     | SceneStore
     | ExecutionStore
     | ProductStore
@@ -110,7 +128,9 @@ export class Scenes extends Context.Service<Scenes, {
     | ShadowStore
     | ModelCache
     | WebhookClient
+    | WebhookPace
     | SceneTriggers
+    | SceneBacklog
     | Identifiers
   > = Layer.effect(Scenes, Effect.suspend(() => make))
 }
@@ -119,19 +139,26 @@ const decodeDraft = decodeInput(SceneDraft)
 
 const make = Effect.gen(function*() {
   const store = yield* SceneStore
+  const quotas = yield* Quotas
   const log = yield* ExecutionStore
   const products = yield* ProductStore
   const devices = yield* DeviceStore
   const shadows = yield* ShadowStore
   const validators = yield* ModelCache
   const { refuse: refuseUrl } = yield* WebhookClient
+  const pace = yield* WebhookPace
   const triggers = yield* SceneTriggers
+  const backlog = yield* SceneBacklog
+  const limits = yield* SceneLimits
   const identifiers = yield* Identifiers
   const timeZone = yield* SceneTimeZone
   const extensions = yield* SceneExtensions
   const sources = { devices, shadows, conditions: extensions.conditions }
 
-  const warningsOf = (scene: Scene) => cycleWarnings({ scenes: store, devices, triggers }, scene)
+  const warningsOf = Effect.fnUntraced(function*(scene: Scene) {
+    const cycles = yield* cycleWarnings({ scenes: store, devices, triggers }, scene)
+    return [...cycles, ...yield* treeWarnings(store, limits, scene)]
+  })
 
   const get = Effect.fn("Scenes.get")(function*(projectId: ProjectId, sceneId: SceneId) {
     return yield* Effect.fromOption(yield* store.get(projectId, sceneId), () => new SceneNotFound({ sceneId }))
@@ -158,7 +185,7 @@ const make = Effect.gen(function*() {
         named.push(trigger)
         continue
       }
-      const place = kept.findIndex(({ cron }) => cron === trigger.cron)
+      const place = kept.findIndex(({ cron, timeZone }) => cron === trigger.cron && timeZone === trigger.timeZone)
       const cronId = place < 0 ? yield* identifiers.sceneId : kept.splice(place, 1)[0]!.cronId
       named.push({ ...trigger, cronId })
     }
@@ -173,7 +200,8 @@ const make = Effect.gen(function*() {
           sceneId,
           projectId,
           cron: trigger.cron,
-          dueAt: status === "enable" ? nextTime(trigger.cron, timeZone, now) : null
+          timeZone: trigger.timeZone ?? null,
+          dueAt: status === "enable" ? nextTime(trigger.cron, trigger.timeZone ?? timeZone, now) : null
         }]
         : []
     )
@@ -195,7 +223,8 @@ const make = Effect.gen(function*() {
       updatedAt: now
     }
     const warnings = yield* warningsOf(scene)
-    const outcome = yield* store.insert(scene, timersOf(scene, now))
+    const insert = store.insert(scene, timersOf(scene, now))
+    const outcome = yield* quotas.within(projectId, "scenes", 1, insert)
     if (outcome === "taken") return yield* new SceneNameTaken({ name: draft.name })
     if (outcome === "no-project") return yield* new ProjectNotFound({ projectId })
     yield* triggers.changed(undefined, scene)
@@ -259,6 +288,7 @@ const make = Effect.gen(function*() {
     const scene = yield* get(projectId, sceneId)
     const at = yield* Clock.currentTimeMillis
     const execution = triggers.execution(scene, { _tag: "RunByHand", at }, at)
+    if (!backlog.admit(execution)) return yield* new TooManyExecutions({ limit: limits.pending })
     yield* log.enqueue([execution])
     triggers.wake()
     return execution.executionId
@@ -276,12 +306,33 @@ const make = Effect.gen(function*() {
     const { after, event } = yield* sampleEvent(sources, scene, sample)
     const facts = after(yield* gatherFacts(sources, scene, event))
     const verdict = evaluate(scene, event, facts)
-    if (scene.status === "disable") return { scene, ...verdict, fires: false, reason: "The scene is disabled" }
-    if (scene.pausedUntil !== null && facts.now < scene.pausedUntil) {
-      const reason = `The scene is paused until ${new Date(scene.pausedUntil).toISOString()}: it has run too often`
-      return { scene, ...verdict, fires: false, reason }
+    const blocked = yield* blockedBy(scene, facts.now)
+    return {
+      scene,
+      ...verdict,
+      ...blocked === undefined ? {} : { fires: false, reason: blocked },
+      warnings: [...yield* treeWarnings(store, limits, scene), ...paceWarnings(scene, facts.now)]
     }
-    return { scene, ...verdict }
+  })
+
+  /** Says which webhooks of the scene would have to wait. */
+  const paceWarnings = ({ actions, projectId }: Scene, now: number): ReadonlyArray<string> => [
+    ...new Set(actions.flatMap((action) => {
+      if (action._tag !== "Webhook") return []
+      const target = webhookTarget(projectId, action.url)
+      const turn = pace.turn(target, now)
+      return turn === null ? [] : [`Webhooks to ${target.host} wait until ${new Date(turn).toISOString()}`]
+    }))
+  ]
+
+  /** Returns why the scene does not fire now, whatever happens. */
+  const blockedBy = Effect.fnUntraced(function*({ pausedUntil, projectId, status }: Scene, now: number) {
+    if (status === "disable") return "The scene is disabled"
+    if (pausedUntil !== null && now < pausedUntil) {
+      return `The scene is paused until ${new Date(pausedUntil).toISOString()}: it has run too often`
+    }
+    const pending = (yield* log.countPending([projectId], limits.pending)).get(projectId) ?? 0
+    return pending < limits.pending ? undefined : backlogReason(limits)
   })
 
   return Scenes.of({ create, update, setStatus, remove, get, list: store.list, run, executions, explain })

@@ -4,6 +4,7 @@
  * (docs/protocol/shadow.md).
  */
 import type { DeviceId } from "../device/Device.ts"
+import { countedTime } from "../kernel/DeviceTime.ts"
 import { equalJson, isFiniteJson, type Json } from "../kernel/Json.ts"
 import { isWellFormed } from "../kernel/Text.ts"
 
@@ -29,10 +30,10 @@ export interface Shadow {
   readonly updatedAt: number | null
 }
 
-/** Properties on each side, at most. */
+/** Properties on each side that the thing model does not have, at most. Those that it has are not limited. */
 export const maxAttributes = 128
-/** Length of one side (identifiers and values) as JSON, at most, in UTF-16 code units. */
-export const maxSideLength = 16 * 1024
+/** Length of both sides (identifiers and values) as JSON, at most, in UTF-16 code units. */
+export const maxLength = 256 * 1024
 /** Objects and arrays inside each other, at most; the value itself counts. */
 export const maxNesting = 8
 /** Characters of a property identifier, at most, including a block prefix. */
@@ -47,6 +48,17 @@ export const emptyShadow = (deviceId: DeviceId): Shadow => ({
   updatedAt: null
 })
 
+/** Whether the thing model of a device has a property. */
+export type IsModelled = (id: string) => boolean
+
+/** A state to which a draft can be set back. */
+export interface ShadowMark {
+  readonly reported: ShadowSide
+  readonly desired: ShadowSide
+  readonly version: number
+  readonly updatedAt: number | null
+}
+
 /**
  * Collects changes of a shadow. Copies a side when it changes, and measures it
  * when it may become too long. `accept` ends each change and sets its version.
@@ -57,9 +69,14 @@ export class ShadowDraft {
   #version: number
   #updatedAt: number | null
 
-  constructor(shadow: Shadow) {
+  /** `isModelled`: whether the thing model of the device has a property. Default: it has none. */
+  constructor(shadow: Shadow, isModelled: IsModelled = () => false) {
     this.#before = shadow
-    this.#sides = { reported: new Side(shadow.reported), desired: new Side(shadow.desired) }
+    const reported = new Side(shadow.reported, isModelled)
+    const desired = new Side(shadow.desired, isModelled)
+    reported.other = desired
+    desired.other = reported
+    this.#sides = { reported, desired }
     this.#version = shadow.version
     this.#updatedAt = shadow.updatedAt
   }
@@ -78,10 +95,17 @@ export class ShadowDraft {
 
   /**
    * Sets a value, unless the stored one is newer. Returns undefined, or a sentence
-   * that says which limit the value would break; then nothing changes.
+   * that says which limit the value would break; then nothing changes. With `now`,
+   * Unix milliseconds, a stored time too far ahead counts as now, and a value from
+   * now is never too old: a clock that was wrong once freezes nothing.
    */
-  set(side: "reported" | "desired", id: string, entry: ShadowEntry): string | undefined {
-    return this.#sides[side].set(id, entry)
+  set(side: "reported" | "desired", id: string, entry: ShadowEntry, now?: number): string | undefined {
+    return this.#sides[side].set(id, entry, now)
+  }
+
+  /** Whether the reported side can take the properties `ids`, as far as their number is concerned. */
+  hasRoomFor(ids: Iterable<string>): boolean {
+    return this.#sides.reported.hasRoomFor(ids)
   }
 
   /** Sets a desired value and raises the version of the property by one. Returns as `set` does. */
@@ -104,9 +128,22 @@ export class ShadowDraft {
     this.#sides[side].clear()
   }
 
-  /** Returns the reported values as they are now. Later changes do not change the returned object. */
-  holdReported(): ShadowSide {
-    return this.#sides.reported.hold()
+  /** Holds the draft as it is now. */
+  mark(): ShadowMark {
+    return {
+      reported: this.#sides.reported.hold(),
+      desired: this.#sides.desired.hold(),
+      version: this.#version,
+      updatedAt: this.#updatedAt
+    }
+  }
+
+  /** Takes back all changes since the mark. */
+  rollBack({ desired, reported, updatedAt, version }: ShadowMark): void {
+    this.#sides.reported.rollBack(reported)
+    this.#sides.desired.rollBack(desired)
+    this.#version = version
+    this.#updatedAt = updatedAt
   }
 
   /** Ends one change: sets the next version, or the given one. `at`: Unix milliseconds. */
@@ -130,45 +167,76 @@ export class ShadowDraft {
 
 class Side {
   entries: ShadowSide
+  /** The other side, which shares the length. */
+  other: Side = this
+  readonly #isModelled: IsModelled
   #own: Record<string, ShadowEntry> | undefined
-  #count = -1
+  /** Properties that the model does not have; -1: not counted. */
+  #unmodelled = -1
+  /** -1: not measured. */
   #length = -1
 
-  constructor(entries: ShadowSide) {
+  constructor(entries: ShadowSide, isModelled: IsModelled) {
     this.entries = entries
+    this.#isModelled = isModelled
   }
 
   #writable(): Record<string, ShadowEntry> {
     if (this.#own === undefined) {
       this.#own = { ...this.entries }
       this.entries = this.#own
-      this.#count = Object.keys(this.#own).length
     }
     return this.#own
   }
 
+  get unmodelled(): number {
+    if (this.#unmodelled < 0) {
+      this.#unmodelled = Object.keys(this.entries).reduce((count, id) => this.#isModelled(id) ? count : count + 1, 0)
+    }
+    return this.#unmodelled
+  }
+
+  get length(): number {
+    if (this.#length < 0) this.#length = sideLength(this.entries)
+    return this.#length
+  }
+
+  hasRoomFor(ids: Iterable<string>): boolean {
+    let count = this.unmodelled
+    for (const id of ids) if (!Object.hasOwn(this.entries, id) && !this.#isModelled(id)) count++
+    return count <= maxAttributes
+  }
+
+  /** Returns the entries. Later changes leave the returned object as it is. */
   hold(): ShadowSide {
     this.#own = undefined
     return this.entries
   }
 
-  set(id: string, entry: ShadowEntry): string | undefined {
+  rollBack(entries: ShadowSide): void {
+    this.entries = entries
+    this.#own = undefined
+    this.#unmodelled = -1
+    this.#length = -1
+  }
+
+  set(id: string, entry: ShadowEntry, now = Infinity): string | undefined {
     const refused = refusePropertyId(id) ?? refuseValue(entry.value)
     if (refused !== undefined) return refused
     const previous = Object.hasOwn(this.entries, id) ? this.entries[id] : undefined
-    if (previous !== undefined && entry.time < previous.time) return undefined
-    const entries = this.#writable()
-    const reason = previous === undefined ? refuseCount(this.#count) : undefined
-    if (reason !== undefined) return reason
+    if (previous !== undefined && entry.time < countedTime(previous.time, now) && entry.time !== now) return undefined
+    const isNewAttribute = previous === undefined && !this.#isModelled(id)
+    if (isNewAttribute && this.unmodelled >= maxAttributes) {
+      return `more than ${maxAttributes} attributes that the thing model does not have`
+    }
     if (this.#length >= 0 || previous === undefined || mayBeLonger(entry.value, previous.value)) {
-      if (this.#length < 0) this.#length = sideLength(entries)
-      const length = this.#length + entryLength(id, entry.value) -
+      const length = this.length + entryLength(id, entry.value) -
         (previous === undefined ? 0 : entryLength(id, previous.value))
-      if (length > maxSideLength) return `the shadow would be longer than ${maxSideLength} characters`
+      if (length + this.other.length > maxLength) return `the shadow would be longer than ${maxLength} characters`
       this.#length = length
     }
-    if (previous === undefined) this.#count++
-    entries[id] = entry
+    if (isNewAttribute) this.#unmodelled++
+    this.#writable()[id] = entry
     return undefined
   }
 
@@ -176,7 +244,7 @@ class Side {
     if (!Object.hasOwn(this.entries, id)) return undefined
     const entries = this.#writable()
     delete entries[id]
-    this.#count--
+    this.#unmodelled = -1
     this.#length = -1
     return undefined
   }
@@ -184,7 +252,7 @@ class Side {
   clear(): void {
     this.#own = {}
     this.entries = this.#own
-    this.#count = 0
+    this.#unmodelled = 0
     this.#length = -1
   }
 }
@@ -216,9 +284,6 @@ const refusePropertyId = (id: string): string | undefined => {
   }
   return undefined
 }
-
-const refuseCount = (count: number): string | undefined =>
-  count >= maxAttributes ? `more than ${maxAttributes} attributes` : undefined
 
 const refuseValue = (value: Json): string | undefined =>
   isFiniteJson(value, maxNesting)

@@ -2,7 +2,7 @@
  * Reads and changes shadows on behalf of the application.
  */
 import { Clock, Context, Effect, Layer, Option, Record, Schema } from "effect"
-import { DeviceSessions } from "../connection/DeviceSessions.ts"
+import type { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type Device, type DeviceId, DeviceNotFound } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
@@ -14,7 +14,7 @@ import { checkValues, type InvalidValues } from "../thing-model/InvalidValues.ts
 import { ModelCache } from "../thing-model/ModelCache.ts"
 import { ReportedValues } from "../thing-model/ReportedValues.ts"
 import { clearDesired, type Shadow, ShadowDraft } from "./Shadow.ts"
-import { shadowControl } from "./ShadowDocument.ts"
+import * as ShadowPush from "./ShadowPush.ts"
 import { ShadowStore } from "./ShadowStore.ts"
 
 export class Shadows extends Context.Service<Shadows, {
@@ -26,7 +26,7 @@ export class Shadows extends Context.Service<Shadows, {
   /**
    * Merges `desired` into the desired values of the device: null removes a
    * property; arrays and objects are replaced as a whole. Tells the device if it
-   * is connected to this node. Fails with `ShadowVersionConflict` if `version` is
+   * is connected to this node, as soon as it listens to its shadow. Fails with `ShadowVersionConflict` if `version` is
    * given and is not the version of the shadow, with `InvalidValues` if a value
    * does not fit the thing model, and with `InvalidInput` if the shadow would break
    * a limit.
@@ -37,6 +37,15 @@ export class Shadows extends Context.Service<Shadows, {
     desired: Readonly<Record<string, Json>>,
     version?: number
   ) => Effect.Effect<Shadow, DeviceNotFound | InvalidInput | InvalidValues | ShadowVersionConflict | StoreError>
+  /**
+   * Removes a reported value, for example one that a device no longer has. Fails
+   * with `PropertyNotReported` if the shadow has none.
+   */
+  readonly removeReported: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    propertyId: string
+  ) => Effect.Effect<void, DeviceNotFound | PropertyNotReported | StoreError>
 }>()("@device-cloud/core/shadow/Shadows") {
   static readonly layer: Layer.Layer<
     Shadows,
@@ -64,11 +73,17 @@ export class ShadowVersionConflict extends Schema.TaggedError<ShadowVersionConfl
   version: Schema.Int
 }) {}
 
+/** The shadow has no reported value of the property. */
+export class PropertyNotReported extends Schema.TaggedError<PropertyNotReported>()("PropertyNotReported", {
+  deviceId: Schema.String,
+  propertyId: Schema.String
+}) {}
+
 const make = Effect.gen(function*() {
   const store = yield* ShadowStore
   const devices = yield* Devices
   const models = yield* ModelCache
-  const sessions = yield* DeviceSessions
+  const push = yield* ShadowPush.make
   const lifecycle = yield* DeviceLifecycle
 
   yield* lifecycle.register({
@@ -106,7 +121,7 @@ const make = Effect.gen(function*() {
         if (version !== undefined && version !== shadow.version) {
           return [new ShadowVersionConflict({ deviceId, version: shadow.version }), shadow]
         }
-        const draft = new ShadowDraft(shadow)
+        const draft = new ShadowDraft(shadow, model?.hasProperty)
         for (const [id, value] of Object.entries(values)) {
           const reason = value === null ? draft.remove("desired", id) : draft.desire(id, value, at)
           if (reason !== undefined) {
@@ -120,9 +135,28 @@ const make = Effect.gen(function*() {
     }])
     const after = yield* Effect.fromOption(result!, () => DeviceNotFound.of({ deviceId }))
     if ("_tag" in after) return yield* after
-    yield* sessions.deliver(deviceId, shadowControl(after))
+    yield* push(deviceId, after)
     return after
   })
 
-  return Shadows.of({ get, desire })
+  const removeReported = Effect.fn("Shadows.removeReported")(
+    function*(projectId: ProjectId, deviceId: DeviceId, propertyId: string) {
+      yield* devices.get(projectId, { deviceId })
+      const at = yield* Clock.currentTimeMillis
+      const [result] = yield* store.modify([{
+        deviceId,
+        modify: (shadow) => {
+          if (!Object.hasOwn(shadow.reported, propertyId)) return [false, shadow]
+          const draft = new ShadowDraft(shadow)
+          draft.remove("reported", propertyId)
+          draft.accept(at)
+          return [true, draft.finish()]
+        }
+      }])
+      const isRemoved = yield* Effect.fromOption(result!, () => DeviceNotFound.of({ deviceId }))
+      if (!isRemoved) return yield* new PropertyNotReported({ deviceId, propertyId })
+    }
+  )
+
+  return Shadows.of({ get, desire, removeReported })
 })

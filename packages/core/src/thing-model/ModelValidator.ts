@@ -23,6 +23,7 @@ interface CompiledService {
 export interface ModelValidator {
   readonly version: number
   readonly model: ThingModel
+  readonly hasProperty: (id: string) => boolean
   /** Checks a property value that a device reports. */
   readonly reported: (id: string, value: Json) => Json | Misfit
   /** Checks a property value that an application sets. A read-only property admits none. */
@@ -52,6 +53,7 @@ export const make = (model: ThingModel, version: number): ModelValidator => {
   return {
     version,
     model,
+    hasProperty: (id) => properties.has(id),
     reported: (id, value) => properties.get(id)?.check(value) ?? unknownProperty(id),
     desired: (id, value) => {
       const property = properties.get(id)

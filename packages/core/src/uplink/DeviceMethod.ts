@@ -33,11 +33,12 @@ export type MessageForm =
 
 /**
  * Messages of one lane wait for each other; lanes do not. `reports`: what changes
- * a device, in order. `gateway`: requests about sub-devices, each of which may
- * take many look-ups. `downloads`: blocks of files, which are many and slow to
- * read.
+ * a device, in order. `requests`: what a device asks for beside its reports.
+ * `gateway`: requests about sub-devices, each of which may take many look-ups.
+ * `downloads`: blocks of files, which are many and slow to read. Within a lane,
+ * projects take turns, and in a project its devices.
  */
-export type Lane = "reports" | "gateway" | "downloads"
+export type Lane = "reports" | "requests" | "gateway" | "downloads"
 
 /** What every kind of method declares. */
 export interface Declaration {
@@ -50,8 +51,14 @@ export interface Declaration {
   readonly form?: MessageForm
   /** The action of the HTTP uplink that carries the method. Absent: the method cannot come over HTTP. */
   readonly action?: string
-  /** Default `reports`. */
+  /** Default: `reports` for what changes the state of devices or commands, `requests` for all else. */
   readonly lane?: Lane
+  /**
+   * Counts the values that a message carries, from its params, in little time. A
+   * message with more than 1,000 is refused with code 460 before anything else
+   * happens to it. Default: each message carries one.
+   */
+  readonly values?: (params: unknown) => number
 }
 
 /** Reads the params of a message: a schema, or a function that returns the request or the reply that refuses it. */
@@ -102,6 +109,8 @@ export interface DeviceMethod<out R = never> extends Declaration {
   readonly names?: (params: unknown) => ReadonlyArray<SubDeviceName>
   /** Runs the requests that `plan` returns. */
   readonly handle?: Handle<R>
+  /** `handle` runs the requests of a batch one after the other, so that a batch of them must be small. */
+  readonly isSlow?: boolean
 }
 
 const reply = (reply: DeviceReply): Plan => ({ _tag: "Reply", reply })
@@ -119,7 +128,11 @@ const decoder = <A>(decode: Decode<A>): (message: UplinkMessage) => Result.Resul
 /** A method whose reply needs only the message. */
 export const answer = (
   declaration: Declaration & { readonly reply: (message: UplinkMessage) => DeviceReply }
-): DeviceMethod => ({ ...declaration, plan: (message) => reply(declaration.reply(message)) })
+): DeviceMethod => ({
+  lane: "requests",
+  ...declaration,
+  plan: (message) => reply(declaration.reply(message))
+})
 
 /**
  * A state update, which takes part in the transaction of the batch. `update` gets
@@ -190,11 +203,14 @@ export const request = <A, R = never>(
   }
 ): DeviceMethod<R> => {
   const { handle, ...rest } = declaration
-  return requests<A, R>({
-    ...rest,
-    handle: (all) =>
-      Effect.forEach(all, ({ message, request }) => alone(Effect.suspend(() => handle(request, message))))
-  })
+  return {
+    ...requests<A, R>({
+      ...rest,
+      handle: (all) =>
+        Effect.forEach(all, ({ message, request }) => alone(Effect.suspend(() => handle(request, message))))
+    }),
+    isSlow: true
+  }
 }
 
 /** Repeats one request until the store can be reached; a failure refuses only this request. */
@@ -223,6 +239,7 @@ export const requests = <A, R = never>(
 ): DeviceMethod<R> => {
   const decode = decoder(declaration.decode)
   return {
+    lane: "requests",
     ...declaration,
     handle: declaration.handle as unknown as Handle<R>,
     plan: (message) => {

@@ -5,17 +5,18 @@
  * by this registry, and the MQTT and HTTP adapters take forms and actions from
  * it (docs/decisions/0026-device-methods.md).
  */
-import { Array as Arr, Context, Effect, Layer, Schema, type Scope } from "effect"
+import { Array as Arr, Context, Effect, Layer, Schema } from "effect"
 import type { DeviceMethod, Handle, Lane, MessageForm } from "./DeviceMethod.ts"
 
 export class DeviceMethods extends Context.Service<DeviceMethods, {
   /**
-   * Adds methods until the scope closes. Fails with `DuplicateDeviceMethod` if a
-   * name is taken; then none is added.
+   * Adds methods for good: messages that wait while the cloud shuts down still
+   * find theirs. Fails with `DuplicateDeviceMethod` if a name is taken; then none
+   * is added.
    */
   readonly register: <R>(
     methods: ReadonlyArray<DeviceMethod<R>>
-  ) => Effect.Effect<void, DuplicateDeviceMethod, R | Scope.Scope>
+  ) => Effect.Effect<void, DuplicateDeviceMethod, R>
   /** Returns the method for a name such as `thing.event.property.post`; undefined: no feature declares it. */
   readonly find: (name: string) => RegisteredMethod | undefined
   /** Returns the methods that an action of the HTTP uplink carries, for example `PostProperty`. */
@@ -63,20 +64,10 @@ const make = (): DeviceMethods["Service"] => {
   const all = (): ReadonlyArray<RegisteredMethod> => [...exact.values(), ...patterns.map(({ method }) => method)]
 
   let byAction: Readonly<Record<string, ReadonlyArray<RegisteredMethod>>> = {}
-  const index = () => {
-    byAction = Arr.groupBy(all().filter(({ action }) => action !== undefined), ({ action }) => action!)
-  }
 
   const add = (method: RegisteredMethod) => {
     if (!method.name.includes("*")) exact.set(method.name, method)
     else patterns = [...patterns, { expression: expressionOf(method.name), method }]
-    index()
-  }
-
-  const remove = (method: RegisteredMethod) => {
-    exact.delete(method.name)
-    patterns = patterns.filter((pattern) => pattern.method !== method)
-    index()
   }
 
   return {
@@ -95,17 +86,9 @@ const make = (): DeviceMethods["Service"] => {
           return known
         }
         for (const { form = "request", handle, lane = "reports", ...method } of methods) {
-          const registered: RegisteredMethod = {
-            ...method,
-            form,
-            lane,
-            ...handle === undefined ? {} : { handle: provide(handle) }
-          }
-          yield* Effect.acquireRelease(
-            Effect.sync(() => add(registered)),
-            () => Effect.sync(() => remove(registered))
-          )
+          add({ ...method, form, lane, ...handle === undefined ? {} : { handle: provide(handle) } })
         }
+        byAction = Arr.groupBy(all().filter(({ action }) => action !== undefined), ({ action }) => action!)
       }),
     find: (name) => exact.get(name) ?? patterns.find(({ expression }) => expression.test(name))?.method,
     ofAction: (action) => Object.hasOwn(byAction, action) ? byAction[action]! : [],

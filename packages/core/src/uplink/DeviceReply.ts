@@ -10,7 +10,9 @@ export interface DeviceReply {
   readonly code: number
   readonly message: string
   readonly data: Json
-  /** A block of a file, which follows `data`. */
+  /** `data` as JSON in UTF-8, if that is kept: large data is not encoded for each reply. */
+  readonly encodedData?: Uint8Array
+  /** A block of a file, which follows `data`; or the whole reply to bytes, in place of the members above. */
   readonly bytes?: Uint8Array
 }
 

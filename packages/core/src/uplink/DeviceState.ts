@@ -6,15 +6,30 @@ import type { ChangedDevice, DeviceChange } from "../events/DeviceChange.ts"
 import type { DomainEvent } from "../events/DomainEvent.ts"
 import type { PropertyWatch, Reaction, Reactions } from "../events/Reactions.ts"
 import type { EventRecord, PropertySample } from "../history/HistoryEntry.ts"
+import { aheadRemark, countedTime } from "../kernel/DeviceTime.ts"
 import { isFiniteJson, type Json } from "../kernel/Json.ts"
-import { type Shadow, ShadowDraft, type ShadowEntry } from "../shadow/Shadow.ts"
+import { type Shadow, ShadowDraft, type ShadowEntry, type ShadowMark } from "../shadow/Shadow.ts"
 import { Misfit } from "../thing-model/DataType.ts"
 import type { ModelValidator } from "../thing-model/ModelValidator.ts"
 import { ChangeTracker } from "./ChangeTracker.ts"
+import { maxReactions } from "./UplinkLimits.ts"
 import type { UplinkFacts } from "./UplinkStore.ts"
 
-/** Maps a property or event that was not kept to the reason. */
-export type Dropped = Readonly<Record<string, string>>
+/** Maps a property or event to what the device must know of it: why it was not kept, or that its time does not count. */
+export type Remarks = Readonly<Record<string, string>>
+
+/** A state to which a device can be set back: the start of a message. */
+export interface StateMark {
+  readonly draft: ShadowMark
+  readonly samples: number
+  readonly events: number
+  readonly happened: number
+  readonly reactions: number
+  readonly timesAhead: number
+}
+
+/** Ends the update of a message that sets off too much. */
+class TooManyReactions extends Error {}
 
 /** The shadow of a device with what must be stored beside it and published after the commit. */
 export class DeviceState {
@@ -23,10 +38,13 @@ export class DeviceState {
   readonly draft: ShadowDraft
   /** Checks values against the product's thing model; undefined: every value is admitted. */
   readonly validator: ModelValidator | undefined
+  #timesAhead = 0
   readonly #samples: Array<PropertySample> = []
   readonly #events: Array<EventRecord> = []
   readonly #happened: Array<DomainEvent> = []
   readonly #pending: Array<Reaction> = []
+  /** Reactions before the current message. */
+  #pendingBefore = 0
   readonly #reactions: Pick<Reactions["Service"], "watches" | "propertyWatch" | "reactTo">
   /** Says which changes of properties something reacts to; undefined: nothing reacts. */
   readonly #propertyWatch: PropertyWatch | undefined
@@ -34,12 +52,12 @@ export class DeviceState {
   constructor(
     device: DeviceIdentity,
     shadow: Shadow,
-    validator: ModelValidator | undefined,
+    model: ModelValidator | undefined,
     reactions: Pick<Reactions["Service"], "watches" | "propertyWatch" | "reactTo">
   ) {
     this.device = device
-    this.draft = new ShadowDraft(shadow)
-    this.validator = validator
+    this.draft = new ShadowDraft(shadow, model?.hasProperty)
+    this.validator = device.validateType === "weak" ? model : undefined
     this.#reactions = reactions
     this.#propertyWatch = reactions.propertyWatch(device)
   }
@@ -54,18 +72,56 @@ export class DeviceState {
     return this.#happened
   }
 
+  /** Values and events whose time was too far ahead. */
+  get timesAhead(): number {
+    return this.#timesAhead
+  }
+
+  /** Whether anything reacts to what this device reports. */
+  get mayReact(): boolean {
+    return this.#propertyWatch !== undefined || this.#reactions.watches("EventReported", this.device)
+  }
+
+  /** Returns how many reactions there are after the mark. */
+  reactionsSince({ reactions }: StateMark): number {
+    return this.#pending.length - reactions
+  }
+
+  /** Marks the start of a message. An update of it throws when it sets off more than 100 reactions. */
+  mark(): StateMark {
+    this.#pendingBefore = this.#pending.length
+    return {
+      draft: this.draft.mark(),
+      samples: this.#samples.length,
+      events: this.#events.length,
+      happened: this.#happened.length,
+      reactions: this.#pending.length,
+      timesAhead: this.#timesAhead
+    }
+  }
+
+  /** Takes back everything since the mark. */
+  rollBack({ draft, events, happened, reactions, samples, timesAhead }: StateMark): void {
+    this.draft.rollBack(draft)
+    this.#samples.length = samples
+    this.#events.length = events
+    this.#happened.length = happened
+    this.#pending.length = reactions
+    this.#timesAhead = timesAhead
+  }
+
   /**
    * Keeps the reported values that the model admits and the shadow has room for;
-   * returns the others with reasons. A value that is older than the stored one
-   * goes into the history only. `version` is the version of the shadow afterwards;
+   * returns the others with reasons, and those whose time does not count. A value
+   * that is older than the stored one goes into the history only. `version` is the version of the shadow afterwards;
    * default: the next one.
    */
   report(
     values: Iterable<readonly [id: string, entry: ShadowEntry]>,
     receivedAt: number,
     version?: number
-  ): Dropped {
-    let dropped: Record<string, string> | undefined
+  ): Remarks {
+    let remarks: Record<string, string> | undefined
     const kept: Record<string, ShadowEntry> = {}
     const tracker = this.#propertyWatch === undefined
       ? undefined
@@ -74,18 +130,23 @@ export class DeviceState {
         this.#propertyWatch,
         (properties) => this.#react({ _tag: "PropertiesChanged", device: this.#named, at: receivedAt, properties })
       )
-    for (const [id, { time, value }] of values) {
+    for (const [id, { time: given, value }] of values) {
       const admitted = this.validator === undefined ? value : this.validator.reported(id, value)
       if (admitted instanceof Misfit) {
-        ;(dropped ??= {})[id] = admitted.message
+        ;(remarks ??= {})[id] = admitted.message
         continue
       }
+      const time = countedTime(given, receivedAt)
       const entry = { value: admitted, time }
       tracker?.setting(id)
-      const reason = this.draft.set("reported", id, entry)
+      const reason = this.draft.set("reported", id, entry, receivedAt)
       if (reason !== undefined) {
-        ;(dropped ??= {})[id] = reason
+        ;(remarks ??= {})[id] = reason
         continue
+      }
+      if (time !== given) {
+        ;(remarks ??= {})[id] = aheadRemark
+        this.#timesAhead++
       }
       tracker?.wasSet(id, entry, admitted)
       kept[id] = entry
@@ -97,7 +158,7 @@ export class DeviceState {
     if (isKept) {
       this.#happened.push({ _tag: "PropertiesReported", device: this.device, at: receivedAt, properties: kept })
     }
-    return dropped ?? nothing
+    return remarks ?? nothing
   }
 
   /** Keeps an event of the thing model. Returns undefined, or why the model does not admit the event. */
@@ -113,8 +174,10 @@ export class DeviceState {
    * Keeps an event that the thing model does not describe. Returns undefined, or
    * why the event cannot be stored.
    */
-  record(eventId: string, value: Json, time: number, receivedAt: number): Misfit | undefined {
+  record(eventId: string, value: Json, given: number, receivedAt: number): Misfit | undefined {
     if (!isFiniteJson(value, maxEventNesting)) return notStorable
+    const time = countedTime(given, receivedAt)
+    if (time !== given) this.#timesAhead++
     this.#events.push({ eventId, time, value })
     this.#happened.push({ _tag: "EventReported", device: this.device, at: receivedAt, eventId, time, value })
     if (this.#reactions.watches("EventReported", this.device)) {
@@ -129,7 +192,10 @@ export class DeviceState {
   }
 
   #react(change: DeviceChange): void {
-    for (const reaction of this.#reactions.reactTo(this.device.projectId, change)) this.#pending.push(reaction)
+    for (const reaction of this.#reactions.reactTo(this.device.projectId, change)) {
+      if (this.#pending.length - this.#pendingBefore > maxReactions) throw new TooManyReactions()
+      this.#pending.push(reaction)
+    }
   }
 }
 
@@ -138,4 +204,4 @@ const maxEventNesting = 32
 
 const notStorable = new Misfit(460, `expected finite numbers, and at most ${maxEventNesting} levels`)
 
-const nothing: Dropped = {}
+const nothing: Remarks = {}

@@ -15,7 +15,7 @@
  */
 import { Effect, Layer, Option } from "effect"
 import type { EventRecord, PropertySample } from "../history/HistoryEntry.ts"
-import { type HistoryAddition, HistoryStore } from "../history/HistoryStore.ts"
+import { type HistoryAddition, HistoryStandsApart, HistoryStore } from "../history/HistoryStore.ts"
 import { untilStored } from "../kernel/StoreError.ts"
 import { type DeviceCommit, type UplinkBatch, UplinkStore } from "./UplinkStore.ts"
 
@@ -23,7 +23,8 @@ import { type DeviceCommit, type UplinkBatch, UplinkStore } from "./UplinkStore.
  * History is appended after the commit and before any reply to the devices of
  * the batch, so a device that gets its reply has its history stored. A crash in
  * between leaves a shadow whose history is missing; no device got a reply, so
- * each says it again.
+ * each says it again. When a device is deleted, its history is removed first: a
+ * deletion fails if the history cannot be removed.
  *
  * While the history store is out of reach, the batch waits and tries again, as it
  * does for the other stores. The commit runs once: a failure of `append` that
@@ -34,7 +35,7 @@ export const layer: Layer.Layer<UplinkStore, never, UplinkStore | HistoryStore> 
   Effect.gen(function*() {
     return make(yield* UplinkStore, yield* HistoryStore)
   })
-)
+).pipe(Layer.merge(Layer.succeed(HistoryStandsApart, true)))
 
 /** The result of a device's update, and the history that the commit leaves to this module. */
 interface Committed<A> {
@@ -53,8 +54,8 @@ const withoutHistory = <A>({ deviceId, update }: DeviceCommit<A>): DeviceCommit<
 })
 
 const make = (store: UplinkStore["Service"], history: HistoryStore["Service"]): UplinkStore["Service"] => ({
-  commit: Effect.fnUntraced(function*<A>({ commands, devices }: UplinkBatch<A>) {
-    const committed = yield* store.commit({ commands, devices: devices.map(withoutHistory) })
+  commit: Effect.fnUntraced(function*<A>({ devices, ...batch }: UplinkBatch<A>) {
+    const committed = yield* store.commit({ ...batch, devices: devices.map(withoutHistory) })
     const additions: Array<HistoryAddition> = []
     for (let i = 0; i < devices.length; i++) {
       const stored = Option.getOrUndefined(committed[i]!)

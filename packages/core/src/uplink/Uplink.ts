@@ -2,7 +2,8 @@
  * Takes every message of every device. `Uplink` sorts messages by the registry of
  * device methods, commits them in batches, and replies after the commit.
  */
-import { Array, Cause, Context, Effect, type Exit, Layer, Option } from "effect"
+import { Array, Cause, Context, Effect, Exit, Layer, Option } from "effect"
+import { CommandAnswers } from "../command/CommandAnswers.ts"
 import { CommandLedger } from "../command/CommandLedger.ts"
 import type { CommandProgress } from "../command/Command.ts"
 import { deviceKey } from "../device/Device.ts"
@@ -12,48 +13,67 @@ import * as Batcher from "../kernel/Batcher.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { ModelCache } from "../thing-model/ModelCache.ts"
 import type { Lane } from "./DeviceMethod.ts"
-import { DeviceMethods } from "./DeviceMethods.ts"
+import { DeviceMethods, type RegisteredMethod } from "./DeviceMethods.ts"
 import { type DeviceReply, systemError } from "./DeviceReply.ts"
 import { DeviceState } from "./DeviceState.ts"
+import { commitOf } from "./DeviceUpdates.ts"
 import { type Attachment, SubDeviceDirectory } from "./SubDeviceDirectory.ts"
+import { maxValues, tooManyValues } from "./UplinkLimits.ts"
 import * as UplinkBatch from "./UplinkBatch.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
 import * as UplinkMetrics from "./UplinkMetrics.ts"
+import { UplinkRates } from "./UplinkRates.ts"
 import { UplinkStore } from "./UplinkStore.ts"
 
 /** The end of a message: its reply, or the failure of the store. */
 export type UplinkExit = Exit.Exit<DeviceReply, StoreError>
 
 /**
- * Messages of one device take effect in the order in which transports hand them
- * over. The reply comes after the commit. While the store cannot be reached,
- * messages wait; when the queue is full, their senders wait.
+ * Messages of one device and one lane take effect in the order in which
+ * transports hand them over. The reply comes after the commit. While the store
+ * cannot be reached, messages wait; when the queue is full, those wait who fill
+ * it (docs/decisions/0048-fair-shares-of-the-uplink.md).
  */
 export class Uplink extends Context.Service<Uplink, {
-  /** Takes a message and returns the reply after the commit. Waits while the queue is full. */
+  /** Takes a message and returns the reply after the commit. */
   readonly submit: (message: UplinkMessage) => Effect.Effect<DeviceReply, StoreError>
   /**
    * For transports that are driven by callbacks: takes a message and calls
-   * `onEnd` after the commit. Returns undefined if the queue has room. Returns an
-   * effect if the queue is full: the effect hands the message over as soon as
-   * there is room, and the transport must stop reading until the effect ends.
+   * `onEnd` after the commit, or at once if the message is refused. Returns
+   * undefined if there is room for more of this device. Otherwise returns an
+   * effect: the transport must read nothing more of the device until it ends.
    */
   readonly offer: (message: UplinkMessage, onEnd: (end: UplinkExit) => void) => Effect.Effect<void> | undefined
 }>()("@device-cloud/core/uplink/Uplink") {
   static readonly layer: Layer.Layer<
     Uplink | CommandLedger,
     never,
-    DeviceMethods | UplinkStore | SubDeviceDirectory | ModelCache | Reactions | EventBus
+    CommandAnswers | DeviceMethods | UplinkStore | UplinkRates | SubDeviceDirectory | ModelCache | Reactions | EventBus
   > = Layer.effectContext(Effect.suspend(() => make))
 }
 
-/** How many messages of a lane may wait (`capacity`), and how many are in one batch. */
+/**
+ * How many messages of a lane may wait (`capacity`), and how many are in one
+ * batch; the same by weight. A message weighs as much as it has values, and one
+ * more for each KiB: at most 64 MiB of reports wait, and a batch writes at most
+ * 16,384 values.
+ */
 const lanes = {
-  reports: { capacity: 8192, maxBatch: 2048 },
-  gateway: { capacity: 1024, maxBatch: 64 },
+  reports: { capacity: 8192, capacityWeight: 65_536, maxBatch: 2048, maxWeight: 16_384 },
+  requests: { capacity: 8192, capacityWeight: 524_288, maxBatch: 2048, maxWeight: 2048 },
+  gateway: { capacity: 1024, capacityWeight: 65_536, maxBatch: 64, maxWeight: 2048 },
   // A batch holds 64 blocks of at most 128 KiB in memory.
-  downloads: { capacity: 1024, maxBatch: 64 }
-} as const satisfies Record<Lane, { readonly capacity: number; readonly maxBatch: number }>
+  downloads: { capacity: 1024, capacityWeight: 65_536, maxBatch: 64, maxWeight: 2048 }
+} as const satisfies Record<Lane, Omit<Batcher.Options<never, never, never>, "commit">>
+
+/** Values that count as one message at the rate of the sender. */
+const freeValues = 10
+
+/** The weight of a request that runs alone: 16 of them are a batch. */
+const slowWeight = 128
+
+const weightOf = (method: RegisteredMethod | undefined, values: number, { bytes = 0 }: UplinkMessage): number =>
+  Math.max(values, 1) + (bytes >> 10) + (method?.isSlow === true ? slowWeight : 0)
 
 type Item = UplinkBatch.UplinkItem
 
@@ -64,6 +84,8 @@ const make = Effect.gen(function*() {
   const models = yield* ModelCache
   const reactions = yield* Reactions
   const events = yield* EventBus
+  const rates = yield* UplinkRates
+  const answers = yield* CommandAnswers
   const metrics = UplinkMetrics.make()
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
@@ -79,15 +101,12 @@ const make = Effect.gen(function*() {
     return attachments
   })
 
-  /** Loads what updates need: the models of checked products, and what reacts to changes. */
+  /** Loads what updates need: the models of products, and what reacts to changes. */
   const prepare = Effect.fnUntraced(function*({ devices }: UplinkBatch.UplinkBatch) {
     const productKeys = [...new Set(devices.map(({ device }) => device.productKey))]
-    const checked = [
-      ...new Set(devices.flatMap(({ device }) => device.validateType === "weak" ? [device.productKey] : []))
-    ]
-    const validators = yield* models.ofProducts(checked)
+    const loaded = yield* models.ofProducts(productKeys)
     if (!productKeys.every(reactions.isLoaded)) yield* reactions.load(productKeys)
-    return validators
+    return loaded
   })
 
   /** Sorts a batch and stores the changes of devices. Only this part of a batch is ever repeated. */
@@ -95,18 +114,16 @@ const make = Effect.gen(function*() {
     const batch = UplinkBatch.sort(items, methods, yield* attachmentsFor(items), logDefect)
     const { devices, progress } = batch
     if (devices.length + progress.length === 0) return { batch, results: [] }
-    const validators = yield* prepare(batch)
+    const loaded = yield* prepare(batch)
     const results = yield* store.commit({
       devices: devices.map((updates) =>
-        UplinkBatch.commitOf(updates, (device, shadow) =>
-          new DeviceState(
-            device,
-            shadow,
-            device.validateType === "weak" ? validators.get(device.productKey) : undefined,
-            reactions
-          ))
+        commitOf(
+          updates,
+          (device, shadow) => new DeviceState(device, shadow, loaded.get(device.productKey), reactions)
+        )
       ),
-      commands: progress
+      commands: progress,
+      isComplete: () => UplinkBatch.isWithinBudgets(batch)
     })
     return { batch, results }
   })
@@ -149,13 +166,17 @@ const make = Effect.gen(function*() {
   ) {
     UplinkBatch.settle(batch, results)
     const { happened, progress, replies, requests } = batch
+    let timesAhead = 0
     for (const result of results) {
       if (Option.isNone(result)) continue
+      timesAhead += result.value.timesAhead
       if (result.value.reacts) reactions.wake()
       result.value.defects.forEach(logDefect)
     }
+    if (progress.length > 0) answers.stepped(progress)
     if (happened.length > 0) yield* safely(events.publish(happened))
     if (requests.length > 0) yield* runRequests(batch)
+    if (timesAhead > 0) yield* safely(metrics.timesAhead(timesAhead))
     yield* safely(metrics.concluded(progress, replies.filter((_, place) => !UplinkBatch.isProgress(items[place]!))))
     return replies
   })
@@ -167,20 +188,36 @@ const make = Effect.gen(function*() {
         ([duration, committed]) => Effect.as(metrics.committed(duration, items.length, reports.waiting()), committed)
       ),
     conclude,
-    isolates: ({ retryable }: StoreError) => !retryable
+    isolates: ({ retryable }: StoreError) => !retryable,
+    keyOf: (item: Item) => UplinkBatch.isProgress(item) ? item.deviceId : (item.carrier ?? item.device).deviceId,
+    groupOf: (item: Item) => UplinkBatch.isProgress(item) ? "" : item.device.projectId
   }
 
   const reports: Batcher.Batcher<Item, DeviceReply, StoreError> = yield* Batcher.makePartitioned({
     ...lanes.reports,
-    ...options,
-    keyOf: (item: Item) => UplinkBatch.isProgress(item) ? item.deviceId : item.device.deviceId
+    ...options
   })
   const batchers: Readonly<Record<Lane, Batcher.Batcher<Item, DeviceReply, StoreError>>> = {
     reports,
+    requests: yield* Batcher.makeConcluding({ ...lanes.requests, ...options }),
     gateway: yield* Batcher.makeConcluding({ ...lanes.gateway, ...options }),
     downloads: yield* Batcher.makeConcluding({ ...lanes.downloads, ...options })
   }
-  const batcherOf = ({ method }: UplinkMessage) => batchers[methods.find(method)?.lane ?? "reports"]
+
+  /** Counts the values in a message, at the rate of its sender too. A method that throws is refused with its batch. */
+  const valuesIn = (method: RegisteredMethod | undefined, { carrier, device, params }: UplinkMessage): number => {
+    if (method?.values === undefined) return 1
+    try {
+      const values = method.values(params)
+      if (values > freeValues) rates.charge(carrier ?? device, Math.min(values, maxValues) / freeValues - 1, 0)
+      return values
+    } catch (defect) {
+      logDefect(defect)
+      return 1
+    }
+  }
+
+  const batcherOf = (method: RegisteredMethod | undefined) => batchers[method?.lane ?? "reports"]
 
   const noteProgress = (progress: CommandProgress) => {
     const later = reports.offer(progress, () => {})
@@ -188,7 +225,19 @@ const make = Effect.gen(function*() {
   }
 
   return Context.make(Uplink, {
-    submit: (message) => batcherOf(message).submit(message),
-    offer: (message, onEnd) => batcherOf(message).offer(message, onEnd)
+    submit: (message) =>
+      Effect.suspend(() => {
+        const method = methods.find(message.method)
+        const values = valuesIn(method, message)
+        return values > maxValues
+          ? Effect.succeed(tooManyValues)
+          : batcherOf(method).submit(message, weightOf(method, values, message))
+      }),
+    offer: (message, onEnd) => {
+      const method = methods.find(message.method)
+      const values = valuesIn(method, message)
+      if (values > maxValues) return void onEnd(Exit.succeed(tooManyValues))
+      return batcherOf(method).offer(message, onEnd, weightOf(method, values, message))
+    }
   }).pipe(Context.add(CommandLedger, { advance: noteProgress }))
 })

@@ -6,26 +6,18 @@ import { Option } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
 import { type DeviceId, type DeviceIdentity, deviceKey } from "../device/Device.ts"
 import type { DomainEvent } from "../events/DomainEvent.ts"
-import type { Shadow } from "../shadow/Shadow.ts"
 import type { FindSubDevice, Plan, Update } from "./DeviceMethod.ts"
 import type { DeviceMethods, RegisteredMethod } from "./DeviceMethods.ts"
 import { deviceNotFound, type DeviceReply, noTopology, success, systemError, topicError } from "./DeviceReply.ts"
-import type { DeviceState } from "./DeviceState.ts"
+import type { DeviceResult, DeviceUpdates } from "./DeviceUpdates.ts"
+import { ReactionBudget } from "./ReactionBudget.ts"
 import type { Attachment, SubDeviceName } from "./SubDeviceDirectory.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
-import type { DeviceCommit } from "./UplinkStore.ts"
 
 /** What one batch stores: messages of devices and steps of commands. */
 export type UplinkItem = UplinkMessage | CommandProgress
 
 export const isProgress = (item: UplinkItem): item is CommandProgress => "messageId" in item
-
-/** The updates of one device with their places in the batch. */
-interface DeviceUpdates {
-  readonly device: DeviceIdentity
-  readonly places: Array<number>
-  readonly updates: Array<Update>
-}
 
 /** A request, which runs after the commit. */
 export interface PlacedRequest {
@@ -35,23 +27,13 @@ export interface PlacedRequest {
   readonly message: UplinkMessage
 }
 
-/** The outcome of the updates of one device. */
-export interface DeviceResult {
-  /** In the order of the updates. */
-  readonly replies: ReadonlyArray<DeviceReply>
-  /** The events to publish. */
-  readonly happened: ReadonlyArray<DomainEvent>
-  /** Reactions are stored, so that their runner must wake. */
-  readonly reacts: boolean
-  /** What updates have thrown. */
-  readonly defects: ReadonlyArray<unknown>
-}
-
 /** The sorted items of a batch. */
 export interface UplinkBatch {
   readonly devices: ReadonlyArray<DeviceUpdates>
   readonly progress: ReadonlyArray<CommandProgress>
   readonly requests: ReadonlyArray<PlacedRequest>
+  /** The budgets of messages about several devices. */
+  readonly budgets: ReadonlyArray<ReactionBudget>
   /** The events to publish after the commit. */
   readonly happened: Array<DomainEvent>
   /** By the place of the item. Until its handler has replied, a request has the reply `systemError`. */
@@ -102,18 +84,21 @@ export const sort = (
   const byDevice = new Map<DeviceId, DeviceUpdates>()
   const progress: Array<CommandProgress> = []
   const requests: Array<PlacedRequest> = []
+  const budgets: Array<ReactionBudget> = []
   const happened: Array<DomainEvent> = []
 
   const find: FindSubDevice = (speaker, name) => {
     const attachment = attachments.get(deviceKey(name))
     return attachment?.gateway.deviceId === speaker.deviceId ? attachment.subDevice : undefined
   }
-  const addUpdate = (device: DeviceIdentity, update: Update, place: number) => {
+  const addUpdate = (device: DeviceIdentity, update: Update, place: number, budget?: ReactionBudget) => {
     const known = byDevice.get(device.deviceId)
-    if (known === undefined) byDevice.set(device.deviceId, { device, places: [place], updates: [update] })
-    else {
+    if (known === undefined) {
+      byDevice.set(device.deviceId, { device, places: [place], updates: [update], budgets: [budget] })
+    } else {
       known.places.push(place)
       known.updates.push(update)
+      known.budgets.push(budget)
     }
   }
   /** A method that throws refuses only its own message. */
@@ -147,9 +132,12 @@ export const sort = (
       case "Update":
         addUpdate(device, plan.update, place)
         break
-      case "Updates":
-        for (const { device, update } of plan.updates) addUpdate(device, update, place)
+      case "Updates": {
+        const budget = plan.updates.length > 1 ? new ReactionBudget() : undefined
+        if (budget !== undefined) budgets.push(budget)
+        for (const { device, update } of plan.updates) addUpdate(device, update, place, budget)
         break
+      }
       case "Progress": {
         const { at, code, data, message, messageId } = plan.progress
         progress.push(plan.progress)
@@ -161,55 +149,19 @@ export const sort = (
         requests.push({ place, method, request: plan.request, message })
     }
   }
-  return { replies, devices: [...byDevice.values()], progress, requests, happened }
+  return { replies, devices: [...byDevice.values()], progress, requests, budgets, happened }
 }
 
 /**
- * Returns the part of the transaction that belongs to one device. An update that
- * throws is refused with `systemError`; the others run again from the stored
- * shadow without it.
+ * Returns false if messages about several devices set off too many reactions:
+ * their updates are refused when all updates run again.
  */
-export const commitOf = (
-  { device, updates }: DeviceUpdates,
-  open: (device: DeviceIdentity, shadow: Shadow) => DeviceState
-): DeviceCommit<DeviceResult> => ({
-  deviceId: device.deviceId,
-  update: (shadow) => {
-    const defects = new Map<Update, unknown>()
-    while (true) {
-      const state = open(device, shadow)
-      const replies = applyAll(updates, state, defects)
-      if (replies === undefined) continue
-      const { facts, happened } = state
-      return [
-        { replies, happened, reacts: facts.reactions.length > 0, defects: [...defects.values()] },
-        state.draft.finish(),
-        facts
-      ]
-    }
+export const isWithinBudgets = ({ budgets }: UplinkBatch): boolean => {
+  let isWithin = true
+  for (const budget of budgets) {
+    if (!budget.settle()) isWithin = false
   }
-})
-
-/** Returns the replies of the updates; undefined: one has thrown and is in `defects` from now on. */
-const applyAll = (
-  updates: ReadonlyArray<Update>,
-  state: DeviceState,
-  defects: Map<Update, unknown>
-): ReadonlyArray<DeviceReply> | undefined => {
-  const replies: Array<DeviceReply> = []
-  for (const update of updates) {
-    if (defects.has(update)) {
-      replies.push(systemError)
-      continue
-    }
-    try {
-      replies.push(update(state))
-    } catch (defect) {
-      defects.set(update, defect)
-      return undefined
-    }
-  }
-  return replies
+  return isWithin
 }
 
 /** The reply to a message about several devices: the first refusal, or else the first reply. */

@@ -12,6 +12,10 @@ export interface UplinkMessage {
   readonly params: unknown
   /** Unix milliseconds. */
   readonly receivedAt: number
+  /** Bytes of the message on its way. Default 0. */
+  readonly bytes?: number
+  /** The device whose connection carries the message, for example a gateway. Default: `device`. */
+  readonly carrier?: DeviceIdentity
   /** The sub-device that the gateway `device` speaks for. */
   readonly subDevice?: Pick<DeviceIdentity, "productKey" | "deviceName">
 }

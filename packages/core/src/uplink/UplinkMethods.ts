@@ -6,7 +6,7 @@ import { Effect, Layer } from "effect"
 import type { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import type { DeviceStore } from "../device/DeviceStore.ts"
-import type { ThingModelStore } from "../thing-model/ThingModelStore.ts"
+import type { ModelCache } from "../thing-model/ModelCache.ts"
 import { DeviceMethods } from "./DeviceMethods.ts"
 import * as CommandReplyMethods from "./methods/CommandReplyMethods.ts"
 import * as DesiredMethods from "./methods/DesiredMethods.ts"
@@ -22,7 +22,7 @@ import * as TimeMethods from "./methods/TimeMethods.ts"
 export const layer: Layer.Layer<
   never,
   never,
-  DeviceMethods | DeviceStore | ThingModelStore | DeviceSessions | DeviceLifecycle
+  DeviceMethods | DeviceStore | ModelCache | DeviceSessions | DeviceLifecycle
 > = Layer.effectDiscard(
   Effect.gen(function*() {
     const registry = yield* DeviceMethods

@@ -20,6 +20,10 @@ const commandSteps = Metric.counter("device_cloud_commands_total", {
   description: "Steps of commands, by the state that they lead to",
   incremental: true
 })
+const timesAhead = Metric.counter("device_cloud_uplink_times_ahead_total", {
+  description: "Values and events whose time was more than five minutes ahead of the cloud",
+  incremental: true
+})
 const commitSeconds = Metric.histogram("device_cloud_uplink_commit_seconds", {
   description: "From the start of a batch to its commit",
   boundaries: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
@@ -56,6 +60,7 @@ export const make = () => {
       yield* Metric.update(batchSize, size)
       yield* Metric.update(queueDepth, waiting)
     }),
+    timesAhead: (count: number) => Metric.update(timesAhead, count),
     /** The messages of a batch have these replies, and commands have taken these steps. */
     concluded: Effect.fnUntraced(
       function*(progress: ReadonlyArray<CommandProgress>, replies: ReadonlyArray<DeviceReply>) {

@@ -35,6 +35,11 @@ export interface UplinkBatch<out A> {
   readonly devices: ReadonlyArray<DeviceCommit<A>>
   /** Steps of commands, as `CommandStore.advance` takes them. */
   readonly commands: ReadonlyArray<CommandProgress>
+  /**
+   * Called after the updates of all devices have run, and before anything of the
+   * batch is stored. False: the updates must run again. Returns true in the end.
+   */
+  readonly isComplete?: () => boolean
 }
 
 /**

@@ -2,14 +2,15 @@
  * The routes by which an application asks something of devices, and reads what
  * became of it (docs/api/commands.md).
  */
-import { CommandState, TimeToLive, UserMessage } from "@device-cloud/core"
+import { CommandState, RawBytes, TimeToLive, UserMessage, WaitTime } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { MessageNotQueued, NoSuchMessage, ServiceIsSync, TooManyMessages } from "./CommandFailures.ts"
+import { DeviceNotConnected, MessageNotQueued, NoReply, NoSuchMessage, TooManyMessages } from "./CommandFailures.ts"
 import { NoSuchDevice } from "../device/DeviceFailures.ts"
 import { InvalidValue, NoSuchElement } from "../thing-model/ThingModelFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const Params = Schema.Record(Schema.String, Schema.Json)
@@ -20,19 +21,35 @@ const Call = Schema.Struct({
     TimeToLive.annotate({
       description: "Seconds until it expires; 0: only if the device is online now; default 7 days"
     })
+  ),
+  wait: Schema.optional(
+    WaitTime.annotate({ description: "Seconds to wait for the reply; default 8 for synchronous services, else 0" })
   )
 }).annotate({ examples: [{ params: { TargetTemperature: 21.5 }, ttl: 3600 }] })
 
 const Accepted = Envelope(Schema.Struct({ message_id: Schema.String }))
 
+const Answered = Envelope(
+  Schema.Struct({
+    message_id: Schema.String,
+    state: Schema.optional(CommandState.annotate({ description: "As all below: of a call that has waited" })),
+    code: Schema.optional(
+      Schema.NullOr(Schema.Int).annotate({ description: "The code of the reply; null: none came" })
+    ),
+    message: Schema.optional(Schema.String),
+    data: Schema.optional(Schema.Json)
+  })
+)
+
 /** A command, and what became of it. */
 export const Message = Schema.Struct({
   message_id: Schema.String,
-  type: Schema.Literals(["property", "service", "user"]),
+  type: Schema.Literals(["property", "service", "user", "raw"]),
   service_id: Schema.String,
   topic: Schema.String.annotate({ description: "Of a user message" }),
   params: Params,
   state: CommandState,
+  deliveries: Schema.Int.annotate({ description: "How often it was handed to the device" }),
   code: Schema.NullOr(Schema.Int).annotate({ description: "The code of the device's reply; 200: done" }),
   message: Schema.String,
   data: Schema.Json,
@@ -46,17 +63,20 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
   HttpApiEndpoint.post("setDeviceProperties", "/things/:device_id/properties", {
     params: PathParams.deviceId,
     payload: Call,
-    success: Accepted,
-    error: [NoSuchDevice, InvalidValue, TooManyMessages]
+    success: Answered,
+    error: [NoSuchDevice, NoSuchElement, InvalidValue, DeviceNotConnected, NoReply, TooManyMessages]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Set properties of a device")
     .annotate(OpenApi.Description, "Delivered now, or when the device comes back."),
   HttpApiEndpoint.post("callDeviceService", "/things/:device_id/services/:service_id", {
     params: PathParams.service,
     payload: Call,
-    success: Accepted,
-    error: [NoSuchDevice, NoSuchElement, InvalidValue, ServiceIsSync, TooManyMessages]
-  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Call an asynchronous service of a device")
-    .annotate(OpenApi.Description, "Delivered now, or when the device comes back."),
+    success: Answered,
+    error: [NoSuchDevice, NoSuchElement, InvalidValue, DeviceNotConnected, NoReply, TooManyMessages]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Call a service of a device")
+    .annotate(
+      OpenApi.Description,
+      "Delivered now, or when the device comes back. The response to a synchronous call has the device's reply."
+    ),
   HttpApiEndpoint.post("sendUserMessage", "/things/:device_id/user-messages", {
     params: PathParams.deviceId,
     payload: Schema.Struct({
@@ -76,12 +96,22 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
       OpenApi.Description,
       "Delivered now, or when the device comes back; what it says there is an event `user`."
     ),
+  HttpApiEndpoint.post("sendRaw", "/things/:device_id/raw", {
+    params: PathParams.deviceId,
+    payload: Schema.Struct({
+      data: RawBytes.annotate({ description: "Bytes as hex text" }),
+      ttl: Call.fields.ttl
+    }).annotate({ examples: [{ data: "a10700" }] }),
+    success: Accepted,
+    error: [NoSuchDevice, InvalidValue, TooManyMessages]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Send a device bytes on its topic for bytes")
+    .annotate(OpenApi.Description, "As they are, whether the product has a codec or not."),
   HttpApiEndpoint.get("listMessages", "/things/:device_id/messages", {
     params: PathParams.deviceId,
     query: pageQuery,
     success: Paged(Message),
     error: NoSuchDevice
-  }).annotate(OpenApi.Summary, "List the commands of a device, newest first"),
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "List the commands of a device, newest first"),
   HttpApiEndpoint.get("getMessage", "/things/:device_id/messages/:message_id", {
     params: PathParams.message,
     success: Envelope(Message),

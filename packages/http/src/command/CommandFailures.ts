@@ -3,6 +3,7 @@
  */
 import type * as Core from "@device-cloud/core"
 import { maxWaiting } from "@device-cloud/core"
+import { Schema } from "effect"
 import { Code } from "../Code.ts"
 import { failure, retryData } from "../Failure.ts"
 
@@ -14,7 +15,15 @@ export const MessageNotQueued = failure(
   "The message is on its way already, or has ended"
 )
 
-export const ServiceIsSync = failure("ServiceIsSync", Code.operationUnfit, "The service is synchronous")
+export const DeviceNotConnected = failure(
+  "DeviceNotConnected",
+  Code.deviceNotConnected,
+  "The device is not connected, so that nobody can wait for its reply"
+)
+
+export const NoReply = failure("NoReply", Code.noReply, "The device has not replied in time; the command goes on", {
+  message_id: Schema.String
+})
 
 export const TooManyMessages = failure(
   "TooManyMessages",
@@ -32,8 +41,13 @@ export const commandFailures = {
     NoSuchMessage.make({ message: `There is no message ${messageId} for this device` }),
   CommandNotQueued: ({ messageId, state }: Core.CommandNotQueued) =>
     MessageNotQueued.make({ message: `Message ${messageId} is ${state}; only a queued one can be cancelled` }),
-  ServiceIsSync: ({ serviceId }: Core.ServiceIsSync) =>
-    ServiceIsSync.make({ message: `Service ${serviceId} is synchronous; only asynchronous ones are called` }),
+  DeviceNotConnected: ({ deviceId }: Core.DeviceNotConnected) =>
+    DeviceNotConnected.make({ message: `Device ${deviceId} is not connected; call with wait 0 to let the call wait` }),
+  NoReply: ({ messageId }: Core.NoReply) =>
+    NoReply.make({
+      message: `The device has not replied in time; message ${messageId} goes on`,
+      data: { message_id: messageId }
+    }),
   TooManyCommands: ({ deviceId }: Core.TooManyCommands) =>
     TooManyMessages.make({
       message: `Device ${deviceId} has ${maxWaiting} messages that wait; cancel some or let them expire`,

@@ -1,8 +1,9 @@
 /**
  * Handlers of the routes of commands.
  */
-import { type Command, CommandNotFound, Commands } from "@device-cloud/core"
+import { type Command, CommandNotFound, Commands, Mac, rawTopic } from "@device-cloud/core"
 import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
@@ -15,16 +16,26 @@ export const layer = group(
   "commands",
   Effect.fnUntraced(function*(handlers) {
     const commands = yield* Commands
+    const mac = yield* Mac
     return handlers.handleAll({
-      setDeviceProperties: ({ params, payload: { ttl, ...payload } }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(commands.setProperties(projectId, params.device_id, payload.params, { ttl }), accepted)
-        ),
-      callDeviceService: ({ params, payload: { ttl, ...payload } }) =>
+      setDeviceProperties: ({ params, payload, request }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(
-            commands.callService(projectId, params.device_id, params.service_id, payload.params, { ttl }),
-            accepted
+            commands.request(projectId, params.device_id, null, payload.params, optionsOf(mac, request, payload)),
+            answered
+          )
+        ),
+      callDeviceService: ({ params, payload, request }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            commands.request(
+              projectId,
+              params.device_id,
+              params.service_id,
+              payload.params,
+              optionsOf(mac, request, payload)
+            ),
+            answered
           )
         ),
       sendUserMessage: ({ params, payload: { encoding = "utf8", payload, topic, ttl } }) =>
@@ -33,6 +44,10 @@ export const layer = group(
             commands.sendUserMessage(projectId, params.device_id, { topic, payload, encoding }, { ttl }),
             accepted
           )
+        ),
+      sendRaw: ({ params, payload: { data, ttl } }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(commands.sendRaw(projectId, params.device_id, data, { ttl }), accepted)
         ),
       listMessages: ({ params, query }) =>
         CurrentPrincipal.use(({ projectId }) =>
@@ -63,17 +78,44 @@ export const layer = group(
 
 const message = (command: Command): typeof Message.Type => ({
   message_id: String(command.messageId),
-  type: command.userTopic !== null ? "user" : command.serviceId === null ? "property" : "service",
+  type: typeOf(command),
   service_id: command.serviceId ?? "",
   topic: command.userTopic ?? "",
   params: command.params,
   state: command.state,
+  deliveries: command.deliveries,
   code: command.code,
   message: command.message,
   data: command.data,
   created_at: dateText(command.createdAt),
   expires_at: dateText(command.expiresAt),
   updated_at: dateText(command.updatedAt)
+})
+
+const typeOf = ({ serviceId, userTopic }: Command) => {
+  if (userTopic !== null) return userTopic === rawTopic ? "raw" : "user"
+  return serviceId === null ? "property" : "service"
+}
+
+/**
+ * A call with an Idempotency-Key that comes again, because its caller has not waited
+ * for the device, is the same command.
+ */
+const optionsOf = (
+  mac: Mac["Service"],
+  { headers, url }: Pick<HttpServerRequest.HttpServerRequest, "headers" | "url">,
+  { ttl, wait, ...payload }: { readonly ttl?: number | undefined; readonly wait?: number | undefined }
+) => {
+  const key = headers["idempotency-key"]
+  const origin = key === undefined
+    ? undefined
+    : `request ${mac.sign("hmacsha256", key, `${url}\n${JSON.stringify({ ttl, wait, ...payload })}`)}`
+  return { ttl, wait, origin }
+}
+
+const answered = ({ command, hasWaited }: { readonly command: Command; readonly hasWaited: boolean }) => ({
+  ...accepted(command),
+  ...hasWaited ? { state: command.state, code: command.code, message: command.message, data: command.data } : {}
 })
 
 const accepted = ({ messageId }: Command) => ({ message_id: String(messageId) })

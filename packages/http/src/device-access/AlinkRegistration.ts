@@ -65,6 +65,7 @@ const codes = {
   DeviceNotFound: [6100, "device not found"],
   ProductNotFound: [6250, "product not found"],
   RegistrationOff: [6288, "dynamic registration disabled"],
+  TooManyRegistrations: [429, "too many requests"],
   TooManyWrongSignatures: [429, "too many requests"],
   WrongSignature: [6600, "sign check failed"]
 } as const

@@ -2,12 +2,13 @@
  * The routes that devices call. A signature takes the place of an access key
  * (docs/protocol/provisioning.md, docs/protocol/http-uplink.md).
  */
-import { NamedRegistration, Registration } from "@device-cloud/core"
+import { NamedRegistration, Registration, Text } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Envelope } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
 import { toSnakeCase } from "../SnakeCase.ts"
+import { SecureWayNeeded } from "../middleware/SecureDevices.ts"
 import { uplinkRefusals } from "./UplinkRefusals.ts"
 import { DeviceDisabled, NoSuchDevice } from "../device/DeviceFailures.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
@@ -17,9 +18,13 @@ import {
   ProofRefused,
   RandomUsed,
   RegistrationOff,
+  SubDeviceOnly,
+  TooManyRandoms,
   TooManyWrongSignatures,
+  UnfreshSignature,
   WrongSignature
 } from "../provisioning/ProvisioningFailures.ts"
+import { QuotaExceeded, TooManyRegistrations } from "../project/ProjectFailures.ts"
 
 const Triple = Schema.Struct({
   product_key: Schema.String,
@@ -31,12 +36,22 @@ const uplinkQuery = {
   product_key: PathParams.productKey.product_key,
   device_name: PathParams.deviceName.device_name,
   sign_method: Schema.Literals(["hmacsha256", "hmacsha1"]),
-  random: Schema.String.check(Schema.isMinLength(8), Schema.isMaxLength(16)).annotate({
+  random: Text(16).check(Schema.isMinLength(8)).annotate({
     description: "8 to 16 characters"
   }),
+  timestamp: Schema.optional(
+    Schema.String.check(Schema.isPattern(/^\d{1,16}$/, { expected: "Unix milliseconds in 1 to 16 digits" })).annotate({
+      description: "Unix milliseconds; signed if it is sent"
+    })
+  ),
+  content_sha256: Schema.optional(
+    Schema.String.check(Schema.isPattern(/^[0-9A-Fa-f]{64}$/, { expected: "64 hex digits" })).annotate({
+      description: "SHA-256 of the bytes of the body in hex; signed as it is sent"
+    })
+  ),
   sign: Schema.String.annotate({
-    description: "Of `productKey` + product_key + `deviceName` + device_name + `random` + random with the device's " +
-      "secret; hex or base64"
+    description: "Of `productKey` + product_key + `deviceName` + device_name + `random` + random, then `timestamp` + " +
+      "timestamp and `contentSha256` + content_sha256 if they are sent, with the device's secret; hex or base64"
   }),
   action: Schema.String.annotate({
     description: "What the device says: PostProperty, PostEvent, PostServiceReply, PostHex, PostSubHex, PostModbus, " +
@@ -79,7 +94,9 @@ export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
       DeviceDisabled,
       AlreadyActive,
       NoDeviceLeft,
+      SecureWayNeeded,
       WrongSignature,
+      TooManyRegistrations,
       TooManyWrongSignatures
     ]
   }).annotate(OpenApi.Summary, "Get a triple that was created beforehand")
@@ -91,7 +108,17 @@ export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
   HttpApiEndpoint.post("generateDevice", "/auth/generator/device", {
     payload: toSnakeCase(NamedRegistration),
     success: Envelope(Triple),
-    error: [NoSuchProduct, RegistrationOff, DeviceDisabled, AlreadyActive, WrongSignature, TooManyWrongSignatures]
+    error: [
+      NoSuchProduct,
+      RegistrationOff,
+      DeviceDisabled,
+      AlreadyActive,
+      QuotaExceeded,
+      SecureWayNeeded,
+      WrongSignature,
+      TooManyRegistrations,
+      TooManyWrongSignatures
+    ]
   }).annotate(OpenApi.Summary, "Get a triple with a name of the device's own")
     .annotate(
       OpenApi.Description,
@@ -116,9 +143,13 @@ export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
       ...uplinkRefusals,
       NoSuchDevice,
       DeviceDisabled,
+      SecureWayNeeded,
       WrongSignature,
       ProofRefused,
+      SubDeviceOnly,
+      UnfreshSignature,
       RandomUsed,
+      TooManyRandoms,
       TooManyWrongSignatures
     ]
   }).annotate(OpenApi.Summary, "Send a message of a device")

@@ -6,26 +6,35 @@ import {
   DeviceAuthenticator,
   type DeviceReply,
   DeviceSessions,
+  Mac,
   Provisioning,
   ReplayGuard,
   SubDeviceSessions,
   type Triple,
-  Uplink
+  UnfreshSignature,
+  Uplink,
+  UplinkRates
 } from "@device-cloud/core"
-import { Clock, Effect, Option, Result } from "effect"
+import { ByteSize, Clock, Context, Effect, Option, Result } from "effect"
 import { Hex } from "effect/encoding"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type HttpServerError, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
+import { uplinkSize } from "../middleware/BodyLimits.ts"
 import { clientAddress } from "../middleware/ClientAddress.ts"
 import { RateLimits } from "../middleware/RateLimits.ts"
 import { failWith } from "../DomainFailures.ts"
-import { BodyUnreadable, type InvalidParameter, TooLarge } from "../Failure.ts"
+import { BodyUnreadable, type InvalidParameter, TooLarge, TooManyRequests } from "../Failure.ts"
 import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
 import * as UplinkAction from "./UplinkAction.ts"
 import { uplinkRefusal } from "./UplinkRefusals.ts"
+
+/** Whether the random of each message counts once, not only where the product requires it. */
+export const StrictReplay = Context.Reference<boolean>("@device-cloud/http/StrictReplay", {
+  defaultValue: () => false
+})
 
 /** Implements the group `device-access`. */
 export const layer = group(
@@ -36,17 +45,21 @@ export const layer = group(
     const authenticator = yield* DeviceAuthenticator
     const sessions = yield* DeviceSessions
     const uplink = yield* Uplink
+    const rates = yield* UplinkRates
     const subDevices = yield* SubDeviceSessions
     const commands = yield* Commands
     const limits = yield* RateLimits
-    const replays = yield* Effect.serviceOption(ReplayGuard)
+    const replays = yield* ReplayGuard
+    const strictReplay = yield* StrictReplay
     const clock = yield* Clock.Clock
+    const mac = yield* Mac
     const findAction = yield* UplinkAction.makeFind
 
     const send = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, query: UplinkQuery) {
       const action = yield* Effect.fromResult(findAction(query.action))
       const ip = clientAddress(request)
       const { device_name: deviceName, product_key: productKey, random, sign, sign_method: signMethod } = query
+      const { content_sha256: contentSha256, timestamp } = query
       const proved = yield* authenticator.prove({
         transport: "http",
         address: ip,
@@ -54,17 +67,32 @@ export const layer = group(
         password: sign,
         authorization: request.headers["authorization"]
       })
-      const device = Option.isSome(proved) ? proved.value : yield* authenticator.authenticateUplink({
-        productKey,
-        deviceName,
-        address: ip,
-        random,
-        signMethod,
-        signature: UplinkAction.signatureHex(sign, signMethod)
-      })
+      const { device, isOnce } = Option.isSome(proved) ?
+        { device: proved.value, isOnce: false } :
+        yield* authenticator.authenticateUplink({
+          productKey,
+          deviceName,
+          address: ip,
+          random,
+          timestamp,
+          contentSha256,
+          signMethod,
+          signature: UplinkAction.signatureHex(sign, signMethod)
+        })
       if (limits.isOn("device")) yield* limits.check("device", device.deviceId)
-      const { method, params, subDevice } = yield* readRequest(request, action, query)
-      if (Option.isSome(replays)) yield* replays.value.use(device, random)
+      const announced = announcedSize(request)
+      if (announced > maxBodySize) return yield* Effect.fail(tooLarge)
+      if (!rates.admits(device, announced)) return yield* aboveRate(rates.pause(device))
+      const isRight = (bytes: Uint8Array) => Hex.encode(mac.sha256(bytes)) === contentSha256?.toLowerCase()
+      const reading = contentSha256 === undefined
+        ? readRequest(request, action, query)
+        : readSigned(request, action, query, isRight)
+      const { bytes, method, params, subDevice } = yield* Effect.tapError(reading, (refusal) =>
+        Effect.sync(() => {
+          if (refusal === tooLarge) rates.charge(device, 0, maxBodySize - announced)
+        }))
+      if (bytes > announced) rates.charge(device, 0, bytes - announced)
+      if (strictReplay || isOnce) yield* replays.use(device, random, timestamp)
       yield* sessions.markSeen(device, ip)
       const receivedAt = clock.currentTimeMillisUnsafe()
       const reply: DeviceReply.DeviceReply = method.startsWith("combine.")
@@ -74,6 +102,7 @@ export const layer = group(
           method,
           params,
           receivedAt,
+          bytes,
           ...subDevice === undefined ? {} : { subDevice }
         })
       if (reply.code !== 200) return yield* Effect.fail(uplinkRefusal(reply, method))
@@ -102,7 +131,7 @@ export const layer = group(
 )
 
 /** Bytes that a message of a device may have, as on MQTT. */
-const maxBodySize = 256 * 1024
+const maxBodySize = ByteSize.toNumberUnsafe(uplinkSize)
 
 const tripleData = ({ deviceName, deviceSecret, productKey }: Triple) => ({
   product_key: productKey,
@@ -114,7 +143,17 @@ const address = Effect.map(HttpServerRequest.HttpServerRequest, clientAddress)
 
 type Unreadable = typeof BodyUnreadable.Type | typeof InvalidParameter.Type | typeof TooLarge.Type
 
-const unreadable = () => BodyUnreadable.make({ message: "The body cannot be read" })
+const unreadable = ({ reason }: HttpServerError.HttpServerError): Unreadable =>
+  reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
+    ? tooLarge
+    : BodyUnreadable.make({ message: "The body cannot be read" })
+
+/** `pause`: milliseconds until the device may send again. */
+const aboveRate = (pause: number) =>
+  Effect.fail(TooManyRequests.make({
+    message: "The device, or its project, sends more than it may; try again later",
+    data: { retry_after: Math.max(1, Math.ceil(pause / 1000)) }
+  }))
 
 const tooLarge = TooLarge.make({ message: `The body is larger than ${maxBodySize} bytes` })
 
@@ -132,28 +171,75 @@ const parseBytes = (
 ): Result.Result<UplinkAction.UplinkRequest, Unreadable> =>
   bytes.byteLength > maxBodySize ? Result.fail(tooLarge) : hex(Hex.encode(new Uint8Array(bytes)))
 
+/** Whether an action takes bytes of this media type, or hex as text. */
+const mediaTypeOf = ({ headers }: HttpServerRequest.HttpServerRequest): string =>
+  (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase()
+
+const parseText = (
+  text: string,
+  mediaType: string,
+  { hex, json }: UplinkAction.UplinkAction,
+  query: UplinkQuery
+): Result.Result<UplinkAction.UplinkRequest, Unreadable> => {
+  if (text.length > maxBodySize) return Result.fail(tooLarge)
+  return hex !== undefined && mediaType === "text/plain"
+    ? hex(text)
+    : Result.flatMap(parseJson(text), (body) => json(body, query))
+}
+
+/** The size of the body in bytes; 0: the request does not announce it. */
+const announcedSize = ({ headers }: HttpServerRequest.HttpServerRequest): number =>
+  Number(headers["content-length"] ?? 0)
+
+/** What a body asks for, and its size. */
+interface ReadRequest extends UplinkAction.UplinkRequest {
+  readonly bytes: number
+}
+
+const withSize = (bytes: number, read: Result.Result<UplinkAction.UplinkRequest, Unreadable>) =>
+  Effect.fromResult(Result.map(read, (request): ReadRequest => ({ ...request, bytes })))
+
 /** Reads the body in the form of its media type. */
 const readRequest = (
   request: HttpServerRequest.HttpServerRequest,
-  { hex, json }: UplinkAction.UplinkAction,
+  action: UplinkAction.UplinkAction,
   query: UplinkQuery
-): Effect.Effect<UplinkAction.UplinkRequest, Unreadable> => {
-  const { "content-length": size = 0, "content-type": contentType = "" } = request.headers
-  if (Number(size) > maxBodySize) return Effect.fail(tooLarge)
-  const mediaType = contentType.split(";", 1)[0]!.trim().toLowerCase()
-  const parse = (text: string): Result.Result<UplinkAction.UplinkRequest, Unreadable> => {
-    if (text.length > maxBodySize) return Result.fail(tooLarge)
-    return hex !== undefined && mediaType === "text/plain"
-      ? hex(text)
-      : Result.flatMap(parseJson(text), (body) => json(body, query))
-  }
+): Effect.Effect<ReadRequest, Unreadable> => {
+  const { hex } = action
+  const mediaType = mediaTypeOf(request)
   return hex !== undefined && mediaType === "application/octet-stream"
     ? Effect.matchEffect(request.arrayBuffer, {
-      onFailure: () => Effect.fail(unreadable()),
-      onSuccess: (bytes) => Effect.fromResult(parseBytes(bytes, hex))
+      onFailure: (error) => Effect.fail(unreadable(error)),
+      onSuccess: (bytes) => withSize(bytes.byteLength, parseBytes(bytes, hex))
     })
     : Effect.matchEffect(request.text, {
-      onFailure: () => Effect.fail(unreadable()),
-      onSuccess: (text) => Effect.fromResult(parse(text))
+      onFailure: (error) => Effect.fail(unreadable(error)),
+      onSuccess: (text) => withSize(text.length, parseText(text, mediaType, action, query))
     })
+}
+
+/** Reads a body whose bytes are signed. */
+const readSigned = (
+  request: HttpServerRequest.HttpServerRequest,
+  action: UplinkAction.UplinkAction,
+  query: UplinkQuery,
+  isRight: (bytes: Uint8Array) => boolean
+): Effect.Effect<ReadRequest, Unreadable | UnfreshSignature> => {
+  const mediaType = mediaTypeOf(request)
+  return Effect.matchEffect(request.arrayBuffer, {
+    onFailure: (error) => Effect.fail(unreadable(error)),
+    onSuccess: (buffer): Effect.Effect<ReadRequest, Unreadable | UnfreshSignature> => {
+      const bytes = new Uint8Array(buffer)
+      if (!isRight(bytes)) {
+        const expected = "expected the SHA-256 of the bytes of the body"
+        return Effect.fail(new UnfreshSignature({ field: "contentSha256", expected }))
+      }
+      return withSize(
+        bytes.length,
+        action.hex !== undefined && mediaType === "application/octet-stream"
+          ? parseBytes(buffer, action.hex)
+          : parseText(new TextDecoder().decode(bytes), mediaType, action, query)
+      )
+    }
+  })
 }

@@ -110,7 +110,7 @@ const messageParams = (body: Body): unknown => body["params"] ?? {}
 const wholeForms: ReadonlySet<DeviceMethod.MessageForm> = new Set(["answer", "shadow", "time"])
 
 const content = (form: DeviceMethod.MessageForm, body: Body): unknown =>
-  wholeForms.has(form) ? body : messageParams(body)
+  wholeForms.has(form) ? (form === "time" ? { ...Object(body["params"]), ...body } : body) : messageParams(body)
 
 const refuseField = (field: string, message: string): Result.Result<never, typeof InvalidParameter.Type> =>
   Result.fail(invalidParameter([{ path: [field], message }]))

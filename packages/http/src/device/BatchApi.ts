@@ -5,9 +5,11 @@ import { BatchDraft } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DateText, Envelope } from "../Envelope.ts"
+import { QuotaExceeded } from "../project/ProjectFailures.ts"
 import * as PathParams from "../PathParams.ts"
 import { NoSuchBatch, NotACloudGateway } from "./DeviceFailures.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const BatchId = Envelope(Schema.Struct({ batch_id: Schema.Int }))
@@ -27,7 +29,7 @@ export class BatchApi extends HttpApiGroup.make("batches").add(
     params: PathParams.productKey,
     payload: BatchDraft.annotate({ examples: [{ num: 1000, desc: "First run" }] }),
     success: BatchId,
-    error: [NoSuchProduct, NotACloudGateway]
+    error: [NoSuchProduct, NotACloudGateway, QuotaExceeded]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create up to 10,000 devices at once")
     .annotate(OpenApi.Description, "All of them or none. `GET /things?batch_id=…` lists them."),
   HttpApiEndpoint.get("getBatch", "/products/:product_key/batch-things/:batch_id", {
@@ -35,7 +37,11 @@ export class BatchApi extends HttpApiGroup.make("batches").add(
     query: { format: Schema.optional(Schema.Literals(["json", "csv"])) },
     success: [Envelope(BatchInfo), Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))],
     error: NoSuchBatch
-  }).annotate(OpenApi.Summary, "Read a batch, or with `format=csv` the triples of its devices"),
+  }).middleware(ExpensiveRead).annotate(
+    OpenApi.Summary,
+    "Read a batch, or with `format=csv` the triples of its devices"
+  )
+    .annotate(OpenApi.Description, "The triples hold secrets: they need the role operator."),
   HttpApiEndpoint.delete("deleteBatch", "/products/:product_key/batch-things/:batch_id", {
     params: PathParams.batch,
     success: BatchId,

@@ -1,10 +1,12 @@
 /**
  * Handlers of the routes of batches of devices.
  */
-import { type Batch, Batches } from "@device-cloud/core"
+import { type Batch, Batches, roleIncludes } from "@device-cloud/core"
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import { type Caller, secretsRole } from "../middleware/Caller.ts"
+import { RoleTooLow } from "../project/ProjectFailures.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
 import { failWith } from "../DomainFailures.ts"
@@ -24,10 +26,17 @@ export const layer = group(
         ),
       getBatch: ({ params: { batch_id, product_key }, query }) =>
         Effect.gen(function*() {
-          const { projectId } = yield* CurrentPrincipal
+          const { projectId, reveal, role } = yield* CurrentPrincipal
           if (query.format !== "csv") return yield* respond(batches.get(projectId, product_key, batch_id), batchInfo)
+          if (!roleIncludes(role, secretsRole)) {
+            return yield* Effect.fail(
+              RoleTooLow.make({
+                message: `The triples need the role ${secretsRole}; the access key has the role ${role}`
+              })
+            )
+          }
           const devices = yield* batches.devices(projectId, product_key, batch_id).pipe(Effect.catch(failWith))
-          return HttpServerResponse.text(csv(product_key, devices), {
+          return HttpServerResponse.text(csv(product_key, devices, reveal), {
             contentType: "text/csv; charset=utf-8",
             headers: { "content-disposition": `attachment; filename="batch-${batch_id}.csv"` }
           })
@@ -53,11 +62,12 @@ const batchId = ({ batchId }: Pick<Batch, "batchId">) => ({ batch_id: batchId })
 /** Nothing needs quotes: names and secrets have letters, digits and - _ @ . : only. */
 const csv = (
   productKey: string,
-  devices: ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>
+  devices: ReadonlyArray<{ readonly deviceId: string; readonly deviceName: string; readonly deviceSecret: string }>,
+  reveal: Caller["reveal"]
 ): string =>
   [
     "product_key,device_name,device_secret,device_id",
     ...devices.map(({ deviceId, deviceName, deviceSecret }) =>
-      [productKey, deviceName, deviceSecret, deviceId].join(",")
+      [productKey, deviceName, reveal(deviceSecret), deviceId].join(",")
     )
   ].join("\r\n") + "\r\n"

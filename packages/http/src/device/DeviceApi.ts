@@ -10,17 +10,20 @@ import {
   DeviceStatus,
   NodeType,
   ProtocolType,
+  RotationDraft,
   Text,
   ValidateType
 } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
+import { QuotaExceeded } from "../project/ProjectFailures.ts"
 import * as PathParams from "../PathParams.ts"
 import { toSnakeCase } from "../SnakeCase.ts"
-import { NoSuchDevice, NotACloudGateway, ShadowVersionConflict } from "./DeviceFailures.ts"
+import { NoSuchDevice, NotACloudGateway, PropertyNotReported, ShadowVersionConflict } from "./DeviceFailures.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
 import { InvalidValue } from "../thing-model/ThingModelFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const EnabledStatus = Schema.Literals(["enable", "disable"])
@@ -96,6 +99,15 @@ export const ThingShadow = Schema.Struct({
   delta: PropertyValues.annotate({ description: "What is desired and not yet reported" })
 }).annotate({ identifier: "ThingShadow" })
 
+const Refusal = Schema.Struct({
+  time: DateText.annotate({ description: "The latest one, RFC 3339" }),
+  first_time: DateText,
+  times: Schema.Int,
+  address: Schema.String.annotate({ description: "Where they came from; of IPv6 the network of 64 bits" }),
+  reason: Schema.String,
+  return_code: Schema.Int.annotate({ description: "Of the CONNACK" })
+}).annotate({ identifier: "ConnectRefusal" })
+
 /** Clients send `disble` as well as `disable`. */
 const Action = Schema.Literals(["enable", "disble", "disable", "bind", "unbind"])
 
@@ -106,7 +118,7 @@ const listQuery = {
   enabled_status: Schema.optional(EnabledStatus),
   status: Schema.optional(DeviceStatus),
   tag: Schema.optional(
-    Schema.String.check(Schema.isPattern(/^[^:]{1,100}:.*$/s, { expected: "key:value" })).annotate({
+    Text(1024).check(Schema.isPattern(/^[^:]{1,100}:.*$/s, { expected: "key:value" })).annotate({
       description: "A tag that the device has, as `key:value`"
     })
   ),
@@ -119,13 +131,14 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
     params: PathParams.productKey,
     payload: [toSnakeCase(DeviceDraft), Schema.Null],
     success: Envelope(DeviceRecord),
-    error: [NoSuchProduct, NotACloudGateway]
+    error: [NoSuchProduct, NotACloudGateway, QuotaExceeded]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a device")
     .annotate(
       OpenApi.Description,
       "The device starts enabled and unactive, with a new triple. The body may be left out."
     ),
   HttpApiEndpoint.get("listDevices", "/things", { query: listQuery, success: Paged(DeviceInfo) })
+    .middleware(ExpensiveRead)
     .annotate(OpenApi.Summary, "List the devices of the project")
     .annotate(OpenApi.Description, "All given filters must hold."),
   HttpApiEndpoint.get("getDevice", "/things/:device_id/detail", {
@@ -144,6 +157,12 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
     success: Envelope(Schema.Struct({ status: DeviceStatus })),
     error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read whether a device is connected"),
+  HttpApiEndpoint.get("listConnectRefusals", "/things/:device_id/connect-refusals", {
+    params: PathParams.deviceId,
+    success: Envelope(Schema.Struct({ results: Schema.Array(Refusal) })),
+    error: NoSuchDevice
+  }).annotate(OpenApi.Summary, "Read why a device could not connect")
+    .annotate(OpenApi.Description, "The latest 20, those that are equal counted as one."),
   HttpApiEndpoint.put("changeDeviceStatus", "/things/:device_id/status", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ action: Action }).annotate({ examples: [{ action: "disable" }] }),
@@ -170,7 +189,10 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
   HttpApiEndpoint.put("updateDeviceShadow", "/things/:device_id/shadow", {
     params: PathParams.deviceId,
     payload: Schema.Struct({
-      state: Schema.Struct({ desired: PropertyValues }),
+      state: Schema.Struct({
+        desired: PropertyValues,
+        reported: Schema.optional(Schema.Null.annotate({ message: "Expected nothing: only the device reports" }))
+      }),
       version: Schema.optional(
         Schema.Int.annotate({ description: "Fails when the shadow is in another version" })
       )
@@ -182,6 +204,21 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
       OpenApi.Description,
       "Merged into the desired properties; null removes one. The device gets the change now, or when it comes back."
     ),
+  HttpApiEndpoint.delete("removeReportedProperty", "/things/:device_id/shadow/reported/:property_id", {
+    params: PathParams.property,
+    success: EnvelopeOnly,
+    error: [NoSuchDevice, PropertyNotReported]
+  }).annotate(OpenApi.Summary, "Remove a reported value from the shadow of a device"),
+  HttpApiEndpoint.post("rotateDeviceSecret", "/things/:device_id/secret", {
+    params: PathParams.deviceId,
+    payload: [RotationDraft, Schema.Null],
+    success: Envelope(Schema.Struct({
+      device_secret: Schema.String,
+      previous_valid_until: DateText.annotate({ description: "RFC 3339; empty: the secret before counts no more" })
+    })),
+    error: NoSuchDevice
+  }).annotate(OpenApi.Summary, "Give a device a new secret")
+    .annotate(OpenApi.Description, "The secret before counts for `overlap` seconds more, an hour by default."),
   HttpApiEndpoint.put("setDeviceDiagnosis", "/things/:device_id/diagnosis", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ enabled: Schema.Boolean }),

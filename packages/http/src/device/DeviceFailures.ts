@@ -26,6 +26,12 @@ export const ShadowVersionConflict = failure(
   { version: Schema.Int.annotate({ description: "The current version of the shadow" }) }
 )
 
+export const PropertyNotReported = failure(
+  "PropertyNotReported",
+  Code.noSuchElement,
+  "The shadow has no reported value of the property"
+)
+
 /** From the errors of the domain. */
 export const deviceFailures = {
   DeviceNotFound: ({ device }: Core.DeviceNotFound) => NoSuchDevice.make({ message: `There is no device ${device}` }),
@@ -38,6 +44,8 @@ export const deviceFailures = {
       message: `${fields.map(snakeCase).join(", ")}: only a cloud-gateway product takes this, and product ` +
         `${productKey} is none`
     }),
+  PropertyNotReported: ({ deviceId, propertyId }: Core.PropertyNotReported) =>
+    PropertyNotReported.make({ message: `Device ${deviceId} has reported no property ${propertyId}` }),
   ShadowVersionConflict: ({ deviceId, version }: Core.ShadowVersionConflict) =>
     ShadowVersionConflict.make({
       message: `The shadow of device ${deviceId} is in version ${version}`,

@@ -2,6 +2,8 @@
  * Handlers of the routes of devices and their shadows.
  */
 import {
+  type ConnectRefusal,
+  ConnectRefusals,
   delta,
   type Device,
   type DeviceDetail,
@@ -15,6 +17,7 @@ import {
 } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import type { Caller } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
@@ -29,6 +32,7 @@ export const layer = group(
     const devices = yield* Devices
     const shadows = yield* Shadows
     const topologies = yield* Topologies
+    const refusals = yield* ConnectRefusals
 
     const count = (details: ReadonlyArray<DeviceDetail>) =>
       Effect.map(
@@ -46,11 +50,14 @@ export const layer = group(
     }
     return handlers.handleAll({
       createDevice: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(devices.create(projectId, params.product_key, toCamelCase(payload ?? {})), deviceRecord)
+        CurrentPrincipal.use((caller) =>
+          respond(
+            devices.create(caller.projectId, params.product_key, toCamelCase(payload ?? {})),
+            deviceRecord(caller)
+          )
         ),
       listDevices: ({ query }) =>
-        CurrentPrincipal.use(({ projectId }) => {
+        CurrentPrincipal.use((caller) => {
           const filter = {
             productKey: query.product_key,
             batchId: query.batch_id,
@@ -60,26 +67,36 @@ export const layer = group(
             keyword: query.keyword
           }
           return respondPage(query, (page) =>
-            Effect.flatMap(devices.list(projectId, filter, page), ({ items, total }) =>
-              Effect.map(count(items), (counted) => ({ items: counted, total }))), deviceInfo)
+            Effect.flatMap(devices.list(caller.projectId, filter, page), ({ items, total }) =>
+              Effect.map(count(items), (counted) => ({ items: counted, total }))), deviceInfo(caller))
         }),
       getDevice: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(Effect.flatMap(devices.get(projectId, { deviceId: params.device_id }), countOne), oneDevice)
+        CurrentPrincipal.use((caller) =>
+          respond(
+            Effect.flatMap(devices.get(caller.projectId, { deviceId: params.device_id }), countOne),
+            oneDevice(caller)
+          )
         ),
       getDeviceByName: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) =>
+        CurrentPrincipal.use((caller) =>
           respond(
             Effect.flatMap(
-              devices.get(projectId, { productKey: params.product_key, deviceName: params.device_name }),
+              devices.get(caller.projectId, { productKey: params.product_key, deviceName: params.device_name }),
               countOne
             ),
-            oneDevice
+            oneDevice(caller)
           )
         ),
       getDeviceStatus: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(devices.get(projectId, { deviceId: params.device_id }), ({ device }) => ({ status: device.status }))
+        ),
+      listConnectRefusals: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            refusals.ofDevice(projectId, params.device_id),
+            (found) => ({ results: found.map(refusalRecord) })
+          )
         ),
       changeDeviceStatus: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) => done(actions[payload.action](projectId, params.device_id))),
@@ -102,6 +119,20 @@ export const layer = group(
         CurrentPrincipal.use(({ projectId }) =>
           done(shadows.desire(projectId, params.device_id, state.desired, version))
         ),
+      removeReportedProperty: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(shadows.removeReported(projectId, params.device_id, params.property_id))
+        ),
+      rotateDeviceSecret: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            devices.rotateSecret(projectId, params.device_id, payload ?? {}),
+            ({ deviceSecret, previousSecret }) => ({
+              device_secret: deviceSecret,
+              previous_valid_until: dateText(previousSecret?.until ?? null)
+            })
+          )
+        ),
       setDeviceDiagnosis: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
           done(devices.setDiagnosis(projectId, params.device_id, payload.enabled))
@@ -112,11 +143,11 @@ export const layer = group(
   })
 )
 
-const deviceRecord = (device: Device): typeof DeviceRecord.Type => ({
+const deviceRecord = (caller: Caller) => (device: Device): typeof DeviceRecord.Type => ({
   device_id: device.deviceId,
   product_key: device.productKey,
   device_name: device.deviceName,
-  device_secret: device.deviceSecret,
+  device_secret: caller.reveal(device.deviceSecret),
   nickname: device.nickname,
   status: device.status,
   created_at: dateText(device.createdAt),
@@ -128,16 +159,25 @@ const deviceRecord = (device: Device): typeof DeviceRecord.Type => ({
   firmware_version: device.firmwareVersion
 })
 
+const refusalRecord = ({ address, at, firstAt, reason, returnCode, times }: ConnectRefusal) => ({
+  time: dateText(at),
+  first_time: dateText(firstAt),
+  times,
+  address,
+  reason,
+  return_code: returnCode
+})
+
 /** A device with the number of its sub-devices. */
 interface Counted {
   readonly detail: DeviceDetail
   readonly amount: number
 }
 
-const deviceInfo = ({ amount, detail: { device, product } }: Counted): typeof DeviceInfo.Type =>
+const deviceInfo = (caller: Caller) => ({ amount, detail: { device, product } }: Counted): typeof DeviceInfo.Type =>
   // A spread of this size makes an object that is slow to build and to read.
-  Object.assign(deviceRecord(device), {
-    product_secret: product.productSecret,
+  Object.assign(deviceRecord(caller)(device), {
+    product_secret: caller.reveal(product.productSecret),
     product_name: product.name,
     product_id: product.id,
     node_type: product.nodeType,
@@ -156,7 +196,7 @@ const deviceInfo = ({ amount, detail: { device, product } }: Counted): typeof De
     cloud_gtw_mqtt_param: device.cloudGateway === null ? null : {
       clientid: device.cloudGateway.clientId,
       username: device.cloudGateway.username,
-      password: device.cloudGateway.password
+      password: caller.reveal(device.cloudGateway.password)
     },
     cloud_gtw_device_uuid: device.cloudGateway?.deviceUuid ?? "",
     topics: [],
@@ -173,7 +213,7 @@ const tagOf = (text: string): readonly [string, string] => {
   return [text.slice(0, colon), text.slice(colon + 1)]
 }
 
-const oneDevice = (counted: Counted) => ({ device_info: deviceInfo(counted) })
+const oneDevice = (caller: Caller) => (counted: Counted) => ({ device_info: deviceInfo(caller)(counted) })
 
 const seconds = (millis: number): number => Math.floor(millis / 1000)
 

@@ -19,6 +19,7 @@ import {
 } from "./TopologyFailures.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
 import { TooManyWrongSignatures, WrongSignature } from "../provisioning/ProvisioningFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const sessionId = Text(128).annotate({ description: "The add-session that `sub.add.start` returned" })
@@ -55,13 +56,13 @@ export class TopologyApi extends HttpApiGroup.make("topology").add(
     params: PathParams.deviceId,
     success: SubDevices,
     error: [NoSuchDevice, NotAGateway]
-  }).annotate(OpenApi.Summary, "List all sub-devices of a gateway"),
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "List all sub-devices of a gateway"),
   HttpApiEndpoint.get("listAddedSubDevices", "/things/:device_id/topo/sub-devices", {
     params: PathParams.deviceId,
     query: { session_id: sessionId },
     success: SubDevices,
     error: [NoSuchDevice, NotAGateway, NoSuchAddSession]
-  }).annotate(OpenApi.Summary, "List the sub-devices that were added in a session")
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "List the sub-devices that were added in a session")
     .annotate(OpenApi.Description, "Readable for a day after the end of the session."),
   HttpApiEndpoint.post("addSubDevices", "/things/:device_id/topo/sub-devices", {
     params: PathParams.deviceId,

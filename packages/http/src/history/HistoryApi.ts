@@ -8,6 +8,7 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Envelope } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
 import { NoSuchDevice } from "../device/DeviceFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 
 /** The times that a date can hold. */
 const UnixMillis = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8.64e15 }))
@@ -33,7 +34,7 @@ export class HistoryApi extends HttpApiGroup.make("history").add(
     query: range,
     success: Envelope(Schema.Struct({ results: Schema.Array(Schema.Struct({ time, value: Schema.Json })) })),
     error: NoSuchDevice
-  }).annotate(OpenApi.Summary, "Read the values that a device has reported of a property"),
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "Read the values that a device has reported of a property"),
   HttpApiEndpoint.get("listDeviceEvents", "/things/:device_id/events", {
     params: PathParams.deviceId,
     query: { ...range, event_id: Schema.optional(PathParams.property.property_id) },
@@ -43,5 +44,5 @@ export class HistoryApi extends HttpApiGroup.make("history").add(
       })
     ),
     error: NoSuchDevice
-  }).annotate(OpenApi.Summary, "Read the events that a device has reported")
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "Read the events that a device has reported")
 ).annotate(OpenApi.Title, "History") {}

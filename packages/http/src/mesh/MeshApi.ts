@@ -19,6 +19,7 @@ import {
   NoSuchMeshNode
 } from "./MeshFailures.ts"
 import { WrongSignature } from "../provisioning/ProvisioningFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const keys = {
@@ -57,6 +58,7 @@ export class MeshApi extends HttpApiGroup.make("mesh").add(
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a mesh network")
     .annotate(OpenApi.Description, "Keys that are left out, or empty, are made. The body may be left out."),
   HttpApiEndpoint.get("listMeshNetworks", "/mesh/networks", { query: pageQuery, success: Paged(MeshNetworkRecord) })
+    .middleware(ExpensiveRead)
     .annotate(OpenApi.Summary, "List the mesh networks of the project"),
   HttpApiEndpoint.get("getMeshNetwork", "/mesh/networks/:network_key", {
     params: PathParams.network,
@@ -102,7 +104,7 @@ export class MeshApi extends HttpApiGroup.make("mesh").add(
     query: pageQuery,
     success: Paged(MeshNodeRecord),
     error: NoSuchMeshNetwork
-  }).annotate(OpenApi.Summary, "List the nodes of a mesh network"),
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "List the nodes of a mesh network"),
   HttpApiEndpoint.delete("removeMeshNode", "/mesh/networks/:network_key/nodes/:device_id", {
     params: PathParams.meshNode,
     success: EnvelopeOnly,

@@ -4,6 +4,7 @@
 import { type MeshNetwork, MeshNetworks, type MeshNode } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import type { Caller } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
@@ -18,15 +19,17 @@ export const layer = group(
     const networks = yield* MeshNetworks
     return handlers.handleAll({
       createMeshNetwork: ({ payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(networks.create(projectId, toCamelCase(payload ?? {})), networkKeys)
+        CurrentPrincipal.use((caller) =>
+          respond(networks.create(caller.projectId, toCamelCase(payload ?? {})), networkKeys(caller))
         ),
       listMeshNetworks: ({ query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respondPage(query, (page) => networks.list(projectId, page), networkRecord)
+        CurrentPrincipal.use((caller) =>
+          respondPage(query, (page) => networks.list(caller.projectId, page), networkRecord(caller))
         ),
       getMeshNetwork: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(networks.get(projectId, params.network_key), networkRecord)),
+        CurrentPrincipal.use((caller) =>
+          respond(networks.get(caller.projectId, params.network_key), networkRecord(caller))
+        ),
       deleteMeshNetwork: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => done(networks.remove(projectId, params.network_key))),
       addMeshNode: ({ params, payload }) =>
@@ -49,13 +52,14 @@ export const layer = group(
   })
 )
 
-const networkKeys = (network: Pick<MeshNetwork, "networkKey" | "appKey">): typeof MeshNetworkKeys.Type => ({
-  network_key: network.networkKey,
-  app_key: network.appKey
-})
+const networkKeys =
+  (caller: Caller) => (network: Pick<MeshNetwork, "networkKey" | "appKey">): typeof MeshNetworkKeys.Type => ({
+    network_key: network.networkKey,
+    app_key: caller.reveal(network.appKey)
+  })
 
-const networkRecord = (network: MeshNetwork): typeof MeshNetworkRecord.Type => ({
-  ...networkKeys(network),
+const networkRecord = (caller: Caller) => (network: MeshNetwork): typeof MeshNetworkRecord.Type => ({
+  ...networkKeys(caller)(network),
   unicast_cursor: network.unicastCursor,
   provisioner_cursor: network.provisionerCursor,
   created_at: dateText(network.createdAt),

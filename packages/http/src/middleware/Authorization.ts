@@ -1,17 +1,30 @@
 /**
  * Who may call what (docs/api/README.md): one place for every route.
  */
-import { AccessKeys, type Principal, type Role, roleIncludes } from "@device-cloud/core"
-import { Context, Effect, Layer, type Redacted } from "effect"
-import { HttpClientRequest } from "effect/http"
+import {
+  AccessKeys,
+  admitsAddress,
+  type AuditLog,
+  type Devices,
+  type Principal,
+  type Role,
+  roleIncludes
+} from "@device-cloud/core"
+import { Clock, Context, Effect, Layer, type Redacted } from "effect"
+import { HttpClientRequest, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { Code, statusOf } from "../Code.ts"
 import { failWith } from "../DomainFailures.ts"
 import { StorageUnreachable, TooManyRequests } from "../Failure.ts"
 import { AccessKeyExpired, RoleTooLow, Unauthorized } from "../project/ProjectFailures.ts"
+import type { Caller } from "./Caller.ts"
+import { clientAddress } from "./ClientAddress.ts"
+import * as KeyScope from "./KeyScope.ts"
 import { RateLimits } from "./RateLimits.ts"
+import * as RequestAudit from "./RequestAudit.ts"
 
-/** The project and role of the access key that came with the request. */
-export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principal>()(
+/** The project and role of the access key that came with the request, and which secrets its response may show. */
+export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Caller>()(
   "@device-cloud/http/CurrentPrincipal"
 ) {}
 
@@ -21,7 +34,7 @@ export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Principa
  */
 export class RequiredRole extends Context.Service<RequiredRole, Role>()("@device-cloud/http/RequiredRole") {}
 
-/** Requires an access key, counts its project's requests, and checks the role. */
+/** Requires an access key, counts its project's requests, and checks role, address and scopes. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentPrincipal }>()(
   "@device-cloud/http/Authorization",
   {
@@ -32,15 +45,22 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     error: [Unauthorized, AccessKeyExpired, RoleTooLow, TooManyRequests, StorageUnreachable]
   }
 ) {
-  static readonly layer: Layer.Layer<Authorization, never, AccessKeys | RateLimits> = Layer.effect(
+  static readonly layer: Layer.Layer<Authorization, never, AccessKeys | AuditLog | Devices | RateLimits> = Layer.effect(
     Authorization,
     Effect.suspend(() =>
       Effect.map(makeAuthorize, (authorize) =>
         Authorization.of({
-          accessKey: (handler, { credential, endpoint }) =>
-            Effect.flatMap(
-              authorize(credential, requiredRole(endpoint)),
-              (principal) => Effect.provideService(handler, CurrentPrincipal, principal)
+          accessKey: (handler, { credential, endpoint, group }) =>
+            authorize(
+              credential,
+              requiredRole(endpoint),
+              {
+                area: group.identifier,
+                action: `${group.identifier}.${endpoint.identifier}`,
+                method: endpoint.method,
+                path: endpoint.path
+              },
+              (caller) => warned(Effect.provideService(handler, CurrentPrincipal, caller), caller)
             )
         }))
     )
@@ -56,19 +76,76 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     )
 }
 
-/** The same for routes that stand outside of an `HttpApi`: a function from access key and needed role to principal. */
+/** How long before its end a key is told to be near it, milliseconds: two weeks. */
+const warningTime = 14 * 86_400_000
+
+/** The time at which the key ends, in a header of the response, when that is soon. */
+const warned = <E, R>(
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+  { expiresAt }: Principal
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+  expiresAt === null ?
+    handler :
+    Effect.flatMap(handler, (response) =>
+      Effect.map(Clock.currentTimeMillis, (now) =>
+        expiresAt - now > warningTime
+          ? response
+          : HttpServerResponse.setHeader(response, "access-key-expires", new Date(expiresAt).toISOString())))
+
+/** A route with the name of its operation in the audit log. */
+export interface AuditedRoute extends KeyScope.ScopedRoute {
+  readonly action: string
+}
+
+/**
+ * The same for routes that stand outside of an `HttpApi`: a function that handles
+ * a request if its access key admits it, and tells the audit log.
+ */
 export const makeAuthorize = Effect.gen(function*() {
   const accessKeys = yield* AccessKeys
   const limits = yield* RateLimits
-  return Effect.fnUntraced(function*(accessKey: Redacted.Redacted, required: Role) {
-    const principal = yield* accessKeys.authenticate(accessKey).pipe(Effect.catch(failWith))
+  const checkScopes = yield* KeyScope.make
+  const audit = yield* RequestAudit.make
+
+  const authenticate = (accessKey: Redacted.Redacted, action: string) =>
+    accessKeys.authenticate(accessKey).pipe(Effect.catch((error) => {
+      if (error._tag === "StoreError" || error.named === undefined) return failWith(error)
+      const code = error._tag === "AccessKeyExpired" ? Code.accessKeyExpired : Code.unauthorized
+      return Effect.andThen(audit.refused(error.named, action, code), failWith(error))
+    }))
+
+  const admit = Effect.fnUntraced(function*(principal: Principal, required: Role, route: KeyScope.ScopedRoute) {
+    if (!roleIncludes(principal.role, required)) {
+      return yield* Effect.fail(
+        RoleTooLow.make({
+          message: `This needs the role ${required}; the access key has the role ${principal.role}`
+        })
+      )
+    }
+    if (principal.addresses !== null) {
+      const address = clientAddress(yield* HttpServerRequest.HttpServerRequest)
+      if (!admitsAddress(principal, address)) {
+        return yield* Effect.fail(
+          RoleTooLow.make({ message: `The access key may not be used from the address ${address || "of this caller"}` })
+        )
+      }
+    }
+    yield* checkScopes(principal, route)
+  })
+
+  return Effect.fnUntraced(function*<E, R>(
+    accessKey: Redacted.Redacted,
+    required: Role,
+    route: AuditedRoute,
+    handle: (caller: Caller) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+  ) {
+    const principal = yield* authenticate(accessKey, route.action)
     if (limits.isOn("project")) yield* limits.check("project", principal.projectId)
-    if (roleIncludes(principal.role, required)) return principal
-    return yield* Effect.fail(
-      RoleTooLow.make({
-        message: `This needs the role ${required}; the access key has the role ${principal.role}`
-      })
+    yield* Effect.tapError(
+      admit(principal, required, route),
+      ({ code }) => statusOf(code) === 403 ? audit.refused(principal, route.action, code) : Effect.void
     )
+    return yield* audit.handle(principal, route.action, handle)
   })
 })
 

@@ -14,10 +14,8 @@ import {
   TooManyRequests,
   UnsupportedMediaType
 } from "../Failure.ts"
+import * as BodyLimits from "./BodyLimits.ts"
 import type { RouteTable } from "./RouteTable.ts"
-
-/** Bodies that are not streamed may have this many bytes. */
-export const maxBodySize = ByteSize.mebibytes(2)
 
 /** Failures that any route can have because of what happens outside of it. */
 export const failures = [TooLarge, UnsupportedMediaType, TooManyRequests, InternalError, StorageUnreachable] as const
@@ -42,10 +40,11 @@ export const complete = (
     : response
 }
 
-/** The response to a request that failed. A defect gets into the log. */
+/** The response to a request that failed. A defect gets into the log, with the name of the request. */
 export const fromCause = Effect.fnUntraced(function*<E>(
   cause: Cause.Cause<E>,
   request: HttpServerRequest.HttpServerRequest,
+  name: string,
   requestId: string,
   routes: RouteTable
 ) {
@@ -57,14 +56,29 @@ export const fromCause = Effect.fnUntraced(function*<E>(
     if (reason._tag === "RequestParseError") {
       return toResponse(
         reason.reason === "BodyTooLarge"
-          ? TooLarge.make({ message: `The body is larger than ${ByteSize.toNumberUnsafe(maxBodySize)} bytes` })
-          : BodyUnreadable.make({ message: "The body cannot be read" })
+          ? TooLarge.make({
+            message: `The body is larger than ${
+              ByteSize.toNumberUnsafe(BodyLimits.maxSizeOf(routes.routeOf(request)))
+            } bytes`
+          })
+          : refusedBy(reason.cause)
       )
     }
   }
-  yield* Effect.logError(`${request.method} ${request.url} failed`, cause)
+  // The message of an error of the server contains the URL, and a URL may contain secrets.
+  const known = HttpServerError.isHttpServerError(error) ? Cause.die(error.reason.cause ?? error.reason._tag) : cause
+  yield* Effect.logError(`${name} failed`, known)
   return toResponse(InternalError.make({ message: "Internal error", data: { request_id: requestId } }))
 })
+
+/** The failure of a body that the HTTP server does not read to its end; `cause` is a `BodyRefused` of its adapter. */
+const refusedBy = (cause: unknown): Failure => {
+  const { _tag, reason } = (cause ?? {}) as { readonly _tag?: unknown; readonly reason?: unknown }
+  if (_tag !== "BodyRefused") return BodyUnreadable.make({ message: "The body cannot be read" })
+  return reason === "crowded"
+    ? TooManyRequests.make({ message: "Too many bodies arrive at once; try again later", data: { retry_after: 1 } })
+    : BodyUnreadable.make({ message: "The body did not arrive in time" })
+}
 
 /** Seconds after which a client may try again, unless the response says it. */
 const retryAfter = "1"

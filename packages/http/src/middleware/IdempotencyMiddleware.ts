@@ -2,14 +2,21 @@
  * `Idempotency-Key`: a POST that comes again gets the response of the first time
  * (docs/decisions/0015-idempotent-posts.md).
  */
-import { Idempotency, IdempotencyConflict, StoreError } from "@device-cloud/core"
+import { CurrentAction, Idempotency, IdempotencyConflict, StoreError, TooManyIdempotencyKeys } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiMiddleware } from "effect/http-api"
+import { HttpApiBuilder, HttpApiMiddleware } from "effect/http-api"
 import { Code } from "../Code.ts"
 import { failWith } from "../DomainFailures.ts"
-import { BodyUnreadable, failure, InvalidParameter, invalidParameter, StorageUnreachable } from "../Failure.ts"
-import { CurrentPrincipal } from "./Authorization.ts"
+import {
+  BodyUnreadable,
+  failure,
+  InvalidParameter,
+  invalidParameter,
+  StorageUnreachable,
+  TooManyRequests
+} from "../Failure.ts"
+import { Authorization, CurrentPrincipal } from "./Authorization.ts"
 
 const header = "idempotency-key"
 
@@ -19,17 +26,17 @@ const usableKey = /^[\x21-\x7e]{1,255}$/
 export const IdempotencyKeyInUse = failure(
   "IdempotencyKeyInUse",
   Code.stateForbids,
-  "The Idempotency-Key was used for another request, or its first request has no response yet"
+  "The Idempotency-Key was used for another request, or its first request has no response that could be returned"
 )
 
 /**
- * For a POST endpoint whose response may be kept for a day. Leave it off where
- * the response shows a secret, or where the body is too large to be compared.
+ * For a POST endpoint whose response may be kept for a day, sealed. Leave it off
+ * where the body is too large to be compared.
  */
 export class IdempotencyMiddleware
   extends HttpApiMiddleware.Service<IdempotencyMiddleware, { requires: CurrentPrincipal }>()(
     "@device-cloud/http/IdempotencyMiddleware",
-    { error: [IdempotencyKeyInUse, BodyUnreadable, InvalidParameter, StorageUnreachable] }
+    { error: [IdempotencyKeyInUse, BodyUnreadable, InvalidParameter, TooManyRequests, StorageUnreachable] }
   )
 {
   static readonly layer: Layer.Layer<IdempotencyMiddleware, never, Idempotency> = Layer.effect(
@@ -63,27 +70,46 @@ const once = Effect.fnUntraced(function*<E, R>(
     request.text,
     () => BodyUnreadable.make({ message: "The body cannot be read" })
   )
-  const stored = Effect.map(handler, (response) => ({ status: response.status, body: textOf(response) }))
+  let isRepeat = true
+  const stored = Effect.map(handler, (response) => {
+    isRepeat = false
+    return { status: response.status, body: textOf(response) }
+  })
   const { body: text, status } = yield* idempotency.once(
-    { projectId, key },
-    `${request.method} ${request.url}\n${body}`,
+    {
+      projectId,
+      key,
+      accessKey: yield* HttpApiBuilder.securityDecode(Authorization.security.accessKey),
+      text: `${request.method} ${request.url}\n${body}`
+    },
     stored
   ).pipe(
-    Effect.catch(
-      (error): Effect.Effect<never, E | typeof IdempotencyKeyInUse.Type | typeof StorageUnreachable.Type> => {
-        if (error instanceof IdempotencyConflict) return Effect.fail(inUse(error))
-        return error instanceof StoreError ? failWith(error) : Effect.fail(error as E)
-      }
-    )
+    Effect.catch((error): Effect.Effect<never, E | Refused> => {
+      if (error instanceof IdempotencyConflict) return Effect.fail(inUse(error))
+      if (error instanceof TooManyIdempotencyKeys) return Effect.fail(tooMany(error))
+      return error instanceof StoreError ? failWith(error) : Effect.fail(error as E)
+    })
   )
+  // The audit log has the entry of the first time.
+  if (isRepeat) (yield* CurrentAction)?.settle(true)
   return HttpServerResponse.text(text, { status, contentType: "application/json" })
 })
 
+type Refused = typeof IdempotencyKeyInUse.Type | typeof TooManyRequests.Type | typeof StorageUnreachable.Type
+
+const inUseBecause = {
+  "in-progress": "the first request with this key is still being answered",
+  "other-request": "this key was used for another request, or with another access key",
+  "not-kept": "the first request with this key was carried out; its response was too large to be kept"
+} as const satisfies Record<IdempotencyConflict["reason"], string>
+
 const inUse = ({ reason }: IdempotencyConflict) =>
-  IdempotencyKeyInUse.make({
-    message: reason === "in-progress"
-      ? "Idempotency-Key: the first request with this key is still being answered"
-      : "Idempotency-Key: this key was used for another request"
+  IdempotencyKeyInUse.make({ message: `Idempotency-Key: ${inUseBecause[reason]}` })
+
+const tooMany = ({ maximum, retryAfter }: TooManyIdempotencyKeys) =>
+  TooManyRequests.make({
+    message: `Idempotency-Key: the project has used ${maximum} keys within a day; try again later, or without one`,
+    data: { retry_after: retryAfter }
   })
 
 /** Responses of the API are JSON, encoded already. */

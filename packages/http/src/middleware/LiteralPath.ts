@@ -1,8 +1,20 @@
 /**
  * Paths as they were sent: a semicolon is part of one, and the router would take
- * it for the end.
+ * it for the end. Of queries, empty parameters are left out: generated clients
+ * send them for what they leave out.
  */
 import type { HttpServerRequest } from "effect/http"
+
+/** Parameters without a value. A page is a number wherever it is named. */
+const emptyParameters = /(?<=[?&])(?!page=|page_size=)[^=&]*=(?:&|$)/g
+
+/** The same request without empty parameters. What devices sign stays as it is. */
+export const withoutEmptyParameters = (
+  request: HttpServerRequest.HttpServerRequest
+): HttpServerRequest.HttpServerRequest =>
+  (request.url.includes("=&") || request.url.endsWith("=")) && !request.url.includes("/thing-uplink?")
+    ? request.modify({ url: request.url.replace(emptyParameters, "") })
+    : request
 
 /** The same request, with semicolons that the router leaves alone. */
 export const withLiteralPath = (request: HttpServerRequest.HttpServerRequest): HttpServerRequest.HttpServerRequest => {

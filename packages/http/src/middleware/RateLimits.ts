@@ -6,14 +6,14 @@ import { Context, Duration, Effect, Layer, Schema } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RateLimiter } from "effect/persistence"
 import { TooManyRequests } from "../Failure.ts"
-import { clientAddress } from "./ClientAddress.ts"
+import { countedAddress } from "./ClientAddress.ts"
 import { toResponse } from "./ErrorEnvelope.ts"
 
 /** Each limit is a text such as `20:1,600:60`: 20 requests in a second and 600 in a minute. */
 export interface RateLimitOptions {
   /** Of each project, over all of its access keys. */
   readonly project?: string | undefined
-  /** Of each client address. */
+  /** Of each client address; of IPv6, of each network of 64 bits. */
   readonly address?: string | undefined
   /** Of each device, on the HTTP uplink. */
   readonly device?: string | undefined
@@ -45,7 +45,7 @@ export const limitAddress = <E, R>(
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
   limits.isOn("address")
-    ? Effect.matchEffect(limits.check("address", clientAddress(request)), {
+    ? Effect.matchEffect(limits.check("address", countedAddress(request)), {
       onSuccess: () => app,
       onFailure: (failure) => Effect.succeed(toResponse(failure))
     })

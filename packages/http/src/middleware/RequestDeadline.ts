@@ -5,11 +5,13 @@
  */
 import { ChurnMap } from "@device-cloud/core"
 import { Clock, Effect, type Fiber, Schedule, type Scope } from "effect"
-import type { HttpServerRequest } from "effect/http"
 import { StorageUnreachable } from "../Failure.ts"
 
 /** Seconds that a response may take. */
 const seconds = 15
+
+/** Seconds that a call may wait for a device, on top of that. */
+const waitSeconds = 30
 
 /** How often the fiber looks for requests that are late. */
 const lookEvery = "1 second"
@@ -19,12 +21,22 @@ const lookEvery = "1 second"
  * to a second later. Call the result when the request has ended; it returns
  * whether the request was in time.
  */
-export type Watch = (fiber: Fiber.Fiber<unknown, unknown>, startedAt: number) => () => boolean
+export type Watch = (
+  fiber: Fiber.Fiber<unknown, unknown>,
+  startedAt: number,
+  /** The path as it is declared; undefined: there is none. */
+  route: string | undefined
+) => () => boolean
+
+/** The routes of calls, which may wait for the reply of a device. */
+const isCall = (route: string | undefined): boolean =>
+  route !== undefined && (route.endsWith("/things/:device_id/properties") || route.endsWith("/services/:service_id"))
 
 interface Running {
   readonly number: number
   readonly fiber: Fiber.Fiber<unknown, unknown>
-  readonly startedAt: number
+  /** Unix milliseconds. */
+  readonly deadline: number
   isLate: boolean
 }
 
@@ -35,17 +47,18 @@ export const make: Effect.Effect<Watch, never, Scope.Scope> = Effect.gen(functio
   let last = 0
 
   yield* Effect.sync(() => {
-    const before = clock.currentTimeMillisUnsafe() - seconds * 1000
+    const now = clock.currentTimeMillisUnsafe()
     for (const request of running.values()) {
-      if (request.startedAt > before) continue
+      if (request.deadline > now) continue
       running.delete(request.number)
       request.isLate = true
       request.fiber.interruptUnsafe()
     }
   }).pipe(Effect.repeat(Schedule.spaced(lookEvery)), Effect.forkScoped)
 
-  return (fiber, startedAt) => {
-    const request: Running = { number: ++last, fiber, startedAt, isLate: false }
+  return (fiber, startedAt, route) => {
+    const deadline = startedAt + (isCall(route) ? seconds + waitSeconds : seconds) * 1000
+    const request: Running = { number: ++last, fiber, deadline, isLate: false }
     running.set(request.number, request)
     return () => {
       running.delete(request.number)
@@ -54,16 +67,10 @@ export const make: Effect.Effect<Watch, never, Scope.Scope> = Effect.gen(functio
   }
 })
 
-/** Uploads have no deadline: they take as long as the client's network needs. */
-export const isExempt = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
-  headers["content-type"]?.startsWith("multipart/") === true
-
-/** The failure of a request that was late; the log names it. */
-export const tooLate = (
-  { method, url }: HttpServerRequest.HttpServerRequest
-): Effect.Effect<typeof StorageUnreachable.Type> =>
+/** The failure of a request that was late; the log has its name. */
+export const tooLate = (name: string): Effect.Effect<typeof StorageUnreachable.Type> =>
   Effect.as(
-    Effect.logWarning(`${method} ${url} took longer than ${seconds} seconds`),
+    Effect.logWarning(`${name} took too long`),
     StorageUnreachable.make({
       message: "The storage does not answer; try again later, the request may have been carried out"
     })

@@ -3,12 +3,12 @@
  * its request.
  */
 import { Effect, Random } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 
 const header = "x-request-id"
 
 /** An id of the client, if it can stand in a header and in a line of the log. */
-const usable = /^[\x21-\x7e]{1,128}$/
+const usable = /^[A-Za-z0-9._-]{1,128}$/
 
 /** Returns the id of a request: the client's own, or a new one of 64 random bits. */
 export type RequestId = (request: HttpServerRequest.HttpServerRequest) => string
@@ -21,9 +21,3 @@ export const make: Effect.Effect<RequestId> = Effect.map(Random.Random, (random)
     return sent !== undefined && usable.test(sent) ? sent : word() + word()
   }
 })
-
-/** Puts the id on a response. */
-export const put = (
-  response: HttpServerResponse.HttpServerResponse,
-  requestId: string
-): HttpServerResponse.HttpServerResponse => HttpServerResponse.setHeader(response, header, requestId)

@@ -2,8 +2,9 @@
  * The log of requests: each line about one names it, and the level `Debug` has a
  * line for each response.
  */
+import { printable } from "@device-cloud/core"
 import { Context, Effect, type Fiber, LogLevel, References } from "effect"
-import type { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpRouter, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 
 /** Adds the id of the request to what is logged on its behalf. */
 export const annotate = <R>(context: Context.Context<R>, requestId: string): Context.Context<R> =>
@@ -12,13 +13,55 @@ export const annotate = <R>(context: Context.Context<R>, requestId: string): Con
     request_id: requestId
   })
 
+/** The route that the router has found, as it was declared; empty: none. `context` is that of the request's fiber. */
+export const routeOf = (context: Context.Context<never>): string =>
+  Context.getOrUndefined(context as Context.Context<HttpRouter.RouteContext>, HttpRouter.RouteContext)?.route.path ?? ""
+
+/** Parameters of paths that are no secrets. The address of an object is one, and so is the key of a mesh network. */
+const shown = new Set([
+  "batch_id",
+  "device_id",
+  "device_name",
+  "firmware_id",
+  "id",
+  "message_id",
+  "product_key",
+  "project_id",
+  "property_id",
+  "service_id",
+  "task_id"
+])
+
+/**
+ * Names a request in a line of the log, for example `GET /openapi/v1/things/5BSFO1/detail`.
+ * Leaves out what may be a secret: the query, the path of a request that no route
+ * fits, and parameters of paths unless they are known to be none.
+ */
+export const nameOf = (
+  context: Context.Context<never>,
+  { method }: HttpServerRequest.HttpServerRequest
+): string => {
+  const route = Context.getOrUndefined(
+    context as Context.Context<HttpRouter.RouteContext>,
+    HttpRouter.RouteContext
+  )
+  if (route === undefined) return `${method} (no route)`
+  const { params, route: { path } } = route
+  return `${method} ${
+    path.replace(
+      /:(\w+)/g,
+      (declared, name: string) => shown.has(name) ? printable(params[name] ?? declared) : declared
+    )
+  }`
+}
+
 /** Returns a response after its line is in the log. */
 export const log = (
   fiber: Fiber.Fiber<unknown, unknown>,
-  { method, url }: HttpServerRequest.HttpServerRequest,
+  request: HttpServerRequest.HttpServerRequest,
   response: HttpServerResponse.HttpServerResponse,
   millis: number
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   LogLevel.isGreaterThan(fiber.cache.minimumLogLevel, "Debug")
     ? Effect.succeed(response)
-    : Effect.as(Effect.logDebug(`${method} ${url} ${response.status} ${millis} ms`), response)
+    : Effect.as(Effect.logDebug(`${nameOf(fiber.context, request)} ${response.status} ${millis} ms`), response)

@@ -1,8 +1,9 @@
 /**
  * How many requests came, by route and status, and how long they took.
  */
-import { Context, Effect, Metric, Option } from "effect"
-import { HttpRouter } from "effect/http"
+import { type Context, Effect, Metric } from "effect"
+import { HttpMethod } from "effect/http"
+import { routeOf } from "./RequestLog.ts"
 
 const requests = Metric.counter("device_cloud_http_requests_total", {
   description: "Answered HTTP requests, by method, route and status",
@@ -32,7 +33,9 @@ export const make: Effect.Effect<Count> = Effect.map(Effect.context<never>(), (r
     byRoute.set(route, ofRoute.set(method, metrics))
     return metrics
   }
-  return (context, method, status, millis) => {
+  return (context, sent, status, millis) => {
+    // A client can send any text as the method.
+    const method = HttpMethod.all.has(sent as HttpMethod.HttpMethod) ? sent : "other"
     const route = routeOf(context)
     const { counters, histogram } = byRoute.get(route)?.get(method) ?? metricsOf(method, route)
     let counter = counters.get(status)
@@ -44,10 +47,3 @@ export const make: Effect.Effect<Count> = Effect.map(Effect.context<never>(), (r
     histogram.updateUnsafe(millis / 1000, registry)
   }
 })
-
-/** The route that the router has found, as it was declared; empty: none. */
-const routeOf = (context: Context.Context<never>): string =>
-  Option.match(Context.getOption(context, HttpRouter.RouteContext), {
-    onNone: () => "",
-    onSome: ({ route }) => route.path
-  })

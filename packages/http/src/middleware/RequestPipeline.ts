@@ -5,44 +5,67 @@
  */
 import { Cause, Clock, Context, Effect } from "effect"
 import { HttpIncomingMessage, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import * as BodyLimits from "./BodyLimits.ts"
+import { makeWithOrigin } from "./ClientAddress.ts"
+import * as CrossOrigin from "./CrossOrigin.ts"
 import * as ErrorEnvelope from "./ErrorEnvelope.ts"
-import { withLiteralPath } from "./LiteralPath.ts"
+import { withLiteralPath, withoutEmptyParameters } from "./LiteralPath.ts"
 import { limitAddress, RateLimits } from "./RateLimits.ts"
 import * as RequestDeadline from "./RequestDeadline.ts"
 import * as RequestId from "./RequestId.ts"
 import * as RequestLog from "./RequestLog.ts"
 import * as RequestMetrics from "./RequestMetrics.ts"
+import * as RequestSpan from "./RequestSpan.ts"
 import type { RouteTable } from "./RouteTable.ts"
+import * as SecureDevices from "./SecureDevices.ts"
+import * as SecurityHeaders from "./SecurityHeaders.ts"
+
+export interface Options {
+  /** Whether devices must use HTTPS, unless they are on this machine. */
+  readonly secureDevices: boolean
+  /** Origins whose pages may call the API. */
+  readonly corsOrigins: ReadonlyArray<string>
+}
 
 /** Makes a function that wraps the router. The result fails with nothing: each failure is a response. */
-export const make = Effect.fnUntraced(function*(routes: RouteTable) {
+export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Options) {
   const clock = yield* Clock.Clock
   const requestIdOf = yield* RequestId.make
   const watch = yield* RequestDeadline.make
   const count = yield* RequestMetrics.make
   const limits = yield* RateLimits
+  const withOrigin = yield* makeWithOrigin
+  const cors = CrossOrigin.make(options.corsOrigins)
 
   return <E, R>(
     app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R | HttpServerRequest.HttpServerRequest> =>
     Effect.withFiber((fiber) => {
       const sent = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-      const request = withLiteralPath(sent)
+      const request = withOrigin(withoutEmptyParameters(withLiteralPath(sent)), fiber.context as Context.Context<never>)
       const requestId = requestIdOf(request)
       const startedAt = clock.currentTimeMillisUnsafe()
-      const isInTime = RequestDeadline.isExempt(request) ? () => true : watch(fiber, startedAt)
+      const route = routes.routeOf(request)
+      const isInTime = BodyLimits.isUpload(route) ? () => true : watch(fiber, startedAt, route)
 
       const finish = (response: HttpServerResponse.HttpServerResponse) => {
         const millis = clock.currentTimeMillisUnsafe() - startedAt
         count(fiber.context, request.method, response.status, millis)
-        return RequestLog.log(fiber, request, RequestId.put(response, requestId), millis)
+        RequestSpan.finish(fiber, request, response, requestId)
+        const readable = cors === undefined ? response : cors.put(request, response)
+        return RequestLog.log(fiber, request, SecurityHeaders.put(readable, requestId), millis)
       }
-      const explain = (cause: Cause.Cause<E>) =>
-        isInTime() || !Cause.hasInterrupts(cause)
-          ? ErrorEnvelope.fromCause(cause, request, requestId, routes)
-          : Effect.map(RequestDeadline.tooLate(request), ErrorEnvelope.toResponse)
+      const explain = (cause: Cause.Cause<E>) => {
+        const name = RequestLog.nameOf(fiber.context, request)
+        return isInTime() || !Cause.hasInterrupts(cause)
+          ? ErrorEnvelope.fromCause(cause, request, name, requestId, routes)
+          : Effect.map(RequestDeadline.tooLate(name), ErrorEnvelope.toResponse)
+      }
 
-      return limitAddress(limits, request, app).pipe(
+      const refused = options.secureDevices ? SecureDevices.refusalOf(request) : undefined
+      const early = refused === undefined ? cors?.preflight(request) : ErrorEnvelope.toResponse(refused)
+
+      const responded = limitAddress(limits, request, early === undefined ? app : Effect.succeed(early)).pipe(
         Effect.matchCauseEffect({
           onSuccess: (response) => {
             isInTime()
@@ -55,11 +78,12 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable) {
             Context.add(
               request === sent ? context : Context.add(context, HttpServerRequest.HttpServerRequest, request),
               HttpIncomingMessage.MaxBodySize,
-              ErrorEnvelope.maxBodySize
+              BodyLimits.maxSizeOf(route)
             ),
             requestId
           )
         )
       )
+      return RequestSpan.within(fiber, request, responded)
     })
 })

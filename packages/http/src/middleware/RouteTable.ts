@@ -15,10 +15,16 @@ export interface Route {
 export interface RouteTable {
   /** The methods of the routes that fit a URL. */
   readonly methodsOf: (url: string) => ReadonlyArray<string>
+  /** The path of the route that fits a request, as it is declared; undefined: there is none. */
+  readonly routeOf: (request: { readonly method: string; readonly url: string }) => string | undefined
 }
 
-/** Parameters may be as long as a request line: the schema of an identifier says when one is too long. */
-export const routerConfig = { maxParamLength: 16_384 }
+/**
+ * Parameters may be as long as a request line: the schema of an identifier says
+ * when one is too long. One path has one spelling, so that what looks at paths
+ * (limits, scopes, proxies) sees the same route as the router.
+ */
+export const routerConfig = { maxParamLength: 16_384, caseSensitive: true, ignoreDuplicateSlashes: false }
 
 /** Makes a table of routes. */
 export const make = (routes: ReadonlyArray<Route>): RouteTable => {
@@ -27,7 +33,10 @@ export const make = (routes: ReadonlyArray<Route>): RouteTable => {
     table.on(method === "GET" ? ["GET", "HEAD"] : method, path as `/${string}`, path)
   }
   const methods = [...new Set(["HEAD", ...routes.map(({ method }) => method)])]
-  return { methodsOf: (url) => methods.filter((method) => table.find(method, url) !== undefined) }
+  return {
+    methodsOf: (url) => methods.filter((method) => table.find(method, url) !== undefined),
+    routeOf: ({ method, url }) => table.find(method, url)?.handler
+  }
 }
 
 /** Any API. `HttpApi` itself is invariant in its groups. */

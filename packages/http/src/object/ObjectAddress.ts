@@ -14,8 +14,8 @@ export const PublicUrl = Context.Reference<string | undefined>("@device-cloud/ht
 export const makeObjectAddress = Effect.map(
   PublicUrl,
   (publicUrl) => ({ fileName, objectId }: StoredObject) =>
-    Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
-      const base = publicUrl ?? `http://${headers["host"] ?? "localhost"}`
+    Effect.map(HttpServerRequest.HttpServerRequest, ({ headers, protocol = "http" }) => {
+      const base = publicUrl ?? `${protocol}://${headers["host"] ?? "localhost"}`
       return `${base.replace(/\/+$/, "")}${objectsPath}/${objectId}/${fileName}`
     })
 )

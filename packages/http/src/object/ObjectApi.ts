@@ -6,6 +6,7 @@ import { Multipart } from "effect/http"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Envelope } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
+import { QuotaExceeded } from "../project/ProjectFailures.ts"
 import { FileTooLarge } from "./ObjectFailures.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
 
@@ -21,7 +22,7 @@ export class ObjectApi extends HttpApiGroup.make("objects").add(
   HttpApiEndpoint.post("uploadObject", "/oss", {
     payload: Upload,
     success: Envelope(Schema.Struct({ url: address, md5 })),
-    error: FileTooLarge
+    error: [FileTooLarge, QuotaExceeded]
   }).annotate(OpenApi.Summary, "Upload a file")
     .annotate(OpenApi.Description, "Streamed; the response comes when the file is stored."),
   HttpApiEndpoint.post("uploadFirmwareFile", "/oss/ota/:product_key", {
@@ -30,6 +31,6 @@ export class ObjectApi extends HttpApiGroup.make("objects").add(
     success: Envelope(
       Schema.Struct({ filename: address, size: Schema.Int.annotate({ description: "Bytes" }), md5 })
     ),
-    error: [NoSuchProduct, FileTooLarge]
+    error: [NoSuchProduct, FileTooLarge, QuotaExceeded]
   }).annotate(OpenApi.Summary, "Upload a firmware file of a product")
 ).annotate(OpenApi.Title, "Objects") {}

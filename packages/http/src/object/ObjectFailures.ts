@@ -7,6 +7,8 @@ import { failure } from "../Failure.ts"
 
 export const NoSuchObject = failure("NoSuchObject", Code.noSuchObject, "There is no such object")
 
+export const ObjectInUse = failure("ObjectInUse", Code.stateForbids, "An unfinished task needs the object")
+
 export const FileTooLarge = failure("FileTooLarge", Code.tooLarge, "The file is too large")
 
 export const RangeUnsatisfiable = failure(
@@ -19,6 +21,8 @@ export const RangeUnsatisfiable = failure(
 export const objectFailures = {
   ObjectNotFound: ({ objectId }: Core.ObjectNotFound) =>
     NoSuchObject.make({ message: `There is no object ${objectId}` }),
+  ObjectInUse: ({ objectId, reason }: Core.ObjectInUse) =>
+    ObjectInUse.make({ message: `Object ${objectId} cannot be deleted: ${reason}` }),
   ObjectTooLarge: ({ maximum }: Core.ObjectTooLarge) =>
     FileTooLarge.make({ message: `The file is larger than ${maximum} bytes` })
 }

@@ -6,6 +6,7 @@ import {
   type ObjectTooLarge,
   Products,
   type ProjectId,
+  type QuotaExceeded,
   type StoredObject,
   type StoreError
 } from "@device-cloud/core"
@@ -62,7 +63,7 @@ const storeFile = Effect.fnUntraced(function*(objects: Objects["Service"], proje
   let stored: StoredObject | undefined
   const take = (
     part: Multipart.Part
-  ): Effect.Effect<void, Multipart.MultipartError | ObjectTooLarge | StoreError> => {
+  ): Effect.Effect<void, Multipart.MultipartError | ObjectTooLarge | QuotaExceeded | StoreError> => {
     if (!Multipart.isFile(part)) return Effect.void
     if (part.key !== "file" || stored !== undefined) return Stream.runDrain(part.content)
     return Effect.map(objects.upload(projectId, part.name, part.content), (object) => {

@@ -27,9 +27,12 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const remove = Effect.gen(function*() {
     const accessKey = yield* HttpApiBuilder.securityDecode(Authorization.security.accessKey)
-    const { projectId } = yield* authorize(accessKey, "operator")
-    const { objectId } = yield* find(objects)
-    return HttpServerResponse.jsonUnsafe(yield* done(objects.remove(projectId, objectId)))
+    const route = { area: "objects", action: "objects.deleteObject", method: "DELETE", path }
+    return yield* authorize(accessKey, "operator", route, ({ projectId }) =>
+      Effect.gen(function*() {
+        const { objectId } = yield* find(objects)
+        return HttpServerResponse.jsonUnsafe(yield* done(objects.remove(projectId, objectId)))
+      }))
   })
   yield* router.add("DELETE", path, withEnvelope(remove))
 }))
@@ -64,8 +67,7 @@ const download = Effect.fnUntraced(function*(objects: Objects["Service"]) {
     "last-modified": new Date(object.createdAt).toUTCString(),
     "cache-control": "private, max-age=31536000, immutable",
     // A browser must not run what somebody uploaded.
-    "content-disposition": `attachment; filename="${object.fileName}"`,
-    "x-content-type-options": "nosniff"
+    "content-disposition": `attachment; filename="${object.fileName}"`
   }
   if (matches(headers["if-none-match"], etag)) return HttpServerResponse.empty({ status: 304, headers: common })
   const ifRange = headers["if-range"]

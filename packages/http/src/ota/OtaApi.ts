@@ -25,6 +25,7 @@ import {
   TaskState
 } from "./OtaFailures.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 import {
   AlgorithmCode,
@@ -39,7 +40,9 @@ import {
 
 const Empty = Envelope(Schema.Struct({}))
 
-const module = Schema.optional(PathParams.property.property_id.annotate({ description: "Default `default`" }))
+const module = Schema.optional(
+  PathParams.property.property_id.annotate({ description: "Default, also of an empty name: `default`" })
+)
 
 export const FirmwareRecord = Schema.Struct({
   id: Schema.Int,
@@ -71,6 +74,7 @@ export const TaskRecord = Schema.Struct({
   download_protocol: DownloadProtocol.annotate({ description: "How devices that are told fetch the firmware" }),
   created_at: DateText,
   updated_at: DateText,
+  reason: Schema.String.annotate({ description: "Why the task has no device; empty: it has some" }),
   summary: Schema.Struct({
     pending: Schema.Int,
     upgrading: Schema.Int,
@@ -195,7 +199,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
       name: Schema.optional(PathParams.property.property_id.annotate({ description: "A part of the name" }))
     },
     success: Paged(FirmwareRecord)
-  }).annotate(OpenApi.Summary, "List the firmware of the project"),
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "List the firmware of the project"),
   HttpApiEndpoint.post("createFirmware", "/products/:product_key/ota/firmwares", {
     params: PathParams.productKey,
     payload: firmwareDraft.pipe(Schema.annotateEncoded({
@@ -227,9 +231,16 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     payload: upgradeTaskDraft.pipe(Schema.annotateEncoded({
       examples: [{ scope_mode: 0, cloud_push: true, timeout: 3600 }]
     })),
-    success: Envelope(Schema.Struct({ task_id: Schema.Int })),
+    success: Envelope(
+      Schema.Struct({
+        task_id: Schema.Int,
+        device_count: Schema.Int.annotate({ description: "Devices of the task" }),
+        reason: Schema.String.annotate({ description: "Why the task has no device; empty: it has some" })
+      })
+    ),
     error: [NoSuchFirmware, FirmwareState, DeviceIsUpgrading]
-  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Upgrade devices to a firmware"),
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Upgrade devices to a firmware")
+    .annotate(OpenApi.Description, "A task for which no device is left has failed from the start, and says why."),
   HttpApiEndpoint.get("getVerifyTask", "/ota/firmwares/:firmware_id/verify-task", {
     params: PathParams.firmware,
     query: rejected,
@@ -241,7 +252,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     query: rejected,
     success: Paged(DeviceTaskRecord),
     error: NoSuchTask
-  }).annotate(OpenApi.Summary, "List the devices of an upgrade task"),
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "List the devices of an upgrade task"),
   HttpApiEndpoint.get("listUpgradeTasks", "/ota/firmwares/:firmware_id/upgrade-tasks", {
     params: PathParams.firmware,
     query: {
@@ -253,13 +264,13 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     },
     success: Paged(TaskRecord),
     error: NoSuchFirmware
-  }).annotate(OpenApi.Summary, "List the upgrade tasks of a firmware"),
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "List the upgrade tasks of a firmware"),
   HttpApiEndpoint.delete("cancelTask", "/ota/tasks/:task_id", {
     params: PathParams.task,
     success: Empty,
     error: [NoSuchTask, TaskState]
   })
-    .annotate(OpenApi.Summary, "Cancel a verify or upgrade task"),
+    .annotate(OpenApi.Summary, "Cancel a verify or upgrade task, or delete one that has ended"),
   HttpApiEndpoint.put("decideVerifyTask", "/ota/verify-tasks/:task_id", {
     params: PathParams.task,
     payload: Schema.Struct({ result: Schema.Boolean }),

@@ -3,6 +3,7 @@
  */
 import {
   type Assignment,
+  deviceCount,
   type DeviceId,
   type FirmwareDetail,
   Firmwares,
@@ -70,7 +71,7 @@ export const layer = group(
           const { projectId } = yield* CurrentPrincipal
           const deviceIds = yield* readDeviceIds(query.device_ids)
           return yield* respond(
-            upgrades.available(projectId, deviceIds as ReadonlyArray<DeviceId>, query.module ?? "default"),
+            upgrades.available(projectId, deviceIds as ReadonlyArray<DeviceId>, query.module),
             (assignments) => ({
               things_upgrade_job: Object.fromEntries(
                 [...assignments].map(([deviceId, assignment]) => [deviceId, upgradeInfo(assignment)])
@@ -102,7 +103,7 @@ export const layer = group(
         CurrentPrincipal.use(({ projectId }) =>
           respond(
             tasks.createUpgradeTask(projectId, params.firmware_id, toCamelCase(payload)),
-            ({ taskId }) => ({ task_id: taskId })
+            (task) => ({ task_id: task.taskId, device_count: deviceCount(task.counts), reason: reasonOf(task) })
           )
         ),
       getVerifyTask: ({ params, query }) =>
@@ -145,7 +146,7 @@ export const layer = group(
           return respondPage(query, (page) => tasks.list(projectId, filter, page), taskRecord)
         }),
       cancelTask: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(tasks.cancel(projectId, params.task_id), empty)),
+        CurrentPrincipal.use(({ projectId }) => respond(tasks.remove(projectId, params.task_id), empty)),
       decideVerifyTask: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(tasks.decide(projectId, params.task_id, payload.result), empty)
@@ -196,8 +197,15 @@ const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
   download_protocol: task.downloadProtocol,
   created_at: dateText(task.createdAt),
   updated_at: dateText(task.updatedAt),
+  reason: reasonOf(task),
   summary: task.counts
 })
+
+/** Why the task has failed although no device has: it has none. Empty otherwise. */
+const reasonOf = ({ counts, module, version }: OtaTask): string =>
+  deviceCount(counts) > 0
+    ? ""
+    : `No device is left to upgrade: each runs version ${version} of module ${module} already, or is in another task`
 
 const deviceRecord =
   (task: OtaTask) => ({ currentVersion, deviceStatus, record }: RecordDetail): typeof DeviceTaskRecord.Type => ({

@@ -11,14 +11,18 @@ import {
   ProductStatus,
   ProductUpdate,
   ProtocolType,
+  RotationDraft,
+  UplinkSignature,
   ValidateType
 } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
+import { QuotaExceeded } from "../project/ProjectFailures.ts"
 import * as PathParams from "../PathParams.ts"
 import { toSnakeCase } from "../SnakeCase.ts"
 import { NoSuchProduct, ProductHasDevices } from "./ProductFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 /** A product. */
@@ -37,6 +41,7 @@ export const ProductInfo = Schema.Struct({
   validate_type: ValidateType,
   data_format: DataFormat,
   auth_type: AuthType,
+  uplink_signature: UplinkSignature,
   dynamic_register: Schema.Boolean,
   status: ProductStatus,
   platform: Schema.Int,
@@ -63,11 +68,13 @@ export class ProductApi extends HttpApiGroup.make("products").add(
         auth_type: "secret"
       }]
     }),
-    success: OneProduct
+    success: OneProduct,
+    error: QuotaExceeded
   }).middleware(IdempotencyMiddleware)
     .annotate(OpenApi.Summary, "Create a product")
     .annotate(OpenApi.Description, "The product starts in status developing, with a new key and secret."),
   HttpApiEndpoint.get("listProducts", "/products", { query: pageQuery, success: Paged(ProductInfo) })
+    .middleware(ExpensiveRead)
     .annotate(OpenApi.Summary, "List the products of the project"),
   HttpApiEndpoint.get("getProduct", "/products/:product_key", {
     params: PathParams.productKey,
@@ -81,6 +88,16 @@ export class ProductApi extends HttpApiGroup.make("products").add(
     success: EnvelopeOnly,
     error: NoSuchProduct
   }).annotate(OpenApi.Summary, "Change a product"),
+  HttpApiEndpoint.post("rotateProductSecret", "/products/:product_key/secret", {
+    params: PathParams.productKey,
+    payload: [RotationDraft, Schema.Null],
+    success: Envelope(Schema.Struct({
+      product_secret: Schema.String,
+      previous_valid_until: DateText.annotate({ description: "RFC 3339; empty: the secret before counts no more" })
+    })),
+    error: NoSuchProduct
+  }).annotate(OpenApi.Summary, "Give a product a new secret")
+    .annotate(OpenApi.Description, "The secret before counts for `overlap` seconds more, an hour by default."),
   HttpApiEndpoint.delete("deleteProduct", "/products/:product_key", {
     params: PathParams.productKey,
     success: EnvelopeOnly,

@@ -4,6 +4,7 @@
 import { type Product, Products } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import type { Caller } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
@@ -18,16 +19,30 @@ export const layer = group(
     const products = yield* Products
     return handlers.handleAll({
       createProduct: ({ payload }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(products.create(projectId, toCamelCase(payload)), oneProduct)),
+        CurrentPrincipal.use((caller) =>
+          respond(products.create(caller.projectId, toCamelCase(payload)), oneProduct(caller))
+        ),
       listProducts: ({ query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respondPage(query, (page) => products.list(projectId, page), productInfo)
+        CurrentPrincipal.use((caller) =>
+          respondPage(query, (page) => products.list(caller.projectId, page), productInfo(caller))
         ),
       getProduct: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(products.get(projectId, params.product_key), oneProduct)),
+        CurrentPrincipal.use((caller) =>
+          respond(products.get(caller.projectId, params.product_key), oneProduct(caller))
+        ),
       updateProduct: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
           done(products.update(projectId, params.product_key, toCamelCase(payload)))
+        ),
+      rotateProductSecret: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            products.rotateSecret(projectId, params.product_key, payload ?? {}),
+            ({ previousSecret, productSecret }) => ({
+              product_secret: productSecret,
+              previous_valid_until: dateText(previousSecret?.until ?? null)
+            })
+          )
         ),
       deleteProduct: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => done(products.remove(projectId, params.product_key))),
@@ -37,11 +52,11 @@ export const layer = group(
   })
 )
 
-const productInfo = (product: Product): typeof ProductInfo.Type => ({
+const productInfo = (caller: Caller) => (product: Product): typeof ProductInfo.Type => ({
   id: product.id,
   project_id: product.projectId,
   product_key: product.productKey,
-  product_secret: product.productSecret,
+  product_secret: caller.reveal(product.productSecret),
   name: product.name,
   description: product.description,
   photo_url: product.photoUrl,
@@ -52,6 +67,7 @@ const productInfo = (product: Product): typeof ProductInfo.Type => ({
   validate_type: product.validateType,
   data_format: product.dataFormat,
   auth_type: product.authType,
+  uplink_signature: product.uplinkSignature,
   dynamic_register: product.dynamicRegister,
   status: product.status,
   platform: product.platform,
@@ -63,4 +79,4 @@ const productInfo = (product: Product): typeof ProductInfo.Type => ({
   updated_at: dateText(product.updatedAt)
 })
 
-const oneProduct = (product: Product) => ({ product_info: productInfo(product) })
+const oneProduct = (caller: Caller) => (product: Product) => ({ product_info: productInfo(caller)(product) })

@@ -1,13 +1,20 @@
 /**
  * The routes of projects and access keys (docs/api/projects.md).
  */
-import { AccessKeyDraft, ProjectDraft, ProjectId, Role, Text } from "@device-cloud/core"
+import { AccessKeyDraft, KeyScopes, ProjectDraft, ProjectId, Role, Text } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { RequiredRole } from "../middleware/Authorization.ts"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { AccessKeyNotRemovable, NoSuchAccessKey, NoSuchProject, ProjectNotRemovable } from "./ProjectFailures.ts"
+import {
+  AccessKeyNotRemovable,
+  NoSuchAccessKey,
+  NoSuchProject,
+  ProjectNotRemovable,
+  QuotaExceeded
+} from "./ProjectFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 /** A project. */
@@ -22,8 +29,13 @@ const accessKey = {
   project_id: Schema.String,
   name: Schema.String,
   role: Role,
+  scopes: KeyScopes.annotate({ description: "An absent list narrows nothing" }),
+  addresses: Schema.Array(Schema.String).annotate({ description: "Empty: from everywhere" }),
+  created_by: Schema.String.annotate({ description: "The id of the key that created this one; empty: none did" }),
   created_at: DateText,
-  expires_at: DateText
+  last_used_at: DateText,
+  expires_at: DateText,
+  expires_in_days: Schema.NullOr(Schema.Int).annotate({ description: "Whole days left; null: it does not expire" })
 }
 
 /** An access key without the key itself. */
@@ -33,7 +45,7 @@ export const AccessKeyRecord = Schema.Struct(accessKey).annotate({ identifier: "
 export const CreatedAccessKey = Schema.Struct({ ...accessKey, key: Schema.String })
 
 /** A date and time of the years 0000 to 9999, with an offset. */
-const Rfc3339 = Schema.String.check(
+export const Rfc3339 = Schema.String.check(
   Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i, {
     expected: "a date and time as in RFC 3339, such as 2030-01-31T12:00:00+00:00"
   })
@@ -42,7 +54,9 @@ const Rfc3339 = Schema.String.check(
 const CreateAccessKey = Schema.Struct({
   name: AccessKeyDraft.fields.name,
   role: AccessKeyDraft.fields.role,
-  expires_at: Schema.optional(Rfc3339.annotate({ description: "RFC 3339; default: never" })),
+  expires_at: Schema.optional(Rfc3339.annotate({ description: "RFC 3339; default: as the creator's" })),
+  scopes: AccessKeyDraft.fields.scopes,
+  addresses: AccessKeyDraft.fields.addresses,
   project_id: Schema.optional(
     Text(128).pipe(Schema.decodeTo(ProjectId)).annotate({
       description: "For an owner; default: the project of the key"
@@ -57,6 +71,7 @@ export class ProjectApi extends HttpApiGroup.make("projects").add(
     .annotate(OpenApi.Summary, "Create a project")
     .annotate(RequiredRole, "owner"),
   HttpApiEndpoint.get("listProjects", "/projects", { query: pageQuery, success: Paged(ProjectRecord) })
+    .middleware(ExpensiveRead)
     .annotate(OpenApi.Summary, "List all projects")
     .annotate(RequiredRole, "owner"),
   HttpApiEndpoint.get("getProject", "/projects/:project_id", {
@@ -73,15 +88,21 @@ export class ProjectApi extends HttpApiGroup.make("projects").add(
   HttpApiEndpoint.post("createAccessKey", "/access-keys", {
     payload: CreateAccessKey,
     success: Envelope(CreatedAccessKey),
-    error: NoSuchProject
+    error: [NoSuchProject, QuotaExceeded]
   }).annotate(OpenApi.Summary, "Create an access key")
     .annotate(OpenApi.Description, "Only this response shows the key.")
     .annotate(RequiredRole, "admin"),
   HttpApiEndpoint.get("listAccessKeys", "/access-keys", { query: pageQuery, success: Paged(AccessKeyRecord) })
+    .middleware(ExpensiveRead)
     .annotate(OpenApi.Summary, "List the access keys of the project")
     .annotate(RequiredRole, "admin"),
   HttpApiEndpoint.delete("deleteAccessKey", "/access-keys/:id", {
     params: PathParams.accessKeyId,
+    query: {
+      cascade: Schema.optional(
+        Schema.Literals(["true", "false"]).annotate({ description: "Also delete all keys that come from it" })
+      )
+    },
     success: EnvelopeOnly,
     error: [NoSuchAccessKey, AccessKeyNotRemovable]
   }).annotate(OpenApi.Summary, "Delete an access key").annotate(RequiredRole, "admin")

@@ -2,11 +2,10 @@
  * Handlers of the routes of projects and access keys.
  */
 import { type AccessKey, AccessKeys, type Project, Projects } from "@device-cloud/core"
-import { DateTime, Effect, Redacted } from "effect"
+import { Clock, DateTime, Effect, Redacted } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
-import { RoleTooLow } from "./ProjectFailures.ts"
 import { group } from "../ApiHandlers.ts"
 import type { AccessKeyRecord, ProjectRecord } from "./ProjectApi.ts"
 
@@ -24,22 +23,26 @@ export const layer = group(
       deleteProject: ({ params }) => done(projects.remove(params.project_id)),
       createAccessKey: Effect.fnUntraced(function*({ payload }) {
         const principal = yield* CurrentPrincipal
-        const { expires_at, name, project_id = principal.projectId, role } = payload
-        if (project_id !== principal.projectId && principal.role !== "owner") {
-          return yield* Effect.fail(RoleTooLow.make({ message: "project_id: only an owner may name another project" }))
-        }
+        const { addresses, expires_at, name, project_id = principal.projectId, role, scopes } = payload
         const expiresAt = expires_at === undefined ? undefined : DateTime.toEpochMillis(expires_at)
+        const now = yield* Clock.currentTimeMillis
         return yield* respond(
-          accessKeys.create(project_id, { name, role, expiresAt }),
-          ({ accessKey, key }) => ({ ...accessKeyRecord(accessKey), key: Redacted.value(key) })
+          accessKeys.create(project_id, { name, role, expiresAt, scopes, addresses }, principal),
+          ({ accessKey, key }) => ({ ...accessKeyRecord(now)(accessKey), key: Redacted.value(key) })
         )
       }),
       listAccessKeys: ({ query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respondPage(query, (page) => accessKeys.list(projectId, page), accessKeyRecord)
+        Effect.flatMap(
+          Clock.currentTimeMillis,
+          (now) =>
+            CurrentPrincipal.use(({ projectId }) =>
+              respondPage(query, (page) => accessKeys.list(projectId, page), accessKeyRecord(now))
+            )
         ),
-      deleteAccessKey: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => done(accessKeys.remove(projectId, params.id)))
+      deleteAccessKey: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(accessKeys.remove(projectId, params.id, { cascade: query.cascade === "true" }))
+        )
     })
   })
 )
@@ -50,11 +53,18 @@ const projectRecord = ({ createdAt, id, name }: Project): typeof ProjectRecord.T
   created_at: dateText(createdAt)
 })
 
-const accessKeyRecord = (key: AccessKey): typeof AccessKeyRecord.Type => ({
+const day = 86_400_000
+
+const accessKeyRecord = (now: number) => (key: AccessKey): typeof AccessKeyRecord.Type => ({
   id: key.id,
   project_id: key.projectId,
   name: key.name,
   role: key.role,
+  scopes: key.scopes,
+  addresses: key.addresses ?? [],
+  created_by: key.createdBy ?? "",
   created_at: dateText(key.createdAt),
-  expires_at: dateText(key.expiresAt)
+  last_used_at: dateText(key.lastUsedAt),
+  expires_at: dateText(key.expiresAt),
+  expires_in_days: key.expiresAt === null ? null : Math.max(0, Math.floor((key.expiresAt - now) / day))
 })

@@ -4,6 +4,7 @@
 import type * as Core from "@device-cloud/core"
 import { Code } from "../Code.ts"
 import { failure, retryData } from "../Failure.ts"
+import { snakeCase } from "../SnakeCase.ts"
 
 export const WrongSignature = failure("WrongSignature", Code.wrongSignature, "The signature is wrong")
 
@@ -13,6 +14,25 @@ export const ProofRefused = failure(
   "ProofRefused",
   Code.wrongSignature,
   "The application refuses what the device proves itself with"
+)
+
+export const SubDeviceOnly = failure(
+  "SubDeviceOnly",
+  Code.operationUnfit,
+  "The device speaks through its gateway"
+)
+
+export const UnfreshSignature = failure(
+  "UnfreshSignature",
+  Code.wrongSignature,
+  "The signature does not show that the message is new and whole"
+)
+
+export const TooManyRandoms = failure(
+  "TooManyRandoms",
+  Code.tooMany,
+  "The device sends more messages than can be told from replays; try again later",
+  retryData
 )
 
 export const RandomUsed = failure("RandomUsed", Code.wrongSignature, "The device has used the random before")
@@ -49,8 +69,19 @@ export const provisioningFailures = {
       message: `cipher: it is not what ${deviceName} of product ${productKey} would make of random`
     }),
   ProofRefused: ({ reason }: Core.ProofRefused) => ProofRefused.make({ message: reason }),
+  SubDeviceOnly: ({ deviceName, productKey }: Core.SubDeviceOnly) =>
+    SubDeviceOnly.make({
+      message: `device_name: ${deviceName} of product ${productKey} is a sub-device and speaks through its gateway`
+    }),
   RandomUsed: ({ random }: Core.RandomUsed) =>
-    RandomUsed.make({ message: `random: ${random} was used within the last five minutes; send another one` }),
+    RandomUsed.make({ message: `random: ${random} was used a short time ago; send another one` }),
+  UnfreshSignature: ({ expected, field }: Core.UnfreshSignature) =>
+    UnfreshSignature.make({ message: `${snakeCase(field)}: ${expected}` }),
+  TooManyRandoms: ({ retryAfter }: Core.TooManyRandoms) =>
+    TooManyRandoms.make({
+      message: "random: the device has used too many within a few minutes; try again later",
+      data: { retry_after: retryAfter }
+    }),
   TooManyWrongSignatures: ({ retryAfter }: Core.TooManyWrongSignatures) =>
     TooManyWrongSignatures.make({
       message: "Too many wrong signatures from this device or address; try again later",

@@ -6,10 +6,12 @@ import { Schema, Tuple } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { RequiredRole } from "../middleware/Authorization.ts"
 import { DateText, Envelope, Paged, pageQuery } from "../Envelope.ts"
+import { QuotaExceeded } from "../project/ProjectFailures.ts"
 import * as PathParams from "../PathParams.ts"
 import { NoSuchDevice } from "../device/DeviceFailures.ts"
 import { NoSuchProject } from "../project/ProjectFailures.ts"
-import { NoSuchScene, SceneNameTaken } from "./SceneFailures.ts"
+import { NoSuchScene, SceneNameTaken, TooManyExecutions } from "./SceneFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 import { describeDraft } from "./SceneDescription.ts"
 
@@ -55,7 +57,7 @@ const explanation = {
 }
 
 const outcome = {
-  status: Schema.String.annotate({ description: "pending, succeeded, failed, skipped, loop" }),
+  status: Schema.String.annotate({ description: "pending, succeeded, failed, skipped, loop, limited" }),
   attempts: Schema.Int,
   time: DateText.annotate({ description: "The latest attempt" }),
   next_time: DateText.annotate({ description: "When it is tried again" }),
@@ -65,7 +67,7 @@ const outcome = {
 export const ExecutionRecord = Schema.Struct({
   execution_id: Schema.String,
   status: Schema.String.annotate({
-    description: "pending, running, succeeded, failed, loop, not_met, skipped, paused"
+    description: "pending, running, succeeded, failed, loop, limited, not_met, skipped, paused"
   }),
   reason: Schema.String,
   triggered_at: DateText,
@@ -79,7 +81,8 @@ export const ExplanationRecord = Schema.Struct({
   fires: Schema.Boolean,
   reason: Schema.String,
   ...explanation,
-  actions: Schema.Array(ActionRecord).annotate({ description: "What would be done; empty when it does not fire" })
+  actions: Schema.Array(ActionRecord).annotate({ description: "What would be done; empty when it does not fire" }),
+  warnings: Schema.Array(Schema.String).annotate({ description: "Limits that would stop what it does" })
 })
 
 const device = { product_key: Text(128), device_name: Text(128) }
@@ -132,7 +135,7 @@ export class SceneApi extends HttpApiGroup.make("scenes").add(
       }]
     }),
     success: Envelope(ChangedSceneRecord),
-    error: [NoSuchProject, SceneNameTaken]
+    error: [NoSuchProject, SceneNameTaken, QuotaExceeded]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a scene")
     .annotate(
       OpenApi.Description,
@@ -166,11 +169,11 @@ export class SceneApi extends HttpApiGroup.make("scenes").add(
       status: Schema.optional(SceneStatus)
     },
     success: Paged(SceneRecord)
-  }).annotate(OpenApi.Summary, "List the scenes of the project"),
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "List the scenes of the project"),
   HttpApiEndpoint.post("runScene", "/rule-engine/scenes/:id/actions", {
     params: PathParams.scene,
     success: Envelope(Schema.Struct({ execution_id: Schema.String })),
-    error: NoSuchScene
+    error: [NoSuchScene, TooManyExecutions]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Run the actions of a scene now")
     .annotate(OpenApi.Description, "Whatever its triggers and conditions say, also when it is disabled."),
   HttpApiEndpoint.put("setSceneStatus", "/rule-engine/scenes/:id/status", {
@@ -184,7 +187,7 @@ export class SceneApi extends HttpApiGroup.make("scenes").add(
     query: pageQuery,
     success: Paged(ExecutionRecord),
     error: NoSuchScene
-  }).annotate(OpenApi.Summary, "Read why a scene has fired, or has not")
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "Read why a scene has fired, or has not")
     .annotate(OpenApi.Description, "The latest 100, newest first."),
   HttpApiEndpoint.post("explainScene", "/rule-engine/scenes/:id/explain", {
     params: PathParams.scene,

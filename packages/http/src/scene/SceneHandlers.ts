@@ -22,6 +22,7 @@ import {
 } from "@device-cloud/core"
 import { Effect, Record } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import type { Caller } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond, respondPage } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
@@ -68,8 +69,9 @@ export const layer = group(
         CurrentPrincipal.use(({ projectId }) =>
           respond(scenes.explain(projectId, params.id, sampleEvent(payload)), explanationRecord)
         ),
-      getWebhookKey: () => CurrentPrincipal.use(({ projectId }) => respond(signing.keys(projectId), keyRecord)),
-      rotateWebhookKey: () => CurrentPrincipal.use(({ projectId }) => respond(signing.rotate(projectId), keyRecord))
+      getWebhookKey: () => CurrentPrincipal.use((caller) => respond(signing.keys(caller.projectId), keyRecord(caller))),
+      rotateWebhookKey: () =>
+        CurrentPrincipal.use((caller) => respond(signing.rotate(caller.projectId), keyRecord(caller)))
     })
   })
 )
@@ -166,7 +168,8 @@ const explanationRecord = (explained: Explanation) =>
     fires: explained.fires,
     reason: explained.reason,
     ...explanation(explained),
-    actions: explained.fires ? explained.scene.actions.map(encodeAction) : []
+    actions: explained.fires ? explained.scene.actions.map(encodeAction) : [],
+    warnings: explained.warnings
   }) satisfies typeof ExplanationRecord.Type
 
 const sampleEvent = (sample: typeof Sample.Type): SampleEvent => {
@@ -185,8 +188,9 @@ const sampleEvent = (sample: typeof Sample.Type): SampleEvent => {
   }
 }
 
-const keyRecord = ({ createdAt, current, previous }: WebhookKeys): typeof WebhookKeyRecord.Type => ({
-  key: shownKey(current),
-  created_at: dateText(createdAt),
-  previous_until: dateText(previous?.until ?? null)
-})
+const keyRecord =
+  (caller: Caller) => ({ createdAt, current, previous }: WebhookKeys): typeof WebhookKeyRecord.Type => ({
+    key: caller.reveal(shownKey(current)),
+    created_at: dateText(createdAt),
+    previous_until: dateText(previous?.until ?? null)
+  })

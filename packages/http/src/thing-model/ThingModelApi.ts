@@ -8,6 +8,7 @@ import { DateText, Envelope } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
 import { InvalidThingModel, NoSuchElement } from "./ThingModelFailures.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
 const Document = Schema.Record(Schema.String, Schema.Json)
@@ -70,7 +71,7 @@ export class ThingModelApi extends HttpApiGroup.make("thingModels").add(
     params: PathParams.productKey,
     success: Envelope(Schema.Struct({ results: Schema.Array(Version) })),
     error: NoSuchProduct
-  }).annotate(OpenApi.Summary, "Read the latest versions of the thing model, newest first"),
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "Read the latest versions of the thing model, newest first"),
   HttpApiEndpoint.post("addThingModelElement", "/products/:product_key/thing-model-element", {
     params: PathParams.productKey,
     payload: Element,

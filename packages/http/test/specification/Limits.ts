@@ -53,8 +53,8 @@ export const limits: ReadonlyArray<Limit> = [
     method: "PUT",
     path: "/things/{device_id}/topo",
     field: "params.timeout",
-    takes: [1, 3600, undefined],
-    refuses: [0, -1, 3601]
+    takes: [1, 3600, 0, undefined],
+    refuses: [-1, 3601]
   },
   {
     method: "POST",

@@ -40,7 +40,7 @@ export const mesh: ReadonlyArray<Operation> = [
       meshNode("hmacsha1", [product_key, device_name, device_secret], { node_type: 1, mesh_addr: 0x0100 })
     ],
     refuses: [
-      [{ mesh_addr: 0 }, "mesh_addr"],
+      [{ mesh_addr: 1 }, "mesh_addr"],
       [{ mesh_addr: 0x00ff }, "mesh_addr"],
       [{ mesh_addr: 0x8000 }, "mesh_addr"],
       [{ mesh_addr: 0x0100, node_type: 2 }, "mesh_addr"]

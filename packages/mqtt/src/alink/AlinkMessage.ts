@@ -27,14 +27,14 @@ export const unreadable: AlinkRequest = { id: noId, params: {}, wantsReply: true
 
 /** Reads a payload; returns the reply to the device if it cannot be read. */
 export const decode = (
-  { form, userTopic = "" }: Route,
+  { form, replyTopic, userTopic = "" }: Route,
   payload: Buffer
 ): AlinkRequest | DeviceReply.DeviceReply => {
   if (form === "user") {
     const encoding = isUtf8(payload) ? "utf8" : "base64"
     return { id: noId, params: { topic: userTopic, payload: payload.toString(encoding), encoding }, wantsReply: false }
   }
-  if (form === "bytes") return { id: noId, params: payload.toString("hex"), wantsReply: true }
+  if (form === "bytes") return { id: noId, params: payload.toString("hex"), wantsReply: replyTopic !== "" }
   const message = parseJson(form === "file" ? withoutStrayCommas(payload) : payload.toString())
   if (message === undefined) return form === "shadow" ? DeviceReply.failure(400, "Invalid JSON.") : DeviceReply.notJson
   if (!Predicate.isObject(message)) return DeviceReply.parameterError("expected a JSON object")
@@ -78,10 +78,19 @@ export const encodeReply = (
 ): string | Buffer => {
   if (form === "shadow") return encodeShadowReply(reply, clientToken, at)
   if (form === "file") return encodeBlock(id, reply)
+  // Unless the codec of the product describes the reply, it is JSON.
+  if (form === "bytes" && reply.bytes !== undefined) return Buffer.from(reply.bytes)
   const { code, data, message } = reply
   // SDKs read this reply and the notice of an upgrade with the same code.
   if (form === "upgrade") return JSON.stringify({ code: code === 200 ? "1000" : String(code), id, message, data })
+  if (reply.encodedData !== undefined) return spliceReply(reply.encodedData, { code, id, message, method })
   return JSON.stringify({ code, data, id, message, method, version: "1.0" })
+}
+
+/** Returns the payload of a reply around data that is encoded already. */
+const spliceReply = (data: Uint8Array, { code, ...rest }: Readonly<Record<string, Json>>): Buffer => {
+  const end = JSON.stringify({ ...rest, version: "1.0" })
+  return Buffer.concat([Buffer.from(`{"code":${code},"data":`), data, Buffer.from(`,${end.slice(1)}`)])
 }
 
 /** The largest length that two bytes hold. */

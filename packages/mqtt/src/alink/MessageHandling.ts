@@ -3,19 +3,23 @@
  * back.
  */
 import {
+  type DeviceIdentity,
   DeviceReply,
   networkTime,
+  printable,
   SubDeviceSessions,
   Uplink,
   type UplinkExit,
-  type UplinkMessage
+  type UplinkMessage,
+  UplinkRates
 } from "@device-cloud/core"
 import type { AedesPublishPacket } from "aedes"
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { Done } from "../protocol/DeviceBroker.ts"
 import type { ConnectionState } from "../session/ConnectionState.ts"
 import { countDropped, type TopicAccess } from "../session/TopicAccess.ts"
-import { methodPrefix, type Router } from "../topics/TopicRouter.ts"
+import { ownerKey } from "../topics/TopicOwner.ts"
+import { methodPrefix, type Router, userTopicPrefix } from "../topics/TopicRouter.ts"
 import { type AlinkRequest, decode, encodeReply, unreadable } from "./AlinkMessage.ts"
 
 export interface MessageHandling {
@@ -32,28 +36,59 @@ export interface MessageHandling {
 /** Bytes in the payload of a PUBLISH; a larger one ends the connection. */
 export const maxPayloadBytes = 256 * 1024
 
+/** A device above its rate is not read for this long at a time, milliseconds; then it is looked at again. */
+const maxPause = 1000
+
 export const make = Effect.fnUntraced(function*(
   access: TopicAccess,
   route: Router
-): Effect.fn.Return<MessageHandling, never, SubDeviceSessions | Uplink> {
+): Effect.fn.Return<MessageHandling, never, SubDeviceSessions | Uplink | UplinkRates> {
   const subDevices = yield* SubDeviceSessions
   const uplink = yield* Uplink
+  const rates = yield* UplinkRates
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   let underway = 0
 
-  /** Hands a message to the cloud. If there is no room, the connection is not read until there is. */
-  const submit = (state: ConnectionState, message: UplinkMessage, onEnd: (end: UplinkExit) => void) => {
-    const handingOver = uplink.offer(message, onEnd)
-    if (handingOver === undefined) return
+  /** Does not read the connection until `until` ends. */
+  const holdBack = (state: ConnectionState, until: Effect.Effect<void>) => {
     state.waiting++
     runFork(Effect.andThen(
-      handingOver,
+      until,
       Effect.sync(() => {
         state.waiting--
         state.read()
       })
     ))
+  }
+
+  /** Hands a message to the cloud. If there is no room for more, the connection is not read until there is. */
+  const submit = (state: ConnectionState, message: UplinkMessage, onEnd: (end: UplinkExit) => void) => {
+    const room = uplink.offer(message, onEnd)
+    if (room !== undefined) holdBack(state, room)
+  }
+
+  /** Connections that are not read because their devices are above their rates. */
+  const resting = new Set<ConnectionState>()
+
+  const untilRested = (state: ConnectionState, device: DeviceIdentity): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const pause = rates.pause(device)
+      if (pause > 0 && !state.stream.destroyed) {
+        return Effect.andThen(Effect.sleep(Math.min(pause, maxPause)), untilRested(state, device))
+      }
+      resting.delete(state)
+      return Effect.void
+    })
+
+  /** Counts a message. Returns false if the device is above its rate; its connection is then read slower. */
+  const isWithinRate = (state: ConnectionState, device: DeviceIdentity, bytes: number): boolean => {
+    if (rates.admits(device, bytes)) return true
+    if (!resting.has(state)) {
+      resting.add(state)
+      holdBack(state, untilRested(state, device))
+    }
+    return false
   }
 
   // This runs for each message of each device: it forks no fiber for a message that the cloud takes at once.
@@ -66,27 +101,49 @@ export const make = Effect.fnUntraced(function*(
       if (!error) connection.confirm(confirms)
       handled(error)
     }
+    const carrier = connection.device
+    const bytes = packet.payload.length
+    const isWithin = isWithinRate(state, carrier, bytes)
     const ownRoute = connection.routeOf(packet.topic)
-    const speaker = ownRoute === undefined ? access.speakerOf(connection, packet.topic) : connection.device
+    const speaker = ownRoute === undefined ? access.speakerOf(connection, packet.topic) : carrier
     if (speaker === undefined) return access.refuse(state, connection, packet.topic, done)
     const way = ownRoute ?? route(packet.topic, methodPrefix(speaker), speaker)
     if (way === undefined) {
       runFork(Effect.andThen(
-        Effect.logDebug("A message on an unsupported topic was dropped", packet.topic),
+        Effect.logDebug("A message on an unsupported topic was dropped", printable(packet.topic)),
         countDropped("unsupported topic")
       ))
       return done()
     }
     const maxQos = packet.qos === 0 && confirms === undefined ? 0 : 1
     const receivedAt = clock.currentTimeMillisUnsafe()
+    connection.readiness.heard(receivedAt)
     const send = (payload: string | Buffer) => {
       connection.send(way.replyTopic, payload, maxQos, undefined, confirms)
+      // The device that reads its shadow gets the reply first.
+      if (way.form === "shadow") connection.readiness.usesShadow(ownerKey(way.replyTopic))
       handled()
     }
     const reply = (request: AlinkRequest, said: DeviceReply.DeviceReply) =>
-      send(encodeReply(way, request, said, receivedAt))
+      connection.whenRoom((isOpen) => isOpen ? send(encodeReply(way, request, said, receivedAt)) : handled())
+    /** Sends a message on a user topic to its own device, if that has subscribed to the topic. */
+    const echo = (userTopic: string) => {
+      const topic = userTopicPrefix(speaker) + userTopic
+      if (connection.subscriptions.granted(topic) === undefined) return done()
+      connection.whenRoom((isOpen) => {
+        if (isOpen) connection.send(topic, packet.payload as Buffer, maxQos, undefined, confirms)
+        handled()
+      })
+    }
     const request = decode(way, packet.payload as Buffer)
     if ("code" in request) return way.replyTopic === "" ? done() : reply(unreadable, request)
+    if (!isWithin) {
+      if (request.wantsReply && way.form !== "time") {
+        runFork(countDropped("above the rate"))
+        return reply(request, DeviceReply.tooManyRequests)
+      }
+      rates.charge(carrier, 1, bytes)
+    }
     if (way.form === "time") {
       return send(JSON.stringify(networkTime(request.params, receivedAt, clock.currentTimeMillisUnsafe())))
     }
@@ -100,12 +157,14 @@ export const make = Effect.fnUntraced(function*(
       })
       return
     }
-    submit(state, { device: speaker, method: way.method, params: request.params, receivedAt }, (exit) => {
+    const message = { device: speaker, carrier, method: way.method, params: request.params, receivedAt, bytes }
+    submit(state, message, (exit) => {
       underway--
       // Neither stored nor refused: the device keeps the message and sends it again.
       if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return done(new Error("not stored"))
       if (Exit.isFailure(exit)) runFork(Effect.logError("A message could not be stored", exit.cause))
       if (request.wantsReply) reply(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
+      else if (way.userTopic !== undefined && Exit.isSuccess(exit)) echo(way.userTopic)
       else done()
     })
   }

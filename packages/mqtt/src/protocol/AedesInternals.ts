@@ -7,7 +7,7 @@
  * {@link usedMembers} is missing or has another shape. To move to another
  * version, read its sources for what each function here does, then change both.
  */
-import type { Aedes, AedesOptions, AedesPublishPacket, Client } from "aedes"
+import type { Aedes, Client } from "aedes"
 import type { EventEmitter } from "node:events"
 import type { Duplex } from "node:stream"
 import type { Packet } from "./Packet.ts"
@@ -16,28 +16,13 @@ import type { Publish } from "./WholePackets.ts"
 /** The version of aedes whose private members this file uses. */
 export const pinnedVersion = "1.2.0"
 
-/** A subscription that a client asks for. */
-export type Wanted = Parameters<NonNullable<AedesOptions["authorizeSubscribe"]>>[1]
-
 interface BrokerMembers {
   /** Connected clients by their id. */
   readonly clients: Record<string, Client | undefined>
-  readonly persistence: PersistenceMembers
   /** Closes the earlier client of the same id, then counts this one as connected. */
   readonly registerClient: (client: Client) => void
   /** Forgets the client of this id. */
   unregisterClient: (client: Client) => void
-}
-
-interface PersistenceMembers {
-  /** Fails when the packet is not stored. */
-  readonly incomingGetPacket: (client: Client, packet: AedesPublishPacket) => Promise<unknown>
-  /** Removes the subscriptions of an earlier session. */
-  readonly cleanSubscriptions: (client: Client) => Promise<void>
-  /** Removes the QoS 2 packets of an earlier session. */
-  readonly cleanIncoming: (client: Client) => Promise<void>
-  /** Stores subscriptions for a client that may resume its session. */
-  addSubscriptions: (client: Client, granted: ReadonlyArray<Wanted>) => Promise<unknown>
 }
 
 interface ClientMembers {
@@ -74,13 +59,7 @@ interface ParserMembers extends EventEmitter {
 
 /** Each private member that this file uses, with the type that it has in a new broker and a new client. */
 export const usedMembers = {
-  broker: { clients: "object", persistence: "object", registerClient: "function", unregisterClient: "function" },
-  persistence: {
-    addSubscriptions: "function",
-    cleanIncoming: "function",
-    cleanSubscriptions: "function",
-    incomingGetPacket: "function"
-  },
+  broker: { clients: "object", registerClient: "function", unregisterClient: "function" },
   client: {
     _authorized: "boolean",
     _disconnected: "boolean",
@@ -97,7 +76,6 @@ export const usedMembers = {
   parser: { _stateCounter: "number", parse: "function" }
 } as const satisfies {
   readonly broker: Record<keyof BrokerMembers, string>
-  readonly persistence: Record<keyof PersistenceMembers, string>
   readonly client: Record<keyof ClientMembers, string>
   readonly pausedClient: Record<keyof PausedMember, string>
   readonly parser: Record<Exclude<keyof ParserMembers, keyof EventEmitter>, string>
@@ -134,15 +112,12 @@ export const setKeepAlive = (client: Client, milliseconds: number): void => {
  */
 export const startSession = (broker: Aedes, client: Client): void => {
   const members = clientMembers(client)
-  const { persistence, registerClient } = brokerMembers(broker)
   members._authorized = true
   if (members._keepaliveInterval > 0) {
     // Node's timer and not a fiber: aedes refreshes it with each packet.
     members._keepaliveTimer = setTimeout(keepAliveMissed, members._keepaliveInterval, client)
   }
-  void persistence.cleanSubscriptions(client)
-  registerClient.call(broker, client)
-  void persistence.cleanIncoming(client)
+  brokerMembers(broker).registerClient.call(broker, client)
   client.conn.write(accepted)
   client.connecting = false
   client.connected = true
@@ -168,24 +143,6 @@ export const keepNewerClients = (broker: Aedes): void => {
     if (members.clients[client.id] === client) unregister.call(broker, client)
   }
 }
-
-/**
- * Aedes stores all subscriptions of a SUBSCRIBE each time it grants one, also
- * those that were refused. Stores only what `granted` returns. Aedes must have
- * started to listen.
- */
-export const storeOnlyGranted = (broker: Aedes, granted: () => Wanted | undefined): void => {
-  const { persistence } = brokerMembers(broker)
-  const add = persistence.addSubscriptions.bind(persistence)
-  persistence.addSubscriptions = (client) => {
-    const wanted = granted()
-    return add(client, wanted === undefined ? [] : [wanted])
-  }
-}
-
-/** Whether aedes has stored this QoS 2 packet, which the client then sends again. */
-export const isStored = (broker: Aedes, client: Client, packet: AedesPublishPacket): Promise<boolean> =>
-  brokerMembers(broker).persistence.incomingGetPacket(client, packet).then(() => true, () => false)
 
 /** What happens to the packets of a client whose reading {@link PacketEngine} has taken over. */
 export interface PacketEvents {

@@ -4,19 +4,16 @@
  * from the cloud; the broker routes none between clients.
  */
 import { Aedes, type AedesOptions, type AedesPublishPacket, type Client } from "aedes"
-import {
-  isStored,
-  keepNewerClients,
-  setKeepAlive,
-  startSession,
-  storeOnlyGranted,
-  type Wanted
-} from "./AedesInternals.ts"
+import { keepNewerClients, setKeepAlive, startSession } from "./AedesInternals.ts"
+import { type KeptSessions, maxIncomplete } from "./KeptSessions.ts"
+import { persistenceOf, type Wanted } from "./SessionPersistence.ts"
 
 /** Says that a packet was handled; an error ends the connection. */
 export type Done = (error?: Error | null) => void
 
-export interface DeviceBrokerOptions extends Omit<AedesOptions, "preConnect" | "authenticate"> {
+export interface DeviceBrokerOptions extends Omit<AedesOptions, "preConnect" | "authenticate" | "persistence"> {
+  /** Where sessions are kept. */
+  readonly sessions: KeptSessions
   /** Sees a CONNECT before the device is authenticated. */
   readonly preConnect: NonNullable<AedesOptions["preConnect"]>
   /** Accepts or refuses a CONNECT. */
@@ -30,13 +27,15 @@ export interface DeviceBrokerOptions extends Omit<AedesOptions, "preConnect" | "
   readonly admits: (client: Client, filter: string) => boolean
 }
 
+/** A client has used up what it may have; the connection ends. */
+export class LimitExceeded extends Error {}
+
 const nothing = Buffer.alloc(0)
 
 export class DeviceBroker extends Aedes {
-  /** The subscription that was granted last; aedes stores it in the same turn. */
-  #granted: Wanted | undefined
-
-  constructor(options: DeviceBrokerOptions) {
+  constructor({ sessions, ...options }: DeviceBrokerOptions) {
+    /** The subscription that was granted last; aedes stores it in the same turn. */
+    let granted: Wanted | undefined
     /** For each client, the QoS 2 packets that are being consumed, by packet identifier. */
     const consuming = new WeakMap<Client, Map<number, Array<Done>>>()
 
@@ -51,6 +50,11 @@ export class DeviceBroker extends Aedes {
         waiting.push(done)
         return
       }
+      const wasConsumed = sessions.hasBegun(client.id, messageId)
+      if (!wasConsumed && sessions.incomplete(client.id) + ofClient.size >= maxIncomplete) {
+        done(new LimitExceeded(`more than ${maxIncomplete} QoS 2 packets without PUBREL`))
+        return
+      }
       ofClient.set(messageId, [done])
       const settle: Done = (error) => {
         const settled = ofClient.get(messageId) ?? []
@@ -59,13 +63,15 @@ export class DeviceBroker extends Aedes {
         ofClient.delete(messageId)
         for (const each of settled) each(error)
       }
-      void isStored(this, client, packet).then((wasConsumed) =>
-        wasConsumed ? settle() : options.consume(client, packet, settle)
-      )
+      if (wasConsumed) settle()
+      else options.consume(client, packet, settle)
     }
 
     super({
       ...options,
+      persistence: persistenceOf(sessions, () => granted),
+      // The limit of sessions is checked before a packet is consumed.
+      maxInflightInbound: 0,
       preConnect: (client, packet, done) => {
         // One and a half times the keep alive (MQTT 3.1.1, section 3.1.2.10).
         setKeepAlive(client, (packet.keepalive ?? 0) * 1500)
@@ -74,12 +80,15 @@ export class DeviceBroker extends Aedes {
       authenticate: (client, username, password, done) =>
         options.authenticate(client, username, password, (error, isAuthentic) => {
           if (error === null && isAuthentic === true && client.clean && !client.closed && !this.closed) {
+            sessions.end(client.id)
             startSession(this, client)
+            // What an earlier connection of the same client was about to keep.
+            sessions.end(client.id)
           } else done(error, isAuthentic)
         }),
       authorizeSubscribe: (client, wanted, done) => {
-        this.#granted = client !== null && options.admits(client, wanted.topic) ? wanted : undefined
-        done(null, this.#granted ?? null)
+        granted = client !== null && options.admits(client, wanted.topic) ? wanted : undefined
+        done(null, granted === undefined ? null : wanted)
       },
       // For QoS 2, aedes sends the PUBREC after this hook.
       authorizePublish: (client, packet, done) => {
@@ -94,15 +103,23 @@ export class DeviceBroker extends Aedes {
       }
     })
     keepNewerClients(this)
-  }
-
-  override async listen(): Promise<void> {
-    await super.listen()
-    storeOnlyGranted(this, () => this.#granted)
+    this.on("client", ({ id }) => sessions.resumed(id))
+    this.on("clientDisconnect", ({ clean, id }) => {
+      if (!clean) sessions.left(id)
+    })
   }
 
   /** Routes nothing between clients. */
   override publish(...args: Array<unknown>): void {
     ;(args.at(-1) as Done | undefined)?.()
+  }
+
+  /** Nothing is routed by subscriptions: the client has its own list of them. */
+  override subscribe(_topic: string, _deliver: unknown, done?: () => void): void {
+    done?.()
+  }
+
+  override unsubscribe(_topic: string, _deliver: unknown, done?: () => void): void {
+    done?.()
   }
 }

@@ -16,6 +16,8 @@ export interface Packet {
   readonly unsubscriptions: ReadonlyArray<string>
   /** The protocol level is one by which bridges introduce themselves. */
   readonly bridgeMode?: boolean
+  /** Of a CONNECT: 3, 4 or 5. */
+  readonly protocolVersion?: number
 }
 
 /** Whether the text has neither NUL nor bytes that were not UTF-8. */
@@ -52,3 +54,14 @@ export const keepsToProtocol = (packet: Packet): boolean => {
 
 /** CONNACK with return code 1: the server does not speak this level of the protocol. */
 export const unacceptableProtocolLevel = Buffer.from([0x20, 2, 0, 1])
+
+const spoken = Buffer.from("This server speaks MQTT 3.1.1: connect with protocol level 4")
+
+/**
+ * The same for a client of MQTT 5: reason code 0x84 with a reason string
+ * (MQTT 5.0, section 3.2; docs/decisions/0067-mqtt-5.md).
+ */
+export const unsupportedProtocolVersion = Buffer.concat([
+  Buffer.from([0x20, spoken.length + 6, 0, 0x84, spoken.length + 3, 0x1f, 0, spoken.length]),
+  spoken
+])

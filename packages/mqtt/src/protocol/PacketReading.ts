@@ -4,13 +4,23 @@
 import type { Client } from "aedes"
 import type { Duplex } from "node:stream"
 import { PacketEngine } from "./AedesInternals.ts"
-import { isText, keepsToProtocol, type Packet, unacceptableProtocolLevel } from "./Packet.ts"
+import {
+  isText,
+  keepsToProtocol,
+  type Packet,
+  unacceptableProtocolLevel,
+  unsupportedProtocolVersion
+} from "./Packet.ts"
 import { takeWhole } from "./WholePackets.ts"
 
 /** What a connection wants to know and decide while its packets are read. */
 export interface ReadingOptions {
   /** Bytes; a packet that is larger ends the connection before it is in memory as a whole. */
   readonly maxPacketBytes: number
+  /** Bytes that are read before the CONNECT is complete; more end the connection. */
+  readonly maxArrivalBytes: number
+  /** Before the CONNACK the connection holds so many bytes. */
+  readonly onArriving: (bytes: number) => void
   /** Whether another packet may be read. `handling`: packets of this client that are being handled. */
   readonly mayRead: (handling: number) => boolean
   /** The client has sent DISCONNECT. */
@@ -52,10 +62,25 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
   let betweenPackets = true
   /** Whether the stream may hold bytes that were not read. */
   let heldBack = false
+  /** Bytes that were read before the CONNACK. */
+  let arrived = 0
+
+  /** Leaves in the stream what it need not read before the CONNACK. */
+  const readArriving = (): Buffer | null => {
+    const room = options.maxArrivalBytes - arrived
+    if (room <= 0) {
+      client.emit("error", new Error("too many bytes before the CONNECT"))
+      return null
+    }
+    const bytes = stream.read(Math.min(room, stream.readableLength) || undefined) as Buffer | null
+    arrived += bytes?.length ?? 0
+    options.onArriving(arrived + stream.readableLength)
+    return bytes
+  }
 
   const read = () => {
     while (!(heldBack = !mayRead())) {
-      const bytes = stream.read() as Buffer | null
+      const bytes = client.connected ? stream.read() as Buffer | null : readArriving()
       if (bytes === null) return
       const taken = betweenPackets ? takeWhole(bytes, whole) : 0
       if (taken === bytes.length) continue
@@ -65,13 +90,16 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
     }
   }
 
+  /** Lets the client read why, and close the connection. */
+  const refuse = (connack: Buffer) => {
+    engine.stop()
+    stream.end(connack)
+    stream.resume()
+  }
+
   const onPacket = (packet: Packet) => {
-    if (packet.bridgeMode === true) {
-      engine.stop()
-      stream.end(unacceptableProtocolLevel)
-      stream.resume()
-      return
-    }
+    if (packet.bridgeMode === true) return refuse(unacceptableProtocolLevel)
+    if (packet.protocolVersion === 5 && !client.connected) return refuse(unsupportedProtocolVersion)
     if (!keepsToProtocol(packet)) return violated()
     if (packet.cmd === "puback" && client.connected) return onAcknowledge(packet.messageId ?? 0)
     if (packet.cmd !== "disconnect" || !client.connected) return engine.handle(packet)

@@ -44,6 +44,19 @@ const isName = Schema.is(Text(128))
 /** Authentication types with the same signature. */
 const authTypes = new Set(["1", "2", "3"])
 
+/** Returns the device that a user name `{device_name}&{product_key}` names; undefined: none that could exist. */
+export const namedDevice = (
+  username: string | undefined
+): { readonly productKey: ProductKey; readonly deviceName: DeviceName } | undefined => {
+  const separator = username?.lastIndexOf("&") ?? -1
+  if (username === undefined || separator <= 0) return undefined
+  const deviceName = username.slice(0, separator)
+  const productKey = username.slice(separator + 1)
+  return isName(deviceName) && isName(productKey)
+    ? { productKey: ProductKey.make(productKey), deviceName: DeviceName.make(deviceName) }
+    : undefined
+}
+
 /**
  * Returns what the device wants. The client id is
  * `{client_id}|signmethod={…},authType={…}|`, or a bare client id for the
@@ -56,15 +69,14 @@ export const parse = (
   address: string
 ): Result.Result<ConnectIntent, MalformedCredentials> => {
   const { clientId, extension } = splitClientId(fields.clientId)
-  const separator = fields.username?.lastIndexOf("&") ?? -1
-  if (fields.username === undefined || separator <= 0) return refuse("user name: expected device_name&product_key")
-  const deviceName = fields.username.slice(0, separator)
-  const productKey = fields.username.slice(separator + 1)
-  if (!isName(deviceName) || !isName(productKey)) return refuse("user name: expected text of at most 128 characters")
+  const named = namedDevice(fields.username)
+  if (named === undefined) {
+    return refuse("user name: expected device_name&product_key, each text of at most 128 characters")
+  }
   if (!fields.password) return refuse("password: expected a signature")
   const signMethod = extension.get("signmethod")?.toLowerCase() ?? "hmacsha1"
   if (!isSignMethod(signMethod)) return refuse(`signmethod: expected one of ${SignMethod.literals.join(", ")}`)
-  const device = { productKey: ProductKey.make(productKey), deviceName: DeviceName.make(deviceName), address }
+  const device = { productKey: named.productKey, deviceName: named.deviceName, address }
   const authType = extension.get("authtype") ?? "1"
   switch (authType) {
     case "register":

@@ -1,14 +1,24 @@
 /**
  * Lets devices in: from a CONNECT packet to an attached device, or to a refusal.
  */
-import { ChurnMap, DeviceAuthenticator, type DeviceIdentity, DeviceSessions, Provisioning } from "@device-cloud/core"
+import {
+  ChurnMap,
+  ConnectRefusals,
+  DeviceAuthenticator,
+  type DeviceIdentity,
+  DeviceSessions,
+  Provisioning
+} from "@device-cloud/core"
 import type { AedesOptions, Client } from "aedes"
 import { Cause, Clock, Effect, Exit, Fiber, Metric, Option, Schedule, Schema, type Scope } from "effect"
 import * as PublishPacket from "../protocol/PublishPacket.ts"
 import type { Router } from "../topics/TopicRouter.ts"
+import type { Arrivals } from "./Arrivals.ts"
+import type { UnsentOutput } from "./UnsentOutput.ts"
 import type { Connections, ConnectionState } from "./ConnectionState.ts"
 import * as ConnectPacket from "./ConnectPacket.ts"
 import { MqttConnection } from "./MqttConnection.ts"
+import type { ReadinessWatch } from "./Readiness.ts"
 
 export interface Connecting {
   /** The hook that aedes calls with the credentials of a CONNECT. */
@@ -41,13 +51,28 @@ interface Credentials {
   readonly password: string | undefined
 }
 
+/** What connections share. */
+export interface ConnectingParts {
+  readonly arrivals: Arrivals
+  readonly unsent: UnsentOutput
+  readonly readiness: ReadinessWatch
+  /** Bytes that may wait in the socket of one device. */
+  readonly maxUnsentBytes: number
+  readonly route: Router
+}
+
 export const make = Effect.fnUntraced(function*(
   connections: Connections,
-  route: Router
-): Effect.fn.Return<Connecting, never, DeviceAuthenticator | DeviceSessions | Provisioning | Scope.Scope> {
+  { arrivals, maxUnsentBytes, readiness, route, unsent }: ConnectingParts
+): Effect.fn.Return<
+  Connecting,
+  never,
+  ConnectRefusals | DeviceAuthenticator | DeviceSessions | Provisioning | Scope.Scope
+> {
   const authenticator = yield* DeviceAuthenticator
   const provisioning = yield* Provisioning
   const sessions = yield* DeviceSessions
+  const refusals = yield* ConnectRefusals
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   /** Connections whose credentials are being checked, by number, with the start of the check in Unix milliseconds. */
@@ -100,10 +125,21 @@ export const make = Effect.fnUntraced(function*(
 
   const attach = Effect.fnUntraced(function*(client: Client, state: ConnectionState, device: DeviceIdentity) {
     // The MQTT session belongs to the device, whatever client id it chose.
-    client.id = `${device.productKey}&${device.deviceName}`
-    const connection = new MqttConnection({ client, stream: state.stream, device, ip: state.peer.address, route })
+    client.id = device.deviceId
+    const connection = new MqttConnection({
+      client,
+      stream: state.stream,
+      device,
+      ip: state.peer.address,
+      route,
+      readiness,
+      unsent,
+      maxUnsentBytes
+    })
     connection.session = yield* sessions.attach(connection)
     state.connection = connection
+    state.drained = () => connection.drained()
+    arrivals.authenticated(state.arrival)
     if (state.stream.destroyed) yield* detach(state)
   })
 
@@ -122,6 +158,9 @@ export const make = Effect.fnUntraced(function*(
       DeviceNotFound: () => refuse(connack.badCredentials, "unknown device"),
       WrongSignature: () => refuse(connack.badCredentials, "wrong signature"),
       DeviceDisabled: () => refuse(connack.notAuthorized, "device disabled"),
+      SubDeviceOnly: () => refuse(connack.notAuthorized, "a sub-device speaks through its gateway"),
+      QuotaExceeded: () => refuse(connack.notAuthorized, "the project may have no more devices"),
+      TooManyRegistrations: () => refuse(connack.unavailable, "too many registrations"),
       TooManyWrongSignatures: () => refuse(connack.notAuthorized, "too many wrong signatures"),
       ProductNotFound: () => refuse(connack.badCredentials, "unknown product"),
       InvalidInput: ({ issues: [{ message, path }] }) =>
@@ -148,6 +187,10 @@ export const make = Effect.fnUntraced(function*(
         : refuse(connack.unavailable, "internal error")
       if (!(error instanceof ConnectRefused) && !Cause.hasInterruptsOnly(exit.cause)) {
         runFork(Effect.logError("A CONNECT failed", exit.cause))
+      }
+      if (!connections.isStopping) {
+        const { address } = state.peer
+        refusals.note({ device: ConnectPacket.namedDevice(userName), address, reason, returnCode })
       }
       runFork(Metric.update(Metric.withAttributes(refused, { return_code: String(returnCode) }), 1))
       done(Object.assign(new Error(reason), { returnCode }), null)

@@ -5,6 +5,7 @@
 import { ChurnMap } from "@device-cloud/core"
 import type { Client } from "aedes"
 import type { Duplex } from "node:stream"
+import type { Arrival } from "./Arrivals.ts"
 import type { MqttConnection } from "./MqttConnection.ts"
 import type { Peer } from "./Peer.ts"
 
@@ -14,6 +15,8 @@ export class ConnectionState {
   readonly number: number
   readonly stream: Duplex
   readonly peer: Peer
+  /** How the connection counts before its device is authenticated. */
+  readonly arrival: Arrival
   /** The client id as the device sent it. */
   clientId = ""
   /** The device's connection; undefined before the device is authenticated and after it is detached. */
@@ -22,13 +25,16 @@ export class ConnectionState {
   registered: Buffer | undefined
   /** Messages that wait for room in the queue of the cloud. */
   waiting = 0
+  /** The socket takes more, or the connection has ended. */
+  drained: () => void = () => {}
   /** Reads on if there is something to read and it may be read. */
   read: () => void = () => {}
 
-  constructor(number: number, stream: Duplex, peer: Peer) {
+  constructor(number: number, stream: Duplex, peer: Peer, arrival: Arrival) {
     this.number = number
     this.stream = stream
     this.peer = peer
+    this.arrival = arrival
   }
 }
 
@@ -41,8 +47,8 @@ export class Connections {
   #lastNumber = 0
 
   /** Adds a connection that has been accepted. */
-  add(client: Client, stream: Duplex, peer: Peer): ConnectionState {
-    const state = new ConnectionState(++this.#lastNumber, stream, peer)
+  add(client: Client, stream: Duplex, peer: Peer, arrival: Arrival): ConnectionState {
+    const state = new ConnectionState(++this.#lastNumber, stream, peer, arrival)
     this.#byClient.set(client, state)
     this.#open.set(state.number, state)
     return state

@@ -7,6 +7,7 @@ import {
   type DeviceSession,
   type DisconnectReason,
   type DownlinkMessage,
+  rawMethod,
   sessionErrorMethod,
   upgradeMethod,
   userMethod
@@ -29,18 +30,16 @@ import {
   methodToTopic,
   type Route,
   type Router,
+  rrpcTopic,
   sessionErrorTopic,
   shadowTopic,
   upgradeTopic,
   userTopicPrefix
 } from "../topics/TopicRouter.ts"
+import { ownerKey } from "../topics/TopicOwner.ts"
+import { Readiness, type ReadinessWatch } from "./Readiness.ts"
 import { Subscriptions } from "./Subscriptions.ts"
-
-/** Bytes that may wait for a device that does not read; more end its connection. */
-const maxUnsentBytes = 1024 * 1024
-
-/** Bytes that may wait before the device gets no more commands. */
-const maxBacklogBytes = 128 * 1024
+import { Output, type UnsentOutput } from "./UnsentOutput.ts"
 
 /** How long a device may take to read its last messages before the connection is cut. */
 const goodbyeTime = "500 millis"
@@ -54,12 +53,19 @@ export interface ConnectionParts {
   readonly ip: string
   /** Routes the device's topics. */
   readonly route: Router
+  /** Looks after the readiness of all devices. */
+  readonly readiness: ReadinessWatch
+  /** The output of all connections. */
+  readonly unsent: UnsentOutput
+  /** Bytes that may wait in the socket. */
+  readonly maxUnsentBytes: number
 }
 
 export class MqttConnection implements DeviceConnection {
   readonly device: DeviceIdentity
   readonly ip: string
   readonly subscriptions: Subscriptions
+  readonly readiness: Readiness
   /** The session of the device; set when the device is attached. */
   session: DeviceSession | undefined
   readonly #client: Client
@@ -71,10 +77,15 @@ export class MqttConnection implements DeviceConnection {
   #held: Array<() => void> | undefined = []
   /** What to call when the device confirms a packet, by packet identifier. */
   readonly #unacknowledged = new Map<number, () => void>()
+  readonly #unsent: UnsentOutput
+  readonly #output: Output
+  readonly #maxUnsentBytes: number
+  /** Replies that wait until the device reads, and are not encoded yet. */
+  #postponed: Array<(isOpen: boolean) => void> = []
   #lastTopic: string | undefined
   #lastRoute: Route | undefined
 
-  constructor({ client, device, ip, route, stream }: ConnectionParts) {
+  constructor({ client, device, ip, maxUnsentBytes, readiness, route, stream, unsent }: ConnectionParts) {
     this.#client = client
     this.#stream = stream
     this.#route = route
@@ -82,12 +93,21 @@ export class MqttConnection implements DeviceConnection {
     this.device = device
     this.ip = ip
     this.subscriptions = new Subscriptions(client)
+    this.readiness = new Readiness(readiness)
+    this.#unsent = unsent
+    this.#output = new Output(stream)
+    this.#maxUnsentBytes = maxUnsentBytes
   }
 
   /** Sends a message of the cloud; `acknowledged` is called when the device confirms it. */
   deliver(message: DownlinkMessage, acknowledged?: () => void): Effect.Effect<void> {
     return Effect.sync(() => {
+      // The message counts as not delivered: it is told again to those who come back.
+      if (this.#stream.writableLength > this.#maxUnsentBytes) return void this.#stream.destroy()
       const owner = message.subDevice ?? this.device
+      if (message.bytes !== undefined) {
+        return this.send(methodToTopic(methodPrefix(owner), rawMethod), Buffer.from(message.bytes), 1, acknowledged)
+      }
       switch (message.method) {
         case "thing.shadow":
           return this.send(shadowTopic(owner), encodeControl(message), 1, acknowledged)
@@ -97,10 +117,20 @@ export class MqttConnection implements DeviceConnection {
           return this.send(sessionErrorTopic(owner), encodeSessionError(message), 1, acknowledged)
         case userMethod: {
           const { payload, topic } = encodeUserMessage(message)
-          return this.send(userTopicPrefix(owner) + topic, payload, 1, acknowledged)
+          const fullTopic = userTopicPrefix(owner) + topic
+          // It goes out again when the device comes back.
+          if (this.subscriptions.isStopped(fullTopic)) return
+          return this.send(fullTopic, payload, 1, acknowledged)
         }
         default: {
           const prefix = owner === this.device ? this.#prefix : methodPrefix(owner)
+          if (message.synchronous === true) {
+            const topic = rrpcTopic(prefix, message.id)
+            // A device without a subscription may not know the topic.
+            if (this.subscriptions.granted(topic) !== undefined) {
+              return this.send(topic, encodeRequest(message), 1, acknowledged)
+            }
+          }
           return this.send(methodToTopic(prefix, message.method), encodeRequest(message), 1, acknowledged)
         }
       }
@@ -121,6 +151,12 @@ export class MqttConnection implements DeviceConnection {
     const held = this.#held
     this.#held = undefined
     for (const send of held ?? []) send()
+    // A clean session has no subscriptions yet.
+    this.readiness.opened(this.subscriptions.isEmpty() ? undefined : this.subscriptions.shadowOwners())
+  }
+
+  hearsShadow(then: () => void, subDevice = this.device): boolean {
+    return this.readiness.hearsShadow(ownerKey(shadowTopic(subDevice)), then)
   }
 
   /** The device has confirmed a packet. */
@@ -130,19 +166,14 @@ export class MqttConnection implements DeviceConnection {
     acknowledged?.()
   }
 
-  /** Returns undefined while there is room for another message, otherwise an effect that waits for room. */
+  /** Returns undefined while the device is ready and has room for another message, otherwise an effect that waits. */
   backlog(): Effect.Effect<void> | undefined {
     const stream = this.#stream
     if (stream.destroyed) return undefined
-    if (this.#held !== undefined) {
-      const held = this.#held
-      return held.length === 0 ? undefined : Effect.callback<void>((resume) => {
-        if (this.#held === undefined) return resume(Effect.void)
-        held.push(() => resume(Effect.void))
-        stream.once("close", () => resume(Effect.void))
-      })
+    if (!this.readiness.isReady()) {
+      return Effect.callback<void>((resume) => this.readiness.whenReady(() => resume(Effect.void)))
     }
-    if (stream.writableLength <= maxBacklogBytes) return undefined
+    if (!this.#isBacklogged()) return undefined
     return Effect.callback<void>((resume) => {
       const go = () => {
         stream.off("drain", go)
@@ -193,7 +224,34 @@ export class MqttConnection implements DeviceConnection {
     const packetId = maxQos === 1 && this.subscriptions.qosOf(topic) === 1 ? nextPacketId(this.#client) : undefined
     if (packetId !== undefined && acknowledged !== undefined) this.#unacknowledged.set(packetId, acknowledged)
     writeInTurn(this.#stream, PublishPacket.encode(topic, payload, packetId, confirms))
-    if (this.#stream.writableLength > maxUnsentBytes) this.#stream.destroy()
+    if (this.#stream.writableNeedDrain) this.#unsent.waits(this.#output)
+  }
+
+  /**
+   * Calls `send` with true as soon as there is room for a reply, with false when
+   * the connection has ended. Replies may be large: they are made when there is room.
+   */
+  whenRoom(send: (isOpen: boolean) => void): void {
+    if (this.#postponed.length > 0 || this.#isBacklogged()) this.#postponed.push(send)
+    else send(true)
+  }
+
+  /** The socket takes more, or the connection has ended. */
+  drained(): void {
+    this.#unsent.drained(this.#output)
+    if (this.#stream.destroyed) this.readiness.end()
+    if (this.#postponed.length === 0) return
+    const postponed = this.#postponed
+    this.#postponed = []
+    const isOpen = !this.#client.closed && !this.#stream.destroyed
+    for (const send of postponed) {
+      if (isOpen) this.whenRoom(send)
+      else send(false)
+    }
+  }
+
+  #isBacklogged(): boolean {
+    return this.#stream.writableNeedDrain && this.#stream.writableLength > this.#maxUnsentBytes / 2
   }
 
   /** Confirms a QoS 1 packet that gets no reply. */

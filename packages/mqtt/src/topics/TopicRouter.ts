@@ -47,6 +47,9 @@ export const methodPrefix = ({ deviceName, productKey }: Owner): string => `/sys
 /** Returns the topic of a method: `thing.event.property.post` goes to `{prefix}thing/event/property/post`. */
 export const methodToTopic = (prefix: string, method: string): string => prefix + method.replaceAll(".", "/")
 
+/** Returns the topic of a call that somebody waits for; the device replies on `{prefix}rrpc/response/{id}`. */
+export const rrpcTopic = (prefix: string, id: string): string => `${prefix}rrpc/request/${id}`
+
 /** Returns the topic on which a device learns of an upgrade. */
 export const upgradeTopic = ({ deviceName, productKey }: Owner): string =>
   `/ota/device/upgrade/${productKey}/${deviceName}`
@@ -114,5 +117,9 @@ const routeMethod = (topic: string, path: string, formOf: FindForm): Route | und
   const form = declared === undefined || ownTopicForms.has(declared) || ownTopicNotices.has(method)
     ? "request"
     : declared
-  return { form, method, replyTopic: form === "answer" || form === "notice" ? "" : `${topic}_reply` }
+  return {
+    form,
+    method,
+    replyTopic: form === "answer" || form === "notice" || method.endsWith("_reply") ? "" : `${topic}_reply`
+  }
 }

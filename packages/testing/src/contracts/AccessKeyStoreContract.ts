@@ -21,6 +21,10 @@ const newKey = (projectId: ProjectId, fields: Partial<AccessKey> = {}): AccessKe
   hash: "a".repeat(64),
   createdAt: epoch,
   expiresAt: epoch + 86_400_000,
+  scopes: {},
+  addresses: null,
+  createdBy: null,
+  lastUsedAt: null,
   ...fields
 })
 
@@ -30,8 +34,12 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* AccessKeyStore
         const { id: projectId } = yield* insertProject
-        for (const key of [newKey(projectId), newKey(projectId, { expiresAt: null })]) {
-          assert.isTrue(yield* store.insert(key))
+        const narrow = newKey(projectId, {
+          scopes: { products: ["a", "b"], actions: ["devices:read"] },
+          addresses: ["192.0.2.0/24", "2001:db8::/32"]
+        })
+        for (const key of [newKey(projectId), newKey(projectId, { expiresAt: null }), narrow]) {
+          assert.strictEqual(yield* store.insert(key), "inserted")
           assert.deepStrictEqual(yield* store.find(key.id), Option.some(key))
         }
       }))
@@ -40,7 +48,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
       Effect.gen(function*() {
         const store = yield* AccessKeyStore
         const key = newKey(ProjectId.make("missing"))
-        assert.isFalse(yield* store.insert(key))
+        assert.strictEqual(yield* store.insert(key), "no-project")
         assert.isTrue(Option.isNone(yield* store.find(key.id)))
       }))
 
@@ -56,10 +64,74 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           items: [newer, older],
           total: 2
         })
-        assert.isFalse(yield* store.remove(mine.id, foreign.id))
+        assert.deepStrictEqual(yield* store.remove(mine.id, foreign.id), [])
         assert.isTrue(Option.isSome(yield* store.find(foreign.id)))
-        assert.isTrue(yield* store.remove(mine.id, older.id))
-        assert.isFalse(yield* store.remove(mine.id, older.id))
+        assert.deepStrictEqual(yield* store.remove(mine.id, older.id), [older.id])
+        assert.deepStrictEqual(yield* store.remove(mine.id, older.id), [])
+      }))
+
+    it.effect("removes a key alone, or with all keys that come from it", () =>
+      Effect.gen(function*() {
+        const store = yield* AccessKeyStore
+        const { id: projectId } = yield* insertProject
+        const root = newKey(projectId)
+        const child = newKey(projectId, { createdBy: root.id })
+        const grandchild = newKey(projectId, { createdBy: child.id })
+        const other = newKey(projectId)
+        for (const key of [root, child, grandchild, other]) yield* store.insert(key)
+        const kept = newKey(projectId, { createdBy: other.id })
+        yield* store.insert(kept)
+        assert.deepStrictEqual(yield* store.remove(projectId, other.id), [other.id])
+        assert.strictEqual(yield* store.insert(newKey(projectId, { createdBy: other.id })), "no-creator")
+        const removed = yield* store.remove(projectId, root.id, { cascade: true })
+        assert.sameMembers([...removed], [root.id, child.id, grandchild.id])
+        const { items } = yield* store.list(projectId, { page: 1, pageSize: 10 })
+        assert.deepStrictEqual(items, [{ ...kept, createdBy: null }])
+      }))
+
+    it.effect("a key that is removed alone leaves its keys to its creator, so that they still come from it", () =>
+      Effect.gen(function*() {
+        const store = yield* AccessKeyStore
+        const { id: projectId } = yield* insertProject
+        const root = newKey(projectId)
+        const child = newKey(projectId, { createdBy: root.id })
+        const grandchild = newKey(projectId, { createdBy: child.id })
+        for (const key of [root, child, grandchild]) yield* store.insert(key)
+        const { id: elsewhere } = yield* insertProject
+        yield* store.remove(elsewhere, child.id)
+        assert.deepStrictEqual(yield* store.find(grandchild.id), Option.some(grandchild))
+        assert.deepStrictEqual(yield* store.remove(projectId, child.id), [child.id])
+        assert.deepStrictEqual(yield* store.find(grandchild.id), Option.some({ ...grandchild, createdBy: root.id }))
+        assert.sameMembers([...yield* store.remove(projectId, root.id, { cascade: true })], [root.id, grandchild.id])
+      }))
+
+    it.effect("leaves no key behind that is created while its creator is removed with all that come from it", () =>
+      Effect.gen(function*() {
+        const store = yield* AccessKeyStore
+        const { id: projectId } = yield* insertProject
+        for (let round = 0; round < 5; round++) {
+          const root = newKey(projectId)
+          yield* store.insert(root)
+          yield* Effect.all([
+            ...Array.from({ length: 5 }, () => store.insert(newKey(projectId, { createdBy: root.id }))),
+            store.remove(projectId, root.id, { cascade: true }),
+            ...Array.from({ length: 5 }, () => store.insert(newKey(projectId, { createdBy: root.id })))
+          ], { concurrency: "unbounded" })
+          assert.strictEqual((yield* store.list(projectId, { page: 1, pageSize: 10 })).total, 0)
+        }
+      }))
+
+    it.effect("notes the latest use of each key", () =>
+      Effect.gen(function*() {
+        const store = yield* AccessKeyStore
+        const { id: projectId } = yield* insertProject
+        const [used, idle] = [newKey(projectId), newKey(projectId)]
+        for (const key of [used, idle]) yield* store.insert(key)
+        yield* store.markUsed([{ id: used.id, at: epoch + 5 }, { id: "missing", at: epoch }])
+        yield* store.markUsed([{ id: used.id, at: epoch + 3 }])
+        yield* store.markUsed([])
+        assert.deepStrictEqual(yield* store.find(used.id), Option.some({ ...used, lastUsedAt: epoch + 5 }))
+        assert.deepStrictEqual(yield* store.find(idle.id), Option.some(idle))
       }))
 
     it.effect("has exactly one owner, also when several are set at once", () =>

@@ -77,6 +77,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(commands[2], {
           ...service.command,
           messageId: ids[2]!,
+          synchronous: false,
+          deliveries: 0,
           code: null,
           message: "",
           data: {},
@@ -170,7 +172,33 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual([yield* stateOf(first), yield* stateOf(second)], ["succeeded", "failed"])
       }))
 
-    it.effect("knows what has not been confirmed and may still be delivered", () =>
+    it.effect("counts each step to sent as a delivery, until the command has ended", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const [{ device }, { device: stranger }] = [yield* insertDevice, yield* insertDevice]
+        const { command: fields } = item(device)
+        const [command, atOnce] = (yield* enqueue(
+          { command: { ...fields, synchronous: true } },
+          { command: { ...fields, state: "sent" } }
+        )) as [Command, Command]
+        assert.deepStrictEqual(
+          [command, atOnce].map(({ deliveries, synchronous }) => [deliveries, synchronous]),
+          [[0, true], [1, false]]
+        )
+        const read = Effect.map(store.get(device.deviceId, command.messageId), Option.getOrThrow)
+        yield* store.advance([step(command, "sent"), step(command, "acked"), step(command, "sent", epoch + 2)])
+        assert.deepInclude(yield* read, { state: "acked", deliveries: 2, synchronous: true })
+        yield* store.advance([
+          step({ ...command, deviceId: stranger.deviceId }, "sent"),
+          step(command, "sent", epoch + 3)
+        ])
+        assert.deepInclude(yield* read, { state: "acked", deliveries: 3, updatedAt: epoch + 3 })
+        yield* store.advance([step(command, "succeeded", epoch + 4)])
+        yield* store.advance([step(command, "sent", epoch + 5)])
+        assert.deepInclude(yield* read, { state: "succeeded", deliveries: 3, updatedAt: epoch + 4 })
+      }))
+
+    it.effect("knows what has not ended and may still be delivered", () =>
       Effect.gen(function*() {
         const store = yield* CommandStore
         const { device } = yield* insertDevice
@@ -184,15 +212,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         const [sent, acked, , ended, queued] = commands as [Command, Command, Command, Command, Command]
         yield* store.advance([step(sent, "sent"), step(acked, "acked"), step(ended, "failed")])
-        const undelivered = (options: { readonly after?: number; readonly now?: number; readonly limit?: number }) =>
+        const unfinished = (options: { readonly after?: number; readonly now?: number; readonly limit?: number }) =>
           Effect.map(
-            store.undelivered({ deviceId, after: 0, now: epoch + 10, limit: 100, ...options }),
+            store.unfinished({ deviceId, after: 0, now: epoch + 10, limit: 100, ...options }),
             (found) => found.map(({ messageId }) => messageId)
           )
-        assert.deepStrictEqual(yield* undelivered({}), [sent.messageId, queued.messageId])
-        assert.strictEqual((yield* undelivered({ now: epoch })).length, 3)
-        assert.deepStrictEqual(yield* undelivered({ after: sent.messageId }), [queued.messageId])
-        assert.deepStrictEqual(yield* undelivered({ limit: 1 }), [sent.messageId])
+        assert.deepStrictEqual(yield* unfinished({}), [sent.messageId, acked.messageId, queued.messageId])
+        assert.strictEqual((yield* unfinished({ now: epoch })).length, 4)
+        assert.deepStrictEqual(yield* unfinished({ after: acked.messageId }), [queued.messageId])
+        assert.deepStrictEqual(yield* unfinished({ limit: 1 }), [sent.messageId])
       }))
 
     it.effect("stores commands that are sent at once as sent", () =>

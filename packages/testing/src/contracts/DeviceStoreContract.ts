@@ -52,7 +52,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             mac: null,
             diagnosisEnabled: false,
             tags: {},
-            activatedAt: null
+            activatedAt: null,
+            previousSecret: null
           } as const
           const expected: Device = { ...drafts[i]!, ...neutral, id: device.id, projectId, productKey, updatedAt: epoch }
           assert.deepStrictEqual(device, expected)
@@ -64,9 +65,75 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           assert.deepStrictEqual(yield* store.get(projectId, { deviceId }), expected)
           assert.deepStrictEqual(yield* store.get(projectId, { productKey, deviceName }), expected)
           const { deviceSecret } = device
-          const credentials = { identity: deviceIdentity({ device, product }), deviceSecret, enabled: true }
+          const credentials = {
+            identity: deviceIdentity({ device, product }),
+            deviceSecret,
+            previousSecret: null,
+            enabled: true,
+            nodeType: product.nodeType,
+            uplinkSignature: product.uplinkSignature
+          }
           assert.deepStrictEqual(yield* store.credentials(productKey, deviceName), Option.some(credentials))
         }
+      }))
+
+    it.effect("keeps the two latest secrets of a device", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const { device, product } = yield* insertDevice
+        const { deviceId, deviceName, productKey, projectId } = device
+        const rotate = (secret: string, previousUntil: number | null, at: number) =>
+          store.rotateSecret(projectId, deviceId, { secret, previousUntil, at })
+        const first = { secret: device.deviceSecret, until: epoch + 10 }
+        assert.deepStrictEqual(
+          yield* rotate("a".repeat(32), epoch + 10, epoch + 1),
+          Option.some({
+            device: { ...device, deviceSecret: "a".repeat(32), previousSecret: first, updatedAt: epoch + 1 },
+            product
+          })
+        )
+        const rotated = yield* rotate("b".repeat(32), epoch + 20, epoch + 2)
+        const second = { deviceSecret: "b".repeat(32), previousSecret: { secret: "a".repeat(32), until: epoch + 20 } }
+        assert.deepStrictEqual(
+          rotated,
+          Option.some({ device: { ...device, ...second, updatedAt: epoch + 2 }, product })
+        )
+        assert.deepStrictEqual(yield* store.get(projectId, { deviceId }), rotated)
+        assert.deepStrictEqual(yield* store.get(projectId, { productKey, deviceName }), rotated)
+        const { items } = yield* store.list(projectId, {}, { page: 1, pageSize: 10 })
+        assert.deepStrictEqual(items, [Option.getOrThrow(rotated)])
+        assert.deepStrictEqual(
+          yield* store.credentials(productKey, deviceName),
+          Option.some({
+            identity: deviceIdentity({ device, product }),
+            ...second,
+            enabled: true,
+            nodeType: product.nodeType,
+            uplinkSignature: product.uplinkSignature
+          })
+        )
+        const last = Option.getOrThrow(yield* rotate("c".repeat(32), null, epoch + 3))
+        assert.deepInclude(last.device, { deviceSecret: "c".repeat(32), previousSecret: null })
+        const { id: stranger } = yield* insertProject
+        const theft = { secret: "d".repeat(32), previousUntil: null, at: epoch }
+        assert.isTrue(Option.isNone(yield* store.rotateSecret(stranger, deviceId, theft)))
+        assert.isTrue(Option.isNone(yield* store.rotateSecret(projectId, DeviceId.make("missing"), theft)))
+        assert.deepStrictEqual(yield* store.get(projectId, { deviceId }), Option.some(last))
+      }))
+
+    it.effect("rotations at once take turns: each secret but the last becomes the previous one", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const { device: { deviceId, deviceSecret, projectId } } = yield* insertDevice
+        const secrets = Array.from({ length: 10 }, (_, i) => `${i}`.repeat(32))
+        const rotated = yield* Effect.forEach(
+          secrets,
+          (secret) => store.rotateSecret(projectId, deviceId, { secret, previousUntil: epoch + 10, at: epoch + 1 }),
+          { concurrency: "unbounded" }
+        )
+        const previous = rotated.map((detail) => Option.getOrThrow(detail).device.previousSecret!.secret)
+        const { device } = Option.getOrThrow(yield* store.get(projectId, { deviceId }))
+        assert.sameMembers([...previous, device.deviceSecret], [deviceSecret, ...secrets])
       }))
 
     it.effect("inserts nothing for a product that is missing or of another project", () =>

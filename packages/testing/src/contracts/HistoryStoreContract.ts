@@ -12,12 +12,13 @@ import {
   type Json,
   type PropertySample,
   type Shadow,
+  ShadowStore,
   type StoreError,
   type UplinkFacts,
   UplinkStore
 } from "@device-cloud/core"
 import { assert, layer, type Vitest } from "@effect/vitest"
-import { Clock, Effect, type Layer } from "effect"
+import { Clock, Effect, type Layer, Option } from "effect"
 import { epoch, insertDevice, unique } from "./Samples.ts"
 
 /** Runs the laws of the port. The store may stand alone. */
@@ -113,6 +114,38 @@ export const suiteOfCommits = <E>(name: string, stores: Layer.Layer<DeviceCloud.
         const expected = Array.from({ length: 20 }, (_, i) => i)
         assert.deepStrictEqual((yield* store.samples(deviceId, "t", all)).map(({ value }) => value), expected)
         assert.deepStrictEqual((yield* store.events(deviceId, "e", all)).map(({ value }) => value), expected)
+      }))
+
+    it.effect("runs all updates again while the batch is not complete, and stores what they return in the end", () =>
+      Effect.gen(function*() {
+        const store = yield* HistoryStore
+        const [first, second] = [yield* insertDevice, yield* insertDevice].map(({ device }) => device.deviceId)
+        let isRefused = false
+        const results = yield* (yield* UplinkStore).commit({
+          devices: [first!, second!].map((deviceId) => ({
+            deviceId,
+            update: (shadow) => {
+              const samples = isRefused ? [] : [sample(1, deviceId)]
+              return [isRefused, isRefused ? shadow : nextVersion(shadow), {
+                samples,
+                events: [event(1, {})],
+                reactions: []
+              }]
+            }
+          })),
+          commands: [],
+          isComplete: () => {
+            const wasRefused = isRefused
+            isRefused = true
+            return wasRefused
+          }
+        })
+        assert.deepStrictEqual(results, [Option.some(true), Option.some(true)])
+        for (const deviceId of [first!, second!]) {
+          assert.deepStrictEqual(yield* store.samples(deviceId, "t", all), [])
+          assert.lengthOf(yield* store.events(deviceId, undefined, all), 1)
+          assert.strictEqual(Option.getOrThrow(yield* (yield* ShadowStore).get(deviceId)).version, 0)
+        }
       }))
 
     it.effect("forgets the history of a device with it", () =>

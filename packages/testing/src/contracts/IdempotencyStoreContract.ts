@@ -39,6 +39,25 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* claim({ ...request, projectId: (yield* newRequest).projectId }), claimed)
       }))
 
+    it.effect("tells that a response was not kept, and counts the requests of a project", () =>
+      Effect.gen(function*() {
+        const store = yield* IdempotencyStore
+        const request = yield* newRequest
+        const { projectId } = request
+        assert.strictEqual(yield* store.count(projectId, 10), 0)
+        yield* claim(request)
+        yield* store.answer(request, { status: 201, body: null })
+        assert.deepStrictEqual(yield* claim(request), {
+          _tag: "Answered",
+          fingerprint: "first",
+          answer: { status: 201, body: null }
+        })
+        for (const key of ["b", "c"]) yield* claim({ projectId, key })
+        assert.deepStrictEqual([yield* store.count(projectId, 10), yield* store.count(projectId, 2)], [3, 2])
+        yield* store.release({ projectId, key: "c" })
+        assert.strictEqual(yield* store.count(projectId, 10), 2)
+      }))
+
     it.effect("gives a request to one of many callers at the same time", () =>
       Effect.gen(function*() {
         const request = yield* newRequest

@@ -45,9 +45,19 @@ export const suite = <E>(name: string, stores: Layer.Layer<ObjectStore, E>): voi
         for (const [start, end] of [[0, 0], [65_535, 65_536], [10, 999_999], [1_000_002, 1_000_002]] as const) {
           assert.isTrue(bytes.subarray(start, end + 1).equals(yield* readAll(object, { start, end })))
         }
-        yield* store.remove(draft.objectId)
+        assert.isTrue(yield* store.remove(draft.objectId))
         assert.isTrue(Option.isNone(yield* store.find(draft.objectId)))
-        yield* store.remove(draft.objectId)
+        assert.isFalse(yield* store.remove(draft.objectId))
+      }))
+
+    it.effect("an object is removed once, however many remove it at the same time", () =>
+      Effect.gen(function*() {
+        const store = yield* ObjectStore
+        const { objectId } = yield* store.write(newObject(), Stream.succeed(Buffer.from("bytes")), 10)
+        const removed = yield* Effect.all(Array.from({ length: 8 }, () => store.remove(objectId)), {
+          concurrency: "unbounded"
+        })
+        assert.strictEqual(removed.filter((isRemoved) => isRemoved).length, 1)
       }))
 
     it.effect("keeps an object without bytes", () =>
@@ -80,7 +90,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<ObjectStore, E>): voi
         const store = yield* ObjectStore
         for (const id of ["", "..", "../../etc/passwd", "a".repeat(32), "x/y", ".uploads", "%2e%2e"]) {
           assert.isTrue(Option.isNone(yield* store.find(id)), id)
-          yield* store.remove(id)
+          assert.isFalse(yield* store.remove(id), id)
         }
       }))
   })

@@ -322,6 +322,29 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.unfinished(ids), [])
       }))
 
+    it.effect("a task that has ended goes with its records; one that has not, or whose devices finish, stays", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(2)
+        const { firmwareId, ossPath, projectId } = firmware
+        const { task: { taskId } } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
+        const upgrading = Effect.map(store.upgradingFrom(projectId, ossPath.slice(8)), Option.isSome)
+        assert.isTrue(yield* upgrading)
+        assert.isTrue(Option.isNone(yield* store.upgradingFrom((yield* insertProject).id, ossPath)))
+        assert.isTrue(Option.isNone(yield* store.upgradingFrom(projectId, `${ossPath}%`)))
+        assert.isFalse(yield* store.removeTask(taskId))
+        const before = yield* recordOf(devices[0]!, taskId)
+        yield* store.save([changed(before, "upgrading")])
+        yield* store.endTask(taskId, "cancelled", ["pending"], epoch)
+        assert.isFalse(yield* upgrading)
+        assert.isFalse(yield* store.removeTask(taskId))
+        yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "succeeded")])
+        assert.isTrue(yield* store.removeTask(taskId))
+        assert.isTrue(Option.isNone(yield* store.task(projectId, taskId)))
+        assert.isTrue(Option.isNone(yield* store.record(devices[0]!.deviceId)))
+        assert.isTrue(Option.isSome(yield* store.firmware(projectId, firmwareId)))
+      }))
+
     it.effect("a product takes its firmware and their tasks with it", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore

@@ -181,7 +181,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* commands.advance([
           { deviceId, messageId, state: "acked", code: null, message: "", data: {}, at: epoch + 1 }
         ])
-        assert.isFalse(yield* waiting(commanded, "c4", epoch + 5))
+        assert.isTrue(yield* waiting(commanded, "c4", epoch + 5))
+        yield* (yield* CommandStore).advance([
+          { deviceId, messageId, state: "succeeded", code: 200, message: "", data: {}, at: epoch + 6 }
+        ])
+        assert.isFalse(yield* waiting(commanded, "c5", epoch + 7))
 
         assert.isFalse(yield* waiting(desired, "c1", epoch))
         yield* (yield* ShadowStore).modify([{

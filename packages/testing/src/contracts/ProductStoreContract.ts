@@ -20,9 +20,31 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         })
         const first = yield* store.insert(draft)
         const second = yield* store.insert(newProduct(projectId))
-        assert.deepStrictEqual(first, { ...draft, id: first.id })
+        assert.deepStrictEqual(first, { ...draft, id: first.id, previousSecret: null })
         assert.isTrue(first.id > 0 && second.id > first.id)
         assert.deepStrictEqual(yield* store.get(projectId, first.productKey), Option.some(first))
+      }))
+
+    it.effect("keeps the two latest secrets of a product", () =>
+      Effect.gen(function*() {
+        const store = yield* ProductStore
+        const product = yield* insertProduct
+        const { productKey, productSecret, projectId } = product
+        const rotate = (secret: string, previousUntil: number | null, at: number) =>
+          store.rotateSecret(projectId, productKey, { secret, previousUntil, at })
+        for (const [secret, before, at] of [["second", productSecret, 1], ["third", "second", 2]] as const) {
+          const previousSecret = { secret: before, until: epoch + 10 }
+          const rotated = yield* rotate(secret, epoch + 10, epoch + at)
+          const expected = { ...product, productSecret: secret, previousSecret, updatedAt: epoch + at }
+          assert.deepStrictEqual(rotated, Option.some(expected))
+          assert.deepStrictEqual(yield* store.find(productKey), rotated)
+        }
+        const last = Option.getOrThrow(yield* rotate("fourth", null, epoch + 3))
+        assert.deepInclude(last, { productSecret: "fourth", previousSecret: null })
+        const { id: stranger } = yield* insertProject
+        const theft = { secret: "theft", previousUntil: null, at: epoch }
+        assert.isTrue(Option.isNone(yield* store.rotateSecret(stranger, productKey, theft)))
+        assert.deepStrictEqual(yield* store.list(projectId, { page: 1, pageSize: 10 }), { items: [last], total: 1 })
       }))
 
     it.effect("shows a product to its own project only", () =>
@@ -49,6 +71,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(yield* store.update(projectId, productKey, change))
         assert.deepStrictEqual(yield* store.get(projectId, productKey), Option.some({ ...released, ...change }))
         assert.isFalse(yield* store.update(projectId, ProductKey.make("missing"), change))
+        const signature = { uplinkSignature: "timestamped" as const, updatedAt: epoch + 3 }
+        assert.isTrue(yield* store.update(projectId, productKey, signature))
+        assert.isTrue(yield* store.update(projectId, productKey, { status: "developing", updatedAt: epoch + 3 }))
+        const stored = Option.getOrThrow(yield* store.get(projectId, productKey))
+        assert.deepInclude(stored, { name: "N", status: "developing", uplinkSignature: "timestamped" })
       }))
 
     it.effect("pages newest first, the same from both ends", () =>

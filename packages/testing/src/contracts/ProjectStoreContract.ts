@@ -48,7 +48,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           role: "viewer",
           hash: "",
           createdAt: epoch,
-          expiresAt: null
+          expiresAt: null,
+          scopes: {},
+          addresses: null,
+          createdBy: null,
+          lastUsedAt: null
         })
         assert.strictEqual(yield* store.remove(project.id), "removed")
         assert.isTrue(Option.isNone(yield* store.get(project.id)))

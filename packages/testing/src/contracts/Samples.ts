@@ -36,6 +36,7 @@ export const newProduct = (projectId: ProjectId, fields: Partial<NewProduct> = {
   deviceType: "sensor",
   networkType: "wifi",
   protocolType: "",
+  uplinkSignature: "any",
   dataSource: 0,
   platform: 0,
   platformName: "",

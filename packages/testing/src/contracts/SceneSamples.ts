@@ -62,6 +62,7 @@ export const timer = ({ projectId, sceneId }: Scene, dueAt: number | null): Scen
   sceneId,
   projectId,
   cron: "0 * * * * *",
+  timeZone: "Asia/Tokyo",
   dueAt
 })
 

@@ -46,11 +46,36 @@ const ids = (devices: ReadonlyArray<{ readonly deviceId: DeviceId }>) => devices
 const pairs = (attachments: ReadonlyArray<Attachment>) =>
   attachments.map(({ gateway, subDevice }) => [gateway.deviceId, subDevice.deviceId])
 
-const attach = (gateway: Device, subDevices: ReadonlyArray<Device>, isMove = false) =>
+/** Attaches on the word of the application. */
+const attach = (gateway: Device, subDevices: ReadonlyArray<Device>) =>
   Effect.flatMap(
     TopologyStore,
-    (store) => store.attach({ gatewayId: gateway.deviceId, subDeviceIds: ids(subDevices), isMove, at: epoch })
+    (store) =>
+      store.attach({
+        gatewayId: gateway.deviceId,
+        subDeviceIds: ids(subDevices),
+        by: { _tag: "Cloud" },
+        at: epoch
+      })
   )
+
+/** Attaches with proofs of a time after the epoch; undefined: with plain ones. */
+const attachProved = (
+  gateway: Device,
+  subDevices: ReadonlyArray<Device>,
+  time: number | undefined,
+  at = time ?? 0
+) =>
+  Effect.flatMap(TopologyStore, (store) =>
+    store.attach({
+      gatewayId: gateway.deviceId,
+      subDeviceIds: ids(subDevices),
+      by: {
+        _tag: "Gateway",
+        provedAt: new Map(time === undefined ? [] : subDevices.map(({ deviceId }) => [deviceId, epoch + time]))
+      },
+      at: epoch + at
+    }))
 
 const attached = (gateway: Device) =>
   Effect.flatMap(TopologyStore, (store) => Effect.map(store.subDevices(gateway.deviceId), ids))
@@ -90,14 +115,59 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* attach(gateway, [a!])
         assert.deepStrictEqual(yield* attach(other, [b!, a!]), { _tag: "OtherGateway", deviceId: a!.deviceId })
         assert.deepStrictEqual(yield* attached(other), [])
-        const moved = yield* attach(other, [b!, a!], true)
+        const moved = yield* attachProved(other, [b!, a!], 1)
         if (moved._tag !== "Attached") return assert.fail(moved._tag)
         assert.deepStrictEqual(moved.added, ids([b!, a!]))
         assert.deepStrictEqual(pairs(moved.moved), [[gateway.deviceId, a!.deviceId]])
         assert.deepStrictEqual([yield* attached(gateway), yield* attached(other)], [[], ids([b!, a!])])
-        assert.deepStrictEqual(yield* store.detach(ids([a!]), gateway.deviceId), [])
-        assert.deepStrictEqual(pairs(yield* store.detach(ids([a!]), other.deviceId)), [[other.deviceId, a!.deviceId]])
-        assert.deepStrictEqual(pairs(yield* store.detach(ids([a!, b!]))), [[other.deviceId, b!.deviceId]])
+        const detach = (subDevices: ReadonlyArray<Device>, from?: Device) =>
+          store.detach({
+            subDeviceIds: ids(subDevices),
+            ...from === undefined ? {} : { gatewayId: from.deviceId },
+            state: "closed",
+            at: epoch
+          })
+        assert.deepStrictEqual(yield* detach([a!], gateway), [])
+        assert.deepStrictEqual(pairs(yield* detach([a!], other)), [[other.deviceId, a!.deviceId]])
+        assert.deepStrictEqual(pairs(yield* detach([a!, b!])), [[other.deviceId, b!.deviceId]])
+      }))
+
+    it.effect("takes a proof with a time once, and never one from before the latest change", () =>
+      Effect.gen(function*() {
+        const store = yield* TopologyStore
+        const { gateway, other, subDevices: [a] } = yield* insertTopology(1)
+        const { deviceId } = a!
+        const detach = (state: "released" | "closed", at: number) =>
+          store.detach({ subDeviceIds: [deviceId], state, at: epoch + at })
+        const add = (to: Device, time: number | undefined, at?: number) =>
+          Effect.map(attachProved(to, [a!], time, at), ({ _tag }) => _tag)
+        assert.strictEqual(yield* add(gateway, 10, 20), "Attached")
+        // The same again changes nothing; another gateway cannot use it, nor an earlier or a plain one.
+        assert.strictEqual(yield* add(gateway, 10), "Attached")
+        assert.strictEqual(yield* add(other, 10), "Spent")
+        assert.strictEqual(yield* add(other, 19), "Spent")
+        assert.strictEqual(yield* add(other, undefined), "OtherGateway")
+        assert.strictEqual(yield* add(other, 20, 21), "Attached")
+        assert.strictEqual(yield* add(gateway, 20), "Spent")
+        // What its own gateway releases, that gateway adds again with any later proof, any other with a plain one.
+        yield* detach("released", 30)
+        assert.strictEqual(yield* add(gateway, 29), "Spent")
+        assert.strictEqual(yield* add(other, 20), "Spent")
+        assert.strictEqual(yield* add(other, 21, 40), "Attached")
+        yield* detach("released", 50)
+        assert.strictEqual(yield* add(gateway, undefined, 60), "Attached")
+        // What the cloud takes away comes back with a later proof, or into an add-session.
+        yield* detach("closed", 70)
+        for (const to of [gateway, other]) {
+          assert.strictEqual(yield* add(to, undefined), "Spent")
+          assert.strictEqual(yield* add(to, 69), "Spent")
+        }
+        const session = newSession(other)
+        yield* store.openSession(session)
+        assert.strictEqual(yield* add(gateway, undefined), "Spent")
+        assert.strictEqual(yield* add(other, undefined, 80), "Attached")
+        assert.strictEqual(yield* add(gateway, 80, 81), "Attached")
+        assert.deepStrictEqual(yield* attached(gateway), [deviceId])
       }))
 
     it.effect("gives a sub-device that two gateways want at once to one of them", () =>

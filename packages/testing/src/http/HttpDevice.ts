@@ -1,7 +1,7 @@
 /**
  * A device that speaks HTTP.
  */
-import { Mac, type SignMethod } from "@device-cloud/core"
+import { Mac, type SignMethod, uplinkText } from "@device-cloud/core"
 import { Effect } from "effect"
 import { call, type CallOptions } from "./TestApi.ts"
 
@@ -27,7 +27,13 @@ export const signedQuery = Effect.fnUntraced(function*(
 ) {
   const { random = "12345678", sign_method = "hmacsha256", ...rest } = extra
   const { device_name, device_secret, product_key } = device
-  const text = `productKey${product_key}deviceName${device_name}random${random}`
+  const text = uplinkText({
+    productKey: product_key,
+    deviceName: device_name,
+    random,
+    timestamp: rest["timestamp"],
+    contentSha256: rest["content_sha256"]
+  })
   const signature = yield* sign(sign_method as SignMethod, device_secret, text)
   return { device_name, product_key, sign_method, random, sign: signature, action, ...rest }
 })

@@ -100,7 +100,7 @@ export const callTo = (
       response.on("data", (chunk) => chunks.push(chunk))
       response.on("end", () => {
         const text = Buffer.concat(chunks).toString()
-        const isJson = method !== "HEAD" && /json/.test(response.headers["content-type"] ?? "")
+        const isJson = method !== "HEAD" && response.headers["content-type"]?.startsWith("application/json") === true
         resume(Effect.succeed({
           status: response.statusCode ?? 0,
           headers: response.headers,

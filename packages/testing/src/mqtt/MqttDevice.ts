@@ -21,7 +21,7 @@ export interface Received {
   readonly topic: string
   /** Its quality of service, 0 or 1. */
   readonly qos: number
-  /** Its payload, decoded from JSON; of a block of a file, `{ payload }` with the bytes. */
+  /** Its payload, decoded from JSON; of a block of a file, or of a raw message, `{ payload }` with the bytes. */
   readonly message: Message
 }
 
@@ -111,7 +111,9 @@ export const credentials = (device: DeviceTriple, options: ConnectOptions = {}) 
 }
 
 const read = (topic: string, payload: Buffer): Message =>
-  topic.endsWith("/thing/file/download_reply") ? { payload } : JSON.parse(payload.toString())
+  topic.endsWith("/thing/file/download_reply") || topic.includes("/thing/model/")
+    ? { payload }
+    : JSON.parse(payload.toString())
 
 const open = (device: DeviceTriple, { ca, url }: Endpoint, options: ConnectOptions): mqtt.MqttClient => {
   const { tlsVersion } = options

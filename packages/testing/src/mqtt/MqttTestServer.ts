@@ -2,7 +2,7 @@
  * A cloud behind a real broker on loopback: over TCP, TLS and WebSocket.
  */
 import { DeviceCloud, Objects } from "@device-cloud/core"
-import { DevelopmentCertificate, MqttServer, MqttWebSocket } from "@device-cloud/mqtt"
+import { DevelopmentCertificate, type Limits, ListeningTimes, MqttServer, MqttWebSocket } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Context, Effect, Layer } from "effect"
@@ -37,13 +37,14 @@ class Certificate extends Context.Service<Certificate, DevelopmentCertificate.De
   )
 }
 
-const broker = Layer.unwrap(
-  Effect.map(
-    Certificate,
-    ({ certificate, key }) =>
-      MqttServer.layer({ host: "127.0.0.1", tls: { port: 0, certificate, key }, tcp: { port: 0 } })
+const broker = (limits: Partial<Limits>) =>
+  Layer.unwrap(
+    Effect.map(
+      Certificate,
+      ({ certificate, key }) =>
+        MqttServer.layer({ host: "127.0.0.1", tls: { port: 0, certificate, key }, tcp: { port: 0 }, limits })
+    )
   )
-)
 
 /** An HTTP server that upgrades `/mqtt` to MQTT. Returns the URL of that path. */
 const webSocketServer = Effect.gen(function*() {
@@ -88,10 +89,16 @@ export class MqttTestServer extends Context.Service<MqttTestServer, {
    * A whole cloud on the given stores, with objects in memory. Everything in it
    * is at hand for the test as well. It runs on the real clock: leave
    * `TestClock` out (`layer(…, { excludeTestServices: true })` in `@effect/vitest`).
+   * `limits` of the broker: as in `MqttServer.layer`. `times`: the broker waits for
+   * no software of a device unless you say so.
    */
-  static readonly layer = <A extends DeviceCloud.Stores, E>(stores: Layer.Layer<A, E>) =>
+  static readonly layer = <A extends DeviceCloud.Stores, E>(
+    stores: Layer.Layer<A, E>,
+    limits: Partial<Limits> = {},
+    times: ListeningTimes = { quiet: 0, longest: 0, shadow: 0 }
+  ) =>
     Layer.effect(MqttTestServer, make).pipe(
-      Layer.provideMerge(broker),
+      Layer.provideMerge(broker(limits).pipe(Layer.provide(Layer.succeed(ListeningTimes, times)))),
       Layer.provide(Certificate.layer),
       Layer.provideMerge(DeviceCloud.layer),
       Layer.provideMerge(Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer))),

@@ -49,7 +49,8 @@ const fields = (params: unknown) => (Predicate.isObject(params) ? params : {}) a
 
 /** The module that a message is about, `default` unless it names one; undefined: the name is not valid. */
 export const moduleOf = (params: unknown): string | undefined => {
-  const { module = defaultModule } = fields(params)
+  const { module } = fields(params)
+  if (module === undefined || module === "") return defaultModule
   return isModule(module) ? module : undefined
 }
 

@@ -9,7 +9,7 @@ import type { DeviceId, DeviceIdentity, DeviceNotFound } from "../../device/Devi
 import { Devices } from "../../device/Devices.ts"
 import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
-import { defaultModule } from "../firmware/Firmware.ts"
+import { moduleNamed } from "../firmware/Firmware.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 import { confirmationRefused, isFinal, isPushed, isReleased, type UpgradeEvent } from "../task/UpgradeStateMachine.ts"
 import {
@@ -29,8 +29,9 @@ import { UpgradeSteps } from "./UpgradeSteps.ts"
 /** Why a user could not change the upgrade of a device. */
 type ChangeError = TaskNotFound | RecordNotFound | TaskState | StoreError
 
+/** Where a member takes a module, none and an empty name mean `default`. */
 export class Upgrades extends Context.Service<Upgrades, {
-  /** Ends the upgrade of one device. Fails with `TaskState` if it has ended. */
+  /** Ends the upgrade of one device in an upgrade task. Fails with `TaskState` if it has ended. */
   readonly cancelDevice: (
     projectId: ProjectId,
     taskId: number,
@@ -60,9 +61,9 @@ export class Upgrades extends Context.Service<Upgrades, {
   readonly available: (
     projectId: ProjectId,
     deviceIds: ReadonlyArray<DeviceId>,
-    module: string
+    module?: string
   ) => Effect.Effect<ReadonlyMap<DeviceId, Assignment>, StoreError>
-  /** What one device can be upgraded to. `module`: `default` unless given. */
+  /** What one device can be upgraded to. */
   readonly availableFor: (
     projectId: ProjectId,
     deviceId: DeviceId,
@@ -78,13 +79,13 @@ export class Upgrades extends Context.Service<Upgrades, {
     deviceId: DeviceId,
     taskId?: number
   ) => Effect.Effect<UpgradeRecord["step"], DeviceNotFound | TaskNotFound | StoreError>
-  /** The version of a module, `default` unless given, that a device has reported; empty: none. */
+  /** The version of a module that a device has reported; empty: none. */
   readonly version: (
     projectId: ProjectId,
     deviceId: DeviceId,
     module?: string
   ) => Effect.Effect<string, DeviceNotFound | StoreError>
-  /** Why the cloud is, or is not, upgrading a module of a device, `default` unless given. */
+  /** Why the cloud is, or is not, upgrading a module of a device. */
   readonly diagnose: (
     projectId: ProjectId,
     deviceId: DeviceId,
@@ -133,6 +134,7 @@ const make = Effect.gen(function*() {
   const cancelDevice = Effect.fn("Upgrades.cancelDevice")(
     function*(projectId: ProjectId, taskId: number, deviceId: DeviceId) {
       const assignment = yield* assignmentOf(projectId, taskId, deviceId)
+      if (assignment.task.kind !== "upgrade") return yield* new TaskNotFound({ taskId })
       const ended = new TaskState({ taskId, reason: "it has ended for this device" })
       if (isFinal(assignment.record.status)) return yield* ended
       const at = yield* Clock.currentTimeMillis
@@ -169,8 +171,8 @@ const make = Effect.gen(function*() {
   })
 
   const available = Effect.fn("Upgrades.available")(
-    function*(projectId: ProjectId, deviceIds: ReadonlyArray<DeviceId>, module: string) {
-      const open = yield* store.unfinished(deviceIds, module)
+    function*(projectId: ProjectId, deviceIds: ReadonlyArray<DeviceId>, module?: string) {
+      const open = yield* store.unfinished(deviceIds, moduleNamed(module))
       return new Map(
         open.filter(({ task }) => task.projectId === projectId)
           .map((assignment) => [assignment.record.deviceId, assignment])
@@ -179,7 +181,7 @@ const make = Effect.gen(function*() {
   )
 
   const availableFor = Effect.fn("Upgrades.availableFor")(
-    function*(projectId: ProjectId, deviceId: DeviceId, module: string = defaultModule) {
+    function*(projectId: ProjectId, deviceId: DeviceId, module?: string) {
       yield* devices.get(projectId, { deviceId })
       return (yield* available(projectId, [deviceId], module)).get(deviceId)
     }
@@ -193,14 +195,15 @@ const make = Effect.gen(function*() {
   })
 
   const version = Effect.fn("Upgrades.version")(
-    function*(projectId: ProjectId, deviceId: DeviceId, module: string = defaultModule) {
+    function*(projectId: ProjectId, deviceId: DeviceId, module?: string) {
       yield* devices.get(projectId, { deviceId })
-      return versionOf(yield* store.versions(deviceId), module)
+      return versionOf(yield* store.versions(deviceId), moduleNamed(module))
     }
   )
 
   const diagnose = Effect.fn("Upgrades.diagnose")(
-    function*(projectId: ProjectId, deviceId: DeviceId, module: string = defaultModule) {
+    function*(projectId: ProjectId, deviceId: DeviceId, name?: string) {
+      const module = moduleNamed(name)
       const { device } = yield* devices.get(projectId, { deviceId })
       const currentVersion = versionOf(yield* store.versions(deviceId), module)
       const open = (yield* store.unfinished([deviceId], module))[0]

@@ -22,6 +22,10 @@ export const verifiable: ReadonlyArray<FirmwareStatus> = ["unverified", "failed"
 /** The module that every device has. */
 export const defaultModule = "default"
 
+/** The module that a message or request is about. Public device SDKs send an empty name for the default one. */
+export const moduleNamed = (name: string | undefined): string =>
+  name === undefined || name === "" ? defaultModule : name
+
 /** A part of a device that has its own version: 1 to 64 letters, digits and `_ . -`. */
 export const ModuleName = Schema.String.check(
   Schema.isPattern(/^[\w.-]{1,64}$/, { expected: "1 to 64 letters, digits and _ . -" })
@@ -44,9 +48,9 @@ export const FirmwareDraft = Schema.Struct({
   algorithms: Schema.Literal("md5"),
   hash: Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/i, { expected: "32 hex digits" })),
   remark: Schema.optional(Text(1024)),
-  /** Default `default`. */
-  module: Schema.optional(ModuleName),
-  /** Bytes. Default: the size of the file if this cloud stores it, else 0 for "not known". */
+  /** Default, also of an empty name: `default`. */
+  module: Schema.optional(Schema.Union([ModuleName, Schema.Literal("")])),
+  /** Bytes. Default: the size of the file, if this cloud stores it, else 0 for "not known". */
   size: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })))
 })
 export interface FirmwareDraft extends Schema.Schema.Type<typeof FirmwareDraft> {}

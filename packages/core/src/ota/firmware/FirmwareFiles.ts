@@ -4,7 +4,8 @@
 import { Context, Effect, Layer, Option, Stream } from "effect"
 import { StoreError } from "../../kernel/StoreError.ts"
 import { Objects } from "../../object/Objects.ts"
-import { parseAddress, type StoredObject } from "../../object/StoredObject.ts"
+import { objectsPath, parseAddress, type StoredObject } from "../../object/StoredObject.ts"
+import { OtaStore } from "../task/OtaStore.ts"
 import type { Firmware } from "./Firmware.ts"
 
 export class FirmwareFiles extends Context.Service<FirmwareFiles, {
@@ -18,13 +19,31 @@ export class FirmwareFiles extends Context.Service<FirmwareFiles, {
    */
   readonly read: (file: StoredObject, offset: number, size: number) => Effect.Effect<Uint8Array, StoreError>
 }>()("@device-cloud/core/ota/firmware/FirmwareFiles") {
-  /** Uses the `Objects` of the application. Without them, no file is stored here. */
-  static readonly layer: Layer.Layer<FirmwareFiles> = Layer.effect(FirmwareFiles, Effect.suspend(() => make))
+  /**
+   * Uses the `Objects` of the application, and keeps the file of a task that has not
+   * ended from being removed. Without `Objects`, no file is stored here.
+   */
+  static readonly layer: Layer.Layer<FirmwareFiles, never, OtaStore> = Layer.effect(
+    FirmwareFiles,
+    Effect.suspend(() => make)
+  )
 }
 
 const make = Effect.gen(function*() {
   // An application may store no objects.
   const objects = yield* Effect.serviceOption(Objects)
+  const store = yield* OtaStore
+
+  if (Option.isSome(objects)) {
+    yield* objects.value.protect(({ objectId, projectId }) =>
+      Effect.map(
+        store.upgradingFrom(projectId, `${objectsPath}/${objectId}/`),
+        Option.map(({ firmwareId, version }) =>
+          `firmware ${firmwareId} (version ${version}) has a task that has not ended`
+        )
+      )
+    )
+  }
 
   const find = Effect.fnUntraced(
     function*({ ossPath, projectId }: Pick<Firmware, "ossPath" | "projectId">) {

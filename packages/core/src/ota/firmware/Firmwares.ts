@@ -2,20 +2,20 @@
  * Creates, reads, lists and removes firmware.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { decodeInput, type InvalidInput } from "../../kernel/InvalidInput.ts"
+import { decodeInput, InvalidInput } from "../../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../../kernel/Page.ts"
 import { type ProductKey, ProductNotFound } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import {
-  defaultModule,
   type Firmware,
   type FirmwareDetail,
   FirmwareDraft,
   type FirmwareFilter,
   FirmwareNotFound,
   FirmwareState,
-  FirmwareVersionTaken
+  FirmwareVersionTaken,
+  moduleNamed
 } from "./Firmware.ts"
 import { FirmwareFiles } from "./FirmwareFiles.ts"
 import { OtaStore } from "../task/OtaStore.ts"
@@ -23,7 +23,7 @@ import { OtaStore } from "../task/OtaStore.ts"
 export class Firmwares extends Context.Service<Firmwares, {
   /**
    * Creates a firmware in status `unverified`. Fails with `InvalidInput` if the
-   * draft is not valid, with `ProductNotFound` if the project has no such
+   * draft is not valid or contradicts the file that this cloud stores, with `ProductNotFound` if the project has no such
    * product, with `FirmwareVersionTaken` if the product has this version of the
    * module already, and with `FirmwareNotFound` if somebody removes the new
    * firmware before it is read back.
@@ -67,15 +67,23 @@ const make = Effect.gen(function*() {
 
   const create = Effect.fn("Firmwares.create")(
     function*(projectId: ProjectId, productKey: ProductKey, input: FirmwareDraft) {
-      const { hash, module = defaultModule, remark = "", ...draft } = yield* decodeDraft(input)
+      const { module: name, remark = "", ...draft } = yield* decodeDraft(input)
+      const module = moduleNamed(name)
+      const hash = draft.hash.toLowerCase()
+      const file = Option.getOrUndefined(yield* files.find({ ...draft, projectId }))
+      if (file !== undefined && file.md5 !== hash) {
+        // No device could use the firmware.
+        const message = `Expected ${file.md5}, the MD5 of the file at this address`
+        return yield* new InvalidInput({ issues: [{ path: ["hash"], message }] })
+      }
       // A device wants to know the size before it downloads.
-      const size = draft.size ?? Option.getOrUndefined(yield* files.find({ ...draft, projectId }))?.size ?? 0
+      const size = draft.size ?? file?.size ?? 0
       const now = yield* Clock.currentTimeMillis
       const stored = yield* store.insertFirmware({
         ...draft,
         projectId,
         productKey,
-        hash: hash.toLowerCase(),
+        hash,
         module,
         remark,
         size,

@@ -44,6 +44,11 @@ export class OtaStore extends Context.Service<OtaStore, {
     projectId: ProjectId,
     firmwareId: number
   ) => Effect.Effect<"removed" | "not-found" | "ongoing", StoreError>
+  /** A firmware of the project whose file has an address that contains `part`, and that has a task that has not ended. */
+  readonly upgradingFrom: (
+    projectId: ProjectId,
+    part: string
+  ) => Effect.Effect<Option.Option<Firmware>, StoreError>
   /**
    * Creates a task with a record for each device that does not run the version
    * yet. If `isPushed` holds for the task, the records are due at `rolloutDelay`
@@ -106,6 +111,8 @@ export class OtaStore extends Context.Service<OtaStore, {
     cancelled: ReadonlyArray<"pending" | "upgrading">,
     at: number
   ) => Effect.Effect<boolean, StoreError>
+  /** Removes a task and its records. Returns false, and removes nothing, while it or one of its records has not ended. */
+  readonly removeTask: (taskId: number) => Effect.Effect<boolean, StoreError>
   /**
    * Marks the task as confirmed. If its policy is `push`, its pending records are
    * due as in a new task. Returns false if it is confirmed already.

@@ -116,7 +116,7 @@ export const deviceCount = ({ cancelled, failed, pending, succeeded, upgrading }
 export const taskStatus = (status: UpgradeTaskStatus, counts: RecordCounts): UpgradeTaskStatus => {
   if (status === "cancelled") return "cancelled"
   if (counts.pending + counts.upgrading > 0) return counts.pending === deviceCount(counts) ? "pending" : "in-progress"
-  return counts.succeeded > 0 || deviceCount(counts) === 0 ? "completed" : "failed"
+  return counts.succeeded > 0 ? "completed" : "failed"
 }
 
 /** The task with these counts and the status that follows from them. A verify task keeps its status. */

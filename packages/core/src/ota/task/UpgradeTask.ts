@@ -18,7 +18,7 @@ export type TaskKind = "verify" | "upgrade"
  * - `pending`: no device has begun
  * - `in-progress`: some devices have begun, some have not ended
  * - `completed`: all devices have ended, at least one of them succeeded
- * - `failed`: all devices have ended, none of them succeeded
+ * - `failed`: all devices have ended, none of them succeeded; also: the task has no devices
  * - `cancelled`: a user or too many failures ended it; devices that had begun finish
  */
 export type UpgradeTaskStatus = "pending" | "in-progress" | "completed" | "failed" | "cancelled"

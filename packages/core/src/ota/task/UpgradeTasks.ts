@@ -26,7 +26,7 @@ import {
   type VerifyTask,
   VerifyTaskDraft
 } from "./UpgradeTask.ts"
-import { confirmationRefused } from "./UpgradeStateMachine.ts"
+import { confirmationRefused, isOngoing } from "./UpgradeStateMachine.ts"
 
 /** Whether upgrade tasks need a firmware whose verification has passed. Default false. */
 export const RequireVerification = Context.Reference<boolean>("@device-cloud/core/ota/task/RequireVerification", {
@@ -105,10 +105,19 @@ export class UpgradeTasks extends Context.Service<UpgradeTasks, {
     passed: boolean
   ) => Effect.Effect<void, TaskNotFound | TaskState | StoreError>
   /**
-   * Cancels a task. Devices of an upgrade task that have begun finish; devices of a
-   * verify task do not. Fails with `TaskState` if the task has ended.
+   * Cancels an upgrade task. Devices that have begun finish. Fails with
+   * `TaskNotFound` for a verify task, and with `TaskState` if the task has ended.
    */
   readonly cancel: (
+    projectId: ProjectId,
+    taskId: number
+  ) => Effect.Effect<void, TaskNotFound | TaskState | StoreError>
+  /**
+   * Cancels a verify or upgrade task, as `cancel` does; devices of a verify task
+   * that have begun do not finish. Removes a task that has ended, with its records.
+   * Fails with `TaskState` if devices of the ended task still finish.
+   */
+  readonly remove: (
     projectId: ProjectId,
     taskId: number
   ) => Effect.Effect<void, TaskNotFound | TaskState | StoreError>
@@ -207,7 +216,17 @@ const make = Effect.gen(function*() {
   })
 
   const cancel = Effect.fn("UpgradeTasks.cancel")(function*(projectId: ProjectId, taskId: number) {
-    yield* end(yield* get(projectId, taskId), "cancelled")
+    const task = yield* get(projectId, taskId)
+    if (task.kind !== "upgrade") return yield* new TaskNotFound({ taskId })
+    yield* end(task, "cancelled")
+  })
+
+  const remove = Effect.fn("UpgradeTasks.remove")(function*(projectId: ProjectId, taskId: number) {
+    const task = yield* get(projectId, taskId)
+    if (isOngoing(task)) return yield* end(task, "cancelled")
+    if (!(yield* store.removeTask(taskId))) {
+      return yield* new TaskState({ taskId, reason: "it is cancelled, and devices that had begun still finish" })
+    }
   })
 
   const confirm = Effect.fn("UpgradeTasks.confirm")(function*(projectId: ProjectId, taskId: number) {
@@ -236,6 +255,7 @@ const make = Effect.gen(function*() {
     }),
     decide,
     cancel,
+    remove,
     confirm
   })
 })

@@ -1,14 +1,39 @@
 /**
  * The cron expressions of timers: six fields, seconds first, or five.
  */
-import { Cron, Result } from "effect"
+import { Cron, DateTime, Option, Result } from "effect"
 
-/** Reads the expression, or returns why it is not one. It may be one whose time never comes. */
-export const parseCron = (expression: string, timeZone: string): Result.Result<Cron.Cron, string> =>
-  Result.mapError(
-    Cron.parse(expression, timeZone),
-    ({ message }) => `Expected a cron expression of six fields, seconds first, or of five (${message})`
-  )
+/** What Quartz and Spring write and this cloud does not read, with what to write instead. */
+const refused: ReadonlyArray<readonly [pattern: RegExp, sentence: string]> = [
+  [/(?:^|[\d,-])l(?:w|-\d+)?$/, "L (the last day) is not read; write the days, for example 28-31"],
+  [/^\d+w$/, "W (the nearest weekday) is not read; write the days of the week, for example MON-FRI"],
+  [/#/, "# (the nth weekday of a month) is not read; write days and days of the week in two triggers"],
+  [/^@/, "shorthands are not read; write the fields, for example 0 0 0 * * * for @daily"]
+]
+
+const form = "Expected a cron expression of six fields, seconds first, or of five"
+
+/**
+ * Reads the expression, or returns why it is not one. It may be one whose time
+ * never comes. `?` in place of a day or a day of the week means the same as `*`.
+ */
+export const parseCron = (expression: string, timeZone: string): Result.Result<Cron.Cron, string> => {
+  const fields = expression.trim().split(/\s+/)
+  for (const field of fields) {
+    const found = refused.find(([pattern]) => pattern.test(field.toLowerCase()))
+    if (found !== undefined) return Result.fail(`${form}: ${found[1]}`)
+  }
+  if (fields.length === 7) return Result.fail(`${form}: the field of the year is not read`)
+  const read = fields.map((field, place) => field === "?" && isDay(fields.length - place) ? "*" : field)
+  return Result.mapError(Cron.parse(read.join(" "), timeZone), ({ message }) => `${form} (${message})`)
+}
+
+/** Whether it is the IANA name of a time zone. An offset is none: it knows no summer time. */
+export const isTimeZone = (name: string): boolean =>
+  /^[A-Za-z]/.test(name) && Option.isSome(DateTime.zoneMakeNamed(name))
+
+/** Whether a field holds days of the month or of the week, by its place from the end. */
+const isDay = (fromEnd: number): boolean => fromEnd === 1 || fromEnd === 3
 
 /** Returns the next time after `after`, both Unix milliseconds; null: there is none. */
 export const nextTime = (expression: string, timeZone: string, after: number): number | null =>

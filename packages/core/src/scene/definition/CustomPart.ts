@@ -4,7 +4,7 @@
  * parameters each one takes. What they do stands in `evaluation/SceneCondition`
  * and `execution/SceneAction`.
  */
-import { type Effect, Result, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { type InputIssue, inputIssues } from "../../kernel/InvalidInput.ts"
 import { isFiniteJson, type Json } from "../../kernel/Json.ts"
 import type { ProjectId } from "../../project/Project.ts"
@@ -54,18 +54,38 @@ export const refuseJson = (json: CustomParams): string | undefined =>
 /** The schema of a custom part's parameters. Its decoded form may be any value. */
 export type ParamsSchema<Params> = Schema.Codec<Params, unknown>
 
-/** How the parameters of one kind of custom part are read and stored. */
-export const paramsCodec = <Params>(schema: ParamsSchema<Params>) => {
+/** What conditions and actions that an application adds declare alike. */
+export interface CustomKind<Params, R> {
+  readonly uri: string
+  /** The parameters. Scenes are stored with their encoded form. */
+  readonly params: ParamsSchema<Params>
+  /** Returns what of the parameters does not fit the project, with paths from the parameters. */
+  readonly check?: (params: Params, owner: CustomPartOwner) => Effect.Effect<ReadonlyArray<InputIssue>, never, R>
+}
+
+/** Makes what is the same for each kind. `run` gives `check` what it needs. */
+export const customPart = <Params, R>({ check, params: schema, uri }: CustomKind<Params, R>) => {
   const json = Schema.toCodecJson(schema)
   const decodeUnknown = Schema.decodeUnknownResult(json, { errors: "all" })
   const encode = Schema.encodeResult(json)
   const decode = (params: CustomParams): Result.Result<Params, ReadonlyArray<InputIssue>> =>
     Result.mapError(decodeUnknown(params), inputIssues)
+  const accept: CustomPart["accept"] = (params) =>
+    Result.flatMap(decode(params), (decoded) => Result.mapError(encode(decoded), inputIssues)).pipe(
+      Result.map((encoded) => encoded as CustomParams)
+    )
   return {
-    decode,
-    accept: (params: CustomParams): Result.Result<CustomParams, ReadonlyArray<InputIssue>> =>
-      Result.flatMap(decode(params), (decoded) => Result.mapError(encode(decoded), inputIssues)).pipe(
-        Result.map((encoded) => encoded as CustomParams)
+    part: (run: <A>(effect: Effect.Effect<A, never, R>) => Effect.Effect<A>): CustomPart => ({
+      uri,
+      accept,
+      check: (params, owner) =>
+        check === undefined ? Effect.succeed([]) : run(check(Result.getOrThrow(decode(params)), owner))
+    }),
+    /** Reads stored parameters. Fails with a sentence that names the first of them that does not fit. */
+    read: (params: CustomParams): Result.Result<Params, string> =>
+      Result.mapError(
+        decode(params),
+        ([issue]) => `The stored parameters no longer fit: ${issue?.path.join(".")}: ${issue?.message}`
       )
   }
 }

@@ -47,6 +47,8 @@ export interface SceneTimer {
   readonly sceneId: SceneId
   readonly projectId: ProjectId
   readonly cron: string
+  /** By its IANA name; null: {@link SceneTimeZone}. */
+  readonly timeZone: string | null
   readonly dueAt: number | null
 }
 
@@ -62,7 +64,7 @@ export const watchedProducts = ({ triggers }: Pick<SceneRules, "triggers">): Rea
   ...new Set(triggers.flatMap((trigger) => trigger._tag === "Cron" ? [] : [trigger.productKey]))
 ]
 
-/** The time zone of cron triggers, by its IANA name. */
+/** The time zone of cron triggers that have none of their own, by its IANA name. */
 export const SceneTimeZone = Context.Reference<string>("@device-cloud/core/scene/definition/SceneTimeZone", {
   defaultValue: () => "UTC"
 })
@@ -70,6 +72,11 @@ export const SceneTimeZone = Context.Reference<string>("@device-cloud/core/scene
 /** The project has no such scene. */
 export class SceneNotFound extends Schema.TaggedError<SceneNotFound>()("SceneNotFound", {
   sceneId: Schema.String
+}) {}
+
+/** So many executions of the project wait already. */
+export class TooManyExecutions extends Schema.TaggedError<TooManyExecutions>()("TooManyExecutions", {
+  limit: Schema.Int
 }) {}
 
 /** The project has another scene of this name. */

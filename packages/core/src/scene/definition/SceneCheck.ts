@@ -16,7 +16,7 @@ import type { ModelCache } from "../../thing-model/ModelCache.ts"
 import type { Action, DeviceAction } from "./Action.ts"
 import { type Comparison, misfitOfType } from "./Comparison.ts"
 import type { Condition } from "./Condition.ts"
-import { nextTime, parseCron } from "./CronExpression.ts"
+import { isTimeZone, nextTime, parseCron } from "./CronExpression.ts"
 import { type CustomPart, type CustomParts, refuseJson } from "./CustomPart.ts"
 import type { SceneRules } from "./Scene.ts"
 import type { SceneId } from "./SceneId.ts"
@@ -30,7 +30,7 @@ export interface Checked {
   /** The scene itself. Its own actions may name it. */
   readonly sceneId: SceneId
   readonly rules: SceneRules
-  /** Of cron triggers, by its IANA name. */
+  /** Of cron triggers that have none of their own, by its IANA name. */
   readonly timeZone: string
   /** Unix milliseconds. */
   readonly now: number
@@ -171,6 +171,13 @@ export const checkRules = Effect.fnUntraced(function*(
     }
   })
 
+  const checkTimer = ({ cron, timeZone: own = timeZone }: Trigger & { readonly _tag: "Cron" }, refuse: Refuse) => {
+    if (!isTimeZone(own)) return refuse("time_zone", "Expected the IANA name of a time zone, such as Europe/Berlin")
+    const parsed = parseCron(cron, own)
+    if (Result.isFailure(parsed)) return refuse("cron", parsed.failure)
+    if (nextTime(cron, own, now) === null) refuse("cron", "Expected a time that comes")
+  }
+
   const checkCustom = Effect.fnUntraced(function*(
     part: Condition | Action,
     kinds: ReadonlyMap<string, CustomPart>,
@@ -185,11 +192,7 @@ export const checkRules = Effect.fnUntraced(function*(
 
   for (const [position, trigger] of rules.triggers.entries()) {
     const refuse = refuser("triggers", position)
-    if (trigger._tag === "Cron") {
-      const parsed = parseCron(trigger.cron, timeZone)
-      if (Result.isFailure(parsed)) refuse("cron", parsed.failure)
-      else if (nextTime(trigger.cron, timeZone, now) === null) refuse("cron", "Expected a time that comes")
-    }
+    if (trigger._tag === "Cron") checkTimer(trigger, refuse)
     yield* checkPart(trigger, refuse)
   }
   for (const [position, condition] of rules.conditions.entries()) {

@@ -64,7 +64,10 @@ export const writeDevices = (
 export const writeComparison = (comparison: Comparison | null) =>
   comparison === null ? {} : { compare_type: comparison.type, compare_val: comparison.value }
 
-const isGiven = (value: unknown): boolean => value !== undefined && value !== "" && value !== 0
+/** Generated clients write a parameter that is left out as an empty value. */
+const isGiven = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== "" && value !== 0 &&
+  (typeof value !== "object" || Object.values(value).some(isGiven))
 
 /** Reads the parameters of one part, whose types are right, and collects everything that is wrong with them. */
 export class ParamsReader {
@@ -77,7 +80,7 @@ export class ParamsReader {
     this.#params = params
     if (isGiven(params["type"]) && params["type"] !== uri) this.refuse("type", `Expected ${uri}, as the URI`)
     for (const [name, value] of Object.entries(params)) {
-      if (name !== "type" && isGiven(value) && !Object.hasOwn(taken, name)) {
+      if (name !== "type" && isGiven(value) && value !== wildcard && !Object.hasOwn(taken, name)) {
         this.refuse(name, `Expected nothing: ${uri} has no such parameter`)
       }
     }
@@ -93,6 +96,15 @@ export class ParamsReader {
     if (typeof value === "string" && value !== "") return value
     if (fallback === undefined) this.refuse(name, "Expected a text that is not empty")
     return fallback ?? ""
+  }
+
+  /** Reads texts that may be left out, each under the name that `names` gives it. */
+  given<const Names extends Readonly<Record<string, string>>>(
+    names: Names
+  ): { readonly [Name in keyof Names as Names[Name]]?: string } {
+    return Object.fromEntries(
+      Object.entries(names).flatMap(([param, name]) => isGiven(this.#params[param]) ? [[name, this.text(param)]] : [])
+    ) as { readonly [Name in keyof Names as Names[Name]]?: string }
   }
 
   /** Reads a number; 0 if it is left out. */

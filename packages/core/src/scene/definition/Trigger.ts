@@ -38,7 +38,15 @@ export const Trigger = Schema.TaggedUnion({
   /** A device goes online or offline. */
   Status: { ...ofDevices, status: WatchedStatus },
   /** The time has come. */
-  Cron: { cronId: Schema.String, cron: Schema.String }
+  Cron: {
+    cronId: Schema.String,
+    cron: Schema.String,
+    /** By its IANA name. Absent: that of the cloud, `SceneTimeZone`. */
+    timeZone: Schema.optionalKey(Schema.String),
+    /** What the maker of the scene has named. It changes nothing, and comes back. */
+    productKey: Schema.optionalKey(Schema.String),
+    deviceName: Schema.optionalKey(Schema.String)
+  }
 })
 export type Trigger = typeof Trigger.Type
 
@@ -63,9 +71,12 @@ export const triggerParams = {
     status: OrEmpty(WatchedStatus).annotate({ description: "`*`, the default: any change" })
   },
   "trigger/cron": {
-    product_key: Schema.optional(Name).annotate({ description: "Ignored" }),
-    device_name: Schema.optional(Name).annotate({ description: "Ignored" }),
-    cron: Text(128).annotate({ description: "Six fields, seconds first; five are accepted" })
+    product_key: Schema.optional(Name).annotate({ description: "Kept, and without effect" }),
+    device_name: Schema.optional(Name).annotate({ description: "Kept, and without effect" }),
+    cron: Text(128).annotate({ description: "Six fields, seconds first; five are accepted" }),
+    time_zone: Schema.optional(Text(64)).annotate({
+      description: "IANA name, such as `Europe/Berlin`; default: that of the cloud, UTC unless it is set"
+    })
   }
 } as const
 
@@ -116,7 +127,12 @@ export const readTrigger = (uri: TriggerUri, params: ParamsReader): Trigger => {
     case "trigger/device/status":
       return { _tag: "Status", ...params.devices(), status: params.text("status", wildcard) as WatchedStatus }
     case "trigger/cron":
-      return { _tag: "Cron", cronId: "", cron: params.text("cron") }
+      return {
+        _tag: "Cron",
+        cronId: "",
+        cron: params.text("cron"),
+        ...params.given({ time_zone: "timeZone", product_key: "productKey", device_name: "deviceName" })
+      }
   }
 }
 
@@ -141,6 +157,15 @@ export const encodeTrigger = (trigger: Trigger): TriggerRecord => {
     case "Status":
       return { URI: "trigger/device/status", params: { ...writeDevices(trigger), status: trigger.status } }
     case "Cron":
-      return { URI: "trigger/cron", params: { cron: trigger.cron, cron_id: trigger.cronId } }
+      return {
+        URI: "trigger/cron",
+        params: {
+          cron: trigger.cron,
+          cron_id: trigger.cronId,
+          ...trigger.timeZone === undefined ? {} : { time_zone: trigger.timeZone },
+          ...trigger.productKey === undefined ? {} : { product_key: trigger.productKey },
+          ...trigger.deviceName === undefined ? {} : { device_name: trigger.deviceName }
+        }
+      }
   }
 }

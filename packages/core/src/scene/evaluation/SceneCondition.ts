@@ -20,15 +20,8 @@
  * ```
  */
 import { Effect, Result } from "effect"
-import type { InputIssue } from "../../kernel/InvalidInput.ts"
 import type { ProjectId } from "../../project/Project.ts"
-import {
-  type CustomParams,
-  type CustomPart,
-  type CustomPartOwner,
-  paramsCodec,
-  type ParamsSchema
-} from "../definition/CustomPart.ts"
+import { type CustomKind, type CustomParams, type CustomPart, customPart } from "../definition/CustomPart.ts"
 import type { SceneId } from "../definition/SceneId.ts"
 import type { SceneEvent } from "../matching/SceneEvent.ts"
 import type { Finding } from "./SceneEvaluator.ts"
@@ -65,34 +58,26 @@ export const unregistered = (uri: string): Finding =>
   undecided(`No condition ${uri} is registered on this node: register it with SceneExtensions.layer`)
 
 /** Declares a kind of condition. */
-export const make = <Params, R = never, R2 = never>(kind: {
-  /** Begins with `condition/`, for example `condition/acme/on-duty`. It stays the same: scenes are stored with it. */
-  readonly uri: `condition/${string}`
-  /** The parameters. Scenes are stored with their encoded form. */
-  readonly params: ParamsSchema<Params>
-  /** Returns what of the parameters does not fit the project, with paths from the parameters. */
-  readonly check?: (params: Params, owner: CustomPartOwner) => Effect.Effect<ReadonlyArray<InputIssue>, never, R>
-  /**
-   * Finds out whether the condition holds. It changes nothing: it also runs when
-   * somebody asks what an event would do. A judge that dies or takes longer than
-   * 10 seconds counts as a condition that fails.
-   */
-  readonly judge: (params: Params, context: JudgeContext) => Effect.Effect<Finding, never, R2>
-}): SceneCondition<R | R2> => {
-  const { accept, decode } = paramsCodec(kind.params)
+export const make = <Params, R = never, R2 = never>(
+  kind: CustomKind<Params, R> & {
+    /** Begins with `condition/`, for example `condition/acme/on-duty`. It stays the same: scenes are stored with it. */
+    readonly uri: `condition/${string}`
+    /**
+     * Finds out whether the condition holds. It changes nothing: it also runs when
+     * somebody asks what an event would do. A judge that dies or takes longer than
+     * 10 seconds counts as a condition that fails.
+     */
+    readonly judge: (params: Params, context: JudgeContext) => Effect.Effect<Finding, never, R2>
+  }
+): SceneCondition<R | R2> => {
+  const { part, read } = customPart(kind)
   return {
     _tag: "SceneCondition",
     provide: (run) => ({
-      uri: kind.uri,
-      accept,
-      check: (params, owner) =>
-        kind.check === undefined ? Effect.succeed([]) : run(kind.check(Result.getOrThrow(decode(params)), owner)),
+      ...part(run),
       judge: (params, context) =>
-        Result.match(decode(params), {
-          onFailure: ([issue]) =>
-            Effect.succeed(
-              undecided(`The stored parameters no longer fit: ${issue?.path.join(".")}: ${issue?.message}`)
-            ),
+        Result.match(read(params), {
+          onFailure: (reason) => Effect.succeed(undecided(reason)),
           onSuccess: (decoded) =>
             run(kind.judge(decoded, context)).pipe(
               Effect.timeoutOrElse({

@@ -144,10 +144,13 @@ const judgeTrigger = (trigger: Trigger, event: SceneEvent): Finding => {
     }
     case "Cron":
       return event._tag === "CronTicked" && event.cronId === trigger.cronId
-        ? { verdict: "holds", value: trigger.cron, source: "timer", time: event.at, reason: "It was time" }
+        ? { verdict: "holds", value: trigger.cron, source: "timer", time: event.at, reason: reasonOfTimer(trigger) }
         : otherEvent("Its time has not come")
   }
 }
+
+const reasonOfTimer = ({ timeZone }: Trigger & { readonly _tag: "Cron" }): string =>
+  timeZone === undefined ? "It was time" : `It was time in ${timeZone}`
 
 const gone = { deleted: "does not exist", disabled: "is disabled" } as const
 

@@ -12,7 +12,8 @@ import type { NewExecution } from "../matching/NewExecution.ts"
  * `pending`: nothing has been decided. `running`: actions are left to do. The
  * others are final. `not_met`: a condition did not hold, or no trigger any more.
  * `skipped`: the scene had been disabled. `paused`: the scene had run too often.
- * `loop`: an action would have run a scene in a circle or too deep. `failed`: an
+ * `loop`: an action would have run a scene in a circle or too deep. `limited`: it
+ * would have gone beyond the budget of its root or of its project. `failed`: an
  * action has failed, or the scene could not be decided.
  */
 export type ExecutionStatus =
@@ -21,6 +22,7 @@ export type ExecutionStatus =
   | "succeeded"
   | "failed"
   | "loop"
+  | "limited"
   | "not_met"
   | "skipped"
   | "paused"
@@ -29,11 +31,13 @@ export type ExecutionStatus =
 export interface ActionOutcome {
   readonly action: Action
   /** `skipped`: its device or scene is gone or disabled. All but `pending` are final. */
-  readonly status: "pending" | "succeeded" | "failed" | "skipped" | "loop"
+  readonly status: "pending" | "succeeded" | "failed" | "skipped" | "loop" | "limited"
   /** How often it was attempted. */
   readonly attempts: number
   /** When it is attempted again, Unix milliseconds; null: never. */
   readonly nextAt: number | null
+  /** Whether it was put off since its latest attempt, because its target gets enough already. Absent: no. */
+  readonly hasWaited?: boolean
   /** The latest attempt, Unix milliseconds; null: there was none. */
   readonly at: number | null
   /** A sentence about the latest attempt. */
@@ -42,6 +46,13 @@ export interface ActionOutcome {
 
 /** What an attempt of an action has led to. `pending`: it is attempted again, unless it was the last time. */
 export type Attempt = Pick<ActionOutcome, "status" | "detail">
+
+/** The action has not been attempted. Its turn comes at `until`, Unix milliseconds. */
+export interface PutOff {
+  readonly status: "put-off"
+  readonly until: number
+  readonly detail: string
+}
 
 /** The action has been done. */
 export const succeeded = (detail: string): Attempt => ({ status: "succeeded", detail })
@@ -53,6 +64,8 @@ export const skipped = (detail: string): Attempt => ({ status: "skipped", detail
 export const tryAgain = (detail: string): Attempt => ({ status: "pending", detail })
 /** The action would run a scene in a circle or too deep. */
 export const loop = (detail: string): Attempt => ({ status: "loop", detail })
+/** The action would go beyond the budget of its root or of its project. */
+export const limited = (detail: string): Attempt => ({ status: "limited", detail })
 
 /** Times that an action is attempted again. */
 export const maxRetries = 5
@@ -61,6 +74,8 @@ export const maxRetries = 5
 export const retryDelay = (attempts: number): number => 1000 * 4 ** (attempts - 1)
 
 export interface Execution extends NewExecution {
+  /** The first execution of those that led to this one through `action/rule`; null: none did. */
+  readonly rootId: string | null
   readonly status: ExecutionStatus
   /** A sentence about the status. */
   readonly reason: string
@@ -89,7 +104,8 @@ export const leaseMillis = 90_000
 export const keptExecutions = 100
 
 /** Makes an execution as a store first keeps it. */
-export const pendingExecution = (fired: NewExecution): Execution => ({
+export const pendingExecution = (fired: NewExecution, rootId: string | null = null): Execution => ({
+  rootId,
   status: "pending",
   reason: "",
   verdict: null,
@@ -100,9 +116,6 @@ export const pendingExecution = (fired: NewExecution): Execution => ({
   ...fired
 })
 
-/** How many scenes may run each other in a row. */
-export const maxChain = 8
-
 /** Returns whether the execution is one of those that have run actions. */
 export const hasFired = ({ verdict }: Pick<Execution, "verdict">): boolean => verdict?.fires === true
 
@@ -111,5 +124,6 @@ export const statusOf = (outcomes: ReadonlyArray<ActionOutcome>): ExecutionStatu
   const has = (status: ActionOutcome["status"]) => outcomes.some((outcome) => outcome.status === status)
   if (has("pending")) return "running"
   if (has("loop")) return "loop"
+  if (has("limited")) return "limited"
   return has("failed") ? "failed" : "succeeded"
 }

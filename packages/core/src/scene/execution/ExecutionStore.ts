@@ -9,12 +9,13 @@ import type { SceneTimer } from "../definition/Scene.ts"
 import type { SceneId } from "../definition/SceneId.ts"
 import type { NewExecution } from "../matching/NewExecution.ts"
 import type { Execution } from "./Execution.ts"
+import type { TreeEnd, TreeGrowth } from "./SceneTree.ts"
 
 /** What becomes of a timer whose time has come. */
 export interface TimerStep {
   /** Its next time, Unix milliseconds; null: never. */
   readonly dueAt: number | null
-  /** Absent: the time was missed. */
+  /** Absent: the time was missed, or too many executions of the project wait. */
   readonly execution?: NewExecution
 }
 
@@ -24,12 +25,38 @@ export interface TimerStep {
  * `SceneStore` can only be replaced together.
  */
 export class ExecutionStore extends Context.Service<ExecutionStore, {
-  /** Stores executions that are due at once. */
+  /** Stores executions that no other execution has started. They are due at once. */
   readonly enqueue: (executions: ReadonlyArray<NewExecution>) => Effect.Effect<void, StoreError>
   /**
-   * Returns executions that are due at `now`, the longest due first, at most
-   * `limit` of them and none of the projects in `except`. Unless they are saved,
-   * they are due again at `again`. No two callers get the same execution.
+   * Stores an execution that another one starts, due at once, unless the tree of
+   * the root ends with it or has ended (`growTree`). Returns why it has ended;
+   * null: the execution is stored, now or before, and counted once. Trees are
+   * forgotten `treeKeptMillis` after their start.
+   */
+  readonly enqueueChild: (
+    execution: NewExecution,
+    rootId: string,
+    growth: TreeGrowth
+  ) => Effect.Effect<TreeEnd | null, StoreError>
+  /** Returns those of the trees that have ended, by root. */
+  readonly endedTrees: (rootIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, TreeEnd>, StoreError>
+  /** Counts the executions of each project that have not ended, up to `limit`. Leaves out projects without any. */
+  readonly countPending: (
+    projectIds: ReadonlyArray<ProjectId>,
+    limit: number
+  ) => Effect.Effect<ReadonlyMap<ProjectId, number>, StoreError>
+  /**
+   * Stores entries of the log about what was not carried out. Each becomes the
+   * newest of its scene, in place of an earlier one of its id.
+   */
+  readonly note: (executions: ReadonlyArray<Execution>) => Effect.Effect<void, StoreError>
+  /**
+   * Returns executions that are due at `now`, at most `limit` of them and none of
+   * the projects in `except`. Projects share: none gets more than `limit` divided
+   * by the number of projects that have some, rounded up, and of each one the
+   * longest due come first. So fewer than `limit` of a single project are all
+   * that are due; after fewer of several projects, there may be more. Unless they
+   * are saved, they are due again at `again`. No two callers get the same one.
    */
   readonly claim: (options: {
     readonly now: number

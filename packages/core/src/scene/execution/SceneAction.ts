@@ -16,15 +16,8 @@
  * ```
  */
 import { Effect, Result } from "effect"
-import type { InputIssue } from "../../kernel/InvalidInput.ts"
 import type { ProjectId } from "../../project/Project.ts"
-import {
-  type CustomParams,
-  type CustomPart,
-  type CustomPartOwner,
-  paramsCodec,
-  type ParamsSchema
-} from "../definition/CustomPart.ts"
+import { type CustomKind, type CustomParams, type CustomPart, customPart } from "../definition/CustomPart.ts"
 import type { Scene } from "../definition/Scene.ts"
 import type { SceneEvent } from "../matching/SceneEvent.ts"
 import { type Attempt, failed, tryAgain } from "./Execution.ts"
@@ -60,32 +53,26 @@ export interface RegisteredAction extends CustomPart {
 const timeLimit = "60 seconds"
 
 /** Declares a kind of action. */
-export const make = <Params, R = never, R2 = never>(kind: {
-  /** Begins with `action/`, for example `action/acme/page`. It stays the same: scenes are stored with it. */
-  readonly uri: `action/${string}`
-  /** The parameters. Scenes are stored with their encoded form. */
-  readonly params: ParamsSchema<Params>
-  /** Returns what of the parameters does not fit the project, with paths from the parameters. */
-  readonly check?: (params: Params, owner: CustomPartOwner) => Effect.Effect<ReadonlyArray<InputIssue>, never, R>
-  /**
-   * Does it, and returns what it led to. After `tryAgain`, or if it takes longer
-   * than 60 seconds, the action is attempted again after 1, 4, 16, 64 and 256
-   * seconds, and then fails. An attempt that dies fails at once.
-   */
-  readonly attempt: (params: Params, context: AttemptContext) => Effect.Effect<Attempt, never, R2>
-}): SceneAction<R | R2> => {
-  const { accept, decode } = paramsCodec(kind.params)
+export const make = <Params, R = never, R2 = never>(
+  kind: CustomKind<Params, R> & {
+    /** Begins with `action/`, for example `action/acme/page`. It stays the same: scenes are stored with it. */
+    readonly uri: `action/${string}`
+    /**
+     * Does it, and returns what it led to. After `tryAgain`, or if it takes longer
+     * than 60 seconds, the action is attempted again after 1, 4, 16, 64 and 256
+     * seconds, and then fails. An attempt that dies fails at once.
+     */
+    readonly attempt: (params: Params, context: AttemptContext) => Effect.Effect<Attempt, never, R2>
+  }
+): SceneAction<R | R2> => {
+  const { part, read } = customPart(kind)
   return {
     _tag: "SceneAction",
     provide: (run) => ({
-      uri: kind.uri,
-      accept,
-      check: (params, owner) =>
-        kind.check === undefined ? Effect.succeed([]) : run(kind.check(Result.getOrThrow(decode(params)), owner)),
+      ...part(run),
       attempt: (params, context) =>
-        Result.match(decode(params), {
-          onFailure: ([issue]) =>
-            Effect.succeed(failed(`The stored parameters no longer fit: ${issue?.path.join(".")}: ${issue?.message}`)),
+        Result.match(read(params), {
+          onFailure: (reason) => Effect.succeed(failed(reason)),
           onSuccess: (decoded) =>
             run(kind.attempt(decoded, context)).pipe(
               Effect.timeoutOrElse({

@@ -1,7 +1,7 @@
 /**
  * Carries out the actions of executions, one attempt at a time.
  */
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Option } from "effect"
 import { Commands } from "../../command/Commands.ts"
 import type { DeviceId } from "../../device/Device.ts"
 import { DeviceStore } from "../../device/DeviceStore.ts"
@@ -10,17 +10,21 @@ import type { StoreError } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { CustomAction, DeviceAction, RunSceneAction, WebhookAction } from "../definition/Action.ts"
 import type { Scene } from "../definition/Scene.ts"
+import { maxChain, SceneLimits } from "../definition/SceneLimits.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
+import { SceneBacklog } from "../matching/SceneBacklog.ts"
 import { deviceOf } from "../matching/SceneEvent.ts"
 import { SceneTriggers } from "../matching/SceneTriggers.ts"
+import { backlogReason } from "./BacklogWatch.ts"
 import {
   type ActionOutcome,
   type Attempt,
   type Execution,
   failed,
+  limited,
   loop,
-  maxChain,
   maxRetries,
+  type PutOff,
   retryDelay,
   skipped,
   succeeded,
@@ -28,13 +32,16 @@ import {
 } from "./Execution.ts"
 import { ExecutionStore } from "./ExecutionStore.ts"
 import { SceneExtensions } from "./SceneExtensions.ts"
+import { treeEndReason } from "./SceneTree.ts"
 import { isTransient, webhookRequest } from "./Webhook.ts"
 import { WebhookClient } from "./WebhookClient.ts"
+import { WebhookPace, webhookTarget } from "./WebhookPace.ts"
 import { WebhookSigning } from "./WebhookSigning.ts"
 
 export class SceneActions extends Context.Service<SceneActions, {
   /**
-   * Attempts the action at the place, from 0, and returns its outcome. If a node
+   * Attempts the action at the place, from 0, and returns its outcome. A webhook
+   * whose target gets enough already is put off, which is no attempt. If a node
    * ends before it has noted an outcome, the action is attempted again under the
    * same id.
    */
@@ -47,7 +54,16 @@ export class SceneActions extends Context.Service<SceneActions, {
   static readonly layer: Layer.Layer<
     SceneActions,
     never,
-    Commands | DeviceStore | SceneStore | ExecutionStore | SceneTriggers | WebhookClient | WebhookSigning | Mac
+    | Commands
+    | DeviceStore
+    | SceneStore
+    | ExecutionStore
+    | SceneTriggers
+    | SceneBacklog
+    | WebhookClient
+    | WebhookPace
+    | WebhookSigning
+    | Mac
   > = Layer.effect(SceneActions, Effect.suspend(() => make))
 }
 
@@ -55,6 +71,11 @@ type NamedScene = Pick<Scene, "sceneId" | "name">
 
 /** How much of the response to a webhook an outcome shows, in UTF-16 code units. */
 const maxShownBody = 200
+
+const putOffWebhooks = Metric.counter("device_cloud_webhooks_put_off_total", {
+  description: "Webhooks of scenes that were put off because their host gets enough already",
+  incremental: true
+})
 
 const internalError = (cause: unknown) =>
   Effect.as(Effect.logError("An action of a scene could not be carried out", cause), failed("Internal error"))
@@ -68,7 +89,10 @@ const make = Effect.gen(function*() {
   const scenes = yield* SceneStore
   const executions = yield* ExecutionStore
   const triggers = yield* SceneTriggers
+  const backlog = yield* SceneBacklog
+  const limits = yield* SceneLimits
   const client = yield* WebhookClient
+  const pace = yield* WebhookPace
   const signing = yield* WebhookSigning
   const mac = yield* Mac
   const { actions } = yield* SceneExtensions
@@ -92,7 +116,6 @@ const make = Effect.gen(function*() {
         Effect.catchTags({
           DeviceNotFound: () => Effect.succeed(isMissing(deviceId)),
           ElementNotFound: ({ id, type }) => Effect.succeed(failed(`The thing model has no ${type} ${id}`)),
-          ServiceIsSync: ({ serviceId }) => Effect.succeed(failed(`Service ${serviceId} is synchronous`)),
           TooManyCommands: () => Effect.succeed(failed("Too many messages wait for the device")),
           InvalidInput: ({ issues }) => Effect.succeed(failed(issues[0].message)),
           InvalidValues: ({ issues }) => Effect.succeed(failed(`${issues[0].path.join(".")}: ${issues[0].message}`))
@@ -114,7 +137,11 @@ const make = Effect.gen(function*() {
       const next = { _tag: "RunByScene", at, sceneId: execution.sceneId, executionId, device: deviceOf(event) } as const
       // Another attempt makes the same execution, which is stored once.
       const child = { ...triggers.execution(target, next, at), executionId: idOf(execution, position), chain }
-      yield* executions.enqueue([child])
+      if (!backlog.admit(child)) return limited(backlogReason(limits))
+      const rootId = execution.rootId ?? executionId
+      const [own, adds] = [execution.outcomes.length, Math.max(1, target.actions.length)]
+      const ended = yield* executions.enqueueChild(child, rootId, { at, own, adds, limits })
+      if (ended !== null) return limited(treeEndReason(ended, limits, rootId))
       triggers.wake()
       return succeeded(`Execution ${child.executionId}`)
     }
@@ -125,10 +152,20 @@ const make = Effect.gen(function*() {
     scene: NamedScene,
     action: WebhookAction,
     position: number
-  ) {
+  ): Effect.fn.Return<Attempt | PutOff, StoreError> {
+    const { projectId } = execution
+    const keys = yield* signing.keys(projectId)
     const now = yield* Clock.currentTimeMillis
-    const keys = yield* signing.keys(execution.projectId)
-    return yield* client.send(webhookRequest({ execution, scene, position, action, keys, mac, now })).pipe(
+    const target = webhookTarget(projectId, action.url)
+    const until = pace.take(target, now, execution.outcomes[position]!.hasWaited === true)
+    if (until !== null) {
+      yield* Metric.update(putOffWebhooks, 1)
+      return { status: "put-off", until, detail: `Waits for its turn: ${target.host} gets as many webhooks as it may` }
+    }
+    return yield* Effect.suspend(() =>
+      client.send(webhookRequest({ execution, scene, position, action, keys, mac, now }))
+    ).pipe(
+      Effect.ensuring(Effect.sync(() => pace.done(target))),
       Effect.map(({ body, status }): Attempt => {
         const answer = `Answered with ${status}`
         if (status >= 200 && status < 300) return succeeded(answer)
@@ -162,7 +199,7 @@ const make = Effect.gen(function*() {
     execution: Execution,
     scene: NamedScene,
     position: number
-  ): Effect.Effect<Attempt, StoreError> => {
+  ): Effect.Effect<Attempt | PutOff, StoreError> => {
     const { action, attempts } = execution.outcomes[position]!
     switch (action._tag) {
       case "SetProperties":
@@ -179,11 +216,14 @@ const make = Effect.gen(function*() {
 
   const attempt = Effect.fnUntraced(function*(execution: Execution, scene: NamedScene, position: number) {
     const before = execution.outcomes[position]!
-    const { detail, status } = yield* attemptAction(execution, scene, position).pipe(
+    const attempted = yield* attemptAction(execution, scene, position).pipe(
       // A failure that will not pass is not tried again.
       Effect.catchDefect(internalError),
       Effect.catchIf(({ retryable }: StoreError) => !retryable, internalError)
     )
+    const { detail } = attempted
+    if (attempted.status === "put-off") return { ...before, nextAt: attempted.until, hasWaited: true, detail }
+    const { status } = attempted
     const at = yield* Clock.currentTimeMillis
     const attempts = before.attempts + 1
     const again = status === "pending" && attempts <= maxRetries

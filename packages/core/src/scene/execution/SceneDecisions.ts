@@ -4,6 +4,7 @@
 import { Clock, Effect } from "effect"
 import { DeviceStore } from "../../device/DeviceStore.ts"
 import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
+import { printable } from "../../kernel/Text.ts"
 import { ShadowStore } from "../../shadow/ShadowStore.ts"
 import type { Scene } from "../definition/Scene.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
@@ -75,7 +76,9 @@ export const makeSceneDecisions: Effect.Effect<
   const pause = Effect.fnUntraced(function*(scene: Scene, now: number) {
     const until = now + pauseMillis
     yield* Effect.logWarning(
-      `Scene ${scene.sceneId} (${scene.name}) is paused: ${maxFired} executions in ${firedWindowMillis / 1000} seconds`
+      `Scene ${scene.sceneId} (${printable(scene.name)}) is paused: ${maxFired} executions in ${
+        firedWindowMillis / 1000
+      } seconds`
     )
     yield* store.pause(scene.sceneId, until)
     yield* triggers.changed(scene, { ...scene, pausedUntil: until })

@@ -14,11 +14,13 @@ import type { ShadowStore } from "../../shadow/ShadowStore.ts"
 import type { Scene } from "../definition/Scene.ts"
 import type { SceneId } from "../definition/SceneId.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
+import { SceneLimits } from "../definition/SceneLimits.ts"
 import { deviceOf } from "../matching/SceneEvent.ts"
 import { SceneTriggers } from "../matching/SceneTriggers.ts"
 import { type ActionOutcome, type Execution, leaseMillis, statusOf } from "./Execution.ts"
 import { ExecutionStore } from "./ExecutionStore.ts"
 import { SceneActions } from "./SceneActions.ts"
+import { type TreeEnd, treeEndReason } from "./SceneTree.ts"
 import { end, firedWindowMillis, makeSceneDecisions, type RecentRuns } from "./SceneDecisions.ts"
 
 const wakeEvery = "1 second"
@@ -63,6 +65,7 @@ const make = Effect.gen(function*() {
   const triggers = yield* SceneTriggers
   const actions = yield* SceneActions
   const events = yield* EventBus
+  const limits = yield* SceneLimits
   const { decide } = yield* makeSceneDecisions
   const scope = yield* Effect.scope
   let free = maxRunning
@@ -152,19 +155,32 @@ const make = Effect.gen(function*() {
     )
   })
 
+  /** Finds out which executions nothing has been decided about are of a tree that has ended. */
+  const treeEnds = Effect.fnUntraced(function*(claimed: ReadonlyArray<Execution>) {
+    const rootIds = new Set(
+      claimed.flatMap(({ rootId, status }) => rootId !== null && status === "pending" ? [rootId] : [])
+    )
+    if (rootIds.size === 0) return new Map<string, TreeEnd>()
+    return yield* untilStored(store.endedTrees([...rootIds]))
+  })
+
   const runClaimed = Effect.fnUntraced(function*(claimed: ReadonlyArray<Execution>) {
     const sceneIds = [...new Set(claimed.map(({ sceneId }) => sceneId))]
     const found = new Map((yield* untilStored(scenes.find(sceneIds))).map((scene) => [scene.sceneId, scene]))
     const recent = yield* recentRuns(found.values(), claimed)
+    const ends = yield* treeEnds(claimed)
     const now = yield* Clock.currentTimeMillis
     const decided: Array<Run> = []
     const gone: Array<Execution> = []
     for (const execution of claimed) {
-      const { projectId, sceneId, status } = execution
+      const { projectId, rootId, sceneId, status } = execution
       const scene = found.get(sceneId)
+      const treeEnd = rootId === null ? undefined : ends.get(rootId)
       if (scene === undefined) gone.push(end(execution, "skipped", "The scene does not exist", now))
       else if (status === "running") yield* start(projectId, act({ execution, scene }))
-      else if (isSlowToDecide(scene)) {
+      else if (treeEnd !== undefined && rootId !== null) {
+        decided.push({ execution: end(execution, "limited", treeEndReason(treeEnd, limits, rootId), now), scene })
+      } else if (isSlowToDecide(scene)) {
         yield* start(projectId, decideAndAct({ execution, scene }, recent.get(sceneId)!))
       } else decided.push({ execution: yield* decide(execution, scene, recent.get(sceneId)!), scene })
     }
@@ -184,7 +200,9 @@ const make = Effect.gen(function*() {
       heldBack = new Set([...running].flatMap(([projectId, count]) => count >= free ? [projectId] : []))
       const claimed = yield* store.claim({ now, again: now + leaseMillis, limit, except: [...heldBack] })
       if (claimed.length > 0) yield* runClaimed(claimed)
-      if (claimed.length < limit) return
+      // Fewer of several projects: one of them may have more than its share.
+      const isShared = claimed.some(({ projectId }) => projectId !== claimed[0]!.projectId)
+      if (claimed.length < limit && !isShared) return
     }
   })
 

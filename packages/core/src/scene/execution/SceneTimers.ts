@@ -4,6 +4,7 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { nextTime } from "../definition/CronExpression.ts"
 import { SceneTimeZone } from "../definition/Scene.ts"
+import { SceneBacklog } from "../matching/SceneBacklog.ts"
 import { SceneTriggers } from "../matching/SceneTriggers.ts"
 import { ExecutionStore } from "./ExecutionStore.ts"
 
@@ -19,14 +20,15 @@ const missedAfterMillis = 10_000
 const catchUpMillis = 2000
 
 /** Works for as long as the scope lives. */
-export const layer: Layer.Layer<never, never, ExecutionStore | SceneTriggers> = Layer.effectDiscard(
+export const layer: Layer.Layer<never, never, ExecutionStore | SceneTriggers | SceneBacklog> = Layer.effectDiscard(
   Effect.suspend(() => make)
 )
 
 const make = Effect.gen(function*() {
   const store = yield* ExecutionStore
   const triggers = yield* SceneTriggers
-  const timeZone = yield* SceneTimeZone
+  const backlog = yield* SceneBacklog
+  const zoneOfCloud = yield* SceneTimeZone
 
   const tick = Effect.gen(function*() {
     while (true) {
@@ -36,12 +38,14 @@ const make = Effect.gen(function*() {
         limit: timerLimit,
         step: (timer) => {
           const { cron, cronId, dueAt } = timer
+          const timeZone = timer.timeZone ?? zoneOfCloud
           const following = nextTime(cron, timeZone, dueAt)
           const next = following !== null && following < now - catchUpMillis
             ? nextTime(cron, timeZone, now)
             : following
           if (now - dueAt > missedAfterMillis) return { dueAt: next }
-          return { dueAt: next, execution: triggers.execution(timer, { _tag: "CronTicked", cronId, at: dueAt }, now) }
+          const execution = triggers.execution(timer, { _tag: "CronTicked", cronId, at: dueAt }, now)
+          return backlog.admit(execution) ? { dueAt: next, execution } : { dueAt: next }
         }
       })
       if (count > 0) triggers.wake()

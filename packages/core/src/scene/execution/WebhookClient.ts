@@ -26,8 +26,9 @@ export const maxResponse = 16 * 1024
 
 /** There was no response. */
 export class WebhookError extends Schema.TaggedError<WebhookError>()("WebhookError", {
-  /** `forbidden`: webhooks may not reach the address. */
+  /** `forbidden`: the URL itself shows that webhooks may not go there. */
   reason: Schema.Literals(["forbidden", "unreachable", "timeout"]),
+  /** For whoever made the scene: names no address that a name stands for. */
   message: Schema.String
 }) {}
 
@@ -42,8 +43,9 @@ export const AllowPrivateWebhooks = Context.Reference<boolean>(
 /**
  * Laws: unless {@link AllowPrivateWebhooks} is true, no byte reaches a loopback,
  * link-local, private or otherwise special address, whatever name or notation
- * stands for it: what counts is the address of the connection. The client does
- * not follow redirects: it returns them like any other response.
+ * stands for it: what counts is the address of the connection. A name that
+ * stands for such an address fails exactly as a name that does not exist. The
+ * client does not follow redirects: it returns them like any other response.
  */
 export class WebhookClient extends Context.Service<WebhookClient, {
   /** Returns why no webhook may go to the URL, as far as that shows without looking names up. */

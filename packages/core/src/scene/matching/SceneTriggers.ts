@@ -14,6 +14,7 @@ import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
 import type { NewExecution } from "./NewExecution.ts"
 import { type Scene, watchedProducts } from "../definition/Scene.ts"
 import { SceneId } from "../definition/SceneId.ts"
+import { SceneBacklog } from "./SceneBacklog.ts"
 import type { SceneEvent } from "./SceneEvent.ts"
 import { SceneIndex } from "./SceneIndex.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
@@ -32,7 +33,7 @@ export class SceneTriggers extends Context.Service<SceneTriggers, {
   readonly propertyWatch: (
     device: { readonly productKey: ProductKey; readonly deviceName: string }
   ) => PropertyWatch | undefined
-  /** Returns an execution of each scene that the change fires, to be stored with the change. */
+  /** Returns an execution of each scene that the change fires and the project has room for, to be stored with the change. */
   readonly reactTo: (projectId: ProjectId, change: DeviceChange) => ReadonlyArray<NewExecution>
   /** Returns the scenes that a value of the property may fire. */
   readonly watchersOf: (
@@ -52,10 +53,11 @@ export class SceneTriggers extends Context.Service<SceneTriggers, {
   /** Gets an element after `wake`. */
   readonly wakeUps: Queue.Dequeue<void>
 }>()("@device-cloud/core/scene/matching/SceneTriggers") {
-  static readonly layer: Layer.Layer<SceneTriggers, never, SceneStore | NodeBus | Identifiers> = Layer.effect(
-    SceneTriggers,
-    Effect.suspend(() => make)
-  )
+  static readonly layer: Layer.Layer<SceneTriggers, never, SceneStore | SceneBacklog | NodeBus | Identifiers> = Layer
+    .effect(
+      SceneTriggers,
+      Effect.suspend(() => make)
+    )
 
   /** Executions of scenes are the reactions to changes of devices. */
   static readonly layerReactions: Layer.Layer<Reactions, never, SceneTriggers> = Layer.effect(Reactions, SceneTriggers)
@@ -72,6 +74,7 @@ const SceneChanged = NodeBus.channel(
 
 const make = Effect.gen(function*() {
   const store = yield* SceneStore
+  const backlog = yield* SceneBacklog
   const channel = yield* SceneChanged
   const nodeId = yield* (yield* Identifiers).nodeId
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
@@ -160,7 +163,7 @@ const make = Effect.gen(function*() {
     propertyWatch: ({ deviceName, productKey }) => indexOf(productKey)?.propertyWatch(deviceName),
     reactTo: (projectId, event) => {
       const scenes = indexOf(event.device.productKey)?.match(event) ?? []
-      return scenes.map(({ sceneId }) => execution({ projectId, sceneId }, event, event.at))
+      return scenes.map(({ sceneId }) => execution({ projectId, sceneId }, event, event.at)).filter(backlog.admit)
     },
     watchersOf: (device, propertyId) => indexOf(device.productKey)?.watchersOf(device.deviceName, propertyId) ?? [],
     execution,

@@ -3,6 +3,7 @@
  * elements; a {@link Dialect} says how their names differ
  * (docs/protocol/thing-models.md).
  */
+import { Predicate } from "effect"
 import { type DataType, type Field, int32, maxFloat } from "../DataType.ts"
 import {
   type EventElement,
@@ -166,6 +167,13 @@ const allTypes = ["int", "float", "double", "bool", "enum", "text", "date", "str
 const memberTypes = ["int", "float", "double", "bool", "enum", "text", "date"] as const
 const itemTypes = ["int", "float", "double", "text", "struct"] as const
 
+/** The labels of a `bool` that has none. */
+const boolLabels = { 0: "false", 1: "true" }
+
+/** Whether a member is left out, or is the empty value that generated clients send for that. */
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || value === null || (Predicate.isObject(value) && Object.keys(value).length === 0)
+
 /** Takes the place of a type that could not be read. */
 const unreadable: DataType = { type: "date" }
 
@@ -190,7 +198,10 @@ const readDataType = (
     case "double":
       return readNumberType(document, members, path, dialect, type as "int" | "float" | "double")
     case "bool":
-      return { type: "bool", specs: readLabels(document, members["specs"], specsPath, "bool") }
+      return {
+        type: "bool",
+        specs: isEmpty(members["specs"]) ? boolLabels : readLabels(document, members["specs"], specsPath, "bool")
+      }
     case "enum":
       return { type: "enum", specs: readLabels(document, members["specs"], specsPath, "enum") }
     case "date":

@@ -11,7 +11,9 @@ import * as DeviceMethod from "../DeviceMethod.ts"
 import { type DeviceReply, failure, noTopology, parameterError, tooManyPacked } from "../DeviceReply.ts"
 import { batchOf, isMembers, record, type Reports, reportsOf, withinLimits } from "./PropertyMethods.ts"
 import type { SubDeviceName } from "../SubDeviceDirectory.ts"
+import { maxValues } from "../UplinkLimits.ts"
 import type { UplinkMessage } from "../UplinkMessage.ts"
+import * as ValueCount from "./ValueCount.ts"
 
 type Read<A> = Result.Result<A, DeviceReply>
 
@@ -24,9 +26,9 @@ const nameIn = (identity: Json | undefined): SubDeviceName | undefined => {
   return { productKey: ProductKey.make(productKey), deviceName: DeviceName.make(deviceName) }
 }
 
-/** Returns the sub-devices that the items of a message name. */
-const namesIn = (items: unknown): ReadonlyArray<SubDeviceName> =>
-  Array.isArray(items)
+/** Returns the sub-devices that the items of a message name. A message that is refused for too many names none. */
+const namesIn = (items: unknown, most: number): ReadonlyArray<SubDeviceName> =>
+  Array.isArray(items) && items.length <= most
     ? (items as ReadonlyArray<Json>).flatMap((item) => (isMembers(item) ? nameIn(item["identity"]) : undefined) ?? [])
     : []
 
@@ -81,7 +83,8 @@ const planPack = (
 /** A gateway's own values and events with those of its sub-devices. */
 const packPost = DeviceMethod.updates({
   name: "thing.event.property.pack.post",
-  names: (params) => isMembers(params) ? namesIn(params["subDevices"]) : [],
+  values: ValueCount.ofPack,
+  names: (params) => isMembers(params) ? namesIn(params["subDevices"], maxPacked) : [],
   updates: planPack
 })
 
@@ -125,7 +128,8 @@ const planHistory = (
 /** Values from a time without connection, of a device or of the sub-devices of a gateway. */
 const historyPost = DeviceMethod.updates({
   name: "thing.event.property.history.post",
-  names: namesIn,
+  values: ValueCount.ofHistory,
+  names: (params) => namesIn(params, maxValues),
   updates: planHistory
 })
 

@@ -4,6 +4,7 @@
  */
 import { Predicate, Result } from "effect"
 import type { Json } from "../../kernel/Json.ts"
+import { aheadRemark, isAhead } from "../../kernel/DeviceTime.ts"
 import { isWellFormed } from "../../kernel/Text.ts"
 import { maxPropertyIdLength, type ShadowEntry } from "../../shadow/Shadow.ts"
 import type { Misfit } from "../../thing-model/DataType.ts"
@@ -17,7 +18,8 @@ import {
   tooManyProperties,
   topicError
 } from "../DeviceReply.ts"
-import type { DeviceState, Dropped } from "../DeviceState.ts"
+import type { DeviceState, Remarks } from "../DeviceState.ts"
+import * as ValueCount from "./ValueCount.ts"
 
 /** Properties in one message. */
 const maxProperties = 200
@@ -68,6 +70,7 @@ const unwrap = (raw: Json, receivedAt: number): ShadowEntry => {
 const propertyPost = DeviceMethod.update({
   name: "thing.event.property.post",
   action: "PostProperty",
+  values: ValueCount.ofMembers,
   decode: ({ params, receivedAt }): Read<Reports["properties"]> => {
     if (!isMembers(params)) return Result.fail(parameterError("params: expected an object from property to value"))
     const ids = Object.keys(params)
@@ -93,8 +96,15 @@ const eventPost = DeviceMethod.update({
     const { time, value } = isMembers(wrapped.value) ? wrapped : { value: params, time: receivedAt }
     return Result.succeed({ eventId, value, time })
   },
-  update: ({ eventId, time, value }, state, { receivedAt }) => replyTo(state.occur(eventId, value, time, receivedAt))
+  update: (occurrence, state, { receivedAt }) => {
+    const misfit = state.occur(occurrence.eventId, occurrence.value, occurrence.time, receivedAt)
+    return misfit === undefined ? success(remarkOn(occurrence, receivedAt)) : replyTo(misfit)
+  }
 })
+
+/** What the reply says of an event that is kept. */
+const remarkOn = ({ eventId, time }: Occurrence, receivedAt: number): Remarks =>
+  isAhead(time, receivedAt) ? { [eventId]: aheadRemark } : {}
 
 /** Returns the reply to an event. */
 export const replyTo = (misfit: Misfit | undefined): DeviceReply =>
@@ -107,15 +117,16 @@ export const withinLimits = (reports: Reports): Read<Reports> => {
   return events.length > maxEvents ? Result.fail(tooManyEvents) : Result.succeed(reports)
 }
 
-/** Puts reports into the state. The reply names the properties and events that are not kept. */
+/** Puts reports into the state. The reply names the properties and events that are not kept, or not at their time. */
 export const record = ({ events, properties }: Reports, state: DeviceState, receivedAt: number): DeviceReply => {
-  const dropped: Record<string, string> = {}
-  if (properties.length > 0) Object.assign(dropped, state.report(properties, receivedAt))
-  for (const { eventId, time, value } of events) {
+  const remarks: Record<string, string> = {}
+  if (properties.length > 0) Object.assign(remarks, state.report(properties, receivedAt))
+  for (const occurrence of events) {
+    const { eventId, time, value } = occurrence
     const misfit = state.occur(eventId, value, time, receivedAt)
-    if (misfit !== undefined) dropped[eventId] = misfit.message
+    Object.assign(remarks, misfit === undefined ? remarkOn(occurrence, receivedAt) : { [eventId]: misfit.message })
   }
-  return success(dropped as Dropped)
+  return success(remarks)
 }
 
 /** Returns the entries of `{id: one}` or `{id: [several]}`; undefined: the value is no object. */
@@ -153,6 +164,7 @@ export const batchOf = (params: unknown, receivedAt: number): Read<Reports> =>
 
 const batchPost = DeviceMethod.update({
   name: "thing.event.property.batch.post",
+  values: ValueCount.ofBatch,
   decode: ({ params, receivedAt }) => batchOf(params, receivedAt),
   update: (reports, state, { receivedAt }) => record(reports, state, receivedAt)
 })

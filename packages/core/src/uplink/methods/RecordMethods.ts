@@ -1,6 +1,6 @@
 /**
  * The methods whose messages are kept as events that no thing model describes:
- * logs, diagnosis, raw bytes, modbus, and user messages
+ * logs, diagnosis, modbus, and user messages
  * (docs/protocol/reports.md).
  */
 import { Result } from "effect"
@@ -12,7 +12,7 @@ import { isMembers, replyTo } from "./PropertyMethods.ts"
 import type { UplinkMessage } from "../UplinkMessage.ts"
 
 /** Declares a method that keeps its params as an event with this id. */
-const recordAs = (
+export const recordAs = (
   eventId: string,
   declaration: DeviceMethod.Declaration & {
     readonly fits: (params: unknown) => boolean
@@ -47,15 +47,6 @@ const diagnosisPost = recordAs("diag", {
   expected: "params: expected an object with p and model"
 })
 
-/** Bytes that only the product understands, as hex text. */
-const rawPost = recordAs("raw", {
-  name: "thing.model.up_raw",
-  form: "bytes",
-  action: "PostHex",
-  fits: (params) => typeof params === "string",
-  expected: "expected bytes"
-})
-
 /** A modbus message. Its whole body is kept. */
 const modbusPost = recordAs("modbus", {
   name: "thing.modbus.post",
@@ -72,4 +63,4 @@ const userPost = recordAs("user", {
   expected: ""
 })
 
-export const methods = [logPost, diagnosisPost, rawPost, modbusPost, userPost]
+export const methods = [logPost, diagnosisPost, modbusPost, userPost]

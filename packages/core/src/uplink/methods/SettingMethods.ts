@@ -8,7 +8,7 @@ import type { Device, DeviceIdentity } from "../../device/Device.ts"
 import type { LifecycleHook } from "../../device/DeviceLifecycle.ts"
 import { DeviceStore } from "../../device/DeviceStore.ts"
 import * as DeviceMethod from "../DeviceMethod.ts"
-import { deviceNotFound, noConfiguration, success } from "../DeviceReply.ts"
+import { deviceNotFound, success } from "../DeviceReply.ts"
 
 /** The setting as the device reads it: mode 1 asks for logs. */
 const logSwitch = ({ diagnosisEnabled }: Pick<Device, "diagnosisEnabled">) => ({
@@ -31,8 +31,7 @@ export const methods = [
         find(device),
         Option.match({ onNone: () => deviceNotFound, onSome: (found) => success(logSwitch(found)) })
       )
-  }),
-  DeviceMethod.answer({ name: "thing.config.get", action: "PostSysMsg", reply: () => noConfiguration })
+  })
 ]
 
 /** Sends a changed setting to connected devices. */

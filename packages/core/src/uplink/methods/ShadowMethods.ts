@@ -74,15 +74,13 @@ const update = ({ desired, reported }: Members, receivedAt: number): Change | De
   if (reported !== undefined && !isMembers(reported)) return failure(404, "Reported is no object.")
   const values = Object.entries(reported ?? {}).filter(([id]) => id !== "__proto__")
   if (reported !== undefined && values.length === 0) return failure(405, "Reported is empty.")
-  if (values.length > maxAttributes) return failure(408, `More than ${maxAttributes} attributes.`)
   return (state, version) => {
     const { draft } = state
     removeProperties(draft, "desired", desired)
     for (const [id, value] of values) if (isNothing(value)) draft.remove("reported", id)
     const kept = values.filter(([, value]) => !isNothing(value))
-    const fresh = kept.filter(([id]) => !Object.hasOwn(draft.reported, id)).length
-    if (Object.keys(draft.reported).length + fresh > maxAttributes) {
-      return failure(408, `More than ${maxAttributes} attributes.`)
+    if (!draft.hasRoomFor(kept.map(([id]) => id))) {
+      return failure(408, `More than ${maxAttributes} attributes that the thing model does not have.`)
     }
     if (kept.length > 0) {
       state.report(kept.map(([id, value]) => [id, { value, time: receivedAt }] as const), receivedAt, version)

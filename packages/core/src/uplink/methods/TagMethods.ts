@@ -49,6 +49,15 @@ const decodeKeys = (params: unknown): Result.Result<ReadonlyArray<string>, Devic
     : Result.succeed(keys)
 }
 
+/** Reads the keys of the wanted tags; none: all tags. */
+const decodeWanted = (params: unknown): Result.Result<ReadonlySet<string> | undefined, DeviceReply> => {
+  const keys = Predicate.hasProperty(params, "attrKeys") ? params.attrKeys : undefined
+  if (keys === undefined || keys === null) return Result.succeed(undefined)
+  return Array.isArray(keys) && keys.length <= maxTagsInMessage && keys.every(isStorableText)
+    ? Result.succeed(keys.length === 0 ? undefined : new Set(keys))
+    : Result.fail(parameterError(`attrKeys: expected an array of at most ${maxTagsInMessage} keys`))
+}
+
 const replyTo = (outcome: Readonly<Record<string, string>> | "full" | "no-device"): DeviceReply => {
   if (outcome === "no-device") return deviceNotFound
   return outcome === "full" ? parameterError(`expected at most ${maxTags} tags on a device`) : success({})
@@ -74,11 +83,15 @@ export const methods = [
   }),
   DeviceMethod.request({
     name: "thing.deviceinfo.get",
-    decode: () => Result.succeed(undefined),
-    handle: (_, { device }) =>
+    decode: ({ params }) => decodeWanted(params),
+    handle: (wanted, { device }) =>
       Effect.map(change(device.deviceId, { set: {}, remove: [] }), (tags) =>
         typeof tags === "string"
           ? replyTo(tags)
-          : success(Object.entries(tags).map(([attrKey, attrValue]) => ({ attrKey, attrValue }))))
+          : success(
+            Object.entries(tags).flatMap(([attrKey, attrValue]) =>
+              wanted === undefined || wanted.has(attrKey) ? [{ attrKey, attrValue }] : []
+            )
+          ))
   })
 ]

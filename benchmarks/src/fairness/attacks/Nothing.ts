@@ -1,0 +1,9 @@
+/**
+ * The control: what the bars say when nobody attacks.
+ */
+import type { Attack } from "../Attack.ts"
+
+export const nothing: Attack = {
+  name: "nothing",
+  prepare: async () => () => {}
+}

@@ -1,0 +1,54 @@
+/**
+ * The HTTP server over TLS: another listener of the same server.
+ */
+import { modernTls, renew, type TlsOptions } from "@device-cloud/mqtt"
+import { HttpServer } from "@device-cloud/platform-node"
+import { Effect, Stream } from "effect"
+import type { Server, ServerOptions } from "node:http"
+import { createServer as createSecureServer } from "node:https"
+import type { AddressInfo } from "node:net"
+import { InvalidConfig } from "./ServerConfig.ts"
+
+export interface Options extends Pick<TlsOptions, "port" | "certificate" | "key" | "renewals"> {
+  readonly host: string
+  /** Connections at once, as `Limits` of the plain server. */
+  readonly connections: number
+  /** The options of the plain server. */
+  readonly server: ServerOptions
+}
+
+/** What the plain server does with a connection that has been decrypted. */
+const events = ["request", "upgrade", "clientError", "checkExpectation"] as const
+
+/** Hands what comes over TLS to `http` until the scope closes. Returns the URL. */
+export const listen = Effect.fnUntraced(function*(http: Server, options: Options) {
+  const { certificate, connections, host, key, port, renewals } = options
+  const secure = ({ certificate, key }: Pick<Options, "certificate" | "key">) => ({
+    ...modernTls,
+    cert: certificate,
+    key
+  })
+  const invalid = (variables: string, cause: unknown) =>
+    new InvalidConfig({ message: `${variables}: ${String(cause)}` })
+  const server = yield* Effect.try({
+    try: () => createSecureServer({ ...options.server, ...secure({ certificate, key }), handshakeTimeout: 10_000 }),
+    catch: (cause) => invalid("TLS_CERT_FILE, TLS_KEY_FILE", cause)
+  })
+  const limited = yield* HttpServer.limitConnections(server, { connections })
+  server.on("request", ({ socket }, response) => limited.began(socket, response))
+  server.on("tlsClientError", (_, socket) => void socket.destroy())
+  for (const event of events) server.on(event, (...args: ReadonlyArray<unknown>) => void http.emit(event, ...args))
+  yield* Effect.acquireRelease(
+    Effect.callback<void, InvalidConfig>((resume) => {
+      server.once("error", (cause) => resume(Effect.fail(invalid("HTTP_HOST, HTTPS_PORT", cause))))
+      server.listen({ host, port }, () => resume(Effect.void))
+    }),
+    () =>
+      Effect.sync(() => {
+        server.close()
+        server.closeIdleConnections()
+      })
+  )
+  if (renewals !== undefined) yield* Effect.forkScoped(renew(server, Stream.map(renewals, secure)))
+  return `https://${host.includes(":") ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`
+})

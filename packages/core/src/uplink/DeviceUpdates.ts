@@ -1,0 +1,104 @@
+/**
+ * The updates of one device in a batch, and how they run. Pure.
+ */
+import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import type { DomainEvent } from "../events/DomainEvent.ts"
+import type { Shadow } from "../shadow/Shadow.ts"
+import type { Update } from "./DeviceMethod.ts"
+import { type DeviceReply, systemError } from "./DeviceReply.ts"
+import type { DeviceState } from "./DeviceState.ts"
+import type { ReactionBudget } from "./ReactionBudget.ts"
+import { maxReactions, tooManyReactions } from "./UplinkLimits.ts"
+import type { DeviceCommit } from "./UplinkStore.ts"
+
+/** The updates of one device with their places in the batch. */
+export interface DeviceUpdates {
+  readonly device: DeviceIdentity
+  readonly places: Array<number>
+  readonly updates: Array<Update>
+  /** The budgets of messages about several devices; undefined: the message is about this device alone. */
+  readonly budgets: Array<ReactionBudget | undefined>
+}
+
+/** The outcome of the updates of one device. */
+export interface DeviceResult {
+  /** In the order of the updates. */
+  readonly replies: ReadonlyArray<DeviceReply>
+  /** The events to publish. */
+  readonly happened: ReadonlyArray<DomainEvent>
+  /** Reactions are stored, so that their runner must wake. */
+  readonly reacts: boolean
+  /** Values and events whose time was too far ahead. */
+  readonly timesAhead: number
+  /** What updates have thrown. */
+  readonly defects: ReadonlyArray<unknown>
+}
+
+/**
+ * Returns the part of the transaction that belongs to one device. An update that
+ * throws is refused with `systemError`; the others run again from the stored
+ * shadow without it. An update that sets off too many reactions is taken back.
+ */
+export const commitOf = (
+  ofDevice: DeviceUpdates,
+  open: (device: DeviceIdentity, shadow: Shadow) => DeviceState
+): DeviceCommit<DeviceResult> => ({
+  deviceId: ofDevice.device.deviceId,
+  update: (shadow) => {
+    const defects = new Map<Update, unknown>()
+    while (true) {
+      const state = open(ofDevice.device, shadow)
+      const replies = applyAll(ofDevice, state, defects)
+      if (replies === undefined) continue
+      const { facts, happened, timesAhead } = state
+      return [
+        { replies, happened, reacts: facts.reactions.length > 0, timesAhead, defects: [...defects.values()] },
+        state.draft.finish(),
+        facts
+      ]
+    }
+  }
+})
+
+/** Returns the replies of the updates; undefined: one has thrown and is in `defects` from now on. */
+const applyAll = (
+  { budgets, device: { deviceId }, updates }: DeviceUpdates,
+  state: DeviceState,
+  defects: Map<Update, unknown>
+): ReadonlyArray<DeviceReply> | undefined => {
+  const replies: Array<DeviceReply> = []
+  const mayReact = state.mayReact
+  for (const budget of budgets) budget?.forget(deviceId)
+  for (let i = 0; i < updates.length; i++) {
+    const update = updates[i]!
+    const budget = budgets[i]
+    if (defects.has(update)) {
+      replies.push(systemError)
+      continue
+    }
+    if (budget?.isOverspent === true) {
+      replies.push(tooManyReactions)
+      continue
+    }
+    const start = mayReact ? state.mark() : undefined
+    let reply: DeviceReply = tooManyReactions
+    try {
+      reply = update(state)
+    } catch (defect) {
+      if (start === undefined || state.reactionsSince(start) <= maxReactions) {
+        defects.set(update, defect)
+        return undefined
+      }
+    }
+    if (start === undefined || admits(state.reactionsSince(start), deviceId, budget)) replies.push(reply)
+    else {
+      state.rollBack(start)
+      replies.push(tooManyReactions)
+    }
+  }
+  return replies
+}
+
+/** Whether a message may set off this many reactions on the device. */
+const admits = (reactions: number, deviceId: DeviceId, budget: ReactionBudget | undefined): boolean =>
+  budget === undefined ? reactions <= maxReactions : budget.spend(deviceId, reactions)

@@ -1,0 +1,65 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { isTimeZone, nextTime, parseCron } from "../src/scene/definition/CronExpression.ts"
+
+/** Sunday, 22 November 2026. */
+const sunday = Date.UTC(2026, 10, 22)
+
+const next = (expression: string) => {
+  const time = nextTime(expression, "UTC", sunday)
+  return time === null ? null : new Date(time).toISOString()
+}
+
+describe("a cron expression", () => {
+  it.each([
+    ["Europe/Berlin", "2026-11-22T06:30:00.000Z"],
+    ["America/New_York", "2026-11-22T12:30:00.000Z"],
+    ["Asia/Kolkata", "2026-11-22T02:00:00.000Z"]
+  ])("has the time of its zone: %s", (zone, expected) => {
+    assert.strictEqual(new Date(nextTime("0 30 7 * * *", zone, sunday)!).toISOString(), expected)
+  })
+
+  it("follows summer time", () => {
+    const times = [Date.UTC(2027, 2, 27, 12), Date.UTC(2027, 2, 28, 12)].map((after) =>
+      new Date(nextTime("0 30 7 * * *", "Europe/Berlin", after)!).toISOString()
+    )
+    assert.deepStrictEqual(times, ["2027-03-28T05:30:00.000Z", "2027-03-29T05:30:00.000Z"])
+    // In the hour that is left out, and in the one that comes twice.
+    assert.isNotNull(nextTime("0 30 2 28 3 *", "Europe/Berlin", Date.UTC(2027, 2, 27)))
+    assert.strictEqual(
+      new Date(nextTime("0 30 2 * * *", "Europe/Berlin", Date.UTC(2027, 9, 30, 22))!).toISOString(),
+      "2027-10-31T00:30:00.000Z"
+    )
+  })
+
+  it.each(["Mars/Olympus", "+02:00", "", "Berlin", "Europe/Berlin "])("has no such time zone: %s", (name) => {
+    assert.isFalse(isTimeZone(name))
+  })
+
+  it.each([
+    ["0 0 12 ? * MON", "2026-11-23T12:00:00.000Z"],
+    ["0 0 12 ? * mon-fri", "2026-11-23T12:00:00.000Z"],
+    ["0 0 12 1 * ?", "2026-12-01T12:00:00.000Z"],
+    ["0 12 ? JAN SAT", "2027-01-02T12:00:00.000Z"],
+    ["0 0/15 * * * ?", "2026-11-22T00:15:00.000Z"]
+  ])("is read as Quartz and Spring write it: %s", (expression, expected) => {
+    assert.strictEqual(next(expression), expected)
+  })
+
+  it.each([
+    ["0 0 12 L * ?", "write the days, for example 28-31"],
+    ["0 0 12 LW * ?", "write the days, for example 28-31"],
+    ["0 0 12 L-3 * ?", "write the days, for example 28-31"],
+    ["0 0 12 ? * 6L", "write the days, for example 28-31"],
+    ["0 0 12 15W * ?", "write the days of the week, for example MON-FRI"],
+    ["0 0 12 ? * 6#3", "in two triggers"],
+    ["0 0 12 ? * FRI#1", "in two triggers"],
+    ["0 0 12 * * ? 2027", "the field of the year is not read"],
+    ["@daily", "for example 0 0 0 * * *"],
+    ["? 0 12 * * *", "Expected a cron expression of six fields"]
+  ])("is refused with what to write: %s", (expression, sentence) => {
+    const parsed = parseCron(expression, "UTC")
+    assert.isTrue(Result.isFailure(parsed))
+    assert.include(Result.isFailure(parsed) ? parsed.failure : "", sentence)
+  })
+})

@@ -1,0 +1,104 @@
+import { Objects, ObjectStore, ProjectId, ProjectStore, QuotaStore } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Option, Stream } from "effect"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { storages } from "../../../vitest.storages.ts"
+
+const files = Layer.unwrap(
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-objects-"))),
+      (directory) => Effect.promise(() => rm(directory, { recursive: true }))
+    ),
+    (directory) => PlatformNode.FileObjectStore.layer({ directory })
+  )
+)
+
+const mebibyte = 1024 * 1024
+
+const newProject = Effect.fnUntraced(function*(name: string, objectBytes: number) {
+  const id = ProjectId.make(name)
+  yield* (yield* ProjectStore).insert({ id, name, createdAt: 1 })
+  const quotas = yield* QuotaStore
+  yield* quotas.set(id, { objectBytes })
+  const used = Effect.map(quotas.state(id), (state) => Option.getOrThrow(state).used.objectBytes)
+  return { id, used }
+})
+
+for (const [name, stores] of storages) {
+  const objects = Objects.layer.pipe(
+    Layer.provideMerge(Layer.mergeAll(files, stores)),
+    Layer.provide(PlatformNode.layer)
+  )
+  layer(objects)(`bytes of objects on ${name}`, (it) => {
+    const bytes = Stream.succeed(Buffer.alloc(60))
+
+    it.effect("the bytes of an object come back once, however many remove it", () =>
+      Effect.gen(function*() {
+        const objects = yield* Objects
+        const { id, used } = yield* newProject("removers", 1000)
+        yield* objects.upload(id, "kept.bin", bytes)
+        const { objectId } = yield* objects.upload(id, "removed.bin", bytes)
+        assert.strictEqual(yield* used, 120)
+        const exits = yield* Effect.all(Array.from({ length: 8 }, () => Effect.exit(objects.remove(id, objectId))), {
+          concurrency: "unbounded"
+        })
+        assert.strictEqual(exits.filter(Exit.isSuccess).length, 1)
+        assert.strictEqual(yield* used, 60)
+      }))
+
+    it.effect("an object that was never counted gives nothing back", () =>
+      Effect.gen(function*() {
+        const objects = yield* Objects
+        const { id, used } = yield* newProject("old", 1000)
+        yield* objects.upload(id, "kept.bin", bytes)
+        const objectId = "o".repeat(32)
+        const draft = { objectId, projectId: id, fileName: "old.bin", createdAt: 1 }
+        yield* (yield* ObjectStore).write(draft, bytes, 1000)
+        yield* objects.remove(id, objectId)
+        assert.strictEqual(yield* used, 60)
+      }))
+
+    it.effect("an upload stops when others have used the room meanwhile, and gives its bytes back", () =>
+      Effect.gen(function*() {
+        const objects = yield* Objects
+        const { id, used } = yield* newProject("uploaders", 4 * mebibyte)
+        /** Four mebibytes, of which `pulled` have been read; it waits before that of the number `stop`. */
+        const content = Effect.fnUntraced(function*(stop: number) {
+          const state = { pulled: 0, waits: yield* Deferred.make<void>(), goes: yield* Deferred.make<void>() }
+          const chunks = Stream.range(0, 3, 1).pipe(
+            Stream.mapEffect((i) =>
+              Effect.gen(function*() {
+                if (i === stop) {
+                  yield* Deferred.succeed(state.waits, undefined)
+                  yield* Deferred.await(state.goes)
+                }
+                state.pulled++
+                return Buffer.alloc(mebibyte)
+              })
+            )
+          )
+          return { state, chunks }
+        })
+        const [refused, stored] = [yield* content(0), yield* content(3)]
+        const first = yield* Effect.forkChild(Effect.flip(objects.upload(id, "refused.bin", refused.chunks)))
+        yield* Deferred.await(refused.state.waits)
+        const second = yield* Effect.forkChild(objects.upload(id, "stored.bin", stored.chunks))
+        yield* Deferred.await(stored.state.waits)
+        assert.strictEqual(yield* used, 3 * mebibyte)
+        yield* Deferred.succeed(refused.state.goes, undefined)
+        assert.deepInclude(yield* Fiber.join(first), { _tag: "QuotaExceeded", quota: "objectBytes" })
+        assert.strictEqual(refused.state.pulled, 2)
+        assert.strictEqual(yield* used, 3 * mebibyte)
+        yield* Deferred.succeed(stored.state.goes, undefined)
+        const { objectId } = yield* Fiber.join(second)
+        assert.strictEqual(yield* used, 4 * mebibyte)
+        assert.strictEqual((yield* Effect.flip(objects.upload(id, "more.bin", bytes)))._tag, "QuotaExceeded")
+        yield* objects.remove(id, objectId)
+        assert.strictEqual(yield* used, 0)
+      }))
+  })
+}

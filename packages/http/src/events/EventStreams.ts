@@ -1,0 +1,171 @@
+/**
+ * All streams of events of this server. Streams of a project with the same filter
+ * share its decision, and all share the bytes of an event: what it costs does not
+ * grow with the number of streams, but for the writing itself
+ * (docs/decisions/0054-shared-event-streams.md).
+ */
+import { type DomainEvent, EventBus, type ProjectId, type PublishedEvent } from "@device-cloud/core"
+import { Effect, Exit, Latch, Schedule, Scope } from "effect"
+import { TooManyRequests } from "../Failure.ts"
+import { EventListener } from "./EventListener.ts"
+import { beginning, encode, gap, heartbeat, typeOf } from "./ServerSentEvent.ts"
+
+/** How many streams there may be. */
+export interface EventStreamLimits {
+  /** For each project. Default 100. */
+  readonly project?: number | undefined
+  /** For all projects together. Default 1,000. */
+  readonly total?: number | undefined
+}
+
+/** What a stream shows. */
+export interface EventFilter {
+  readonly productKey: string | undefined
+  readonly deviceId: string | undefined
+  /** Types on the wire. */
+  readonly types: ReadonlyArray<string> | undefined
+}
+
+export interface EventStreams {
+  /**
+   * Opens a stream, which is open until the scope closes. Begins with what was
+   * missed since the event `lastEventId`.
+   */
+  readonly open: (options: {
+    readonly projectId: ProjectId
+    readonly filter: EventFilter
+    readonly lastEventId: string | undefined
+  }) => Effect.Effect<EventListener, typeof TooManyRequests.Type, Scope.Scope>
+}
+
+/** How often a stream that has nothing to say is kept alive. */
+const heartbeatEvery = "15 seconds"
+
+/** Seconds after which there may be room for another stream. */
+const retryAfter = 30
+
+/** Streams that one millisecond of pause between two rounds of writing stands for. */
+const streamsPerMilli = 10
+
+interface Group {
+  readonly concerns: (event: DomainEvent) => boolean
+  readonly listeners: Set<EventListener>
+}
+
+interface ProjectStreams {
+  /** By the text of their filter. */
+  readonly groups: Map<string, Group>
+  count: number
+  readonly scope: Scope.Closeable
+}
+
+/** Makes the streams, in the scope. */
+export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
+  const bus = yield* EventBus
+  const { project: maxOfProject = 100, total: maxTotal = 1000 } = limits
+  const projects = new Map<ProjectId, ProjectStreams>()
+  const waiting = { total: 0 }
+  const hasNews = yield* Latch.make(false)
+  let behind = new Set<EventListener>()
+  let total = 0
+
+  const hear = ({ groups }: ProjectStreams) => (published: PublishedEvent): void => {
+    let bytes: Uint8Array | undefined
+    for (const { concerns, listeners } of groups.values()) {
+      if (!concerns(published.event)) continue
+      bytes ??= encode(published)
+      for (const listener of listeners) {
+        listener.offer(bytes)
+        behind.add(listener)
+      }
+    }
+    if (bytes !== undefined) hasNews.openUnsafe()
+  }
+
+  const tooMany = (message: string) => Effect.fail(TooManyRequests.make({ message, data: { retry_after: retryAfter } }))
+
+  const enter = Effect.fnUntraced(function*(projectId: ProjectId) {
+    const known = projects.get(projectId)
+    if ((known?.count ?? 0) >= maxOfProject) {
+      return yield* tooMany(`The project has ${maxOfProject} streams of events already; close one`)
+    }
+    if (total >= maxTotal) return yield* tooMany("The server has as many streams of events as it may have")
+    const streams: ProjectStreams = known ?? { groups: new Map(), count: 0, scope: Scope.makeUnsafe() }
+    total++
+    streams.count++
+    if (known === undefined) {
+      projects.set(projectId, streams)
+      yield* Scope.provide(bus.follow(projectId, hear(streams)), streams.scope)
+    }
+    return streams
+  })
+
+  const leave = Effect.fnUntraced(function*(projectId: ProjectId, streams: ProjectStreams) {
+    total--
+    if (--streams.count > 0) return
+    projects.delete(projectId)
+    yield* Scope.close(streams.scope, Exit.void)
+  })
+
+  const open: EventStreams["open"] = Effect.fnUntraced(function*({ filter, lastEventId, projectId }) {
+    const streams = yield* Effect.acquireRelease(enter(projectId), (streams) => leave(projectId, streams))
+    const concerns = concernsOf(filter)
+    const name = JSON.stringify([filter.productKey, filter.deviceId, filter.types?.toSorted()])
+    return yield* Effect.acquireRelease(
+      // One turn of the event loop: no event is published between what was missed and what comes.
+      Effect.sync(() => {
+        const missed = lastEventId === undefined ? undefined : bus.since(projectId, lastEventId)
+        const listener = new EventListener(waiting, missed?.events.filter(({ event }) => concerns(event)) ?? [], [
+          beginning,
+          ...missed?.isGap === true ? [gap] : []
+        ])
+        const group = streams.groups.get(name) ?? { concerns, listeners: new Set() }
+        group.listeners.add(listener)
+        streams.groups.set(name, group)
+        return listener
+      }),
+      (listener) =>
+        Effect.sync(() => {
+          listener.end()
+          behind.delete(listener)
+          const group = streams.groups.get(name)
+          group?.listeners.delete(listener)
+          if (group?.listeners.size === 0) streams.groups.delete(name)
+        })
+    )
+  })
+
+  /** Many events in a short time are written together; the first after a quiet time is written at once. */
+  const flush = Effect.gen(function*() {
+    yield* hasNews.await
+    hasNews.closeUnsafe()
+    const round = behind
+    behind = new Set()
+    for (const listener of round) listener.flush()
+    yield* Effect.sleep(total / streamsPerMilli)
+  })
+  yield* Effect.forkScoped(Effect.forever(flush))
+
+  const beat = Effect.sync(() => {
+    for (const { groups } of projects.values()) {
+      for (const { listeners } of groups.values()) {
+        for (const listener of listeners) {
+          if (!listener.isIdle) continue
+          listener.offer(heartbeat)
+          listener.flush()
+        }
+      }
+    }
+  })
+  yield* Effect.forkScoped(Effect.schedule(beat, Schedule.spaced(heartbeatEvery)))
+
+  return { open } satisfies EventStreams
+})
+
+const concernsOf = ({ deviceId, productKey, types }: EventFilter) => {
+  const wanted = types === undefined ? undefined : new Set(types)
+  return (event: DomainEvent): boolean =>
+    (productKey === undefined || event.device?.productKey === productKey) &&
+    (deviceId === undefined || event.device?.deviceId === deviceId) &&
+    (wanted === undefined || wanted.has(typeOf[event._tag]))
+}

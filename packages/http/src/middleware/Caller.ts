@@ -1,0 +1,34 @@
+/**
+ * Who calls the management API, and which secrets a response may show to them.
+ */
+import { type Principal, roleIncludes } from "@device-cloud/core"
+
+/** The project and role of an access key during one request. */
+export interface Caller extends Principal {
+  /**
+   * Returns a secret as a response shows it to the caller: {@link maskedSecret}
+   * for a viewer. An empty text stays empty. Notes that the request has shown a
+   * secret, which the audit log then tells.
+   */
+  readonly reveal: (secret: string) => string
+}
+
+/** What a viewer reads in place of a secret. */
+export const maskedSecret = "********"
+
+/** The lowest role that reads secrets. */
+export const secretsRole = "operator"
+
+/** Makes the caller of a request. Calls `onReveal` for each secret that is shown. */
+export const makeCaller = (principal: Principal, onReveal: () => void): Caller => {
+  const mayRead = roleIncludes(principal.role, secretsRole)
+  return {
+    ...principal,
+    reveal: (secret) => {
+      if (secret === "") return ""
+      if (!mayRead) return maskedSecret
+      onReveal()
+      return secret
+    }
+  }
+}

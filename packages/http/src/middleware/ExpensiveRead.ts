@@ -1,0 +1,70 @@
+/**
+ * Reads of many rows take turns within their project, so that one project cannot
+ * take the storage from the others.
+ */
+import type { ProjectId } from "@device-cloud/core"
+import { Effect, Layer, Semaphore } from "effect"
+import { HttpApiMiddleware } from "effect/http-api"
+import { TooManyRequests } from "../Failure.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
+
+/** How many reads of many rows a project may have on this server. */
+export interface ExpensiveReadLimits {
+  /** That run at once. Default: 2. */
+  readonly atOnce?: number | undefined
+  /** That wait for their turn. Default 32. */
+  readonly waiting?: number | undefined
+}
+
+/** For an endpoint that reads many rows: a list, a history, an export. */
+export class ExpensiveRead extends HttpApiMiddleware.Service<ExpensiveRead, { requires: CurrentPrincipal }>()(
+  "@device-cloud/http/ExpensiveRead",
+  { error: TooManyRequests }
+) {
+  static readonly layer = (limits: ExpensiveReadLimits): Layer.Layer<ExpensiveRead> =>
+    Layer.sync(ExpensiveRead, () => {
+      const takeTurn = makeTurns(limits)
+      return ExpensiveRead.of((handler) =>
+        Effect.flatMap(CurrentPrincipal, ({ projectId }) => takeTurn(projectId, handler))
+      )
+    })
+}
+
+/** Seconds after which there may be room. */
+const retryAfter = 1
+
+interface Turns {
+  readonly semaphore: Semaphore.Semaphore
+  /** That run or wait. */
+  count: number
+}
+
+const makeTurns = ({ atOnce = 2, waiting = 32 }: ExpensiveReadLimits) => {
+  const projects = new Map<ProjectId, Turns>()
+
+  const enter = (projectId: ProjectId): Effect.Effect<Turns, typeof TooManyRequests.Type> =>
+    Effect.suspend(() => {
+      const turns = projects.get(projectId) ?? { semaphore: Semaphore.makeUnsafe(atOnce), count: 0 }
+      if (turns.count >= atOnce + waiting) return Effect.fail(tooMany)
+      turns.count++
+      projects.set(projectId, turns)
+      return Effect.succeed(turns)
+    })
+
+  const leave = (projectId: ProjectId, turns: Turns) =>
+    Effect.sync(() => {
+      if (--turns.count === 0) projects.delete(projectId)
+    })
+
+  return <A, E, R>(projectId: ProjectId, read: Effect.Effect<A, E, R>) =>
+    Effect.acquireUseRelease(
+      enter(projectId),
+      ({ semaphore }) => semaphore.withPermit(read),
+      (turns) => leave(projectId, turns)
+    )
+}
+
+const tooMany = TooManyRequests.make({
+  message: "The project reads too many lists at once; try again later",
+  data: { retry_after: retryAfter }
+})

@@ -1,0 +1,61 @@
+import { call, createDevice, createProduct, testApi } from "@device-cloud/testing/http"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { storages } from "../../../vitest.storages.ts"
+import { operationsOf } from "./fuzz/ApiDescription.ts"
+
+for (const [name, storage] of storages) {
+  layer(testApi(storage), { excludeTestServices: true })(`text that no storage keeps, on ${name}`, (it) => {
+    it.effect("is refused as a filter of tags", () =>
+      Effect.gen(function*() {
+        const { body, status } = yield* call("GET", "/things?tag=a:%00")
+        assert.deepStrictEqual([status, body.code, Object.keys(body.data.issues)], [400, 40001, ["tag"]])
+      }))
+
+    it.effect("is refused in each path and query, and nowhere an internal error", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const { device_id, device_name } = yield* createDevice(product_key)
+        const known: Readonly<Record<string, string | undefined>> = { product_key, device_id, device_name }
+        const { text } = yield* call("GET", "//openapi.json")
+        const operations = operationsOf(JSON.parse(text))
+        const described = (JSON.parse(text) as {
+          readonly paths: Record<string, Record<string, { readonly parameters?: ReadonlyArray<Parameter> }>>
+        }).paths
+        let asked = 0
+        for (const { method, path } of operations) {
+          // A stream of events has no end; its filters are those of other routes.
+          if (path === "/openapi/v1/events") continue
+          const parameters = described[path]![method.toLowerCase()]!.parameters ?? []
+          const fill = (replaced: string, value: string) =>
+            path.slice("/openapi/v1".length).replace(/\{(\w+)\}/g, (_, parameter: string) =>
+              parameter === replaced ? value : known[parameter] ?? "1")
+          for (const { in: place, name: parameter } of parameters) {
+            // Of an unpaired surrogate, as some clients write it, nothing is left but bytes that are no UTF-8.
+            for (const odd of ["%00", "a%00b", "a:%00", "%ed%a0%80"]) {
+              const target = place === "path"
+                ? fill(parameter, odd)
+                : place === "query"
+                ? `${fill("", "")}?${parameter}=${odd}`
+                : undefined
+              if (target === undefined) {
+                continue
+              }
+              asked++
+              const answer = yield* call(method, target, method === "GET" ? {} : { body: {} })
+              assert.isBelow(answer.status, 500, `${method} ${target} ${answer.text}`)
+              if (place === "path") {
+                assert.include([400, 404], answer.status, `${method} ${target}`)
+              }
+            }
+          }
+        }
+        assert.isAbove(asked, 300)
+      }))
+  })
+}
+
+interface Parameter {
+  readonly name: string
+  readonly in: string
+}

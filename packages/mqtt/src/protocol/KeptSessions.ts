@@ -1,0 +1,180 @@
+/**
+ * What the broker keeps of the sessions of its clients: the subscriptions of a
+ * session that may be resumed (clean session 0), and the identifiers of QoS 2
+ * packets that the client has not completed.
+ *
+ * All of it is in memory and bounded: a session that was left ends after a time,
+ * or earlier when all sessions together take too much room; the one that was left
+ * first ends first (docs/decisions/0050-sessions-that-left.md).
+ */
+
+/** How much is kept, and for how long. */
+export interface SessionLimits {
+  /** Milliseconds that a session is kept after its connection has ended. */
+  readonly expiry: number
+  /** Bytes of all sessions. Above it, sessions that were left end, the first one first. */
+  readonly bytes: number
+}
+
+/** QoS 2 packets of one session that the client has not completed. */
+export const maxIncomplete = 64
+
+interface Session {
+  /** Quality of service by filter. */
+  readonly subscriptions: Map<string, number>
+  /** Identifiers of QoS 2 packets that were consumed and not completed. */
+  readonly incomplete: Set<number>
+  /** Bytes of what it keeps, roughly. */
+  bytes: number
+  /** Unix milliseconds; undefined while the client is connected. */
+  leftAt: number | undefined
+}
+
+/** What a session, a subscription besides its filter, and a packet identifier take, roughly. */
+const sessionBytes = 512
+const subscriptionBytes = 64
+const identifierBytes = 32
+
+export class KeptSessions {
+  readonly #limits: SessionLimits
+  /** Milliseconds of the clock. */
+  readonly #now: () => number
+  readonly #sessions = new Map<string, Session>()
+  /** The sessions that were left, in that order. */
+  readonly #left = new Map<string, Session>()
+  #bytes = 0
+
+  /** `now` returns Unix milliseconds. */
+  constructor(limits: SessionLimits, now: () => number) {
+    this.#limits = limits
+    this.#now = now
+  }
+
+  /** Bytes of all sessions, roughly. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Sessions that are kept, those of connected clients among them. */
+  get size(): number {
+    return this.#sessions.size
+  }
+
+  /** Returns the subscriptions of the client's session. */
+  subscriptions(clientId: string): ReadonlyArray<{ readonly topic: string; readonly qos: number }> {
+    const session = this.#sessions.get(clientId)
+    if (session === undefined || this.#isOver(session)) return []
+    return Array.from(session.subscriptions, ([topic, qos]) => ({ topic, qos }))
+  }
+
+  /** Adds a subscription, or changes its quality of service. */
+  subscribe(clientId: string, filter: string, qos: number): void {
+    const session = this.#open(clientId)
+    if (!session.subscriptions.has(filter)) this.#grow(session, subscriptionBytes + Buffer.byteLength(filter))
+    session.subscriptions.set(filter, qos)
+    this.#makeRoom()
+  }
+
+  /** Removes subscriptions. */
+  unsubscribe(clientId: string, filters: ReadonlyArray<string>): void {
+    const session = this.#sessions.get(clientId)
+    for (const filter of filters) {
+      if (session?.subscriptions.delete(filter)) this.#grow(session, -subscriptionBytes - Buffer.byteLength(filter))
+    }
+  }
+
+  /**
+   * Keeps the identifier of a QoS 2 packet until the client completes the packet.
+   * `hasLeft`: the connection ended while the packet was consumed.
+   */
+  begin(clientId: string, packetId: number, hasLeft = false): void {
+    const isNew = !this.#sessions.has(clientId)
+    const session = this.#open(clientId)
+    if (!session.incomplete.has(packetId)) {
+      session.incomplete.add(packetId)
+      this.#grow(session, identifierBytes)
+    }
+    if (isNew && hasLeft) this.left(clientId)
+    this.#makeRoom()
+  }
+
+  /** Whether the client has sent this QoS 2 packet and not completed it. */
+  hasBegun(clientId: string, packetId: number): boolean {
+    return this.#sessions.get(clientId)?.incomplete.has(packetId) === true
+  }
+
+  /** QoS 2 packets that the client has not completed. */
+  incomplete(clientId: string): number {
+    return this.#sessions.get(clientId)?.incomplete.size ?? 0
+  }
+
+  /** The client has completed a QoS 2 packet. Returns whether there was one. */
+  complete(clientId: string, packetId: number): boolean {
+    const session = this.#sessions.get(clientId)
+    if (session === undefined || !session.incomplete.delete(packetId)) return false
+    this.#grow(session, -identifierBytes)
+    return true
+  }
+
+  /** The client is connected: its session does not end. */
+  resumed(clientId: string): void {
+    const session = this.#left.get(clientId)
+    if (session === undefined) return
+    if (this.#isOver(session)) return this.end(clientId)
+    session.leftAt = undefined
+    this.#left.delete(clientId)
+  }
+
+  /** The connection of the client has ended; it may come back. */
+  left(clientId: string): void {
+    const session = this.#sessions.get(clientId)
+    if (session === undefined) return
+    if (session.subscriptions.size === 0 && session.incomplete.size === 0) return this.end(clientId)
+    session.leftAt = this.#now()
+    this.#left.delete(clientId)
+    this.#left.set(clientId, session)
+    this.#makeRoom()
+  }
+
+  /** Ends the session of the client: nothing is kept of it. */
+  end(clientId: string): void {
+    const session = this.#sessions.get(clientId)
+    if (session === undefined) return
+    this.#sessions.delete(clientId)
+    this.#left.delete(clientId)
+    this.#bytes -= session.bytes
+  }
+
+  /** Ends the sessions that were left too long ago. */
+  endExpired(): void {
+    for (const [clientId, session] of this.#left) {
+      if (!this.#isOver(session)) return
+      this.end(clientId)
+    }
+  }
+
+  #isOver({ leftAt }: Session): boolean {
+    return leftAt !== undefined && leftAt + this.#limits.expiry <= this.#now()
+  }
+
+  #open(clientId: string): Session {
+    const known = this.#sessions.get(clientId)
+    if (known !== undefined) return known
+    const session: Session = { subscriptions: new Map(), incomplete: new Set(), bytes: 0, leftAt: undefined }
+    this.#sessions.set(clientId, session)
+    this.#grow(session, sessionBytes)
+    return session
+  }
+
+  #grow(session: Session, bytes: number): void {
+    session.bytes += bytes
+    this.#bytes += bytes
+  }
+
+  #makeRoom(): void {
+    for (const clientId of this.#left.keys()) {
+      if (this.#bytes <= this.#limits.bytes) return
+      this.end(clientId)
+    }
+  }
+}

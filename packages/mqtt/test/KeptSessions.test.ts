@@ -1,0 +1,80 @@
+import { assert, it } from "@effect/vitest"
+import { KeptSessions } from "../src/protocol/KeptSessions.ts"
+
+const day = 86_400_000
+
+const make = (bytes = 1_000_000) => {
+  const clock = { now: 0 }
+  return { clock, kept: new KeptSessions({ expiry: day, bytes }, () => clock.now) }
+}
+
+it("a session that was left ends after its time, one that was resumed does not", () => {
+  const { clock, kept } = make()
+  for (const client of ["left", "resumed"]) {
+    kept.subscribe(client, "a", 1)
+    kept.left(client)
+  }
+  clock.now = day - 1
+  kept.resumed("resumed")
+  clock.now = day
+  assert.deepStrictEqual(kept.subscriptions("left"), [])
+  kept.endExpired()
+  assert.strictEqual(kept.size, 1)
+  assert.deepStrictEqual(kept.subscriptions("resumed"), [{ topic: "a", qos: 1 }])
+})
+
+it("a session that is over when its client comes back begins anew", () => {
+  const { clock, kept } = make()
+  kept.subscribe("a", "x", 1)
+  kept.begin("a", 1)
+  kept.left("a")
+  clock.now = day
+  kept.resumed("a")
+  assert.deepStrictEqual([kept.size, kept.bytes, kept.hasBegun("a", 1)], [0, 0, false])
+})
+
+it("above the limit of bytes the sessions that were left first end first, and those of connected clients stay", () => {
+  const { kept } = make(10_000)
+  for (const client of ["connected", "first", "second", "third"]) {
+    for (let i = 0; i < 10; i++) kept.subscribe(client, `${i}`.padEnd(200, "x"), 1)
+    if (client !== "connected") kept.left(client)
+  }
+  assert.isAtMost(kept.bytes, 10_000)
+  assert.deepStrictEqual(
+    ["connected", "first", "second", "third"].map((client) => kept.subscriptions(client).length),
+    [10, 0, 10, 10]
+  )
+})
+
+it("what is taken back is not counted any more", () => {
+  const { kept } = make()
+  kept.subscribe("a", "x", 1)
+  const { bytes } = kept
+  kept.subscribe("a", "y", 0)
+  kept.subscribe("a", "y", 1)
+  kept.unsubscribe("a", ["y", "z"])
+  kept.begin("a", 7)
+  kept.begin("a", 7)
+  assert.isTrue(kept.complete("a", 7))
+  assert.isFalse(kept.complete("a", 7))
+  assert.strictEqual(kept.bytes, bytes)
+  kept.end("a")
+  assert.deepStrictEqual([kept.size, kept.bytes], [0, 0])
+})
+
+it("a packet that is consumed after its client has left is kept for the client's time only", () => {
+  const { clock, kept } = make()
+  kept.begin("a", 1, true)
+  assert.isTrue(kept.hasBegun("a", 1))
+  clock.now = day
+  kept.endExpired()
+  assert.strictEqual(kept.size, 0)
+})
+
+it("nothing is kept of a session without subscriptions and packets", () => {
+  const { kept } = make()
+  kept.subscribe("a", "x", 1)
+  kept.unsubscribe("a", ["x"])
+  kept.left("a")
+  assert.deepStrictEqual([kept.size, kept.bytes], [0, 0])
+})

@@ -1,0 +1,77 @@
+import { Configurations, defaultProjectId } from "@device-cloud/core"
+import { eventually, Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { storages } from "../../../vitest.storages.ts"
+
+const addressOf = ({ fileName, objectId }: { readonly objectId: string; readonly fileName: string }) =>
+  Effect.succeed(`https://cloud.example.com/objects/${objectId}/${fileName}`)
+
+for (const [name, storage] of storages) {
+  layer(MqttTestServer.layer(storage), { excludeTestServices: true })(`pushed configuration on ${name}`, (it) => {
+    it.effect("the connected devices of a product get it, and their replies are noted", () =>
+      Effect.gen(function*() {
+        const configurations = yield* Configurations
+        const product = yield* Fixtures.createProduct()
+        const { productKey } = product
+        const [first, second] = yield* Fixtures.createDevices(3, product)
+        const connected = [yield* MqttDevice.connect(first!), yield* MqttDevice.connect(second!)]
+        const draft = { format: "json", content: "{}" } as const
+        const stored = yield* configurations.put(defaultProjectId, { productKey }, draft, addressOf)
+        yield* configurations.push(defaultProjectId, { productKey })
+        for (const device of connected) {
+          const { message, topic } = yield* device.take
+          assert.strictEqual(topic, device.topic("thing/config/push"))
+          assert.deepInclude(message, {
+            method: "thing.config.push",
+            params: {
+              configId: stored.configurationId,
+              configSize: 2,
+              sign: stored.sha256,
+              signMethod: "Sha256",
+              url: stored.url,
+              getType: "file"
+            }
+          })
+        }
+        yield* connected[0]!.say("thing/config/push_reply", { id: "1", code: 200, data: {} })
+        yield* connected[1]!.say("thing/config/push_reply", { id: "1", code: 500, data: {} })
+        const progress = configurations.progress(defaultProjectId, productKey, { page: 1, pageSize: 10 })
+        const { items } = yield* eventually(progress, {
+          until: ({ items }) => items.some(({ state }) => state === "applied")
+        })
+        assert.deepStrictEqual(
+          new Map(items.map(({ deviceId, state }) => [deviceId, state])),
+          new Map([[first!.deviceId, "applied"], [second!.deviceId, "offered"]])
+        )
+      }))
+
+    it.effect("a device gets its own, and a later one has to be confirmed again", () =>
+      Effect.gen(function*() {
+        const configurations = yield* Configurations
+        const device = yield* Fixtures.createDevice()
+        const { deviceId, productKey } = device
+        const connected = yield* MqttDevice.connect(device)
+        const put = (content: string) =>
+          configurations.put(defaultProjectId, { deviceId }, { format: "text", content }, addressOf)
+        const states = Effect.map(
+          configurations.progress(defaultProjectId, productKey, { page: 1, pageSize: 10 }),
+          ({ items }) => items.map(({ configurationId, state }) => `${configurationId} ${state}`)
+        )
+        const first = yield* put("a")
+        yield* configurations.push(defaultProjectId, { deviceId })
+        assert.strictEqual((yield* connected.take).message.params.configId, first.configurationId)
+        yield* connected.say("thing/config/push_reply", { id: "1", code: 200 })
+        yield* eventually(states, { until: ([state]) => state === `${first.configurationId} applied` })
+        const reply = yield* connected.request(connected.topic("thing/config/get"), { configScope: "product" })
+        assert.deepInclude(reply, { code: 200 })
+        assert.strictEqual(reply.data.configId, first.configurationId)
+        assert.deepStrictEqual(yield* states, [`${first.configurationId} applied`])
+        const second = yield* put("b")
+        yield* configurations.push(defaultProjectId, { deviceId })
+        assert.strictEqual((yield* connected.take).message.params.configId, second.configurationId)
+        assert.deepStrictEqual(yield* states, [`${second.configurationId} offered`])
+      }))
+  })
+}

@@ -1,0 +1,99 @@
+import { defaultProjectId, type Device, DeviceId, Devices, DeviceStore } from "@device-cloud/core"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { Fixtures } from "@device-cloud/testing"
+import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { cut, ping, subscribe } from "./RawPackets.ts"
+
+const { post } = RawMqttSocket
+const { topicOf } = MqttDevice
+
+/** Connects with a session that is kept, subscribes to so many filters, and is cut. */
+const comeAndGo = Effect.fnUntraced(function*(device: Device, count: number) {
+  const wire = yield* RawMqttSocket.connect(device, { clean: false })
+  const filters = Array.from({ length: count }, (_, i) => topicOf(device, `thing/service/s${i}`.padEnd(400, "x")))
+  yield* wire.write(subscribe(1, ...filters.map((filter) => [filter, 1] as const)))
+  const suback = yield* wire.take
+  yield* cut(device, wire)
+  return suback.cmd === "suback" ? suback.granted : []
+})
+
+const isPresent = (device: Device) =>
+  Effect.scoped(Effect.map(RawMqttSocket.connect(device, { clean: false }), (wire) => wire.sessionPresent))
+
+layer(MqttTestServer.layer(StorageMemory.layer, { sessionBytes: 256 * 1024 }), { excludeTestServices: true })(
+  "sessions that left",
+  (it) => {
+    it.effect("devices that come and go with thousands of long subscriptions displace the sessions that left first", () =>
+      Effect.gen(function*() {
+        const devices = yield* Fixtures.createDevices(5)
+        // More than the broker grants to a device; each session takes less than half of what all may take.
+        for (const device of devices) {
+          const granted = yield* comeAndGo(device, 400)
+          assert.deepStrictEqual([granted.length, granted.filter((each) => Number(each) < 128).length], [400, 250])
+        }
+        assert.isFalse(yield* isPresent(devices[0]!))
+        assert.isTrue(yield* isPresent(devices.at(-1)!))
+      }))
+
+    it.effect("a device that was disabled or deleted has no session any more", () =>
+      Effect.gen(function*() {
+        const devices = yield* Devices
+        const disabled = yield* Fixtures.createDevice()
+        yield* comeAndGo(disabled, 1)
+        yield* devices.disable(defaultProjectId, disabled.deviceId)
+        yield* devices.enable(defaultProjectId, disabled.deviceId)
+        assert.isFalse(yield* isPresent(disabled))
+
+        const deleted = yield* Fixtures.createDevice()
+        yield* comeAndGo(deleted, 1)
+        yield* devices.remove(defaultProjectId, deleted.deviceId)
+        // Another device of the same name.
+        const again = { ...deleted, deviceId: DeviceId.make(`${deleted.deviceId}x`) }
+        yield* (yield* DeviceStore).insertMany(defaultProjectId, deleted.productKey, [again])
+        assert.isFalse(yield* isPresent(again))
+      }))
+
+    it.effect.each([true, false])(
+      "the 65th QoS 2 packet without PUBREL ends the connection (clean: %s)",
+      (clean) =>
+        Effect.gen(function*() {
+          const device = yield* Fixtures.createDevice()
+          const wire = yield* RawMqttSocket.connect(device, { clean })
+          for (let id = 1; id <= 64; id++) {
+            yield* wire.write(post(device, { id }, { qos: 2, messageId: id }))
+            assert.deepInclude(yield* wire.take, { cmd: "pubrec", messageId: id })
+          }
+          // One of them again, and one that takes the place of another.
+          yield* wire.write(post(device, { id: 64 }, { qos: 2, messageId: 64, dup: true }))
+          assert.deepInclude(yield* wire.take, { cmd: "pubrec", messageId: 64 })
+          yield* wire.write({ cmd: "pubrel", messageId: 1 })
+          assert.deepInclude(yield* wire.take, { cmd: "pubcomp", messageId: 1 })
+          yield* wire.write(post(device, { id: 65 }, { qos: 2, messageId: 65 }))
+          assert.deepInclude(yield* wire.take, { cmd: "pubrec", messageId: 65 })
+          yield* wire.write(post(device, { id: 66 }, { qos: 2, messageId: 66 }))
+          assert.strictEqual(yield* wire.next, undefined)
+
+          // They count on in a session that is kept.
+          const next = yield* RawMqttSocket.connect(device, { clean })
+          yield* next.write(post(device, { id: 66 }, { qos: 2, messageId: 66 }), ping)
+          const packet = yield* next.next
+          if (clean) assert.include(["pubrec", "pingresp"], packet?.cmd)
+          else assert.notStrictEqual(packet?.cmd, "pubrec")
+        })
+    )
+  }
+)
+
+layer(MqttTestServer.layer(StorageMemory.layer, { sessionExpiry: 0 }), { excludeTestServices: true })(
+  "sessions that end at once",
+  (it) => {
+    it.effect("a session whose time is over is not present when its device comes back", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        yield* comeAndGo(device, 1)
+        assert.isFalse(yield* isPresent(device))
+      }))
+  }
+)

@@ -1,0 +1,93 @@
+import { DevelopmentCertificate, MqttServer, type TlsOptions } from "@device-cloud/mqtt"
+import { CertificateFiles } from "@device-cloud/mqtt"
+import { DeviceCloud } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { eventually } from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls"
+
+const directory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-renewal-"))),
+  (path) => Effect.promise(() => rm(path, { recursive: true }))
+)
+
+const makeCertificate = Effect.flatMap(directory, DevelopmentCertificate.loadOrMake)
+
+/** Starts a broker; returns its port. */
+const serve = Effect.fnUntraced(function*(tls: Omit<TlsOptions, "port">) {
+  const services = yield* Layer.build(
+    MqttServer.layer({ host: "127.0.0.1", tls: { port: 0, ...tls } }).pipe(
+      Layer.provide(DeviceCloud.layer),
+      Layer.provide(StorageMemory.layer),
+      Layer.provide(PlatformNode.layer)
+    )
+  )
+  const { mqtts } = yield* Effect.provide(MqttServer, services)
+  return Number(new URL(mqtts!).port)
+})
+
+/** Shakes hands; undefined: the broker refused. */
+const shakeHands = (port: number, options: ConnectionOptions) =>
+  Effect.acquireRelease(
+    Effect.callback<TLSSocket | undefined>((resume) => {
+      const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false, ...options }, () =>
+        resume(Effect.succeed(socket)))
+      socket.on("error", () =>
+        resume(Effect.undefined))
+    }),
+    (socket) => Effect.sync(() => socket?.destroy())
+  )
+
+it.live("speaks TLS 1.3, and TLS 1.2 only with forward secrecy and authenticated encryption", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(yield* makeCertificate)
+    const with12 = (ciphers: string) => shakeHands(port, { maxVersion: "TLSv1.2", ciphers })
+    assert.strictEqual((yield* shakeHands(port, {}))?.getProtocol(), "TLSv1.3")
+    for (const ciphers of ["ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-CHACHA20-POLY1305"]) {
+      assert.strictEqual((yield* with12(ciphers))?.getCipher().name, ciphers)
+    }
+    for (const ciphers of ["AES128-GCM-SHA256", "AES256-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES256-SHA384"]) {
+      assert.isUndefined(yield* with12(ciphers), ciphers)
+    }
+  }))
+
+it.live("an application may let older devices in", () =>
+  Effect.gen(function*() {
+    const ciphers = "ECDHE-RSA-AES128-SHA"
+    const port = yield* serve({ ...yield* makeCertificate, ciphers })
+    assert.isDefined(yield* shakeHands(port, { maxVersion: "TLSv1.2", ciphers }))
+  }))
+
+it.live("a renewed certificate counts for new connections, a broken one does not, and connections stay", () =>
+  Effect.gen(function*() {
+    const path = yield* directory
+    const files = { certificate: join(path, "certificate.pem"), key: join(path, "key.pem") }
+    const write = ({ certificate, key }: { readonly certificate: string; readonly key: string }) =>
+      Effect.promise(async () => {
+        await writeFile(files.key, key)
+        await writeFile(files.certificate, certificate)
+      })
+    const [first, second] = [yield* makeCertificate, yield* makeCertificate]
+    yield* write(first)
+    const current = yield* CertificateFiles.load(files)
+    const port = yield* serve({ ...current, renewals: CertificateFiles.renewals(files, current, "10 millis") })
+    const serial = Effect.map(
+      Effect.scoped(Effect.map(shakeHands(port, {}), (socket) => socket?.getPeerCertificate().serialNumber)),
+      (number) => number ?? "refused"
+    )
+    const before = yield* serial
+    const connected = yield* shakeHands(port, {})
+    // Of another certificate.
+    yield* write({ ...first, key: second.key })
+    assert.strictEqual(yield* serial, before)
+    yield* write({ certificate: "no certificate", key: second.key })
+    assert.strictEqual(yield* serial, before)
+    yield* write(second)
+    yield* eventually(serial, { until: (now) => now !== before && now !== "refused" })
+    assert.isFalse(connected!.destroyed)
+  }))

@@ -1,0 +1,22 @@
+/**
+ * The client for statements that read many rows. Short statements share
+ * connections, and one that takes long holds up all that share its connection:
+ * devices that report, and other projects.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect } from "effect"
+
+/** Default: the client of all other statements. */
+export const LongReads = Context.Reference<PgClient.PgClient | undefined>("@device-cloud/storage-pg/LongReads", {
+  defaultValue: () => undefined
+})
+
+/** The clients of a store, for short statements and for reads of many rows. */
+export const clients: Effect.Effect<
+  { readonly sql: PgClient.PgClient; readonly reads: PgClient.PgClient },
+  never,
+  PgClient.PgClient
+> = Effect.gen(function*() {
+  const sql = yield* PgClient.PgClient
+  return { sql, reads: (yield* LongReads) ?? sql }
+})

@@ -1,0 +1,110 @@
+/**
+ * The laws of `ConfigurationStore`.
+ */
+import {
+  ConfigurationStore,
+  type DeviceCloud,
+  type DeviceId,
+  DeviceStore,
+  keptConfigurations,
+  type NewConfiguration,
+  ProductKey,
+  ProductStore
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer, Option } from "effect"
+import { epoch, insertDevice, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
+
+const draft = (content = "{}"): NewConfiguration => ({
+  configurationId: unique("c"),
+  format: "json",
+  content,
+  size: content.length,
+  sha256: "ab".repeat(32),
+  url: "https://cloud.example.com/objects/x/configuration.json",
+  createdAt: epoch
+})
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`ConfigurationStore: ${name}`, (it) => {
+    it.effect("counts the versions of each product and device, and keeps the latest", () =>
+      Effect.gen(function*() {
+        const store = yield* ConfigurationStore
+        const { productKey } = yield* insertProduct
+        assert.isTrue(Option.isNone(yield* store.insert({ productKey: ProductKey.make("missing") }, draft())))
+        const count = keptConfigurations + 2
+        const inserted = yield* Effect.all(
+          Array.from({ length: count }, () => store.insert({ productKey }, draft())),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(
+          inserted.map((one) => Option.getOrThrow(one).stored.version).sort((a, b) => a - b),
+          Array.from({ length: count }, (_, i) => i + 1)
+        )
+        assert.strictEqual(inserted.flatMap((one) => Option.getOrThrow(one).dropped).length, 2)
+        assert.deepStrictEqual(
+          (yield* store.versions({ productKey })).map(({ version }) => version),
+          Array.from({ length: keptConfigurations }, (_, i) => count - i)
+        )
+        assert.strictEqual((yield* store.remove({ productKey })).length, keptConfigurations)
+        assert.deepStrictEqual(yield* store.versions({ productKey }), [])
+      }))
+
+    it.effect("prefers the configuration of the device to that of its product", () =>
+      Effect.gen(function*() {
+        const store = yield* ConfigurationStore
+        const { device } = yield* insertDevice
+        const { deviceId, productKey } = device
+        assert.isTrue(Option.isNone(yield* store.current(device)))
+        const [ofProduct, ofDevice] = [draft("1"), draft("°")]
+        yield* store.insert({ deviceId }, ofDevice)
+        yield* store.insert({ productKey }, draft("0"))
+        yield* store.insert({ productKey }, ofProduct)
+        assert.deepStrictEqual(yield* store.current(device), Option.some({ ...ofDevice, version: 1 }))
+        yield* store.remove({ deviceId })
+        assert.deepStrictEqual(yield* store.current(device), Option.some({ ...ofProduct, version: 2 }))
+      }))
+
+    it.effect("notes what devices know, and an offer does not take back that it is applied", () =>
+      Effect.gen(function*() {
+        const store = yield* ConfigurationStore
+        const product = yield* insertProduct
+        const [one, two] = yield* insertDevices(product, [newDevice(), newDevice()])
+        const note = (
+          deviceId: DeviceId,
+          configurationId: string,
+          state: "offered" | "applied",
+          at: number
+        ) => store.note({ deviceId, configurationId, state, at })
+        yield* note(one!.deviceId, "a", "offered", 1)
+        yield* note(one!.deviceId, "a", "applied", 2)
+        yield* note(one!.deviceId, "a", "offered", 3)
+        yield* note(two!.deviceId, "a", "offered", 4)
+        yield* note(two!.deviceId, "b", "offered", 5)
+        assert.deepStrictEqual(yield* store.progress(product.productKey, { page: 1, pageSize: 10 }), {
+          items: [
+            { deviceId: two!.deviceId, configurationId: "b", state: "offered", at: 5 },
+            { deviceId: one!.deviceId, configurationId: "a", state: "applied", at: 2 }
+          ],
+          total: 2
+        })
+        const second = yield* store.progress(product.productKey, { page: 2, pageSize: 1 })
+        assert.deepStrictEqual([second.total, second.items[0]?.deviceId], [2, one!.deviceId])
+      }))
+
+    it.effect("forgets all with the device and the product", () =>
+      Effect.gen(function*() {
+        const store = yield* ConfigurationStore
+        const { device } = yield* insertDevice
+        const { deviceId, productKey, projectId } = device
+        yield* store.insert({ deviceId }, draft())
+        yield* store.insert({ productKey }, draft())
+        yield* store.note({ deviceId, configurationId: "a", state: "offered", at: 1 })
+        yield* (yield* DeviceStore).remove(projectId, deviceId)
+        assert.deepStrictEqual(yield* store.versions({ deviceId }), [])
+        assert.strictEqual((yield* store.progress(productKey, { page: 1, pageSize: 10 })).total, 0)
+        yield* (yield* ProductStore).remove(projectId, productKey)
+        assert.deepStrictEqual(yield* store.versions({ productKey }), [])
+        assert.isTrue(Option.isNone(yield* store.insert({ deviceId }, draft())))
+      }))
+  })

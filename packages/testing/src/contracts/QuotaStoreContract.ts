@@ -1,0 +1,131 @@
+/**
+ * The laws of `QuotaStore`.
+ */
+import {
+  type DeviceCloud,
+  DeviceStore,
+  emptyModel,
+  ProductKey,
+  ProductStore,
+  ProjectId,
+  ProjectStore,
+  QuotaStore,
+  ThingModelStore
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Exit, type Layer, Option } from "effect"
+import { epoch, insertProject, newDevice, newProduct, unique } from "./Samples.ts"
+
+const used = (projectId: ProjectId) =>
+  Effect.map(Effect.flatMap(QuotaStore, (store) => store.state(projectId)), (state) => Option.getOrThrow(state).used)
+
+const none = { products: 0, devices: 0, accessKeys: 0, scenes: 0, objectBytes: 0 }
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`QuotaStore: ${name}`, (it) => {
+    it.effect("keeps limits, and forgets those that are null", () =>
+      Effect.gen(function*() {
+        const store = yield* QuotaStore
+        const { id } = yield* insertProject
+        assert.deepStrictEqual(yield* store.state(id), Option.some({ limits: {}, used: none }))
+        assert.isTrue(yield* store.set(id, { devices: 5, objectBytes: 2 ** 50 }))
+        assert.isTrue(yield* store.set(id, { devices: null, scenes: 0 }))
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.state(id)).limits, { objectBytes: 2 ** 50, scenes: 0 })
+        const missing = ProjectId.make(unique("missing"))
+        assert.isFalse(yield* store.set(missing, { devices: 1 }))
+        assert.isTrue(Option.isNone(yield* store.state(missing)))
+      }))
+
+    it.effect("counts what other stores add and remove, in whatever way", () =>
+      Effect.gen(function*() {
+        const { id } = yield* insertProject
+        const products = yield* ProductStore
+        const devices = yield* DeviceStore
+        const product = yield* products.insert(newProduct(id))
+        const { productKey } = product
+        const drafts = [newDevice(), newDevice()]
+        yield* devices.insertMany(id, productKey, drafts)
+        const batch = yield* devices.insertBatch(id, productKey, { description: "", createdAt: epoch }, [newDevice()])
+        const named = newDevice()
+        yield* devices.claimByName(productKey, named.deviceName, named)
+        yield* devices.claimByName(productKey, named.deviceName, newDevice({ deviceName: named.deviceName }))
+        assert.deepStrictEqual(yield* used(id), { ...none, products: 1, devices: 4 })
+        yield* devices.removeBatch(id, productKey, Option.getOrThrow(batch).batchId)
+        for (const { deviceId } of [...drafts, named]) yield* devices.remove(id, deviceId)
+        assert.deepStrictEqual(yield* used(id), { ...none, products: 1 })
+        yield* products.remove(id, productKey)
+        assert.deepStrictEqual(yield* used(id), none)
+        assert.strictEqual(yield* (yield* ProjectStore).remove(id), "removed")
+      }))
+
+    it.effect("never admits more than the limit, however many write at the same time", () =>
+      Effect.gen(function*() {
+        const store = yield* QuotaStore
+        const devices = yield* DeviceStore
+        const { id } = yield* insertProject
+        const { productKey } = yield* (yield* ProductStore).insert(newProduct(id))
+        const write = store.within(
+          { projectId: id, quota: "devices", amount: 3, limit: 10 },
+          Effect.suspend(() => devices.insertMany(id, productKey, [newDevice(), newDevice(), newDevice()]))
+        )
+        const exits = yield* Effect.forEach(Array.from({ length: 12 }), () => Effect.exit(write), {
+          concurrency: "unbounded"
+        })
+        assert.strictEqual(exits.filter(Exit.isSuccess).length, 3)
+        assert.strictEqual((yield* used(id)).devices, 9)
+        assert.strictEqual((yield* devices.list(id, {}, { page: 1, pageSize: 1 })).total, 9)
+        // A limit of the project's own counts in place of the default.
+        yield* store.set(id, { devices: 8 })
+        const refused = yield* Effect.flip(
+          store.within({ projectId: id, quota: "devices", amount: 1, limit: 100 }, Effect.void)
+        )
+        assert.deepInclude(refused, { _tag: "QuotaExceeded", quota: "devices", limit: 8 })
+        yield* store.set(id, { devices: 12 })
+        assert.isTrue(Exit.isSuccess(yield* Effect.exit(write)))
+      }))
+
+    it.effect("returns what a write makes of a refused statement", () =>
+      Effect.gen(function*() {
+        const store = yield* QuotaStore
+        const projectId = ProjectId.make(unique("missing"))
+        const model = { version: 1, model: emptyModel, createdAt: epoch }
+        const write = (yield* ThingModelStore).insert(ProductKey.make("missing"), model)
+        assert.isFalse(yield* store.within({ projectId, quota: "scenes", amount: 1, limit: 1 }, write))
+      }))
+
+    it.effect("takes bytes up to the limit, and gives them back", () =>
+      Effect.gen(function*() {
+        const store = yield* QuotaStore
+        const { id } = yield* insertProject
+        const takes = Array.from({ length: 8 }, () => Effect.exit(store.take(id, 30, 100)))
+        const exits = yield* Effect.all(takes, { concurrency: "unbounded" })
+        assert.strictEqual(exits.filter(Exit.isSuccess).length, 3)
+        assert.strictEqual((yield* used(id)).objectBytes, 90)
+        yield* store.set(id, { objectBytes: 10 })
+        yield* store.take(id, -40, 100)
+        assert.strictEqual((yield* used(id)).objectBytes, 50)
+        yield* store.take(id, -4000, 100)
+        assert.strictEqual((yield* used(id)).objectBytes, 0)
+      }))
+
+    it.effect("counts registrations of each product by the minute", () =>
+      Effect.gen(function*() {
+        const store = yield* QuotaStore
+        const { id } = yield* insertProject
+        const products = yield* ProductStore
+        const [{ productKey }, other] = [yield* products.insert(newProduct(id)), yield* products.insert(newProduct(id))]
+        const all = yield* Effect.all(Array.from({ length: 8 }, () => store.register(id, productKey, 7, 3)), {
+          concurrency: "unbounded"
+        })
+        assert.strictEqual(all.filter(Option.isNone).length, 3)
+        assert.deepStrictEqual(yield* store.register(id, productKey, 7, 3), Option.some(3))
+        // A leaked secret of one product stops no other.
+        assert.deepStrictEqual(yield* store.register(id, other.productKey, 7, 3), Option.none())
+        // A node whose clock is behind does not begin the minute before again.
+        assert.deepStrictEqual(yield* store.register(id, productKey, 6, 3), Option.some(3))
+        assert.deepStrictEqual(yield* store.register(id, productKey, 8, 3), Option.none())
+        yield* store.set(id, { registrationsPerMinute: 0 })
+        assert.deepStrictEqual(yield* store.register(id, productKey, 9, 3), Option.some(0))
+        assert.deepStrictEqual(yield* store.register(id, ProductKey.make(unique("missing")), 9, 3), Option.some(0))
+      }))
+  })

@@ -1,0 +1,60 @@
+/**
+ * The laws of `ReplayStore`.
+ */
+import { type DeviceCloud, DeviceId, maxRandoms, ReplayStore } from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer } from "effect"
+import { epoch, unique } from "./Samples.ts"
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`ReplayStore: ${name}`, (it) => {
+    it.effect("marks a random once for as long as it is said", () =>
+      Effect.gen(function*() {
+        const store = yield* ReplayStore
+        const [deviceId, other] = [DeviceId.make(unique("device")), DeviceId.make(unique("device"))]
+        const use = (of: DeviceId, random: string, at: number) =>
+          store.use({ deviceId: of, random, at: epoch + at, until: epoch + at + 100 })
+        assert.strictEqual(yield* use(deviceId, "a", 0), "fresh")
+        assert.strictEqual(yield* use(deviceId, "a", 100), "used")
+        assert.strictEqual(yield* use(deviceId, "b", 100), "fresh")
+        assert.strictEqual(yield* use(other, "a", 100), "fresh")
+        assert.strictEqual(yield* use(deviceId, "a", 101), "fresh")
+        assert.strictEqual(yield* use(deviceId, "a", 201), "used")
+      }))
+
+    it.effect("gives a random to one of many who use it at once", () =>
+      Effect.gen(function*() {
+        const store = yield* ReplayStore
+        const deviceId = DeviceId.make(unique("device"))
+        const use = store.use({ deviceId, random: "r", at: epoch, until: epoch + 1 })
+        const outcomes = yield* Effect.all(Array.from({ length: 40 }, () => use), { concurrency: "unbounded" })
+        assert.strictEqual(outcomes.filter((outcome) => outcome === "fresh").length, 1)
+        assert.strictEqual(outcomes.filter((outcome) => outcome === "used").length, 39)
+      }))
+
+    it.effect("keeps so many of a device, and forgets what has ended", () =>
+      Effect.gen(function*() {
+        const store = yield* ReplayStore
+        const deviceId = DeviceId.make(unique("device"))
+        const use = (random: string, at: number) =>
+          store.use({ deviceId, random, at: epoch + at, until: epoch + at + 1000 })
+        yield* Effect.forEach(Array.from({ length: maxRandoms }), (_, i) => use(`r${i}`, 0), {
+          concurrency: 64,
+          discard: true
+        })
+        assert.strictEqual(yield* use("more", 0), "full")
+        assert.strictEqual(yield* use("r7", 0), "used")
+        assert.strictEqual(
+          yield* store.use({ deviceId: DeviceId.make(unique("device")), random: "more", at: epoch, until: epoch }),
+          "fresh"
+        )
+        assert.strictEqual(yield* use("more", 1001), "fresh")
+        while (true) {
+          const count = yield* store.prune({ endedBefore: epoch + 1001, limit: 800 })
+          assert.isAtMost(count, 800)
+          if (count < 800) break
+        }
+        assert.strictEqual(yield* use("more", 1001), "used")
+        assert.strictEqual(yield* use("r7", 0), "fresh")
+      }))
+  })
