@@ -11,6 +11,7 @@ import { AuditStore } from "./audit/AuditStore.ts"
 import { CodecCache } from "./codec/CodecCache.ts"
 import { Codecs } from "./codec/Codecs.ts"
 import { CodecStore } from "./codec/CodecStore.ts"
+import { Broadcasts } from "./command/Broadcasts.ts"
 import { CommandAnswers } from "./command/CommandAnswers.ts"
 import { CommandDelivery } from "./command/CommandDelivery.ts"
 import * as CommandExpiry from "./command/CommandExpiry.ts"
@@ -100,6 +101,7 @@ export const services = [
   Batches,
   Bindings,
   BleIdentities,
+  Broadcasts,
   Codecs,
   Commands,
   Configurations,
@@ -203,6 +205,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Batches.layer,
   Bindings.layer,
   BleIdentities.layer,
+  Broadcasts.layer,
   Codecs.layer,
   Configurations.layer,
   History.layer,

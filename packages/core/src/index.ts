@@ -16,6 +16,7 @@ export {
 export { type CodecResult, Codecs, type CodecTrial, ProductNotRaw } from "./codec/Codecs.ts"
 export * from "./codec/CodecStore.ts"
 export * as ProductCodec from "./codec/ProductCodec.ts"
+export { type Broadcast, Broadcasts, maxBroadcastBytes, TooManyBroadcasts } from "./command/Broadcasts.ts"
 export {
   type CallOptions,
   type Command,
@@ -34,12 +35,13 @@ export {
   rawTopic,
   TimeToLive,
   TooManyCommands,
-  UserMessage,
   userMethod,
+  userReplyMethod,
   WaitTime
 } from "./command/Command.ts"
-export { Commands } from "./command/Commands.ts"
+export { Commands, type Waited, type WaitOptions } from "./command/Commands.ts"
 export * from "./command/CommandStore.ts"
+export { UserMessage } from "./command/UserMessage.ts"
 export * from "./configuration/Configuration.ts"
 export { Configurations, TooManyPushes } from "./configuration/Configurations.ts"
 export * from "./configuration/ConfigurationStore.ts"
@@ -254,6 +256,7 @@ export {
 export { type QuotaReport, Quotas } from "./project/Quotas.ts"
 export * from "./project/QuotaStore.ts"
 export { Role, roleIncludes } from "./project/Role.ts"
+export { AccessTokenExpired, accessTokenMillis } from "./provisioning/AccessToken.ts"
 export * from "./provisioning/Binding.ts"
 export { Bindings } from "./provisioning/Bindings.ts"
 export * from "./provisioning/BindingStore.ts"
@@ -261,6 +264,7 @@ export { BleIdentities } from "./provisioning/BleIdentities.ts"
 export * from "./provisioning/BleIdentity.ts"
 export { ConnectRefusals, type RefusedConnect } from "./provisioning/ConnectRefusals.ts"
 export * from "./provisioning/ConnectRefusalStore.ts"
+export type * from "./provisioning/Credentials.ts"
 export * from "./provisioning/DeviceAuthenticator.ts"
 export * from "./provisioning/DeviceCredentials.ts"
 export * from "./provisioning/Provisioning.ts"

@@ -10,6 +10,7 @@ import * as CodecHandlers from "./codec/CodecHandlers.ts"
 import * as CommandHandlers from "./command/CommandHandlers.ts"
 import * as ConfigurationHandlers from "./configuration/ConfigurationHandlers.ts"
 import * as AlinkRegistration from "./device-access/AlinkRegistration.ts"
+import * as AlinkUplink from "./device-access/AlinkUplink.ts"
 import * as DeviceAccessHandlers from "./device-access/DeviceAccessHandlers.ts"
 import * as BatchHandlers from "./device/BatchHandlers.ts"
 import * as DeviceHandlers from "./device/DeviceHandlers.ts"
@@ -239,10 +240,12 @@ const routes = <R>(
     (beside?.layer ?? Layer.empty) as Layer.Layer<never>,
     operations({ docs, metrics, readiness, beside: beside?.api }),
     AlinkRegistration.layer,
+    AlinkUplink.layer,
     ObjectRoutes.layer,
     pipeline([
       ...operationsRoutes({ docs, metrics }),
       { method: "POST", path: AlinkRegistration.path },
+      ...AlinkUplink.routes,
       ...ObjectRoutes.routes,
       ...RouteTable.routesOf(Api),
       ...beside === undefined ? [] : RouteTable.routesOf(beside.api)

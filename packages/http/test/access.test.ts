@@ -89,6 +89,7 @@ const bodies: Readonly<Record<string, object>> = {
   "codecs.putCodec": { codec: {} },
   "codecs.tryCodec": { direction: "reports", hex: "a1", codec: {} },
   "commands.sendRaw": { data: "a1" },
+  "commands.broadcast": { topic: "stolen", payload: "" },
   "configurations.putProductConfiguration": { format: "json", content: "{}" },
   "configurations.pushProductConfiguration": {},
   "configurations.putDeviceConfiguration": { format: "json", content: "{}" },

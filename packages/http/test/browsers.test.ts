@@ -63,7 +63,16 @@ layer(testApi(memory, { corsOrigins: [origin], secureDevices: true }).pipe(Layer
       assert.strictEqual(yield* post({ ...from, "x-forwarded-proto": "https" }), 0)
       assert.strictEqual(yield* post({ ...from, "x-forwarded-proto": "http" }), 40303)
       const far = { key: null, headers: from, body: {} } as const
-      for (const path of ["/auth/register/device", "/auth/generator/device", "//auth/register/device"]) {
+      for (
+        const path of [
+          "/auth/register/device",
+          "/auth/generator/device",
+          "//auth/register/device",
+          "//auth",
+          "//%61uth",
+          "//topic/a"
+        ]
+      ) {
         const { body, status } = yield* call("POST", path, far)
         assert.deepStrictEqual([status, body.code], [403, 40303], path)
       }

@@ -2,6 +2,7 @@
  * The MQTT broker through which devices reach the cloud.
  */
 import {
+  type Broadcasts,
   type ConnectRefusals,
   type DeviceAuthenticator,
   DeviceMethods,
@@ -20,6 +21,7 @@ import { DeviceBroker, LimitExceeded } from "./protocol/DeviceBroker.ts"
 import { KeptSessions } from "./protocol/KeptSessions.ts"
 import { readPackets } from "./protocol/PacketReading.ts"
 import { type Arrival, Arrivals, type ArrivalSocket, maxArrivalBytes } from "./session/Arrivals.ts"
+import * as BroadcastDelivery from "./session/BroadcastDelivery.ts"
 import * as Connecting from "./session/Connecting.ts"
 import { Connections } from "./session/ConnectionState.ts"
 import type { Peer } from "./session/Peer.ts"
@@ -27,6 +29,7 @@ import { makeWatch } from "./session/Readiness.ts"
 import { shadowOwnersOf } from "./session/Subscriptions.ts"
 import { UnsentOutput } from "./session/UnsentOutput.ts"
 import * as TopicAccess from "./session/TopicAccess.ts"
+import { isBroadcastFilter } from "./topics/TopicOwner.ts"
 import { makeRouter } from "./topics/TopicRouter.ts"
 
 export interface Options {
@@ -78,6 +81,7 @@ export interface Admission {
 }
 
 type Requirements =
+  | Broadcasts
   | DeviceAuthenticator
   | DeviceMethods
   | DeviceSessions
@@ -120,6 +124,7 @@ const make = Effect.fnUntraced(function*(
   const route = makeRouter((method) => methods.find(method)?.form)
   const access = yield* TopicAccess.make
   const messages = yield* MessageHandling.make(access, route)
+  const broadcasts = yield* BroadcastDelivery.make
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const clock = yield* Clock.Clock
   const limits = complete(options.limits)
@@ -173,9 +178,14 @@ const make = Effect.fnUntraced(function*(
     },
     authenticate: connecting.authenticate,
     admits: (client, filter) => {
-      const connection = connections.of(client)?.connection
-      return connection !== undefined && access.speakerOf(connection, filter) !== undefined &&
-        connection.subscriptions.admit(filter)
+      const state = connections.of(client)
+      const connection = state?.connection
+      if (state === undefined || connection === undefined) return false
+      const isBroadcast = isBroadcastFilter(filter, connection.device)
+      if (!isBroadcast && access.speakerOf(connection, filter) === undefined) return false
+      const isAdmitted = connection.subscriptions.admit(filter)
+      if (isAdmitted && isBroadcast) broadcasts.add(state, connection.device.productKey)
+      return isAdmitted
     },
     consume: (client, packet, done, confirms) => {
       const state = connections.of(client)
@@ -242,6 +252,7 @@ const make = Effect.fnUntraced(function*(
       if (state.connection !== undefined) runFork(connecting.detach(state))
       state.drained()
       access.forget(state)
+      broadcasts.remove(state)
     })
   }
 

@@ -1,4 +1,4 @@
-import { type DeviceMethod, DeviceName, ProductKey, userMethod } from "@device-cloud/core"
+import { type DeviceMethod, DeviceName, ProductKey, userMethod, userReplyMethod } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
 import { makeRouter, methodPrefix, type Route } from "../src/topics/TopicRouter.ts"
 
@@ -43,6 +43,21 @@ it.each([
       replyTopic: replyTopic === "" ? "" : `/sys/pk/dn/${replyTopic}`
     } as Route)
 )
+
+it("the reply to a call comes on the topic of the call, which names the device", () => {
+  const answer = route("/ext/rrpc/7/sys/pk/dn/thing/service/a")
+  assert.deepInclude(answer, { form: "answer" })
+  assert.deepStrictEqual(route("/ext/rrpc/7/anything"), answer)
+  assert.deepStrictEqual(route("/ext/rrpc/7/pk/dn/user/a/b"), {
+    form: "user",
+    method: userReplyMethod,
+    replyTopic: "",
+    repliesTo: "7"
+  })
+  for (const other of ["/ext/rrpc/7/pk/other/user/a", "/ext/rrpc/7/sys/pk/other/thing/service/a"]) {
+    assert.isUndefined(route(other))
+  }
+})
 
 it("an unknown method of the protocol is a request, whose reply says that it is unknown", () =>
   assert.deepStrictEqual(route("/sys/pk/dn/thing/acme/unknown"), {

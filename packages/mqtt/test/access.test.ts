@@ -194,7 +194,7 @@ for (const [name, storage] of storages) {
         const device = yield* Fixtures.createDevice()
         const commands = yield* Commands
         const topic = `/${device.productKey}/${device.deviceName}/user/`
-        const first = yield* commands.sendUserMessage(defaultProjectId, device.deviceId, {
+        const { command: first } = yield* commands.sendUserMessage(defaultProjectId, device.deviceId, {
           topic: "config/led",
           payload: JSON.stringify({ on: true }),
           encoding: "utf8"
@@ -254,11 +254,12 @@ for (const [name, storage] of storages) {
         const prefix = `/${device.productKey}/${device.deviceName}/user/`
         const send = Effect.fnUntraced(function*(topic: string) {
           const commands = yield* Commands
-          return yield* commands.sendUserMessage(defaultProjectId, device.deviceId, {
+          const { command } = yield* commands.sendUserMessage(defaultProjectId, device.deviceId, {
             topic,
             payload: `"${topic}"`,
             encoding: "utf8"
           })
+          return command
         })
         const unsubscribe = (filter: string) =>
           Effect.callback<void>((resume) => {

@@ -1,7 +1,9 @@
 import {
+  Broadcasts,
   Commands,
   defaultProjectId,
   type Device,
+  type DeviceId,
   History,
   Shadows,
   ThingModels,
@@ -12,7 +14,7 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Latch, Layer } from "effect"
+import { Effect, Fiber, Latch, Layer, Queue } from "effect"
 import { readFileSync } from "node:fs"
 import { storages } from "../../../vitest.storages.ts"
 
@@ -22,6 +24,16 @@ const createDevice = Effect.flatMap(Fixtures.createProductWithModel(), Fixtures.
 
 const set = ({ deviceId }: Device, params: Readonly<Record<string, number>>) =>
   Effect.flatMap(Commands, (commands) => commands.setProperties(defaultProjectId, deviceId, params))
+
+/** Asks the device for something on a user topic. */
+const call = (deviceId: DeviceId, wait: number) =>
+  Effect.flatMap(Commands, (commands) =>
+    commands.sendUserMessage(
+      defaultProjectId,
+      deviceId,
+      { topic: "display/text", payload: "\"?\"", encoding: "utf8" },
+      { wait }
+    ))
 
 for (const [name, storage] of storages) {
   layer(MqttTestServer.layer(storage), { excludeTestServices: true })(`messages of MQTT devices on ${name}`, (it) => {
@@ -94,6 +106,99 @@ for (const [name, storage] of storages) {
           })
           const { command } = yield* Fiber.join(calling)
           assert.deepInclude(command, { state: "succeeded", data: { length: 3 }, deliveries: 1 })
+        }
+      }))
+
+    it.effect("a call on a topic of the application waits for the bytes of the reply", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const connected = yield* MqttDevice.connect(device)
+        const own = `${device.productKey}/${device.deviceName}/user`
+        assert.deepStrictEqual(yield* connected.subscribe([`/ext/rrpc/+/${own}/#`]), [1])
+        assert.deepStrictEqual(yield* connected.subscribe(["/ext/rrpc/+/other/device/user/#"]), [128])
+        const replies = [
+          ["\"grüße\"", { payload: "\"grüße\"", encoding: "utf8" }],
+          [Buffer.from([1, 0, 255]), { payload: "AQD/", encoding: "base64" }],
+          [Buffer.from("a\0b"), { payload: "YQBi", encoding: "base64" }]
+        ] as const
+        for (const [reply, data] of replies) {
+          const calling = yield* Effect.forkScoped(call(device.deviceId, 30))
+          const { message, topic } = yield* connected.take
+          const [, , , id] = topic.split("/")
+          assert.deepStrictEqual([topic, message], [`/ext/rrpc/${id}/${own}/display/text`, "?"])
+          yield* connected.publish(topic, reply)
+          const { command, hasWaited } = yield* Fiber.join(calling)
+          assert.isTrue(hasWaited)
+          assert.deepInclude(command, { messageId: Number(id), state: "succeeded", code: 200, data, deliveries: 1 })
+        }
+        assert.deepStrictEqual(yield* CloudState.events(device, "user"), [])
+        // Nobody waits: the packet's confirmation ends it.
+        const { command } = yield* call(device.deviceId, 0)
+        assert.strictEqual((yield* connected.take).topic, `/${own}/display/text`)
+        yield* CloudState.untilState(command, "succeeded")
+      }))
+
+    it.effect("a call without a reply in time goes on, and one to a device that is away is not made", () =>
+      Effect.gen(function*() {
+        const [device, other] = yield* Fixtures.createDevices(2)
+        const away = yield* Effect.flip(call(device!.deviceId, 1))
+        assert.strictEqual(away._tag, "DeviceNotConnected")
+        const connected = yield* MqttDevice.connect(device!)
+        const stranger = yield* MqttDevice.connect(other!)
+        const late = yield* Effect.flip(call(device!.deviceId, 0.2))
+        assert.strictEqual(late._tag, "NoReply")
+        const { topic } = yield* connected.take
+        const messageId = Number(topic.split("/")[3])
+        const command = yield* (yield* Commands).get(defaultProjectId, device!.deviceId, messageId)
+        // The reply of another device does not count.
+        yield* stranger.publish(
+          `/ext/rrpc/${messageId}/${other!.productKey}/${other!.deviceName}/user/display/text`,
+          "x"
+        )
+        yield* stranger.request(stranger.topic("thing/event/property/post"), {})
+        yield* CloudState.untilState(command, "acked")
+        yield* connected.publish(topic, "late")
+        assert.deepInclude(yield* CloudState.untilState(command, "succeeded"), {
+          data: { payload: "late", encoding: "utf8" }
+        })
+      }))
+
+    it.effect("a broadcast reaches the devices of the product that have subscribed to it, once each", () =>
+      Effect.gen(function*() {
+        const product = yield* Fixtures.createProduct()
+        const [first, second, deaf] = yield* Fixtures.createDevices(3, product)
+        const stranger = yield* MqttDevice.connect(yield* Fixtures.createDevice())
+        const { productKey } = product
+        const topic = `/broadcast/${productKey}/alerts/storm`
+        const connected = [
+          yield* MqttDevice.connect(first!),
+          yield* MqttDevice.connect(second!, { options: { clean: false } }),
+          yield* MqttDevice.connect(deaf!)
+        ] as const
+        assert.deepStrictEqual(yield* connected[0].subscribe([topic, `/broadcast/${productKey}/#`]), [1, 1])
+        assert.deepStrictEqual(yield* connected[1].subscribe([topic], 0), [0])
+        for (const filter of [topic, "/broadcast/#", "/broadcast/+/alerts/storm", `/broadcast/${productKey}`]) {
+          assert.deepStrictEqual(yield* stranger.subscribe([filter]), [128], filter)
+        }
+        // A kept session keeps its subscription.
+        yield* connected[1].end
+        yield* connected[1].closed
+        const back = yield* MqttDevice.connect(second!, { options: { clean: false } })
+        const broadcasts = yield* Broadcasts
+        yield* broadcasts.send(defaultProjectId, productKey, {
+          topic: "alerts/storm",
+          payload: "InN0b3JtIg==",
+          encoding: "base64"
+        })
+        assert.deepStrictEqual(yield* connected[0].take, { topic, qos: 1, message: "storm" })
+        assert.deepStrictEqual(yield* back.take, { topic, qos: 0, message: "storm" })
+        const tooMany = yield* Effect.flip(
+          broadcasts.send(defaultProjectId, productKey, { topic: "a", payload: "", encoding: "utf8" })
+        )
+        assert.strictEqual(tooMany._tag, "TooManyBroadcasts")
+        for (const each of [connected[0], back, connected[2], stranger]) {
+          yield* each.request(each.topic("thing/event/property/post"), {})
+          assert.strictEqual(yield* Queue.size(each.received), 0)
         }
       }))
 

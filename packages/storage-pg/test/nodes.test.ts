@@ -1,4 +1,5 @@
 import {
+  Broadcasts,
   Commands,
   defaultProjectId,
   type Device,
@@ -124,6 +125,21 @@ it.live("nodes on one database act as one cloud", () =>
       first
     )
     assert.deepInclude(yield* Queue.take(connected.received), { id: String(command.messageId), params: { on: 1 } })
+
+    // A broadcast reaches the transports of both, once each.
+    const broadcasts = yield* Queue.unbounded<string>()
+    for (const [name, node] of [["first", first], ["second", second]] as const) {
+      yield* Context.get(node, Broadcasts).listen(({ payload, topic }) =>
+        void Queue.offerUnsafe(broadcasts, `${name} ${topic} ${payload.length}`)
+      )
+    }
+    const send = (node: typeof first, topic: string, payload: string) =>
+      Context.get(node, Broadcasts).send(defaultProjectId, device.productKey, { topic, payload, encoding: "utf8" })
+    yield* send(first, "a", "°".repeat(2048))
+    assert.deepStrictEqual((yield* Queue.takeN(broadcasts, 2)).toSorted(), ["first a 4096", "second a 4096"])
+    assert.strictEqual((yield* Effect.flip(send(second, "b", "x".repeat(4097))))._tag, "InvalidInput")
+    yield* send(second, "b", "")
+    assert.deepStrictEqual((yield* Queue.takeN(broadcasts, 2)).toSorted(), ["first b 0", "second b 0"])
 
     // The reply that one node stores reaches the caller that waits at the other.
     const waiting = yield* Effect.forkScoped(

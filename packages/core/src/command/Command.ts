@@ -9,8 +9,9 @@ import type { Json } from "../kernel/Json.ts"
 
 /**
  * A command is `queued` until it is handed to the device's connection (`sent`),
- * and `acked` when the device has confirmed the packet. A user message gets no
- * reply: the confirmation makes it `succeeded`. The last four states are final.
+ * and `acked` when the device has confirmed the packet. A user message that nobody
+ * waits for gets no reply: the confirmation makes it `succeeded`. The last four
+ * states are final.
  */
 export const CommandState = Schema.Literals([
   "queued",
@@ -43,7 +44,7 @@ export interface Command {
    */
   readonly userTopic: string | null
   readonly params: Readonly<Record<string, Json>>
-  /** Whether the command calls a service that the caller waits for, which has a topic of its own. */
+  /** Whether the caller waits for a reply on a topic that is for such calls. */
   readonly synchronous: boolean
   readonly state: CommandState
   /** How often the command was handed to the device. */
@@ -112,6 +113,9 @@ export const TimeToLive = Schema.Int.check(Schema.isBetween({ minimum: 0, maximu
 /** The method of messages on user topics, which the application and the device agree on. */
 export const userMethod = "user"
 
+/** The method with which a device replies to a user message for which somebody waits. */
+export const userReplyMethod = "user_reply"
+
 /** The method of bytes that an application sends as they are. */
 export const rawMethod = "thing.model.down_raw"
 
@@ -127,25 +131,15 @@ export const RawBytes = Schema.String.check(
 export const setsProperties = ({ serviceId, userTopic }: Pick<Command, "serviceId" | "userTopic">): boolean =>
   serviceId === null && userTopic === null
 
+/** Returns whether the device replies to the command. The confirmation of the packet ends those without a reply. */
+export const hasReply = ({ synchronous, userTopic }: Pick<Command, "synchronous" | "userTopic">): boolean =>
+  synchronous || userTopic === null
+
 /** Returns the method of the message that carries the command. */
 export const methodOf = ({ serviceId, userTopic }: Pick<Command, "serviceId" | "userTopic">): string => {
   if (userTopic !== null) return userTopic === rawTopic ? rawMethod : userMethod
   return serviceId === null ? "thing.service.property.set" : `thing.service.${serviceId}`
 }
-
-/** A message on a user topic of a device. */
-export const UserMessage = Schema.Struct({
-  /** Levels below `/{product_key}/{device_name}/user/`, without wildcards. At most 100 characters. */
-  topic: Schema.String.check(
-    Schema.isPattern(/^[^/+#\0\p{Cs}?][^+#\0\p{Cs}?]{0,99}$/u, {
-      expected: "1 to 100 characters without a slash in front, + # ? and NUL"
-    })
-  ),
-  payload: Schema.String,
-  /** How `payload` encodes the bytes of the message. */
-  encoding: Schema.Literals(["utf8", "base64"])
-})
-export interface UserMessage extends Schema.Schema.Type<typeof UserMessage> {}
 
 /** The device has {@link maxWaiting} commands that have not ended. */
 export class TooManyCommands extends Schema.TaggedError<TooManyCommands>()("TooManyCommands", {

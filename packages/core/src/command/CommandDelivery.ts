@@ -20,6 +20,7 @@ import {
   type Command,
   type CommandState,
   finalRank,
+  hasReply,
   maxDeliveries,
   methodOf,
   rankOf,
@@ -112,7 +113,7 @@ const make = Effect.gen(function*() {
 
   const handOver = (session: DeviceSession, command: Command, message: DownlinkMessage) =>
     Effect.suspend(() => {
-      const confirmed = () => advance(command, command.userTopic === null ? "acked" : "succeeded")
+      const confirmed = () => advance(command, hasReply(command) ? "acked" : "succeeded")
       return session.connection.deliver(message, confirmed)
     })
 

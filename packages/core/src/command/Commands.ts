@@ -39,12 +39,12 @@ import {
   setsProperties,
   TimeToLive,
   TooManyCommands,
-  UserMessage,
   WaitTime
 } from "./Command.ts"
 import { CommandAnswers } from "./CommandAnswers.ts"
 import { CommandDelivery } from "./CommandDelivery.ts"
 import { CommandStore, type Enqueue } from "./CommandStore.ts"
+import { decodeUserMessage, type UserMessage } from "./UserMessage.ts"
 
 type Params = Readonly<Record<string, Json>>
 
@@ -94,21 +94,20 @@ export class Commands extends Context.Service<Commands, {
     deviceId: DeviceId,
     serviceId: string | null,
     params: Params,
-    options?: CallOptions & { readonly wait?: number | undefined }
-  ) => Effect.Effect<
-    { readonly command: Command; readonly hasWaited: boolean },
-    ElementNotFound | DeviceNotConnected | NoReply | Refused
-  >
+    options?: WaitOptions
+  ) => Effect.Effect<Waited, ElementNotFound | DeviceNotConnected | NoReply | Refused>
   /**
    * Sends bytes, at most 128 Ki characters with their encoding, on a user topic
-   * of the device, now or when the device comes back.
+   * of the device, now or when the device comes back. With `wait` above 0 it calls
+   * the device on the topic for such calls and waits for the bytes of its reply, as
+   * `request` does; they are the payload of `data`, a `UserMessage` without topic.
    */
   readonly sendUserMessage: (
     projectId: ProjectId,
     deviceId: DeviceId,
     message: UserMessage,
-    options?: CallOptions
-  ) => Effect.Effect<Command, Refused>
+    options?: WaitOptions
+  ) => Effect.Effect<Waited, DeviceNotConnected | NoReply | Refused>
   /**
    * Sends bytes, given as hex text, on the topic for bytes of the device, now or
    * when the device comes back. The product needs no codec.
@@ -161,6 +160,18 @@ export class Commands extends Context.Service<Commands, {
   > = Layer.effect(Commands, Effect.suspend(() => make))
 }
 
+/** What a caller that may wait decides about a call. */
+export interface WaitOptions extends CallOptions {
+  /** Seconds, 0 to 30. */
+  readonly wait?: number | undefined
+}
+
+/** A command, and whether its caller has waited for its end. */
+export interface Waited {
+  readonly command: Command
+  readonly hasWaited: boolean
+}
+
 /** Seconds that the caller of a synchronous service waits. */
 const defaultWait = 8
 
@@ -177,8 +188,6 @@ const capacity = 8192
 /** Commands in one transaction. */
 const maxBatch = 1024
 
-const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
-const decodeUserMessage = decodeInput(UserMessage)
 /** A command with the entry of the audit log that is stored with it. */
 interface Submission extends Enqueue {
   readonly entry?: NewAuditEntry
@@ -361,38 +370,53 @@ const make = Effect.gen(function*() {
     return validator?.service(serviceId)?.element.callType === "sync" ? defaultWait : 0
   })
 
+  /** Makes a call, and waits for its end if the device is connected. */
+  const callAndWait = Effect.fnUntraced(function*<E>(
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    wanted: number,
+    call: (isWaiting: boolean) => Effect.Effect<Command, E>
+  ) {
+    const wait = yield* Effect.mapError(
+      decodeWait(wanted),
+      ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["wait"], message }] })
+    )
+    if (wait === 0) return { command: yield* call(false), hasWaited: false }
+    const { device } = yield* find(projectId, deviceId)
+    if (sessions.session(device.deviceId) === undefined) {
+      if ((yield* sessions.connected([deviceId])).length === 0) return yield* new DeviceNotConnected({ deviceId })
+      yield* answers.announce(deviceId, wait)
+    }
+    const command = yield* call(true)
+    const ended = yield* Effect.fromOption(
+      yield* answers.untilEnded(command, wait),
+      () => new NoReply({ messageId: String(command.messageId) })
+    )
+    return { command: ended, hasWaited: true }
+  })
+
   const request: Commands["Service"]["request"] = Effect.fnUntraced(
-    function*(projectId, deviceId, serviceId, params, { wait: wanted, ...options } = {}) {
-      const call = serviceId === null
-        ? setProperties(projectId, deviceId, params, options)
-        : callService(projectId, deviceId, serviceId, params, options)
-      const wait = yield* Effect.mapError(
-        decodeWait(wanted ?? (yield* waitOf(projectId, deviceId, serviceId))),
-        ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["wait"], message }] })
+    function*(projectId, deviceId, serviceId, params, { wait, ...options } = {}) {
+      return yield* callAndWait(
+        projectId,
+        deviceId,
+        wait ?? (yield* waitOf(projectId, deviceId, serviceId)),
+        () =>
+          serviceId === null
+            ? setProperties(projectId, deviceId, params, options)
+            : callService(projectId, deviceId, serviceId, params, options)
       )
-      if (wait === 0) return { command: yield* call, hasWaited: false }
-      const { device } = yield* find(projectId, deviceId)
-      if (sessions.session(device.deviceId) === undefined) {
-        if ((yield* sessions.connected([deviceId])).length === 0) return yield* new DeviceNotConnected({ deviceId })
-        yield* answers.announce(deviceId, wait)
-      }
-      const command = yield* call
-      const ended = yield* Effect.fromOption(
-        yield* answers.untilEnded(command, wait),
-        () => new NoReply({ messageId: String(command.messageId) })
-      )
-      return { command: ended, hasWaited: true }
     }
   )
 
-  const sendUserMessage = Effect.fn("Commands.sendUserMessage")(
-    function*(projectId: ProjectId, deviceId: DeviceId, input: UserMessage, options: CallOptions = {}) {
+  const sendUserMessage: Commands["Service"]["sendUserMessage"] = Effect.fn("Commands.sendUserMessage")(
+    function*(projectId, deviceId, input, { wait = 0, ...options } = {}) {
       const { topic, ...params } = yield* decodeUserMessage(input)
-      if (params.encoding === "base64" && !isBase64.test(params.payload)) {
-        return yield* refuse("payload", "Expected base64")
-      }
-      const found = yield* find(projectId, deviceId)
-      return yield* submit(found, { serviceId: null, userTopic: topic, params }, options)
+      return yield* callAndWait(projectId, deviceId, wait, (synchronous) =>
+        Effect.flatMap(
+          find(projectId, deviceId),
+          (found) => submit(found, { serviceId: null, userTopic: topic, params, synchronous }, options)
+        ))
     }
   )
 

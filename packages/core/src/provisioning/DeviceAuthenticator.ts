@@ -6,14 +6,23 @@ import type { NodeBus } from "../cluster/NodeBus.ts"
 import { type DeviceIdentity, deviceKey, DeviceNotFound, type StoredCredentials } from "../device/Device.ts"
 import type { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import type { DeviceStore } from "../device/DeviceStore.ts"
-import { equalInConstantTime, Mac, type SignMethod } from "../kernel/Mac.ts"
+import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
 import { rightSecret } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import type { ProjectId } from "../project/Project.ts"
+import { AccessTokenExpired, accessTokenMillis, endOfAccessToken, makeAccessToken } from "./AccessToken.ts"
 import * as CredentialCache from "./CredentialCache.ts"
+import type {
+  AccessTokenCredentials,
+  AuthenticatedUplink,
+  Claimed,
+  ConnectCredentials,
+  SubDeviceCredentials,
+  TokenCredentials,
+  UplinkCredentials
+} from "./Credentials.ts"
 import { DeviceCredentials, type PresentedCredentials, ProofRefused, type ProvedDevice } from "./DeviceCredentials.ts"
 import { connectText, fieldsText, tokenLength, tokenText, uplinkText } from "./Signature.ts"
-import { refuseUnfresh, type SignedWith, type UnfreshSignature, UplinkTolerance } from "./UplinkFreshness.ts"
+import { refuseUnfresh, type UnfreshSignature, UplinkTolerance } from "./UplinkFreshness.ts"
 import { SignatureGuard, type TooManyWrongSignatures } from "./SignatureGuard.ts"
 
 /**
@@ -35,6 +44,18 @@ export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
   ) => Effect.Effect<Option.Option<DeviceIdentity>, Exclude<DirectlyRefused, WrongSignature> | ProofRefused>
   /** Checks the signature of a device that connects. */
   readonly authenticate: (credentials: ConnectCredentials) => Effect.Effect<DeviceIdentity, DirectlyRefused>
+  /**
+   * Checks a signature as `authenticate` does, and returns a token that stands for
+   * it for seven days. Fails with `UnfreshSignature` if the product requires a fresh
+   * signature of each message.
+   */
+  readonly issueAccessToken: (
+    credentials: ConnectCredentials
+  ) => Effect.Effect<string, DirectlyRefused | UnfreshSignature>
+  /** Checks a token of `issueAccessToken`. */
+  readonly authenticateAccessToken: (
+    credentials: AccessTokenCredentials
+  ) => Effect.Effect<DeviceIdentity, DirectlyRefused | UnfreshSignature | AccessTokenExpired>
   /** Checks the token of a device that registered without being created beforehand. */
   readonly authenticateToken: (credentials: TokenCredentials) => Effect.Effect<DeviceIdentity, DirectlyRefused>
   /**
@@ -62,57 +83,6 @@ type Refused =
   | TooManyWrongSignatures
   | StoreError
 type DirectlyRefused = Refused | SubDeviceOnly
-
-/** The device that a message comes from, as it says, and its address. */
-interface Claimed extends ProvedDevice {
-  /** The address that it connects from. */
-  readonly address: string
-}
-
-/** What a connecting device presents. */
-export interface ConnectCredentials extends Claimed {
-  /** The identifier that the device chose for itself; it is signed, not trusted. */
-  readonly clientId: string
-  /** Part of the signed text if the device sent one. */
-  readonly timestamp?: string | undefined
-  readonly signMethod: SignMethod
-  /** Hex of either case. */
-  readonly signature: string
-}
-
-/** What a device presents that registered without being created beforehand. */
-export interface TokenCredentials extends Claimed {
-  /** The client id that it was given when it registered. */
-  readonly clientId: string
-  /** Hex of either case. */
-  readonly token: string
-}
-
-/** What a device presents with a message over HTTP. */
-export interface UplinkCredentials extends Claimed, SignedWith {
-  readonly random: string
-  readonly signMethod: SignMethod
-  /** Lower-case hex. */
-  readonly signature: string
-}
-
-/** The device that a message over HTTP comes from. */
-export interface AuthenticatedUplink {
-  readonly device: DeviceIdentity
-  /** Whether the product requires that the random of a message counts once. */
-  readonly isOnce: boolean
-}
-
-/** What a sub-device presents through its gateway, whose id stands for the address. */
-export interface SubDeviceCredentials extends Claimed {
-  /** The project of the gateway; devices of other projects do not exist for it. */
-  readonly projectId: ProjectId
-  readonly signMethod: SignMethod
-  /** Hex of either case. */
-  readonly signature: string
-  /** The fields that may be signed; only some devices sign `cleanSession`. */
-  readonly fields: Readonly<Record<string, string>>
-}
 
 /** The signature or token does not belong to the device. */
 export class WrongSignature extends Schema.TaggedError<WrongSignature>()("WrongSignature", {
@@ -198,6 +168,15 @@ const make = Effect.gen(function*() {
       : undefined
   }
 
+  /** What a connecting device presents, and what its secrets make. */
+  const signatureOf = (credentials: ConnectCredentials) => {
+    const text = connectText(credentials)
+    return {
+      presented: credentials.signature.toLowerCase(),
+      expected: (secret: string) => mac.sign(credentials.signMethod, secret, text)
+    }
+  }
+
   const askProvers = Effect.fnUntraced(function*(presented: PresentedCredentials) {
     for (const prover of provers) {
       const proved = yield* prover(presented)
@@ -217,13 +196,34 @@ const make = Effect.gen(function*() {
         ? Effect.succeedNone
         : guardSlow({ name: suspectName(presented), address: presented.address }, isWrong, askProvers(presented)),
     authenticate: (credentials) => {
-      const text = connectText(credentials)
-      const presented = credentials.signature.toLowerCase()
-      const expected = (secret: string) => mac.sign(credentials.signMethod, secret, text)
+      const { expected, presented } = signatureOf(credentials)
       return check(
         credentials,
         (stored) => wrongSignature(credentials, stored, presented, expected) ?? refuseSubDevice(stored)
       )
+    },
+    issueAccessToken: (credentials) => {
+      const { expected, presented } = signatureOf(credentials)
+      let token = ""
+      const admitted = check(credentials, (stored) => {
+        const now = clock.currentTimeMillisUnsafe()
+        token = makeAccessToken(mac, stored.deviceSecret, credentials, now + accessTokenMillis)
+        return wrongSignature(credentials, stored, presented, expected) ?? refuseSubDevice(stored) ??
+          refuseUnfresh(stored.uplinkSignature, {}, now, tolerance)
+      })
+      return Effect.map(admitted, () => token)
+    },
+    authenticateAccessToken: (credentials) => {
+      const { deviceName, productKey } = credentials
+      const presented = credentials.token.toLowerCase()
+      const end = endOfAccessToken(presented)
+      const expected = (secret: string) => makeAccessToken(mac, secret, credentials, end)
+      return check(credentials, (stored) => {
+        const now = clock.currentTimeMillisUnsafe()
+        return wrongSignature(credentials, stored, presented, expected) ?? refuseSubDevice(stored) ??
+          refuseUnfresh(stored.uplinkSignature, {}, now, tolerance) ??
+          (end <= now ? new AccessTokenExpired({ productKey, deviceName }) : undefined)
+      })
     },
     authenticateToken: (credentials) => {
       const text = tokenText(credentials)

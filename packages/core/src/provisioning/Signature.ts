@@ -51,6 +51,13 @@ export const tokenText = (options: {
   readonly productKey: string
 }): string => `deviceTokenclientId${options.clientId}deviceName${options.deviceName}productKey${options.productKey}`
 
+/** The text whose MAC under the device's secret is part of its access token. `expires`: as the token writes it. */
+export const accessTokenText = (options: {
+  readonly deviceName: string
+  readonly expires: string
+  readonly productKey: string
+}): string => `accessTokendeviceName${options.deviceName}expires${options.expires}productKey${options.productKey}`
+
 /**
  * The text that a sub-device signs for its gateway, or a device for a mesh
  * network: the names and values of the fields, sorted by name.

@@ -2,13 +2,21 @@
  * The routes by which an application asks something of devices, and reads what
  * became of it (docs/api/commands.md).
  */
-import { CommandState, RawBytes, TimeToLive, UserMessage, WaitTime } from "@device-cloud/core"
+import { CommandState, maxBroadcastBytes, RawBytes, TimeToLive, UserMessage, WaitTime } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
-import { DeviceNotConnected, MessageNotQueued, NoReply, NoSuchMessage, TooManyMessages } from "./CommandFailures.ts"
+import {
+  DeviceNotConnected,
+  MessageNotQueued,
+  NoReply,
+  NoSuchMessage,
+  TooManyBroadcasts,
+  TooManyMessages
+} from "./CommandFailures.ts"
 import { NoSuchDevice } from "../device/DeviceFailures.ts"
+import { NoSuchProduct } from "../product/ProductFailures.ts"
 import { InvalidValue, NoSuchElement } from "../thing-model/ThingModelFailures.ts"
 import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
@@ -26,6 +34,13 @@ const Call = Schema.Struct({
     WaitTime.annotate({ description: "Seconds to wait for the reply; default 8 for synchronous services, else 0" })
   )
 }).annotate({ examples: [{ params: { TargetTemperature: 21.5 }, ttl: 3600 }] })
+
+const userMessage = {
+  payload: Schema.String,
+  encoding: Schema.optional(
+    UserMessage.fields.encoding.annotate({ description: "How `payload` stands for bytes; default utf8" })
+  )
+}
 
 const Accepted = Envelope(Schema.Struct({ message_id: Schema.String }))
 
@@ -83,18 +98,34 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
       topic: UserMessage.fields.topic.annotate({
         description: "Levels after `/{product_key}/{device_name}/user/`, without wildcards"
       }),
-      payload: Schema.String,
-      encoding: Schema.optional(
-        UserMessage.fields.encoding.annotate({ description: "How `payload` stands for bytes; default utf8" })
-      ),
-      ttl: Call.fields.ttl
-    }),
-    success: Accepted,
-    error: [NoSuchDevice, InvalidValue, TooManyMessages]
+      ...userMessage,
+      ttl: Call.fields.ttl,
+      wait: Schema.optional(
+        WaitTime.annotate({ description: "Seconds to wait for the bytes of a reply; default 0: there is none" })
+      )
+    }).annotate({ examples: [{ topic: "display/text", payload: "Hello", encoding: "utf8" }] }),
+    success: Answered,
+    error: [NoSuchDevice, InvalidValue, DeviceNotConnected, NoReply, TooManyMessages]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Send a device bytes on a topic of your own")
     .annotate(
       OpenApi.Description,
-      "Delivered now, or when the device comes back; what it says there is an event `user`."
+      "Delivered now, or when the device comes back; what it says there is an event `user`. With `wait`, the device " +
+        "gets it on `/ext/rrpc/{message_id}/{product_key}/{device_name}/user/{topic}` and replies there; `data` of " +
+        "the response has the `payload` and `encoding` of the reply."
+    ),
+  HttpApiEndpoint.post("broadcast", "/products/:product_key/broadcast", {
+    params: PathParams.productKey,
+    payload: Schema.Struct({
+      topic: UserMessage.fields.topic.annotate({ description: "Levels after `/broadcast/{product_key}/`" }),
+      ...userMessage
+    }).annotate({ examples: [{ topic: "alerts", payload: "U3Rvcm0=", encoding: "base64" }] }),
+    success: EnvelopeOnly,
+    error: [NoSuchProduct, TooManyBroadcasts]
+  }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Send bytes to all devices of a product that listen")
+    .annotate(
+      OpenApi.Description,
+      `At most ${maxBroadcastBytes} bytes, once a second. Devices that are not connected, or have not subscribed to ` +
+        "`/broadcast/{product_key}/{topic}`, never get them."
     ),
   HttpApiEndpoint.post("sendRaw", "/things/:device_id/raw", {
     params: PathParams.deviceId,

@@ -32,6 +32,13 @@ export const TooManyMessages = failure(
   retryData
 )
 
+export const TooManyBroadcasts = failure(
+  "TooManyBroadcasts",
+  Code.tooMany,
+  "The product has had a broadcast within a second",
+  retryData
+)
+
 /** Seconds after which a device may have taken one of its commands. */
 const retryAfter = 10
 
@@ -47,6 +54,11 @@ export const commandFailures = {
     NoReply.make({
       message: `The device has not replied in time; message ${messageId} goes on`,
       data: { message_id: messageId }
+    }),
+  TooManyBroadcasts: ({ productKey }: Core.TooManyBroadcasts) =>
+    TooManyBroadcasts.make({
+      message: `Product ${productKey} has had a broadcast within a second; try again later`,
+      data: { retry_after: 1 }
     }),
   TooManyCommands: ({ deviceId }: Core.TooManyCommands) =>
     TooManyMessages.make({

@@ -1,7 +1,7 @@
 /**
  * Handlers of the routes of commands.
  */
-import { type Command, CommandNotFound, Commands, Mac, rawTopic } from "@device-cloud/core"
+import { Broadcasts, type Command, CommandNotFound, Commands, Mac, rawTopic, type Waited } from "@device-cloud/core"
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
@@ -15,6 +15,7 @@ export const layer = group(
   Api,
   "commands",
   Effect.fnUntraced(function*(handlers) {
+    const broadcasts = yield* Broadcasts
     const commands = yield* Commands
     const mac = yield* Mac
     return handlers.handleAll({
@@ -38,12 +39,18 @@ export const layer = group(
             answered
           )
         ),
-      sendUserMessage: ({ params, payload: { encoding = "utf8", payload, topic, ttl } }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(
-            commands.sendUserMessage(projectId, params.device_id, { topic, payload, encoding }, { ttl }),
-            accepted
+      sendUserMessage: ({ params, payload: body, request }) =>
+        CurrentPrincipal.use(({ projectId }) => {
+          const { encoding = "utf8", payload, topic } = body
+          const options = optionsOf(mac, request, body)
+          return respond(
+            commands.sendUserMessage(projectId, params.device_id, { topic, payload, encoding }, options),
+            answered
           )
+        }),
+      broadcast: ({ params, payload: { encoding = "utf8", payload, topic } }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          done(broadcasts.send(projectId, params.product_key, { topic, payload, encoding }))
         ),
       sendRaw: ({ params, payload: { data, ttl } }) =>
         CurrentPrincipal.use(({ projectId }) =>
@@ -113,7 +120,7 @@ const optionsOf = (
   return { ttl, wait, origin }
 }
 
-const answered = ({ command, hasWaited }: { readonly command: Command; readonly hasWaited: boolean }) => ({
+const answered = ({ command, hasWaited }: Waited) => ({
   ...accepted(command),
   ...hasWaited ? { state: command.state, code: command.code, message: command.message, data: command.data } : {}
 })

@@ -69,7 +69,7 @@ const declared = (action: string, methods: DeviceMethods["Service"]): UplinkActi
 
 /** The action of one method. */
 const actionOf = (method: string, form: DeviceMethod.MessageForm): UplinkAction =>
-  form === "bytes" ? bytes(method) : json((body) => request(method, content(form, body)))
+  form === "bytes" ? bytes(method) : json((body) => request(method, messageContent(form, body)))
 
 /** A JSON body. A member that the device leaves out is empty. */
 type Body = Readonly<Record<string, unknown>>
@@ -109,7 +109,8 @@ const messageParams = (body: Body): unknown => body["params"] ?? {}
 /** Forms of messages that have no `params`: the whole body counts. */
 const wholeForms: ReadonlySet<DeviceMethod.MessageForm> = new Set(["answer", "shadow", "time"])
 
-const content = (form: DeviceMethod.MessageForm, body: Body): unknown =>
+/** The part of a message that its method reads. */
+export const messageContent = (form: DeviceMethod.MessageForm, body: Body): unknown =>
   wholeForms.has(form) ? (form === "time" ? { ...Object(body["params"]), ...body } : body) : messageParams(body)
 
 const refuseField = (field: string, message: string): Result.Result<never, typeof InvalidParameter.Type> =>

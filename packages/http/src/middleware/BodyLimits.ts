@@ -7,7 +7,7 @@ import { ByteSize } from "effect"
 /** Bodies that are not streamed. */
 const usual = ByteSize.mebibytes(2)
 
-/** Requests by which devices register: anyone can send one. */
+/** Requests by which devices register or sign in: anyone can send one. */
 const registration = ByteSize.kibibytes(16)
 
 /** A message of a device, as on MQTT. */
@@ -16,8 +16,8 @@ export const uplinkSize = ByteSize.kibibytes(256)
 /** Bytes that a body may have, unless it is streamed. `route`: the path as it is declared; undefined: there is none. */
 export const maxSizeOf = (route: string | undefined): ByteSize.ByteSize => {
   if (route === undefined) return usual
-  if (route.includes("/auth/")) return registration
-  return route.endsWith("/thing-uplink") ? uplinkSize : usual
+  if (/\/auth(?:\/|$)/.test(route)) return registration
+  return /\/thing-uplink$|^\/topic\//.test(route) ? uplinkSize : usual
 }
 
 /** Whether a route takes uploads, which take as long as the network of the client needs. */

@@ -30,7 +30,7 @@ export type Watch = (
 
 /** The routes of calls, which may wait for the reply of a device. */
 const isCall = (route: string | undefined): boolean =>
-  route !== undefined && (route.endsWith("/things/:device_id/properties") || route.endsWith("/services/:service_id"))
+  route !== undefined && /\/things\/:device_id\/(?:properties|services\/:service_id|user-messages)$/.test(route)
 
 interface Running {
   readonly number: number

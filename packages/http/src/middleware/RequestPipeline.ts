@@ -62,7 +62,7 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
           : Effect.map(RequestDeadline.tooLate(name), ErrorEnvelope.toResponse)
       }
 
-      const refused = options.secureDevices ? SecureDevices.refusalOf(request) : undefined
+      const refused = options.secureDevices ? SecureDevices.refusalOf(request, route) : undefined
       const early = refused === undefined ? cors?.preflight(request) : ErrorEnvelope.toResponse(refused)
 
       const responded = limitAddress(limits, request, early === undefined ? app : Effect.succeed(early)).pipe(

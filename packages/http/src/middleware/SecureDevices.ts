@@ -10,14 +10,19 @@ import { clientAddress, isSecureWay } from "./ClientAddress.ts"
 /** The device speaks over plain HTTP from afar. */
 export const SecureWayNeeded = failure("SecureWayNeeded", Code.secureWayNeeded, "Devices must use HTTPS")
 
-/** Paths of registrations and of messages of devices. */
-const devicePaths = /^(?:\/openapi\/v1)?\/(?:auth\/(?:register|generator)\/device|thing-uplink)(?:[/?]|$)/
+/** Routes of registrations, tokens and messages of devices. */
+const deviceRoutes = /^(?:\/openapi\/v1)?\/(?:auth\/(?:register|generator)\/device|thing-uplink|auth|topic\/\*)$/
 
-/** Returns the refusal of a request of a device that others can read on its way; undefined: it may pass. */
+/**
+ * Returns the refusal of a request of a device that others can read on its way;
+ * undefined: it may pass. `route`: the path as it is declared; undefined: there is none.
+ */
 export const refusalOf = (
-  request: HttpServerRequest.HttpServerRequest
+  request: HttpServerRequest.HttpServerRequest,
+  route: string | undefined
 ): typeof SecureWayNeeded.Type | undefined => {
-  if (!devicePaths.test(request.url) || isSecureWay(request) || isLoopback(clientAddress(request))) return undefined
+  if (route === undefined || !deviceRoutes.test(route)) return undefined
+  if (isSecureWay(request) || isLoopback(clientAddress(request))) return undefined
   return SecureWayNeeded.make({
     message: "Devices must use HTTPS: others can read plain HTTP on its way. Behind a proxy with TLS, the server " +
       "must trust its X-Forwarded-Proto"

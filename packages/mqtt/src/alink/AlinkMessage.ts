@@ -27,9 +27,14 @@ export const unreadable: AlinkRequest = { id: noId, params: {}, wantsReply: true
 
 /** Reads a payload; returns the reply to the device if it cannot be read. */
 export const decode = (
-  { form, replyTopic, userTopic = "" }: Route,
+  { form, repliesTo, replyTopic, userTopic = "" }: Route,
   payload: Buffer
 ): AlinkRequest | DeviceReply.DeviceReply => {
+  if (repliesTo !== undefined) {
+    // What is kept as text has no NUL.
+    const encoding = isUtf8(payload) && !payload.includes(0) ? "utf8" : "base64"
+    return { id: noId, params: { id: repliesTo, payload: payload.toString(encoding), encoding }, wantsReply: false }
+  }
   if (form === "user") {
     const encoding = isUtf8(payload) ? "utf8" : "base64"
     return { id: noId, params: { topic: userTopic, payload: payload.toString(encoding), encoding }, wantsReply: false }

@@ -34,6 +34,7 @@ import {
   sessionErrorTopic,
   shadowTopic,
   upgradeTopic,
+  userCallTopic,
   userTopicPrefix
 } from "../topics/TopicRouter.ts"
 import { ownerKey } from "../topics/TopicOwner.ts"
@@ -117,6 +118,9 @@ export class MqttConnection implements DeviceConnection {
           return this.send(sessionErrorTopic(owner), encodeSessionError(message), 1, acknowledged)
         case userMethod: {
           const { payload, topic } = encodeUserMessage(message)
+          if (message.synchronous === true) {
+            return this.send(userCallTopic(owner, message.id, topic), payload, 1, acknowledged)
+          }
           const fullTopic = userTopicPrefix(owner) + topic
           // It goes out again when the device comes back.
           if (this.subscriptions.isStopped(fullTopic)) return
@@ -135,6 +139,11 @@ export class MqttConnection implements DeviceConnection {
         }
       }
     })
+  }
+
+  /** Sends a broadcast, if the device has subscribed to its topic and reads what it gets. */
+  broadcast(topic: string, payload: Buffer): void {
+    if (this.subscriptions.granted(topic) !== undefined && !this.#isBacklogged()) this.send(topic, payload, 1)
   }
 
   /** Returns the route of one of the device's own topics. Most messages come on the topic of the one before. */

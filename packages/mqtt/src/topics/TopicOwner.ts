@@ -34,13 +34,27 @@ export const ownerOf = (topic: string): Owner | undefined => {
     (each.followed ? levels.length > each.levels.length + 2 : levels.length === each.levels.length + 2) &&
     each.levels.every((level, i) => level === undefined ? levels[i] !== "#" : level === levels[i])
   )
-  const isUserTopic = family === undefined && levels[0] === "" && levels[3] === "user" && levels.length > 4
-  const place = family?.levels.length ?? (isUserTopic ? 1 : undefined)
+  const place = family?.levels.length ?? placeInUserTopic(levels)
   return place === undefined ? undefined : {
     productKey: levels[place] as ProductKey,
     deviceName: levels[place + 1] as DeviceName
   }
 }
+
+/** Returns where a user topic names its product, which may stand behind `/ext/rrpc/{id}`. */
+const placeInUserTopic = (levels: ReadonlyArray<string>): number | undefined => {
+  const place = levels[1] === "ext" && levels[2] === "rrpc" && levels[3] !== "#" ? 4 : 1
+  return levels[0] === "" && levels[place + 2] === "user" && levels.length > place + 3 ? place : undefined
+}
+
+/** Whether a filter covers only broadcasts to a product. */
+export const isBroadcastFilter = (filter: string, { productKey }: Pick<Owner, "productKey">): boolean => {
+  const prefix = broadcastTopic(productKey, "")
+  return filter.startsWith(prefix) && filter.length > prefix.length
+}
+
+/** Returns the topic of a broadcast. `topic`: the levels behind those that name the product. */
+export const broadcastTopic = (productKey: ProductKey, topic: string): string => `/broadcast/${productKey}/${topic}`
 
 /** Returns `{productKey}/{deviceName}` of the owner; empty for a topic of nobody. No filter covers topics of two owners. */
 export const ownerKey = (topic: string): string => {

@@ -2,8 +2,8 @@
  * The topics of a device and the messages that they carry
  * (docs/protocol/topics.md).
  */
-import { type DeviceMethod, userMethod } from "@device-cloud/core"
-import type { Owner } from "./TopicOwner.ts"
+import { type DeviceMethod, userMethod, userReplyMethod } from "@device-cloud/core"
+import { type Owner, ownerOf } from "./TopicOwner.ts"
 
 /**
  * The form of a message on a topic: that of its device method, or `session`, a
@@ -18,8 +18,9 @@ export interface Route {
   readonly method: string
   /** The topic of the reply; empty: there is none. */
   readonly replyTopic: string
-  /** For the form `user`: the levels after `user/`. */
+  /** For the form `user`: the levels after `user/`; of a reply, the id of its call. */
   readonly userTopic?: string
+  readonly repliesTo?: string
 }
 
 /** Returns what a message on a topic wants; undefined if the topic carries nothing. `prefix`: {@link methodPrefix}. */
@@ -49,6 +50,10 @@ export const methodToTopic = (prefix: string, method: string): string => prefix 
 
 /** Returns the topic of a call that somebody waits for; the device replies on `{prefix}rrpc/response/{id}`. */
 export const rrpcTopic = (prefix: string, id: string): string => `${prefix}rrpc/request/${id}`
+
+/** Returns the topic of a call on a user topic; the device replies on the same topic. */
+export const userCallTopic = (owner: Owner, id: string, topic: string): string =>
+  `/ext/rrpc/${id}${userTopicPrefix(owner)}${topic}`
 
 /** Returns the topic on which a device learns of an upgrade. */
 export const upgradeTopic = ({ deviceName, productKey }: Owner): string =>
@@ -86,7 +91,16 @@ const routeOwnTopic = (topic: string, owner: Owner): Route | undefined => {
   if (topic.startsWith(userPrefix) && topic.length > userPrefix.length) {
     return { form: "user", method: userMethod, replyTopic: "", userTopic: topic.slice(userPrefix.length) }
   }
-  return topic.startsWith("/ext/rrpc/") ? rrpcAnswer : undefined
+  return topic.startsWith("/ext/rrpc/") ? routeCallReply(topic, owner) : undefined
+}
+
+/** Routes the reply to a synchronous call on the topic of the call. */
+const routeCallReply = (topic: string, { deviceName, productKey }: Owner): Route | undefined => {
+  const named = ownerOf(topic)
+  if (named === undefined) return rrpcAnswer
+  if (named.productKey !== productKey || named.deviceName !== deviceName) return undefined
+  const [, , , id = "", family] = topic.split("/")
+  return family === "sys" ? rrpcAnswer : { form: "user", method: userReplyMethod, replyTopic: "", repliesTo: id }
 }
 
 const notice = (method: string): Route => ({ form: "notice", method, replyTopic: "" })

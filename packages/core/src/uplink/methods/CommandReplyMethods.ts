@@ -2,7 +2,7 @@
  * The methods with which devices reply to commands (docs/protocol/commands.md).
  */
 import { Predicate, Result } from "effect"
-import type { CommandProgress } from "../../command/Command.ts"
+import { type CommandProgress, userReplyMethod } from "../../command/Command.ts"
 import { isFiniteJson, type Json } from "../../kernel/Json.ts"
 import { isWellFormed } from "../../kernel/Text.ts"
 import * as DeviceMethod from "../DeviceMethod.ts"
@@ -16,15 +16,21 @@ const maxMessageLength = 1024
 
 const toWellFormed = (text: string): string => isWellFormed(text) ? text.slice(0, maxMessageLength) : ""
 
+/** Returns the id of a command; undefined: the value is none. */
+const messageIdOf = (id: unknown): number | undefined => {
+  // An object is never converted to a number.
+  const messageId = typeof id === "string" || typeof id === "number" ? Number(id) : 0
+  return Number.isSafeInteger(messageId) && messageId > 0 ? messageId : undefined
+}
+
 /** Reads the end of the command that the reply names by its id. */
 const decode = ({ device, params, receivedAt }: UplinkMessage): Result.Result<CommandProgress, DeviceReply> => {
   const { code, data = {}, id, message = "" } = (Predicate.isObject(params) ? params : {}) as Readonly<
     Record<string, Json>
   >
-  // An object is never converted to a number.
-  const messageId = typeof id === "string" || typeof id === "number" ? Number(id) : 0
+  const messageId = messageIdOf(id)
   const outcome = typeof code === "number" ? Math.trunc(code) : Number.NaN
-  if (!Number.isSafeInteger(messageId) || messageId <= 0 || !Number.isSafeInteger(outcome)) {
+  if (messageId === undefined || !Number.isSafeInteger(outcome)) {
     return Result.fail(parameterError("expected the id of a command and a code"))
   }
   return Result.succeed({
@@ -45,7 +51,27 @@ const serviceReply = DeviceMethod.progress({
   decode
 })
 
+/** The bytes with which a device replies to a user message. The topic names the command. */
+const userReply = DeviceMethod.progress({
+  name: userReplyMethod,
+  form: "user",
+  decode: ({ device, params, receivedAt }) => {
+    const { encoding, id, payload } = params as Readonly<Record<string, Json>>
+    const messageId = messageIdOf(id)
+    if (messageId === undefined) return Result.fail(parameterError("expected the id of a command"))
+    return Result.succeed({
+      deviceId: device.deviceId,
+      messageId,
+      state: "succeeded",
+      code: 200,
+      message: "",
+      data: { payload: payload ?? "", encoding: encoding ?? "utf8" },
+      at: receivedAt
+    })
+  }
+})
+
 /** Says only that bytes have arrived at a gateway, and has no effect. */
 const rawReply = DeviceMethod.answer({ name: "thing.mesh.raw_reply", form: "answer", reply: () => success({}) })
 
-export const methods = [serviceReply, rawReply]
+export const methods = [serviceReply, userReply, rawReply]
