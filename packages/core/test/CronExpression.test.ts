@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { isTimeZone, nextTime, parseCron } from "../src/scene/definition/CronExpression.ts"
+import { isTimeZone } from "../src/kernel/TimeZone.ts"
+import { nextTime, parseCron } from "../src/scene/definition/CronExpression.ts"
 
 /** Sunday, 22 November 2026. */
 const sunday = Date.UTC(2026, 10, 22)

@@ -288,6 +288,7 @@ const naive = (trigger: DeviceTrigger, event: DeviceChange): boolean => {
 
 const nothingKnown: SceneEvaluator.SceneFacts = {
   now: 0,
+  timeZone: "UTC",
   device: () => "deleted",
   custom: () => ({ verdict: "fails", source: "none", time: null, reason: "" })
 }

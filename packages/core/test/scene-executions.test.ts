@@ -3,6 +3,8 @@ import {
   type ConditionDraft,
   defaultProjectId,
   Devices,
+  Products,
+  type SceneDraft,
   Scenes,
   ThingModels
 } from "@device-cloud/core"
@@ -214,6 +216,68 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what a scene does", (i
       assert.strictEqual(execution!.status, "failed")
       assert.deepStrictEqual(execution!.outcomes.map(({ status }) => status), ["failed", "failed"])
       assert.deepStrictEqual(yield* received(connected), [])
+    }))
+
+  it.effect("a delay puts off the actions after it", () =>
+    Effect.gen(function*() {
+      const { connected, device } = yield* lamp
+      const delay = (seconds: number): ActionDraft => ({ URI: "action/delay", params: { seconds } })
+      const refused = yield* Effect.flip(createScene({ actions: [delay(43_200), delay(1), delay(0)] }))
+      assert.deepStrictEqual(
+        refused._tag === "InvalidInput" && refused.issues.map(({ path }) => path.join(".")),
+        ["actions.2.params.seconds"]
+      )
+      const tooLong = yield* Effect.flip(createScene({ actions: [delay(43_200), set(device, {}), delay(1)] }))
+      assert.strictEqual(tooLong._tag, "InvalidInput")
+      const sceneId = yield* newScene({
+        actions: [set(device, { fan: 1 }), delay(30), set(device, { fan: 2 }), delay(60), set(device, { fan: 3 })]
+      })
+      yield* (yield* Scenes).run(defaultProjectId, sceneId)
+      yield* settle
+      assert.deepStrictEqual(yield* received(connected), [{ fan: 1 }])
+      assert.deepStrictEqual(yield* statusesOf(sceneId), ["running"])
+      yield* TestClock.adjust("27 seconds")
+      assert.deepStrictEqual(yield* received(connected), [])
+      yield* TestClock.adjust("4 seconds")
+      yield* settle
+      assert.deepStrictEqual(yield* received(connected), [{ fan: 2 }])
+      yield* TestClock.adjust("61 seconds")
+      yield* settle
+      assert.deepStrictEqual(yield* received(connected), [{ fan: 3 }])
+      assert.deepStrictEqual(yield* statusesOf(sceneId), ["succeeded"])
+    }))
+
+  it.effect("a scene whose product is gone can be renamed, disabled and repaired", () =>
+    Effect.gen(function*() {
+      const scenes = yield* Scenes
+      const [gone, other] = [yield* lamp, yield* lamp]
+      const draft = {
+        name: "Before",
+        status: "enable" as const,
+        triggers: [hot(gone.product), { URI: "trigger/cron" as const, params: { cron: "0 0 7 1 1 *" } }],
+        actions: [set(gone.device, { fan: 1 })]
+      }
+      const sceneId = yield* newScene(draft)
+      yield* (yield* Devices).remove(defaultProjectId, gone.device.deviceId)
+      yield* (yield* Products).remove(defaultProjectId, gone.product.productKey)
+      const update = (changes: Partial<SceneDraft>) =>
+        scenes.update(defaultProjectId, sceneId, { ...draft, ...changes })
+      const { scene, warnings } = yield* update({ name: "After", status: "disable" })
+      assert.deepStrictEqual([scene.name, scene.status, warnings], ["After", "disable", [
+        `triggers.0.params.product_key: Expected a product of the project; there is no ${gone.product.productKey}`,
+        `actions.0.params.device_id: Expected a device of the project; there is no ${gone.device.deviceId}`
+      ]])
+      // What is new has to fit.
+      const refused = yield* Effect.flip(update({ actions: [set(gone.device, { fan: 2 })] }))
+      assert.deepStrictEqual(
+        refused._tag === "InvalidInput" && refused.issues.map(({ path }) => path.join(".")),
+        ["actions.0.params.device_id"]
+      )
+      const repaired = yield* update({ triggers: [hot(other.product)], actions: [set(other.device, { fan: 1 })] })
+      assert.deepStrictEqual(repaired.warnings, [])
+      yield* other.connected.postProperties({ temperature: 31 })
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(sceneId), ["succeeded"])
     }))
 
   it.effect("explains what an event would do, without doing it", () =>

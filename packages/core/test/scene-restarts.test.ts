@@ -8,15 +8,16 @@ import {
   Projects,
   Scenes,
   WebhookClient,
-  WebhookLimits
+  WebhookLimits,
+  type WebhookRequest
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { Fixtures } from "@device-cloud/testing"
+import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Clock, Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { cloudOn, cron, newScene, runScene, set, settle, statusesOf } from "./SceneFixtures.ts"
+import { cloudOn, cron, hot, newScene, runScene, set, settle, statusesOf } from "./SceneFixtures.ts"
 
 it.effect("what a node has claimed and not finished is done by the next one, once", () =>
   Effect.gen(function*() {
@@ -93,6 +94,75 @@ it.effect("a project whose webhooks get no answer leaves room for others", () =>
       yield* settle
       assert.deepStrictEqual(yield* statusesOf(sceneId), ["succeeded"])
     }).pipe(Effect.provide(cloud), Effect.provide(stores))
+  }))
+
+it.effect("a delay and a status that lasts go on after a restart", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const { delayed, lasting } = yield* Effect.gen(function*() {
+      const product = yield* Fixtures.createProduct({ validateType: "none" })
+      const device = yield* Fixtures.createDevice(product)
+      const connected = yield* SimulatedDevice.connect(device)
+      const lasting = yield* newScene({
+        triggers: [{
+          URI: "trigger/device/status",
+          params: { product_key: product.productKey, device_name: "*", status: "offline", status_duration: 10 }
+        }]
+      })
+      const delayed = yield* newScene({
+        actions: [{ URI: "action/delay", params: { seconds: 600 } }, set(device, { fan: 1 })]
+      })
+      yield* connected.disconnect
+      yield* (yield* Scenes).run(defaultProjectId, delayed)
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(delayed), ["running"])
+      return { delayed, lasting }
+    }).pipe(Effect.scoped, Effect.provide(Layer.merge(cloudOn(stores), PlatformNode.layer)))
+    yield* TestClock.adjust("1 hour")
+    yield* Effect.gen(function*() {
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(lasting), ["succeeded"])
+      assert.deepStrictEqual(yield* statusesOf(delayed), ["succeeded"])
+    }).pipe(Effect.provide(cloudOn(stores)))
+  }))
+
+it.effect("the body of a webhook is what its template makes of the event", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const sent: Array<WebhookRequest> = []
+    const client = Layer.succeed(WebhookClient, {
+      refuse: () => undefined,
+      send: (request) =>
+        Effect.sync(() => {
+          sent.push(request)
+          return { status: 200, body: "" }
+        })
+    })
+    const cloud = DeviceCloud.layer.pipe(
+      Layer.provide(Layer.succeedContext(stores)),
+      Layer.provide(Layer.mergeAll(PlatformNode.layer, client))
+    )
+    yield* Effect.gen(function*() {
+      const product = yield* Fixtures.createProduct({ validateType: "none" })
+      const device = yield* Fixtures.createDevice(product)
+      const connected = yield* SimulatedDevice.connect(device)
+      const webhook = (body: string): ActionDraft => ({
+        URI: "action/webhook",
+        params: { URL: "https://example.com/", method: "POST", body }
+      })
+      const template = "{\"subject\":\"{{device_name}}: {{data.note}}\",\"celsius\":{{data.temperature}}}"
+      const long = `[${Array.from({ length: 100 }, () => "{{data}}").join(",")}]`
+      const sceneId = yield* newScene({ triggers: [hot(product)], actions: [webhook(template), webhook(long)] })
+      yield* connected.postProperties({ temperature: 31, note: "\"hot\"\n", more: "x".repeat(3000) })
+      yield* settle
+      assert.deepStrictEqual(sent.map(({ body }) => JSON.parse(body)), [
+        { subject: `${device.deviceName}: "hot"\n`, celsius: 31 }
+      ])
+      assert.deepStrictEqual(yield* statusesOf(sceneId), ["failed"])
+      yield* (yield* Scenes).run(defaultProjectId, sceneId)
+      yield* settle
+      assert.deepStrictEqual(JSON.parse(sent[1]!.body), { subject: ": ", celsius: null })
+    }).pipe(Effect.scoped, Effect.provide(Layer.merge(cloud, PlatformNode.layer)), Effect.provide(stores))
   }))
 
 it.effect("times that pass while no node is there are not made up for", () =>

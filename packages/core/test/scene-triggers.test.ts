@@ -1,4 +1,4 @@
-import { type ConditionDraft, defaultProjectId, Scenes, type TriggerDraft } from "@device-cloud/core"
+import { type ConditionDraft, defaultProjectId, Devices, Scenes, type TriggerDraft } from "@device-cloud/core"
 import { TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
@@ -156,6 +156,97 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what fires a scene", (
       assert.strictEqual(statuses.filter((status) => status === "succeeded").length, 1, statuses.join())
       assert.strictEqual(statuses[0], "succeeded")
       yield* (yield* Scenes).remove(defaultProjectId, sceneId)
+    }))
+
+  it.effect("a status that lasts fires a scene once; one that ends before its time does not", () =>
+    Effect.gen(function*() {
+      const cloud = yield* TestCloud
+      const { device, product, ...first } = yield* lamp
+      const lasting = (status: "online" | "offline", minutes: number): TriggerDraft => ({
+        URI: "trigger/device/status",
+        params: { product_key: product.productKey, device_name: "*", status, status_duration: minutes }
+      })
+      const offline = yield* newScene({ triggers: [lasting("offline", 10), lasting("offline", 30)] })
+      const online = yield* newScene({ triggers: [lasting("online", 5)] })
+      yield* first.connected.disconnect
+      yield* TestClock.adjust("9 minutes")
+      const again = yield* cloud.connect(device)
+      yield* TestClock.adjust("4 minutes")
+      assert.deepStrictEqual([yield* statusesOf(offline), yield* statusesOf(online)], [[], []])
+      // It is online for 5 minutes, and then offline for 10 and for 30.
+      yield* TestClock.adjust("2 minutes")
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(online), ["succeeded"])
+      yield* again.disconnect
+      yield* TestClock.adjust("11 minutes")
+      yield* settle
+      const [execution, ...others] = yield* executionsOf(offline)
+      assert.deepStrictEqual(others, [])
+      assert.deepStrictEqual(execution!.verdict!.triggers.map(({ verdict }) => verdict), ["holds", "fails"])
+      assert.strictEqual(
+        execution!.verdict!.triggers[0]!.reason,
+        "The device was offline for 10 minutes; wanted: offline for 10 minutes"
+      )
+      yield* TestClock.adjust("1 hour")
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(offline), ["succeeded", "succeeded"])
+      assert.deepStrictEqual(yield* statusesOf(online), ["succeeded"])
+      const explained = yield* (yield* Scenes).explain(defaultProjectId, online, {
+        _tag: "Status",
+        productKey: product.productKey,
+        deviceName: device.deviceName,
+        status: "online",
+        minutes: 5
+      })
+      assert.isTrue(explained.fires)
+    }))
+
+  it.effect("a status that lasts needs to be named, and its device enabled", () =>
+    Effect.gen(function*() {
+      const { connected, device, product } = yield* lamp
+      const lasting = (status: string): TriggerDraft => ({
+        URI: "trigger/device/status",
+        params: { product_key: product.productKey, device_name: device.deviceName, status, status_duration: 1 }
+      })
+      const refused = yield* Effect.flip(newScene({ triggers: [lasting("*")] }))
+      assert.strictEqual(
+        refused._tag === "InvalidInput" && refused.issues[0].path.join("."),
+        "triggers.0.params.status"
+      )
+      const sceneId = yield* newScene({ triggers: [lasting("offline")] })
+      yield* connected.disconnect
+      yield* (yield* Devices).disable(defaultProjectId, device.deviceId)
+      yield* TestClock.adjust("2 minutes")
+      yield* settle
+      assert.deepStrictEqual(yield* statusesOf(sceneId), [])
+    }))
+
+  it.effect("a window of time is looked at by the clocks of its zone", () =>
+    Effect.gen(function*() {
+      const at = yield* Clock.currentTimeMillis
+      const clock = (shift: number) => new Date(at + shift * 60_000).toISOString().slice(11, 16)
+      const window = (from: number, to: number, params: ConditionDraft["params"] = {}): ConditionDraft => ({
+        URI: "condition/time/window",
+        params: { start: clock(from), end: clock(to), ...params }
+      })
+      const verdictOf = (condition: ConditionDraft) =>
+        Effect.gen(function*() {
+          const sceneId = yield* newScene({ conditions: [condition] })
+          yield* (yield* Scenes).run(defaultProjectId, sceneId)
+          yield* settle
+          return (yield* executionsOf(sceneId))[0]!.verdict!.conditions[0]!.verdict
+        })
+      const tomorrow = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"][(new Date(at).getUTCDay() + 1) % 7]!
+      // Kolkata is 5:30 ahead of UTC, so its clocks show the time of the second window now.
+      assert.deepStrictEqual(
+        yield* Effect.forEach([
+          window(-60, 60),
+          window(300, 360, { time_zone: "Asia/Kolkata" }),
+          window(-60, 60, { time_zone: "Asia/Kolkata" }),
+          window(-1, 60, { days: [tomorrow] })
+        ], verdictOf),
+        ["holds", "holds", "fails", "fails"]
+      )
     }))
 
   it.effect("a timer fires at its times, in five or six fields", () =>

@@ -137,8 +137,14 @@ for (const [name, storage] of storages) {
           conditions: [{
             URI: "condition/time/range",
             params: { time_range: { start_timestamp: 0, end_timestamp: 4_000_000_000 } }
+          }, {
+            URI: "condition/time/window",
+            params: { start: "22:00", end: "06:00", days: ["sun", "fri"], time_zone: "Europe/Berlin" }
           }],
-          actions: [set(device, { power: 1 })]
+          actions: [set(device, { power: 1 }), { URI: "action/delay", params: { seconds: 60 } }, {
+            URI: "action/webhook",
+            params: { URL: "https://example.com/", method: "POST", body: "{\"text\":\"{{device_name}}\"}" }
+          }]
         }
         const { body } = yield* call("POST", "/rule-engine/scenes", { body: draft })
         const { created_at, id, triggers, updated_at, ...rest } = body.data
@@ -239,6 +245,11 @@ for (const [name, storage] of storages) {
             "triggers[0].params.property_id"
           ],
           [trigger({ status: "unactive" }, "trigger/device/status"), "triggers[0].params.status"],
+          [trigger({ status: "*", status_duration: 5 }, "trigger/device/status"), "triggers[0].params.status"],
+          [
+            trigger({ status: "online", status_duration: 43_201 }, "trigger/device/status"),
+            "triggers[0].params.status_duration"
+          ],
           [trigger({}, "trigger/cron"), "triggers[0].params.cron"],
           [trigger({ cron: "every day" }, "trigger/cron"), "triggers[0].params.cron"],
           [trigger({ cron: "0 0 0 31 2 *" }, "trigger/cron"), "triggers[0].params.cron"],
@@ -252,6 +263,21 @@ for (const [name, storage] of storages) {
             condition("condition/time/range", { time_range: { start_timestamp: 5, end_timestamp: 4 } }),
             "conditions[0].params.time_range"
           ],
+          ...[
+            [{ start: "24:00", end: "06:00" }, "start"],
+            [{ start: "22:00" }, "end"],
+            [{ start: "22:00", end: "06:00", days: ["weekend"] }, "days[0]"],
+            [{ start: "22:00", end: "06:00", time_zone: "Mars" }, "time_zone"]
+          ].map(([params, name]) =>
+            [
+              { conditions: [{ URI: "condition/time/window", params }] },
+              `conditions[0].params.${name as string}`
+            ] as const
+          ),
+          [action("action/delay", {}), "actions[0].params.seconds"],
+          [action("action/delay", { seconds: 43_201 }), "actions[0].params.seconds"],
+          [webhook("https://example.com", { body: "{{secret}}" }), "actions[0].params.body"],
+          [webhook("https://example.com", { body: "text" }), "actions[0].params.body"],
           [
             action("action/device/property", { device_id: "unknown", items: { power: 1 } }),
             "actions[0].params.device_id"
@@ -356,8 +382,8 @@ for (const [name, storage] of storages) {
           "trigger/device/status",
           "trigger/cron"
         ])
-        assert.deepStrictEqual(uris("SceneCondition").slice(-2), ["condition/time/range", "string"])
-        assert.deepStrictEqual(uris("SceneAction").slice(-2), ["action/webhook", "string"])
+        assert.deepStrictEqual(uris("SceneCondition").slice(-2), ["condition/time/window", "string"])
+        assert.deepStrictEqual(uris("SceneAction").slice(-2), ["action/delay", "string"])
         for (const [path, method] of [["", "post"], ["/{id}", "put"]] as const) {
           const draft = paths[`/openapi/v1/rule-engine/scenes${path}`]![method]!
           const { triggers } = draft.requestBody.content["application/json"].schema.properties

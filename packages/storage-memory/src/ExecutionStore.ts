@@ -1,7 +1,7 @@
 /**
  * Executions of scenes and their timers in memory.
  */
-import { ExecutionStore, keptExecutions, type NewExecution, type ProjectId } from "@device-cloud/core"
+import { ExecutionStore, isWaiting, keptExecutions, type NewExecution, type ProjectId } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { Tables } from "./Tables.ts"
 
@@ -11,6 +11,20 @@ export const addExecutions = (
   fired: ReadonlyArray<NewExecution>
 ): void => {
   for (const execution of fired) if (scenes.has(execution.sceneId)) executions.add(execution)
+}
+
+/** Stores the executions of scenes that exist, and those that wait for a status to last apart. */
+export const addReactions = (
+  tables: Pick<Tables["Service"], "executions" | "scenes" | "waiting">,
+  reactions: ReadonlyArray<NewExecution>
+): void => {
+  for (const reaction of reactions) {
+    if (!isWaiting(reaction)) addExecutions(tables, [reaction])
+    else if (tables.scenes.has(reaction.sceneId)) {
+      const { event: { device, minutes }, sceneId } = reaction
+      tables.waiting.set(`${sceneId}/${device.deviceId}/${minutes}`, reaction)
+    }
+  }
 }
 
 const make = Effect.gen(function*() {
@@ -52,6 +66,19 @@ const make = Effect.gen(function*() {
           const { dueAt, execution } = step(timer)
           timers.set(timer.cronId, { ...timer, dueAt })
           if (execution !== undefined) addExecutions(tables, [execution])
+        }
+        return due.length
+      }),
+    tickLasting: ({ admit, limit, now }) =>
+      Effect.sync(() => {
+        const due = [...tables.waiting].filter(([, { at }]) => at <= now).toSorted(([, a], [, b]) => a.at - b.at)
+          .slice(0, limit)
+        for (const [key, execution] of due) {
+          tables.waiting.delete(key)
+          const { device, since, status } = execution.event
+          const known = tables.devices.get(device.deviceId)
+          const lasts = known?.enabled === true && known.status === status && known.statusChangedAt === since
+          if (lasts && tables.scenes.has(execution.sceneId) && admit(execution)) addExecutions(tables, [execution])
         }
         return due.length
       })

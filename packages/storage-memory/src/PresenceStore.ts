@@ -14,7 +14,7 @@ import {
   type Sighting
 } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
-import { addExecutions } from "./ExecutionStore.ts"
+import { addReactions } from "./ExecutionStore.ts"
 import { deviceDetail, Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together: presence is kept on the device, reads commands and stores executions. */
@@ -120,7 +120,7 @@ const make = Effect.gen(function*() {
   const withReactions = <A>(make: () => ReadonlyArray<A>, reactTo: ReactTo<A> | undefined) =>
     Effect.sync(() => {
       const made = make()
-      if (reactTo !== undefined) addExecutions(tables, executionsOf(reactTo(made)))
+      if (reactTo !== undefined) addReactions(tables, executionsOf(reactTo(made)))
       return made
     })
 

@@ -34,6 +34,7 @@ import type {
   StoredAnswer,
   StoredCodec,
   TopologyClaim,
+  WaitingExecution,
   WebhookKeys
 } from "@device-cloud/core"
 import { Context, Layer } from "effect"
@@ -106,6 +107,8 @@ export class Tables extends Context.Service<Tables, {
   /** By cron id. */
   readonly timers: Map<string, SceneTimer>
   readonly executions: Executions
+  /** Executions that wait for a status to last, by scene, device and minutes. */
+  readonly waiting: Map<string, WaitingExecution>
   readonly webhookKeys: Map<ProjectId, WebhookKeys>
   readonly batches: Map<number, { readonly batch: Batch; readonly projectId: ProjectId }>
   /** Gateway by sub-device; the latest at the end. */
@@ -148,6 +151,7 @@ export class Tables extends Context.Service<Tables, {
       scenes: new Map(),
       timers: new Map(),
       executions: new Executions(),
+      waiting: new Map(),
       webhookKeys: new Map(),
       batches: new Map(),
       gatewayOf: new Map(),

@@ -16,7 +16,15 @@ import {
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
-import { addExecutions, executionFromRow, type ExecutionRow, timerFromRow, type TimerRow } from "./SceneRow.ts"
+import {
+  addExecutions,
+  executionFromRow,
+  type ExecutionRow,
+  timerFromRow,
+  type TimerRow,
+  waitingFromRow,
+  type WaitingRow
+} from "./SceneRow.ts"
 import { storeError } from "./PgErrors.ts"
 import { booleans, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
@@ -228,7 +236,26 @@ const make = Effect.gen(function*() {
         )
         if (executions.length > 0) yield* addExecutions(sql, executions)
         return rows.length
-      }).pipe(sql.withTransaction, Effect.mapError(storeError("ExecutionStore.tick")))
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("ExecutionStore.tick"))),
+    tickLasting: ({ admit, limit, now }) =>
+      Effect.gen(function*() {
+        const rows = yield* sql<WaitingRow & { readonly lasts: boolean }>`
+          WITH due AS (
+            SELECT scene_id, device_id, minutes FROM scene_waiting WHERE due_at <= ${instant(now)}
+            ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+          ), taken AS (
+            DELETE FROM scene_waiting USING due WHERE scene_waiting.scene_id = due.scene_id
+              AND scene_waiting.device_id = due.device_id AND scene_waiting.minutes = due.minutes
+            RETURNING scene_waiting.*
+          )
+          SELECT taken.*, EXISTS (SELECT FROM scene WHERE scene.scene_id = taken.scene_id) AND EXISTS (
+            SELECT FROM device WHERE device.device_id = taken.device_id AND device.enabled
+              AND device.status = taken.status AND device.status_changed_at = taken.since
+          ) AS lasts FROM taken ORDER BY due_at`
+        const lasting = rows.filter(({ lasts }) => lasts).map(waitingFromRow).filter(admit)
+        if (lasting.length > 0) yield* addExecutions(sql, lasting)
+        return rows.length
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("ExecutionStore.tickLasting")))
   })
 })
 

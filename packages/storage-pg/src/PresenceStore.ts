@@ -16,7 +16,7 @@ import { Effect, Layer } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import { hasNotEnded } from "./CommandRow.ts"
 import { identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
-import { addExecutions } from "./SceneRow.ts"
+import { addReactions } from "./SceneRow.ts"
 import { storeError } from "./PgErrors.ts"
 import { instant, instants, texts } from "./PgParameters.ts"
 
@@ -145,7 +145,7 @@ const make = Effect.gen(function*() {
         changes,
         Effect.fnUntraced(function*(made) {
           const reactions = made.length === 0 ? [] : reactTo(made)
-          if (reactions.length > 0) yield* addExecutions(sql, executionsOf(reactions))
+          if (reactions.length > 0) yield* addReactions(sql, executionsOf(reactions))
         })
       )
     )).pipe(Effect.mapError(storeError(operation)))

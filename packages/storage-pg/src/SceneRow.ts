@@ -2,18 +2,21 @@
  * The rows of scenes, timers and executions, and the statement that stores new
  * executions.
  */
-import type {
-  Execution,
-  ExecutionStatus,
-  NewExecution,
-  ProjectId,
-  Scene,
-  SceneId,
-  SceneStatus,
-  SceneTimer
+import {
+  type Execution,
+  type ExecutionStatus,
+  isWaiting,
+  type NewExecution,
+  type ProjectId,
+  type Scene,
+  type SceneId,
+  type SceneStatus,
+  type SceneTimer,
+  type WaitingExecution
 } from "@device-cloud/core"
+import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { booleans, instants, texts } from "./PgParameters.ts"
+import { booleans, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
 export interface SceneRow {
   readonly scene_id: string
@@ -132,3 +135,51 @@ export const addExecutions = (sql: SqlClient.SqlClient, executions: ReadonlyArra
       ${insertExecutions(sql, executions.map((execution) => ({ execution })))}
     )
     SELECT 1`
+
+export interface WaitingRow {
+  readonly execution_id: string
+  readonly scene_id: string
+  readonly project_id: string
+  readonly event: WaitingExecution["event"]
+  readonly due_at: Date
+}
+
+export const waitingFromRow = (row: WaitingRow): WaitingExecution => ({
+  executionId: row.execution_id,
+  sceneId: row.scene_id as SceneId,
+  projectId: row.project_id as ProjectId,
+  at: row.due_at.getTime(),
+  event: row.event,
+  chain: []
+})
+
+/** Stores executions that wait for a status to last, each in place of an earlier one of its scene, device and minutes. */
+const addWaiting = (sql: SqlClient.SqlClient, waiting: ReadonlyArray<WaitingExecution>) =>
+  sql`
+    INSERT INTO scene_waiting
+      (scene_id, device_id, minutes, execution_id, project_id, event, status, since, due_at)
+    SELECT scene_id, device_id, minutes, execution_id, waiting.project_id, event, waiting.status, since, due_at
+    FROM unnest(
+      ${texts(waiting.map(({ sceneId }) => sceneId))},
+      ${texts(waiting.map(({ event }) => event.device.deviceId))},
+      ${wholeNumbers(waiting.map(({ event }) => event.minutes))}::integer[],
+      ${texts(waiting.map(({ executionId }) => executionId))},
+      ${texts(waiting.map(({ projectId }) => projectId))},
+      ${texts(waiting.map(({ event }) => JSON.stringify(event)))}::json[],
+      ${texts(waiting.map(({ event }) => event.status))},
+      ${instants(waiting.map(({ event }) => event.since))},
+      ${instants(waiting.map(({ at }) => at))}
+    ) AS waiting (scene_id, device_id, minutes, execution_id, project_id, event, status, since, due_at)
+    JOIN scene USING (scene_id)
+    ON CONFLICT (scene_id, device_id, minutes) DO UPDATE SET execution_id = excluded.execution_id,
+      event = excluded.event, status = excluded.status, since = excluded.since, due_at = excluded.due_at`
+
+/** Stores executions of scenes that exist, and those that wait for a status to last apart. */
+export const addReactions = Effect.fnUntraced(
+  function*(sql: SqlClient.SqlClient, reactions: ReadonlyArray<NewExecution>) {
+    const waiting = reactions.filter(isWaiting)
+    const fired = reactions.filter((reaction) => !isWaiting(reaction))
+    if (fired.length > 0) yield* addExecutions(sql, fired)
+    if (waiting.length > 0) yield* addWaiting(sql, waiting)
+  }
+)

@@ -49,7 +49,7 @@ import { treeWarnings } from "./matching/TreeWarnings.ts"
 /** What became of a change. */
 export interface ChangedScene {
   readonly scene: Scene
-  /** Sentences about what the scene may lead to, such as firing itself. */
+  /** Sentences: what of the scene does not fit any more, and what it may lead to, such as firing itself. */
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -73,7 +73,11 @@ export class Scenes extends Context.Service<Scenes, {
     projectId: ProjectId,
     draft: SceneDraft
   ) => Effect.Effect<ChangedScene, ProjectNotFound | QuotaExceeded | Refused>
-  /** Replaces the whole scene: what the draft leaves out is empty afterwards. Fails as `create` does. */
+  /**
+   * Replaces the whole scene: what the draft leaves out is empty afterwards. Fails
+   * as `create` does, but not for parts that the scene has had: if what they name
+   * is gone, that is a warning.
+   */
   readonly update: (
     projectId: ProjectId,
     sceneId: SceneId,
@@ -153,7 +157,7 @@ const make = Effect.gen(function*() {
   const identifiers = yield* Identifiers
   const timeZone = yield* SceneTimeZone
   const extensions = yield* SceneExtensions
-  const sources = { devices, shadows, conditions: extensions.conditions }
+  const sources = { devices, shadows, timeZone, conditions: extensions.conditions }
 
   const warningsOf = Effect.fnUntraced(function*(scene: Scene) {
     const cycles = yield* cycleWarnings({ scenes: store, devices, triggers }, scene)
@@ -163,18 +167,6 @@ const make = Effect.gen(function*() {
   const get = Effect.fn("Scenes.get")(function*(projectId: ProjectId, sceneId: SceneId) {
     return yield* Effect.fromOption(yield* store.get(projectId, sceneId), () => new SceneNotFound({ sceneId }))
   })
-
-  /** Reads the rules of a draft and checks that they fit the project. */
-  const rulesOf = Effect.fnUntraced(
-    function*(projectId: ProjectId, sceneId: SceneId, draft: SceneDraft, now: number) {
-      const rules = yield* readRules(draft, extensions)
-      yield* checkRules(
-        { products, devices, validators, scenes: store, custom: extensions, refuseUrl },
-        { projectId, sceneId, rules, timeZone, now }
-      )
-      return rules
-    }
-  )
 
   /** Gives cron triggers their ids. Those that were there before keep theirs. */
   const withCronIds = Effect.fnUntraced(function*(rules: SceneRules, before: SceneRules | undefined) {
@@ -191,6 +183,18 @@ const make = Effect.gen(function*() {
     }
     return { ...rules, triggers: named }
   })
+
+  /** Reads the rules of a draft and checks that they fit the project. `misfits` as `checkRules` returns them. */
+  const rulesOf = Effect.fnUntraced(
+    function*(projectId: ProjectId, sceneId: SceneId, draft: SceneDraft, now: number, before: Scene | undefined) {
+      const read = yield* readRules(draft, extensions)
+      const misfits = yield* checkRules(
+        { products, devices, validators, scenes: store, custom: extensions, refuseUrl },
+        { projectId, sceneId, rules: read, before, timeZone, now }
+      )
+      return { rules: yield* withCronIds(read, before), misfits }
+    }
+  )
 
   const timersOf = ({ projectId, sceneId, status, triggers }: Scene, now: number): ReadonlyArray<SceneTimer> =>
     triggers.flatMap((trigger) =>
@@ -210,8 +214,9 @@ const make = Effect.gen(function*() {
     const draft = yield* decodeDraft(input)
     const now = yield* Clock.currentTimeMillis
     const sceneId = SceneId.make(yield* identifiers.sceneId)
+    const { rules } = yield* rulesOf(projectId, sceneId, draft, now, undefined)
     const scene: Scene = {
-      ...yield* withCronIds(yield* rulesOf(projectId, sceneId, draft, now), undefined),
+      ...rules,
       sceneId,
       projectId,
       name: draft.name,
@@ -256,15 +261,17 @@ const make = Effect.gen(function*() {
 
   const update = Effect.fn("Scenes.update")(function*(projectId: ProjectId, sceneId: SceneId, input: SceneDraft) {
     const draft = yield* decodeDraft(input)
+    let misfits: ReadonlyArray<string> = []
     const scene = yield* change(
       projectId,
       sceneId,
       Effect.fnUntraced(function*(before, now) {
-        const rules = yield* withCronIds(yield* rulesOf(projectId, sceneId, draft, now), before)
-        return { ...before, ...rules, name: draft.name, desc: draft.desc ?? "", status: draft.status }
+        const read = yield* rulesOf(projectId, sceneId, draft, now, before)
+        misfits = read.misfits
+        return { ...before, ...read.rules, name: draft.name, desc: draft.desc ?? "", status: draft.status }
       })
     )
-    return { scene, warnings: yield* warningsOf(scene) }
+    return { scene, warnings: [...misfits, ...yield* warningsOf(scene)] }
   })
 
   const setStatus = Effect.fn("Scenes.setStatus")(

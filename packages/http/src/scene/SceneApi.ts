@@ -100,7 +100,16 @@ export const Sample = Schema.Union([
     event_id: Text(128),
     value: Schema.optional(Schema.Json.annotate({ description: "The outputs; default {}" }))
   }),
-  Schema.Struct({ type: Schema.Literal("status"), ...device, status: Schema.Literals(["online", "offline"]) }),
+  Schema.Struct({
+    type: Schema.Literal("status"),
+    ...device,
+    status: Schema.Literals(["online", "offline"]),
+    status_duration: Schema.optional(
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 43_200 })).annotate({
+        description: "Minutes for which the status has lasted; default: it changes now"
+      })
+    )
+  }),
   Schema.Struct({
     type: Schema.Literal("cron"),
     cron_id: Schema.optional(Text(128).annotate({ description: "Default: the first of the scene" }))

@@ -135,6 +135,15 @@ const eventRecord = (event: SceneEvent): Json => {
       return { type: "event", time, ...device, event_id: event.eventId, event_time: event.time, value: event.value }
     case "StatusChanged":
       return { type: "status", time, ...device, status: event.status }
+    case "StatusLasted":
+      return {
+        type: "status",
+        time,
+        ...device,
+        status: event.status,
+        status_duration: event.minutes,
+        since: dateText(event.since)
+      }
     case "CronTicked":
       return { type: "cron", time, cron_id: event.cronId }
     case "RunByHand":
@@ -184,7 +193,7 @@ const sampleEvent = (sample: typeof Sample.Type): SampleEvent => {
     case "event":
       return { _tag: "Event", ...device, eventId: sample.event_id, value: sample.value ?? {} }
     case "status":
-      return { _tag: "Status", ...device, status: sample.status }
+      return { _tag: "Status", ...device, status: sample.status, minutes: sample.status_duration }
   }
 }
 

@@ -2,19 +2,25 @@
  * The laws of `ExecutionStore` and `WebhookKeyStore`.
  */
 import {
+  type Device,
   type DeviceCloud,
+  DeviceStore,
   type Execution,
   ExecutionStore,
   keptExecutions,
+  type NewExecution,
+  PresenceStore,
   type ProjectId,
   ProjectStore,
+  type Scene,
+  SceneId,
   SceneStore,
   type SceneTimer,
   WebhookKeyStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { epoch, insertProject } from "./Samples.ts"
+import { epoch, insertDevice, insertProject, unique } from "./Samples.ts"
 import { all, claim, ended, firing, insert, newScene, timer } from "./SceneSamples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
@@ -197,6 +203,74 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* tick(epoch + 499)
         assert.deepStrictEqual(seen.slice(4), [])
         yield* scenes.remove(scene.projectId, scene.sceneId)
+      }))
+
+    it.effect("an execution that waits for a status to last is stored if the status has lasted", () =>
+      Effect.gen(function*() {
+        const [store, presence] = [yield* ExecutionStore, yield* PresenceStore]
+        const scene = yield* insert(yield* insertProject)
+        const other = yield* insert(yield* insertProject)
+        const devices = yield* Effect.replicateEffect(insertDevice, 4)
+        const [steady, flapping, disabled, unwanted] = devices.map(({ device }) => device) as [
+          Device,
+          Device,
+          Device,
+          Device
+        ]
+        const waiting = ({ projectId, sceneId }: Scene, device: Device, since: number, minutes = 10): NewExecution => {
+          const at = since + minutes * 60_000
+          const { deviceId, deviceName, productKey } = device
+          const event = {
+            _tag: "StatusLasted",
+            device: { deviceId, deviceName, productKey },
+            at,
+            since,
+            minutes,
+            status: "offline"
+          } as const
+          return { executionId: unique("e"), sceneId, projectId, at, event, chain: [] }
+        }
+        const go = (
+          device: Device,
+          to: "Online" | "Offline",
+          at: number,
+          reactions: ReadonlyArray<NewExecution> = []
+        ) =>
+          presence.record(
+            [{ _tag: to, deviceId: device.deviceId, connectionId: "c", nodeId: "node", ip: "192.0.2.7", at }],
+            () => reactions
+          )
+        for (const device of [steady, flapping, disabled, unwanted]) yield* go(device, "Online", epoch)
+        const lasting = [waiting(scene, steady, epoch + 1), waiting(scene, steady, epoch + 1, 20)]
+        yield* go(steady, "Offline", epoch + 1, [
+          ...lasting,
+          waiting({ ...other, sceneId: SceneId.make("gone") }, steady, epoch + 1)
+        ])
+        yield* go(flapping, "Offline", epoch + 1, [waiting(scene, flapping, epoch + 1)])
+        yield* go(flapping, "Online", epoch + 2)
+        const again = waiting(scene, flapping, epoch + 60_000)
+        yield* go(flapping, "Offline", epoch + 60_000, [again])
+        yield* go(unwanted, "Offline", epoch + 1, [waiting(scene, unwanted, epoch + 1)])
+        yield* go(disabled, "Offline", epoch + 1, [waiting(scene, disabled, epoch + 1)])
+        yield* (yield* DeviceStore).update(disabled.projectId, disabled.deviceId, { enabled: false, updatedAt: epoch })
+        const stored = (now: number) =>
+          Effect.gen(function*() {
+            const admit = ({ event }: NewExecution) =>
+              event._tag === "StatusLasted" && event.device.deviceId !== unwanted.deviceId
+            yield* Effect.all(Array.from({ length: 2 }, () => store.tickLasting({ now, limit: 100, admit })), {
+              concurrency: "unbounded"
+            })
+            return (yield* claim([scene], now, now + 10_000_000)).map(({ executionId }) => executionId)
+          })
+        assert.deepStrictEqual(yield* stored(epoch + 600_000), [])
+        assert.deepStrictEqual(yield* stored(epoch + 600_001), [lasting[0]!.executionId])
+        assert.strictEqual(yield* store.tickLasting({ now: epoch + 600_001, limit: 100, admit: () => true }), 0)
+        assert.deepStrictEqual(yield* stored(epoch + 660_000), [again.executionId])
+        const [execution] = (yield* store.executions(scene.sceneId, all)).items
+        assert.deepInclude(execution, again)
+        // The scene is gone when the time comes.
+        yield* (yield* SceneStore).remove(scene.projectId, scene.sceneId)
+        assert.deepStrictEqual(yield* stored(epoch + 1_200_001), [])
       }))
 
     it.effect("keys are replaced only by who knows them", () =>

@@ -4,12 +4,16 @@
 import { Schema } from "effect"
 import { DeviceId } from "../../device/Device.ts"
 import { Text } from "../../kernel/Text.ts"
+import { maxTemplate, refuseTemplate } from "./BodyTemplate.ts"
 import { customFields, customRecord } from "./CustomPart.ts"
 import { SceneId } from "./SceneId.ts"
 import { Name, type ParamsReader, partRecord } from "./ScenePart.ts"
 
 export const WebhookMethod = Schema.Literals(["GET", "POST", "PUT", "PATCH", "DELETE"])
 export type WebhookMethod = typeof WebhookMethod.Type
+
+/** How long the delays of a scene may be together, seconds: 12 hours. */
+export const maxDelay = 43_200
 
 const Items = Schema.Record(Schema.String, Schema.Json)
 
@@ -39,7 +43,14 @@ export const Action = Schema.TaggedUnion({
     /** Seconds; null: the default. */
     connectTimeout: Schema.NullOr(Schema.Finite),
     /** Seconds; null: the default. */
-    requestTimeout: Schema.NullOr(Schema.Finite)
+    requestTimeout: Schema.NullOr(Schema.Finite),
+    /** The template of the body (`BodyTemplate`). Absent: the body that the cloud makes. */
+    body: Schema.optionalKey(Schema.String)
+  },
+  /** Lets time pass before the next action. */
+  Delay: {
+    /** 1 to {@link maxDelay}. */
+    seconds: Schema.Finite
   },
   /** Whatever the application that registered the URI makes of the parameters. */
   Custom: customFields
@@ -71,7 +82,15 @@ export const actionParams = {
     method: WebhookMethod,
     desc: Schema.optional(Text(1024)),
     connect_timeout: Timeout.annotate({ description: "Seconds; 0, the default, stands for 5" }),
-    request_timeout: Timeout.annotate({ description: "Seconds; 0, the default, stands for 10" })
+    request_timeout: Timeout.annotate({ description: "Seconds; 0, the default, stands for 10" }),
+    body: Schema.optional(Text(maxTemplate)).annotate({
+      description: "JSON in which `{{variable}}` stands for a value; default: the body that docs/api/scenes.md shows"
+    })
+  },
+  "action/delay": {
+    seconds: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxDelay })).annotate({
+      description: "At least 1; the delays of a scene are at most 43,200 together"
+    })
   }
 } as const
 
@@ -80,7 +99,8 @@ export const ActionUri = Schema.Literals([
   "action/device/property",
   "action/device/service",
   "action/rule",
-  "action/webhook"
+  "action/webhook",
+  "action/delay"
 ])
 export type ActionUri = typeof ActionUri.Type
 
@@ -90,6 +110,7 @@ export const ActionRecord = Schema.Union([
   partRecord("action/device/service", actionParams["action/device/service"]),
   partRecord("action/rule", actionParams["action/rule"]),
   partRecord("action/webhook", actionParams["action/webhook"]),
+  partRecord("action/delay", actionParams["action/delay"]),
   customRecord("action", ActionUri.literals)
 ]).annotate({ identifier: "SceneAction" })
 export type ActionRecord = typeof ActionRecord.Type
@@ -117,15 +138,25 @@ export const readAction = (uri: ActionUri, params: ParamsReader): Action => {
       }
     case "action/rule":
       return { _tag: "RunScene", sceneId: SceneId.make(params.text("scene_id")) }
-    case "action/webhook":
+    case "action/webhook": {
+      const template = params.given({ body: "body" })
+      const refused = template.body === undefined ? undefined : refuseTemplate(template.body)
+      if (refused !== undefined) params.refuse("body", refused)
       return {
         _tag: "Webhook",
         url: params.text("URL"),
         method: params.text("method") as WebhookMethod,
         desc: params.text("desc", ""),
         connectTimeout: params.number("connect_timeout") || null,
-        requestTimeout: params.number("request_timeout") || null
+        requestTimeout: params.number("request_timeout") || null,
+        ...template
       }
+    }
+    case "action/delay": {
+      const seconds = params.number("seconds")
+      if (seconds === 0) params.refuse("seconds", `Expected 1 to ${maxDelay}`)
+      return { _tag: "Delay", seconds }
+    }
   }
 }
 
@@ -147,7 +178,7 @@ export const encodeAction = (action: Action): ActionRecord => {
     case "RunScene":
       return { URI: "action/rule", params: { scene_id: action.sceneId } }
     case "Webhook": {
-      const { connectTimeout, desc, method, requestTimeout, url } = action
+      const { body, connectTimeout, desc, method, requestTimeout, url } = action
       return {
         URI: "action/webhook",
         params: {
@@ -155,10 +186,13 @@ export const encodeAction = (action: Action): ActionRecord => {
           method,
           ...desc === "" ? {} : { desc },
           ...connectTimeout === null ? {} : { connect_timeout: connectTimeout },
-          ...requestTimeout === null ? {} : { request_timeout: requestTimeout }
+          ...requestTimeout === null ? {} : { request_timeout: requestTimeout },
+          ...body === undefined ? {} : { body }
         }
       }
     }
+    case "Delay":
+      return { URI: "action/delay", params: { seconds: action.seconds } }
     case "Custom":
       return { URI: action.uri, params: action.params }
   }

@@ -2,6 +2,9 @@
  * Conditions: what must hold for a scene that was fired to act. All of them must.
  */
 import { Schema } from "effect"
+import { Text } from "../../kernel/Text.ts"
+import { everyDay, expectedTimeOfDay, isTimeOfDay, TimeWindow, Weekday } from "../../kernel/TimeWindow.ts"
+import { expectedTimeZone, isTimeZone } from "../../kernel/TimeZone.ts"
 import { customFields, customRecord } from "./CustomPart.ts"
 import {
   comparisonParams,
@@ -35,6 +38,12 @@ export const Condition = Schema.TaggedUnion({
   },
   /** The present lies between two moments, Unix seconds, both inclusive. */
   TimeRange: { start: Schema.Finite, end: Schema.Finite },
+  /** The present lies in a window that comes every day or on days of the week. */
+  TimeWindow: {
+    ...TimeWindow.fields,
+    /** By its IANA name. Absent: that of the cloud, `SceneTimeZone`. */
+    timeZone: Schema.optionalKey(Schema.String)
+  },
   /** Whatever the application that registered the URI makes of the parameters. */
   Custom: customFields
 })
@@ -64,6 +73,16 @@ export const conditionParams = {
     product_key: Schema.optional(Name).annotate({ description: "Ignored" }),
     device_name: Schema.optional(Name).annotate({ description: "Ignored" }),
     time_range: TimeRange.annotate({ description: "Unix seconds, both inclusive" })
+  },
+  "condition/time/window": {
+    start: Text(5).annotate({ description: "HH:MM, from 00:00 to 23:59" }),
+    end: Text(5).annotate({ description: "HH:MM, exclusive; not after `start`: on the following day" }),
+    days: Schema.optional(Schema.Array(Weekday).check(Schema.isMaxLength(7))).annotate({
+      description: "The days on which the window begins; default: every day"
+    }),
+    time_zone: Schema.optional(Text(64)).annotate({
+      description: "IANA name, such as `Europe/Berlin`; default: that of the cloud, UTC unless it is set"
+    })
   }
 } as const
 
@@ -71,7 +90,8 @@ export const conditionParams = {
 export const ConditionUri = Schema.Literals([
   "condition/device/property",
   "condition/device/status",
-  "condition/time/range"
+  "condition/time/range",
+  "condition/time/window"
 ])
 export type ConditionUri = typeof ConditionUri.Type
 
@@ -80,6 +100,7 @@ export const ConditionRecord = Schema.Union([
   partRecord("condition/device/property", conditionParams["condition/device/property"]),
   partRecord("condition/device/status", conditionParams["condition/device/status"]),
   partRecord("condition/time/range", conditionParams["condition/time/range"]),
+  partRecord("condition/time/window", conditionParams["condition/time/window"]),
   customRecord("condition", ConditionUri.literals)
 ]).annotate({ identifier: "SceneCondition" })
 export type ConditionRecord = typeof ConditionRecord.Type
@@ -109,6 +130,16 @@ export const readCondition = (uri: ConditionUri, params: ParamsReader): Conditio
       }
       return { _tag: "TimeRange", start: range?.start_timestamp ?? 0, end: range?.end_timestamp ?? 0 }
     }
+    case "condition/time/window": {
+      const [start, end] = [params.text("start", ""), params.text("end", "")]
+      if (!isTimeOfDay(start)) params.refuse("start", expectedTimeOfDay)
+      if (!isTimeOfDay(end)) params.refuse("end", expectedTimeOfDay)
+      const named = params.value("days") as ReadonlyArray<Weekday> | undefined ?? []
+      const zone = params.given({ time_zone: "timeZone" })
+      if (zone.timeZone !== undefined && !isTimeZone(zone.timeZone)) params.refuse("time_zone", expectedTimeZone)
+      const days = everyDay.filter((day) => named.length === 0 || named.includes(day))
+      return { _tag: "TimeWindow", start, end, days, ...zone }
+    }
   }
 }
 
@@ -134,6 +165,13 @@ export const encodeCondition = (condition: Condition): ConditionRecord => {
         URI: "condition/time/range",
         params: { time_range: { start_timestamp: condition.start, end_timestamp: condition.end } }
       }
+    case "TimeWindow": {
+      const { days, end, start, timeZone } = condition
+      return {
+        URI: "condition/time/window",
+        params: { start, end, days, ...timeZone === undefined ? {} : { time_zone: timeZone } }
+      }
+    }
     case "Custom":
       return { URI: condition.uri, params: condition.params }
   }

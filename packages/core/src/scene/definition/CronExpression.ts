@@ -1,7 +1,7 @@
 /**
  * The cron expressions of timers: six fields, seconds first, or five.
  */
-import { Cron, DateTime, Option, Result } from "effect"
+import { Cron, Result } from "effect"
 
 /** What Quartz and Spring write and this cloud does not read, with what to write instead. */
 const refused: ReadonlyArray<readonly [pattern: RegExp, sentence: string]> = [
@@ -27,10 +27,6 @@ export const parseCron = (expression: string, timeZone: string): Result.Result<C
   const read = fields.map((field, place) => field === "?" && isDay(fields.length - place) ? "*" : field)
   return Result.mapError(Cron.parse(read.join(" "), timeZone), ({ message }) => `${form} (${message})`)
 }
-
-/** Whether it is the IANA name of a time zone. An offset is none: it knows no summer time. */
-export const isTimeZone = (name: string): boolean =>
-  /^[A-Za-z]/.test(name) && Option.isSome(DateTime.zoneMakeNamed(name))
 
 /** Whether a field holds days of the month or of the week, by its place from the end. */
 const isDay = (fromEnd: number): boolean => fromEnd === 1 || fromEnd === 3

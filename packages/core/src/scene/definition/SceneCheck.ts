@@ -6,6 +6,8 @@ import { Effect, Option, Result } from "effect"
 import type { DeviceDetail, DeviceId, DeviceName, DeviceReference } from "../../device/Device.ts"
 import type { DeviceStore } from "../../device/DeviceStore.ts"
 import { type InputIssue, InvalidInput } from "../../kernel/InvalidInput.ts"
+import { expectedTimeZone, isTimeZone } from "../../kernel/TimeZone.ts"
+import { equalJson, type Json } from "../../kernel/Json.ts"
 import type { ProductKey } from "../../product/Product.ts"
 import type { ProductStore } from "../../product/ProductStore.ts"
 import type { ProjectId } from "../../project/Project.ts"
@@ -16,7 +18,7 @@ import type { ModelCache } from "../../thing-model/ModelCache.ts"
 import type { Action, DeviceAction } from "./Action.ts"
 import { type Comparison, misfitOfType } from "./Comparison.ts"
 import type { Condition } from "./Condition.ts"
-import { isTimeZone, nextTime, parseCron } from "./CronExpression.ts"
+import { nextTime, parseCron } from "./CronExpression.ts"
 import { type CustomPart, type CustomParts, refuseJson } from "./CustomPart.ts"
 import type { SceneRules } from "./Scene.ts"
 import type { SceneId } from "./SceneId.ts"
@@ -30,6 +32,8 @@ export interface Checked {
   /** The scene itself. Its own actions may name it. */
   readonly sceneId: SceneId
   readonly rules: SceneRules
+  /** The rules that the scene has until now; undefined: it is new. */
+  readonly before: SceneRules | undefined
   /** Of cron triggers that have none of their own, by its IANA name. */
   readonly timeZone: string
   /** Unix milliseconds. */
@@ -67,11 +71,25 @@ const checkComparison = (comparison: Comparison | null, type: DataType | string,
   if (misfit !== undefined) refuse(misfit.param, misfit.message)
 }
 
-/** Fails with everything that does not fit. */
+/** A part as JSON, without the id that a stored cron trigger has. */
+const asJson = (part: Trigger | Condition | Action): Json => part._tag === "Cron" ? { ...part, cronId: "" } : part
+
+/** Whether the scene has had the part that the issue is about. */
+const isKept = (before: SceneRules | undefined, rules: SceneRules, { path: [list, position] }: InputIssue): boolean => {
+  const name = list as keyof SceneRules
+  const part = asJson(rules[name][position as number]!)
+  return before?.[name].some((kept) => equalJson(asJson(kept), part)) === true
+}
+
+/**
+ * Fails with everything that does not fit. Parts that the scene has had are kept,
+ * also if what they name is gone by now: returns a sentence about each of them
+ * that does not fit any more.
+ */
 export const checkRules = Effect.fnUntraced(function*(
   { custom, devices, products, refuseUrl, scenes, validators }: CheckAgainst,
-  { now, projectId, rules, sceneId, timeZone }: Checked
-): Effect.fn.Return<void, InvalidInput | StoreError> {
+  { before, now, projectId, rules, sceneId, timeZone }: Checked
+): Effect.fn.Return<ReadonlyArray<string>, InvalidInput | StoreError> {
   const issues: Array<InputIssue> = []
   const refuser = (list: keyof SceneRules, position: number): Refuse => (name, message) =>
     issues.push({ path: [list, position, "params", ...name.split("/")], message })
@@ -102,7 +120,7 @@ export const checkRules = Effect.fnUntraced(function*(
 
   /** Checks a trigger or condition of devices against their model. */
   const checkPart = Effect.fnUntraced(function*(part: Trigger | Condition, refuse: Refuse) {
-    if (part._tag === "Cron" || part._tag === "TimeRange" || part._tag === "Custom") return
+    if (part._tag === "Cron" || part._tag === "TimeRange" || part._tag === "TimeWindow" || part._tag === "Custom") return
     if (!(yield* checkDevices(part, refuse))) return
     if (part._tag === "Status") return
     const validator = Option.getOrUndefined(yield* validators.ofProduct(part.productKey))
@@ -172,7 +190,7 @@ export const checkRules = Effect.fnUntraced(function*(
   })
 
   const checkTimer = ({ cron, timeZone: own = timeZone }: Trigger & { readonly _tag: "Cron" }, refuse: Refuse) => {
-    if (!isTimeZone(own)) return refuse("time_zone", "Expected the IANA name of a time zone, such as Europe/Berlin")
+    if (!isTimeZone(own)) return refuse("time_zone", expectedTimeZone)
     const parsed = parseCron(cron, own)
     if (Result.isFailure(parsed)) return refuse("cron", parsed.failure)
     if (nextTime(cron, own, now) === null) refuse("cron", "Expected a time that comes")
@@ -204,6 +222,7 @@ export const checkRules = Effect.fnUntraced(function*(
     yield* checkCustom(action, custom.actions, "actions", position)
   }
 
-  const [first, ...rest] = issues
+  const [first, ...rest] = issues.filter((issue) => !isKept(before, rules, issue))
   if (first !== undefined) return yield* new InvalidInput({ issues: [first, ...rest] })
+  return issues.map(({ message, path }) => `${path.join(".")}: ${message}`)
 })

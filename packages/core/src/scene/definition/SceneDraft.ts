@@ -9,7 +9,7 @@ import { Effect, Option, Result, Schema, SchemaAST } from "effect"
 import { type InputIssue, InvalidInput } from "../../kernel/InvalidInput.ts"
 import type { Json } from "../../kernel/Json.ts"
 import { NonBlankText, Text } from "../../kernel/Text.ts"
-import { type Action, actionParams, ActionUri, readAction } from "./Action.ts"
+import { type Action, actionParams, ActionUri, maxDelay, readAction } from "./Action.ts"
 import { type Condition, conditionParams, ConditionUri, readCondition } from "./Condition.ts"
 import { type CustomParams, type CustomPart, type CustomParts, refuseJson } from "./CustomPart.ts"
 import { maxActions, maxConditions, maxTriggers, type SceneRules, SceneStatus } from "./Scene.ts"
@@ -109,6 +109,18 @@ class DraftReader {
     return part
   }
 
+  /** Refuses the first action with which the delays of the scene become too long together. */
+  checkDelays(actions: SceneRules["actions"]): void {
+    let together = 0
+    for (const [position, action] of actions.entries()) {
+      if (action._tag !== "Delay") continue
+      together += action.seconds
+      if (together <= maxDelay) continue
+      const message = `Expected delays of at most ${maxDelay} seconds together`
+      return this.#refuse("actions", position, ["params", "seconds"], message)
+    }
+  }
+
   /** None: there is something wrong with it. */
   custom(
     list: "conditions" | "actions",
@@ -163,6 +175,7 @@ export const readRules = (draft: SceneDraft, registered: CustomParts): Effect.Ef
       conditions: (draft.conditions ?? []).flatMap(readOneCondition),
       actions: (draft.actions ?? []).flatMap(readOneAction)
     }
+    if (reader.issues.length === 0) reader.checkDelays(rules.actions)
     const [first, ...rest] = reader.issues
     return first === undefined ? Effect.succeed(rules) : Effect.fail(new InvalidInput({ issues: [first, ...rest] }))
   })

@@ -35,8 +35,13 @@ export const Trigger = Schema.TaggedUnion({
     propertyId: Schema.NullOr(Schema.String),
     ...ofValue
   },
-  /** A device goes online or offline. */
-  Status: { ...ofDevices, status: WatchedStatus },
+  /** A device goes online or offline, or stays so. */
+  Status: {
+    ...ofDevices,
+    status: WatchedStatus,
+    /** For how many minutes it has to stay so. Absent: the change itself fires the scene. */
+    minutes: Schema.optionalKey(Schema.Finite)
+  },
   /** The time has come. */
   Cron: {
     cronId: Schema.String,
@@ -53,6 +58,9 @@ export type Trigger = typeof Trigger.Type
 /** A trigger that devices set off. */
 export type DeviceTrigger = Exclude<Trigger, { readonly _tag: "Cron" }>
 
+/** How long a status may have to last, minutes: 30 days. */
+export const maxStatusMinutes = 43_200
+
 /** The parameters of each kind of trigger. */
 export const triggerParams = {
   "trigger/device/property": {
@@ -68,7 +76,9 @@ export const triggerParams = {
   },
   "trigger/device/status": {
     ...deviceParams,
-    status: OrEmpty(WatchedStatus).annotate({ description: "`*`, the default: any change" })
+    status: OrEmpty(WatchedStatus).annotate({ description: "`*`, the default: any change" }),
+    status_duration: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxStatusMinutes })))
+      .annotate({ description: "Minutes that the device has to stay `online` or `offline`; 0, the default: none" })
   },
   "trigger/cron": {
     product_key: Schema.optional(Name).annotate({ description: "Kept, and without effect" }),
@@ -124,8 +134,14 @@ export const readTrigger = (uri: TriggerUri, params: ParamsReader): Trigger => {
         comparison
       }
     }
-    case "trigger/device/status":
-      return { _tag: "Status", ...params.devices(), status: params.text("status", wildcard) as WatchedStatus }
+    case "trigger/device/status": {
+      const status = params.text("status", wildcard) as WatchedStatus
+      const minutes = params.number("status_duration")
+      if (minutes > 0 && status === wildcard) {
+        params.refuse("status", "Expected online or offline, since there is a status_duration")
+      }
+      return { _tag: "Status", ...params.devices(), status, ...minutes === 0 ? {} : { minutes } }
+    }
     case "trigger/cron":
       return {
         _tag: "Cron",
@@ -155,7 +171,14 @@ export const encodeTrigger = (trigger: Trigger): TriggerRecord => {
         }
       }
     case "Status":
-      return { URI: "trigger/device/status", params: { ...writeDevices(trigger), status: trigger.status } }
+      return {
+        URI: "trigger/device/status",
+        params: {
+          ...writeDevices(trigger),
+          status: trigger.status,
+          ...trigger.minutes === undefined ? {} : { status_duration: trigger.minutes }
+        }
+      }
     case "Cron":
       return {
         URI: "trigger/cron",

@@ -19,6 +19,8 @@ import type { DeviceFacts, Finding, SceneFacts } from "./SceneEvaluator.ts"
 export interface FactSources {
   readonly devices: DeviceStore["Service"]
   readonly shadows: ShadowStore["Service"]
+  /** Of windows of time that have none of their own, by its IANA name. */
+  readonly timeZone: string
   /** The custom conditions, by URI. */
   readonly conditions: ReadonlyMap<string, RegisteredCondition>
 }
@@ -46,7 +48,7 @@ export const gatherFacts = Effect.fnUntraced(function*(
   const known = new Map<string, DeviceFacts | "deleted" | "disabled">()
   const custom: Array<CustomCondition> = []
   for (const condition of conditions) {
-    if (condition._tag === "TimeRange") continue
+    if (condition._tag === "TimeRange" || condition._tag === "TimeWindow") continue
     if (condition._tag === "Custom") {
       custom.push(condition)
       continue
@@ -70,6 +72,7 @@ export const gatherFacts = Effect.fnUntraced(function*(
   }
   return {
     now,
+    timeZone: sources.timeZone,
     device: (productKey, deviceName) => known.get(`${productKey}/${deviceName}`) ?? "deleted",
     custom: (condition) => findings.get(condition) ?? unregistered(condition.uri)
   }

@@ -20,7 +20,12 @@ type SampleDevice = { readonly productKey: ProductKey; readonly deviceName: Devi
 export type SampleEvent =
   | SampleDevice & { readonly _tag: "Property"; readonly properties: Readonly<Record<string, Json>> }
   | SampleDevice & { readonly _tag: "Event"; readonly eventId: string; readonly value: Json }
-  | SampleDevice & { readonly _tag: "Status"; readonly status: "online" | "offline" }
+  /** `minutes`: for how long the status has lasted; undefined: it changes now. */
+  | SampleDevice & {
+    readonly _tag: "Status"
+    readonly status: "online" | "offline"
+    readonly minutes?: number | undefined
+  }
   /** Without an id: the first cron trigger of the scene. */
   | { readonly _tag: "Cron"; readonly cronId: string | undefined }
 
@@ -95,10 +100,13 @@ export const sampleEvent = Effect.fnUntraced(function*(
       }
     }
     case "Status": {
-      const { status } = sample
+      const { minutes, status } = sample
+      const since = at - 60_000 * (minutes ?? 0)
       return {
-        event: { _tag: "StatusChanged", device, at, status },
-        after: changing((known) => ({ ...known, status, statusChangedAt: at }))
+        event: minutes === undefined
+          ? { _tag: "StatusChanged", device, at, status }
+          : { _tag: "StatusLasted", device, at, status, minutes, since },
+        after: changing((known) => ({ ...known, status, statusChangedAt: since }))
       }
     }
   }

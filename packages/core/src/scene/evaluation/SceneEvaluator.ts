@@ -5,8 +5,9 @@
 import type { DeviceStatus } from "../../device/Device.ts"
 import type { ShadowSide } from "../../shadow/Shadow.ts"
 import type { Json } from "../../kernel/Json.ts"
+import { describeWindow, isOpen, localTime } from "../../kernel/TimeWindow.ts"
 import { type Comparison, compileComparison } from "../definition/Comparison.ts"
-import type { DeviceChange } from "../../events/DeviceChange.ts"
+import type { ChangedDevice } from "../../events/DeviceChange.ts"
 import type { Condition, CustomCondition } from "../definition/Condition.ts"
 import type { Scene } from "../definition/Scene.ts"
 import { wildcard } from "../definition/ScenePart.ts"
@@ -50,6 +51,8 @@ export interface DeviceFacts {
 export interface SceneFacts {
   /** Unix milliseconds. */
   readonly now: number
+  /** Of windows of time that have none of their own, by its IANA name. */
+  readonly timeZone: string
   /** Of the devices that the conditions name. */
   readonly device: (productKey: string, deviceName: string) => DeviceFacts | "deleted" | "disabled"
   /** What each custom condition of the scene has found. */
@@ -80,7 +83,10 @@ const compared = (
   }
 }
 
-const concerns = (trigger: { readonly productKey: string; readonly deviceName: string }, event: DeviceChange) =>
+const concerns = (
+  trigger: { readonly productKey: string; readonly deviceName: string },
+  event: { readonly device: ChangedDevice }
+) =>
   trigger.productKey === event.device.productKey &&
   (trigger.deviceName === wildcard || trigger.deviceName === event.device.deviceName)
 
@@ -129,6 +135,7 @@ const judgeTrigger = (trigger: Trigger, event: SceneEvent): Finding => {
         : { ...found, ...compared(propertyId, output, comparison) }
     }
     case "Status": {
+      if (trigger.minutes !== undefined) return judgeLasting(trigger, trigger.minutes, event)
       if (event._tag !== "StatusChanged") return otherEvent("No status has changed")
       if (!concerns(trigger, event)) return otherDevice
       const holds = trigger.status === wildcard || trigger.status === event.status
@@ -146,6 +153,23 @@ const judgeTrigger = (trigger: Trigger, event: SceneEvent): Finding => {
       return event._tag === "CronTicked" && event.cronId === trigger.cronId
         ? { verdict: "holds", value: trigger.cron, source: "timer", time: event.at, reason: reasonOfTimer(trigger) }
         : otherEvent("Its time has not come")
+  }
+}
+
+const judgeLasting = (
+  trigger: Trigger & { readonly _tag: "Status" },
+  minutes: number,
+  event: SceneEvent
+): Finding => {
+  const wanted = `${trigger.status} for ${minutes} minutes`
+  if (event._tag !== "StatusLasted") return otherEvent(`Nothing was ${wanted}`)
+  if (!concerns(trigger, event)) return otherDevice
+  return {
+    verdict: event.status === trigger.status && event.minutes === minutes ? "holds" : "fails",
+    value: event.status,
+    source: "status",
+    time: event.since,
+    reason: `The device was ${event.status} for ${event.minutes} minutes; wanted: ${wanted}`
   }
 }
 
@@ -182,6 +206,18 @@ const judgeCondition = (condition: Condition, event: SceneEvent, facts: SceneFac
       source: "clock",
       time: facts.now,
       reason: `It is ${seconds}; wanted: ${condition.start} to ${condition.end}`
+    }
+  }
+  if (condition._tag === "TimeWindow") {
+    const { timeZone = facts.timeZone } = condition
+    const local = localTime(facts.now, timeZone)
+    const value = `${local.day} ${local.time}`
+    return {
+      verdict: isOpen(condition, local) ? "holds" : "fails",
+      value,
+      source: "clock",
+      time: facts.now,
+      reason: `It is ${value} in ${timeZone}; wanted: ${describeWindow(condition)}`
     }
   }
   if (condition._tag === "Custom") return facts.custom(condition)

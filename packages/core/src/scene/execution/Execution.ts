@@ -90,7 +90,7 @@ export interface Execution extends NewExecution {
   readonly updatedAt: number
 }
 
-/** Reactions to changes of devices are executions of scenes. */
+/** Reactions to changes of devices are executions of scenes. Some of them may wait for a status to last. */
 export const executionsOf = (reactions: ReadonlyArray<Reaction>): ReadonlyArray<NewExecution> =>
   reactions as ReadonlyArray<NewExecution>
 

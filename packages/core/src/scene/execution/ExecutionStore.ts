@@ -20,7 +20,8 @@ export interface TimerStep {
 }
 
 /**
- * Laws: each call is one transaction. An execution is stored only while its scene
+ * Laws: each call is one transaction. Of one scene, device and number of minutes
+ * at most one execution waits for a status to last: the latest. An execution is stored only while its scene
  * exists, at most once for its id, and goes with the scene: this port and
  * `SceneStore` can only be replaced together.
  */
@@ -90,5 +91,16 @@ export class ExecutionStore extends Context.Service<ExecutionStore, {
     readonly now: number
     readonly limit: number
     readonly step: (timer: SceneTimer & { readonly dueAt: number }) => TimerStep
+  }) => Effect.Effect<number, StoreError>
+  /**
+   * Takes executions that have waited for a status to last and are due at `now`,
+   * at most `limit` of them. Stores those that `admit` accepts of the enabled
+   * devices that have the status, and had it all the time. No two callers get the
+   * same one. Returns how many it took.
+   */
+  readonly tickLasting: (options: {
+    readonly now: number
+    readonly limit: number
+    readonly admit: (execution: NewExecution) => boolean
   }) => Effect.Effect<number, StoreError>
 }>()("@device-cloud/core/scene/execution/ExecutionStore") {}

@@ -9,6 +9,7 @@ import { Mac } from "../../kernel/Mac.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { CustomAction, DeviceAction, RunSceneAction, WebhookAction } from "../definition/Action.ts"
+import { maxBody } from "../definition/BodyTemplate.ts"
 import type { Scene } from "../definition/Scene.ts"
 import { maxChain, SceneLimits } from "../definition/SceneLimits.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
@@ -33,7 +34,7 @@ import {
 import { ExecutionStore } from "./ExecutionStore.ts"
 import { SceneExtensions } from "./SceneExtensions.ts"
 import { treeEndReason } from "./SceneTree.ts"
-import { isTransient, webhookRequest } from "./Webhook.ts"
+import { isTransient, webhookBody, webhookRequest } from "./Webhook.ts"
 import { WebhookClient } from "./WebhookClient.ts"
 import { WebhookPace, webhookTarget } from "./WebhookPace.ts"
 import { WebhookSigning } from "./WebhookSigning.ts"
@@ -153,7 +154,9 @@ const make = Effect.gen(function*() {
     action: WebhookAction,
     position: number
   ): Effect.fn.Return<Attempt | PutOff, StoreError> {
-    const { projectId } = execution
+    const { executionId, projectId } = execution
+    const body = webhookBody(execution, scene, action.body)
+    if (body === undefined) return failed(`The body would be longer than ${maxBody} characters`)
     const keys = yield* signing.keys(projectId)
     const now = yield* Clock.currentTimeMillis
     const target = webhookTarget(projectId, action.url)
@@ -163,7 +166,7 @@ const make = Effect.gen(function*() {
       return { status: "put-off", until, detail: `Waits for its turn: ${target.host} gets as many webhooks as it may` }
     }
     return yield* Effect.suspend(() =>
-      client.send(webhookRequest({ execution, scene, position, action, keys, mac, now }))
+      client.send(webhookRequest({ executionId, body, position, action, keys, mac, now }))
     ).pipe(
       Effect.ensuring(Effect.sync(() => pace.done(target))),
       Effect.map(({ body, status }): Attempt => {
@@ -209,6 +212,8 @@ const make = Effect.gen(function*() {
         return runScene(execution, action, position)
       case "Webhook":
         return sendWebhook(execution, scene, action, position)
+      case "Delay":
+        return Effect.succeed(succeeded(`${action.seconds} seconds pass`))
       case "Custom":
         return attemptCustom(execution, scene, action, idOf(execution, position), attempts + 1)
     }

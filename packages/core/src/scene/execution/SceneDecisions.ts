@@ -6,7 +6,7 @@ import { DeviceStore } from "../../device/DeviceStore.ts"
 import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
 import { printable } from "../../kernel/Text.ts"
 import { ShadowStore } from "../../shadow/ShadowStore.ts"
-import type { Scene } from "../definition/Scene.ts"
+import { type Scene, SceneTimeZone } from "../definition/Scene.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
 import { type FactSources, gatherFacts } from "../evaluation/GatherFacts.ts"
 import { evaluate } from "../evaluation/SceneEvaluator.ts"
@@ -71,7 +71,12 @@ export const makeSceneDecisions: Effect.Effect<
   const store = yield* SceneStore
   const triggers = yield* SceneTriggers
   const { conditions } = yield* SceneExtensions
-  const sources: FactSources = { devices: yield* DeviceStore, shadows: yield* ShadowStore, conditions }
+  const sources: FactSources = {
+    devices: yield* DeviceStore,
+    shadows: yield* ShadowStore,
+    timeZone: yield* SceneTimeZone,
+    conditions
+  }
 
   const pause = Effect.fnUntraced(function*(scene: Scene, now: number) {
     const until = now + pauseMillis

@@ -44,6 +44,14 @@ interface Run {
 const isDue = ({ nextAt, status }: ActionOutcome, now: number): boolean =>
   status === "pending" && (nextAt === null || nextAt <= now)
 
+/** A delay puts off all actions that follow it. */
+const afterDelay = (outcomes: ReadonlyArray<ActionOutcome>, position: number): ReadonlyArray<ActionOutcome> => {
+  const { action, at } = outcomes[position]!
+  if (action._tag !== "Delay" || at === null) return outcomes
+  const nextAt = at + 1000 * action.seconds
+  return outcomes.map((outcome, place) => place > position ? { ...outcome, nextAt } : outcome)
+}
+
 /** Custom conditions may take their time: the scenes that have some are decided beside the others. */
 const isSlowToDecide = ({ conditions }: Scene): boolean => conditions.some(({ _tag }) => _tag === "Custom")
 
@@ -91,8 +99,8 @@ const make = Effect.gen(function*() {
   /** Attempts an action and notes its outcome; undefined: another node has the execution, or the scene is gone. */
   const attempt = Effect.fnUntraced(function*({ execution, scene }: Run, position: number) {
     const outcome = yield* untilStored(actions.attempt(execution, scene, position))
-    const outcomes = execution.outcomes.with(position, outcome)
     const now = yield* Clock.currentTimeMillis
+    const outcomes = afterDelay(execution.outcomes.with(position, outcome), position)
     // If another action follows at once, the lease begins anew.
     const follows = outcomes.some((later, place) => place > position && isDue(later, now))
     const left = outcomes.flatMap(({ nextAt, status }) => status === "pending" ? [nextAt ?? now] : [])

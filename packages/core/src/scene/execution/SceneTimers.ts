@@ -1,5 +1,6 @@
 /**
- * Fires scenes at the times of their cron triggers, each time once for all nodes.
+ * Fires scenes at the times of their cron triggers, and when a status has lasted,
+ * each time once for all nodes.
  */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { nextTime } from "../definition/CronExpression.ts"
@@ -53,7 +54,16 @@ const make = Effect.gen(function*() {
     }
   })
 
-  yield* tick.pipe(
+  const tickLasting = Effect.gen(function*() {
+    while (true) {
+      const now = yield* Clock.currentTimeMillis
+      const count = yield* store.tickLasting({ now, limit: timerLimit, admit: backlog.admit })
+      if (count > 0) triggers.wake()
+      if (count < timerLimit) return
+    }
+  })
+
+  yield* Effect.andThen(tick, tickLasting).pipe(
     Effect.catchCause((cause) => Effect.logWarning("Timers of scenes could not be looked at", cause)),
     Effect.repeat(Schedule.spaced(tickEvery)),
     Effect.forkScoped

@@ -8,6 +8,7 @@ import type { Json } from "../../kernel/Json.ts"
 import type { Mac } from "../../kernel/Mac.ts"
 import type { Execution } from "./Execution.ts"
 import type { WebhookAction } from "../definition/Action.ts"
+import { renderBody } from "../definition/BodyTemplate.ts"
 import type { Scene } from "../definition/Scene.ts"
 import { encodeTrigger } from "../definition/Trigger.ts"
 import { deviceOf, type SceneEvent } from "../matching/SceneEvent.ts"
@@ -44,6 +45,8 @@ const dataOf = (event: SceneEvent): Json => {
       return { event_id: event.eventId, value: event.value }
     case "StatusChanged":
       return { status: event.status }
+    case "StatusLasted":
+      return { status: event.status, status_duration: event.minutes }
     case "CronTicked":
       return { cron_id: event.cronId }
     case "RunByHand":
@@ -59,19 +62,36 @@ const otherCause = (event: SceneEvent) =>
     ? { URI: "action/rule", params: { scene_id: event.sceneId } }
     : { URI: "manual", params: {} }
 
-const bodyOf = ({ executionId, event, verdict, at }: Execution, scene: Pick<Scene, "sceneId" | "name">): string => {
+/** Returns the body of a webhook; undefined: its template makes one that is too long. */
+export const webhookBody = (
+  { at, event, executionId, verdict }: Execution,
+  scene: Pick<Scene, "sceneId" | "name">,
+  template: string | undefined
+): string | undefined => {
   const trigger = verdict?.triggers.find(({ verdict }) => verdict === "holds")?.trigger
+  const cause = trigger === undefined ? otherCause(event) : encodeTrigger(trigger)
   const device = deviceOf(event)
-  return JSON.stringify({
+  const named = device === null
+    ? null
+    : { product_key: device.productKey, device_name: device.deviceName, device_id: device.deviceId }
+  const told = {
     scene_id: scene.sceneId,
     scene_name: scene.name,
     execution_id: executionId,
-    trigger: trigger === undefined ? otherCause(event) : encodeTrigger(trigger),
-    device: device === null
-      ? null
-      : { product_key: device.productKey, device_name: device.deviceName, device_id: device.deviceId },
+    trigger: cause,
+    device: named,
     data: dataOf(event),
     timestamp: Math.floor(at / 1000)
+  }
+  if (template === undefined) return JSON.stringify(told)
+  return renderBody(template, {
+    ...told,
+    trigger: cause.URI,
+    product_key: null,
+    device_name: null,
+    device_id: null,
+    ...named,
+    time: new Date(at).toISOString()
   })
 }
 
@@ -81,8 +101,8 @@ const signature = (mac: Mac["Service"], key: string, text: string): string =>
 
 /** Makes the request of one attempt at `now` (Unix milliseconds). Its id is the same for each attempt. */
 export const webhookRequest = (options: {
-  readonly execution: Execution
-  readonly scene: Pick<Scene, "sceneId" | "name">
+  readonly executionId: string
+  readonly body: string
   /** The place of the action in the scene, from 0. */
   readonly position: number
   readonly action: WebhookAction
@@ -90,9 +110,8 @@ export const webhookRequest = (options: {
   readonly mac: Mac["Service"]
   readonly now: number
 }): WebhookRequest => {
-  const { action, execution, keys, mac, now, position, scene } = options
-  const body = bodyOf(execution, scene)
-  const id = `msg_${execution.executionId}_${position}`
+  const { action, body, executionId, keys, mac, now, position } = options
+  const id = `msg_${executionId}_${position}`
   const timestamp = String(Math.floor(now / 1000))
   const signing = [
     keys.current,

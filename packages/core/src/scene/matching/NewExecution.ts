@@ -4,7 +4,7 @@
  */
 import type { ProjectId } from "../../project/Project.ts"
 import type { SceneId } from "../definition/SceneId.ts"
-import type { SceneEvent } from "./SceneEvent.ts"
+import type { SceneEvent, StatusLasted } from "./SceneEvent.ts"
 
 export interface NewExecution {
   /** Unique in the cloud. */
@@ -17,3 +17,16 @@ export interface NewExecution {
   /** The scenes whose actions led to this execution, the first one first. */
   readonly chain: ReadonlyArray<SceneId>
 }
+
+/**
+ * An execution of a scene whose trigger waits for a status to last. It is stored
+ * with the change of the status, and becomes due at `at` if the status has not
+ * changed by then.
+ */
+export interface WaitingExecution extends NewExecution {
+  readonly event: StatusLasted
+}
+
+/** Whether the execution waits for a status to last. */
+export const isWaiting = (execution: NewExecution): execution is WaitingExecution =>
+  execution.event._tag === "StatusLasted"

@@ -5,8 +5,20 @@ import type { ChangedDevice, DeviceChange } from "../../events/DeviceChange.ts"
 import type { Json } from "../../kernel/Json.ts"
 import type { SceneId } from "../definition/SceneId.ts"
 
+/** A device has stayed online, or offline, for a time. `at`: when the time was over, Unix milliseconds. */
+export interface StatusLasted {
+  readonly _tag: "StatusLasted"
+  readonly device: ChangedDevice
+  readonly at: number
+  readonly status: "online" | "offline"
+  readonly minutes: number
+  /** When the status changed to this one, Unix milliseconds. */
+  readonly since: number
+}
+
 export type SceneEvent =
   | DeviceChange
+  | StatusLasted
   /** `at`: when it was due, Unix milliseconds. */
   | { readonly _tag: "CronTicked"; readonly cronId: string; readonly at: number }
   /** By hand: the actions run whatever triggers and conditions say. */

@@ -20,6 +20,14 @@ interface Watch {
   readonly compare: Compare | undefined
   /** The output that is compared. */
   readonly output: string | undefined
+  /** How long a status has to last. */
+  readonly minutes: number | undefined
+}
+
+/** A scene that fires when a status has lasted. */
+export interface Lasting {
+  readonly scene: Scene
+  readonly minutes: number
 }
 
 type Watches = Array<Watch>
@@ -49,7 +57,8 @@ type Found = Set<Scene> | undefined
 const take = (watches: Watches | undefined, value: Json, at: number, found: Found): Found => {
   if (watches === undefined) return found
   let all = found
-  for (const { compare, output, scene } of watches) {
+  for (const { compare, minutes, output, scene } of watches) {
+    if (minutes !== undefined) continue
     const operand = output === undefined ? value : outputOf(value, output)
     if (compare !== undefined && (operand === undefined || !compare(operand))) continue
     if (scene.pausedUntil !== null && at < scene.pausedUntil) continue
@@ -147,7 +156,8 @@ export class SceneIndex {
       watches.push({
         scene,
         compare: comparison === null ? undefined : compileComparison(comparison),
-        output: trigger._tag === "Event" ? trigger.propertyId ?? undefined : undefined
+        output: trigger._tag === "Event" ? trigger.propertyId ?? undefined : undefined,
+        minutes: trigger._tag === "Status" ? trigger.minutes : undefined
       })
     }
   }
@@ -208,6 +218,18 @@ export class SceneIndex {
     const found = every === undefined ? undefined : matchIn(every, event, undefined)
     const all = own === undefined ? found : matchIn(own, event, found)
     return all === undefined ? none : [...all]
+  }
+
+  /** The scenes that the change fires if the status lasts, each once for each time that it may have to last. */
+  lasting({ device: { deviceName }, status }: DeviceChange & { readonly _tag: "StatusChanged" }): ReadonlyArray<Lasting> {
+    const found: Array<Lasting> = []
+    for (const name of [deviceName, wildcard]) {
+      for (const { minutes, scene } of this.#watches.Status.get(name)?.get(status) ?? []) {
+        if (minutes === undefined) continue
+        if (!found.some((other) => other.scene === scene && other.minutes === minutes)) found.push({ scene, minutes })
+      }
+    }
+    return found
   }
 
   /** The scenes that a value of the property of the device may fire, whatever it is. */

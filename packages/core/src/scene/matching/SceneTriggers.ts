@@ -16,7 +16,7 @@ import { type Scene, watchedProducts } from "../definition/Scene.ts"
 import { SceneId } from "../definition/SceneId.ts"
 import { SceneBacklog } from "./SceneBacklog.ts"
 import type { SceneEvent } from "./SceneEvent.ts"
-import { SceneIndex } from "./SceneIndex.ts"
+import { type Lasting, SceneIndex } from "./SceneIndex.ts"
 import { SceneStore } from "../definition/SceneStore.ts"
 
 export class SceneTriggers extends Context.Service<SceneTriggers, {
@@ -33,7 +33,11 @@ export class SceneTriggers extends Context.Service<SceneTriggers, {
   readonly propertyWatch: (
     device: { readonly productKey: ProductKey; readonly deviceName: string }
   ) => PropertyWatch | undefined
-  /** Returns an execution of each scene that the change fires and the project has room for, to be stored with the change. */
+  /**
+   * Returns an execution of each scene that the change fires and the project has
+   * room for, and those that wait for the status to last, to be stored with the
+   * change.
+   */
   readonly reactTo: (projectId: ProjectId, change: DeviceChange) => ReadonlyArray<NewExecution>
   /** Returns the scenes that a value of the property may fire. */
   readonly watchersOf: (
@@ -112,6 +116,17 @@ const make = Effect.gen(function*() {
     chain: []
   })
 
+  const waiting = (
+    projectId: ProjectId,
+    { at, device, status }: DeviceChange & { readonly _tag: "StatusChanged" },
+    lasting: ReadonlyArray<Lasting>
+  ): ReadonlyArray<NewExecution> =>
+    lasting.map(({ minutes, scene: { sceneId } }) => {
+      const until = at + 60_000 * minutes
+      const event: SceneEvent = { _tag: "StatusLasted", device, at: until, status, minutes, since: at }
+      return execution({ projectId, sceneId }, event, until)
+    })
+
   const load = (productKeys: ReadonlyArray<ProductKey>) =>
     Effect.suspend(() =>
       productKeys.every(isLoaded) ? Effect.void : reading.withPermit(Effect.asVoid(indexes.get(productKeys)))
@@ -162,8 +177,11 @@ const make = Effect.gen(function*() {
     watches: (kind, { deviceName, productKey }) => indexOf(productKey)?.watches(kind, deviceName) === true,
     propertyWatch: ({ deviceName, productKey }) => indexOf(productKey)?.propertyWatch(deviceName),
     reactTo: (projectId, event) => {
-      const scenes = indexOf(event.device.productKey)?.match(event) ?? []
-      return scenes.map(({ sceneId }) => execution({ projectId, sceneId }, event, event.at)).filter(backlog.admit)
+      const index = indexOf(event.device.productKey)
+      if (index === undefined) return []
+      const fired = index.match(event).map(({ sceneId }) => execution({ projectId, sceneId }, event, event.at))
+        .filter(backlog.admit)
+      return event._tag === "StatusChanged" ? [...fired, ...waiting(projectId, event, index.lasting(event))] : fired
     },
     watchersOf: (device, propertyId) => indexOf(device.productKey)?.watchersOf(device.deviceName, propertyId) ?? [],
     execution,

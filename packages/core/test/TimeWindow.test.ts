@@ -1,0 +1,48 @@
+import { assert, describe, it } from "@effect/vitest"
+import { everyDay, isOpen, isTimeOfDay, localTime, type Weekday } from "../src/kernel/TimeWindow.ts"
+
+const weekdays: ReadonlyArray<Weekday> = ["mon", "tue", "wed", "thu", "fri"]
+
+describe("windows of time", () => {
+  const night = { start: "22:00", end: "06:00", days: weekdays }
+
+  it.each<readonly [string, boolean]>([
+    // Winter: an hour ahead of UTC. 20 November 2026 is a Friday.
+    ["2026-11-20T20:59:59Z", false],
+    ["2026-11-20T21:00:00Z", true],
+    // Saturday morning belongs to the window of Friday.
+    ["2026-11-21T04:59:59Z", true],
+    ["2026-11-21T05:00:00Z", false],
+    ["2026-11-21T22:00:00Z", false],
+    // Monday morning belongs to the window of Sunday, which there is none of.
+    ["2026-11-23T02:00:00Z", false],
+    // Summer: two hours ahead.
+    ["2026-07-10T20:00:00Z", true],
+    ["2026-07-10T19:59:00Z", false]
+  ])("22:00 to 06:00 on weekdays in Berlin, at %s: %s", (at, expected) => {
+    assert.strictEqual(isOpen(night, localTime(Date.parse(at), "Europe/Berlin")), expected)
+  })
+
+  it("a window that ends when it begins lasts a day", () => {
+    const day = { start: "12:00", end: "12:00", days: ["mon"] as const }
+    const open = (at: string) => isOpen(day, localTime(Date.parse(at), "UTC"))
+    assert.deepStrictEqual(
+      ["2026-11-23T11:59:00Z", "2026-11-23T12:00:00Z", "2026-11-24T11:59:00Z", "2026-11-24T12:00:00Z"].map(open),
+      [false, true, true, false]
+    )
+  })
+
+  it("a window within a day", () => {
+    const noon = { start: "11:30", end: "13:00", days: everyDay }
+    const open = (at: string) => isOpen(noon, localTime(Date.parse(at), "Asia/Kolkata"))
+    assert.deepStrictEqual(
+      ["2026-11-22T05:59:00Z", "2026-11-22T06:00:00Z", "2026-11-22T07:30:00Z"].map(open),
+      [false, true, false]
+    )
+  })
+
+  it("reads times of the day", () => {
+    assert.deepStrictEqual(["00:00", "23:59", "09:05"].filter(isTimeOfDay).length, 3)
+    assert.deepStrictEqual(["24:00", "9:05", "09:60", "", "09:05:00", " 09:05"].filter(isTimeOfDay), [])
+  })
+})
