@@ -99,6 +99,7 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
           endTask: isTrue,
           removeTask: isTrue,
           confirmTask: isTrue,
+          openStage: Option.isSome,
           save: ({ saved }) => saved.includes(true)
         })
       ),

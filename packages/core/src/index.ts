@@ -139,6 +139,7 @@ export { PreviousSecret, rightSecret, type Rotation, RotationDraft } from "./ker
 export { StoreError, untilStored } from "./kernel/StoreError.ts"
 export * from "./kernel/StoreHealth.ts"
 export { NonBlankText, printable, Text } from "./kernel/Text.ts"
+export { Weekday } from "./kernel/TimeWindow.ts"
 export {
   cursorOf,
   firstCursors,
@@ -192,6 +193,8 @@ export {
 export { Firmwares } from "./ota/firmware/Firmwares.ts"
 export * from "./ota/task/OtaStore.ts"
 export { rolloutDelay } from "./ota/task/Rollout.ts"
+export { stageCount, stageSize } from "./ota/task/Stages.ts"
+export { type StartWindow, timeZoneTag } from "./ota/task/StartWindow.ts"
 export {
   advance as advanceUpgrade,
   deviceCount,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { everyDay, isOpen, isTimeOfDay, localTime, type Weekday } from "../src/kernel/TimeWindow.ts"
+import { everyDay, isOpen, isTimeOfDay, localTime, nextOpening, type Weekday } from "../src/kernel/TimeWindow.ts"
 
 const weekdays: ReadonlyArray<Weekday> = ["mon", "tue", "wed", "thu", "fri"]
 
@@ -39,6 +39,23 @@ describe("windows of time", () => {
       ["2026-11-22T05:59:00Z", "2026-11-22T06:00:00Z", "2026-11-22T07:30:00Z"].map(open),
       [false, true, false]
     )
+  })
+
+  it.each<readonly [string, string]>([
+    // A Friday; the clocks are an hour ahead.
+    ["2026-11-20T20:00:00Z", "2026-11-20T21:00:00.000Z"],
+    ["2026-11-20T23:00:00Z", "2026-11-20T23:00:00.000Z"],
+    ["2026-11-21T05:00:00Z", "2026-11-23T21:00:00.000Z"],
+    // Summer time begins on the Sunday between.
+    ["2026-03-28T12:00:00Z", "2026-03-30T20:00:00.000Z"]
+  ])("after %s opens at %s", (at, expected) => {
+    assert.strictEqual(new Date(nextOpening(night, "Europe/Berlin", Date.parse(at))).toISOString(), expected)
+  })
+
+  it("an opening that summer time skips is left out", () => {
+    const short = { start: "02:10", end: "02:50", days: everyDay }
+    const opening = nextOpening(short, "Europe/Berlin", Date.parse("2026-03-28T12:00:00Z"))
+    assert.strictEqual(new Date(opening).toISOString(), "2026-03-30T00:10:00.000Z")
   })
 
   it("reads times of the day", () => {

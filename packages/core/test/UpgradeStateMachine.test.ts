@@ -46,6 +46,7 @@ const start: UpgradeRecord = {
   status: "pending",
   step: 0,
   isConfirmed: false,
+  isHeld: false,
   failures: 0,
   reason: "",
   dueAt: null,

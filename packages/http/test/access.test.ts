@@ -64,6 +64,7 @@ const bodies: Readonly<Record<string, object>> = {
   "ota.cancelUpgradeTask": {},
   "ota.cancelDeviceUpgrade": {},
   "ota.confirmUpgradeTask": {},
+  "ota.openUpgradeStage": { stage: 1 },
   "ota.confirmDeviceUpgrade": {},
   "topology.changeTopology": { action: "sub.add.start" },
   "topology.addSubDevices": {

@@ -21,6 +21,7 @@ for (const [name, storage] of storages) {
         const { created_at, id, updated_at, ...rest } = body.data
         assert.deepStrictEqual(rest, {
           ...firmwareBody,
+          sha256: "",
           module: "default",
           status: 0,
           ongoing: false,
@@ -55,6 +56,7 @@ for (const [name, storage] of storages) {
       [{ oss_path: "file:///etc/passwd" }, "oss_path"],
       [{ algorithms: 2 }, "algorithms"],
       [{ hash: "xyz" }, "hash"],
+      [{ sha256: "xyz" }, "sha256"],
       [{ module: "a b" }, "module"],
       [{ size: -1 }, "size"]
     ])("refuses a firmware with %j", ([fields, field]) =>
@@ -78,9 +80,11 @@ for (const [name, storage] of storages) {
     it.effect("a hash that is not that of the stored file is refused; of a file elsewhere, nobody knows", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()
-        const { oss_path } = yield* uploadFile
+        const { hash, oss_path } = yield* uploadFile
         const { body } = yield* createFirmware(product_key, { oss_path })
         assert.deepStrictEqual([body.code, Object.keys(body.data.issues)], [40001, ["hash"]])
+        const wrong = yield* createFirmware(product_key, { oss_path, hash, sha256: "0".repeat(64) })
+        assert.deepStrictEqual([wrong.body.code, Object.keys(wrong.body.data.issues)], [40001, ["sha256"]])
         assert.strictEqual((yield* call("GET", `/ota/firmwares?product_key=${product_key}`)).body.data.total, 0)
         assert.strictEqual((yield* createFirmware(product_key, { oss_path: `${oss_path}x` })).body.code, 0)
       }))

@@ -69,16 +69,17 @@ const make = Effect.fnUntraced(function*(directory: string) {
         attempt("ObjectStore.write", () => open(file, "wx", 0o600)),
         (handle) => Effect.promise(() => handle.close())
       )
-      const hash = createHash("md5")
+      const [md5, sha256] = [createHash("md5"), createHash("sha256")]
       let size = 0
       yield* Stream.runForEach(content, (chunk): Effect.Effect<void, ObjectTooLarge | StoreError> => {
         size += chunk.length
         if (size > maximum) return Effect.fail(new ObjectTooLarge({ maximum }))
-        hash.update(chunk)
+        md5.update(chunk)
+        sha256.update(chunk)
         return attempt("ObjectStore.write", () => handle.writeFile(chunk))
       })
       yield* attempt("ObjectStore.write", () => handle.sync())
-      return { size, md5: hash.digest("hex") }
+      return { size, md5: md5.digest("hex"), sha256: sha256.digest("hex") }
     },
     Effect.scoped
   )

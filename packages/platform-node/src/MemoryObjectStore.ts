@@ -10,17 +10,18 @@ const make = Effect.sync(() => {
   return ObjectStore.of({
     write: (draft, content, maximum) =>
       Effect.gen(function*() {
-        const hash = createHash("md5")
+        const [md5, sha256] = [createHash("md5"), createHash("sha256")]
         const chunks: Array<Uint8Array> = []
         let size = 0
         yield* Stream.runForEach(content, (chunk): Effect.Effect<void, ObjectTooLarge> => {
           size += chunk.length
           if (size > maximum) return Effect.fail(new ObjectTooLarge({ maximum }))
-          hash.update(chunk)
+          md5.update(chunk)
+          sha256.update(chunk)
           chunks.push(chunk)
           return Effect.void
         })
-        const object: StoredObject = { ...draft, size, md5: hash.digest("hex") }
+        const object: StoredObject = { ...draft, size, md5: md5.digest("hex"), sha256: sha256.digest("hex") }
         objects.set(object.objectId, { object, content: Buffer.concat(chunks) })
         return object
       }),

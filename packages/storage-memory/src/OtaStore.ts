@@ -13,6 +13,7 @@ import {
   OtaStore,
   type OtaTask,
   type RecordCounts,
+  stageSize,
   type TaskScope,
   verifiable,
   withCounts
@@ -25,7 +26,7 @@ const noCounts: RecordCounts = { pending: 0, upgrading: 0, succeeded: 0, failed:
 
 const make = Effect.gen(function*() {
   const { devices, nextId, onProductRemoved, products } = yield* Tables
-  const ota = new OtaTables()
+  const ota = new OtaTables(devices)
   const { firmwares, tasks, versions } = ota
 
   onProductRemoved.push((productKey) => {
@@ -124,22 +125,23 @@ const make = Effect.gen(function*() {
         const chosen = candidates(draft, scope)
         const task = insertTask(draft)
         const { taskId } = task
-        const isDue = isPushed(task, { isConfirmed: false })
-        chosen.forEach(({ deviceId, deviceName }, place) =>
+        const open = stageSize({ ...task, counts: { ...noCounts, pending: chosen.length } }, task.stage)
+        chosen.forEach(({ deviceId, deviceName }, place) => {
+          const held = { isConfirmed: false, isHeld: place >= open }
           ota.add({
             taskId,
             deviceId,
             deviceName,
             status: "pending",
             step: 0,
-            isConfirmed: false,
+            ...held,
             failures: 0,
             reason: "",
-            dueAt: isDue ? dueAt(task, firstDue, place) : null,
+            dueAt: isPushed(task, held) ? dueAt(task, firstDue, place) : null,
             updatedAt: draft.createdAt,
             revision: 0
           })
-        )
+        })
         return { _tag: "Created", task: tasks.get(taskId)!, deviceIds: chosen.map(({ deviceId }) => deviceId) }
       }),
     task: (projectId, taskId) =>
@@ -228,11 +230,26 @@ const make = Effect.gen(function*() {
         if (task === undefined || task.isAppConfirmed) return false
         tasks.set(taskId, { ...task, isAppConfirmed: true, updatedAt: firstDue })
         if (task.upgradePolicy === "push") {
-          ota.recordsOfTask(taskId).filter(({ status }) => status === "pending").forEach((record, place) =>
-            ota.keep({ ...record, dueAt: dueAt(task, firstDue, place), revision: record.revision + 1 })
-          )
+          ota.recordsOfTask(taskId).filter(({ isHeld, status }) => status === "pending" && !isHeld)
+            .forEach((record, place) =>
+              ota.keep({ ...record, dueAt: dueAt(task, firstDue, place), revision: record.revision + 1 })
+            )
         }
         return true
+      }),
+    openStage: (taskId, stage, firstDue) =>
+      Effect.sync(() => {
+        const before = tasks.get(taskId)
+        if (before?.kind !== "upgrade" || !isOngoing(before) || before.stage !== stage - 1) return Option.none()
+        const task: OtaTask = { ...before, stage, updatedAt: firstDue }
+        tasks.set(taskId, task)
+        ota.recordsOfTask(taskId).slice(0, stageSize(task, stage))
+          .filter(({ isHeld, status }) => status === "pending" && isHeld)
+          .forEach((held, place) => {
+            const record = { ...held, isHeld: false, revision: held.revision + 1 }
+            ota.keep(isPushed(task, record) ? { ...record, dueAt: dueAt(task, firstDue, place) } : record)
+          })
+        return Option.some(task)
       }),
     claimDue: ({ again, limit, now }) =>
       Effect.sync(() => {

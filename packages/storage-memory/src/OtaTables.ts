@@ -5,12 +5,14 @@
  */
 import {
   type Assignment,
+  type Device,
   type DeviceId,
   type Firmware,
   isUpgradeFinal,
   type OtaTask,
   type RecordStatus,
   rolloutDelay,
+  timeZoneTag,
   type UpgradeRecord,
   withCounts
 } from "@device-cloud/core"
@@ -26,6 +28,12 @@ export class OtaTables {
   readonly #tasksOf = new Map<DeviceId, Array<number>>()
   /** The records that are due some time. */
   readonly #due = new Map<string, UpgradeRecord>()
+
+  readonly #devices: ReadonlyMap<DeviceId, Device>
+
+  constructor(devices: ReadonlyMap<DeviceId, Device>) {
+    this.#devices = devices
+  }
 
   /** The records of a task, the oldest device first. */
   recordsOfTask(taskId: number): ReadonlyArray<UpgradeRecord> {
@@ -44,7 +52,8 @@ export class OtaTables {
   /** The record with its task and firmware. */
   assign(record: UpgradeRecord): Assignment {
     const task = this.tasks.get(record.taskId)!
-    return { record, task, firmware: this.firmwares.get(task.firmwareId)! }
+    const timeZone = task.startWindow === null ? "" : this.#devices.get(record.deviceId)?.tags[timeZoneTag] ?? ""
+    return { record, task, firmware: this.firmwares.get(task.firmwareId)!, timeZone }
   }
 
   /** The records of a device that have not ended; with `module`, those for this module. */

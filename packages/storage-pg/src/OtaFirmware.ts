@@ -25,9 +25,12 @@ export const make: Effect.Effect<
 
   return {
     insertFirmware: (firmware) =>
-      sql<FirmwareRow>`INSERT INTO firmware (project_id, product_key, name, version, oss_path, hash, size, remark,
+      sql<
+        FirmwareRow
+      >`INSERT INTO firmware (project_id, product_key, name, version, oss_path, hash, sha256, size, remark,
           module, status, created_at, updated_at)
         SELECT project_id, product_key, ${firmware.name}, ${firmware.version}, ${firmware.ossPath}, ${firmware.hash},
+          ${firmware.sha256},
           ${firmware.size}::int, ${firmware.remark}, ${firmware.module},
           ${verificationNumber[firmware.status]}::smallint,
           ${instant(firmware.createdAt)}, ${instant(firmware.updatedAt)}

@@ -12,6 +12,7 @@ import {
   type RecordChange,
   type RecordCounts,
   type RecordStatus,
+  timeZoneTag,
   withCounts
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
@@ -43,6 +44,14 @@ export const make: Effect.Effect<
   const isOngoing = sql.literal(OtaRules.isOngoing)
   const isUnfinished = sql.literal(OtaRules.isUnfinished)
 
+  const timeZonesOf = Effect.fnUntraced(function*(deviceIds: ReadonlyArray<string>) {
+    if (deviceIds.length === 0) return new Map<string, string>()
+    const rows = yield* sql<{ readonly device_id: string; readonly time_zone: string }>`
+      SELECT device_id, tags ->> ${timeZoneTag}::text AS time_zone FROM device
+      WHERE device_id = ANY(${texts(deviceIds)}) AND tags ->> ${timeZoneTag}::text IS NOT NULL`
+    return new Map(rows.map((row) => [row.device_id, row.time_zone]))
+  })
+
   /** Records with their tasks and firmware. */
   const assign = Effect.fnUntraced(function*(rows: ReadonlyArray<RecordRow>) {
     if (rows.length === 0) return []
@@ -50,6 +59,8 @@ export const make: Effect.Effect<
     const tasks = yield* sql<TaskRow>`SELECT * FROM ota_task WHERE task_id = ANY(${taskIds}::bigint[])`
     const firmwareIds = wholeNumbers([...new Set(tasks.map(({ firmware_id }) => Number(firmware_id)))])
     const firmwares = yield* sql<FirmwareRow>`SELECT * FROM firmware WHERE firmware_id = ANY(${firmwareIds}::bigint[])`
+    const windowed = new Set(tasks.flatMap((row) => row.start_window === null ? [] : [row.task_id]))
+    const timeZones = yield* timeZonesOf(rows.flatMap((row) => windowed.has(row.task_id) ? [row.device_id] : []))
     const firmwareById = new Map(firmwares.map((row) => [row.firmware_id, firmwareFromRow(row)]))
     const taskById = new Map(tasks.map((row) => [row.task_id, row]))
     return rows.flatMap((row): ReadonlyArray<Assignment> => {
@@ -57,7 +68,8 @@ export const make: Effect.Effect<
       const firmware = task === undefined ? undefined : firmwareById.get(task.firmware_id)
       // Somebody has removed them since the record was read.
       if (task === undefined || firmware === undefined) return []
-      return [{ record: recordFromRow(row), task: taskFromRow(task), firmware }]
+      const timeZone = timeZones.get(row.device_id) ?? ""
+      return [{ record: recordFromRow(row), task: taskFromRow(task), firmware, timeZone }]
     })
   })
 
@@ -201,7 +213,7 @@ export const make: Effect.Effect<
           FROM due LEFT JOIN device USING (device_id)
           WHERE ota_record.task_id = due.task_id AND ota_record.device_id = due.device_id
           RETURNING ota_record.task_id, ota_record.device_id, ota_record.device_name, ota_record.status, ota_record.step,
-            ota_record.is_confirmed, ota_record.failures, ota_record.reason, due.due_at, ota_record.updated_at,
+            ota_record.is_confirmed, ota_record.is_held, ota_record.failures, ota_record.reason, due.due_at, ota_record.updated_at,
             ota_record.revision, coalesce(device.status = 'online', false) AS is_online`
         const online = new Set(rows.flatMap((row) => row.is_online ? [row.device_id] : []))
         const assignments = yield* assign(rows)

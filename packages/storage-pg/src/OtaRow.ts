@@ -13,6 +13,7 @@ import type {
   ProjectId,
   RecordStatus,
   ScopeMode,
+  StartWindow,
   TaskKind,
   UpgradePolicy,
   UpgradeRecord,
@@ -76,6 +77,7 @@ export interface FirmwareRow {
   readonly version: string
   readonly oss_path: string
   readonly hash: string
+  readonly sha256: string
   readonly size: number
   readonly remark: string
   readonly module: string
@@ -93,6 +95,7 @@ export const firmwareFromRow = (row: FirmwareRow): Firmware => ({
   ossPath: row.oss_path,
   algorithms: "md5",
   hash: row.hash,
+  sha256: row.sha256,
   size: row.size,
   remark: row.remark,
   module: row.module,
@@ -121,6 +124,10 @@ export interface TaskRow {
   readonly retry_interval: number
   readonly abort_threshold_percent: number
   readonly abort_min_executed: number
+  readonly stages: ReadonlyArray<number>
+  readonly stage: number
+  readonly stage_success_percent: number
+  readonly start_window: StartWindow | null
   readonly pending: number
   readonly upgrading: number
   readonly succeeded: number
@@ -149,6 +156,10 @@ const taskFieldsFromRow = (row: TaskRow) => ({
   retryInterval: row.retry_interval,
   abortThresholdPercent: row.abort_threshold_percent,
   abortMinExecuted: row.abort_min_executed,
+  stages: row.stages,
+  stage: row.stage,
+  stageSuccessPercent: row.stage_success_percent,
+  startWindow: row.start_window,
   counts: {
     pending: row.pending,
     upgrading: row.upgrading,
@@ -185,6 +196,7 @@ export interface RecordRow {
   readonly status: number
   readonly step: number
   readonly is_confirmed: boolean
+  readonly is_held: boolean
   readonly failures: number
   readonly reason: string
   readonly due_at: Date | null
@@ -199,6 +211,7 @@ export const recordFromRow = (row: RecordRow): UpgradeRecord => ({
   status: recordStatusOf(row.status),
   step: row.step,
   isConfirmed: row.is_confirmed,
+  isHeld: row.is_held,
   failures: row.failures,
   reason: row.reason,
   dueAt: row.due_at?.getTime() ?? null,

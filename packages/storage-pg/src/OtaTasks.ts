@@ -7,6 +7,7 @@ import {
   type NewTask,
   type OtaStore,
   type OtaTask,
+  stageSize,
   type TaskCreated,
   type TaskScope,
   verifiable,
@@ -34,7 +35,7 @@ import { instant, texts, wholeNumbers } from "./PgParameters.ts"
 export const make: Effect.Effect<
   Pick<
     OtaStore["Service"],
-    "createTask" | "task" | "verifyTask" | "listTasks" | "endTask" | "removeTask" | "confirmTask"
+    "createTask" | "task" | "verifyTask" | "listTasks" | "endTask" | "removeTask" | "confirmTask" | "openStage"
   >,
   never,
   PgClient.PgClient
@@ -66,11 +67,14 @@ export const make: Effect.Effect<
     )
     return sql<TaskRow>`INSERT INTO ota_task (kind, project_id, product_key, firmware_id, module, version, status,
         upgrade_policy, scope_mode, timeout, need_app_confirm, is_app_confirmed, download_protocol, maximum_per_minute,
-        retry_count, retry_interval, abort_threshold_percent, abort_min_executed, created_at, updated_at)
+        retry_count, retry_interval, abort_threshold_percent, abort_min_executed, stages, stage,
+        stage_success_percent, start_window, created_at, updated_at)
       VALUES (${task.kind}, ${task.projectId}, ${task.productKey}, ${task.firmwareId}, ${task.module},
         ${task.version}, ${status}, ${policyNumber[task.upgradePolicy]}, ${scopeNumber[task.scopeMode]},
         ${task.timeout}, ${task.needAppConfirm}, ${task.isAppConfirmed}, ${task.downloadProtocol}, ${task.maximumPerMinute},
         ${task.retryCount}, ${task.retryInterval}, ${task.abortThresholdPercent}, ${task.abortMinExecuted},
+        ${JSON.stringify(task.stages)}::json, ${task.stage}, ${task.stageSuccessPercent},
+        ${task.startWindow === null ? null : JSON.stringify(task.startWindow)}::json,
         ${instant(task.createdAt)}, ${instant(task.updatedAt)})
       RETURNING *`
   }
@@ -83,7 +87,9 @@ export const make: Effect.Effect<
     sql<{ readonly device_id: string; readonly place: number }>`
       INSERT INTO ota_record (task_id, place, device_id, device_name, module, due_at, created_at, updated_at)
       SELECT ${task.taskId}::bigint, place, device_id, device_name, ${task.module},
-        ${isPushed(task, { isConfirmed: false }) ? dueAt(firstDue, task, "place") : sql`NULL::timestamptz`},
+        ${
+      isPushed(task, { isConfirmed: false, isHeld: false }) ? dueAt(firstDue, task, "place") : sql`NULL::timestamptz`
+    },
         ${instant(task.createdAt)}, ${instant(task.createdAt)}
       FROM (
         SELECT device.device_id, device.device_name, row_number() OVER (ORDER BY device.id) - 1 AS place
@@ -112,6 +118,33 @@ export const make: Effect.Effect<
       ) AS rank
       WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = rank.device_id`
 
+  /** Holds the devices of later stages. */
+  const hold = (task: OtaTask) =>
+    sql`UPDATE ota_record SET is_held = true, due_at = NULL
+      WHERE task_id = ${task.taskId} AND place >= ${stageSize(task, task.stage)}`
+
+  const openStage = Effect.fnUntraced(
+    function*(taskId: number, stage: number, firstDue: number) {
+      const [row] = yield* sql<TaskRow>`UPDATE ota_task SET stage = ${stage}::int, updated_at = ${instant(firstDue)}
+        WHERE task_id = ${taskId} AND kind = 'upgrade' AND ${isOngoing} AND stage = ${stage - 1}::int RETURNING *`
+      if (row === undefined) return Option.none()
+      const task = taskFromRow(row)
+      const isTold = (isConfirmed: boolean) => isPushed(task, { isConfirmed, isHeld: false })
+      const told = isTold(false) ? sql`true` : isTold(true) ? sql`is_confirmed` : sql`false`
+      yield* sql`
+        UPDATE ota_record SET is_held = false, revision = revision + 1,
+          due_at = CASE WHEN ${told} THEN ${dueAt(firstDue, task, "opened.place")} ELSE due_at END
+        FROM (
+          SELECT device_id, row_number() OVER (ORDER BY ota_record.place) - 1 AS place FROM ota_record
+          WHERE task_id = ${taskId} AND is_held AND status = ${recordNumber.pending}
+            AND ota_record.place < ${stageSize(task, stage)}
+        ) AS opened
+        WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = opened.device_id`
+      return Option.some(task)
+    },
+    sql.withTransaction
+  )
+
   const createTask = Effect.fnUntraced(
     function*(draft: NewTask, scope: TaskScope, firstDue: number) {
       if (scope._tag === "Named") {
@@ -136,6 +169,7 @@ export const make: Effect.Effect<
       const task = withCounts(inserted, { ...inserted.counts, pending: records.length })
       yield* sql`UPDATE ota_task SET pending = ${records.length}, status = ${taskNumber(task)}
         WHERE task_id = ${task.taskId}`
+      if (task.stages.length > 0) yield* hold(task)
       return {
         _tag: "Created",
         task,
@@ -228,11 +262,13 @@ export const make: Effect.Effect<
             UPDATE ota_record SET revision = revision + 1, due_at = ${dueAt(firstDue, confirmed, "pending.place")}
             FROM (
               SELECT device_id, row_number() OVER (ORDER BY ota_record.place) - 1 AS place FROM ota_record
-              WHERE task_id = ${taskId} AND status = ${recordNumber.pending}
+              WHERE task_id = ${taskId} AND status = ${recordNumber.pending} AND NOT is_held
             ) AS pending
             WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = pending.device_id`
         }
         return true
-      }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.confirmTask")))
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.confirmTask"))),
+    openStage: (taskId, stage, firstDue) =>
+      Effect.mapError(openStage(taskId, stage, firstDue), storeError("OtaStore.openStage"))
   }
 })

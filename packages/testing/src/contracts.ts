@@ -16,6 +16,7 @@ import * as ExecutionStoreContract from "./contracts/ExecutionStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
 import * as MeshStoreContract from "./contracts/MeshStoreContract.ts"
 import * as ObjectStoreContract from "./contracts/ObjectStoreContract.ts"
+import * as OtaStageContract from "./contracts/OtaStageContract.ts"
 import * as OtaStoreContract from "./contracts/OtaStoreContract.ts"
 import * as PresenceStoreContract from "./contracts/PresenceStoreContract.ts"
 import * as ProductStoreContract from "./contracts/ProductStoreContract.ts"
@@ -46,6 +47,7 @@ export {
   IdempotencyStoreContract,
   MeshStoreContract,
   ObjectStoreContract,
+  OtaStageContract,
   OtaStoreContract,
   PresenceStoreContract,
   ProductStoreContract,
@@ -72,6 +74,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   ExecutionStoreContract.suite(name, stores)
   IdempotencyStoreContract.suite(name, stores)
   MeshStoreContract.suite(name, stores)
+  OtaStageContract.suite(name, stores)
   OtaStoreContract.suite(name, stores)
   PresenceStoreContract.suite(name, stores)
   ProductStoreContract.suite(name, stores)

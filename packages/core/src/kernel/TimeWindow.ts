@@ -56,3 +56,17 @@ export const isOpen = ({ days, end, start }: TimeWindow, { day, dayBefore, time 
 /** Describes the window in words. */
 export const describeWindow = ({ days, end, start }: TimeWindow): string =>
   `${start} to ${end}${days.length === everyDay.length ? "" : ` on ${days.join(", ")}`}`
+
+/** Returns when the window opens next by the clocks of the time zone, Unix milliseconds: `at` if it is open then. */
+export const nextOpening = (window: TimeWindow, timeZone: string, at: number): number => {
+  if (isOpen(window, localTime(at, timeZone))) return at
+  const [hour, minute] = window.start.split(":").map(Number) as [number, number]
+  const now = DateTime.makeZonedUnsafe(at, { timeZone })
+  // More than a week: summer time may skip an opening.
+  for (let days = 0; days <= 15; days++) {
+    const start = DateTime.setParts(DateTime.add(now, { days }), { hour, minute, second: 0, millisecond: 0 })
+    const opening = DateTime.toEpochMillis(start)
+    if (opening > at && isOpen(window, localTime(opening, timeZone))) return opening
+  }
+  return at
+}

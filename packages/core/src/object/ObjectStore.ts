@@ -6,7 +6,7 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import type { ByteRange, ObjectTooLarge, StoredObject } from "./StoredObject.ts"
 
 /** An object before it is stored. */
-export type NewObject = Omit<StoredObject, "size" | "md5">
+export type NewObject = Omit<StoredObject, "size" | "md5" | "sha256">
 
 /**
  * Laws: an object that `write` returns is whole and survives a crash; a failed

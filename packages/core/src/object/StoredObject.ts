@@ -15,6 +15,8 @@ export interface StoredObject {
   readonly size: number
   /** MD5 of the content, lower-case hex. */
   readonly md5: string
+  /** SHA-256 of the content, lower-case hex. Objects from before it was kept lack it. */
+  readonly sha256?: string
   /** Unix milliseconds. */
   readonly createdAt: number
   /** Whether the quota of the project counts its bytes. Objects from before quotas lack it. */

@@ -7,7 +7,8 @@ import {
   FirmwareDraft,
   Text,
   UpgradeTaskDraft,
-  VerifyTaskDraft
+  VerifyTaskDraft,
+  Weekday
 } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -51,6 +52,7 @@ export const FirmwareRecord = Schema.Struct({
   oss_path: Schema.String,
   algorithms: AlgorithmCode,
   hash: Schema.String,
+  sha256: Schema.String.annotate({ description: "Empty: none was given" }),
   size: Schema.Int.annotate({ description: "Bytes; 0: not known" }),
   status: VerificationCode,
   ongoing: Schema.Boolean.annotate({ description: "Whether it has an unfinished task" }),
@@ -72,6 +74,14 @@ export const TaskRecord = Schema.Struct({
   need_app_confirm: Schema.Boolean,
   is_app_confirmed: Schema.Boolean,
   download_protocol: DownloadProtocol.annotate({ description: "How devices that are told fetch the firmware" }),
+  stages: Schema.Array(Schema.Int).annotate({ description: "Percent of the devices in each stage; the last is 100" }),
+  stage: Schema.Int.annotate({ description: "The stage that is open, from 1" }),
+  stage_success_percent: Schema.Int.annotate({
+    description: "At which success of a stage, in percent, the next one opens by itself; 0: you open it"
+  }),
+  start_window: Schema.NullOr(
+    Schema.Struct({ start: Schema.String, end: Schema.String, days: Schema.Array(Weekday), time_zone: Schema.String })
+  ).annotate({ description: "When devices may begin; null: at any time" }),
   created_at: DateText,
   updated_at: DateText,
   reason: Schema.String.annotate({ description: "Why the task has no device; empty: it has some" }),
@@ -102,7 +112,9 @@ export const UpgradeInfo = Schema.Struct({
   sign: Schema.String,
   sign_method: Schema.String,
   version: Schema.String,
-  url: Schema.optionalKey(Schema.String.annotate({ description: "Left out until the upgrade is confirmed" })),
+  url: Schema.optionalKey(
+    Schema.String.annotate({ description: "Left out until the upgrade is confirmed and its stage is open" })
+  ),
   module: Schema.String,
   task_id: Schema.Int,
   description: Schema.String,
@@ -294,6 +306,16 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     success: Empty,
     error: [NoSuchTask, TaskState]
   }).annotate(OpenApi.Summary, "Confirm an upgrade task"),
+  HttpApiEndpoint.put("openUpgradeStage", "/ota/upgrade-tasks/:task_id/stage", {
+    params: PathParams.task,
+    payload: Schema.Struct({
+      stage: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 11 })).annotate({
+        description: "The stage after the open one, from 1. The open one again: nothing happens"
+      })
+    }),
+    success: Empty,
+    error: [NoSuchTask, TaskState]
+  }).annotate(OpenApi.Summary, "Go on to the next stage of an upgrade task"),
   HttpApiEndpoint.put("confirmDeviceUpgrade", "/ota/upgrade-tasks/:task_id/things/:device_id/confirmation", {
     params: PathParams.deviceOfTask,
     success: Empty,

@@ -11,6 +11,7 @@ import {
   type Page,
   type PageRequest,
   type RecordDetail,
+  type StartWindow,
   Text,
   Upgrades,
   type UpgradeTask,
@@ -159,6 +160,10 @@ export const layer = group(
         ),
       confirmUpgradeTask: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => respond(tasks.confirm(projectId, params.task_id), empty)),
+      openUpgradeStage: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(tasks.openStage(projectId, params.task_id, payload.stage), empty)
+        ),
       confirmDeviceUpgrade: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(upgrades.confirmDevice(projectId, params.task_id, params.device_id), empty)
@@ -174,6 +179,7 @@ const firmwareRecord = ({ firmware, ongoing, productName }: FirmwareDetail): typ
   oss_path: firmware.ossPath,
   algorithms: firmware.algorithms,
   hash: firmware.hash,
+  sha256: firmware.sha256,
   size: firmware.size,
   status: firmware.status,
   ongoing,
@@ -195,11 +201,17 @@ const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
   need_app_confirm: task.needAppConfirm,
   is_app_confirmed: task.isAppConfirmed,
   download_protocol: task.downloadProtocol,
+  stages: [...task.stages, 100],
+  stage: task.stage,
+  stage_success_percent: task.stageSuccessPercent,
+  start_window: task.startWindow === null ? null : windowRecord(task.startWindow),
   created_at: dateText(task.createdAt),
   updated_at: dateText(task.updatedAt),
   reason: reasonOf(task),
   summary: task.counts
 })
+
+const windowRecord = ({ days, end, start, timeZone }: StartWindow) => ({ start, end, days, time_zone: timeZone })
 
 /** Why the task has failed although no device has: it has none. Empty otherwise. */
 const reasonOf = ({ counts, module, version }: OtaTask): string =>
@@ -228,7 +240,7 @@ const upgradeInfo = ({ firmware, record, task }: Assignment): typeof UpgradeInfo
     sign: firmware.hash,
     sign_method: "md5",
     version: firmware.version,
-    ...task.needAppConfirm && !isConfirmed ? {} : { url: firmware.ossPath },
+    ...(task.needAppConfirm && !isConfirmed) || record.isHeld ? {} : { url: firmware.ossPath },
     module: firmware.module,
     task_id: task.taskId,
     description: firmware.remark,

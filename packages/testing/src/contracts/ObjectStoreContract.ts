@@ -38,8 +38,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<ObjectStore, E>): voi
         const bytes = randomBytes(1_000_003)
         const draft = newObject()
         const object = yield* store.write(draft, Stream.fromIterable(chunksOf(bytes, 65_536)), bytes.length)
-        const md5 = createHash("md5").update(bytes).digest("hex")
-        assert.deepStrictEqual(object, { ...draft, size: bytes.length, md5 })
+        const digest = (algorithm: string) => createHash(algorithm).update(bytes).digest("hex")
+        const [md5, sha256] = [digest("md5"), digest("sha256")]
+        assert.deepStrictEqual(object, { ...draft, size: bytes.length, md5, sha256 })
         assert.deepStrictEqual(yield* store.find(draft.objectId), Option.some(object))
         assert.isTrue(bytes.equals(yield* readAll(object)))
         for (const [start, end] of [[0, 0], [65_535, 65_536], [10, 999_999], [1_000_002, 1_000_002]] as const) {

@@ -7,88 +7,27 @@ import {
   type DeviceCloud,
   deviceCount,
   DeviceStore,
-  type Firmware,
   isOngoing,
-  type NewTask,
   OtaStore,
-  type OtaTask,
   PresenceStore,
-  type Product,
   ProductStore,
   type RecordStatus,
-  rolloutDelay,
-  type TaskCreated,
-  taskStatus,
-  type UpgradeRecord,
-  type UpgradeTask
+  taskStatus
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option, Schema } from "effect"
-import { epoch, insertDevices, insertProduct, insertProject, newDevice, unique } from "./Samples.ts"
-
-const insertFirmware = Effect.fnUntraced(function*({ productKey, projectId }: Product, fields: Partial<Firmware> = {}) {
-  const stored = yield* (yield* OtaStore).insertFirmware({
-    projectId,
-    productKey,
-    name: "Thermostat",
-    version: "2.0.0",
-    ossPath: "https://example.com/firmware.bin",
-    algorithms: "md5",
-    hash: "93230c3bde425a9d7984a594ac55ea1e",
-    size: 1000,
-    remark: "",
-    module: "default",
-    status: "unverified",
-    createdAt: epoch,
-    updatedAt: epoch,
-    ...fields
-  })
-  assert.isObject(stored)
-  return stored as Firmware
-})
-
-const newTask = (firmware: Firmware, fields: Partial<NewTask> = {}): NewTask => ({
-  kind: "upgrade",
-  projectId: firmware.projectId,
-  productKey: firmware.productKey,
-  firmwareId: firmware.firmwareId,
-  module: firmware.module,
-  version: firmware.version,
-  upgradeType: "static",
-  upgradePolicy: "push",
-  scopeMode: "all",
-  timeout: 60,
-  needAppConfirm: false,
-  isAppConfirmed: false,
-  downloadProtocol: "https",
-  maximumPerMinute: 60,
-  retryCount: 0,
-  retryInterval: 600,
-  abortThresholdPercent: 0,
-  abortMinExecuted: 1,
-  createdAt: epoch,
-  updatedAt: epoch,
-  ...fields
-})
-
-const created = (outcome: TaskCreated) => {
-  assert.strictEqual(outcome._tag, "Created")
-  return outcome as TaskCreated & { readonly _tag: "Created" }
-}
-
-const upgradeTask = (task: OtaTask) => {
-  assert.strictEqual(task.kind, "upgrade")
-  return task as UpgradeTask
-}
-
-const prepare = Effect.fnUntraced(function*(count: number) {
-  const product = yield* insertProduct
-  const devices = yield* insertDevices(product, Array.from({ length: count }, () => newDevice()))
-  const firmware = yield* insertFirmware(product)
-  return { product, devices, firmware }
-})
-
-const all = { page: 1, pageSize: 100 }
+import {
+  all,
+  changed,
+  created,
+  insertFirmware,
+  newTask,
+  prepare,
+  recordOf,
+  rollout,
+  upgradeTask
+} from "./OtaSamples.ts"
+import { epoch, insertDevices, insertProject, newDevice, unique } from "./Samples.ts"
 
 const Event = Schema.Union([
   Schema.TaggedStruct("HandedOut", {}),
@@ -106,21 +45,6 @@ const Step = Schema.Struct({
   event: Schema.Union([Event, Event, Event, Event, Schema.Literals(["end", "confirm"])])
 })
 type StepType = typeof Step.Type
-
-const recordOf = ({ deviceId }: Device, taskId: number) =>
-  Effect.flatMap(
-    OtaStore,
-    (store) => Effect.map(store.record(deviceId, taskId), (found) => Option.getOrThrow(found).record)
-  )
-
-/** When so many records of a task are due, 60 in a minute. */
-const rollout = (taskId: number, firstDue: number, count: number) =>
-  Array.from({ length: count }, (_, place) => firstDue + Math.floor(rolloutDelay(taskId, place, 60)))
-
-const changed = (before: UpgradeRecord, status: RecordStatus, dueAt: number | null = null) => ({
-  before,
-  after: { ...before, status, dueAt, step: 10, updatedAt: epoch + 5, revision: before.revision + 1 }
-})
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
   layer(stores)(`OtaStore: ${name}`, (it) => {

@@ -1,12 +1,14 @@
 /**
  * The clock of upgrades: each second, a node claims the records that are due. It
- * tells the devices of those that wait, and moves on those whose time is up.
+ * tells the devices of those that wait, puts off those whose window is closed,
+ * and moves on those whose time is up.
  */
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { OtaStore } from "../task/OtaStore.ts"
 import { isPushed } from "../task/UpgradeStateMachine.ts"
 import { UpgradePush } from "./UpgradePush.ts"
-import { UpgradeSteps } from "./UpgradeSteps.ts"
+import { opensAt } from "../task/StartWindow.ts"
+import { postponed, type UpgradeStep, UpgradeSteps } from "./UpgradeSteps.ts"
 
 /** Runs the clock as long as the layer lives. Of several nodes, one acts on a record. */
 export const layer: Layer.Layer<never, never, OtaStore | UpgradePush | UpgradeSteps> = Layer.effectDiscard(
@@ -28,16 +30,21 @@ const make = Effect.gen(function*() {
     while (true) {
       const now = yield* Clock.currentTimeMillis
       const due = yield* store.claimDue({ now, again: now + claimMillis, limit: claimLimit })
-      const told = due.filter(({ record, task }) => record.status === "pending" && isPushed(task, record))
+      const pushed = due.filter(({ record, task }) => record.status === "pending" && isPushed(task, record))
+      const early = new Set(pushed.filter((claimed) => opensAt(claimed, now) > now))
+      const told = pushed.filter((claimed) => !early.has(claimed))
       const here = new Set(told.filter(isHere))
       const elsewhere = new Set(told.filter((claimed) => claimed.isOnline && !here.has(claimed)))
       yield* push([...here])
       if (elsewhere.size > 0) yield* pushElsewhere([...elsewhere])
-      yield* steps.take(
-        due.flatMap((assignment) =>
-          here.has(assignment) || elsewhere.has(assignment) ? [] : [{ assignment, event: { _tag: "Due", at: now } }]
-        )
-      )
+      yield* steps.take([
+        ...due.flatMap((assignment): ReadonlyArray<UpgradeStep> =>
+          here.has(assignment) || elsewhere.has(assignment) || early.has(assignment)
+            ? []
+            : [{ assignment, event: { _tag: "Due", at: now } }]
+        ),
+        ...yield* Effect.forEach(early, (assignment) => postponed(assignment, now))
+      ])
       if (due.length < claimLimit) return
     }
   })

@@ -3,14 +3,18 @@
  * docs/api/firmware.md.
  */
 import type { DeviceStatus } from "../../device/Device.ts"
+import { stageCount } from "../task/Stages.ts"
+import { opensAt } from "../task/StartWindow.ts"
 import { isReleased, timedOut } from "../task/UpgradeStateMachine.ts"
 import type { Assignment } from "../task/UpgradeTask.ts"
 
 export interface Diagnosis {
   readonly reason:
     | "no-task"
+    | "awaiting-stage"
     | "awaiting-confirmation"
     | "offline"
+    | "window-closed"
     | "rate-limited"
     | "retry-later"
     | "waiting-for-device"
@@ -53,14 +57,25 @@ export const explain = (
 }
 
 const explainPending = (
-  { record, task }: Assignment,
+  assignment: Assignment,
   deviceStatus: DeviceStatus,
   at: number,
   of: string
 ): Pick<Diagnosis, "reason" | "message"> => {
+  const { record, task } = assignment
+  if (record.isHeld) {
+    return {
+      reason: "awaiting-stage",
+      message: `${of} is at stage ${task.stage} of ${stageCount(task)}; the device is of a later one`
+    }
+  }
   if (!isReleased(task, record)) return { reason: "awaiting-confirmation", message: `${of} awaits confirmation` }
   if (record.failures > 0 && record.dueAt !== null && record.dueAt > at) {
     return { reason: "retry-later", message: `${of} failed (${record.reason}) and is tried again later` }
+  }
+  const opening = opensAt(assignment, at)
+  if (opening > at) {
+    return { reason: "window-closed", message: `${of} may begin from ${new Date(opening).toISOString()} on` }
   }
   if (deviceStatus !== "online") return { reason: "offline", message: `${of} waits until the device is connected` }
   if (record.dueAt !== null && record.dueAt > at) {

@@ -106,8 +106,9 @@ export const upgradeData = ({ firmware }: Assignment, file?: Option.Option<Store
       onSome: ({ size }) => ({ size, dProtocol: "mqtt", streamId: firmware.firmwareId, streamFileId })
     }),
   md5: firmware.hash,
-  sign: firmware.hash,
-  signMethod: "Md5",
+  ...firmware.sha256 === ""
+    ? { sign: firmware.hash, signMethod: "Md5" }
+    : { sign: firmware.sha256, signMethod: "SHA256" },
   module: firmware.module,
   isDiff: 0,
   extData: {}

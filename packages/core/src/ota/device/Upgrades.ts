@@ -11,6 +11,7 @@ import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { moduleNamed } from "../firmware/Firmware.ts"
 import { OtaStore } from "../task/OtaStore.ts"
+import { opensAt } from "../task/StartWindow.ts"
 import { confirmationRefused, isFinal, isPushed, isReleased, type UpgradeEvent } from "../task/UpgradeStateMachine.ts"
 import {
   type Assignment,
@@ -24,7 +25,7 @@ import { UpgradeTasks } from "../task/UpgradeTasks.ts"
 import { type Diagnosis, explain } from "./UpgradeDiagnosis.ts"
 import type { upgradeData, UpgradeReport } from "./UpgradeMessage.ts"
 import { UpgradePush } from "./UpgradePush.ts"
-import { UpgradeSteps } from "./UpgradeSteps.ts"
+import { postponed, UpgradeSteps } from "./UpgradeSteps.ts"
 
 /** Why a user could not change the upgrade of a device. */
 type ChangeError = TaskNotFound | RecordNotFound | TaskState | StoreError
@@ -49,8 +50,8 @@ export class Upgrades extends Context.Service<Upgrades, {
   ) => Effect.Effect<void, ChangeError>
   /**
    * Tells a device of its upgrade now, whatever the policy of the task. Fails with
-   * `TaskState` if the upgrade has ended or awaits confirmation, or if the device
-   * is not connected.
+   * `TaskState` if the upgrade has ended, awaits confirmation or a stage of the
+   * task, or if the device is not connected. The window of the task does not count.
    */
   readonly start: (
     projectId: ProjectId,
@@ -153,7 +154,8 @@ const make = Effect.gen(function*() {
       const at = yield* Clock.currentTimeMillis
       const [confirmed] = yield* steps.take([{ assignment, event: { _tag: "Confirmed", at } }])
       if (confirmed === undefined || !isPushed(confirmed.task, confirmed.record)) return
-      yield* isHere(confirmed) ? push([confirmed]) : pushElsewhere([confirmed])
+      if (isEarly(confirmed, at)) yield* steps.take([yield* postponed(confirmed, at)])
+      else yield* isHere(confirmed) ? push([confirmed]) : pushElsewhere([confirmed])
     }
   )
 
@@ -162,6 +164,7 @@ const make = Effect.gen(function*() {
     const assignment = yield* assignmentOf(projectId, taskId, deviceId)
     const { record, task } = assignment
     if (isFinal(record.status)) return yield* new TaskState({ taskId, reason: "it has ended for this device" })
+    if (record.isHeld) return yield* new TaskState({ taskId, reason: "the stage of the device is not open" })
     if (!isReleased(task, record)) return yield* new TaskState({ taskId, reason: "it awaits confirmation" })
     if (isHere(assignment)) return yield* push([assignment])
     if (!(yield* presence.connectionsOf([deviceId])).has(deviceId)) {
@@ -235,9 +238,11 @@ const make = Effect.gen(function*() {
       const [after] = yield* untilStored(steps.take([{ assignment, event: eventOf(said) }]))
       if (after === undefined) continue
       current.set(key, after)
-      if (said._tag === "Inform" && isToBeTold(after, said.at) && isHere(after)) {
-        yield* untilStored(push([after], said.protocol))
-      }
+      if (said._tag !== "Inform" || !isToBeTold(after, said.at)) continue
+      if (isEarly(after, said.at)) {
+        yield* untilStored(steps.take([yield* postponed(after, said.at)]))
+        current.delete(key)
+      } else if (isHere(after)) yield* untilStored(push([after], said.protocol))
     }
   })
 
@@ -245,6 +250,7 @@ const make = Effect.gen(function*() {
     const [assignment] = yield* store.unfinished([deviceId], module)
     if (assignment === undefined || !isReleased(assignment.task, assignment.record)) return {}
     const at = yield* Clock.currentTimeMillis
+    if (isEarly(assignment, at)) return {}
     const [after] = yield* steps.take([{ assignment, event: { _tag: "HandedOut", at } }])
     return after === undefined || isFinal(after.record.status) ? {} : yield* offer(after, protocol)
   })
@@ -270,6 +276,10 @@ const eventOf = (said: UpgradeReport): UpgradeEvent =>
   said._tag === "Inform"
     ? { _tag: "VersionReported", at: said.at, version: said.version }
     : { _tag: "Progressed", at: said.at, step: said.step, description: said.description }
+
+/** Whether the device has not begun, and may not begin at `at`. */
+const isEarly = (assignment: Assignment, at: number): boolean =>
+  assignment.record.status === "pending" && opensAt(assignment, at) > at
 
 /** A device that has come back is told again; one that is due later waits for its turn. */
 const isToBeTold = ({ record, task }: Assignment, at: number): boolean =>

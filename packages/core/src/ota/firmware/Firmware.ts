@@ -47,6 +47,8 @@ export const FirmwareDraft = Schema.Struct({
   /** The digest algorithm of `hash`. */
   algorithms: Schema.Literal("md5"),
   hash: Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/i, { expected: "32 hex digits" })),
+  /** SHA-256 of the file. Devices get it in place of the MD5. An empty text leaves it out. */
+  sha256: Schema.optional(Schema.String.check(Schema.isPattern(/^(?:[0-9a-f]{64})?$/i, { expected: "64 hex digits" }))),
   remark: Schema.optional(Text(1024)),
   /** Default, also of an empty name: `default`. */
   module: Schema.optional(Schema.Union([ModuleName, Schema.Literal("")])),
@@ -67,6 +69,8 @@ export interface Firmware {
   readonly algorithms: "md5"
   /** Lower-case hex. */
   readonly hash: string
+  /** SHA-256, lower-case hex; empty: none was given. */
+  readonly sha256: string
   /** Bytes; 0: not known. */
   readonly size: number
   readonly remark: string

@@ -70,11 +70,16 @@ const make = Effect.gen(function*() {
       const { module: name, remark = "", ...draft } = yield* decodeDraft(input)
       const module = moduleNamed(name)
       const hash = draft.hash.toLowerCase()
+      const sha256 = draft.sha256?.toLowerCase() ?? ""
       const file = Option.getOrUndefined(yield* files.find({ ...draft, projectId }))
+      // With a wrong digest, no device could use the firmware.
       if (file !== undefined && file.md5 !== hash) {
-        // No device could use the firmware.
         const message = `Expected ${file.md5}, the MD5 of the file at this address`
         return yield* new InvalidInput({ issues: [{ path: ["hash"], message }] })
+      }
+      if (file?.sha256 !== undefined && sha256 !== "" && file.sha256 !== sha256) {
+        const message = `Expected ${file.sha256}, the SHA-256 of the file at this address`
+        return yield* new InvalidInput({ issues: [{ path: ["sha256"], message }] })
       }
       // A device wants to know the size before it downloads.
       const size = draft.size ?? file?.size ?? 0
@@ -84,6 +89,7 @@ const make = Effect.gen(function*() {
         projectId,
         productKey,
         hash,
+        sha256,
         module,
         remark,
         size,

@@ -52,7 +52,8 @@ export class OtaStore extends Context.Service<OtaStore, {
   /**
    * Creates a task with a record for each device that does not run the version
    * yet. If `isPushed` holds for the task, the records are due at `rolloutDelay`
-   * after `firstDue`, in whole milliseconds, the oldest device first. A verify
+   * after `firstDue`, in whole milliseconds, the oldest device first. Records at
+   * places beyond the first stage (`stageSize`) are held, and not due. A verify
    * task moves its firmware to `verifying`.
    */
   readonly createTask: (task: NewTask, scope: TaskScope, firstDue: number) => Effect.Effect<TaskCreated, StoreError>
@@ -114,10 +115,21 @@ export class OtaStore extends Context.Service<OtaStore, {
   /** Removes a task and its records. Returns false, and removes nothing, while it or one of its records has not ended. */
   readonly removeTask: (taskId: number) => Effect.Effect<boolean, StoreError>
   /**
-   * Marks the task as confirmed. If its policy is `push`, its pending records are
-   * due as in a new task. Returns false if it is confirmed already.
+   * Marks the task as confirmed. If its policy is `push`, its pending records that
+   * are not held are due as in a new task. Returns false if it is confirmed already.
    */
   readonly confirmTask: (taskId: number, firstDue: number) => Effect.Effect<boolean, StoreError>
+  /**
+   * Opens the stage of an upgrade task that has not ended. Its pending records are
+   * no longer held; if `isPushed` holds for them, they are due as in a new task.
+   * Returns the task; none if it has ended, or if the open stage is not the one
+   * before.
+   */
+  readonly openStage: (
+    taskId: number,
+    stage: number,
+    firstDue: number
+  ) => Effect.Effect<Option.Option<OtaTask>, StoreError>
   /**
    * Takes at most `limit` records that are due at `now`, the longest due first,
    * and makes them due again at `again`. No two callers get the same record.

@@ -14,6 +14,8 @@ export type UpgradeEvent =
   | { readonly _tag: "VersionReported"; readonly at: number; readonly version: string }
   /** The time of `dueAt` has come. */
   | { readonly _tag: "Due"; readonly at: number }
+  /** It is not the time of the device, which is told at `until`, Unix milliseconds. */
+  | { readonly _tag: "Postponed"; readonly at: number; readonly until: number }
   /** A user has confirmed the upgrade of this device. */
   | { readonly _tag: "Confirmed"; readonly at: number }
   /** `whole`: with its task, which lets devices finish that have begun. */
@@ -34,8 +36,8 @@ export const isOngoing = ({ status }: Pick<OtaTask, "status">): boolean =>
 /** Whether the device may have the firmware. */
 export const isReleased = (
   { isAppConfirmed, needAppConfirm }: Pick<OtaTask, "isAppConfirmed" | "needAppConfirm">,
-  { isConfirmed }: Pick<UpgradeRecord, "isConfirmed">
-): boolean => !needAppConfirm || isAppConfirmed || isConfirmed
+  { isConfirmed, isHeld }: Pick<UpgradeRecord, "isConfirmed" | "isHeld">
+): boolean => !isHeld && (!needAppConfirm || isAppConfirmed || isConfirmed)
 
 /** Why a user cannot confirm the task, or a device in it; undefined: they can. */
 export const confirmationRefused = (task: Pick<OtaTask, "needAppConfirm" | "status">): string | undefined => {
@@ -46,7 +48,7 @@ export const confirmationRefused = (task: Pick<OtaTask, "needAppConfirm" | "stat
 /** Whether the cloud tells the device of its upgrade. */
 export const isPushed = (
   task: Pick<OtaTask, "isAppConfirmed" | "needAppConfirm" | "upgradePolicy">,
-  record: Pick<UpgradeRecord, "isConfirmed">
+  record: Pick<UpgradeRecord, "isConfirmed" | "isHeld">
 ): boolean => task.upgradePolicy === "push" && isReleased(task, record)
 
 const change = (record: UpgradeRecord, at: number, fields: Partial<UpgradeRecord>): UpgradeRecord => ({
@@ -96,6 +98,8 @@ export const advance = (record: UpgradeRecord, task: Conduct, event: UpgradeEven
     case "Due":
       if (record.dueAt === null || record.dueAt > at) return record
       return record.status === "upgrading" ? fail(record, task, at, timedOut) : change(record, at, { dueAt: null })
+    case "Postponed":
+      return record.status === "pending" ? change(record, at, { dueAt: event.until }) : record
     case "Confirmed":
       return record.isConfirmed ? record : change(record, at, { isConfirmed: true })
     case "Cancelled":

@@ -7,7 +7,9 @@ import type { DeviceId, DeviceName, DeviceStatus } from "../../device/Device.ts"
 import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { Text } from "../../kernel/Text.ts"
+import { expectedTimeZone, isTimeZone } from "../../kernel/TimeZone.ts"
 import type { Firmware, VerificationStatus } from "../firmware/Firmware.ts"
+import { type StartWindow, startWindow, StartWindowDraft } from "./StartWindow.ts"
 
 /** A verify task tries a firmware on a few devices before the others get it. */
 export type TaskKind = "verify" | "upgrade"
@@ -73,6 +75,9 @@ export interface VerifyTaskDraft extends Schema.Schema.Type<typeof VerifyTaskDra
 /** Devices that an upgrade task names at most. */
 export const maxNamedDevices = 50_000
 
+/** Stages before the last one, which are all devices, at most. */
+const maxStages = 10
+
 /** What a user gives to create an upgrade task. */
 export const UpgradeTaskDraft = Schema.Struct({
   scopeMode: ScopeMode,
@@ -88,8 +93,35 @@ export const UpgradeTaskDraft = Schema.Struct({
   /** The share of failed devices, in percent, at which the task is cancelled. Default: it is not. */
   abortThresholdPercent: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))),
   /** Devices that must have succeeded or failed before that. Default 1. */
-  abortMinExecuted: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })))
-}).check(Schema.makeFilter(({ deviceIds = [], scopeMode }) => {
+  abortMinExecuted: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
+  /**
+   * The share of the devices that may have the firmware in each stage, in percent.
+   * It rises; all devices are the last stage, which is not named. Default: there
+   * is only that one.
+   */
+  stages: Schema.optional(
+    Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 99 }))).check(
+      Schema.isMaxLength(maxStages),
+      Schema.makeFilter((stages) =>
+        stages.every((percent, i) => i === 0 || stages[i - 1]! < percent) || "Expected percentages that rise"
+      )
+    )
+  ),
+  /**
+   * The share of the devices of a stage that must have succeeded for the next one
+   * to open by itself, in percent. Default: a user opens each stage.
+   */
+  stageSuccessPercent: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))),
+  /** When devices may begin, by the clocks where they are. Default: at any time. */
+  startWindow: Schema.optional(StartWindowDraft),
+  /** The IANA time zone of the window for devices that have none of their own. Default `UTC`. */
+  timeZone: Schema.optional(
+    Text(64).check(Schema.makeFilter((name) => name === "" || isTimeZone(name) || expectedTimeZone))
+  )
+}).check(Schema.makeFilter(({ deviceIds = [], scopeMode, stages = [], stageSuccessPercent }) => {
+  if (stageSuccessPercent !== undefined && stages.length === 0) {
+    return { path: ["stageSuccessPercent"], issue: "Expected stages that it is about" }
+  }
   if (scopeMode === "all") return undefined
   const refuse = (issue: string) => ({ path: ["deviceIds"], issue })
   if (deviceIds.length === 0 || deviceIds.length > maxNamedDevices) {
@@ -126,6 +158,14 @@ interface TaskFields {
   /** Percent; 0: failures do not cancel the task. */
   readonly abortThresholdPercent: number
   readonly abortMinExecuted: number
+  /** The percentages of the stages before the last one, which is all devices. */
+  readonly stages: ReadonlyArray<number>
+  /** The stage that is open, from 1. */
+  readonly stage: number
+  /** Percent; 0: a user opens each stage. */
+  readonly stageSuccessPercent: number
+  /** When devices may begin; null: at any time. */
+  readonly startWindow: StartWindow | null
   readonly counts: RecordCounts
   /** Unix milliseconds. */
   readonly createdAt: number
@@ -180,6 +220,10 @@ export const newTask = (
   retryInterval: draft.retryInterval ?? defaultRetryInterval,
   abortThresholdPercent: draft.abortThresholdPercent ?? 0,
   abortMinExecuted: draft.abortMinExecuted ?? 1,
+  stages: draft.stages ?? [],
+  stage: 1,
+  stageSuccessPercent: draft.stageSuccessPercent ?? 0,
+  startWindow: draft.startWindow === undefined ? null : startWindow(draft.startWindow, draft.timeZone || "UTC"),
   createdAt: at,
   updatedAt: at
 })
@@ -194,6 +238,8 @@ export interface UpgradeRecord {
   readonly step: number
   /** Whether a user has confirmed the upgrade of this device. */
   readonly isConfirmed: boolean
+  /** Whether the device waits for a stage of its task that is not open yet. */
+  readonly isHeld: boolean
   /** Attempts that have failed. */
   readonly failures: number
   /** What the device or the cloud said last. */
@@ -216,6 +262,8 @@ export interface RecordDetail {
 
 /** A record with its task and firmware. */
 export interface Assignment {
+  /** The tag `time_zone` of the device, whatever it holds; empty: it has none, or the task has no window. */
+  readonly timeZone: string
   readonly record: UpgradeRecord
   readonly task: OtaTask
   readonly firmware: Firmware

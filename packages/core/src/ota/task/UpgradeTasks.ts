@@ -11,6 +11,7 @@ import { type Firmware, FirmwareNotFound, FirmwareState, type FirmwareStatus } f
 import { FirmwareFiles } from "../firmware/FirmwareFiles.ts"
 import { Firmwares } from "../firmware/Firmwares.ts"
 import { OtaStore, type TaskScope } from "./OtaStore.ts"
+import { stageCount } from "./Stages.ts"
 import {
   DeviceIsUpgrading,
   DevicesNotOfProduct,
@@ -130,6 +131,17 @@ export class UpgradeTasks extends Context.Service<UpgradeTasks, {
     projectId: ProjectId,
     taskId: number
   ) => Effect.Effect<void, TaskNotFound | TaskState | StoreError>
+  /**
+   * Opens the stage of an upgrade task, from 1, which must be the one after the
+   * open one. Nothing happens if the stage is open already. Fails with
+   * `TaskNotFound` for a verify task, and with `TaskState` for any other stage or
+   * if the task has ended.
+   */
+  readonly openStage: (
+    projectId: ProjectId,
+    taskId: number,
+    stage: number
+  ) => Effect.Effect<void, TaskNotFound | TaskState | StoreError>
 }>()("@device-cloud/core/ota/task/UpgradeTasks") {
   static readonly layer: Layer.Layer<UpgradeTasks, never, OtaStore | Firmwares | FirmwareFiles> = Layer.effect(
     UpgradeTasks,
@@ -235,6 +247,23 @@ const make = Effect.gen(function*() {
     yield* store.confirmTask(taskId, yield* Clock.currentTimeMillis)
   })
 
+  const openStage = Effect.fn("UpgradeTasks.openStage")(
+    function*(projectId: ProjectId, taskId: number, stage: number) {
+      while (true) {
+        const task = yield* get(projectId, taskId)
+        if (task.kind !== "upgrade") return yield* new TaskNotFound({ taskId })
+        if (!isOngoing(task)) return yield* new TaskState({ taskId, reason: "it has ended" })
+        if (stage === task.stage) return
+        const count = stageCount(task)
+        if (stage !== task.stage + 1 || stage > count) {
+          return yield* new TaskState({ taskId, reason: `stage ${task.stage} of ${count} is open` })
+        }
+        // Otherwise somebody else was faster.
+        if (Option.isSome(yield* store.openStage(taskId, stage, yield* Clock.currentTimeMillis))) return
+      }
+    }
+  )
+
   return UpgradeTasks.of({
     createVerifyTask,
     createUpgradeTask,
@@ -256,7 +285,8 @@ const make = Effect.gen(function*() {
     decide,
     cancel,
     remove,
-    confirm
+    confirm,
+    openStage
   })
 })
 

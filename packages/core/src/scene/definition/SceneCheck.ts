@@ -120,7 +120,9 @@ export const checkRules = Effect.fnUntraced(function*(
 
   /** Checks a trigger or condition of devices against their model. */
   const checkPart = Effect.fnUntraced(function*(part: Trigger | Condition, refuse: Refuse) {
-    if (part._tag === "Cron" || part._tag === "TimeRange" || part._tag === "TimeWindow" || part._tag === "Custom") return
+    if (part._tag === "Cron" || part._tag === "TimeRange" || part._tag === "TimeWindow" || part._tag === "Custom") {
+      return
+    }
     if (!(yield* checkDevices(part, refuse))) return
     if (part._tag === "Status") return
     const validator = Option.getOrUndefined(yield* validators.ofProduct(part.productKey))

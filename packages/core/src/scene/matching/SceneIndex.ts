@@ -221,7 +221,9 @@ export class SceneIndex {
   }
 
   /** The scenes that the change fires if the status lasts, each once for each time that it may have to last. */
-  lasting({ device: { deviceName }, status }: DeviceChange & { readonly _tag: "StatusChanged" }): ReadonlyArray<Lasting> {
+  lasting(
+    { device: { deviceName }, status }: DeviceChange & { readonly _tag: "StatusChanged" }
+  ): ReadonlyArray<Lasting> {
     const found: Array<Lasting> = []
     for (const name of [deviceName, wildcard]) {
       for (const { minutes, scene } of this.#watches.Status.get(name)?.get(status) ?? []) {
