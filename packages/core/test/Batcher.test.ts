@@ -171,7 +171,14 @@ it.effect("never commits again when what follows the commit throws", () =>
 
 /** A batcher whose keys are the first letters of items, and whose batches wait for `gate`. */
 const makeFair = Effect.fnUntraced(
-  function*(options: { readonly capacity?: number; readonly maxBatch?: number; readonly maxWeight?: number }) {
+  function*(
+    options: Partial<
+      Pick<
+        Batcher.Options<string, never, never>,
+        "capacity" | "maxBatch" | "maxWeight" | "sharedPart" | "groupOf"
+      >
+    >
+  ) {
     const gate = yield* Latch.make(false)
     const batches: Array<ReadonlyArray<string>> = []
     const group = yield* Batcher.make<string, string, never>({
@@ -219,6 +226,15 @@ it.effect("a batch is no heavier than it may be", () =>
     yield* gate.open
     yield* Fiber.join(fiber)
     assert.deepStrictEqual(batches, [["a0", "a1"], ["a2"], ["a3"], ["a4", "a5", "a6"]])
+  }))
+
+it.effect("batches are small while several groups use the queue", () =>
+  Effect.gen(function*() {
+    const { batches, gate, group } = yield* makeFair({ maxBatch: 8, sharedPart: 1 / 4, groupOf: (item) => item[0]! })
+    const fiber = yield* start(["a0", "a1", "b0", "a2", "a3", "a4"].map((item) => group.submit(item)))
+    yield* gate.open
+    yield* Fiber.join(fiber)
+    assert.deepStrictEqual(batches, [["a0", "a1"], ["b0", "a2"], ["a3", "a4"]])
   }))
 
 it.effect("a full queue makes only those wait who fill it, and their order stays", () =>

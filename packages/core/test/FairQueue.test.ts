@@ -92,6 +92,18 @@ describe("a fair queue", () => {
     assert.deepStrictEqual(fill(queue, ["bx"], 1), [true])
   })
 
+  it("is shared until thousands of entries in a row come of one group", () => {
+    const queue = new FairQueue<Named>(unbounded)
+    fill(queue, ["ax", "bx", ...times(20_000, "ax")])
+    assert.isTrue(queue.isShared)
+    // Nobody's entries say nothing.
+    queue.push(new Named("step"), "", "")
+    fill(queue, ["ay"])
+    assert.isFalse(queue.isShared)
+    fill(queue, ["bx"])
+    assert.isTrue(queue.isShared)
+  })
+
   const Step = Schema.Union([
     Schema.Struct({ take: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 5 })) }),
     Schema.Struct({ key: Schema.Literals(["ax", "ay", "bx"]), weight: Schema.Literals([1, 2, 3]) })

@@ -34,9 +34,16 @@ const withoutNull = (schema: Json): Json => {
 
 const safeInteger = Number.MAX_SAFE_INTEGER
 
+const isNull = ({ anyOf, type }: Json): boolean =>
+  type === "null" || (Array.isArray(anyOf) && (anyOf as ReadonlyArray<Json>).every(isNull))
+
+/** The members of an object, without those that a request must leave out. */
+const withoutRefused = (properties: Json): Json =>
+  Object.fromEntries(Object.entries(properties).filter(([, schema]) => !isJson(schema) || !isNull(schema)))
+
 /** Corrects one schema; its parts are corrected already. */
 const describe = (schema: Json): Json => {
-  const { additionalProperties, format, maximum, minimum, pattern, ...rest } = schema
+  const { additionalProperties, format, maximum, minimum, pattern, properties, ...rest } = schema
   // An unset date is an empty text.
   if (format === "date-time") {
     const { description } = rest as Json
@@ -48,6 +55,7 @@ const describe = (schema: Json): Json => {
   }
   return {
     ...rest,
+    ...isJson(properties) ? { properties: withoutRefused(properties) } : {},
     // The server ignores members that it does not know.
     ...additionalProperties === undefined || additionalProperties === false ? {} : { additionalProperties },
     ...format === undefined ? {} : { format },

@@ -9,6 +9,7 @@ import {
   DeviceSessions,
   type Provisioning,
   type SubDeviceSessions,
+  Turns,
   type Uplink,
   type UplinkRates
 } from "@device-cloud/core"
@@ -128,6 +129,8 @@ const make = Effect.fnUntraced(function*(
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const clock = yield* Clock.Clock
   const limits = complete(options.limits)
+  // Projects take turns, and in a project devices.
+  const turns = new Turns({ now: () => performance.now(), afterOthers: setImmediate })
   const arrivals = new Arrivals(
     limits,
     () => clock.currentTimeMillisUnsafe(),
@@ -231,8 +234,13 @@ const make = Effect.fnUntraced(function*(
       maxPacketBytes,
       maxArrivalBytes,
       onArriving: (bytes) => arrivals.holds(arrival, bytes),
-      mayRead: (handling) =>
-        handling < maxHandling && state.waiting === 0 && !connections.isStopping && !stream.writableNeedDrain,
+      mayRead: () => state.waiting === 0 && !connections.isStopping && !stream.writableNeedDrain,
+      maxHandling,
+      turns,
+      owner: () => {
+        const device = state.connection?.device
+        return device === undefined ? ["", peer.address] : [device.projectId, device.deviceId]
+      },
       onAcknowledge: (packetId) => state.connection?.acknowledge(packetId),
       onDisconnect: () =>
         runFork(

@@ -60,7 +60,11 @@ const watch = Effect.fnUntraced(function*({ deviceName, productKey }: Device) {
       }
     }]
   })
-  return Effect.map(scenes.executions(defaultProjectId, sceneId, { page: 1, pageSize: 100 }), ({ total }) => total)
+  const executions = Effect.map(
+    scenes.executions(defaultProjectId, sceneId, { page: 1, pageSize: 100 }),
+    ({ total }) => total
+  )
+  return executions
 })
 
 for (const [name, storage] of storages) {

@@ -35,14 +35,14 @@ for (const [name, storage] of storages) {
         Effect.gen(function*() {
           const device = yield* Fixtures.createDevice(yield* createProduct)
           const socket = yield* RawMqttSocket.connect(device)
-          yield* socket.write(...posts(device, 50, { qos: 1 }))
-          const packets = yield* socket.takeN(100)
-          assert.lengthOf(packets.filter(({ cmd }) => cmd === "puback"), 50)
+          yield* socket.write(...posts(device, 30, { qos: 1 }))
+          const packets = yield* socket.takeN(60)
+          assert.lengthOf(packets.filter(({ cmd }) => cmd === "puback"), 30)
           const codes = codesIn(packets)
           const stored = codes.filter((code) => code === 200).length
-          // What came in one piece is the burst, and what a slow machine adds to it.
+          // The burst, and what the rate admits while the rest is read slower.
           assert.isAtLeast(stored, 20)
-          assert.isAtLeast(codes.filter((code) => code === 429).length, 20)
+          assert.isAtLeast(codes.filter((code) => code === 429).length, 1)
           assert.lengthOf(yield* CloudState.samples(device, "n"), stored)
         }))
 

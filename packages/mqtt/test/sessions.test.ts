@@ -139,17 +139,23 @@ for (const [name, storage] of storages) {
         }))
 
       it.effect.each([true, false])(
-        "what a device did not acknowledge is delivered again when it comes back, what it did is not (clean: %s)",
+        "what a device did not acknowledge is delivered again when it comes back, what it answered is not (clean: %s)",
         (clean) =>
           Effect.gen(function*() {
             const device = yield* Fixtures.createDevice()
             const first = yield* RawMqttSocket.connect(device, { clean })
             const lost = yield* setProperty(device, { a: 1 })
-            const acknowledged = yield* setProperty(device, { b: 2 })
+            const answered = yield* setProperty(device, { b: 2 })
             const [one, two] = yield* first.takeN(2)
             assert.deepInclude(one, { cmd: "publish", qos: 1, dup: false })
-            yield* first.write({ cmd: "puback", messageId: two!.messageId! })
-            yield* CloudState.untilState(acknowledged, "acked")
+            yield* first.write(
+              { cmd: "puback", messageId: two!.messageId! },
+              publish(topicOf(device, "thing/service/property/set_reply"), {
+                payload: JSON.stringify({ id: String(answered.messageId), code: 200, data: {} }),
+                qos: 0
+              })
+            )
+            yield* CloudState.untilState(answered, "succeeded")
             yield* cut(device, first)
             const second = yield* RawMqttSocket.connect(device, { clean })
             const again = yield* second.take

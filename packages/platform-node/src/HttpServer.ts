@@ -5,7 +5,7 @@
  * seventh of the time of a message over HTTP
  * (docs/decisions/0037-request-bodies.md).
  */
-import { isTrustedProxy, TrustedProxies } from "@device-cloud/core"
+import { isTrustedProxy, TrustedProxies, Turns } from "@device-cloud/core"
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import { ByteSize, Clock, Deferred, Duration, Effect, Exit, Layer, Schedule } from "effect"
 import { HttpIncomingMessage, HttpServer, HttpServerError, HttpServerRequest } from "effect/http"
@@ -14,7 +14,6 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { ArrivingBodies } from "./ArrivingBodies.ts"
 import { makeCapitalize } from "./HeaderNames.ts"
 import { type ConnectionLimits, HttpConnections } from "./HttpConnections.ts"
-import { RequestTurns } from "./RequestTurns.ts"
 
 type Bytes = Effect.Effect<ArrayBuffer, HttpServerError.HttpServerError>
 
@@ -35,7 +34,7 @@ const bytesOf = (chunks: ReadonlyArray<Buffer>): ArrayBuffer => {
 /** What the requests of a server share. */
 interface Shared {
   readonly bodies: ArrivingBodies
-  readonly turns: RequestTurns
+  readonly turns: Turns
 }
 
 /** A body of more bytes waits for a turn of its own. */
@@ -164,8 +163,11 @@ const endUnfinished = (source: IncomingMessage, response: ServerResponse): void 
   })
 }
 
-/** Waits for the turn of a request. */
-const turnOf = (source: IncomingMessage, turns: RequestTurns): Effect.Effect<void> =>
+/**
+ * Waits for the turn of a request: addresses take turns, and at one address access keys
+ * (docs/decisions/0061-turns-on-the-thread.md).
+ */
+const turnOf = (source: IncomingMessage, turns: Turns): Effect.Effect<void> =>
   Effect.callback((resume) =>
     Effect.sync(turns.wait(addressOf(source), accessKeyOf(source), () => resume(Effect.void)))
   )
@@ -192,7 +194,7 @@ export const layer = (
           Effect.repeat(Schedule.spaced("1 second")),
           Effect.forkScoped
         )
-        const turns = new RequestTurns()
+        const turns = new Turns({ now: () => performance.now(), afterOthers: setImmediate })
         const shared = { bodies, turns }
         const capitalize = makeCapitalize()
         return HttpServer.make({

@@ -190,7 +190,7 @@ it.live("a sealed text opens in its own row and column only; the device counts w
     const fresh = yield* nodeWith(url, key)
     const credentials = yield* Effect.provide(
       DeviceStore.use(({ credentials }) =>
-        Effect.all([mine, theirs].map(({ device }) => credentials(device.productKey, device.deviceName)), {
+        Effect.forEach([mine, theirs], ({ device }) => credentials(device.productKey, device.deviceName), {
           concurrency: "unbounded"
         })
       ),

@@ -18,6 +18,10 @@ export class CodecCache extends Context.Service<CodecCache, {
   readonly ofProduct: (
     productKey: ProductKey
   ) => Effect.Effect<Option.Option<ProductCodec.ProductCodec>, StoreError>
+  /** As `ofProduct`, for several products in one read. */
+  readonly ofProducts: (
+    productKeys: ReadonlyArray<ProductKey>
+  ) => Effect.Effect<ReadonlyMap<ProductKey, Option.Option<ProductCodec.ProductCodec>>, StoreError>
   /** Makes all nodes load the description of the product again. Call it after the description is stored. */
   readonly changed: (productKey: ProductKey) => Effect.Effect<void>
 }>()("@device-cloud/core/codec/CodecCache") {
@@ -86,6 +90,11 @@ const make = Effect.gen(function*() {
         if (fresh !== undefined) return Effect.succeed(fresh.codec)
         return Effect.map(cache.get([productKey]), (loaded) => loaded.get(productKey)!.codec)
       }),
+    ofProducts: (productKeys) =>
+      Effect.map(
+        cache.get([...new Set(productKeys)]),
+        (loaded) => new Map([...loaded].map(([productKey, { codec }]) => [productKey, codec]))
+      ),
     changed: (productKey) =>
       Effect.suspend(() => {
         cache.forget(productKey)

@@ -39,6 +39,11 @@ export interface Options<in A, out R, in out E> {
   readonly maxBatch: number
   /** The weight of the items in one batch, at most, unless a single item is heavier. Default: none. */
   readonly maxWeight?: number
+  /**
+   * The part of `maxBatch` and `maxWeight` that a batch holds while several groups
+   * use the queue: each waits for the batch that is under way. Default: 1.
+   */
+  readonly sharedPart?: number
   /** Returns whose item it is. Items of one key keep their order; keys take turns. Default: all items have one key. */
   readonly keyOf?: (item: A) => string
   /** Returns the group of the item's key; groups take turns before keys. Default: all keys are in one group. */
@@ -107,7 +112,8 @@ export const makeConcluding = Effect.fnUntraced(function*<A, R, B, E>(
     isolates = () => false,
     keyOf = noKey,
     maxBatch,
-    maxWeight = Number.POSITIVE_INFINITY
+    maxWeight = Number.POSITIVE_INFINITY,
+    sharedPart = 1
   }:
     & Options<A, R, E>
     & Conclusion<A, R, B>
@@ -170,7 +176,8 @@ export const makeConcluding = Effect.fnUntraced(function*<A, R, B, E>(
   }
 
   const runBatch: Effect.Effect<void, "ended"> = Effect.suspend(() => {
-    const entries = take(maxBatch, maxWeight)
+    const part = queue.isShared ? sharedPart : 1
+    const entries = take(maxBatch * part, maxWeight * part)
     return entries.length === 0
       ? Effect.fail("ended")
       : Effect.onInterrupt(carryOut(entries), () => Effect.sync(() => settle(entries, Exit.interrupt())))

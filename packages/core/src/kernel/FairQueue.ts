@@ -79,6 +79,9 @@ class Group<A extends Entry> {
   }
 }
 
+/** Entries of one group after which the queue counts as its own. */
+const ownAfter = 20_000
+
 /** Keys and groups without entries that are kept: to make them anew for each entry costs more than the rest. */
 const maxIdle = 16_384
 
@@ -90,6 +93,9 @@ export class FairQueue<A extends Entry> {
   readonly #turns = new Line<Group<A>>()
   #size = 0
   #weight = 0
+  /** The group that an entry came of last, and how many have come of it in a row. */
+  #last = ""
+  #inRow = 0
 
   constructor(options: Options) {
     this.#options = options
@@ -100,12 +106,22 @@ export class FairQueue<A extends Entry> {
     return this.#size
   }
 
+  /** Whether several groups use the queue: of the latest entries, some are of another group. Those of the group "" do not count. */
+  get isShared(): boolean {
+    return this.#inRow < ownAfter
+  }
+
   /**
    * Adds an entry, also to a full queue. Returns false if the queue is full and
    * the key holds more than its share of it: the capacity divided by the groups
    * with entries, and then by the keys of the group.
    */
   push(entry: A, key: string, groupName: string): boolean {
+    if (groupName === this.#last) this.#inRow++
+    else if (groupName !== "") {
+      this.#last = groupName
+      this.#inRow = 0
+    }
     let flow = this.#flows.get(key)
     if (flow === undefined) this.#flows.set(key, flow = new Flow(key))
     let group = flow.group

@@ -53,13 +53,14 @@ export const make = Effect.fnUntraced(function*(content: Effect.Effect<Content>)
       )
   )
 
-  return Effect.gen(function*() {
+  const answer = Effect.gen(function*() {
     const { headers } = yield* HttpServerRequest.HttpServerRequest
     const { notModified, response, tag } = yield* plain
     if (headers["if-none-match"]?.includes(tag) === true) return notModified
     const best = encoded.find(({ coding }) => accepts(headers["accept-encoding"] ?? "", coding))
     return best === undefined ? response : yield* best.response
   })
+  return answer
 })
 
 /** Platforms without compression of whole bodies return a stream. */

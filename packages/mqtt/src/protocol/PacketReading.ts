@@ -1,6 +1,8 @@
 /**
- * Reads the packets of a client at the pace at which they are handled.
+ * Reads the packets of a client at the pace at which they are handled, and in
+ * turns with other clients.
  */
+import type { Turns } from "@device-cloud/core"
 import type { Client } from "aedes"
 import type { Duplex } from "node:stream"
 import { PacketEngine } from "./AedesInternals.ts"
@@ -13,6 +15,11 @@ import {
 } from "./Packet.ts"
 import { takeWhole } from "./WholePackets.ts"
 
+/** Packets that are handled between two looks at the clock. */
+const packetsOfLook = 16
+/** Bytes that aedes parses between two looks at the clock; all packets in them are handled. */
+const bytesOfLook = 2048
+
 /** What a connection wants to know and decide while its packets are read. */
 export interface ReadingOptions {
   /** Bytes; a packet that is larger ends the connection before it is in memory as a whole. */
@@ -21,8 +28,14 @@ export interface ReadingOptions {
   readonly maxArrivalBytes: number
   /** Before the CONNACK the connection holds so many bytes. */
   readonly onArriving: (bytes: number) => void
-  /** Whether another packet may be read. `handling`: packets of this client that are being handled. */
-  readonly mayRead: (handling: number) => boolean
+  /** Whether another packet may be read. */
+  readonly mayRead: () => boolean
+  /** Packets of this client that are handled at once. */
+  readonly maxHandling: number
+  /** The turns of all connections. */
+  readonly turns: Turns
+  /** Whose turns the client takes: the group, and the key in it. */
+  readonly owner: () => readonly [group: string, key: string]
   /** The client has sent DISCONNECT. */
   readonly onDisconnect: () => void
   /** The client has confirmed a QoS 1 packet. */
@@ -40,8 +53,8 @@ export interface ReadingOptions {
 export const readPackets = (client: Client, stream: Duplex, options: ReadingOptions): () => void => {
   // Until the CONNACK only one packet is handled at a time.
   const mayRead = () =>
-    !engine.isPaused && !client.closed && (client.connected || engine.handling === 0) &&
-    options.mayRead(engine.handling)
+    !engine.isPaused && !client.closed && engine.handling < (client.connected ? options.maxHandling : 1) &&
+    options.mayRead()
 
   const onAcknowledge = (packetId: number) => {
     // Aedes has sent nothing that waits for a PUBACK: it need not see it.
@@ -51,17 +64,27 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
 
   const violated = () => void client.emit("error", new Error("protocol violation"))
 
+  let packets = 0
+  /** Whether the reader stopped before a packet that it may not read yet. */
+  let stopped = false
+
   const whole = {
     onPublish: (packet: Parameters<PacketEngine["handle"]>[0]) =>
       isText(packet.topic) ? engine.handle(packet) : violated(),
     onAcknowledge,
-    mayGoOn: () => client.connected && !client.closed && !engine.hasDisconnected
+    mayGoOn: () => {
+      if (!client.connected || engine.hasDisconnected) return false
+      stopped = !mayRead() || (++packets % packetsOfLook === 0 && !options.turns.hasTime())
+      return !stopped
+    }
   }
 
   /** Whether the next byte begins a packet. */
   let betweenPackets = true
   /** Whether the stream may hold bytes that were not read. */
   let heldBack = false
+  /** Whether the client waits for its turn. */
+  let isWaiting = false
   /** Bytes that were read before the CONNACK. */
   let arrived = 0
 
@@ -78,16 +101,49 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
     return bytes
   }
 
-  const read = () => {
+  /** Handles packets at the start of `bytes`. Returns how many bytes it has handled. */
+  const handleSome = (bytes: Buffer): number => {
+    stopped = false
+    const taken = betweenPackets ? takeWhole(bytes, whole) : 0
+    if (taken === bytes.length || stopped) return taken
+    const end = Math.min(taken + bytesOfLook, bytes.length)
+    const kept = engine.parse(bytes.subarray(taken, end))
+    if (kept > options.maxPacketBytes) client.emit("error", new Error("packet too large"))
+    betweenPackets = kept === 0 && engine.isBetweenPackets
+    return end
+  }
+
+  /** Handles what may be handled now, and puts the rest back: the stream does not end before it is read. */
+  const handle = (bytes: Buffer) => {
+    let handled = 0
+    do handled += handleSome(handled === 0 ? bytes : bytes.subarray(handled))
+    while (handled < bytes.length && mayRead() && options.turns.hasTime())
+    if (handled === bytes.length || client.closed) return
+    if (!client.connected) arrived -= bytes.length - handled
+    stream.unshift(bytes.subarray(handled))
+  }
+
+  const readOn = () => {
     while (!(heldBack = !mayRead())) {
       const bytes = client.connected ? stream.read() as Buffer | null : readArriving()
       if (bytes === null) return
-      const taken = betweenPackets ? takeWhole(bytes, whole) : 0
-      if (taken === bytes.length) continue
-      const kept = engine.parse(taken === 0 ? bytes : bytes.subarray(taken))
-      if (kept > options.maxPacketBytes) client.emit("error", new Error("packet too large"))
-      betweenPackets = kept === 0 && engine.isBetweenPackets
+      handle(bytes)
+      if (stream.readableLength > 0 && !options.turns.hasTime()) return wait()
     }
+  }
+
+  const wait = () => {
+    isWaiting = true
+    options.turns.wait(...options.owner(), () => {
+      isWaiting = false
+      readOn()
+    })
+  }
+
+  const read = () => {
+    if (isWaiting) return
+    if (options.turns.mayRun()) readOn()
+    else wait()
   }
 
   /** Lets the client read why, and close the connection. */
@@ -117,7 +173,7 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
       if (message === "Invalid protocol version") stream.write(unacceptableProtocolLevel)
     },
     onHandled: () => {
-      if (heldBack) read()
+      if (heldBack && engine.handling <= options.maxHandling / 2) read()
     }
   })
   stream.on("readable", read)

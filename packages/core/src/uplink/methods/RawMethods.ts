@@ -65,8 +65,11 @@ const withReceipt = (codec: ProductCodec.ProductCodec, reply: DeviceReply, repor
   return Result.isSuccess(receipt) ? { ...reply, bytes: receipt.success } : reply
 }
 
-const report = Effect.fnUntraced(function*(bytes: Uint8Array, message: UplinkMessage) {
-  const codec = yield* (yield* CodecCache).ofProduct(message.device.productKey)
+const report = Effect.fnUntraced(function*(
+  codec: Option.Option<ProductCodec.ProductCodec>,
+  bytes: Uint8Array,
+  message: UplinkMessage
+) {
   if (Option.isNone(codec)) return yield* submit(message, keptPostName, message.params)
   const decoded = ProductCodec.decode(codec.value, "reports", bytes)
   if (Result.isFailure(decoded)) return withReceipt(codec.value, codecMisfit(decoded.failure), {})
@@ -74,24 +77,30 @@ const report = Effect.fnUntraced(function*(bytes: Uint8Array, message: UplinkMes
   return withReceipt(codec.value, yield* submit(message, method!, params), decoded.success)
 })
 
-/** Bytes that a device reports. Neighbours become one batch of messages. */
+/**
+ * Bytes that a device reports. Neighbours become one batch of messages. The codecs
+ * are read before the first is handed on: reports that wait for them would overtake
+ * each other.
+ */
 const rawPost = DeviceMethod.requests({
   name: "thing.model.up_raw",
   form: "bytes",
   action: "PostHex",
   decode: decodeBytes,
-  handle: (requests) =>
-    Effect.forEach(
+  handle: Effect.fnUntraced(function*(requests) {
+    const codecs = yield* (yield* CodecCache).ofProducts(requests.map(({ message }) => message.device.productKey))
+    return yield* Effect.forEach(
       requests,
       ({ message, request }) =>
         // A repetition of the whole batch would report the others twice.
-        report(request, message).pipe(
+        report(codecs.get(message.device.productKey)!, request, message).pipe(
           Effect.catch((error) =>
             Effect.as(Effect.logError("Bytes of a device could not be stored", error), systemError)
           )
         ),
       { concurrency: "unbounded" }
     )
+  })
 })
 
 /** Commands of a device that are read to find the one of an answer: all that have not ended are among them. */

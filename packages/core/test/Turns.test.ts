@@ -1,10 +1,10 @@
 import { assert, it } from "@effect/vitest"
-import { RequestTurns } from "../src/RequestTurns.ts"
+import { Turns } from "../src/kernel/Turns.ts"
 
 /** Turns under a clock that each request moves by so many milliseconds, and the order of the starts. */
 const turnsOf = (cost: number) => {
   let now = 0
-  const turns = new RequestTurns(() => now)
+  const turns = new Turns({ now: () => now, afterOthers: setImmediate })
   const order: Array<string> = []
   const start = (name: string) => {
     now += cost

@@ -1,0 +1,86 @@
+/**
+ * Turns on the thread that everybody shares. Node.js hands out all that has
+ * arrived on all sockets before it comes to anything else: a hundred expensive
+ * requests of one client, or a flood of one project's devices, keep all others
+ * waiting for 0.1 to 1 s (docs/decisions/0061-turns-on-the-thread.md). With turns, work
+ * runs for a few milliseconds, then other sockets are looked at. What waits takes
+ * turns by group, and in a group by key.
+ *
+ * Work for which there is time costs a look at the clock, 50 ns.
+ */
+import { Entry, FairQueue } from "./FairQueue.ts"
+
+export interface TurnsOptions {
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number
+  /** Calls back once other sockets have been looked at: `setImmediate` of Node.js. */
+  readonly afterOthers: (run: () => void) => void
+}
+
+/** How long work runs before other sockets are looked at, milliseconds. */
+const turnMillis = 4
+
+class Waiting extends Entry {
+  run: () => void
+
+  constructor(run: () => void) {
+    super(1)
+    this.run = run
+  }
+}
+
+const nothing = () => {}
+
+export class Turns {
+  readonly #options: TurnsOptions
+  readonly #waiting = new FairQueue<Waiting>({
+    capacity: Number.POSITIVE_INFINITY,
+    maxWeight: Number.POSITIVE_INFINITY,
+    turnWeight: 1
+  })
+  /** The end of the turn that is under way. */
+  #until: number | undefined
+
+  constructor(options: TurnsOptions) {
+    this.#options = options
+  }
+
+  /** Whether work may run at once. Otherwise it has to {@link wait}. */
+  mayRun(): boolean {
+    if (this.#until === undefined) {
+      this.#begin()
+      return true
+    }
+    return this.#waiting.size === 0 && this.hasTime()
+  }
+
+  /** Whether work that runs may go on. Otherwise it has to {@link wait} for its next turn. */
+  hasTime(): boolean {
+    return this.#until !== undefined && this.#options.now() < this.#until
+  }
+
+  /** Calls `run` when its turn comes. Returns a function that gives it up. */
+  wait(group: string, key: string, run: () => void): () => void {
+    const waiting = new Waiting(run)
+    this.#waiting.push(waiting, key, group)
+    if (this.#until === undefined) this.#begin()
+    return () => {
+      waiting.run = nothing
+    }
+  }
+
+  #begin(): void {
+    this.#until = this.#options.now() + turnMillis
+    this.#options.afterOthers(this.#next)
+  }
+
+  readonly #next = (): void => {
+    if (this.#waiting.size === 0) {
+      this.#until = undefined
+      return
+    }
+    this.#begin()
+    do for (const { run } of this.#waiting.take(1, Number.POSITIVE_INFINITY)) run()
+    while (this.#waiting.size > 0 && this.hasTime())
+  }
+}
