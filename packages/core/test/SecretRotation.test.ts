@@ -47,8 +47,10 @@ const waysIn = Effect.fnUntraced(function*({ deviceName, productKey, projectId }
     uplink: Effect.map(authenticator.authenticateUplink(signed(uplinkText(claimed))), ({ device }) => device),
     subDevice: authenticator.authenticateSubDevice({ ...signed(fieldsText(fields)), projectId, fields })
   }
-  return yield* Effect.forEach(Object.values(ways), (way) =>
-    way.pipe(Effect.as(true), Effect.catchTag("WrongSignature", () => Effect.succeed(false))))
+  return yield* Effect.forEach(
+    Object.values(ways),
+    (way) => way.pipe(Effect.as(true), Effect.catchTag("WrongSignature", () => Effect.succeed(false)))
+  )
 })
 
 const all = [true, true, true, true]

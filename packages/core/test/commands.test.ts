@@ -6,6 +6,7 @@ import {
   DeviceId,
   deviceIdentity,
   Devices,
+  DeviceSessions,
   type DownlinkMessage,
   type Json,
   maxWaiting,
@@ -427,5 +428,41 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       assert.deepInclude(yield* shadows.get(defaultProjectId, plain.deviceId), {
         shadow: { deviceId: plain.deviceId, version: 0, reported: {}, desired: {}, updatedAt: null }
       })
+    }))
+
+  it.effect("a call that finds that the device has become ready leaves in its turn, and so do those after it", () =>
+    Effect.gen(function*() {
+      const sessions = yield* DeviceSessions
+      const device = yield* createDevice
+      const received: Array<string> = []
+      let isReady = false
+      let waiting: Array<() => void> = []
+      const session = yield* sessions.attach({
+        device: deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId: device.deviceId })),
+        ip: "127.0.0.1",
+        deliver: ({ id }) => Effect.sync(() => void received.push(id)),
+        backlog: () => {
+          if (!isReady) {
+            return Effect.callback<void>((resume) => {
+              waiting.push(() => resume(Effect.void))
+            })
+          }
+          // As on a connection: whoever finds out lets those go who wait.
+          const released = waiting
+          waiting = []
+          for (const release of released) release()
+          return undefined
+        },
+        close: () => Effect.void
+      })
+      const before = [yield* call(device, "first"), yield* call(device, "second")]
+      yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(received, [])
+      isReady = true
+      const after = yield* Effect.forEach(["third", "fourth", "fifth"], (name) => call(device, name))
+      yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(received, [...before, ...after].map(({ messageId }) => String(messageId)))
+      assert.strictEqual(after[2]!.state, "sent")
+      yield* sessions.detach(session)
     }))
 })

@@ -125,12 +125,13 @@ const make = Effect.gen(function*() {
     // A repeated call returns a command that may have ended.
     if (rankOf(command.state) === finalRank) return Effect.void
     const session = sessions.session(command.deviceId)
+    // This look may end the wait of a reading, which goes on before the next line.
+    const isBlocked = session?.connection.backlog() !== undefined
     const delivery = session === undefined ? undefined : deliveries.get(session)
     if (session === undefined || delivery === undefined) {
       if (command.expiresAt <= command.createdAt) advance(command, "expired", "the device is not connected")
       return Effect.void
     }
-    const isBlocked = session.connection.backlog() !== undefined
     switch (keep(session, DeliveryMachine.stored(delivery, command.messageId, isBlocked))) {
       case "deliver":
         return command.state === "queued"
@@ -265,9 +266,10 @@ const make = Effect.gen(function*() {
   return CommandDelivery.of({
     connectionOf: (deviceId) => {
       const session = sessions.session(deviceId)
+      const isBlocked = session?.connection.backlog() !== undefined
       const delivery = session === undefined ? undefined : deliveries.get(session)
       if (delivery === undefined) return "none"
-      return delivery.phase === "open" && session?.connection.backlog() === undefined ? "open" : "busy"
+      return delivery.phase === "open" && !isBlocked ? "open" : "busy"
     },
     dispatch: (commands) =>
       Effect.andThen(notifyOthers(commands), Effect.forEach(commands, dispatchOne, { discard: true })),
