@@ -194,7 +194,7 @@ export {
 export { Firmwares } from "./ota/firmware/Firmwares.ts"
 export * from "./ota/task/OtaStore.ts"
 export { rolloutDelay } from "./ota/task/Rollout.ts"
-export { stageCount, stageSize } from "./ota/task/Stages.ts"
+export { holdsNewcomers, stageSize } from "./ota/task/Stages.ts"
 export { type StartWindow, timeZoneTag } from "./ota/task/StartWindow.ts"
 export {
   advance as advanceUpgrade,

@@ -160,9 +160,14 @@ it.effect.prop("the status of a task is what its records imply", { counts: Count
       ? "completed"
       : "failed"
     for (const status of ["pending", "in-progress", "completed", "failed"] as const) {
-      assert.strictEqual(taskStatus(status, counts), expected)
+      assert.strictEqual(taskStatus({ status, isDynamic: false }, counts), expected)
+      // A dynamic task goes on.
+      const begun = counts.upgrading + ended > 0
+      assert.strictEqual(taskStatus({ status, isDynamic: true }, counts), begun ? "in-progress" : "pending")
     }
-    assert.strictEqual(taskStatus("cancelled", counts), "cancelled")
+    for (const isDynamic of [false, true]) {
+      assert.strictEqual(taskStatus({ status: "cancelled", isDynamic }, counts), "cancelled")
+    }
   }))
 
 it("a task is given up when too many have failed", () => {

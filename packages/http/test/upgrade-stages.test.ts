@@ -18,7 +18,7 @@ const prepare = Effect.fnUntraced(function*(count: number, body: object, firmwar
   const devices = yield* devicesOf(product_key, count)
   const firmwareId = yield* newFirmware(product_key, firmware)
   const taskId = (yield* createTask(firmwareId, { scope_mode: 0, ...body })).body.data.task_id as number
-  return { devices, firmwareId, taskId }
+  return { devices, firmwareId, productKey: product_key as string, taskId }
 })
 
 /** Which of the devices are given the firmware when they ask, by their places. */
@@ -140,6 +140,39 @@ for (const [name, storage] of storages) {
         const { message, reason } = (yield* call("GET", `/things/${device!.device_id}/upgrade-diagnosis`)).body.data
         assert.strictEqual(reason, "window-closed")
         assert.match(message, /may begin from \d{4}-.*:00\.000Z on$/)
+      }))
+
+    it.effect("devices with an older version join a dynamic task later", () =>
+      Effect.gen(function*() {
+        const { devices: [first], firmwareId, productKey, taskId } = yield* prepare(1, { dynamic: true })
+        assert.deepInclude(yield* taskOf(firmwareId, taskId), { dynamic: true, upgrade_type: 1, status: 0 })
+        const [old, rolledBack, newer, odd] = (yield* devicesOf(productKey, 4)) as [
+          TestDevice,
+          TestDevice,
+          TestDevice,
+          TestDevice
+        ]
+        assert.deepStrictEqual(yield* givenTo([old]), [])
+        yield* say(old, "inform", { version: "1.0.9" })
+        yield* say(rolledBack, "inform", { version: "1.1.0" })
+        yield* say(newer, "inform", { version: "1.10.0" })
+        yield* say(odd, "inform", { version: "v1" })
+        yield* say(odd, "inform", { version: "1.0.0", module: "MCU" })
+        assert.deepStrictEqual(yield* givenTo([old, rolledBack, newer, odd]), [0])
+        yield* say(rolledBack, "inform", { version: "1.1.0-rc.1" })
+        assert.deepStrictEqual(yield* givenTo([rolledBack]), [0])
+        for (const device of [first!, old, rolledBack]) yield* say(device, "inform", { version: "1.1.0" })
+        // It waits for more of them.
+        assert.deepInclude(yield* taskOf(firmwareId, taskId), {
+          status: 1,
+          summary: { pending: 0, upgrading: 0, succeeded: 3, failed: 0, cancelled: 0 }
+        })
+        yield* call("PUT", `/ota/upgrade-tasks/${taskId}/status`)
+        const [late] = (yield* devicesOf(productKey, 1)) as [TestDevice]
+        yield* say(late, "inform", { version: "1.0.0" })
+        assert.deepStrictEqual(yield* givenTo([late]), [])
+        const named = yield* createTask(firmwareId, { scope_mode: 1, device_ids: [late.device_id], dynamic: true })
+        assert.deepStrictEqual(Object.keys(named.body.data.issues), ["dynamic"])
       }))
 
     it.effect("a firmware with a SHA-256 is checked by it", () =>

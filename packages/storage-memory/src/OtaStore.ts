@@ -6,6 +6,7 @@ import {
   type Device,
   type Firmware,
   type FirmwareDetail,
+  holdsNewcomers,
   isOngoing,
   isPushed,
   isUpgradeFinal,
@@ -23,6 +24,8 @@ import { dueAt, OtaTables } from "./OtaTables.ts"
 import { paginate, Tables } from "./Tables.ts"
 
 const noCounts: RecordCounts = { pending: 0, upgrading: 0, succeeded: 0, failed: 0, cancelled: 0 }
+
+const newRecord = { status: "pending", step: 0, failures: 0, reason: "", revision: 0 } as const
 
 const make = Effect.gen(function*() {
   const { devices, nextId, onProductRemoved, products } = yield* Tables
@@ -129,20 +132,39 @@ const make = Effect.gen(function*() {
         chosen.forEach(({ deviceId, deviceName }, place) => {
           const held = { isConfirmed: false, isHeld: place >= open }
           ota.add({
+            ...newRecord,
+            ...held,
             taskId,
             deviceId,
             deviceName,
-            status: "pending",
-            step: 0,
-            ...held,
-            failures: 0,
-            reason: "",
             dueAt: isPushed(task, held) ? dueAt(task, firstDue, place) : null,
-            updatedAt: draft.createdAt,
-            revision: 0
+            updatedAt: draft.createdAt
           })
         })
         return { _tag: "Created", task: tasks.get(taskId)!, deviceIds: chosen.map(({ deviceId }) => deviceId) }
+      }),
+    dynamicTasks: (productKeys) =>
+      Effect.sync(() =>
+        [...tasks.values()].filter((task) => task.isDynamic && isOngoing(task) && productKeys.includes(task.productKey))
+      ),
+    join: (taskId, joining, at) =>
+      Effect.sync(() => {
+        const task = tasks.get(taskId)
+        if (task === undefined || !isOngoing(task)) return
+        const held = { isConfirmed: false, isHeld: holdsNewcomers(task) }
+        for (const { deviceId, deviceName } of joining) {
+          const isIn = ota.record(taskId, deviceId) !== undefined || ota.unfinished(deviceId, task.module).length > 0
+          if (isIn || !devices.has(deviceId)) continue
+          ota.add({
+            ...newRecord,
+            ...held,
+            taskId,
+            deviceId,
+            deviceName,
+            dueAt: isPushed(task, held) ? at : null,
+            updatedAt: at
+          })
+        }
       }),
     task: (projectId, taskId) =>
       Effect.sync(() =>

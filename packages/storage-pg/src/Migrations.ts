@@ -27,6 +27,7 @@ import appendOnlyAudit from "./migrations/0025_append_only_audit.ts"
 import registrationsByProduct from "./migrations/0026_registrations_by_product.ts"
 import lastingStatuses from "./migrations/0030_lasting_statuses.ts"
 import otaStages from "./migrations/0031_ota_stages.ts"
+import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
 import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
 import accessKeyRights from "./migrations/0016_access_key_rights.ts"
 import commandDeliveries from "./migrations/0018_command_deliveries.ts"
@@ -69,5 +70,6 @@ export const migrations = {
   "0025_append_only_audit": appendOnlyAudit,
   "0026_registrations_by_product": registrationsByProduct,
   "0030_lasting_statuses": lastingStatuses,
-  "0031_ota_stages": otaStages
+  "0031_ota_stages": otaStages,
+  "0033_dynamic_upgrades": dynamicUpgrades
 }

@@ -115,6 +115,7 @@ export interface TaskRow {
   readonly status: number
   readonly upgrade_policy: number
   readonly scope_mode: number
+  readonly is_dynamic: boolean
   readonly timeout: number
   readonly need_app_confirm: boolean
   readonly is_app_confirmed: boolean
@@ -147,6 +148,7 @@ const taskFieldsFromRow = (row: TaskRow) => ({
   upgradeType: "static" as const,
   upgradePolicy: policyOf(row.upgrade_policy),
   scopeMode: scopeOf(row.scope_mode),
+  isDynamic: row.is_dynamic,
   timeout: row.timeout,
   needAppConfirm: row.need_app_confirm,
   isAppConfirmed: row.is_app_confirmed,

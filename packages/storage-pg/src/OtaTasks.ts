@@ -2,7 +2,9 @@
  * The part of `OtaStore` that creates, reads and ends tasks.
  */
 import {
+  deviceCount,
   type DeviceId,
+  holdsNewcomers,
   isPushed,
   type NewTask,
   type OtaStore,
@@ -35,7 +37,16 @@ import { instant, texts, wholeNumbers } from "./PgParameters.ts"
 export const make: Effect.Effect<
   Pick<
     OtaStore["Service"],
-    "createTask" | "task" | "verifyTask" | "listTasks" | "endTask" | "removeTask" | "confirmTask" | "openStage"
+    | "createTask"
+    | "task"
+    | "verifyTask"
+    | "listTasks"
+    | "endTask"
+    | "removeTask"
+    | "confirmTask"
+    | "openStage"
+    | "dynamicTasks"
+    | "join"
   >,
   never,
   PgClient.PgClient
@@ -66,11 +77,13 @@ export const make: Effect.Effect<
       task.kind === "verify" ? { kind: "verify", status: "verifying" } : { kind: "upgrade", status: "pending" }
     )
     return sql<TaskRow>`INSERT INTO ota_task (kind, project_id, product_key, firmware_id, module, version, status,
-        upgrade_policy, scope_mode, timeout, need_app_confirm, is_app_confirmed, download_protocol, maximum_per_minute,
+        is_dynamic, upgrade_policy, scope_mode, timeout, need_app_confirm, is_app_confirmed, download_protocol, maximum_per_minute,
         retry_count, retry_interval, abort_threshold_percent, abort_min_executed, stages, stage,
         stage_success_percent, start_window, created_at, updated_at)
       VALUES (${task.kind}, ${task.projectId}, ${task.productKey}, ${task.firmwareId}, ${task.module},
-        ${task.version}, ${status}, ${policyNumber[task.upgradePolicy]}, ${scopeNumber[task.scopeMode]},
+        ${task.version}, ${status}, ${task.isDynamic}, ${policyNumber[task.upgradePolicy]}, ${
+      scopeNumber[task.scopeMode]
+    },
         ${task.timeout}, ${task.needAppConfirm}, ${task.isAppConfirmed}, ${task.downloadProtocol}, ${task.maximumPerMinute},
         ${task.retryCount}, ${task.retryInterval}, ${task.abortThresholdPercent}, ${task.abortMinExecuted},
         ${JSON.stringify(task.stages)}::json, ${task.stage}, ${task.stageSuccessPercent},
@@ -179,6 +192,34 @@ export const make: Effect.Effect<
     sql.withTransaction
   )
 
+  const join = Effect.fnUntraced(
+    function*(taskId: number, joining: Parameters<OtaStore["Service"]["join"]>[1], at: number) {
+      const [row] = yield* sql<TaskRow>`SELECT * FROM ota_task WHERE task_id = ${taskId} AND ${isOngoing} FOR UPDATE`
+      if (row === undefined) return
+      const task = taskFromRow(row)
+      const count = deviceCount(task.counts)
+      const held = { isConfirmed: false, isHeld: holdsNewcomers(task) }
+      const records = yield* sql<{ readonly place: number }>`
+        INSERT INTO ota_record
+          (task_id, place, device_id, device_name, module, is_held, due_at, created_at, updated_at)
+        SELECT ${taskId}::bigint, ${count}::int + row_number() OVER (ORDER BY device.id) - 1, device_id,
+          device.device_name, ${task.module}, ${held.isHeld}::boolean,
+          ${isPushed(task, held) ? instant(at) : null}::timestamptz, ${instant(at)}, ${instant(at)}
+        FROM device WHERE device_id = ANY(${texts(joining.map(({ deviceId }) => deviceId))})
+          AND NOT EXISTS (SELECT FROM ota_record AS other WHERE other.device_id = device.device_id
+            AND (other.task_id = ${taskId} OR other.module = ${task.module} AND other.${isUnfinished}))
+        ON CONFLICT DO NOTHING
+        RETURNING place`
+      if (records.length === 0) return
+      if (records.some(({ place }) => place >= count + records.length)) yield* closeRanks(taskId)
+      const after = withCounts(task, { ...task.counts, pending: task.counts.pending + records.length })
+      yield* sql`UPDATE ota_task SET pending = ${after.counts.pending}, status = ${taskNumber(after)},
+          updated_at = ${instant(at)}
+        WHERE task_id = ${taskId}`
+    },
+    sql.withTransaction
+  )
+
   const task = (rows: ReadonlyArray<TaskRow>) => Option.map(Option.fromUndefinedOr(rows[0]), taskFromRow)
 
   return {
@@ -188,6 +229,14 @@ export const make: Effect.Effect<
         Effect.retry({ while: isUniqueViolation, times: 3 }),
         Effect.mapError(storeError("OtaStore.createTask"))
       ),
+    dynamicTasks: (productKeys) =>
+      sql<TaskRow>`SELECT * FROM ota_task
+        WHERE product_key = ANY(${texts(productKeys)}) AND is_dynamic AND ${isOngoing}
+        ORDER BY task_id`.pipe(
+        Effect.map((rows) => rows.map(taskFromRow)),
+        Effect.mapError(storeError("OtaStore.dynamicTasks"))
+      ),
+    join: (taskId, joining, at) => Effect.mapError(join(taskId, joining, at), storeError("OtaStore.join")),
     task: (projectId, taskId) =>
       sql<TaskRow>`SELECT * FROM ota_task WHERE task_id = ${taskId} AND project_id = ${projectId}`.pipe(
         Effect.map(task),

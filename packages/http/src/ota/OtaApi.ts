@@ -71,6 +71,7 @@ export const TaskRecord = Schema.Struct({
   upgrade_policy: PolicyCode,
   status: UpgradeTaskCode,
   scope_mode: ScopeCode,
+  dynamic: Schema.Boolean.annotate({ description: "Whether devices that report an older version later join" }),
   need_app_confirm: Schema.Boolean,
   is_app_confirmed: Schema.Boolean,
   download_protocol: DownloadProtocol.annotate({ description: "How devices that are told fetch the firmware" }),

@@ -198,6 +198,7 @@ const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
   upgrade_policy: task.upgradePolicy,
   status: task.status,
   scope_mode: task.scopeMode,
+  dynamic: task.isDynamic,
   need_app_confirm: task.needAppConfirm,
   is_app_confirmed: task.isAppConfirmed,
   download_protocol: task.downloadProtocol,
@@ -214,8 +215,8 @@ const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
 const windowRecord = ({ days, end, start, timeZone }: StartWindow) => ({ start, end, days, time_zone: timeZone })
 
 /** Why the task has failed although no device has: it has none. Empty otherwise. */
-const reasonOf = ({ counts, module, version }: OtaTask): string =>
-  deviceCount(counts) > 0
+const reasonOf = ({ counts, isDynamic, module, version }: OtaTask): string =>
+  deviceCount(counts) > 0 || isDynamic
     ? ""
     : `No device is left to upgrade: each runs version ${version} of module ${module} already, or is in another task`
 

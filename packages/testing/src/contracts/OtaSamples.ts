@@ -52,6 +52,7 @@ export const newTask = (firmware: Firmware, fields: Partial<NewTask> = {}): NewT
   upgradeType: "static",
   upgradePolicy: "push",
   scopeMode: "all",
+  isDynamic: false,
   timeout: 60,
   needAppConfirm: false,
   isAppConfirmed: false,

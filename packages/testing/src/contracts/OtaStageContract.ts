@@ -1,14 +1,14 @@
 /**
- * The laws of `OtaStore` about the stages of tasks.
+ * The laws of `OtaStore` about the stages of tasks, and about devices that join them.
  */
 import { type DeviceCloud, OtaStore } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { changed, created, newTask, prepare, recordOf, rollout } from "./OtaSamples.ts"
-import { epoch } from "./Samples.ts"
+import { all, changed, created, insertFirmware, newTask, prepare, recordOf, rollout } from "./OtaSamples.ts"
+import { epoch, insertDevices, newDevice } from "./Samples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
-  layer(stores)(`OtaStore, stages of tasks: ${name}`, (it) => {
+  layer(stores)(`OtaStore, stages and newcomers: ${name}`, (it) => {
     it.effect("holds the devices of later stages, and opens each stage once", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
@@ -41,6 +41,53 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual((yield* dueAt).slice(3), rollout(taskId, epoch + 9, 2))
         yield* store.endTask(taskId, "cancelled", ["pending", "upgrading"], epoch + 10)
         assert.isTrue(Option.isNone(yield* store.openStage(taskId, 4, epoch + 11)))
+      }))
+
+    it.effect("devices join a dynamic task once, also when several nodes add them at the same moment", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware, product } = yield* prepare(3)
+        const { productKey, projectId } = product
+        const draft = newTask(firmware, { isDynamic: true, stages: [50] })
+        const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+        const still = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch)).task
+        assert.deepStrictEqual(
+          (yield* store.dynamicTasks([productKey])).map((task) => task.taskId),
+          [taskId]
+        )
+        const later = yield* insertDevices(product, Array.from({ length: 10 }, () => newDevice()))
+        const other = yield* insertFirmware(product, { module: "default", version: "3.0.0" })
+        const busy = later[0]!
+        yield* store.createTask(newTask(other), { _tag: "Named", deviceIds: [busy.deviceId] }, epoch)
+        yield* Effect.forEach([0, 1, 2], () => store.join(taskId, [...later, ...devices], epoch + 5), {
+          concurrency: "unbounded"
+        })
+        const task = Option.getOrThrow(yield* store.task(projectId, taskId))
+        assert.deepStrictEqual([task.counts.pending, task.status], [12, "pending"])
+        const { items, total } = yield* store.records(taskId, undefined, all)
+        assert.strictEqual(total, 12)
+        const newest = [...devices, ...later.slice(1)].toReversed()
+        assert.deepStrictEqual(items.map(({ record }) => record.deviceId), newest.map(({ deviceId }) => deviceId))
+        const record = yield* recordOf(later[1]!, taskId)
+        assert.deepInclude(record, { status: "pending", isHeld: true, dueAt: null, updatedAt: epoch + 5 })
+        // In the last stage, a newcomer is told at once. A task with nobody left goes on.
+        yield* store.openStage(taskId, 2, epoch + 6)
+        yield* store.save(
+          (yield* store.unfinished(newest.map(({ deviceId }) => deviceId))).map(({ record }) =>
+            changed(record, "succeeded")
+          )
+        )
+        assert.strictEqual(Option.getOrThrow(yield* store.task(projectId, taskId)).status, "in-progress")
+        const [last] = yield* insertDevices(product, [newDevice()])
+        yield* store.join(taskId, [last!, later[2]!], epoch + 7)
+        assert.deepInclude(yield* recordOf(last!, taskId), { isHeld: false, dueAt: epoch + 7 })
+        assert.strictEqual((yield* recordOf(later[2]!, taskId)).status, "succeeded")
+        yield* store.endTask(taskId, "cancelled", ["pending"], epoch + 8)
+        const [tooLate] = yield* insertDevices(product, [newDevice()])
+        yield* store.join(taskId, [tooLate!], epoch + 9)
+        assert.isTrue(Option.isNone(yield* store.record(tooLate!.deviceId, taskId)))
+        assert.deepStrictEqual(yield* store.dynamicTasks([productKey]), [])
+        assert.strictEqual(still.status, "failed")
       }))
 
     it.effect("opens a stage without telling devices that are not to be told", () =>

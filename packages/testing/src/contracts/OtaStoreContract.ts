@@ -350,7 +350,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             })
             assert.strictEqual(
               task.status,
-              event === "end" && isOngoing({ status: before }) ? "cancelled" : taskStatus(before, task.counts)
+              event === "end" && isOngoing({ status: before })
+                ? "cancelled"
+                : taskStatus({ status: before, isDynamic: false }, task.counts)
             )
             if (!isOngoing(task)) assert.strictEqual(task.counts.pending, 0)
           }

@@ -10,12 +10,14 @@ import { Devices } from "../../device/Devices.ts"
 import { type StoreError, untilStored } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { moduleNamed } from "../firmware/Firmware.ts"
+import { isOlder } from "../firmware/VersionOrder.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 import { opensAt } from "../task/StartWindow.ts"
 import { confirmationRefused, isFinal, isPushed, isReleased, type UpgradeEvent } from "../task/UpgradeStateMachine.ts"
 import {
   type Assignment,
   type DownloadProtocol,
+  type OtaTask,
   RecordNotFound,
   TaskNotFound,
   TaskState,
@@ -94,8 +96,8 @@ export class Upgrades extends Context.Service<Upgrades, {
   ) => Effect.Effect<Diagnosis, DeviceNotFound | StoreError>
   /**
    * Takes what devices say of themselves, in the order in which they said it. A
-   * device that reports its version, and is to be told of its upgrade, is told. It
-   * retries while the store is away.
+   * device that reports its version joins a dynamic task that has a newer one. If
+   * it is to be told of its upgrade, it is told. It retries while the store is away.
    */
   readonly report: (reports: ReadonlyArray<UpgradeReport>) => Effect.Effect<void, StoreError>
   /**
@@ -217,13 +219,33 @@ const make = Effect.gen(function*() {
     }
   )
 
+  /** Adds devices that report an older version to the newest dynamic task for it. */
+  const joinDynamic = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
+    const products = new Set(reports.map(({ device }) => device.productKey))
+    const open = yield* untilStored(store.dynamicTasks([...products]))
+    if (open.length === 0) return
+    const joining = new Map<OtaTask, Array<DeviceIdentity>>()
+    for (const said of reports) {
+      if (said._tag !== "Inform") continue
+      const task = open.findLast(({ module, productKey, version }) =>
+        module === said.module && productKey === said.device.productKey && isOlder(said.version, version)
+      )
+      if (task !== undefined) joining.set(task, [...joining.get(task) ?? [], said.device])
+    }
+    const at = yield* Clock.currentTimeMillis
+    for (const [{ taskId }, devices] of joining) yield* untilStored(store.join(taskId, devices, at))
+  })
+
   const report = Effect.fnUntraced(function*(reports: ReadonlyArray<UpgradeReport>) {
     const versions = reports.flatMap((said) =>
       said._tag === "Inform"
         ? [{ deviceId: said.device.deviceId, module: said.module, version: said.version, at: said.at }]
         : []
     )
-    if (versions.length > 0) yield* untilStored(store.reportVersions(versions))
+    if (versions.length > 0) {
+      yield* untilStored(store.reportVersions(versions))
+      yield* joinDynamic(reports)
+    }
     const deviceIds = [...new Set(reports.map(({ device }) => device.deviceId))]
     const open = yield* untilStored(store.unfinished(deviceIds))
     if (open.length === 0) return

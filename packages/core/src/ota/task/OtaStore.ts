@@ -2,8 +2,9 @@
  * Port: the store of firmware, tasks and their records.
  */
 import { Context, type Effect, type Option } from "effect"
-import type { DeviceId, DeviceStatus } from "../../device/Device.ts"
+import type { DeviceId, DeviceIdentity, DeviceStatus } from "../../device/Device.ts"
 import type { Page, PageRequest } from "../../kernel/Page.ts"
+import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import type { Firmware, FirmwareDetail, FirmwareFilter, NewFirmware } from "../firmware/Firmware.ts"
@@ -57,6 +58,21 @@ export class OtaStore extends Context.Service<OtaStore, {
    * task moves its firmware to `verifying`.
    */
   readonly createTask: (task: NewTask, scope: TaskScope, firstDue: number) => Effect.Effect<TaskCreated, StoreError>
+  /** The dynamic tasks of the products that have not ended, the oldest first. */
+  readonly dynamicTasks: (
+    productKeys: ReadonlyArray<ProductKey>
+  ) => Effect.Effect<ReadonlyArray<OtaTask>, StoreError>
+  /**
+   * Gives each device a record in the dynamic task, unless it has one there, has
+   * one for the module that has not ended, or the task has ended. The record takes
+   * the last place. It is held unless the last stage is open; if `isPushed` holds
+   * for it, it is due at `at`.
+   */
+  readonly join: (
+    taskId: number,
+    devices: ReadonlyArray<Pick<DeviceIdentity, "deviceId" | "deviceName">>,
+    at: number
+  ) => Effect.Effect<void, StoreError>
   /** One task of the project. */
   readonly task: (projectId: ProjectId, taskId: number) => Effect.Effect<Option.Option<OtaTask>, StoreError>
   /** The newest verify task of a firmware. */

@@ -8,6 +8,9 @@ import { deviceCount, isOngoing } from "./UpgradeStateMachine.ts"
 /** How many stages the task has, at least 1. */
 export const stageCount = ({ stages }: Pick<OtaTask, "stages">): number => stages.length + 1
 
+/** Whether a device that joins the task has to wait for a later stage. */
+export const holdsNewcomers = (task: Pick<OtaTask, "stage" | "stages">): boolean => task.stage < stageCount(task)
+
 /** How many devices of the task may have the firmware in the stage, which counts from 1: those at the first places. */
 export const stageSize = ({ counts, stages }: Pick<OtaTask, "counts" | "stages">, stage: number): number => {
   const devices = deviceCount(counts)

@@ -2,7 +2,14 @@
  * How a device moves through an upgrade, and a task with its devices. Pure.
  * See docs/protocol/upgrades.md.
  */
-import type { OtaTask, RecordCounts, RecordStatus, UpgradeRecord, UpgradeTaskStatus } from "./UpgradeTask.ts"
+import type {
+  OtaTask,
+  RecordCounts,
+  RecordStatus,
+  UpgradeRecord,
+  UpgradeTask,
+  UpgradeTaskStatus
+} from "./UpgradeTask.ts"
 
 /** Something that happens to a device in a task; `at`: Unix milliseconds. */
 export type UpgradeEvent =
@@ -116,16 +123,24 @@ export const timedOut = "timed out"
 export const deviceCount = ({ cancelled, failed, pending, succeeded, upgrading }: RecordCounts): number =>
   pending + upgrading + succeeded + failed + cancelled
 
-/** The status of an upgrade task that its records imply. A cancelled task stays cancelled. */
-export const taskStatus = (status: UpgradeTaskStatus, counts: RecordCounts): UpgradeTaskStatus => {
+/**
+ * The status of an upgrade task that its records imply. A cancelled task stays
+ * cancelled, and a dynamic one goes on.
+ */
+export const taskStatus = (
+  { isDynamic, status }: Pick<UpgradeTask, "isDynamic" | "status">,
+  counts: RecordCounts
+): UpgradeTaskStatus => {
   if (status === "cancelled") return "cancelled"
-  if (counts.pending + counts.upgrading > 0) return counts.pending === deviceCount(counts) ? "pending" : "in-progress"
+  if (counts.pending + counts.upgrading > 0 || isDynamic) {
+    return counts.pending === deviceCount(counts) ? "pending" : "in-progress"
+  }
   return counts.succeeded > 0 ? "completed" : "failed"
 }
 
 /** The task with these counts and the status that follows from them. A verify task keeps its status. */
 export const withCounts = (task: OtaTask, counts: RecordCounts): OtaTask =>
-  task.kind === "verify" ? { ...task, counts } : { ...task, counts, status: taskStatus(task.status, counts) }
+  task.kind === "verify" ? { ...task, counts } : { ...task, counts, status: taskStatus(task, counts) }
 
 /** Whether so many devices have failed that the task is cancelled. */
 export const isAborted = (

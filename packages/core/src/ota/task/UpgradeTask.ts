@@ -21,6 +21,7 @@ export type TaskKind = "verify" | "upgrade"
  * - `in-progress`: some devices have begun, some have not ended
  * - `completed`: all devices have ended, at least one of them succeeded
  * - `failed`: all devices have ended, none of them succeeded; also: the task has no devices
+ *   A dynamic task is never `completed` or `failed`: devices may join it.
  * - `cancelled`: a user or too many failures ended it; devices that had begun finish
  */
 export type UpgradeTaskStatus = "pending" | "in-progress" | "completed" | "failed" | "cancelled"
@@ -47,7 +48,6 @@ export type DownloadProtocol = typeof DownloadProtocol.Type
 
 /** How the devices of a task are upgraded. */
 const conduct = {
-  /** `static`: the devices of a task are fixed when it is created. */
   upgradeType: Schema.optional(Schema.Literal("static")),
   /** Whether the cloud tells the devices; otherwise they ask. Default false. */
   cloudPush: Schema.optional(Schema.Boolean),
@@ -84,6 +84,11 @@ export const UpgradeTaskDraft = Schema.Struct({
   /** The devices of scope `targeted`. */
   deviceIds: Schema.optional(devices),
   ...conduct,
+  /**
+   * Whether devices that report an older version later join the task, until it is
+   * cancelled. Needs the scope `all`. Default false.
+   */
+  dynamic: Schema.optional(Schema.Boolean),
   /** Devices that the cloud tells in a minute at most. Default 1,000. */
   maximumPerMinute: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
   /** How often a device that failed tries again. Default 0. */
@@ -118,11 +123,12 @@ export const UpgradeTaskDraft = Schema.Struct({
   timeZone: Schema.optional(
     Text(64).check(Schema.makeFilter((name) => name === "" || isTimeZone(name) || expectedTimeZone))
   )
-}).check(Schema.makeFilter(({ deviceIds = [], scopeMode, stages = [], stageSuccessPercent }) => {
+}).check(Schema.makeFilter(({ deviceIds = [], scopeMode, stages = [], stageSuccessPercent, dynamic }) => {
   if (stageSuccessPercent !== undefined && stages.length === 0) {
     return { path: ["stageSuccessPercent"], issue: "Expected stages that it is about" }
   }
   if (scopeMode === "all") return undefined
+  if (dynamic === true) return { path: ["dynamic"], issue: "Expected false, since the devices are named" }
   const refuse = (issue: string) => ({ path: ["deviceIds"], issue })
   if (deviceIds.length === 0 || deviceIds.length > maxNamedDevices) {
     return refuse(`Expected 1 to ${maxNamedDevices} devices`)
@@ -145,6 +151,8 @@ interface TaskFields {
   readonly upgradeType: "static"
   readonly upgradePolicy: UpgradePolicy
   readonly scopeMode: ScopeMode
+  /** Whether devices that report an older version later join the task. */
+  readonly isDynamic: boolean
   /** Seconds; 0: no limit. */
   readonly timeout: number
   readonly needAppConfirm: boolean
@@ -211,6 +219,7 @@ export const newTask = (
   upgradeType: "static",
   upgradePolicy: draft.cloudPush === true ? "push" : "pull",
   scopeMode: draft.scopeMode,
+  isDynamic: draft.dynamic ?? false,
   timeout: draft.timeout ?? 0,
   needAppConfirm: draft.needAppConfirm ?? false,
   isAppConfirmed: false,
