@@ -2,8 +2,9 @@
  * Access keys on PostgreSQL.
  */
 import { type AccessKey, AccessKeyStore, type ProjectId, type Role } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
+import { type Clients, clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant, instants, texts } from "./PgParameters.ts"
@@ -11,7 +12,7 @@ import { instant, instants, texts } from "./PgParameters.ts"
 /** Can be replaced alone. Its rows refer to projects in the same database. */
 export const layer: Layer.Layer<AccessKeyStore, never, PgClient.PgClient> = Layer.effect(
   AccessKeyStore,
-  Effect.map(PgClient.PgClient, (sql) => make(sql))
+  Effect.map(clients, (both) => make(both))
 )
 
 interface Row {
@@ -46,7 +47,7 @@ const fromRow = (row: Row): AccessKey => ({
   lastUsedAt: row.last_used_at?.getTime() ?? null
 })
 
-const make = (sql: PgClient.PgClient) => {
+const make = ({ reads, sql }: Clients) => {
   const list = (values: ReadonlyArray<string> | null | undefined) => values == null ? null : texts(values)
 
   const insert = (key: AccessKey) =>
@@ -84,7 +85,7 @@ const make = (sql: PgClient.PgClient) => {
         Effect.mapError(storeError("AccessKeyStore.find"))
       ),
     list: (projectId, page) =>
-      paginate<Row>(sql, {
+      paginate<Row>(reads, {
         table: "access_key",
         where: sql`project_id = ${projectId}`,
         tieBreaker: "seq",

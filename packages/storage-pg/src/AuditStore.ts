@@ -2,9 +2,10 @@
  * The audit log on PostgreSQL.
  */
 import { type AuditEntry, AuditStore, type NewAuditEntry, type StoreError } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import { SqlError } from "effect/sql"
+import { type Clients, clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
 import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
@@ -14,7 +15,7 @@ import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
  */
 export const layer: Layer.Layer<AuditStore, never, PgClient.PgClient> = Layer.effect(
   AuditStore,
-  Effect.map(PgClient.PgClient, (sql) => make(sql))
+  Effect.map(clients, (both) => make(both))
 )
 
 interface Row {
@@ -53,7 +54,7 @@ class Unchanged {
   }
 }
 
-const make = (sql: PgClient.PgClient) => {
+const make = ({ reads, sql }: Clients) => {
   const append = (entries: ReadonlyArray<NewAuditEntry>): Effect.Effect<void, SqlError.SqlError> =>
     entries.length === 0 ? Effect.void : Effect.asVoid(
       sql`INSERT INTO audit_entry (at, project_id, key_id, key_name, action, resource_kind, resource_id, address,
@@ -94,7 +95,7 @@ const make = (sql: PgClient.PgClient) => {
     append: (entries) => Effect.mapError(append(entries), storeError("AuditStore.append")),
     commit,
     read: (projectId, { action, end, keyId, resource, start }, { after, limit }) =>
-      sql<Row>`SELECT * FROM audit_entry WHERE ${
+      reads<Row>`SELECT * FROM audit_entry WHERE ${
         sql.and([
           sql`project_id = ${projectId}`,
           ...keyId === undefined ? [] : [sql`key_id = ${keyId}`],

@@ -6,7 +6,7 @@ import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { advanceCommands, commandFromRow, type CommandRow, hasNotEnded, stateNumber } from "./CommandRow.ts"
 import type { SqlError } from "effect/sql"
-import { clients } from "./LongReads.ts"
+import { type Clients, clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
@@ -27,10 +27,7 @@ const sent = stateNumber("sent")
 const expired = stateNumber("expired")
 const cancelled = stateNumber("cancelled")
 
-const make = (
-  { reads, sql }: { readonly sql: PgClient.PgClient; readonly reads: PgClient.PgClient },
-  shadows: ShadowStore["Service"]
-) => {
+const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
   const open = sql.literal(hasNotEnded)
 
   const insert = (items: ReadonlyArray<Enqueue>) =>

@@ -12,15 +12,16 @@ import {
   type PageRequest,
   type ProductKey
 } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
+import { type Clients, clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
 
 /** Can be replaced alone. Its rows refer to products and devices in the same database. */
 export const layer: Layer.Layer<ConfigurationStore, never, PgClient.PgClient> = Layer.effect(
   ConfigurationStore,
-  Effect.map(PgClient.PgClient, (sql) => make(sql))
+  Effect.map(clients, (both) => make(both))
 )
 
 interface Row {
@@ -52,7 +53,7 @@ interface ProgressRow {
   readonly at: Date
 }
 
-const make = (sql: PgClient.PgClient) => {
+const make = ({ reads, sql }: Clients) => {
   const owner = (scope: ConfigurationScope) =>
     "productKey" in scope
       ? sql`product_key = ${scope.productKey}`
@@ -79,9 +80,9 @@ const make = (sql: PgClient.PgClient) => {
   }, sql.withTransaction)
 
   const progress = Effect.fnUntraced(function*(productKey: ProductKey, { page, pageSize }: PageRequest) {
-    const [counted] = yield* sql<{ readonly count: bigint }>`SELECT count(*) AS count FROM configuration_progress
+    const [counted] = yield* reads<{ readonly count: bigint }>`SELECT count(*) AS count FROM configuration_progress
       JOIN device USING (device_id) WHERE product_key = ${productKey}`
-    const rows = yield* sql<ProgressRow>`SELECT device_id, configuration_id, state, at FROM configuration_progress
+    const rows = yield* reads<ProgressRow>`SELECT device_id, configuration_id, state, at FROM configuration_progress
       JOIN device USING (device_id) WHERE product_key = ${productKey}
       ORDER BY at DESC, device_id LIMIT ${pageSize} OFFSET ${(page - 1) * pageSize}`
     return {
@@ -98,7 +99,7 @@ const make = (sql: PgClient.PgClient) => {
   return ConfigurationStore.of({
     insert: (scope, draft) => Effect.mapError(insert(scope, draft), storeError("ConfigurationStore.insert")),
     versions: (scope) =>
-      sql<Row>`SELECT * FROM configuration WHERE ${owner(scope)} ORDER BY version DESC`.pipe(
+      reads<Row>`SELECT * FROM configuration WHERE ${owner(scope)} ORDER BY version DESC`.pipe(
         Effect.map((rows) => rows.map(fromRow)),
         Effect.mapError(storeError("ConfigurationStore.versions"))
       ),

@@ -14,8 +14,9 @@ import {
   type TreeGrowth,
   treeKeptMillis
 } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
+import { clients } from "./LongReads.ts"
 import {
   addExecutions,
   executionFromRow,
@@ -34,7 +35,7 @@ const maxForgotten = 1000
 const json = (value: unknown): string => JSON.stringify(value)
 
 const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
+  const { reads, sql } = yield* clients
 
   const store = (executions: ReadonlyArray<Execution>) =>
     sql<{ readonly execution_id: string }>`
@@ -213,7 +214,7 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("ExecutionStore.countFired"))
       ),
     executions: (sceneId, { page, pageSize }) =>
-      sql<ExecutionRow>`SELECT * FROM scene_execution WHERE scene_id = ${sceneId}
+      reads<ExecutionRow>`SELECT * FROM scene_execution WHERE scene_id = ${sceneId}
         ORDER BY seq DESC LIMIT ${keptExecutions}`.pipe(
         Effect.map((rows) => ({
           items: rows.slice((page - 1) * pageSize, page * pageSize).map(executionFromRow),

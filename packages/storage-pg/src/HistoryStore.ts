@@ -5,7 +5,7 @@ import { type HistoryAddition, type HistoryRange, HistoryStore, type Json } from
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import type { Statement } from "effect/sql"
-import { clients } from "./LongReads.ts"
+import { type Clients, clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
 import { eachByIndex, instant, instants, texts } from "./PgParameters.ts"
 
@@ -21,9 +21,7 @@ interface Row {
   readonly value: Json
 }
 
-const make = (
-  { reads, sql }: { readonly sql: PgClient.PgClient; readonly reads: PgClient.PgClient }
-): HistoryStore["Service"] => {
+const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
   const select = (
     table: "property_sample" | "device_event",
     name: "property_id" | "event_id",

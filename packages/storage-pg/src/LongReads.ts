@@ -11,12 +11,15 @@ export const LongReads = Context.Reference<PgClient.PgClient | undefined>("@devi
   defaultValue: () => undefined
 })
 
-/** The clients of a store, for short statements and for reads of many rows. */
-export const clients: Effect.Effect<
-  { readonly sql: PgClient.PgClient; readonly reads: PgClient.PgClient },
-  never,
-  PgClient.PgClient
-> = Effect.gen(function*() {
+/** The clients of a store. */
+export interface Clients {
+  /** For short statements and transactions. */
+  readonly sql: PgClient.PgClient
+  /** For reads of many rows: pages of lists, histories, exports. */
+  readonly reads: PgClient.PgClient
+}
+
+export const clients: Effect.Effect<Clients, never, PgClient.PgClient> = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
   return { sql, reads: (yield* LongReads) ?? sql }
 })

@@ -17,8 +17,9 @@ import {
   type ProductKey,
   type ProjectId
 } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
+import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { type DatabaseError, isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
@@ -78,7 +79,7 @@ const nodeFromRow = (row: NodeRow): MeshNode => ({
 })
 
 const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
+  const { reads, sql } = yield* clients
   const secrets = yield* SealedSecrets
 
   const fromRow = (row: NetworkRow) => networkFromRow(secrets, row)
@@ -149,7 +150,7 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("MeshStore.get"))
       ),
     list: (projectId, page) =>
-      paginate<NetworkRow>(sql, {
+      paginate<NetworkRow>(reads, {
         table: "mesh_network",
         where: sql`project_id = ${projectId}`,
         tieBreaker: "network_id",
@@ -173,7 +174,7 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("MeshStore.removeNode"))
       ),
     nodes: (networkId, page) =>
-      paginate<NodeRow>(sql, {
+      paginate<NodeRow>(reads, {
         table: "mesh_node",
         where: sql`network_id = ${networkId}`,
         tieBreaker: "node_id",

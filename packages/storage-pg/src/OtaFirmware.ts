@@ -2,10 +2,11 @@
  * The part of `OtaStore` that keeps firmware.
  */
 import { type FirmwareDetail, type OtaStore } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
 import { firmwareFromRow, type FirmwareRow, verificationNumber } from "./OtaRow.ts"
 import { isOngoing } from "./OtaRules.ts"
+import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
@@ -15,7 +16,7 @@ export const make: Effect.Effect<
   never,
   PgClient.PgClient
 > = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
+  const { reads, sql } = yield* clients
 
   const detailColumns = sql.literal(
     `firmware.*, product.name AS product_name, EXISTS (
@@ -48,7 +49,7 @@ export const make: Effect.Effect<
         Effect.mapError(storeError("OtaStore.firmware"))
       ),
     listFirmwares: (projectId, { name, productKey }, page) =>
-      paginate<FirmwareDetailRow>(sql, {
+      paginate<FirmwareDetailRow>(reads, {
         table: "firmware",
         where: sql.and([
           sql`project_id = ${projectId}`,

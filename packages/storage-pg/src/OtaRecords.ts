@@ -15,7 +15,7 @@ import {
   timeZoneTag,
   withCounts
 } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import {
@@ -29,6 +29,7 @@ import {
   type TaskRow
 } from "./OtaRow.ts"
 import * as OtaRules from "./OtaRules.ts"
+import { clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
 import { booleans, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
@@ -40,7 +41,7 @@ export const make: Effect.Effect<
   never,
   PgClient.PgClient
 > = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
+  const { reads, sql } = yield* clients
   const isOngoing = sql.literal(OtaRules.isOngoing)
   const isUnfinished = sql.literal(OtaRules.isUnfinished)
 
@@ -144,7 +145,7 @@ export const make: Effect.Effect<
 
   /** The records of `page`, with what the API shows beside them. */
   const detailed = (page: Statement.Fragment) =>
-    sql<RecordDetailRow>`WITH page AS (${page})
+    reads<RecordDetailRow>`WITH page AS (${page})
       SELECT page.*, coalesce(device.status, 'offline') AS device_status, device_module.version AS current_version
       FROM page LEFT JOIN device USING (device_id)
       LEFT JOIN device_module ON device_module.device_id = page.device_id AND device_module.module = page.module
@@ -165,7 +166,9 @@ export const make: Effect.Effect<
     function*(taskId: number, rejected: DeviceStatus, { page, pageSize }: PageRequest) {
       const where = sql`task_id = ${taskId} AND NOT EXISTS (
         SELECT FROM device WHERE device.device_id = ota_record.device_id AND device.status = ${rejected})`
-      const [counted] = yield* sql<{ readonly count: bigint }>`SELECT count(*) AS count FROM ota_record WHERE ${where}`
+      const [counted] = yield* reads<
+        { readonly count: bigint }
+      >`SELECT count(*) AS count FROM ota_record WHERE ${where}`
       const items = yield* detailed(sql`SELECT * FROM ota_record WHERE ${where}
         ORDER BY place DESC LIMIT ${pageSize} OFFSET ${(page - 1) * pageSize}`)
       return { items, total: Number(counted!.count) }

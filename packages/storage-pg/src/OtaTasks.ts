@@ -15,7 +15,7 @@ import {
   verifiable,
   withCounts
 } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
 import {
   policyNumber,
@@ -30,6 +30,7 @@ import {
   verifyTaskFromRow
 } from "./OtaRow.ts"
 import * as OtaRules from "./OtaRules.ts"
+import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, texts, wholeNumbers } from "./PgParameters.ts"
@@ -51,7 +52,7 @@ export const make: Effect.Effect<
   never,
   PgClient.PgClient
 > = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
+  const { reads, sql } = yield* clients
   const isOngoing = sql.literal(OtaRules.isOngoing)
   const isUnfinished = sql.literal(OtaRules.isUnfinished)
   const verifiableNumbers = wholeNumbers(verifiable.map((status) => verificationNumber[status]))
@@ -249,7 +250,7 @@ export const make: Effect.Effect<
         Effect.mapError(storeError("OtaStore.verifyTask"))
       ),
     listTasks: (projectId, { firmwareId, status, taskId }, page) =>
-      paginate<TaskRow>(sql, {
+      paginate<TaskRow>(reads, {
         table: "ota_task",
         where: sql.and([
           sql`project_id = ${projectId} AND firmware_id = ${firmwareId} AND kind = 'upgrade'`,

@@ -9,9 +9,10 @@ import {
   type ProjectId,
   type Rotation
 } from "@device-cloud/core"
-import { PgClient, PgTypes } from "@effect/sql-pg"
+import { type PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { productFromRow, type ProductRow } from "./ProductRow.ts"
+import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { type DatabaseError, isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
@@ -25,7 +26,7 @@ export const layer: Layer.Layer<ProductStore, DatabaseError | KeyRingError, PgCl
 ).pipe(Layer.provide(SealedSecrets.layer))
 
 const make = Effect.gen(function*() {
-  const sql = yield* PgClient.PgClient
+  const { reads, sql } = yield* clients
   const secrets = yield* SealedSecrets
 
   const fromRow = (row: ProductRow) => productFromRow(secrets, row)
@@ -98,7 +99,7 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("ProductStore.find"))
       ),
     list: (projectId, page) =>
-      paginate<ProductRow>(sql, {
+      paginate<ProductRow>(reads, {
         table: "product",
         where: sql`project_id = ${projectId}`,
         tieBreaker: "id",

@@ -2,8 +2,9 @@
  * Projects on PostgreSQL.
  */
 import { type Project, type ProjectId, ProjectStore } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
+import { type Clients, clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant } from "./PgParameters.ts"
@@ -11,7 +12,7 @@ import { instant } from "./PgParameters.ts"
 /** Part of the group that is replaced together: products refer to projects. */
 export const layer: Layer.Layer<ProjectStore, never, PgClient.PgClient> = Layer.effect(
   ProjectStore,
-  Effect.map(PgClient.PgClient, (sql) => make(sql))
+  Effect.map(clients, (both) => make(both))
 )
 
 interface Row {
@@ -26,7 +27,7 @@ const fromRow = (row: Row): Project => ({
   createdAt: row.created_at.getTime()
 })
 
-const make = (sql: PgClient.PgClient) =>
+const make = ({ reads, sql }: Clients) =>
   ProjectStore.of({
     insert: ({ createdAt, id, name }) =>
       sql`INSERT INTO project (id, name, created_at) VALUES (${id}, ${name}, ${instant(createdAt)})
@@ -40,7 +41,7 @@ const make = (sql: PgClient.PgClient) =>
         Effect.mapError(storeError("ProjectStore.get"))
       ),
     list: (page) =>
-      paginate<Row>(sql, {
+      paginate<Row>(reads, {
         table: "project",
         where: sql`true`,
         tieBreaker: "seq",

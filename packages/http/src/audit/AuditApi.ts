@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { DateText, Envelope } from "../Envelope.ts"
 import { RequiredRole } from "../middleware/Authorization.ts"
+import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import * as PathParams from "../PathParams.ts"
 import { Rfc3339 } from "../project/ProjectApi.ts"
 
@@ -63,7 +64,7 @@ export class AuditApi extends HttpApiGroup.make("audit").add(
       Schema.String.pipe(HttpApiSchema.asText({ contentType: "application/x-ndjson" })),
       Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))
     ]
-  }).annotate(OpenApi.Summary, "Read the audit log, the newest entry first")
+  }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "Read the audit log, the newest entry first")
     .annotate(
       OpenApi.Description,
       "Who changed what, which secrets were read, which requests were refused. All given filters must hold."

@@ -8,7 +8,7 @@ import { HttpApiMiddleware } from "effect/http-api"
 import { TooManyRequests } from "../Failure.ts"
 import { CurrentPrincipal } from "./Authorization.ts"
 
-/** How many reads of many rows a project may have on this server. */
+/** How many reads of many rows a project may have on this server. A read lasts until its response is written. */
 export interface ExpensiveReadLimits {
   /** That run at once. Default: 2. */
   readonly atOnce?: number | undefined
@@ -25,7 +25,7 @@ export class ExpensiveRead extends HttpApiMiddleware.Service<ExpensiveRead, { re
     Layer.sync(ExpensiveRead, () => {
       const takeTurn = makeTurns(limits)
       return ExpensiveRead.of((handler) =>
-        Effect.flatMap(CurrentPrincipal, ({ projectId }) => takeTurn(projectId, handler))
+        Effect.andThen(Effect.flatMap(CurrentPrincipal, ({ projectId }) => takeTurn(projectId)), handler)
       )
     })
 }
@@ -56,12 +56,11 @@ const makeTurns = ({ atOnce = 2, waiting = 32 }: ExpensiveReadLimits) => {
       if (--turns.count === 0) projects.delete(projectId)
     })
 
-  return <A, E, R>(projectId: ProjectId, read: Effect.Effect<A, E, R>) =>
-    Effect.acquireUseRelease(
-      enter(projectId),
-      ({ semaphore }) => semaphore.withPermit(read),
-      (turns) => leave(projectId, turns)
-    )
+  /** The turn ends with the scope: that of a request is open until a stream in its response has ended. */
+  return Effect.fnUntraced(function*(projectId: ProjectId) {
+    const { semaphore } = yield* Effect.acquireRelease(enter(projectId), (turns) => leave(projectId, turns))
+    yield* Effect.acquireRelease(semaphore.take(1), () => semaphore.release(1), { interruptible: true })
+  })
 }
 
 const tooMany = TooManyRequests.make({
