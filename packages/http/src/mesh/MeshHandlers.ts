@@ -54,7 +54,7 @@ export const layer = group(
 
 const networkKeys =
   (caller: Caller) => (network: Pick<MeshNetwork, "networkKey" | "appKey">): typeof MeshNetworkKeys.Type => ({
-    network_key: network.networkKey,
+    network_key: caller.reveal(network.networkKey),
     app_key: caller.reveal(network.appKey)
   })
 

@@ -6,11 +6,11 @@ import { type Principal, roleIncludes } from "@device-cloud/core"
 /** The project and role of an access key during one request. */
 export interface Caller extends Principal {
   /**
-   * Returns a secret as a response shows it to the caller: {@link maskedSecret}
-   * for a viewer. An empty text stays empty. Notes that the request has shown a
-   * secret, which the audit log then tells.
+   * Returns a secret as a response shows it to the caller: `masked` for a viewer,
+   * which is {@link maskedSecret} unless given. An empty text stays empty. Notes
+   * that the request has shown a secret, which the audit log then tells.
    */
-  readonly reveal: (secret: string) => string
+  readonly reveal: (secret: string, masked?: string) => string
 }
 
 /** What a viewer reads in place of a secret. */
@@ -24,9 +24,9 @@ export const makeCaller = (principal: Principal, onReveal: () => void): Caller =
   const mayRead = roleIncludes(principal.role, secretsRole)
   return {
     ...principal,
-    reveal: (secret) => {
+    reveal: (secret, masked = maskedSecret) => {
       if (secret === "") return ""
-      if (!mayRead) return maskedSecret
+      if (!mayRead) return masked
       onReveal()
       return secret
     }

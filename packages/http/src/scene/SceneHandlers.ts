@@ -2,6 +2,8 @@
  * The handlers of the routes of scenes.
  */
 import {
+  type Action,
+  type ActionRecord,
   type ChangedScene,
   type DeviceName,
   encodeAction,
@@ -22,7 +24,7 @@ import {
 } from "@device-cloud/core"
 import { Effect, Record } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
-import type { Caller } from "../middleware/Caller.ts"
+import { type Caller, maskedSecret } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond, respondPage } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
@@ -43,17 +45,19 @@ export const layer = group(
     const signing = yield* WebhookSigning
     return handlers.handleAll({
       createScene: ({ payload }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(scenes.create(projectId, payload), changedRecord)),
+        CurrentPrincipal.use((caller) => respond(scenes.create(caller.projectId, payload), changedRecord(caller))),
       updateScene: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(scenes.update(projectId, params.id, payload), changedRecord)),
+        CurrentPrincipal.use((caller) =>
+          respond(scenes.update(caller.projectId, params.id, payload), changedRecord(caller))
+        ),
       deleteScene: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => respond(scenes.remove(projectId, params.id), empty)),
       getScene: ({ params }) =>
-        CurrentPrincipal.use(({ projectId }) => respond(scenes.get(projectId, params.id), sceneRecord)),
+        CurrentPrincipal.use((caller) => respond(scenes.get(caller.projectId, params.id), sceneRecord(caller))),
       listScenes: ({ query }) =>
-        CurrentPrincipal.use(({ projectId }) => {
+        CurrentPrincipal.use((caller) => {
           const filter = { name: query.name, status: query.status }
-          return respondPage(query, (page) => scenes.list(projectId, filter, page), sceneRecord)
+          return respondPage(query, (page) => scenes.list(caller.projectId, filter, page), sceneRecord(caller))
         }),
       runScene: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) =>
@@ -62,12 +66,12 @@ export const layer = group(
       setSceneStatus: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) => respond(scenes.setStatus(projectId, params.id, payload.status), empty)),
       listExecutions: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respondPage(query, (page) => scenes.executions(projectId, params.id, page), executionRecord)
+        CurrentPrincipal.use((caller) =>
+          respondPage(query, (page) => scenes.executions(caller.projectId, params.id, page), executionRecord(caller))
         ),
       explainScene: ({ params, payload }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(scenes.explain(projectId, params.id, sampleEvent(payload)), explanationRecord)
+        CurrentPrincipal.use((caller) =>
+          respond(scenes.explain(caller.projectId, params.id, sampleEvent(payload)), explanationRecord(caller))
         ),
       getWebhookKey: () => CurrentPrincipal.use((caller) => respond(signing.keys(caller.projectId), keyRecord(caller))),
       rotateWebhookKey: () =>
@@ -80,7 +84,20 @@ const empty = () => ({})
 
 const seconds = (millis: number): number => Math.floor(millis / 1000)
 
-const sceneRecord = (scene: Scene) =>
+/** Paths and queries of webhooks are often secrets: a viewer reads the host alone. */
+const maskedUrl = (url: string): string => URL.canParse(url) ? `${new URL(url).origin}/…` : maskedSecret
+
+const actionRecord = (caller: Caller) => (action: Action): ActionRecord => {
+  if (action._tag !== "Webhook") return encodeAction(action)
+  const url = caller.reveal(action.url, maskedUrl(action.url))
+  return encodeAction({
+    ...action,
+    url,
+    ...action.body === undefined ? {} : { body: caller.reveal(action.body) }
+  })
+}
+
+const sceneRecord = (caller: Caller) => (scene: Scene) =>
   ({
     id: scene.sceneId,
     name: scene.name,
@@ -88,14 +105,14 @@ const sceneRecord = (scene: Scene) =>
     status: scene.status,
     triggers: scene.triggers.map(encodeTrigger),
     conditions: scene.conditions.map(encodeCondition),
-    actions: scene.actions.map(encodeAction),
+    actions: scene.actions.map(actionRecord(caller)),
     created_at: seconds(scene.createdAt),
     updated_at: seconds(scene.updatedAt),
     paused_until: dateText(scene.pausedUntil)
   }) satisfies typeof SceneRecord.Type
 
-const changedRecord = ({ scene, warnings }: ChangedScene): typeof ChangedSceneRecord.Type => ({
-  ...sceneRecord(scene),
+const changedRecord = (caller: Caller) => ({ scene, warnings }: ChangedScene): typeof ChangedSceneRecord.Type => ({
+  ...sceneRecord(caller)(scene),
   warnings
 })
 
@@ -153,7 +170,11 @@ const eventRecord = (event: SceneEvent): Json => {
   }
 }
 
-const executionRecord = (execution: Execution) =>
+/** What a receiver says may repeat the address of the webhook: a viewer reads what stands before it. */
+const shownDetail = (caller: Caller, action: Action, detail: string): string =>
+  action._tag === "Webhook" ? caller.reveal(detail, detail.split(": ", 1)[0]) : detail
+
+const executionRecord = (caller: Caller) => (execution: Execution) =>
   ({
     execution_id: execution.executionId,
     status: execution.status,
@@ -163,21 +184,21 @@ const executionRecord = (execution: Execution) =>
     event: eventRecord(execution.event),
     ...explanation(execution.verdict),
     actions: execution.outcomes.map(({ action, at, attempts, detail, nextAt, status }) => ({
-      ...encodeAction(action),
+      ...actionRecord(caller)(action),
       status,
       attempts,
       time: dateText(at),
       next_time: dateText(status === "pending" ? nextAt : null),
-      detail
+      detail: shownDetail(caller, action, detail)
     }))
   }) satisfies typeof ExecutionRecord.Type
 
-const explanationRecord = (explained: Explanation) =>
+const explanationRecord = (caller: Caller) => (explained: Explanation) =>
   ({
     fires: explained.fires,
     reason: explained.reason,
     ...explanation(explained),
-    actions: explained.fires ? explained.scene.actions.map(encodeAction) : [],
+    actions: explained.fires ? explained.scene.actions.map(actionRecord(caller)) : [],
     warnings: explained.warnings
   }) satisfies typeof ExplanationRecord.Type
 
