@@ -38,7 +38,7 @@ export interface Limits {
   readonly unsentTime: Duration.Input
   /** How long a session with subscriptions is kept after its connection has ended. Default: 1 day. */
   readonly sessionExpiry: Duration.Input
-  /** Bytes of the sessions that are kept. Above it, sessions that were left end, the first one first. Default: 64 MiB. */
+  /** Bytes of the sessions that are kept. Above it, sessions of the project that has most end. Default: 64 MiB. */
   readonly sessionBytes: number
 }
 

@@ -5,6 +5,7 @@ import {
   type Broadcasts,
   type ConnectRefusals,
   type DeviceAuthenticator,
+  DeviceId,
   DeviceMethods,
   DeviceSessions,
   type Provisioning,
@@ -151,16 +152,19 @@ const make = Effect.fnUntraced(function*(
     route
   })
 
+  const sessions = yield* DeviceSessions
   const kept = new KeptSessions(
     { expiry: Duration.toMillis(limits.sessionExpiry), bytes: limits.sessionBytes },
-    () => clock.currentTimeMillisUnsafe()
+    () => clock.currentTimeMillisUnsafe(),
+    // Sessions are kept by the id of the device.
+    (clientId) => sessions.session(DeviceId.make(clientId))?.connection.device.projectId ?? ""
   )
   yield* Effect.sync(() => kept.endExpired()).pipe(
     Effect.repeat(Schedule.spaced(expiryInterval)),
     Effect.forkScoped
   )
   // Also when the device is disabled or deleted through another node.
-  yield* (yield* DeviceSessions).listen({ cutOff: (deviceId) => kept.end(deviceId) })
+  yield* sessions.listen({ cutOff: (deviceId) => kept.end(deviceId) })
 
   const broker = new DeviceBroker({
     sessions: kept,

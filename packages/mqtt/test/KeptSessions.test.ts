@@ -5,7 +5,8 @@ const day = 86_400_000
 
 const make = (bytes = 1_000_000) => {
   const clock = { now: 0 }
-  return { clock, kept: new KeptSessions({ expiry: day, bytes }, () => clock.now) }
+  const projectOf = (client: string) => client.split("/", 1)[0]!
+  return { clock, kept: new KeptSessions({ expiry: day, bytes }, () => clock.now, projectOf) }
 }
 
 it("a session that was left ends after its time, one that was resumed does not", () => {
@@ -35,15 +36,38 @@ it("a session that is over when its client comes back begins anew", () => {
 
 it("above the limit of bytes the sessions that were left first end first, and those of connected clients stay", () => {
   const { kept } = make(10_000)
-  for (const client of ["connected", "first", "second", "third"]) {
+  for (const client of ["p/connected", "p/first", "p/second", "p/third"]) {
     for (let i = 0; i < 10; i++) kept.subscribe(client, `${i}`.padEnd(200, "x"), 1)
-    if (client !== "connected") kept.left(client)
+    if (client !== "p/connected") kept.left(client)
   }
   assert.isAtMost(kept.bytes, 10_000)
   assert.deepStrictEqual(
-    ["connected", "first", "second", "third"].map((client) => kept.subscriptions(client).length),
+    ["p/connected", "p/first", "p/second", "p/third"].map((client) => kept.subscriptions(client).length),
     [10, 0, 10, 10]
   )
+})
+
+it("above the limit of bytes the project with most makes room, with its connected clients if nobody else has left", () => {
+  const { kept } = make(10_000)
+  const open = (client: string, filters: number) => {
+    for (let i = 0; i < filters; i++) kept.subscribe(client, `${i}`.padEnd(200, "x"), 1)
+  }
+  const counts = (...clients: ReadonlyArray<string>) => clients.map((client) => kept.subscriptions(client).length)
+  open("quiet/left", 2)
+  kept.left("quiet/left")
+  open("loud/small", 2)
+  kept.left("loud/small")
+  for (const client of ["loud/a", "loud/b", "loud/c"]) open(client, 12)
+  // Who has left goes before who is connected, the largest before others.
+  assert.deepStrictEqual(counts("quiet/left", "loud/small", "loud/a", "loud/b", "loud/c"), [2, 0, 0, 12, 12])
+  assert.isAtMost(kept.bytes, 10_000)
+  open("loud/a", 1)
+  assert.deepStrictEqual(counts("loud/a"), [0])
+  kept.begin("loud/a", 1)
+  assert.isTrue(kept.complete("loud/a", 1))
+  kept.left("loud/a")
+  open("loud/a", 1)
+  assert.deepStrictEqual(counts("loud/a"), [1])
 })
 
 it("what is taken back is not counted any more", () => {

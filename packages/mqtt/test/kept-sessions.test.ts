@@ -1,4 +1,4 @@
-import { defaultProjectId, type Device, DeviceId, Devices, DeviceStore } from "@device-cloud/core"
+import { defaultProjectId, type Device, DeviceId, Devices, DeviceStore, Products, Projects } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
@@ -9,14 +9,26 @@ import { cut, ping, subscribe } from "./RawPackets.ts"
 const { post } = RawMqttSocket
 const { topicOf } = MqttDevice
 
-/** Connects with a session that is kept, subscribes to so many filters, and is cut. */
-const comeAndGo = Effect.fnUntraced(function*(device: Device, count: number) {
+/** Connects with a session that is kept, and subscribes to so many filters. */
+const open = Effect.fnUntraced(function*(device: Device, count: number) {
   const wire = yield* RawMqttSocket.connect(device, { clean: false })
   const filters = Array.from({ length: count }, (_, i) => topicOf(device, `thing/service/s${i}`.padEnd(400, "x")))
   yield* wire.write(subscribe(1, ...filters.map((filter) => [filter, 1] as const)))
   const suback = yield* wire.take
+  return { wire, granted: suback.cmd === "suback" ? suback.granted : [] }
+})
+
+/** {@link open}s a session, and is cut. */
+const comeAndGo = Effect.fnUntraced(function*(device: Device, count: number) {
+  const { granted, wire } = yield* open(device, count)
   yield* cut(device, wire)
-  return suback.cmd === "suback" ? suback.granted : []
+  return granted
+})
+
+const deviceOfOtherProject = Effect.gen(function*() {
+  const { id } = yield* (yield* Projects).create({ name: "Quiet" })
+  const { productKey } = yield* (yield* Products).create(id, Fixtures.productDraft())
+  return yield* (yield* Devices).create(id, productKey, {})
 })
 
 const isPresent = (device: Device) =>
@@ -35,6 +47,27 @@ layer(MqttTestServer.layer(StorageMemory.layer, { sessionBytes: 256 * 1024 }), {
         }
         assert.isFalse(yield* isPresent(devices[0]!))
         assert.isTrue(yield* isPresent(devices.at(-1)!))
+      }))
+
+    it.effect("a project with many sessions displaces its own, also of connected devices, and none of another project", () =>
+      Effect.gen(function*() {
+        const quiet = yield* deviceOfOtherProject
+        yield* comeAndGo(quiet, 1)
+        const devices = yield* Fixtures.createDevices(10)
+        for (const device of devices.slice(0, 5)) yield* comeAndGo(device, 400)
+        assert.isFalse(yield* isPresent(devices[0]!))
+        assert.isTrue(yield* isPresent(quiet))
+        // Together they have more than all may have, while nobody has left.
+        const connected = yield* Effect.forEach(devices.slice(5), (device) => open(device, 400))
+        assert.isTrue(yield* isPresent(quiet))
+        // Their connections do not notice.
+        for (const { wire } of connected) {
+          yield* wire.write(ping)
+          assert.deepInclude(yield* wire.take, { cmd: "pingresp" })
+        }
+        yield* Effect.forEach(connected, ({ wire }, i) => cut(devices[5 + i]!, wire))
+        assert.isFalse(yield* isPresent(devices[5]!))
+        assert.isTrue(yield* isPresent(quiet))
       }))
 
     it.effect("a device that was disabled or deleted has no session any more", () =>

@@ -3,23 +3,30 @@
  * session that may be resumed (clean session 0), and the identifiers of QoS 2
  * packets that the client has not completed.
  *
- * All of it is in memory and bounded: a session that was left ends after a time,
- * or earlier when all sessions together take too much room; the one that was left
- * first ends first (docs/decisions/0050-sessions-that-left.md).
+ * All of it is in memory and bounded: a session that was left ends after a time.
+ * When all sessions together take too much room, the project that takes most
+ * makes room (docs/decisions/0050-sessions-that-left.md).
  */
 
 /** How much is kept, and for how long. */
 export interface SessionLimits {
   /** Milliseconds that a session is kept after its connection has ended. */
   readonly expiry: number
-  /** Bytes of all sessions. Above it, sessions that were left end, the first one first. */
+  /** Bytes of all sessions. Above it, sessions of the project that has most end. */
   readonly bytes: number
 }
 
 /** QoS 2 packets of one session that the client has not completed. */
 export const maxIncomplete = 64
 
+/** The sessions of one project. */
+interface Project {
+  readonly sessions: Map<string, Session>
+  bytes: number
+}
+
 interface Session {
+  readonly projectId: string
   /** Quality of service by filter. */
   readonly subscriptions: Map<string, number>
   /** Identifiers of QoS 2 packets that were consumed and not completed. */
@@ -28,6 +35,8 @@ interface Session {
   bytes: number
   /** Unix milliseconds; undefined while the client is connected. */
   leftAt: number | undefined
+  /** Its subscriptions are no longer kept, to make room: it ends with its connection. */
+  isForfeit: boolean
 }
 
 /** What a session, a subscription besides its filter, and a packet identifier take, roughly. */
@@ -35,19 +44,25 @@ const sessionBytes = 512
 const subscriptionBytes = 64
 const identifierBytes = 32
 
+/** The part of all bytes that is free when room has been made: finding who makes room looks at many sessions. */
+const roomPart = 1 / 64
+
 export class KeptSessions {
   readonly #limits: SessionLimits
   /** Milliseconds of the clock. */
   readonly #now: () => number
+  readonly #projectOf: (clientId: string) => string
+  readonly #projects = new Map<string, Project>()
   readonly #sessions = new Map<string, Session>()
   /** The sessions that were left, in that order. */
   readonly #left = new Map<string, Session>()
   #bytes = 0
 
-  /** `now` returns Unix milliseconds. */
-  constructor(limits: SessionLimits, now: () => number) {
+  /** `now` returns Unix milliseconds, `projectOf` the project of a client that is connected. */
+  constructor(limits: SessionLimits, now: () => number, projectOf: (clientId: string) => string) {
     this.#limits = limits
     this.#now = now
+    this.#projectOf = projectOf
   }
 
   /** Bytes of all sessions, roughly. */
@@ -70,6 +85,7 @@ export class KeptSessions {
   /** Adds a subscription, or changes its quality of service. */
   subscribe(clientId: string, filter: string, qos: number): void {
     const session = this.#open(clientId)
+    if (session.isForfeit) return
     if (!session.subscriptions.has(filter)) this.#grow(session, subscriptionBytes + Buffer.byteLength(filter))
     session.subscriptions.set(filter, qos)
     this.#makeRoom()
@@ -118,9 +134,9 @@ export class KeptSessions {
 
   /** The client is connected: its session does not end. */
   resumed(clientId: string): void {
-    const session = this.#left.get(clientId)
+    const session = this.#sessions.get(clientId)
     if (session === undefined) return
-    if (this.#isOver(session)) return this.end(clientId)
+    if (session.isForfeit || this.#isOver(session)) return this.end(clientId)
     session.leftAt = undefined
     this.#left.delete(clientId)
   }
@@ -129,7 +145,8 @@ export class KeptSessions {
   left(clientId: string): void {
     const session = this.#sessions.get(clientId)
     if (session === undefined) return
-    if (session.subscriptions.size === 0 && session.incomplete.size === 0) return this.end(clientId)
+    const isEmpty = session.subscriptions.size === 0 && session.incomplete.size === 0
+    if (isEmpty || session.isForfeit) return this.end(clientId)
     session.leftAt = this.#now()
     this.#left.delete(clientId)
     this.#left.set(clientId, session)
@@ -142,7 +159,10 @@ export class KeptSessions {
     if (session === undefined) return
     this.#sessions.delete(clientId)
     this.#left.delete(clientId)
-    this.#bytes -= session.bytes
+    this.#grow(session, -session.bytes)
+    const project = this.#projects.get(session.projectId)!
+    project.sessions.delete(clientId)
+    if (project.sessions.size === 0) this.#projects.delete(session.projectId)
   }
 
   /** Ends the sessions that were left too long ago. */
@@ -160,7 +180,18 @@ export class KeptSessions {
   #open(clientId: string): Session {
     const known = this.#sessions.get(clientId)
     if (known !== undefined) return known
-    const session: Session = { subscriptions: new Map(), incomplete: new Set(), bytes: 0, leftAt: undefined }
+    const projectId = this.#projectOf(clientId)
+    const session: Session = {
+      projectId,
+      subscriptions: new Map(),
+      incomplete: new Set(),
+      bytes: 0,
+      leftAt: undefined,
+      isForfeit: false
+    }
+    const project = this.#projects.get(projectId) ?? { sessions: new Map(), bytes: 0 }
+    project.sessions.set(clientId, session)
+    this.#projects.set(projectId, project)
     this.#sessions.set(clientId, session)
     this.#grow(session, sessionBytes)
     return session
@@ -168,13 +199,36 @@ export class KeptSessions {
 
   #grow(session: Session, bytes: number): void {
     session.bytes += bytes
+    this.#projects.get(session.projectId)!.bytes += bytes
     this.#bytes += bytes
   }
 
+  /** Ends sessions of the project that has most, the largest first, until there is some room. */
   #makeRoom(): void {
-    for (const clientId of this.#left.keys()) {
-      if (this.#bytes <= this.#limits.bytes) return
-      this.end(clientId)
+    if (this.#bytes <= this.#limits.bytes) return
+    const largestOf = new Map<Project, Array<readonly [string, Session]>>()
+    while (this.#bytes > this.#limits.bytes * (1 - roomPart)) {
+      const project = Array.from(this.#projects.values()).reduce((a, b) => b.bytes > a.bytes ? b : a)
+      const sessions = largestOf.get(project) ?? inOrderOfEnd(project)
+      largestOf.set(project, sessions)
+      const next = sessions.pop()
+      if (next === undefined) return
+      this.#giveUp(...next)
     }
   }
+
+  /** A connected client goes on without noticing; it finds no session when it comes back. */
+  #giveUp(clientId: string, session: Session): void {
+    if (session.leftAt !== undefined) return this.end(clientId)
+    session.isForfeit = true
+    session.subscriptions.clear()
+    this.#grow(session, session.incomplete.size * identifierBytes - session.bytes)
+  }
 }
+
+/** The one that ends first comes last. Those that were left end first, then the largest, then the first. */
+const inOrderOfEnd = ({ sessions }: Project): Array<readonly [string, Session]> =>
+  Array.from(sessions).toReversed().filter(([, { isForfeit }]) => !isForfeit).sort(([, a], [, b]) =>
+    Number(a.leftAt !== undefined) - Number(b.leftAt !== undefined) || a.bytes - b.bytes ||
+    (b.leftAt ?? 0) - (a.leftAt ?? 0)
+  )
