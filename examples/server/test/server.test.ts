@@ -201,6 +201,33 @@ live(
 )
 
 live(
+  "lets pages of named origins read responses, and devices speak plain HTTP from afar, where it is told to",
+  Effect.gen(function*() {
+    const origin = "https://console.example.com"
+    const env = { STORAGE: "memory", ADMIN_KEY: ownerKey, TRUSTED_PROXIES: "127.0.0.1" }
+    const [open, closed] = yield* Effect.all([
+      start({ ...env, DATA_DIR: yield* temporaryDirectory, CORS_ORIGINS: origin, ALLOW_PLAIN_HTTP: "true" }),
+      start({ ...env, DATA_DIR: yield* temporaryDirectory })
+    ], { concurrency: 2 })
+    const uplink = (server: Server) =>
+      Effect.map(
+        callTo(server.http, "POST", "/thing-uplink", { key: null, headers: { "x-forwarded-for": "203.0.113.7" } }),
+        ({ body }) => body.code
+      )
+    assert.strictEqual(yield* uplink(closed), 40_303)
+    assert.strictEqual(yield* uplink(open), 40_001)
+    const allowed = (server: Server, page: string) =>
+      Effect.map(
+        callTo(server.http, "GET", "/products", { headers: { origin: page } }),
+        ({ headers }) => headers["access-control-allow-origin"]
+      )
+    assert.strictEqual(yield* allowed(open, origin), origin)
+    assert.isUndefined(yield* allowed(open, "https://elsewhere.example.com"))
+    assert.isUndefined(yield* allowed(closed, origin))
+  })
+)
+
+live(
   "serves metrics and documentation on a port of their own, and no documentation when it is told not to",
   Effect.gen(function*() {
     const env = { STORAGE: "memory", DATA_DIR: yield* temporaryDirectory, ADMIN_KEY: ownerKey }

@@ -9,6 +9,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { AuditStore } from "./audit/AuditStore.ts"
 import { type AuditedAction, type Changed, CurrentAction } from "./audit/AuditedAction.ts"
+import { shortened } from "./kernel/DomainError.ts"
 import { CodecStore } from "./codec/CodecStore.ts"
 import { CommandStore } from "./command/CommandStore.ts"
 import { DeviceStore } from "./device/DeviceStore.ts"
@@ -84,6 +85,7 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
       Context.add(
         MeshStore,
         wrap(yield* MeshStore, {
+          // A network key is a secret, too.
           insert: named("mesh-network", ({ networkKey }) => shortened(networkKey)),
           remove: isTrue,
           addNode: ({ _tag }) => _tag === "Added",
@@ -192,6 +194,3 @@ const resource = (kind: string, id: string | number): Changed => ({ kind, id: St
 /** Of a method that stores its first argument and returns whether it did. */
 const named = <A>(kind: string, idOf: (stored: A) => string) => (isStored: boolean, stored: A): Changed =>
   isStored && resource(kind, idOf(stored))
-
-/** A network key is a secret, too. */
-const shortened = (secret: string): string => `${secret.slice(0, 8)}…`

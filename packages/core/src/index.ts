@@ -56,6 +56,7 @@ export {
   CloudGatewayAccount,
   Device,
   type DeviceDetail,
+  DeviceDisabled,
   DeviceDraft,
   type DeviceFilter,
   DeviceId,

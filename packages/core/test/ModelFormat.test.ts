@@ -182,6 +182,21 @@ describe("the forms of a thing model", () => {
     assert.deepInclude(metadata.events[1], { id: "Error", eventType: "error", method: "thing.event.Error.post" })
   })
 
+  it("keeps text in an array without a length of its own", () => {
+    const shown = (item: object) => {
+      const dataType = { type: "array", specs: { size: "5", item } }
+      const { model } = decode("tsl", {
+        properties: [{ identifier: "Names", name: "Names", accessMode: "rw", required: false, dataType }]
+      })
+      return [encode("tsl", model).properties[0].dataType.specs.item, encode("metadata", model).properties[0].dataType]
+    }
+    const array = { type: "array", size: 5, elementType: "text" }
+    assert.deepStrictEqual(shown({ type: "text", specs: {} }), [{ type: "text", specs: {} }, array])
+    assert.deepStrictEqual(shown({ type: "text" }), [{ type: "text", specs: {} }, array])
+    const short = { type: "text", specs: { length: "8" } }
+    assert.deepStrictEqual(shown(short), [short, { ...array, length: 8 }])
+  })
+
   it("writes numbers of a TSL as text", () => {
     const { dataType } = encode("tsl", airConditioner()).properties[4]
     assert.deepStrictEqual(dataType, { type: "int", specs: { min: "0", max: "2147483647", step: "1", unit: "s" } })

@@ -265,11 +265,19 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* post("PostRemoteDiagnosis", { params: diag })).code, 0)
         assert.deepStrictEqual((yield* events("diag"))[0].value, diag)
         const configuration = yield* post("PostSysMsg", { method: "thing.config.get", params: {} })
-        assert.deepInclude(configuration, { code: 40001, data: { device_code: 6713 } })
+        assert.deepInclude(configuration, {
+          code: 40001,
+          data: { device_code: 6713, issues: { "": ["thing config function is not available"] } }
+        })
         const tooMany = Object.fromEntries(Array.from({ length: 1001 }, (_, i) => [`p${i}`, i]))
         const refused = yield* post("PostProperty", { params: tooMany })
-        assert.deepInclude(refused, { code: 40001, data: { device_code: 460 } })
+        assert.deepInclude(refused, { code: 40001, data: { device_code: 460, issues: { "": [refused.message] } } })
         assert.include(refused.message, "1000 values")
+        assert.deepInclude(yield* post("PostProperty", { params: [] }), {
+          code: 40001,
+          message: "params: expected an object from property to value",
+          data: { device_code: 460, issues: { params: ["expected an object from property to value"] } }
+        })
       }))
 
     it.effect("what waits for a device is answered to it with pull=1, until it answers", () =>

@@ -227,6 +227,11 @@ for (const [name, storage] of storages) {
           assert.deepInclude(yield* detail(device_id), { enabled_status: "disable", status: "offline" })
           assert.strictEqual((yield* Effect.flip(connect(device_id)))._tag, "DeviceDisabled")
           assert.deepStrictEqual(yield* act(device_id, "disable"), done)
+          for (const path of ["properties", "services/reboot"]) {
+            const refused = yield* call("POST", `/things/${device_id}/${path}`, { body: { params: { power: 1 } } })
+            assert.deepStrictEqual([refused.status, refused.body.code], [403, 40301], path)
+          }
+          assert.strictEqual((yield* call("GET", `/things/${device_id}/messages`)).body.data.total, 0)
           assert.deepStrictEqual(yield* act(device_id, "enable"), done)
           assert.deepInclude(yield* detail(device_id), { enabled_status: "enable" })
         }

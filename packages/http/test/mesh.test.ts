@@ -279,7 +279,8 @@ for (const [name, storage] of storages) {
           ["get", { network_key: 5 }, 40001, 460]
         ]
         for (const [method, params, code, device_code] of refusals) {
-          assert.deepInclude(yield* say(gateway, method, params), { code, data: { device_code } })
+          const refused = yield* say(gateway, method, params)
+          assert.deepStrictEqual([refused.code, refused.data.device_code], [code, device_code])
         }
         assert.deepStrictEqual((yield* say(gateway, "get", {})).data, [
           { ...name, mesh_addr: 0x0100, node_type: 1 },

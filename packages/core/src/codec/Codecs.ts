@@ -3,6 +3,7 @@
  */
 import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { Hex } from "effect/encoding"
+import { DomainError } from "../kernel/DomainError.ts"
 import { inputIssues, InvalidInput } from "../kernel/InvalidInput.ts"
 import { isFiniteJson, type Json } from "../kernel/Json.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
@@ -61,9 +62,13 @@ export class Codecs extends Context.Service<Codecs, {
 }
 
 /** The data format of the product is not `raw`: its devices send JSON. */
-export class ProductNotRaw extends Schema.TaggedError<ProductNotRaw>()("ProductNotRaw", {
-  productKey: Schema.String
-}) {}
+export class ProductNotRaw extends DomainError<ProductNotRaw>()(
+  "ProductNotRaw",
+  {
+    productKey: Schema.String
+  },
+  ({ productKey }) => `Product ${productKey} has data_format json; only raw products have a codec`
+) {}
 
 /** Levels of objects and arrays in a description: a part inside another one takes up to four. */
 const maxLevels = 48

@@ -3,6 +3,7 @@
  * whichever node they are connected (docs/protocol/commands.md#broadcasts).
  */
 import { Clock, Context, Effect, Layer, Option, Result, Schema, type Scope } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 import { Base64 } from "effect/encoding"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
@@ -47,9 +48,13 @@ export interface Broadcast {
 export const maxBroadcastBytes = 4096
 
 /** The product has had a broadcast within a second. */
-export class TooManyBroadcasts extends Schema.TaggedError<TooManyBroadcasts>()("TooManyBroadcasts", {
-  productKey: Schema.String
-}) {}
+export class TooManyBroadcasts extends DomainError<TooManyBroadcasts>()(
+  "TooManyBroadcasts",
+  {
+    productKey: Schema.String
+  },
+  ({ productKey }) => `Product ${productKey} has had a broadcast within a second; try again later`
+) {}
 
 /** One broadcast of a product in a second. */
 const rate = { limit: 1, window: 1000, capacity: 10_000 } as const

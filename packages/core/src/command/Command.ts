@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import type { DeviceId } from "../device/Device.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { Json } from "../kernel/Json.ts"
 
@@ -142,30 +143,50 @@ export const methodOf = ({ serviceId, userTopic }: Pick<Command, "serviceId" | "
 }
 
 /** The device has {@link maxWaiting} commands that have not ended. */
-export class TooManyCommands extends Schema.TaggedError<TooManyCommands>()("TooManyCommands", {
-  deviceId: Schema.String
-}) {}
+export class TooManyCommands extends DomainError<TooManyCommands>()(
+  "TooManyCommands",
+  {
+    deviceId: Schema.String
+  },
+  ({ deviceId }) => `Device ${deviceId} has ${maxWaiting} messages that wait; cancel some or let them expire`
+) {}
 
 /** The device has no command with this id. */
-export class CommandNotFound extends Schema.TaggedError<CommandNotFound>()("CommandNotFound", {
-  messageId: Schema.String
-}) {}
+export class CommandNotFound extends DomainError<CommandNotFound>()(
+  "CommandNotFound",
+  {
+    messageId: Schema.String
+  },
+  ({ messageId }) => `There is no message ${messageId} for this device`
+) {}
 
 /** Only a queued command can be cancelled. */
-export class CommandNotQueued extends Schema.TaggedError<CommandNotQueued>()("CommandNotQueued", {
-  messageId: Schema.String,
-  state: CommandState
-}) {}
+export class CommandNotQueued extends DomainError<CommandNotQueued>()(
+  "CommandNotQueued",
+  {
+    messageId: Schema.String,
+    state: CommandState
+  },
+  ({ messageId, state }) => `Message ${messageId} is ${state}; only a queued one can be cancelled`
+) {}
 
 /** The device is not connected, so that nobody can wait for its reply. */
-export class DeviceNotConnected extends Schema.TaggedError<DeviceNotConnected>()("DeviceNotConnected", {
-  deviceId: Schema.String
-}) {}
+export class DeviceNotConnected extends DomainError<DeviceNotConnected>()(
+  "DeviceNotConnected",
+  {
+    deviceId: Schema.String
+  },
+  ({ deviceId }) => `Device ${deviceId} is not connected; call with wait 0 to let the call wait`
+) {}
 
 /** The device has not replied in time. The command goes on. */
-export class NoReply extends Schema.TaggedError<NoReply>()("NoReply", {
-  messageId: Schema.String
-}) {}
+export class NoReply extends DomainError<NoReply>()(
+  "NoReply",
+  {
+    messageId: Schema.String
+  },
+  ({ messageId }) => `The device has not replied in time; message ${messageId} goes on`
+) {}
 
 /** Seconds, 0 to 30. */
 export const WaitTime = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 30 }))

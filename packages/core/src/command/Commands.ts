@@ -1,6 +1,7 @@
 /**
  * Sets properties and calls services of devices. Each call is a command in the
- * store, from the call to its one end (docs/api/commands.md).
+ * store, from the call to its one end (docs/api/commands.md). A device that is
+ * disabled takes none.
  */
 import { Clock, Context, Effect, Exit, identity, Layer, Option, Result } from "effect"
 import { CodecCache } from "../codec/CodecCache.ts"
@@ -10,7 +11,7 @@ import type { NewAuditEntry } from "../audit/AuditEntry.ts"
 import { AuditStore } from "../audit/AuditStore.ts"
 import type { DownlinkMessage } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
-import { type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
+import { DeviceDisabled, type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
@@ -50,6 +51,7 @@ type Params = Readonly<Record<string, Json>>
 
 type Refused =
   | DeviceNotFound
+  | DeviceDisabled
   | InvalidInput
   | InvalidValues
   | TooManyCommands
@@ -243,11 +245,13 @@ const make = Effect.gen(function*() {
     }
   })
 
-  /** Returns the device. A device that is connected to this node is not looked up. */
+  /** Returns the device, unless it is disabled. A device that is connected to this node is not looked up. */
   const find = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId) {
     const connected = sessions.session(deviceId)?.connection.device
     if (connected?.projectId === projectId) return { device: connected, isOnline: true }
     const detail = yield* devices.get(projectId, { deviceId })
+    const { deviceName, enabled, productKey } = detail.device
+    if (!enabled) return yield* new DeviceDisabled({ productKey, deviceName })
     return { device: deviceIdentity(detail), isOnline: detail.device.status === "online" }
   })
 

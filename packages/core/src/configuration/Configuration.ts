@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import type { DeviceId } from "../device/Device.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import { Text } from "../kernel/Text.ts"
 import type { ProductKey } from "../product/Product.ts"
 
@@ -56,7 +57,11 @@ export interface ConfigurationProgress {
 }
 
 /** There is no configuration to push. */
-export class ConfigurationNotFound extends Schema.TaggedError<ConfigurationNotFound>()("ConfigurationNotFound", {
-  /** The product or device. */
-  of: Schema.String
-}) {}
+export class ConfigurationNotFound extends DomainError<ConfigurationNotFound>()(
+  "ConfigurationNotFound",
+  {
+    /** The product or device. */
+    of: Schema.String
+  },
+  ({ of }) => `There is no configuration for ${of}; store one first`
+) {}

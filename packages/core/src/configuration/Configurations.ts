@@ -7,6 +7,7 @@ import { Hex } from "effect/encoding"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Json } from "../kernel/Json.ts"
@@ -78,7 +79,11 @@ export class Configurations extends Context.Service<Configurations, {
 }
 
 /** Too many pushes wait on this node. */
-export class TooManyPushes extends Schema.TaggedError<TooManyPushes>()("TooManyPushes", {}) {}
+export class TooManyPushes extends DomainError<TooManyPushes>()(
+  "TooManyPushes",
+  {},
+  () => "Too many pushes wait; try again later"
+) {}
 
 /** Pushes that wait on a node. */
 const maxWaiting = 16

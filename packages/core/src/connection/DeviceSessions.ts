@@ -7,6 +7,7 @@ import { Context, Effect, Layer, Metric, Schema, type Scope, Stream } from "effe
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { DeviceId, type DeviceIdentity } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import {
@@ -70,9 +71,13 @@ export class DeviceSessions extends Context.Service<DeviceSessions, {
 }
 
 /** The device was disabled or deleted while it was connecting. */
-export class DeviceNotConnectable extends Schema.TaggedError<DeviceNotConnectable>()("DeviceNotConnectable", {
-  deviceId: Schema.String
-}) {}
+export class DeviceNotConnectable extends DomainError<DeviceNotConnectable>()(
+  "DeviceNotConnectable",
+  {
+    deviceId: Schema.String
+  },
+  ({ deviceId }) => `Device ${deviceId} was disabled or deleted while it was connecting`
+) {}
 
 /** What nodes tell each other of sessions. One channel, so that the notices about a device keep their order. */
 const SessionNotice = Schema.TaggedUnion({

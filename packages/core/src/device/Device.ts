@@ -2,6 +2,7 @@
  * Devices: identified by the triple product key, device name, device secret.
  */
 import { Schema } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 import { PreviousSecret } from "../kernel/RotatedSecret.ts"
 import { isWellFormed, Text } from "../kernel/Text.ts"
 import { type NodeType, type Product, ProductKey, type UplinkSignature, type ValidateType } from "../product/Product.ts"
@@ -166,10 +167,14 @@ export interface Batch {
 }
 
 /** The product has no such batch. */
-export class BatchNotFound extends Schema.TaggedError<BatchNotFound>()("BatchNotFound", {
-  productKey: Schema.String,
-  batchId: Schema.Int
-}) {}
+export class BatchNotFound extends DomainError<BatchNotFound>()(
+  "BatchNotFound",
+  {
+    productKey: Schema.String,
+    batchId: Schema.Int
+  },
+  ({ batchId, productKey }) => `Product ${productKey} has no batch ${batchId}`
+) {}
 
 /** Selects devices for which all given conditions hold. */
 export interface DeviceFilter {
@@ -194,10 +199,14 @@ export type DeviceReference =
   | { readonly productKey: ProductKey; readonly deviceName: DeviceName }
 
 /** The project has no such device. */
-export class DeviceNotFound extends Schema.TaggedError<DeviceNotFound>()("DeviceNotFound", {
-  /** The id, or product key and name, of the call. */
-  device: Schema.String
-}) {
+export class DeviceNotFound extends DomainError<DeviceNotFound>()(
+  "DeviceNotFound",
+  {
+    /** The id, or product key and name, of the call. */
+    device: Schema.String
+  },
+  ({ device }) => `There is no device ${device}`
+) {
   static of(reference: DeviceReference): DeviceNotFound {
     return new DeviceNotFound({
       device: "deviceId" in reference ? reference.deviceId : deviceKey(reference)
@@ -205,13 +214,28 @@ export class DeviceNotFound extends Schema.TaggedError<DeviceNotFound>()("Device
   }
 }
 
+/** The device is disabled. Of those who connect as the device, only one with a right proof learns this. */
+export class DeviceDisabled extends DomainError<DeviceDisabled>()(
+  "DeviceDisabled",
+  {
+    productKey: Schema.String,
+    deviceName: Schema.String
+  },
+  ({ deviceName, productKey }) => `Device ${productKey}/${deviceName} is disabled`
+) {}
+
 /**
  * The product is no cloud gateway, but the call has fields of a cloud gateway
  * (`clientid`, `username`, `password`, `cloud_gtw_device_uuid`); or the product is
  * a cloud gateway, and the call creates a batch (`num`).
  */
-export class NotACloudGateway extends Schema.TaggedError<NotACloudGateway>()("NotACloudGateway", {
-  productKey: Schema.String,
-  /** The fields that the product does not admit. */
-  fields: Schema.NonEmptyArray(Schema.String)
-}) {}
+export class NotACloudGateway extends DomainError<NotACloudGateway>()(
+  "NotACloudGateway",
+  {
+    productKey: Schema.String,
+    /** The fields that the product does not admit. */
+    fields: Schema.NonEmptyArray(Schema.String)
+  },
+  ({ fields, productKey }) =>
+    `${fields.join(", ")}: only a cloud-gateway product takes this, and product ${productKey} is none`
+) {}

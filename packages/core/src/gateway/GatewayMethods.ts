@@ -15,9 +15,9 @@ import {
   deviceNotFound,
   type DeviceReply,
   failure,
+  fieldError,
   gatewayFull,
   noTopology,
-  parameterError,
   productNotFound,
   success,
   tooManyRequests
@@ -125,7 +125,7 @@ const make = Effect.gen(function*() {
       if (typeof time === "string") return yield* refuse(unfresh(time))
       if (time !== undefined) provedAt.set(subDevice.deviceId, time)
       if ((yield* productOf(gateway, subDevice.productKey, "gateway-sub")) === undefined) {
-        return yield* refuse(parameterError(`productKey: product ${subDevice.productKey} has no sub-devices`))
+        return yield* refuse(fieldError("productKey", `product ${subDevice.productKey} has no sub-devices`))
       }
       if (!subDevices.some(({ deviceId }) => deviceId === subDevice.deviceId)) subDevices.push(subDevice)
     }
@@ -204,7 +204,7 @@ const make = Effect.gen(function*() {
     if ((yield* productOf(gateway, productKey, "gateway-sub")) === undefined) return yield* refuse(productNotFound)
     const triple = yield* provisioning.registerNamed(request, gateway.deviceId).pipe(
       Effect.catchTags({
-        InvalidInput: ({ issues: [{ message, path }] }) => refuse(parameterError(`${path.join(".")}: ${message}`)),
+        InvalidInput: ({ issues: [{ message, path }] }) => refuse(fieldError(path.join("."), message)),
         ProductNotFound: () => refuse(productNotFound),
         WrongSignature: () => refuse(badRegistration),
         TooManyRegistrations: () => refuse(tooManyRequests),

@@ -5,6 +5,7 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import {
   type DeviceDetail,
+  type DeviceDisabled,
   type DeviceId,
   type DeviceIdentity,
   deviceIdentity,
@@ -21,7 +22,7 @@ import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { ProductKey, type ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { DeviceAuthenticator, type DeviceDisabled, type WrongSignature } from "../provisioning/DeviceAuthenticator.ts"
+import { DeviceAuthenticator, type WrongSignature } from "../provisioning/DeviceAuthenticator.ts"
 import type { TooManyWrongSignatures } from "../provisioning/SignatureGuard.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { SubDeviceDirectory } from "../uplink/SubDeviceDirectory.ts"

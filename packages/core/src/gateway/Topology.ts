@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import type { DeviceId } from "../device/Device.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { Text } from "../kernel/Text.ts"
@@ -65,40 +66,68 @@ export const SubDeviceNames = Schema.Array(
 export type SubDeviceNames = typeof SubDeviceNames.Type
 
 /** The device's product is not of node type `gateway`. */
-export class NotAGateway extends Schema.TaggedError<NotAGateway>()("NotAGateway", {
-  deviceId: Schema.String
-}) {}
+export class NotAGateway extends DomainError<NotAGateway>()(
+  "NotAGateway",
+  {
+    deviceId: Schema.String
+  },
+  ({ deviceId }) => `Device ${deviceId} is no gateway: its product is of another node type`
+) {}
 
 /** The product is not of node type `gateway-sub`. */
-export class NotASubDevice extends Schema.TaggedError<NotASubDevice>()("NotASubDevice", {
-  productKey: Schema.String
-}) {}
+export class NotASubDevice extends DomainError<NotASubDevice>()(
+  "NotASubDevice",
+  {
+    productKey: Schema.String
+  },
+  ({ productKey }) => `Product ${productKey} is not of node type gateway-sub: its devices join no gateway`
+) {}
 
 /** The gateway has no such add-session, or it ended more than a day ago. */
-export class AddSessionNotFound extends Schema.TaggedError<AddSessionNotFound>()("AddSessionNotFound", {
-  gatewayId: Schema.String,
-  sessionId: Schema.String
-}) {}
+export class AddSessionNotFound extends DomainError<AddSessionNotFound>()(
+  "AddSessionNotFound",
+  {
+    gatewayId: Schema.String,
+    sessionId: Schema.String
+  },
+  ({ gatewayId, sessionId }) => `Gateway ${gatewayId} has no add-session ${sessionId}`
+) {}
 
 /** The add-session is not open any more. */
-export class AddSessionEnded extends Schema.TaggedError<AddSessionEnded>()("AddSessionEnded", {
-  sessionId: Schema.String
-}) {}
+export class AddSessionEnded extends DomainError<AddSessionEnded>()(
+  "AddSessionEnded",
+  {
+    sessionId: Schema.String
+  },
+  ({ sessionId }) => `Add-session ${sessionId} has ended; start another one`
+) {}
 
 /** The sub-device belongs to another gateway. */
-export class BelongsToOtherGateway extends Schema.TaggedError<BelongsToOtherGateway>()("BelongsToOtherGateway", {
-  /** Product key and name. */
-  device: Schema.String
-}) {}
+export class BelongsToOtherGateway extends DomainError<BelongsToOtherGateway>()(
+  "BelongsToOtherGateway",
+  {
+    /** Product key and name. */
+    device: Schema.String
+  },
+  ({ device }) => `Device ${device} belongs to another gateway; remove it there first`
+) {}
 
 /** The gateway has no such sub-device. */
-export class NotInTopology extends Schema.TaggedError<NotInTopology>()("NotInTopology", {
-  gatewayId: Schema.String,
-  /** Product key and name. */
-  device: Schema.String
-}) {}
+export class NotInTopology extends DomainError<NotInTopology>()(
+  "NotInTopology",
+  {
+    gatewayId: Schema.String,
+    /** Product key and name. */
+    device: Schema.String
+  },
+  ({ device, gatewayId }) => `Device ${device} is no sub-device of gateway ${gatewayId}`
+) {}
 
 /** The gateway would have more than {@link maxSubDevices}. */
-export class TooManySubDevices extends Schema.TaggedError<TooManySubDevices>()("TooManySubDevices", {
-  gatewayId: Schema.String
-}) {}
+export class TooManySubDevices extends DomainError<TooManySubDevices>()(
+  "TooManySubDevices",
+  {
+    gatewayId: Schema.String
+  },
+  ({ gatewayId }) => `Gateway ${gatewayId} would have more than ${maxSubDevices} sub-devices`
+) {}

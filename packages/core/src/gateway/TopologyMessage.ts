@@ -3,7 +3,7 @@
  */
 import { Predicate, Result } from "effect"
 import { DeviceName } from "../device/Device.ts"
-import { type DeviceReply, failure, parameterError } from "../uplink/DeviceReply.ts"
+import { type DeviceReply, failure, fieldError, parameterError } from "../uplink/DeviceReply.ts"
 import { ProductKey } from "../product/Product.ts"
 import { SignMethod } from "../kernel/Mac.ts"
 import { isWellFormed } from "../kernel/Text.ts"
@@ -44,8 +44,8 @@ const isName = (value: unknown): value is string =>
   typeof value === "string" && value !== "" && value.length <= 128 && isWellFormed(value)
 
 const nameOf = ({ deviceName, productKey }: Members): SubDeviceName | DeviceReply => {
-  if (!isName(productKey)) return parameterError("productKey: expected the sub-device's product key")
-  if (!isName(deviceName)) return parameterError("deviceName: expected the sub-device's name")
+  if (!isName(productKey)) return fieldError("productKey", "expected the sub-device's product key")
+  if (!isName(deviceName)) return fieldError("deviceName", "expected the sub-device's name")
   return { productKey: ProductKey.make(productKey), deviceName: DeviceName.make(deviceName) }
 }
 
@@ -91,20 +91,20 @@ const proofOf = (members: Members, batch: Members = members): SubDeviceProof | D
   if ("code" in name) return name
   const signMethod = signMethodOf({ ...batch, ...members })
   if (signMethod === undefined) {
-    return parameterError("signMethod: expected hmacSha1, hmacSha256, hmacMd5, Sha256 or aescmac")
+    return fieldError("signMethod", "expected hmacSha1, hmacSha256, hmacMd5, Sha256 or aescmac")
   }
   const { sign } = members
-  if (typeof sign !== "string") return parameterError("sign: expected a signature in hex")
+  if (typeof sign !== "string") return fieldError("sign", "expected a signature in hex")
   const fields: Record<string, string> = {}
   for (const [key, value] of Object.entries(members)) {
     if (notSigned.has(key)) continue
     if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") {
-      return parameterError(`${key.slice(0, 64)}: expected text or a number`)
+      return fieldError(key.slice(0, 64), "expected text or a number")
     }
     fields[key] = String(value)
   }
   const hidden = hiddenMember(fields)
-  if (hidden !== undefined) return parameterError(`${hidden}: expected a member of its own in the signed text`)
+  if (hidden !== undefined) return fieldError(hidden, "expected a member of its own in the signed text")
   return { ...name, signMethod, sign, fields }
 }
 
@@ -134,7 +134,7 @@ const lists = <A extends object>(
   field = "params"
 ): ReadonlyArray<A> | DeviceReply => {
   const items = listOf(value, maximum)
-  return items === undefined ? parameterError(`${field}: expected an array of 1 to ${maximum}`) : all(items, read)
+  return items === undefined ? fieldError(field, `expected an array of 1 to ${maximum}`) : all(items, read)
 }
 
 const withList = <A, B>(items: ReadonlyArray<A> | DeviceReply, make: (items: ReadonlyArray<A>) => B): B | DeviceReply =>

@@ -3,6 +3,7 @@
  * (docs/decisions/0015-idempotent-posts.md, docs/decisions/0053-idempotency-keys-keep-no-secrets.md).
  */
 import { Clock, Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 import { Mac } from "../kernel/Mac.ts"
 import type { Randomness } from "../kernel/Randomness.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
@@ -70,18 +71,32 @@ const countedProjects = 10_000
 /** How long the number of keys of a project is remembered, milliseconds. Counting reads each of them. */
 const countTtl = 10_000
 
+const conflicts = {
+  "in-progress": "The first request with this key is still being answered",
+  "other-request": "This key was used for another request, or with another access key",
+  "not-kept": "The first request with this key was carried out; its response was too large to be kept"
+} as const
+
 /** The request cannot run under this key, or its response cannot be returned. */
-export class IdempotencyConflict extends Schema.TaggedError<IdempotencyConflict>()("IdempotencyConflict", {
-  /** `not-kept`: the request was carried out, its response was too large to be kept. */
-  reason: Schema.Literals(["other-request", "in-progress", "not-kept"])
-}) {}
+export class IdempotencyConflict extends DomainError<IdempotencyConflict>()(
+  "IdempotencyConflict",
+  {
+    /** `not-kept`: the request was carried out, its response was too large to be kept. */
+    reason: Schema.Literals(["other-request", "in-progress", "not-kept"])
+  },
+  ({ reason }) => conflicts[reason]
+) {}
 
 /** The project has used as many keys as it may. */
-export class TooManyIdempotencyKeys extends Schema.TaggedError<TooManyIdempotencyKeys>()("TooManyIdempotencyKeys", {
-  maximum: Schema.Int,
-  /** Seconds until keys may have been forgotten. */
-  retryAfter: Schema.Int
-}) {}
+export class TooManyIdempotencyKeys extends DomainError<TooManyIdempotencyKeys>()(
+  "TooManyIdempotencyKeys",
+  {
+    maximum: Schema.Int,
+    /** Seconds until keys may have been forgotten. */
+    retryAfter: Schema.Int
+  },
+  ({ maximum }) => `The project has used ${maximum} idempotency keys, as many as it may`
+) {}
 
 const make = Effect.gen(function*() {
   const store = yield* IdempotencyStore

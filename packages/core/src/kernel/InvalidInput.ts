@@ -17,11 +17,13 @@ export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInp
   issues: Schema.NonEmptyArray(InputIssue)
 }) {
   override get message(): string {
-    return this.issues.map(({ message, path }) => path.length === 0 ? message : `${path.join(".")}: ${message}`).join(
-      "; "
-    )
+    return issuesText(this.issues)
   }
 }
+
+/** Issues on one line, each with its path. */
+export const issuesText = (issues: ReadonlyArray<InputIssue>): string =>
+  issues.map(({ message, path }) => path.length === 0 ? message : `${path.join(".")}: ${message}`).join("; ")
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 

@@ -8,6 +8,7 @@ import {
   deviceNotFound,
   type DeviceReply,
   failure,
+  fieldError,
   noTopology,
   parameterError,
   success
@@ -70,17 +71,17 @@ const refusal = (error: MeshFailure): DeviceReply => {
     case "DeviceDisabled":
       return failure(6204, "device disabled")
     case "WrongSignature":
-      return failure(6287, "sign: invalid sign")
+      return fieldError("sign", "invalid sign", 6287)
     case "NotAGateway":
-      return failure(6402, "node_type: the device cannot be a gateway")
+      return fieldError("node_type", "the device cannot be a gateway", 6402)
     case "MeshNodeExists":
       return parameterError(`the device is a node of type ${error.nodeType} with address ${error.meshAddr} already`)
     case "MeshAddressTaken":
-      return parameterError("mesh_addr: another node has this address")
+      return fieldError("mesh_addr", "another node has this address")
     case "MeshNetworkFull":
       return failure(6400, "all addresses of this type of node are used")
     case "InvalidInput":
-      return parameterError(`mesh_addr: ${error.issues[0].message}`)
+      return fieldError("mesh_addr", `${error.issues[0].message}`)
   }
 }
 

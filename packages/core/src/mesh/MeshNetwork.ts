@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import type { DeviceId, DeviceName } from "../device/Device.ts"
+import { DomainError, shortened } from "../kernel/DomainError.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { Text } from "../kernel/Text.ts"
@@ -134,41 +135,71 @@ export interface MeshRawData extends Schema.Schema.Type<typeof MeshRawData> {}
 export const meshRawMethod = "thing.mesh.raw"
 
 /** The project has no network with this key. */
-export class MeshNetworkNotFound extends Schema.TaggedError<MeshNetworkNotFound>()("MeshNetworkNotFound", {
-  networkKey: Schema.String
-}) {}
+export class MeshNetworkNotFound extends DomainError<MeshNetworkNotFound>()(
+  "MeshNetworkNotFound",
+  {
+    networkKey: Schema.String
+  },
+  ({ networkKey }) => `There is no mesh network ${shortened(networkKey)} in this project`
+) {}
 
 /** The project already has a network with this key. */
-export class NetworkKeyTaken extends Schema.TaggedError<NetworkKeyTaken>()("NetworkKeyTaken", {
-  networkKey: Schema.String
-}) {}
+export class NetworkKeyTaken extends DomainError<NetworkKeyTaken>()(
+  "NetworkKeyTaken",
+  {
+    networkKey: Schema.String
+  },
+  ({ networkKey }) => `There is a mesh network ${shortened(networkKey)} in this project`
+) {}
 
 /** The device is no node of the network. */
-export class MeshNodeNotFound extends Schema.TaggedError<MeshNodeNotFound>()("MeshNodeNotFound", {
-  networkKey: Schema.String,
-  deviceId: Schema.String
-}) {}
+export class MeshNodeNotFound extends DomainError<MeshNodeNotFound>()(
+  "MeshNodeNotFound",
+  {
+    networkKey: Schema.String,
+    deviceId: Schema.String
+  },
+  ({ deviceId, networkKey }) => `Device ${deviceId} is no node of network ${shortened(networkKey)}`
+) {}
 
 /** The device already is a node of the network. */
-export class MeshNodeExists extends Schema.TaggedError<MeshNodeExists>()("MeshNodeExists", {
-  networkKey: Schema.String,
-  deviceName: Schema.String,
-  meshAddr: Schema.Int,
-  nodeType: MeshNodeType
-}) {}
+export class MeshNodeExists extends DomainError<MeshNodeExists>()(
+  "MeshNodeExists",
+  {
+    networkKey: Schema.String,
+    deviceName: Schema.String,
+    meshAddr: Schema.Int,
+    nodeType: MeshNodeType
+  },
+  ({ deviceName, meshAddr, networkKey }) =>
+    `Device ${deviceName} is a node of network ${shortened(networkKey)} already, with address ${meshAddr}`
+) {}
 
 /** Another node of the network has this address. */
-export class MeshAddressTaken extends Schema.TaggedError<MeshAddressTaken>()("MeshAddressTaken", {
-  meshAddr: Schema.Int
-}) {}
+export class MeshAddressTaken extends DomainError<MeshAddressTaken>()(
+  "MeshAddressTaken",
+  {
+    meshAddr: Schema.Int
+  },
+  ({ meshAddr }) => `Another node of the network has address ${meshAddr}`
+) {}
 
 /** All addresses of nodes of this type are used. */
-export class MeshNetworkFull extends Schema.TaggedError<MeshNetworkFull>()("MeshNetworkFull", {
-  networkKey: Schema.String,
-  nodeType: MeshNodeType
-}) {}
+export class MeshNetworkFull extends DomainError<MeshNetworkFull>()(
+  "MeshNetworkFull",
+  {
+    networkKey: Schema.String,
+    nodeType: MeshNodeType
+  },
+  ({ networkKey, nodeType }) =>
+    `No address for a node of type ${nodeType} is left in network ${shortened(networkKey)}; remove nodes first`
+) {}
 
 /** None of the network's gateways is connected. */
-export class NoGatewayOnline extends Schema.TaggedError<NoGatewayOnline>()("NoGatewayOnline", {
-  networkKey: Schema.String
-}) {}
+export class NoGatewayOnline extends DomainError<NoGatewayOnline>()(
+  "NoGatewayOnline",
+  {
+    networkKey: Schema.String
+  },
+  ({ networkKey }) => `No gateway of mesh network ${shortened(networkKey)} is connected`
+) {}

@@ -2,14 +2,14 @@
  * Manages mesh networks and their nodes (docs/api/mesh.md).
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { type DeviceId, DeviceNotFound, type DeviceReference } from "../device/Device.ts"
+import { DeviceDisabled, type DeviceId, DeviceNotFound, type DeviceReference } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { DeviceDisabled, WrongSignature } from "../provisioning/DeviceAuthenticator.ts"
+import { WrongSignature } from "../provisioning/DeviceAuthenticator.ts"
 import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
 import { fieldsText } from "../provisioning/Signature.ts"
 import { rightSecret } from "../kernel/RotatedSecret.ts"

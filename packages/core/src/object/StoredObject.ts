@@ -3,6 +3,7 @@
  * nobody can guess (docs/api/objects.md).
  */
 import { Schema } from "effect"
+import { DomainError, shortened } from "../kernel/DomainError.ts"
 import type { ProjectId } from "../project/Project.ts"
 
 export interface StoredObject {
@@ -47,22 +48,34 @@ export const parseAddress = (address: string): Pick<StoredObject, "objectId" | "
 export const defaultMaxObjectSize = 512 * 1024 * 1024
 
 /** There is no such object, or it belongs to another project. */
-export class ObjectNotFound extends Schema.TaggedError<ObjectNotFound>()("ObjectNotFound", {
-  objectId: Schema.String
-}) {}
+export class ObjectNotFound extends DomainError<ObjectNotFound>()(
+  "ObjectNotFound",
+  {
+    objectId: Schema.String
+  },
+  ({ objectId }) => `There is no object ${shortened(objectId)}`
+) {}
 
 /** Something needs the object, so that it cannot be removed. */
-export class ObjectInUse extends Schema.TaggedError<ObjectInUse>()("ObjectInUse", {
-  objectId: Schema.String,
-  /** What needs it. */
-  reason: Schema.String
-}) {}
+export class ObjectInUse extends DomainError<ObjectInUse>()(
+  "ObjectInUse",
+  {
+    objectId: Schema.String,
+    /** What needs it. */
+    reason: Schema.String
+  },
+  ({ objectId, reason }) => `Object ${shortened(objectId)} cannot be deleted: ${reason}`
+) {}
 
 /** The content has more than `maximum` bytes. */
-export class ObjectTooLarge extends Schema.TaggedError<ObjectTooLarge>()("ObjectTooLarge", {
-  /** Bytes. */
-  maximum: Schema.Int
-}) {}
+export class ObjectTooLarge extends DomainError<ObjectTooLarge>()(
+  "ObjectTooLarge",
+  {
+    /** Bytes. */
+    maximum: Schema.Int
+  },
+  ({ maximum }) => `The file is larger than ${maximum} bytes`
+) {}
 
 const maxFileNameLength = 100
 

@@ -2,6 +2,7 @@
  * Products: the kinds of device that a project knows.
  */
 import { Schema } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 import { PreviousSecret } from "../kernel/RotatedSecret.ts"
 import { NonBlankText, Text } from "../kernel/Text.ts"
 import { ProjectId } from "../project/Project.ts"
@@ -141,11 +142,19 @@ export const ProductUpdate = Schema.Struct({
 export interface ProductUpdate extends Schema.Schema.Type<typeof ProductUpdate> {}
 
 /** The project has no such product. */
-export class ProductNotFound extends Schema.TaggedError<ProductNotFound>()("ProductNotFound", {
-  productKey: Schema.String
-}) {}
+export class ProductNotFound extends DomainError<ProductNotFound>()(
+  "ProductNotFound",
+  {
+    productKey: Schema.String
+  },
+  ({ productKey }) => `There is no product ${productKey}`
+) {}
 
 /** The product has devices and cannot be removed. */
-export class ProductHasDevices extends Schema.TaggedError<ProductHasDevices>()("ProductHasDevices", {
-  productKey: Schema.String
-}) {}
+export class ProductHasDevices extends DomainError<ProductHasDevices>()(
+  "ProductHasDevices",
+  {
+    productKey: Schema.String
+  },
+  ({ productKey }) => `Product ${productKey} still has devices; delete them first`
+) {}

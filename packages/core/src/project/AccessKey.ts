@@ -3,6 +3,7 @@
  * project and carries one role, which scopes can narrow; the store keeps only its SHA-256.
  */
 import { Schema } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 import { NonBlankText } from "../kernel/Text.ts"
 import { AddressRanges, type KeyRights, KeyScopes } from "./KeyRights.ts"
 import { ProjectId } from "./Project.ts"
@@ -64,30 +65,51 @@ const NamedAccessKey = Schema.Struct({
 })
 
 /** No key, a malformed one, or one that the store does not know. */
-export class UnknownAccessKey extends Schema.TaggedError<UnknownAccessKey>()("UnknownAccessKey", {
-  /** There is a key with this id, and the secret is another. */
-  named: Schema.optional(NamedAccessKey)
-}) {}
+export class UnknownAccessKey extends DomainError<UnknownAccessKey>()(
+  "UnknownAccessKey",
+  {
+    /** There is a key with this id, and the secret is another. */
+    named: Schema.optional(NamedAccessKey)
+  },
+  ({ named }) =>
+    named === undefined ? "The access key is unknown" : `Access key ${named.accessKeyId} has another secret`
+) {}
 
 /** The key was valid until `expiredAt`. */
-export class AccessKeyExpired extends Schema.TaggedError<AccessKeyExpired>()("AccessKeyExpired", {
-  /** Unix milliseconds. */
-  expiredAt: Schema.Finite,
-  named: NamedAccessKey
-}) {}
+export class AccessKeyExpired extends DomainError<AccessKeyExpired>()(
+  "AccessKeyExpired",
+  {
+    /** Unix milliseconds. */
+    expiredAt: Schema.Finite,
+    named: NamedAccessKey
+  },
+  ({ named }) => `Access key ${named.accessKeyId} has expired`
+) {}
 
 /** A key cannot give a right that it does not have. */
-export class RightsExceeded extends Schema.TaggedError<RightsExceeded>()("RightsExceeded", {
-  /** The field of the draft that asks for more. */
-  field: Schema.String
-}) {}
+export class RightsExceeded extends DomainError<RightsExceeded>()(
+  "RightsExceeded",
+  {
+    /** The field of the draft that asks for more. */
+    field: Schema.String
+  },
+  ({ field }) => `${field}: an access key cannot give a right that it does not have itself`
+) {}
 
 /** The project has no key with this id. */
-export class AccessKeyNotFound extends Schema.TaggedError<AccessKeyNotFound>()("AccessKeyNotFound", {
-  accessKeyId: Schema.String
-}) {}
+export class AccessKeyNotFound extends DomainError<AccessKeyNotFound>()(
+  "AccessKeyNotFound",
+  {
+    accessKeyId: Schema.String
+  },
+  ({ accessKeyId }) => `There is no access key ${accessKeyId} in this project`
+) {}
 
 /** The key is the owner's: it can only be replaced. */
-export class AccessKeyNotRemovable extends Schema.TaggedError<AccessKeyNotRemovable>()("AccessKeyNotRemovable", {
-  accessKeyId: Schema.String
-}) {}
+export class AccessKeyNotRemovable extends DomainError<AccessKeyNotRemovable>()(
+  "AccessKeyNotRemovable",
+  {
+    accessKeyId: Schema.String
+  },
+  ({ accessKeyId }) => `Access key ${accessKeyId} is the owner's; it can only be replaced`
+) {}

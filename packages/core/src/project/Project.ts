@@ -3,6 +3,7 @@
  * belongs to one and is invisible to all others.
  */
 import { Schema } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 import { NonBlankText } from "../kernel/Text.ts"
 
 export const ProjectId = Schema.String.pipe(Schema.brand("ProjectId"))
@@ -25,12 +26,23 @@ export const ProjectDraft = Schema.Struct({
 export type ProjectDraft = typeof ProjectDraft.Type
 
 /** There is no such project. */
-export class ProjectNotFound extends Schema.TaggedError<ProjectNotFound>()("ProjectNotFound", {
-  projectId: Schema.String
-}) {}
+export class ProjectNotFound extends DomainError<ProjectNotFound>()(
+  "ProjectNotFound",
+  {
+    projectId: Schema.String
+  },
+  ({ projectId }) => `There is no project ${projectId}`
+) {}
 
 /** The project is the default project, or has products. */
-export class ProjectNotRemovable extends Schema.TaggedError<ProjectNotRemovable>()("ProjectNotRemovable", {
-  projectId: Schema.String,
-  reason: Schema.Literals(["is-default", "has-products"])
-}) {}
+export class ProjectNotRemovable extends DomainError<ProjectNotRemovable>()(
+  "ProjectNotRemovable",
+  {
+    projectId: Schema.String,
+    reason: Schema.Literals(["is-default", "has-products"])
+  },
+  ({ projectId, reason }) =>
+    reason === "is-default"
+      ? `Project ${projectId} is the default one and cannot be deleted`
+      : `Project ${projectId} still has products; delete them first`
+) {}

@@ -2,6 +2,7 @@
  * Quotas: how much a project may have (docs/api/quotas.md).
  */
 import { Context, Schema } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 
 /** What a project has, counted. `objectBytes`: bytes of all uploaded files together. */
 export const QuotaName = Schema.Literals(["products", "devices", "accessKeys", "scenes", "objectBytes"])
@@ -49,14 +50,22 @@ export const DefaultQuotas = Context.Reference<QuotaLimits>("@device-cloud/core/
 })
 
 /** The project would have more than its quota admits; nothing was stored. */
-export class QuotaExceeded extends Schema.TaggedError<QuotaExceeded>()("QuotaExceeded", {
-  quota: QuotaName,
-  limit: Schema.Int
-}) {}
+export class QuotaExceeded extends DomainError<QuotaExceeded>()(
+  "QuotaExceeded",
+  {
+    quota: QuotaName,
+    limit: Schema.Int
+  },
+  ({ limit, quota }) => `The project may have ${limit} of ${quota}`
+) {}
 
 /** The product has had too many registrations in this minute. */
-export class TooManyRegistrations extends Schema.TaggedError<TooManyRegistrations>()("TooManyRegistrations", {
-  limit: Schema.Int,
-  /** Seconds until the next minute. */
-  retryAfter: Schema.Int
-}) {}
+export class TooManyRegistrations extends DomainError<TooManyRegistrations>()(
+  "TooManyRegistrations",
+  {
+    limit: Schema.Int,
+    /** Seconds until the next minute. */
+    retryAfter: Schema.Int
+  },
+  ({ limit }) => `A product of the project may have ${limit} registrations a minute`
+) {}

@@ -4,6 +4,7 @@
  * all nodes can check it (docs/decisions/0070-bytes-of-applications.md).
  */
 import { Schema } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 import type { Mac } from "../kernel/Mac.ts"
 import type { ProvedDevice } from "./DeviceCredentials.ts"
 import { accessTokenText, tokenLength } from "./Signature.ts"
@@ -12,10 +13,14 @@ import { accessTokenText, tokenLength } from "./Signature.ts"
 export const accessTokenMillis = 7 * 86_400_000
 
 /** The time of the token is over; the device needs another one. */
-export class AccessTokenExpired extends Schema.TaggedError<AccessTokenExpired>()("AccessTokenExpired", {
-  productKey: Schema.String,
-  deviceName: Schema.String
-}) {}
+export class AccessTokenExpired extends DomainError<AccessTokenExpired>()(
+  "AccessTokenExpired",
+  {
+    productKey: Schema.String,
+    deviceName: Schema.String
+  },
+  ({ deviceName, productKey }) => `The access token of device ${productKey}/${deviceName} has ended; ask for a new one`
+) {}
 
 /** Hex digits in which a token writes its end, in Unix seconds. */
 const endLength = 8

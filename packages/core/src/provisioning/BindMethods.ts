@@ -4,7 +4,7 @@
  */
 import { Effect, Result, Schema } from "effect"
 import * as DeviceMethod from "../uplink/DeviceMethod.ts"
-import { parameterError, success } from "../uplink/DeviceReply.ts"
+import { fieldError, success } from "../uplink/DeviceReply.ts"
 import { BindReport, reportRandom } from "./Binding.ts"
 import { BindingStore } from "./BindingStore.ts"
 
@@ -13,11 +13,11 @@ const read = Schema.decodeUnknownOption(BindReport)
 const bindPost = DeviceMethod.request({
   name: "thing.bind.post",
   action: "PostSysMsg",
-  decode: ({ params }) => Result.fromOption(read(params), () => parameterError("random: expected 8 to 32 characters")),
+  decode: ({ params }) => Result.fromOption(read(params), () => fieldError("random", "expected 8 to 32 characters")),
   handle: Effect.fnUntraced(function*({ random }, { device, receivedAt }) {
     const bindings = yield* BindingStore
     const counts = yield* bindings.modify(device.deviceId, (binding) => reportRandom(binding, random, receivedAt))
-    return counts ? success({}) : parameterError("random: expected the one that the cloud has made")
+    return counts ? success({}) : fieldError("random", "expected the one that the cloud has made")
   })
 })
 

@@ -3,6 +3,7 @@
  * that provisions the device recognizes it (docs/protocol/provisioning.md).
  */
 import { Schema } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 import { Text } from "../kernel/Text.ts"
 
 /** The params of the report of a device that has joined. */
@@ -39,6 +40,10 @@ export const reportRandom = (binding: Binding, random: string, at: number): Bind
 }
 
 /** The device has not reported the random yet. */
-export class RandomNotReported extends Schema.TaggedError<RandomNotReported>()("RandomNotReported", {
-  device: Schema.String
-}) {}
+export class RandomNotReported extends DomainError<RandomNotReported>()(
+  "RandomNotReported",
+  {
+    device: Schema.String
+  },
+  ({ device }) => `Device ${device} has not reported its random yet; ask again later`
+) {}

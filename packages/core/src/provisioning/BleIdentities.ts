@@ -4,12 +4,11 @@
  */
 import { Clock, Context, Effect, Layer, Result } from "effect"
 import { Hex } from "effect/encoding"
-import type { DeviceNotFound } from "../device/Device.ts"
+import { DeviceDisabled, type DeviceNotFound } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { DeviceDisabled } from "./DeviceAuthenticator.ts"
 import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
 import { rightSecret } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"

@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { Hex } from "effect/encoding"
+import { DomainError } from "../kernel/DomainError.ts"
 import type { Mac } from "../kernel/Mac.ts"
 import { Text } from "../kernel/Text.ts"
 
@@ -41,7 +42,12 @@ export const bleAnswer = (
 }
 
 /** The cipher is not the one that the device returns for this random. */
-export class WrongCipher extends Schema.TaggedError<WrongCipher>()("WrongCipher", {
-  productKey: Schema.String,
-  deviceName: Schema.String
-}) {}
+export class WrongCipher extends DomainError<WrongCipher>()(
+  "WrongCipher",
+  {
+    productKey: Schema.String,
+    deviceName: Schema.String
+  },
+  ({ deviceName, productKey }) =>
+    `The cipher is not what ${deviceName} of product ${productKey} would make of the random`
+) {}

@@ -3,9 +3,16 @@
  */
 import { Clock, Context, Effect, Layer, Option, Predicate, Result, Schema } from "effect"
 import type { NodeBus } from "../cluster/NodeBus.ts"
-import { type DeviceIdentity, deviceKey, DeviceNotFound, type StoredCredentials } from "../device/Device.ts"
+import {
+  DeviceDisabled,
+  type DeviceIdentity,
+  deviceKey,
+  DeviceNotFound,
+  type StoredCredentials
+} from "../device/Device.ts"
 import type { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import type { DeviceStore } from "../device/DeviceStore.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
 import { rightSecret } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
@@ -85,22 +92,25 @@ type Refused =
 type DirectlyRefused = Refused | SubDeviceOnly
 
 /** The signature or token does not belong to the device. */
-export class WrongSignature extends Schema.TaggedError<WrongSignature>()("WrongSignature", {
-  productKey: Schema.String,
-  deviceName: Schema.String
-}) {}
-
-/** The device is disabled. Only a device with a right proof learns this. */
-export class DeviceDisabled extends Schema.TaggedError<DeviceDisabled>()("DeviceDisabled", {
-  productKey: Schema.String,
-  deviceName: Schema.String
-}) {}
+export class WrongSignature extends DomainError<WrongSignature>()(
+  "WrongSignature",
+  {
+    productKey: Schema.String,
+    deviceName: Schema.String
+  },
+  ({ deviceName, productKey }) => `The signature is not what ${deviceName} of product ${productKey} would sign`
+) {}
 
 /** The device has no connection of its own: it speaks through its gateway. Only one with a right proof learns this. */
-export class SubDeviceOnly extends Schema.TaggedError<SubDeviceOnly>()("SubDeviceOnly", {
-  productKey: Schema.String,
-  deviceName: Schema.String
-}) {}
+export class SubDeviceOnly extends DomainError<SubDeviceOnly>()(
+  "SubDeviceOnly",
+  {
+    productKey: Schema.String,
+    deviceName: Schema.String
+  },
+  ({ deviceName, productKey }) =>
+    `${deviceName} of product ${productKey} is a sub-device and speaks through its gateway`
+) {}
 
 /** Failures that count against the device and its address. Guesses at names count, too. */
 const isWrong = Predicate.or(

@@ -4,6 +4,7 @@
  */
 import { Context, type Effect, type Option, Schema } from "effect"
 import type { DeviceName } from "../device/Device.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey } from "../product/Product.ts"
 
@@ -81,7 +82,11 @@ export interface ClientCertificate {
 }
 
 /** A device presents a proof that is wrong. */
-export class ProofRefused extends Schema.TaggedError<ProofRefused>()("ProofRefused", {
-  /** Why, for the log; devices do not see it over MQTT. */
-  reason: Schema.String
-}) {}
+export class ProofRefused extends DomainError<ProofRefused>()(
+  "ProofRefused",
+  {
+    /** Why, for the log; devices do not see it over MQTT. */
+    reason: Schema.String
+  },
+  ({ reason }) => reason
+) {}

@@ -6,6 +6,7 @@ import { Clock, Context, Effect, Layer, Option, Predicate, Result, Schema } from
 import {
   type Device,
   type DeviceDetail,
+  DeviceDisabled,
   DeviceId,
   deviceIdentity,
   DeviceName,
@@ -13,6 +14,7 @@ import {
 } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
@@ -23,7 +25,7 @@ import { Quotas } from "../project/Quotas.ts"
 import { rightSecret } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { isWellFormed, Text } from "../kernel/Text.ts"
-import { DeviceDisabled, WrongSignature } from "./DeviceAuthenticator.ts"
+import { WrongSignature } from "./DeviceAuthenticator.ts"
 import { equalInConstantTime, Mac, SignMethod } from "../kernel/Mac.ts"
 import { generatorText, registerText, tokenLength, tokenText } from "./Signature.ts"
 import { SignatureGuard, type TooManyWrongSignatures } from "./SignatureGuard.ts"
@@ -121,20 +123,33 @@ export const AlinkRegistration = Schema.Struct({
 export interface AlinkRegistration extends Schema.Schema.Type<typeof AlinkRegistration> {}
 
 /** The product does not admit registration: its `dynamicRegister` is off. */
-export class RegistrationOff extends Schema.TaggedError<RegistrationOff>()("RegistrationOff", {
-  productKey: Schema.String
-}) {}
+export class RegistrationOff extends DomainError<RegistrationOff>()(
+  "RegistrationOff",
+  {
+    productKey: Schema.String
+  },
+  ({ productKey }) => `Dynamic registration of product ${productKey} is off`
+) {}
 
 /** The device has been active: nobody gets its triple any more. */
-export class AlreadyActive extends Schema.TaggedError<AlreadyActive>()("AlreadyActive", {
-  /** The name or `mac` in the request. */
-  device: Schema.String
-}) {}
+export class AlreadyActive extends DomainError<AlreadyActive>()(
+  "AlreadyActive",
+  {
+    /** The name or `mac` in the request. */
+    device: Schema.String
+  },
+  ({ device }) => `Device ${device} has been active; its triple is not told again`
+) {}
 
 /** Every device of the product that was created before is assigned. */
-export class NoDeviceLeft extends Schema.TaggedError<NoDeviceLeft>()("NoDeviceLeft", {
-  productKey: Schema.String
-}) {}
+export class NoDeviceLeft extends DomainError<NoDeviceLeft>()(
+  "NoDeviceLeft",
+  {
+    productKey: Schema.String
+  },
+  ({ productKey }) =>
+    `Product ${productKey} has no device left that was created beforehand and is not registered; create more`
+) {}
 
 /** The identity of a device. */
 export type Triple = Pick<Device, "productKey" | "deviceName" | "deviceSecret">

@@ -4,6 +4,7 @@
  */
 import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { ReplayStore } from "./ReplayStore.ts"
 import { countsUntil, UplinkTolerance } from "./UplinkFreshness.ts"
@@ -16,13 +17,21 @@ const pruneLimit = 10_000
 const fullSeconds = 60
 
 /** The device has used this random before, and its signature may still count. */
-export class RandomUsed extends Schema.TaggedError<RandomUsed>()("RandomUsed", { random: Schema.String }) {}
+export class RandomUsed extends DomainError<RandomUsed>()(
+  "RandomUsed",
+  { random: Schema.String },
+  ({ random }) => `The random ${random} was used a short time ago; send another one`
+) {}
 
 /** The device has used more randoms in a few minutes than are kept. */
-export class TooManyRandoms extends Schema.TaggedError<TooManyRandoms>()("TooManyRandoms", {
-  /** Seconds until the device may try again. */
-  retryAfter: Schema.Int
-}) {}
+export class TooManyRandoms extends DomainError<TooManyRandoms>()(
+  "TooManyRandoms",
+  {
+    /** Seconds until the device may try again. */
+    retryAfter: Schema.Int
+  },
+  ({ retryAfter }) => `The device has used too many randoms within a few minutes; try again in ${retryAfter} s`
+) {}
 
 export class ReplayGuard extends Context.Service<ReplayGuard, {
   /**

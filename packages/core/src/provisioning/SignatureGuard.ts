@@ -4,6 +4,7 @@
  */
 import { Array, Clock, Context, Effect, Layer, Queue, Result, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { addressGroup } from "../kernel/NetworkAddress.ts"
 import { RateWindow } from "../kernel/RateWindow.ts"
@@ -55,10 +56,14 @@ const capacity = 100_000
 const maxUntold = 1024
 
 /** Too many wrong signatures for this device from this address, or from this address. */
-export class TooManyWrongSignatures extends Schema.TaggedError<TooManyWrongSignatures>()("TooManyWrongSignatures", {
-  /** Seconds until the caller may try again. */
-  retryAfter: Schema.Int
-}) {}
+export class TooManyWrongSignatures extends DomainError<TooManyWrongSignatures>()(
+  "TooManyWrongSignatures",
+  {
+    /** Seconds until the caller may try again. */
+    retryAfter: Schema.Int
+  },
+  ({ retryAfter }) => `Too many wrong signatures from this device or address; try again in ${retryAfter} s`
+) {}
 
 /** Who presents a proof: the name of a device or a product, and an address. */
 export interface Suspect {

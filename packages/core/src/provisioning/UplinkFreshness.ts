@@ -3,6 +3,7 @@
  * (docs/protocol/http-uplink.md#fresh-signatures).
  */
 import { Context, Schema } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 import type { UplinkSignature } from "../product/Product.ts"
 
 /**
@@ -18,11 +19,15 @@ export const UplinkTolerance: Context.Reference<number> = Context.Reference(
 const randomMillis = 300_000
 
 /** The signature is right, but does not show that the message is new and whole. */
-export class UnfreshSignature extends Schema.TaggedError<UnfreshSignature>()("UnfreshSignature", {
-  field: Schema.Literals(["timestamp", "contentSha256"]),
-  /** What was expected of the field. */
-  expected: Schema.String
-}) {}
+export class UnfreshSignature extends DomainError<UnfreshSignature>()(
+  "UnfreshSignature",
+  {
+    field: Schema.Literals(["timestamp", "contentSha256"]),
+    /** What was expected of the field. */
+    expected: Schema.String
+  },
+  ({ expected, field }) => `${field}: ${expected}`
+) {}
 
 /** What a signature covers beside the names and the random. */
 export interface SignedWith {

@@ -6,6 +6,7 @@ import type { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type Device, type DeviceId, DeviceNotFound } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import { InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Json } from "../kernel/Json.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
@@ -67,17 +68,25 @@ export class Shadows extends Context.Service<Shadows, {
 }
 
 /** The shadow does not have the version that the caller expects. */
-export class ShadowVersionConflict extends Schema.TaggedError<ShadowVersionConflict>()("ShadowVersionConflict", {
-  deviceId: Schema.String,
-  /** The version of the shadow. */
-  version: Schema.Int
-}) {}
+export class ShadowVersionConflict extends DomainError<ShadowVersionConflict>()(
+  "ShadowVersionConflict",
+  {
+    deviceId: Schema.String,
+    /** The version of the shadow. */
+    version: Schema.Int
+  },
+  ({ deviceId, version }) => `The shadow of device ${deviceId} is in version ${version}`
+) {}
 
 /** The shadow has no reported value of the property. */
-export class PropertyNotReported extends Schema.TaggedError<PropertyNotReported>()("PropertyNotReported", {
-  deviceId: Schema.String,
-  propertyId: Schema.String
-}) {}
+export class PropertyNotReported extends DomainError<PropertyNotReported>()(
+  "PropertyNotReported",
+  {
+    deviceId: Schema.String,
+    propertyId: Schema.String
+  },
+  ({ deviceId, propertyId }) => `Device ${deviceId} has reported no property ${propertyId}`
+) {}
 
 const make = Effect.gen(function*() {
   const store = yield* ShadowStore

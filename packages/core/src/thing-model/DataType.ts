@@ -2,6 +2,7 @@
  * The data types of a thing model, and the values that they admit
  * (docs/protocol/thing-models.md).
  */
+import type { InputIssue } from "../kernel/InvalidInput.ts"
 import type { Json } from "../kernel/Json.ts"
 
 export interface NumberType {
@@ -66,10 +67,19 @@ const maxTime = 8.64e15
 export class Misfit {
   readonly code: number
   readonly message: string
+  /** What was expected, and of which member of the value. */
+  readonly issue: InputIssue
 
-  constructor(code: number, message: string) {
+  constructor(code: number, message: string, issue: InputIssue = { path: [], message }) {
     this.code = code
     this.message = message
+    this.issue = issue
+  }
+
+  /** The misfit of an object or array whose member does not fit. */
+  static of(member: string | number, { code, issue, message }: Misfit): Misfit {
+    const name = typeof member === "number" ? `[${member}]` : member
+    return new Misfit(code, `${name}: ${message}`, { ...issue, path: [member, ...issue.path] })
   }
 }
 
@@ -167,7 +177,7 @@ const compileArray = ({ item, size }: ArrayType): Check => {
     const items: Array<Json> = []
     for (const element of value as ReadonlyArray<Json>) {
       const checked = check(element)
-      if (checked instanceof Misfit) return new Misfit(6325, `[${items.length}]: ${checked.message}`)
+      if (checked instanceof Misfit) return Misfit.of(items.length, { ...checked, code: 6325 })
       items.push(checked)
     }
     return items
@@ -190,14 +200,17 @@ export const compileFields = (
     const kept: Record<string, Json> = {}
     for (const id of Object.keys(members)) {
       const check = checks.get(id)
-      if (check === undefined) return new Misfit(6304, `tsl parse: params not exist -> ${id}`)
+      if (check === undefined) {
+        const issue = { path: [id], message: "the thing model has no such member" }
+        return new Misfit(6304, `tsl parse: params not exist -> ${id}`, issue)
+      }
       const checked = check(members[id]!)
-      if (checked instanceof Misfit) return new Misfit(checked.code, `${id}: ${checked.message}`)
+      if (checked instanceof Misfit) return Misfit.of(id, checked)
       kept[id] = checked
     }
     if (all) {
       const missing = fields.find(({ id }) => !Object.hasOwn(kept, id))
-      if (missing !== undefined) return new Misfit(6302, `${missing.id}: expected a value`)
+      if (missing !== undefined) return Misfit.of(missing.id, new Misfit(6302, "expected a value"))
     }
     return kept
   }

@@ -2,14 +2,19 @@
  * Values from the application that do not fit the thing model of the device.
  */
 import { Effect, Schema } from "effect"
-import { InputIssue } from "../kernel/InvalidInput.ts"
+import { DomainError } from "../kernel/DomainError.ts"
+import { InputIssue, issuesText } from "../kernel/InvalidInput.ts"
 import type { Json } from "../kernel/Json.ts"
 import { Misfit } from "./DataType.ts"
 
 /** Values do not fit the thing model. `issues` names each of them and says what was expected. */
-export class InvalidValues extends Schema.TaggedError<InvalidValues>()("InvalidValues", {
-  issues: Schema.NonEmptyArray(InputIssue)
-}) {}
+export class InvalidValues extends DomainError<InvalidValues>()(
+  "InvalidValues",
+  {
+    issues: Schema.NonEmptyArray(InputIssue)
+  },
+  ({ issues }) => issuesText(issues)
+) {}
 
 type Values = Readonly<Record<string, Json>>
 

@@ -3,7 +3,8 @@
  * (docs/protocol/thing-models.md).
  */
 import { Schema } from "effect"
-import { InputIssue } from "../kernel/InvalidInput.ts"
+import { DomainError } from "../kernel/DomainError.ts"
+import { InputIssue, issuesText } from "../kernel/InvalidInput.ts"
 import type { DataType, Field } from "./DataType.ts"
 
 interface Element {
@@ -61,14 +62,22 @@ export type ElementType = typeof ElementType.Type
 export const listOf = { property: "properties", event: "events", service: "services" } as const
 
 /** The model or element is not valid; nothing has changed. */
-export class InvalidThingModel extends Schema.TaggedError<InvalidThingModel>()("InvalidThingModel", {
-  /** The paths lead to members of the given document. */
-  issues: Schema.NonEmptyArray(InputIssue)
-}) {}
+export class InvalidThingModel extends DomainError<InvalidThingModel>()(
+  "InvalidThingModel",
+  {
+    /** The paths lead to members of the given document. */
+    issues: Schema.NonEmptyArray(InputIssue)
+  },
+  ({ issues }) => issuesText(issues)
+) {}
 
 /** The model has no such property, event or service. */
-export class ElementNotFound extends Schema.TaggedError<ElementNotFound>()("ElementNotFound", {
-  productKey: Schema.String,
-  type: ElementType,
-  id: Schema.String
-}) {}
+export class ElementNotFound extends DomainError<ElementNotFound>()(
+  "ElementNotFound",
+  {
+    productKey: Schema.String,
+    type: ElementType,
+    id: Schema.String
+  },
+  ({ id, productKey, type }) => `The thing model of product ${productKey} has no ${type} ${id}`
+) {}

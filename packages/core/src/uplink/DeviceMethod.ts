@@ -9,7 +9,7 @@ import type { CommandProgress } from "../command/Command.ts"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { inputIssues } from "../kernel/InvalidInput.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
-import { type DeviceReply, parameterError, systemError } from "./DeviceReply.ts"
+import { type DeviceReply, fieldError, parameterError, systemError } from "./DeviceReply.ts"
 import type { DeviceState } from "./DeviceState.ts"
 import type { SubDeviceName } from "./SubDeviceDirectory.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
@@ -121,7 +121,7 @@ const decoder = <A>(decode: Decode<A>): (message: UplinkMessage) => Result.Resul
   return ({ params }) =>
     Result.mapError(decodeParams(params), (error) => {
       const [{ message, path }] = inputIssues(error)
-      return parameterError(path.length === 0 ? message : `${path.join(".")}: ${message}`)
+      return path.length === 0 ? parameterError(message) : fieldError(path.join("."), message)
     })
 }
 

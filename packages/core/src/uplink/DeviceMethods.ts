@@ -6,6 +6,7 @@
  * it (docs/decisions/0026-device-methods.md).
  */
 import { Array as Arr, Context, Effect, Layer, Schema } from "effect"
+import { DomainError } from "../kernel/DomainError.ts"
 import type { DeviceMethod, Handle, Lane, MessageForm } from "./DeviceMethod.ts"
 
 export class DeviceMethods extends Context.Service<DeviceMethods, {
@@ -35,9 +36,13 @@ export class DeviceMethods extends Context.Service<DeviceMethods, {
 }
 
 /** Another feature already declares a method of this name. */
-export class DuplicateDeviceMethod extends Schema.TaggedError<DuplicateDeviceMethod>()("DuplicateDeviceMethod", {
-  name: Schema.String
-}) {}
+export class DuplicateDeviceMethod extends DomainError<DuplicateDeviceMethod>()(
+  "DuplicateDeviceMethod",
+  {
+    name: Schema.String
+  },
+  ({ name }) => `Another feature declares the device method ${name}`
+) {}
 
 /** A method with its defaults; its handler has the services that it needs. */
 export interface RegisteredMethod extends Omit<DeviceMethod, "handle"> {

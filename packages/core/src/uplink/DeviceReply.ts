@@ -2,6 +2,7 @@
  * Replies to devices, and the codes that several features use
  * (docs/protocol/codes.md).
  */
+import type { InputIssue } from "../kernel/InvalidInput.ts"
 import type { Json } from "../kernel/Json.ts"
 
 /** The answer to a message of a device. */
@@ -10,6 +11,8 @@ export interface DeviceReply {
   readonly code: number
   readonly message: string
   readonly data: Json
+  /** The members of the message that do not fit, and what was expected. `message` says it, too. */
+  readonly issues?: ReadonlyArray<InputIssue>
   /** `data` as JSON in UTF-8, if that is kept: large data is not encoded for each reply. */
   readonly encodedData?: Uint8Array
   /** A block of a file, which follows `data`; or the whole reply to bytes, in place of the members above. */
@@ -24,6 +27,11 @@ export const failure = (code: number, message: string): DeviceReply => ({ code, 
 
 /** The params do not have the expected form. */
 export const parameterError = (message: string): DeviceReply => failure(460, message)
+/** A member of the message does not fit. `path` leads to it, with dots between names. */
+export const fieldError = (path: string, expected: string, code = 460): DeviceReply => ({
+  ...failure(code, `${path}: ${expected}`),
+  issues: [{ path: path.split("."), message: expected }]
+})
 export const systemError: DeviceReply = failure(500, "system exception")
 export const deviceNotFound: DeviceReply = failure(6100, "device not found")
 export const tooManyDesired: DeviceReply = failure(6104, "more than 200 properties")

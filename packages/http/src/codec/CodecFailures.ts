@@ -16,8 +16,7 @@ export const CodecMisfit = failure(
 
 /** From the errors of the domain. Names in documents of the caller stay as they are. */
 export const codecFailures = {
-  ProductNotRaw: ({ productKey }: Core.ProductNotRaw) =>
-    ProductNotRaw.make({ message: `Product ${productKey} has data_format json; only raw products have a codec` }),
+  ProductNotRaw: ({ message }: Core.ProductNotRaw) => ProductNotRaw.make({ message }),
   CodecMisfit: ({ expected, message, path }: Core.CodecMisfit) =>
     CodecMisfit.make({ message, data: { issues: { [path]: [expected] } } })
 }

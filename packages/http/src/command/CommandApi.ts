@@ -15,7 +15,7 @@ import {
   TooManyBroadcasts,
   TooManyMessages
 } from "./CommandFailures.ts"
-import { NoSuchDevice } from "../device/DeviceFailures.ts"
+import { DeviceDisabled, NoSuchDevice } from "../device/DeviceFailures.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
 import { InvalidValue, NoSuchElement } from "../thing-model/ThingModelFailures.ts"
 import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
@@ -79,14 +79,14 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
     params: PathParams.deviceId,
     payload: Call,
     success: Answered,
-    error: [NoSuchDevice, NoSuchElement, InvalidValue, DeviceNotConnected, NoReply, TooManyMessages]
+    error: [NoSuchDevice, DeviceDisabled, NoSuchElement, InvalidValue, DeviceNotConnected, NoReply, TooManyMessages]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Set properties of a device")
     .annotate(OpenApi.Description, "Delivered now, or when the device comes back."),
   HttpApiEndpoint.post("callDeviceService", "/things/:device_id/services/:service_id", {
     params: PathParams.service,
     payload: Call,
     success: Answered,
-    error: [NoSuchDevice, NoSuchElement, InvalidValue, DeviceNotConnected, NoReply, TooManyMessages]
+    error: [NoSuchDevice, DeviceDisabled, NoSuchElement, InvalidValue, DeviceNotConnected, NoReply, TooManyMessages]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Call a service of a device")
     .annotate(
       OpenApi.Description,
@@ -105,7 +105,7 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
       )
     }).annotate({ examples: [{ topic: "display/text", payload: "Hello", encoding: "utf8" }] }),
     success: Answered,
-    error: [NoSuchDevice, InvalidValue, DeviceNotConnected, NoReply, TooManyMessages]
+    error: [NoSuchDevice, DeviceDisabled, InvalidValue, DeviceNotConnected, NoReply, TooManyMessages]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Send a device bytes on a topic of your own")
     .annotate(
       OpenApi.Description,
@@ -134,7 +134,7 @@ export class CommandApi extends HttpApiGroup.make("commands").add(
       ttl: Call.fields.ttl
     }).annotate({ examples: [{ data: "a10700" }] }),
     success: Accepted,
-    error: [NoSuchDevice, InvalidValue, TooManyMessages]
+    error: [NoSuchDevice, DeviceDisabled, InvalidValue, TooManyMessages]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Send a device bytes on its topic for bytes")
     .annotate(OpenApi.Description, "As they are, whether the product has a codec or not."),
   HttpApiEndpoint.get("listMessages", "/things/:device_id/messages", {

@@ -2,7 +2,6 @@
  * Failures of the routes of commands.
  */
 import type * as Core from "@device-cloud/core"
-import { maxWaiting } from "@device-cloud/core"
 import { Schema } from "effect"
 import { Code } from "../Code.ts"
 import { failure, retryData } from "../Failure.ts"
@@ -44,25 +43,19 @@ const retryAfter = 10
 
 /** From the errors of the domain. */
 export const commandFailures = {
-  CommandNotFound: ({ messageId }: Core.CommandNotFound) =>
-    NoSuchMessage.make({ message: `There is no message ${messageId} for this device` }),
-  CommandNotQueued: ({ messageId, state }: Core.CommandNotQueued) =>
-    MessageNotQueued.make({ message: `Message ${messageId} is ${state}; only a queued one can be cancelled` }),
-  DeviceNotConnected: ({ deviceId }: Core.DeviceNotConnected) =>
-    DeviceNotConnected.make({ message: `Device ${deviceId} is not connected; call with wait 0 to let the call wait` }),
-  NoReply: ({ messageId }: Core.NoReply) =>
+  CommandNotFound: ({ message }: Core.CommandNotFound) => NoSuchMessage.make({ message }),
+  CommandNotQueued: ({ message }: Core.CommandNotQueued) => MessageNotQueued.make({ message }),
+  DeviceNotConnected: ({ message }: Core.DeviceNotConnected) => DeviceNotConnected.make({ message }),
+  NoReply: ({ message, messageId }: Core.NoReply) =>
     NoReply.make({
-      message: `The device has not replied in time; message ${messageId} goes on`,
+      message,
       data: { message_id: messageId }
     }),
-  TooManyBroadcasts: ({ productKey }: Core.TooManyBroadcasts) =>
-    TooManyBroadcasts.make({
-      message: `Product ${productKey} has had a broadcast within a second; try again later`,
-      data: { retry_after: 1 }
-    }),
-  TooManyCommands: ({ deviceId }: Core.TooManyCommands) =>
+  TooManyBroadcasts: ({ message }: Core.TooManyBroadcasts) =>
+    TooManyBroadcasts.make({ message, data: { retry_after: 1 } }),
+  TooManyCommands: ({ message }: Core.TooManyCommands) =>
     TooManyMessages.make({
-      message: `Device ${deviceId} has ${maxWaiting} messages that wait; cancel some or let them expire`,
+      message,
       data: { retry_after: retryAfter }
     })
 }

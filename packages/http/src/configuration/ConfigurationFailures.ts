@@ -14,8 +14,6 @@ const retryAfter = 60
 
 /** From the errors of the domain. */
 export const configurationFailures = {
-  ConfigurationNotFound: ({ of }: Core.ConfigurationNotFound) =>
-    NoConfiguration.make({ message: `There is no configuration for ${of}; store one first` }),
-  TooManyPushes: () =>
-    TooManyPushes.make({ message: "Too many pushes wait; try again later", data: { retry_after: retryAfter } })
+  ConfigurationNotFound: ({ message }: Core.ConfigurationNotFound) => NoConfiguration.make({ message }),
+  TooManyPushes: ({ message }: Core.TooManyPushes) => TooManyPushes.make({ message, data: { retry_after: retryAfter } })
 }

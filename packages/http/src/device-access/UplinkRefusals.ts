@@ -4,9 +4,10 @@
  * (docs/protocol/codes.md).
  */
 import type { DeviceReply } from "@device-cloud/core"
-import { Schema } from "effect"
+import { identity, Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { Code, statusOf } from "../Code.ts"
+import { issuesData, withIssues } from "../Failure.ts"
 
 /** The failures with the codes of one status that a refused message can become. */
 const refusals = <const Codes extends ReadonlyArray<Code>>(codes: Codes) => {
@@ -15,7 +16,8 @@ const refusals = <const Codes extends ReadonlyArray<Code>>(codes: Codes) => {
     code: Schema.Literals(codes),
     message: Schema.String,
     data: Schema.Struct({
-      device_code: Schema.Int.annotate({ description: "What the device protocol calls it" })
+      device_code: Schema.Int.annotate({ description: "What the device protocol calls it" }),
+      issues: Schema.optionalKey(issuesData.issues)
     })
   }).annotate({ description: "The message of the device was refused", identifier: `MessageRefused${status}` })
     .pipe(HttpApiSchema.status(status))
@@ -36,12 +38,18 @@ export const uplinkRefusals = [
 type UplinkRefusal = typeof uplinkRefusals[number]["Type"]
 
 /** What the refusal of a message becomes. `method` is the method of the message. */
-export const uplinkRefusal = ({ code, message }: DeviceReply.DeviceReply, method: string): UplinkRefusal =>
-  ({
-    code: codeOf(code, method),
+export const uplinkRefusal = (reply: DeviceReply.DeviceReply, method: string): UplinkRefusal => {
+  const { code: device_code, issues = [{ path: [], message: reply.message }], message } = reply
+  const code = codeOf(device_code, method)
+  return {
+    code,
     message,
-    data: { device_code: code }
-  }) as UplinkRefusal
+    data: { device_code, ...hasIssues(code) ? withIssues(issues, identity).data : {} }
+  } as UplinkRefusal
+}
+
+/** The codes of failures that carry issues, as those of the management API do. */
+const hasIssues = (code: Code): boolean => code === Code.invalidParameter || code === Code.invalidValue
 
 /** The protocol's codes that say more than that a parameter is wrong. */
 const codes: Readonly<Record<number, UplinkRefusal["code"]>> = {

@@ -34,21 +34,18 @@ export const PropertyNotReported = failure(
 
 /** From the errors of the domain. */
 export const deviceFailures = {
-  DeviceNotFound: ({ device }: Core.DeviceNotFound) => NoSuchDevice.make({ message: `There is no device ${device}` }),
-  BatchNotFound: ({ batchId, productKey }: Core.BatchNotFound) =>
-    NoSuchBatch.make({ message: `Product ${productKey} has no batch ${batchId}` }),
-  DeviceDisabled: ({ deviceName, productKey }: Core.DeviceDisabled) =>
-    DeviceDisabled.make({ message: `Device ${productKey}/${deviceName} is disabled` }),
+  DeviceNotFound: ({ message }: Core.DeviceNotFound) => NoSuchDevice.make({ message }),
+  BatchNotFound: ({ message }: Core.BatchNotFound) => NoSuchBatch.make({ message }),
+  DeviceDisabled: ({ message }: Core.DeviceDisabled) => DeviceDisabled.make({ message }),
   NotACloudGateway: ({ fields, productKey }: Core.NotACloudGateway) =>
     NotACloudGateway.make({
       message: `${fields.map(snakeCase).join(", ")}: only a cloud-gateway product takes this, and product ` +
         `${productKey} is none`
     }),
-  PropertyNotReported: ({ deviceId, propertyId }: Core.PropertyNotReported) =>
-    PropertyNotReported.make({ message: `Device ${deviceId} has reported no property ${propertyId}` }),
-  ShadowVersionConflict: ({ deviceId, version }: Core.ShadowVersionConflict) =>
+  PropertyNotReported: ({ message }: Core.PropertyNotReported) => PropertyNotReported.make({ message }),
+  ShadowVersionConflict: ({ message, version }: Core.ShadowVersionConflict) =>
     ShadowVersionConflict.make({
-      message: `The shadow of device ${deviceId} is in version ${version}`,
+      message,
       data: { version }
     })
 }

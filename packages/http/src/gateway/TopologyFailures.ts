@@ -2,7 +2,6 @@
  * Failures of the routes of gateways and their sub-devices.
  */
 import type * as Core from "@device-cloud/core"
-import { maxSubDevices } from "@device-cloud/core"
 import { Code } from "../Code.ts"
 import { failure } from "../Failure.ts"
 
@@ -42,20 +41,11 @@ export const TooManySubDevices = failure(
 
 /** From the errors of the domain. */
 export const topologyFailures = {
-  NotAGateway: ({ deviceId }: Core.NotAGateway) =>
-    NotAGateway.make({ message: `Device ${deviceId} is no gateway: its product is of another node type` }),
-  NotASubDevice: ({ productKey }: Core.NotASubDevice) =>
-    NotASubDevice.make({
-      message: `Product ${productKey} is not of node type gateway-sub: its devices join no gateway`
-    }),
-  AddSessionNotFound: ({ gatewayId, sessionId }: Core.AddSessionNotFound) =>
-    NoSuchAddSession.make({ message: `Gateway ${gatewayId} has no add-session ${sessionId}` }),
-  AddSessionEnded: ({ sessionId }: Core.AddSessionEnded) =>
-    AddSessionEnded.make({ message: `Add-session ${sessionId} has ended; start another one` }),
-  NotInTopology: ({ device, gatewayId }: Core.NotInTopology) =>
-    NoSuchSubDevice.make({ message: `Device ${device} is no sub-device of gateway ${gatewayId}` }),
-  BelongsToOtherGateway: ({ device }: Core.BelongsToOtherGateway) =>
-    BelongsToOtherGateway.make({ message: `Device ${device} belongs to another gateway; remove it there first` }),
-  TooManySubDevices: ({ gatewayId }: Core.TooManySubDevices) =>
-    TooManySubDevices.make({ message: `Gateway ${gatewayId} would have more than ${maxSubDevices} sub-devices` })
+  NotAGateway: ({ message }: Core.NotAGateway) => NotAGateway.make({ message }),
+  NotASubDevice: ({ message }: Core.NotASubDevice) => NotASubDevice.make({ message }),
+  AddSessionNotFound: ({ message }: Core.AddSessionNotFound) => NoSuchAddSession.make({ message }),
+  AddSessionEnded: ({ message }: Core.AddSessionEnded) => AddSessionEnded.make({ message }),
+  NotInTopology: ({ message }: Core.NotInTopology) => NoSuchSubDevice.make({ message }),
+  BelongsToOtherGateway: ({ message }: Core.BelongsToOtherGateway) => BelongsToOtherGateway.make({ message }),
+  TooManySubDevices: ({ message }: Core.TooManySubDevices) => TooManySubDevices.make({ message })
 }

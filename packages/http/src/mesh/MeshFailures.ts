@@ -33,23 +33,11 @@ export const NoGatewayOnline = failure(
 
 /** From the errors of the domain. */
 export const meshFailures = {
-  MeshNetworkNotFound: ({ networkKey }: Core.MeshNetworkNotFound) =>
-    NoSuchMeshNetwork.make({ message: `There is no mesh network ${networkKey} in this project` }),
-  MeshNodeNotFound: ({ deviceId, networkKey }: Core.MeshNodeNotFound) =>
-    NoSuchMeshNode.make({ message: `Device ${deviceId} is no node of network ${networkKey}` }),
-  NetworkKeyTaken: ({ networkKey }: Core.NetworkKeyTaken) =>
-    NetworkKeyTaken.make({ message: `network_key: there is a mesh network ${networkKey} in this project` }),
-  MeshAddressTaken: ({ meshAddr }: Core.MeshAddressTaken) =>
-    MeshAddressTaken.make({ message: `mesh_addr: another node of the network has address ${meshAddr}` }),
-  MeshNetworkFull: ({ networkKey, nodeType }: Core.MeshNetworkFull) =>
-    MeshNetworkFull.make({
-      message: `mesh_addr: no address for a node of type ${nodeType} is left in network ${networkKey}; ` +
-        "remove nodes first"
-    }),
-  MeshNodeExists: ({ deviceName, meshAddr, networkKey }: Core.MeshNodeExists) =>
-    MeshNodeExists.make({
-      message: `Device ${deviceName} is a node of network ${networkKey} already, with address ${meshAddr}`
-    }),
-  NoGatewayOnline: ({ networkKey }: Core.NoGatewayOnline) =>
-    NoGatewayOnline.make({ message: `No gateway of mesh network ${networkKey} is connected` })
+  MeshNetworkNotFound: ({ message }: Core.MeshNetworkNotFound) => NoSuchMeshNetwork.make({ message }),
+  MeshNodeNotFound: ({ message }: Core.MeshNodeNotFound) => NoSuchMeshNode.make({ message }),
+  NetworkKeyTaken: ({ message }: Core.NetworkKeyTaken) => NetworkKeyTaken.make({ message: `network_key: ${message}` }),
+  MeshAddressTaken: ({ message }: Core.MeshAddressTaken) => MeshAddressTaken.make({ message: `mesh_addr: ${message}` }),
+  MeshNetworkFull: ({ message }: Core.MeshNetworkFull) => MeshNetworkFull.make({ message: `mesh_addr: ${message}` }),
+  MeshNodeExists: ({ message }: Core.MeshNodeExists) => MeshNodeExists.make({ message }),
+  NoGatewayOnline: ({ message }: Core.NoGatewayOnline) => NoGatewayOnline.make({ message })
 }

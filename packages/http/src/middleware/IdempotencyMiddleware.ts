@@ -97,14 +97,7 @@ const once = Effect.fnUntraced(function*<E, R>(
 
 type Refused = typeof IdempotencyKeyInUse.Type | typeof TooManyRequests.Type | typeof StorageUnreachable.Type
 
-const inUseBecause = {
-  "in-progress": "the first request with this key is still being answered",
-  "other-request": "this key was used for another request, or with another access key",
-  "not-kept": "the first request with this key was carried out; its response was too large to be kept"
-} as const satisfies Record<IdempotencyConflict["reason"], string>
-
-const inUse = ({ reason }: IdempotencyConflict) =>
-  IdempotencyKeyInUse.make({ message: `Idempotency-Key: ${inUseBecause[reason]}` })
+const inUse = ({ message }: IdempotencyConflict) => IdempotencyKeyInUse.make({ message: `Idempotency-Key: ${message}` })
 
 const tooMany = ({ maximum, retryAfter }: TooManyIdempotencyKeys) =>
   TooManyRequests.make({

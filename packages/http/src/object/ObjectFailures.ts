@@ -19,10 +19,7 @@ export const RangeUnsatisfiable = failure(
 
 /** From the errors of the domain. */
 export const objectFailures = {
-  ObjectNotFound: ({ objectId }: Core.ObjectNotFound) =>
-    NoSuchObject.make({ message: `There is no object ${objectId}` }),
-  ObjectInUse: ({ objectId, reason }: Core.ObjectInUse) =>
-    ObjectInUse.make({ message: `Object ${objectId} cannot be deleted: ${reason}` }),
-  ObjectTooLarge: ({ maximum }: Core.ObjectTooLarge) =>
-    FileTooLarge.make({ message: `The file is larger than ${maximum} bytes` })
+  ObjectNotFound: ({ message }: Core.ObjectNotFound) => NoSuchObject.make({ message }),
+  ObjectInUse: ({ message }: Core.ObjectInUse) => ObjectInUse.make({ message }),
+  ObjectTooLarge: ({ message }: Core.ObjectTooLarge) => FileTooLarge.make({ message })
 }

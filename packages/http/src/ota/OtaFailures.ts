@@ -29,23 +29,16 @@ export const DeviceIsUpgrading = failure(
 
 /** From the errors of the domain. */
 export const otaFailures = {
-  FirmwareNotFound: ({ firmwareId }: Core.FirmwareNotFound) =>
-    NoSuchFirmware.make({ message: `There is no firmware ${firmwareId} in this project` }),
-  FirmwareState: ({ firmwareId, reason }: Core.FirmwareState) =>
-    FirmwareState.make({ message: `Firmware ${firmwareId}: ${reason}` }),
+  FirmwareNotFound: ({ message }: Core.FirmwareNotFound) => NoSuchFirmware.make({ message }),
+  FirmwareState: ({ message }: Core.FirmwareState) => FirmwareState.make({ message }),
   FirmwareVersionTaken: ({ module, productKey, version }: Core.FirmwareVersionTaken) =>
     FirmwareVersionTaken.make({
       message: `version: product ${productKey} has a firmware ${version} for module ${module}`
     }),
-  TaskNotFound: ({ taskId }: Core.TaskNotFound) =>
-    NoSuchTask.make({ message: `There is no task ${taskId} in this project` }),
-  RecordNotFound: ({ deviceId, taskId }: Core.RecordNotFound) =>
-    DeviceNotInTask.make({ message: `Device ${deviceId} is not in task ${taskId}` }),
-  TaskState: ({ reason, taskId }: Core.TaskState) => TaskState.make({ message: `Task ${taskId}: ${reason}` }),
-  DeviceIsUpgrading: ({ deviceId }: Core.DeviceIsUpgrading) =>
-    DeviceIsUpgrading.make({
-      message: `Device ${deviceId} has an unfinished task for this module; cancel it first`
-    }),
+  TaskNotFound: ({ message }: Core.TaskNotFound) => NoSuchTask.make({ message }),
+  RecordNotFound: ({ message }: Core.RecordNotFound) => DeviceNotInTask.make({ message }),
+  TaskState: ({ message }: Core.TaskState) => TaskState.make({ message }),
+  DeviceIsUpgrading: ({ message }: Core.DeviceIsUpgrading) => DeviceIsUpgrading.make({ message }),
   DevicesNotOfProduct: ({ deviceIds, productKey }: Core.DevicesNotOfProduct) =>
     invalidParameter(deviceIds.map((deviceId) => ({
       path: ["device_ids"],

@@ -11,8 +11,6 @@ export const ProductHasDevices = failure("ProductHasDevices", Code.productHasDev
 
 /** From the errors of the domain. */
 export const productFailures = {
-  ProductNotFound: ({ productKey }: Core.ProductNotFound) =>
-    NoSuchProduct.make({ message: `There is no product ${productKey}` }),
-  ProductHasDevices: ({ productKey }: Core.ProductHasDevices) =>
-    ProductHasDevices.make({ message: `Product ${productKey} still has devices; delete them first` })
+  ProductNotFound: ({ message }: Core.ProductNotFound) => NoSuchProduct.make({ message }),
+  ProductHasDevices: ({ message }: Core.ProductHasDevices) => ProductHasDevices.make({ message })
 }

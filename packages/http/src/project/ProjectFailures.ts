@@ -75,16 +75,8 @@ export const projectFailures = {
         ? "project_id: only an owner may name another project"
         : `${snakeCase(field)}: an access key cannot give a right that it does not have itself`
     }),
-  AccessKeyNotFound: ({ accessKeyId }: Core.AccessKeyNotFound) =>
-    NoSuchAccessKey.make({ message: `There is no access key ${accessKeyId} in this project` }),
-  AccessKeyNotRemovable: ({ accessKeyId }: Core.AccessKeyNotRemovable) =>
-    AccessKeyNotRemovable.make({ message: `Access key ${accessKeyId} is the owner's; it can only be replaced` }),
-  ProjectNotFound: ({ projectId }: Core.ProjectNotFound) =>
-    NoSuchProject.make({ message: `There is no project ${projectId}` }),
-  ProjectNotRemovable: ({ projectId, reason }: Core.ProjectNotRemovable) =>
-    ProjectNotRemovable.make({
-      message: reason === "is-default"
-        ? "The default project cannot be deleted"
-        : `Project ${projectId} still has products; delete them first`
-    })
+  AccessKeyNotFound: ({ message }: Core.AccessKeyNotFound) => NoSuchAccessKey.make({ message }),
+  AccessKeyNotRemovable: ({ message }: Core.AccessKeyNotRemovable) => AccessKeyNotRemovable.make({ message }),
+  ProjectNotFound: ({ message }: Core.ProjectNotFound) => NoSuchProject.make({ message }),
+  ProjectNotRemovable: ({ message }: Core.ProjectNotRemovable) => ProjectNotRemovable.make({ message })
 }

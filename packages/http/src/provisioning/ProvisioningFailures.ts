@@ -68,7 +68,7 @@ export const provisioningFailures = {
     WrongCipher.make({
       message: `cipher: it is not what ${deviceName} of product ${productKey} would make of random`
     }),
-  ProofRefused: ({ reason }: Core.ProofRefused) => ProofRefused.make({ message: reason }),
+  ProofRefused: ({ message }: Core.ProofRefused) => ProofRefused.make({ message }),
   SubDeviceOnly: ({ deviceName, productKey }: Core.SubDeviceOnly) =>
     SubDeviceOnly.make({
       message: `device_name: ${deviceName} of product ${productKey} is a sub-device and speaks through its gateway`
@@ -87,14 +87,8 @@ export const provisioningFailures = {
       message: "Too many wrong signatures from this device or address; try again later",
       data: { retry_after: retryAfter }
     }),
-  RegistrationOff: ({ productKey }: Core.RegistrationOff) =>
-    RegistrationOff.make({ message: `Dynamic registration of product ${productKey} is off` }),
-  AlreadyActive: ({ device }: Core.AlreadyActive) =>
-    AlreadyActive.make({ message: `Device ${device} has been active; its triple is not told again` }),
-  NoDeviceLeft: ({ productKey }: Core.NoDeviceLeft) =>
-    NoDeviceLeft.make({
-      message: `Product ${productKey} has no device left that was created beforehand and is not registered; create more`
-    }),
-  RandomNotReported: ({ device }: Core.RandomNotReported) =>
-    RandomNotReported.make({ message: `Device ${device} has not reported its random yet; ask again later` })
+  RegistrationOff: ({ message }: Core.RegistrationOff) => RegistrationOff.make({ message }),
+  AlreadyActive: ({ message }: Core.AlreadyActive) => AlreadyActive.make({ message }),
+  NoDeviceLeft: ({ message }: Core.NoDeviceLeft) => NoDeviceLeft.make({ message }),
+  RandomNotReported: ({ message }: Core.RandomNotReported) => RandomNotReported.make({ message })
 }

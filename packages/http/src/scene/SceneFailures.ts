@@ -21,13 +21,12 @@ const retryAfter = 10
 
 /** From the errors of the domain. */
 export const sceneFailures = {
-  SceneNotFound: ({ sceneId }: Core.SceneNotFound) =>
-    NoSuchScene.make({ message: `There is no scene ${sceneId} in this project` }),
+  SceneNotFound: ({ message }: Core.SceneNotFound) => NoSuchScene.make({ message }),
   SceneNameTaken: ({ name }: Core.SceneNameTaken) =>
     SceneNameTaken.make({ message: `name: the project has another scene called ${name}` }),
-  TooManyExecutions: ({ limit }: Core.TooManyExecutions) =>
+  TooManyExecutions: ({ message }: Core.TooManyExecutions) =>
     TooManyExecutions.make({
-      message: `${limit} executions of the project wait to be carried out, and no more may`,
+      message,
       data: { retry_after: retryAfter }
     })
 }

@@ -30,6 +30,5 @@ export const NoSuchElement = failure(
 export const thingModelFailures = {
   InvalidThingModel: ({ issues }: Core.InvalidThingModel) => InvalidThingModel.make(withIssues(issues, identity)),
   InvalidValues: ({ issues }: Core.InvalidValues) => InvalidValue.make(withIssues(issues, identity)),
-  ElementNotFound: ({ id, productKey, type }: Core.ElementNotFound) =>
-    NoSuchElement.make({ message: `The thing model of product ${productKey} has no ${type} ${id}` })
+  ElementNotFound: ({ message }: Core.ElementNotFound) => NoSuchElement.make({ message })
 }

@@ -3,7 +3,7 @@
  * docs/protocol/upgrades.md.
  */
 import { Predicate } from "effect"
-import { type DeviceReply, parameterError } from "../../uplink/DeviceReply.ts"
+import { type DeviceReply, fieldError } from "../../uplink/DeviceReply.ts"
 import { isWellFormed } from "../../kernel/Text.ts"
 
 /** The method of the message. */
@@ -39,13 +39,13 @@ export const parseBlockRequest = (params: unknown): BlockRequest | DeviceReply =
   const { fileBlock, fileInfo, fileToken } = fields(params)
   const { fileId, streamId } = fields(fileInfo)
   const { offset, size } = fields(fileBlock)
-  if (!isWhole(streamId, 1)) return parameterError("fileInfo.streamId: expected the number that came with the upgrade")
-  if (!isWhole(fileId, 1)) return parameterError("fileInfo.fileId: expected the number that came with the upgrade")
-  if (!isWhole(size, 1, maxBlockSize)) return parameterError(`fileBlock.size: expected 1 to ${maxBlockSize} bytes`)
-  if (!isWhole(offset, 0)) return parameterError("fileBlock.offset: expected a number of bytes, 0 or more")
+  if (!isWhole(streamId, 1)) return fieldError("fileInfo.streamId", "expected the number that came with the upgrade")
+  if (!isWhole(fileId, 1)) return fieldError("fileInfo.fileId", "expected the number that came with the upgrade")
+  if (!isWhole(size, 1, maxBlockSize)) return fieldError("fileBlock.size", `expected 1 to ${maxBlockSize} bytes`)
+  if (!isWhole(offset, 0)) return fieldError("fileBlock.offset", "expected a number of bytes, 0 or more")
   if (fileToken === undefined) return { streamId, fileId, size, offset, fileToken }
   if (typeof fileToken !== "string" || fileToken.length > maxTokenLength || !isWellFormed(fileToken)) {
-    return parameterError(`fileToken: expected at most ${maxTokenLength} characters`)
+    return fieldError("fileToken", `expected at most ${maxTokenLength} characters`)
   }
   return { streamId, fileId, size, offset, fileToken }
 }

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import type { DeviceIdentity } from "../../device/Device.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
-import { type DeviceReply, failure, parameterError, success, systemError } from "../../uplink/DeviceReply.ts"
+import { type DeviceReply, failure, fieldError, success, systemError } from "../../uplink/DeviceReply.ts"
 import { FirmwareFiles } from "../firmware/FirmwareFiles.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 import { isReleased } from "../task/UpgradeStateMachine.ts"
@@ -35,7 +35,11 @@ export class FirmwareBlocks extends Context.Service<FirmwareBlocks, {
 /** Blocks that are read at once. */
 const concurrency = 8
 
-const notForDevice = failure(404, "fileInfo: expected the stream and file of an upgrade that waits for this device")
+const notForDevice = fieldError(
+  "fileInfo",
+  "expected the stream and file of an upgrade that waits for this device",
+  404
+)
 
 const make = Effect.gen(function*() {
   const store = yield* OtaStore
@@ -54,7 +58,7 @@ const make = Effect.gen(function*() {
     if (file === undefined) {
       return failure(404, `the file is not stored here; it is at ${assignment.firmware.ossPath}`)
     }
-    if (offset >= file.size) return parameterError(`fileBlock.offset: expected a number below ${file.size}`)
+    if (offset >= file.size) return fieldError("fileBlock.offset", `expected a number below ${file.size}`)
     const bytes = yield* files.read(file, offset, size)
     return {
       ...success({

@@ -4,7 +4,7 @@
  */
 import { Option, Predicate, Schema } from "effect"
 import type { DeviceIdentity } from "../../device/Device.ts"
-import { type DeviceReply, parameterError } from "../../uplink/DeviceReply.ts"
+import { type DeviceReply, fieldError } from "../../uplink/DeviceReply.ts"
 import type { Json } from "../../kernel/Json.ts"
 import type { StoredObject } from "../../object/StoredObject.ts"
 import { isWellFormed } from "../../kernel/Text.ts"
@@ -71,9 +71,9 @@ export const protocolOf = (params: unknown): DownloadProtocol | undefined => {
 export const inform = (device: DeviceIdentity, params: unknown, at: number): UpgradeReport | DeviceReply => {
   const module = moduleOf(params)
   const { version } = fields(params)
-  if (module === undefined) return parameterError("module: expected 1 to 64 letters, digits and _ . -")
+  if (module === undefined) return fieldError("module", "expected 1 to 64 letters, digits and _ . -")
   if (typeof version !== "string" || version === "" || version.length > maxVersionLength || !isWellFormed(version)) {
-    return parameterError(`version: expected 1 to ${maxVersionLength} characters`)
+    return fieldError("version", `expected 1 to ${maxVersionLength} characters`)
   }
   return { _tag: "Inform", device, module, version, protocol: protocolOf(params), at }
 }
@@ -82,10 +82,10 @@ export const inform = (device: DeviceIdentity, params: unknown, at: number): Upg
 export const progress = (device: DeviceIdentity, params: unknown, at: number): UpgradeReport | DeviceReply => {
   const module = moduleOf(params)
   const { desc = "", step } = fields(params)
-  if (module === undefined) return parameterError("module: expected 1 to 64 letters, digits and _ . -")
+  if (module === undefined) return fieldError("module", "expected 1 to 64 letters, digits and _ . -")
   const number = typeof step === "number" || (typeof step === "string" && /^-?\d{1,4}$/.test(step)) ? Number(step) : NaN
   if (!Number.isInteger(number) || number > 100) {
-    return parameterError("step: expected a number up to 100, below 0: failed")
+    return fieldError("step", "expected a number up to 100, below 0: failed")
   }
   const description = typeof desc === "string" && isWellFormed(desc) ? desc.slice(0, maxDescriptionLength) : ""
   return { _tag: "Progress", device, module, step: Math.max(-1, number), description, at }

@@ -4,7 +4,7 @@
 import { Effect, Layer, Result } from "effect"
 import * as DeviceMethod from "../../uplink/DeviceMethod.ts"
 import { DeviceMethods } from "../../uplink/DeviceMethods.ts"
-import { type DeviceReply, parameterError, success } from "../../uplink/DeviceReply.ts"
+import { type DeviceReply, fieldError, success } from "../../uplink/DeviceReply.ts"
 import { Upgrades } from "./Upgrades.ts"
 import { downloadMethod, parseBlockRequest } from "./BlockRequest.ts"
 import { FirmwareBlocks } from "./FirmwareBlocks.ts"
@@ -41,7 +41,7 @@ const methods = [
     decode: ({ params }) => {
       const module = moduleOf(params)
       return module === undefined
-        ? Result.fail(parameterError("module: expected 1 to 64 letters, digits and _ . -"))
+        ? Result.fail(fieldError("module", "expected 1 to 64 letters, digits and _ . -"))
         : Result.succeed({ module, protocol: protocolOf(params) })
     },
     handle: ({ module, protocol }, { device }) =>

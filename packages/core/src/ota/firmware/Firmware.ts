@@ -3,6 +3,7 @@
  * docs/api/firmware.md.
  */
 import { Schema } from "effect"
+import { DomainError } from "../../kernel/DomainError.ts"
 import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { NonBlankText, Text } from "../../kernel/Text.ts"
@@ -101,20 +102,32 @@ export interface FirmwareFilter {
 }
 
 /** The project has no such firmware. */
-export class FirmwareNotFound extends Schema.TaggedError<FirmwareNotFound>()("FirmwareNotFound", {
-  firmwareId: Schema.Int
-}) {}
+export class FirmwareNotFound extends DomainError<FirmwareNotFound>()(
+  "FirmwareNotFound",
+  {
+    firmwareId: Schema.Int
+  },
+  ({ firmwareId }) => `There is no firmware ${firmwareId} in this project`
+) {}
 
 /** The product already has a firmware of this version for this module. */
-export class FirmwareVersionTaken extends Schema.TaggedError<FirmwareVersionTaken>()("FirmwareVersionTaken", {
-  productKey: Schema.String,
-  module: Schema.String,
-  version: Schema.String
-}) {}
+export class FirmwareVersionTaken extends DomainError<FirmwareVersionTaken>()(
+  "FirmwareVersionTaken",
+  {
+    productKey: Schema.String,
+    module: Schema.String,
+    version: Schema.String
+  },
+  ({ module, productKey, version }) => `Product ${productKey} has a firmware ${version} for module ${module}`
+) {}
 
 /** The state of the firmware does not allow the operation. */
-export class FirmwareState extends Schema.TaggedError<FirmwareState>()("FirmwareState", {
-  firmwareId: Schema.Int,
-  /** A sentence. */
-  reason: Schema.String
-}) {}
+export class FirmwareState extends DomainError<FirmwareState>()(
+  "FirmwareState",
+  {
+    firmwareId: Schema.Int,
+    /** A sentence. */
+    reason: Schema.String
+  },
+  ({ firmwareId, reason }) => `Firmware ${firmwareId}: ${reason}`
+) {}

@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import type { DeviceId, DeviceName, DeviceStatus } from "../../device/Device.ts"
+import { DomainError } from "../../kernel/DomainError.ts"
 import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { Text } from "../../kernel/Text.ts"
@@ -279,28 +280,48 @@ export interface Assignment {
 }
 
 /** The project has no such task. */
-export class TaskNotFound extends Schema.TaggedError<TaskNotFound>()("TaskNotFound", { taskId: Schema.Int }) {}
+export class TaskNotFound extends DomainError<TaskNotFound>()(
+  "TaskNotFound",
+  { taskId: Schema.Int },
+  ({ taskId }) => `There is no task ${taskId} in this project`
+) {}
 
 /** The device is not in this task. */
-export class RecordNotFound extends Schema.TaggedError<RecordNotFound>()("RecordNotFound", {
-  taskId: Schema.Int,
-  deviceId: Schema.String
-}) {}
+export class RecordNotFound extends DomainError<RecordNotFound>()(
+  "RecordNotFound",
+  {
+    taskId: Schema.Int,
+    deviceId: Schema.String
+  },
+  ({ deviceId, taskId }) => `Device ${deviceId} is not in task ${taskId}`
+) {}
 
 /** The device has a task for the same module that has not ended. */
-export class DeviceIsUpgrading extends Schema.TaggedError<DeviceIsUpgrading>()("DeviceIsUpgrading", {
-  deviceId: Schema.String
-}) {}
+export class DeviceIsUpgrading extends DomainError<DeviceIsUpgrading>()(
+  "DeviceIsUpgrading",
+  {
+    deviceId: Schema.String
+  },
+  ({ deviceId }) => `Device ${deviceId} has an unfinished task for this module; cancel it first`
+) {}
 
 /** Some of the named devices do not exist or belong to another product. */
-export class DevicesNotOfProduct extends Schema.TaggedError<DevicesNotOfProduct>()("DevicesNotOfProduct", {
-  productKey: Schema.String,
-  deviceIds: Schema.NonEmptyArray(Schema.String)
-}) {}
+export class DevicesNotOfProduct extends DomainError<DevicesNotOfProduct>()(
+  "DevicesNotOfProduct",
+  {
+    productKey: Schema.String,
+    deviceIds: Schema.NonEmptyArray(Schema.String)
+  },
+  ({ deviceIds, productKey }) => `No devices of product ${productKey}: ${deviceIds.join(", ")}`
+) {}
 
 /** The state of the task, or of the device in it, does not allow the operation. */
-export class TaskState extends Schema.TaggedError<TaskState>()("TaskState", {
-  taskId: Schema.Int,
-  /** A sentence. */
-  reason: Schema.String
-}) {}
+export class TaskState extends DomainError<TaskState>()(
+  "TaskState",
+  {
+    taskId: Schema.Int,
+    /** A sentence. */
+    reason: Schema.String
+  },
+  ({ reason, taskId }) => `Task ${taskId}: ${reason}`
+) {}

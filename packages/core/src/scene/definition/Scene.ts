@@ -3,6 +3,7 @@
  * fires a scene, all its conditions must hold, and its actions run in order.
  */
 import { Context, Schema } from "effect"
+import { DomainError } from "../../kernel/DomainError.ts"
 import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { Action } from "./Action.ts"
@@ -70,16 +71,28 @@ export const SceneTimeZone = Context.Reference<string>("@device-cloud/core/scene
 })
 
 /** The project has no such scene. */
-export class SceneNotFound extends Schema.TaggedError<SceneNotFound>()("SceneNotFound", {
-  sceneId: Schema.String
-}) {}
+export class SceneNotFound extends DomainError<SceneNotFound>()(
+  "SceneNotFound",
+  {
+    sceneId: Schema.String
+  },
+  ({ sceneId }) => `There is no scene ${sceneId} in this project`
+) {}
 
 /** So many executions of the project wait already. */
-export class TooManyExecutions extends Schema.TaggedError<TooManyExecutions>()("TooManyExecutions", {
-  limit: Schema.Int
-}) {}
+export class TooManyExecutions extends DomainError<TooManyExecutions>()(
+  "TooManyExecutions",
+  {
+    limit: Schema.Int
+  },
+  ({ limit }) => `${limit} executions of the project wait to be carried out, and no more may`
+) {}
 
 /** The project has another scene of this name. */
-export class SceneNameTaken extends Schema.TaggedError<SceneNameTaken>()("SceneNameTaken", {
-  name: Schema.String
-}) {}
+export class SceneNameTaken extends DomainError<SceneNameTaken>()(
+  "SceneNameTaken",
+  {
+    name: Schema.String
+  },
+  ({ name }) => `The project has another scene called ${name}`
+) {}

@@ -3,8 +3,6 @@
  */
 import { Clock, Context, Effect, Layer, Metric, Option } from "effect"
 import { Commands } from "../../command/Commands.ts"
-import type { DeviceId } from "../../device/Device.ts"
-import { DeviceStore } from "../../device/DeviceStore.ts"
 import { Mac } from "../../kernel/Mac.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
@@ -56,7 +54,6 @@ export class SceneActions extends Context.Service<SceneActions, {
     SceneActions,
     never,
     | Commands
-    | DeviceStore
     | SceneStore
     | ExecutionStore
     | SceneTriggers
@@ -86,7 +83,6 @@ const idOf = ({ executionId }: Execution, position: number): string => `${execut
 
 const make = Effect.gen(function*() {
   const commands = yield* Commands
-  const devices = yield* DeviceStore
   const scenes = yield* SceneStore
   const executions = yield* ExecutionStore
   const triggers = yield* SceneTriggers
@@ -103,19 +99,14 @@ const make = Effect.gen(function*() {
       ? commands.setProperties(projectId, action.deviceId, action.items, { origin })
       : commands.callService(projectId, action.deviceId, action.serviceId, action.items, { origin })
 
-  const isMissing = (deviceId: DeviceId) => skipped(`Device ${deviceId} does not exist`)
-
   const tellDevice = Effect.fnUntraced(
     function*(execution: Execution, action: DeviceAction, position: number) {
-      const { projectId } = execution
       const { deviceId } = action
-      const found = Option.getOrUndefined(yield* devices.get(projectId, { deviceId }))
-      if (found === undefined) return isMissing(deviceId)
-      if (!found.device.enabled) return skipped(`Device ${deviceId} is disabled`)
-      return yield* call(projectId, action, idOf(execution, position)).pipe(
+      return yield* call(execution.projectId, action, idOf(execution, position)).pipe(
         Effect.map(({ messageId }) => succeeded(`Message ${messageId}`)),
         Effect.catchTags({
-          DeviceNotFound: () => Effect.succeed(isMissing(deviceId)),
+          DeviceNotFound: () => Effect.succeed(skipped(`Device ${deviceId} does not exist`)),
+          DeviceDisabled: () => Effect.succeed(skipped(`Device ${deviceId} is disabled`)),
           ElementNotFound: ({ id, type }) => Effect.succeed(failed(`The thing model has no ${type} ${id}`)),
           TooManyCommands: () => Effect.succeed(failed("Too many messages wait for the device")),
           InvalidInput: ({ issues }) => Effect.succeed(failed(issues[0].message)),

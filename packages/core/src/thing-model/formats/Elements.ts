@@ -389,6 +389,12 @@ const writeService = (service: ServiceElement, dialect: Dialect) => ({
 const writeFields = (fields: ReadonlyArray<Field>, dialect: Dialect) =>
   fields.map(({ dataType, id, name }) => ({ [dialect.id]: id, name, dataType: writeDataType(dataType, dialect) }))
 
+/** Text in an array that has no length of its own stays without one. */
+const writeItem = (item: DataType, dialect: Dialect): Members => {
+  if (item.type !== "text" || item.length < maxTextBytes) return writeDataType(item, dialect)
+  return dialect.nestedSpecs ? { type: "text", specs: {} } : { type: "text" }
+}
+
 const writeDataType = (dataType: DataType, dialect: Dialect): Members => {
   const { nestedSpecs } = dialect
   switch (dataType.type) {
@@ -400,7 +406,7 @@ const writeDataType = (dataType: DataType, dialect: Dialect): Members => {
     case "struct":
       return { type: "struct", specs: writeFields(dataType.specs, dialect) }
     case "array": {
-      const item = writeDataType(dataType.item, dialect)
+      const item = writeItem(dataType.item, dialect)
       return nestedSpecs
         ? { type: "array", specs: { size: String(dataType.size), item } }
         : { ...item, type: "array", size: dataType.size, elementType: dataType.item.type }

@@ -5,7 +5,7 @@
 import { Predicate, Result } from "effect"
 import type { Json } from "../../kernel/Json.ts"
 import * as DeviceMethod from "../DeviceMethod.ts"
-import { parameterError, success, tooManyDesired } from "../DeviceReply.ts"
+import { fieldError, success, tooManyDesired } from "../DeviceReply.ts"
 
 /** Properties in one message. */
 const maxProperties = 200
@@ -14,7 +14,7 @@ const desiredGet = DeviceMethod.update({
   name: "thing.property.desired.get",
   decode: ({ params }) => {
     if (!Array.isArray(params) || !params.every(Predicate.isString)) {
-      return Result.fail(parameterError("params: expected an array of properties"))
+      return Result.fail(fieldError("params", "expected an array of properties"))
     }
     return params.length > maxProperties
       ? Result.fail(tooManyDesired)
@@ -37,7 +37,7 @@ const desiredDelete = DeviceMethod.update({
   name: "thing.property.desired.delete",
   decode: ({ params }) => {
     if (!Predicate.isObject(params)) {
-      return Result.fail(parameterError("params: expected an object from property to {version}"))
+      return Result.fail(fieldError("params", "expected an object from property to {version}"))
     }
     const wanted = Object.entries(params as Readonly<Record<string, Json>>)
     return wanted.length > maxProperties ? Result.fail(tooManyDesired) : Result.succeed(wanted)

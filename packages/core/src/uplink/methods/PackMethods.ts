@@ -8,7 +8,7 @@ import type { Json } from "../../kernel/Json.ts"
 import { isWellFormed } from "../../kernel/Text.ts"
 import { ProductKey } from "../../product/Product.ts"
 import * as DeviceMethod from "../DeviceMethod.ts"
-import { type DeviceReply, failure, noTopology, parameterError, tooManyPacked } from "../DeviceReply.ts"
+import { type DeviceReply, fieldError, noTopology, tooManyPacked } from "../DeviceReply.ts"
 import { batchOf, isMembers, record, type Reports, reportsOf, withinLimits } from "./PropertyMethods.ts"
 import type { SubDeviceName } from "../SubDeviceDirectory.ts"
 import { maxValues } from "../UplinkLimits.ts"
@@ -40,7 +40,7 @@ const deviceOf = (
 ): Read<DeviceIdentity> => {
   const name = nameIn(identity)
   if (name === undefined) {
-    return Result.fail(parameterError("identity: expected an object with productKey and deviceName"))
+    return Result.fail(fieldError("identity", "expected an object with productKey and deviceName"))
   }
   if (name.productKey === speaker.productKey && name.deviceName === speaker.deviceName) return Result.succeed(speaker)
   const found = find(speaker, name)
@@ -62,16 +62,16 @@ const planPack = (
 ): Read<ReadonlyArray<DeviceMethod.DeviceUpdate>> =>
   Result.gen(function*() {
     if (!isMembers(params)) {
-      return yield* Result.fail(parameterError("params: expected an object with properties and events"))
+      return yield* Result.fail(fieldError("params", "expected an object with properties and events"))
     }
     const { subDevices: packed = [] } = params
-    if (!Array.isArray(packed)) return yield* Result.fail(parameterError("subDevices: expected an array"))
+    if (!Array.isArray(packed)) return yield* Result.fail(fieldError("subDevices", "expected an array"))
     if (packed.length > maxPacked) return yield* Result.fail(tooManyPacked)
     const updates = [updateOf(device, yield* batchOf(params, receivedAt), receivedAt)]
     for (const item of packed as ReadonlyArray<Json>) {
       if (!isMembers(item)) {
         return yield* Result.fail(
-          parameterError("subDevices: expected objects with identity, properties and events")
+          fieldError("subDevices", "expected objects with identity, properties and events")
         )
       }
       const subDevice = yield* deviceOf(device, item["identity"], find)
@@ -97,14 +97,14 @@ const planHistory = (
   find: DeviceMethod.FindSubDevice
 ): Read<ReadonlyArray<DeviceMethod.DeviceUpdate>> =>
   Result.gen(function*() {
-    if (!Array.isArray(params)) return yield* Result.fail(failure(6301, "params: expected an array"))
+    if (!Array.isArray(params)) return yield* Result.fail(fieldError("params", "expected an array", 6301))
     const byDevice = new Map<
       DeviceIdentity,
       { properties: Array<Reports["properties"][number]>; events: Array<Reports["events"][number]> }
     >()
     for (const item of params as ReadonlyArray<Json>) {
       if (!isMembers(item)) {
-        return yield* Result.fail(parameterError("params: expected an array of {identity, properties, events}"))
+        return yield* Result.fail(fieldError("params", "expected an array of {identity, properties, events}"))
       }
       const device = item["identity"] === undefined ? speaker : yield* deviceOf(speaker, item["identity"], find)
       const all = byDevice.get(device) ?? { properties: [], events: [] }

@@ -3,6 +3,7 @@
  * in batches (docs/protocol/reports.md).
  */
 import { Predicate, Result } from "effect"
+import type { InputIssue } from "../../kernel/InvalidInput.ts"
 import type { Json } from "../../kernel/Json.ts"
 import { aheadRemark, isAhead } from "../../kernel/DeviceTime.ts"
 import { isWellFormed } from "../../kernel/Text.ts"
@@ -12,7 +13,7 @@ import * as DeviceMethod from "../DeviceMethod.ts"
 import {
   type DeviceReply,
   failure,
-  parameterError,
+  fieldError,
   success,
   tooManyEvents,
   tooManyProperties,
@@ -72,7 +73,7 @@ const propertyPost = DeviceMethod.update({
   action: "PostProperty",
   values: ValueCount.ofMembers,
   decode: ({ params, receivedAt }): Read<Reports["properties"]> => {
-    if (!isMembers(params)) return Result.fail(parameterError("params: expected an object from property to value"))
+    if (!isMembers(params)) return Result.fail(fieldError("params", "expected an object from property to value"))
     const ids = Object.keys(params)
     if (ids.length > maxProperties) return Result.fail(tooManyProperties)
     return Result.succeed(ids.filter(isId).map((id) => [id, unwrap(params[id]!, receivedAt)] as const))
@@ -90,7 +91,7 @@ const eventPost = DeviceMethod.update({
     const eventId = eventMethod.exec(method)?.[1] ?? ""
     if (!isEventId(eventId)) return Result.fail(topicError)
     if (!isMembers(params)) {
-      return Result.fail(parameterError("params: expected an object with the outputs of the event"))
+      return Result.fail(fieldError("params", "expected an object with the outputs of the event"))
     }
     const wrapped = unwrap(params, receivedAt)
     const { time, value } = isMembers(wrapped.value) ? wrapped : { value: params, time: receivedAt }
@@ -106,9 +107,13 @@ const eventPost = DeviceMethod.update({
 const remarkOn = ({ eventId, time }: Occurrence, receivedAt: number): Remarks =>
   isAhead(time, receivedAt) ? { [eventId]: aheadRemark } : {}
 
+const within = (member: string, { message, path }: InputIssue): InputIssue => ({ path: [member, ...path], message })
+
 /** Returns the reply to an event. */
 export const replyTo = (misfit: Misfit | undefined): DeviceReply =>
-  misfit === undefined ? success({}) : failure(misfit.code, misfit.message)
+  misfit === undefined
+    ? success({})
+    : { ...failure(misfit.code, misfit.message), issues: [within("params", misfit.issue)] }
 
 /** Refuses a message with more than 200 properties or 200 events. */
 export const withinLimits = (reports: Reports): Read<Reports> => {
@@ -144,11 +149,11 @@ const entriesOf = (value: Json | undefined, receivedAt: number) => {
 export const reportsOf = (params: Members, receivedAt: number): Read<Reports> => {
   const properties = entriesOf(params["properties"], receivedAt)
   if (properties === undefined) {
-    return Result.fail(parameterError("properties: expected an object from property to values"))
+    return Result.fail(fieldError("properties", "expected an object from property to values"))
   }
   const events = entriesOf(params["events"], receivedAt)
   if (events === undefined || events.some(([id, { value }]) => !isEventId(id) || !isMembers(value))) {
-    return Result.fail(parameterError("events: expected an object from event to {value, time}"))
+    return Result.fail(fieldError("events", "expected an object from event to {value, time}"))
   }
   return Result.succeed({
     properties,
@@ -160,7 +165,7 @@ export const reportsOf = (params: Members, receivedAt: number): Read<Reports> =>
 export const batchOf = (params: unknown, receivedAt: number): Read<Reports> =>
   isMembers(params)
     ? Result.flatMap(reportsOf(params, receivedAt), withinLimits)
-    : Result.fail(parameterError("params: expected an object with properties and events"))
+    : Result.fail(fieldError("params", "expected an object with properties and events"))
 
 const batchPost = DeviceMethod.update({
   name: "thing.event.property.batch.post",

@@ -7,7 +7,7 @@ import { maxTags } from "../../device/Device.ts"
 import { DeviceStore } from "../../device/DeviceStore.ts"
 import { isWellFormed } from "../../kernel/Text.ts"
 import * as DeviceMethod from "../DeviceMethod.ts"
-import { deviceNotFound, type DeviceReply, parameterError, success } from "../DeviceReply.ts"
+import { deviceNotFound, type DeviceReply, fieldError, parameterError, success } from "../DeviceReply.ts"
 
 /** Tags in one message. */
 const maxTagsInMessage = 200
@@ -25,15 +25,15 @@ const attributes = (params: unknown): Attributes | undefined =>
 const decodeTags = (params: unknown): Result.Result<Readonly<Record<string, string>>, DeviceReply> => {
   const items = attributes(params)
   if (items === undefined) {
-    return Result.fail(parameterError(`params: expected an array of 1 to ${maxTagsInMessage} {attrKey, attrValue}`))
+    return Result.fail(fieldError("params", `expected an array of 1 to ${maxTagsInMessage} {attrKey, attrValue}`))
   }
   const tags: Array<[string, string]> = []
   for (const { attrKey, attrValue } of items) {
     if (typeof attrKey !== "string" || !tagKey.test(attrKey)) {
-      return Result.fail(parameterError("attrKey: expected 1 to 100 letters, digits and _, no digit first"))
+      return Result.fail(fieldError("attrKey", "expected 1 to 100 letters, digits and _, no digit first"))
     }
     if (typeof attrValue !== "string" || attrValue.length > maxTagLength || !isWellFormed(attrValue)) {
-      return Result.fail(parameterError(`attrValue: expected text of at most ${maxTagLength} characters`))
+      return Result.fail(fieldError("attrValue", `expected text of at most ${maxTagLength} characters`))
     }
     tags.push([attrKey, attrValue])
   }
@@ -45,7 +45,7 @@ const isStorableText = (value: unknown): value is string => typeof value === "st
 const decodeKeys = (params: unknown): Result.Result<ReadonlyArray<string>, DeviceReply> => {
   const keys = attributes(params)?.map(({ attrKey }) => attrKey)
   return keys === undefined || !keys.every(isStorableText)
-    ? Result.fail(parameterError(`params: expected an array of 1 to ${maxTagsInMessage} {attrKey}`))
+    ? Result.fail(fieldError("params", `expected an array of 1 to ${maxTagsInMessage} {attrKey}`))
     : Result.succeed(keys)
 }
 
@@ -55,7 +55,7 @@ const decodeWanted = (params: unknown): Result.Result<ReadonlySet<string> | unde
   if (keys === undefined || keys === null) return Result.succeed(undefined)
   return Array.isArray(keys) && keys.length <= maxTagsInMessage && keys.every(isStorableText)
     ? Result.succeed(keys.length === 0 ? undefined : new Set(keys))
-    : Result.fail(parameterError(`attrKeys: expected an array of at most ${maxTagsInMessage} keys`))
+    : Result.fail(fieldError("attrKeys", `expected an array of at most ${maxTagsInMessage} keys`))
 }
 
 const replyTo = (outcome: Readonly<Record<string, string>> | "full" | "no-device"): DeviceReply => {
