@@ -38,6 +38,61 @@ describe("the pace of webhooks", () => {
     assert.isNull(pace.turn({ ...target, host: "third.example" }, start))
   })
 
+  it("counts an address, whatever names stand for it, for each project and for all together", () => {
+    const pace = makeWebhookPace({ rate: 1, burst: 2, atOnce: 100 })
+    const from = (project: number, ...addresses: ReadonlyArray<string>) => ({
+      projectId: ProjectId.make(`project${project}`),
+      addresses
+    })
+    const turns = Array.from({ length: 4 }, () => pace.take(from(0, "192.0.2.1:443"), start, false))
+    assert.deepStrictEqual(turns, [null, null, start + 1000, start + 2000])
+    assert.isNull(pace.take(from(0, "192.0.2.1:80"), start, false))
+    // One of several addresses is enough.
+    assert.isNotNull(pace.take(from(0, "192.0.2.9:443", "192.0.2.1:443"), start, false))
+    // Ten projects have their whole rate; more share it.
+    const others = Array.from({ length: 12 }, (_, i) => [
+      pace.take(from(i + 1, "192.0.2.1:443"), start, false),
+      pace.take(from(i + 1, "192.0.2.1:443"), start, false)
+    ]).flat()
+    assert.strictEqual(others.filter((turn) => turn === null).length, 18)
+  })
+
+  it("gives projects equal parts of an address that gets as much as it may", () => {
+    const pace = makeWebhookPace({ rate: 10, burst: 10, atOnce: 10 })
+    const waiting = [3000, 30].flatMap((count, project) =>
+      Array.from({ length: count }, () => ({ project, at: start, hasWaited: false }))
+    )
+    const crowd = Array.from({ length: 20 }, (_, i) => 2 + i).flatMap((project) =>
+      Array.from({ length: 100 }, () => ({ project, at: start, hasWaited: false }))
+    )
+    const queue = [...waiting, ...crowd]
+    let quietDone = 0
+    // In one line, those before would take half a minute.
+    for (let now = start; quietDone < 30 && now < start + 15_000; now += 20) {
+      for (const request of queue.filter(({ at }) => at <= now)) {
+        const target = { projectId: ProjectId.make(`project${request.project}`), addresses: ["192.0.2.1:443"] }
+        const turn = pace.take(target, now, request.hasWaited)
+        if (turn !== null) Object.assign(request, { at: turn, hasWaited: true })
+        else {
+          queue.splice(queue.indexOf(request), 1)
+          if (request.project === 1) quietDone++
+          pace.done(target)
+        }
+      }
+    }
+    assert.strictEqual(quietDone, 30)
+  })
+
+  it("remembers so many lanes, and forgets the one that was used least lately and has nothing under way", () => {
+    const pace = makeWebhookPace({ rate: 0.001, burst: 1, atOnce: 10 }, 3)
+    const host = (name: string) => ({ projectId, host: name })
+    for (const name of ["a", "b", "c"]) assert.isNull(pace.take(host(name), start, false))
+    for (const name of ["b", "c"]) pace.done(host(name))
+    assert.isNotNull(pace.turn(host("b"), start))
+    assert.isNull(pace.take(host("d"), start, false))
+    assert.deepStrictEqual(["a", "b", "c"].map((name) => pace.turn(host(name), start) === null), [false, true, false])
+  })
+
   it("sends everything that waits, never faster than the rate allows", () => {
     const [rate, burst] = [10, 5]
     const pace = makeWebhookPace({ rate, burst, atOnce: 4 })

@@ -78,16 +78,35 @@ const refuse = (allowsPrivate: boolean) => (text: string): string | undefined =>
   return isPrivate && !allowsPrivate ? "Expected a public address" : undefined
 }
 
-/** Resolves a name. Fails if any of its addresses is not public. */
-const publicLookup: LookupFunction = (hostname, options, callback) =>
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    const isUsable = error === null && addresses.length > 0 &&
-      addresses.every(({ address }) => isPublicAddress(address))
-    if (!isUsable) return callback(unresolved(), "", 0)
-    return options.all === true
-      ? callback(null, addresses)
-      : callback(null, addresses[0]!.address, addresses[0]!.family)
-  })
+/** Addresses of one name that are tried. */
+const maxAddresses = 4
+
+/** Resolves a name. Fails if any of its addresses is not public, and if `check` fails. */
+const checkedLookup =
+  (allowsPrivate: boolean, check: (addresses: ReadonlyArray<string>) => Error | null): LookupFunction =>
+  (hostname, options, callback) =>
+    lookup(hostname, { ...options, all: true }, (error, all) => {
+      if (error !== null && allowsPrivate) return callback(error, "", 0)
+      const isUsable = error === null && all.length > 0 &&
+        (allowsPrivate || all.every(({ address }) => isPublicAddress(address)))
+      if (!isUsable) return callback(unresolved(), "", 0)
+      const addresses = all.slice(0, maxAddresses)
+      const refused = check(addresses.map(({ address }) => address))
+      if (refused !== null) return callback(refused, "", 0)
+      return options.all === true
+        ? callback(null, addresses)
+        : callback(null, addresses[0]!.address, addresses[0]!.family)
+    })
+
+const notAdmitted = () =>
+  new WebhookError({ reason: "not-admitted", message: "The address gets as many webhooks as it may" })
+
+/** Asks the request about addresses. */
+const admission = (url: URL, { admits }: WebhookRequest) => (addresses: ReadonlyArray<string>): WebhookError | null => {
+  const port = url.port || (url.protocol === "https:" ? "443" : "80")
+  const isAdmitted = admits(addresses.map((address) => `${isIP(address) === 6 ? `[${address}]` : address}:${port}`))
+  return isAdmitted ? null : notAdmitted()
+}
 
 /** Reads at most `maxResponse` bytes of the response, then closes the connection. */
 const read = (response: IncomingMessage, done: (body: string) => void): void => {
@@ -120,18 +139,23 @@ const unreachable = (error: NodeJS.ErrnoException): WebhookError =>
 
 const exchange = (
   url: URL,
-  { body, headers, method }: WebhookRequest,
+  webhook: WebhookRequest,
   allowsPrivate: boolean,
   connected: Deferred.Deferred<void>
 ) =>
   Effect.callback<WebhookResponse, WebhookError>((resume) => {
+    const { body, headers, method } = webhook
+    const check = admission(url, webhook)
+    // Node.js looks up names only.
+    const refused = isIP(hostOf(url)) === 0 ? null : check([hostOf(url)])
+    if (refused !== null) return resume(Effect.fail(refused))
     const isSecure = url.protocol === "https:"
     const request = (isSecure ? httpsRequest : httpRequest)(url, {
       method,
       headers: { ...headers, "content-length": Buffer.byteLength(body) },
       // A new connection, made to the address that `lookup` has checked.
       agent: false,
-      ...allowsPrivate ? {} : { lookup: publicLookup }
+      lookup: checkedLookup(allowsPrivate, check)
     })
     const fail = (error: Error) => resume(Effect.fail(unreachable(error)))
     request.on("socket", (socket: Socket) => {

@@ -65,6 +65,7 @@ const send = Effect.fnUntraced(function*(url: string, fields: Partial<WebhookReq
     body: "{}",
     connectTimeout: 5000,
     requestTimeout: 5000,
+    admits: () => true,
     ...fields
   })
 })

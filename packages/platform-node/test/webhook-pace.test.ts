@@ -14,6 +14,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { hostname } from "node:os"
 import { storages } from "../../../vitest.storages.ts"
 
 /** A receiver that keeps its requests open until it is told to answer. */
@@ -85,6 +86,25 @@ for (const [name, storage] of storages) {
   layer(cloudOn(storage, { rate: 0.001, burst: 5, atOnce: 10 }), { excludeTestServices: true })(
     `the rate of webhooks on ${name}`,
     (it) => {
+      it.effect("names that stand for one address get no more together than one of them", () =>
+        Effect.gen(function*() {
+          const { answerAll, port, seen } = yield* victim
+          yield* answerAll
+          const urls = ["localhost", hostname()].map((host) => `http://${host}:${port}/`)
+          const sceneIds = yield* Effect.forEach(Array.from({ length: 10 }), () => runNew(...urls))
+          const executions = yield* executionsWhen(
+            sceneIds,
+            ({ outcomes }) =>
+              outcomes.length > 0 && outcomes.every(({ attempts, hasWaited }) => attempts > 0 || hasWaited === true)
+          )
+          assert.isAtMost(seen.ids.length, 5)
+          const attempts = executions.flatMap(({ outcomes }) => outcomes).reduce(
+            (sum, { attempts }) => sum + attempts,
+            0
+          )
+          assert.isAtMost(attempts, 10)
+        }))
+
       it.effect("forty scenes that call one host send it no more than it may get, and put off the others", () =>
         Effect.gen(function*() {
           const { answerAll, port, seen } = yield* victim

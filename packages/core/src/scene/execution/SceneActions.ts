@@ -34,7 +34,7 @@ import { SceneExtensions } from "./SceneExtensions.ts"
 import { treeEndReason } from "./SceneTree.ts"
 import { isTransient, webhookBody, webhookRequest } from "./Webhook.ts"
 import { WebhookClient } from "./WebhookClient.ts"
-import { WebhookPace, webhookTarget } from "./WebhookPace.ts"
+import { type WebhookAddresses, WebhookPace, webhookTarget } from "./WebhookPace.ts"
 import { WebhookSigning } from "./WebhookSigning.ts"
 
 export class SceneActions extends Context.Service<SceneActions, {
@@ -151,23 +151,39 @@ const make = Effect.gen(function*() {
     const keys = yield* signing.keys(projectId)
     const now = yield* Clock.currentTimeMillis
     const target = webhookTarget(projectId, action.url)
-    const until = pace.take(target, now, execution.outcomes[position]!.hasWaited === true)
-    if (until !== null) {
-      yield* Metric.update(putOffWebhooks, 1)
-      return { status: "put-off", until, detail: `Waits for its turn: ${target.host} gets as many webhooks as it may` }
+    const hasWaited = execution.outcomes[position]!.hasWaited === true
+    const putOff = (until: number): Effect.Effect<PutOff> =>
+      Effect.as(Metric.update(putOffWebhooks, 1), {
+        status: "put-off",
+        until,
+        detail: `Waits for its turn: ${target.host} gets as many webhooks as it may`
+      })
+    const until = pace.take(target, now, hasWaited)
+    if (until !== null) return yield* putOff(until)
+    let reached: WebhookAddresses | undefined
+    let addressUntil: number | null = null
+    const admits = (addresses: ReadonlyArray<string>) => {
+      addressUntil = pace.take({ projectId, addresses }, now, hasWaited)
+      if (addressUntil === null) reached = { projectId, addresses }
+      return addressUntil === null
     }
     return yield* Effect.suspend(() =>
-      client.send(webhookRequest({ executionId, body, position, action, keys, mac, now }))
+      client.send(webhookRequest({ executionId, body, position, action, keys, mac, now, admits }))
     ).pipe(
-      Effect.ensuring(Effect.sync(() => pace.done(target))),
-      Effect.map(({ body, status }): Attempt => {
+      Effect.ensuring(Effect.sync(() => {
+        pace.done(target)
+        if (reached !== undefined) pace.done(reached)
+      })),
+      Effect.map(({ body, status }): Attempt | PutOff => {
         const answer = `Answered with ${status}`
         if (status >= 200 && status < 300) return succeeded(answer)
         const detail = body === "" ? answer : `${answer}: ${body.slice(0, maxShownBody)}`
         return isTransient(status) ? tryAgain(detail) : failed(detail)
       }),
-      Effect.catch(({ message, reason }) =>
-        Effect.succeed(reason === "forbidden" ? failed(message) : tryAgain(message))
+      Effect.catch(({ message, reason }): Effect.Effect<Attempt | PutOff> =>
+        addressUntil === null
+          ? Effect.succeed(reason === "forbidden" ? failed(message) : tryAgain(message))
+          : putOff(addressUntil)
       )
     )
   })

@@ -100,17 +100,18 @@ const signature = (mac: Mac["Service"], key: string, text: string): string =>
   `v1,${Base64.encode(Result.getOrThrow(Hex.decode(mac.sign("hmacsha256", key, text))))}`
 
 /** Makes the request of one attempt at `now` (Unix milliseconds). Its id is the same for each attempt. */
-export const webhookRequest = (options: {
-  readonly executionId: string
-  readonly body: string
-  /** The place of the action in the scene, from 0. */
-  readonly position: number
-  readonly action: WebhookAction
-  readonly keys: WebhookKeys
-  readonly mac: Mac["Service"]
-  readonly now: number
-}): WebhookRequest => {
-  const { action, body, executionId, keys, mac, now, position } = options
+export const webhookRequest = (
+  options: Pick<WebhookRequest, "admits" | "body"> & {
+    readonly executionId: string
+    /** The place of the action in the scene, from 0. */
+    readonly position: number
+    readonly action: WebhookAction
+    readonly keys: WebhookKeys
+    readonly mac: Mac["Service"]
+    readonly now: number
+  }
+): WebhookRequest => {
+  const { action, admits, body, executionId, keys, mac, now, position } = options
   const id = `msg_${executionId}_${position}`
   const timestamp = String(Math.floor(now / 1000))
   const signing = [
@@ -129,6 +130,7 @@ export const webhookRequest = (options: {
     },
     body,
     connectTimeout: 1000 * (action.connectTimeout ?? defaultConnectTimeout),
-    requestTimeout: 1000 * (action.requestTimeout ?? defaultRequestTimeout)
+    requestTimeout: 1000 * (action.requestTimeout ?? defaultRequestTimeout),
+    admits
   }
 }

@@ -13,6 +13,11 @@ export interface WebhookRequest {
   readonly connectTimeout: number
   /** For the whole request, milliseconds. */
   readonly requestTimeout: number
+  /**
+   * Whether a connection may be made to one of these addresses now, each with its
+   * port, such as `192.0.2.7:443` or `[2001:db8::7]:443`.
+   */
+  readonly admits: (addresses: ReadonlyArray<string>) => boolean
 }
 
 export interface WebhookResponse {
@@ -26,8 +31,8 @@ export const maxResponse = 16 * 1024
 
 /** There was no response. */
 export class WebhookError extends Schema.TaggedError<WebhookError>()("WebhookError", {
-  /** `forbidden`: the URL itself shows that webhooks may not go there. */
-  reason: Schema.Literals(["forbidden", "unreachable", "timeout"]),
+  /** `forbidden`: the URL itself shows that webhooks may not go there. `not-admitted`: the request has admitted no connection. */
+  reason: Schema.Literals(["forbidden", "not-admitted", "unreachable", "timeout"]),
   /** For whoever made the scene: names no address that a name stands for. */
   message: Schema.String
 }) {}
@@ -45,7 +50,9 @@ export const AllowPrivateWebhooks = Context.Reference<boolean>(
  * link-local, private or otherwise special address, whatever name or notation
  * stands for it: what counts is the address of the connection. A name that
  * stands for such an address fails exactly as a name that does not exist. The
- * client does not follow redirects: it returns them like any other response.
+ * client asks `admits` of the request once, before it connects, with all addresses
+ * that it may connect to. It does not follow redirects: it returns them like any
+ * other response.
  */
 export class WebhookClient extends Context.Service<WebhookClient, {
   /** Returns why no webhook may go to the URL, as far as that shows without looking names up. */
