@@ -2,6 +2,7 @@
  * Answers the requests that never reach the API with an envelope: malformed or
  * oversized ones, and those that come while the server starts or stops.
  */
+import { securityHeaders } from "@device-cloud/http"
 import { randomBytes } from "node:crypto"
 import type { Server } from "node:http"
 
@@ -21,14 +22,6 @@ const unparsed: Readonly<Record<string, typeof malformed>> = {
 }
 
 const unready = { code: 50300, message: "The server is starting or stopping; try again" }
-
-/** As the API has them. */
-const securityHeaders = {
-  "X-Content-Type-Options": "nosniff",
-  "X-Frame-Options": "DENY",
-  "Referrer-Policy": "no-referrer",
-  "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'"
-}
 
 const securityLines = Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}\r\n`).join("")
 

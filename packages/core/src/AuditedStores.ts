@@ -56,7 +56,8 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
         AccessKeyStore,
         wrap(yield* AccessKeyStore, {
           insert: (outcome, { id }) => outcome === "inserted" && resource("access-key", id),
-          remove: (removed) => removed.length > 0
+          remove: (removed) => removed.length > 0,
+          removeDescendants: (removed) => removed.length > 0
         })
       ),
       Context.add(BindingStore, wrap(yield* BindingStore, { modify: isTrue })),

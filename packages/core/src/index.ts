@@ -239,6 +239,7 @@ export {
   AccessKeyExpired,
   AccessKeyNotFound,
   AccessKeyNotRemovable,
+  expiresSoon,
   MalformedAccessKey,
   type Principal,
   RightsExceeded,

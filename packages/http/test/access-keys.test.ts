@@ -1,6 +1,7 @@
-import { call, createDevice, createProduct, testApi } from "@device-cloud/testing/http"
+import { AccessKeys } from "@device-cloud/core"
+import { call, createDevice, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import { storages } from "../../../vitest.storages.ts"
 import { differences, snapshot } from "./fuzz/Complaints.ts"
 import { givenFor, makeGiven, newTenant, operations } from "./fuzz/FuzzedTenant.ts"
@@ -191,6 +192,14 @@ for (const [name, storage] of storages) {
           yield* newKey({})
         ]
         assert.deepStrictEqual([soon, later, never].map(({ data }) => data.expires_in_days), [13, 14, null])
+        const { body } = yield* call("GET", "/access-keys?page_size=100")
+        const listed = new Map<string, boolean>(
+          body.data.results.map(({ expires_soon, id }: { readonly id: string; readonly expires_soon: boolean }) => [
+            id,
+            expires_soon
+          ])
+        )
+        assert.deepStrictEqual([soon, later, never].map(({ id }) => listed.get(id)), [true, false, false])
         const headers = yield* Effect.forEach([soon, later, never], ({ key }) =>
           Effect.map(call("GET", "/products", { key }), ({ headers }) => headers["access-key-expires"]))
         assert.deepStrictEqual(headers, [expires_at, undefined, undefined])
@@ -210,6 +219,36 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* call("DELETE", `/access-keys/${alone.id}`)).body.code, 0)
         assert.deepStrictEqual(yield* works([root, child, grandchild, alone, kept]), [40100, 40100, 40100, 40100, 0])
         assert.strictEqual((yield* call("DELETE", `/access-keys/${kept.id}?cascade=maybe`)).body.code, 40001)
+      }))
+
+    it.effect("all keys that come from an owner's key that was replaced go, in all projects, if an owner asks for it", () =>
+      Effect.gen(function*() {
+        const accessKeys = yield* AccessKeys
+        const stolen = `dck_${"s".repeat(12)}_${"1".repeat(43)}`
+        yield* accessKeys.setOwner(Redacted.make(stolen))
+        const { body: { data: { id: project_id } } } = yield* call("POST", "/projects", {
+          key: stolen,
+          body: { name: "Other" }
+        })
+        const here = yield* newKey({ role: "admin" }, stolen)
+        const elsewhere = yield* newKey({ role: "admin", project_id }, stolen)
+        const through = yield* newKey({ role: "admin" }, elsewhere.key)
+        yield* accessKeys.setOwner(Redacted.make(ownerKey))
+        const bystander = yield* newKey({ role: "admin" })
+        const codes = Effect.forEach(
+          [here, elsewhere, through, bystander],
+          ({ key }) => Effect.map(call("GET", "/products", { key }), ({ body }) => body.code)
+        )
+        assert.deepStrictEqual(yield* codes, [0, 0, 0, 0])
+        const remove = (query: string, key: string) =>
+          Effect.map(call("DELETE", `/access-keys/${stolen.slice(4, 16)}${query}`, { key }), ({ body }) => body.code)
+        assert.deepStrictEqual(
+          [yield* remove("", ownerKey), yield* remove("?cascade=true", bystander.key)],
+          [40412, 40412]
+        )
+        assert.strictEqual(yield* remove("?cascade=true", ownerKey), 0)
+        assert.deepStrictEqual(yield* codes, [40100, 40100, 40100, 0])
+        assert.strictEqual(yield* remove("?cascade=true", ownerKey), 40412)
       }))
   })
 }

@@ -36,12 +36,15 @@ export const attach: (server: Server) => Effect.Effect<void, never, MqttServer |
       handleProtocols: (offered) => protocols.find((protocol) => offered.has(protocol)) ?? false
     })
 
+    // A handshake that is none, for example of an unknown version.
+    webSockets.on("wsClientError", (_, socket) => refuse(socket, "400 Bad Request", "Sec-WebSocket-Version: 13, 8\r\n"))
+
     const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): boolean => {
       if (request.url?.split("?")[0] !== path) return false
       const peer = peerOfRequest(request, proxies)
       const admission = broker.admit(peer.address, request.socket)
       if (admission === undefined) {
-        socket.end("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n\r\n")
+        refuse(socket, "503 Service Unavailable", "Retry-After: 1\r\n")
         return true
       }
       socket.once("close", admission.left)
@@ -62,24 +65,35 @@ export const attach: (server: Server) => Effect.Effect<void, never, MqttServer |
       (event === "upgrade" && upgrade(...args as Parameters<typeof upgrade>)) || emit(event, ...args)
 
     // Node.js upgrades nothing on a server without such a listener.
-    const refuse = (_: IncomingMessage, socket: Duplex) => {
-      if (server.listenerCount("upgrade") === 1) socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n")
+    const refuseOthers = (_: IncomingMessage, socket: Duplex) => {
+      if (server.listenerCount("upgrade") === 1) refuse(socket, "404 Not Found")
     }
 
     yield* Effect.acquireRelease(
       Effect.sync(() => {
-        server.on("upgrade", refuse)
+        server.on("upgrade", refuseOthers)
         server.emit = dispatch as Server["emit"]
       }),
       () =>
         Effect.sync(() => {
           server.emit = emit as Server["emit"]
-          server.off("upgrade", refuse)
+          server.off("upgrade", refuseOthers)
           for (const client of webSockets.clients) client.terminate()
         })
     )
   }
 )
+
+/** The headers with which responses keep browsers from running or framing them, as those of the API. */
+const securityLines = "X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\n" +
+  "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+
+/** Responds to a request that becomes no WebSocket, and ends its connection. */
+const refuse = (socket: Duplex, status: string, headers = ""): void => {
+  // Nobody may be left to read it.
+  socket.on("error", () => {})
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}${securityLines}Content-Length: 0\r\nConnection: close\r\n\r\n`)
+}
 
 /**
  * Ends a connection that sends too much before its device is authenticated: an

@@ -15,7 +15,7 @@ import { CloudState, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Queue, Result } from "effect"
-import { createServer, request } from "node:http"
+import { createServer, type IncomingMessage, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
 
@@ -45,12 +45,12 @@ const connackAt = Effect.fnUntraced(function*(localAddress: string, device: Devi
   return packet.cmd === "connack" ? packet.returnCode : undefined
 }, Effect.scoped)
 
-/** The status of the response to a request for an upgrade. */
-const upgradeStatus = (url: string) =>
-  Effect.callback<number>((resume) => {
+/** The response to a request for an upgrade. */
+const upgrade = (url: string) =>
+  Effect.callback<Pick<IncomingMessage, "statusCode" | "headers">>((resume) => {
     const asking = request(url, { headers: { connection: "Upgrade", upgrade: "websocket" } })
-    asking.on("response", (response) => resume(Effect.succeed(response.statusCode ?? 0)))
-    asking.on("error", () => resume(Effect.succeed(0)))
+    asking.on("response", (response) => resume(Effect.succeed(response)))
+    asking.on("error", (error) => resume(Effect.die(error)))
     asking.end()
   })
 
@@ -179,14 +179,23 @@ for (const [name, storage] of storages) {
           () => Effect.sync(() => server.close())
         )
         const { port } = server.address() as AddressInfo
-        const status = yield* upgradeStatus(`http://127.0.0.1:${port}/other`)
-        assert.strictEqual(status, 418)
+        assert.strictEqual((yield* upgrade(`http://127.0.0.1:${port}/other`)).statusCode, 418)
       }))
 
-    it.effect("other upgrades of a server without a listener of its own get 404", () =>
+    it.effect("other upgrades of a server without a listener of its own get 404, bad ones 400, with the headers of the API", () =>
       Effect.gen(function*() {
         const { webSocket } = yield* MqttTestServer
-        assert.strictEqual(yield* upgradeStatus(webSocket.url.replace("ws:", "http:").replace("/mqtt", "/other")), 404)
+        const url = webSocket.url.replace("ws:", "http:")
+        for (const [path, status] of [["/other", 404], ["/mqtt", 400]] as const) {
+          const { headers, statusCode } = yield* upgrade(url.replace("/mqtt", path))
+          assert.strictEqual(statusCode, status)
+          assert.deepInclude(headers, {
+            "x-content-type-options": "nosniff",
+            "x-frame-options": "DENY",
+            "referrer-policy": "no-referrer",
+            "content-security-policy": "default-src 'none'; frame-ancestors 'none'"
+          })
+        }
       }))
 
     it.effect("bytes travel both ways on topics of the application, and wait for a device that is away", () =>

@@ -5,7 +5,14 @@
  * seventh of the time of a message over HTTP
  * (docs/decisions/0037-request-bodies.md).
  */
-import { isTrustedProxy, TrustedProxies, Turns } from "@device-cloud/core"
+import {
+  addressGroup,
+  type AddressRange,
+  clientOrigin,
+  isTrustedProxy,
+  TrustedProxies,
+  Turns
+} from "@device-cloud/core"
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import { ByteSize, Clock, Deferred, Duration, Effect, Exit, Layer, Schedule } from "effect"
 import { HttpIncomingMessage, HttpServer, HttpServerError, HttpServerRequest } from "effect/http"
@@ -35,19 +42,27 @@ const bytesOf = (chunks: ReadonlyArray<Buffer>): ArrayBuffer => {
 interface Shared {
   readonly bodies: ArrivingBodies
   readonly turns: Turns
+  /** The address of a client, or its network; that of a client behind a trusted proxy is its own. */
+  readonly addressOf: (source: IncomingMessage) => string
 }
 
 /** A body of more bytes waits for a turn of its own. */
 const largeBytes = 16 * 1024
 
-const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? ""
+const makeAddressOf = (proxies: ReadonlyArray<AddressRange>) => ({ headers, socket }: IncomingMessage): string => {
+  const { remoteAddress = "" } = socket
+  if (proxies.length === 0) return addressGroup(remoteAddress)
+  const forwarded = { for: headers["x-forwarded-for"]?.toString(), proto: undefined }
+  return addressGroup(clientOrigin({ address: remoteAddress, isSecure: false }, forwarded, proxies).address)
+}
+
 const accessKeyOf = ({ headers }: IncomingMessage): string => headers.authorization ?? ""
 
 /** Reads the body to its end, even beyond the limit, so that the connection can take another request. */
 const read = (
   request: HttpServerRequest.HttpServerRequest,
   limit: number,
-  { bodies, turns }: Shared,
+  { addressOf, bodies, turns }: Shared,
   done: (exit: Exit.Exit<ArrayBuffer, HttpServerError.HttpServerError>) => void
 ): void => {
   const source = request.source as IncomingMessage
@@ -164,10 +179,10 @@ const endUnfinished = (source: IncomingMessage, response: ServerResponse): void 
 }
 
 /**
- * Waits for the turn of a request: addresses take turns, and at one address access keys
+ * Waits for the turn of a request: clients take turns by their address, and at one address access keys
  * (docs/decisions/0061-turns-on-the-thread.md).
  */
-const turnOf = (source: IncomingMessage, turns: Turns): Effect.Effect<void> =>
+const turnOf = (source: IncomingMessage, { addressOf, turns }: Shared): Effect.Effect<void> =>
   Effect.callback((resume) =>
     Effect.sync(turns.wait(addressOf(source), accessKeyOf(source), () => resume(Effect.void)))
   )
@@ -195,7 +210,7 @@ export const layer = (
           Effect.forkScoped
         )
         const turns = new Turns({ now: () => performance.now(), afterOthers: setImmediate })
-        const shared = { bodies, turns }
+        const shared = { bodies, turns, addressOf: makeAddressOf(yield* TrustedProxies) }
         const capitalize = makeCapitalize()
         return HttpServer.make({
           address,
@@ -208,7 +223,7 @@ export const layer = (
               const source = request.source as IncomingMessage
               connections.began(source.socket, response)
               endUnfinished(source, response)
-              return turns.mayRun() ? app : Effect.andThen(turnOf(source, turns), app)
+              return turns.mayRun() ? app : Effect.andThen(turnOf(source, shared), app)
             })
             return middleware === undefined ? serve(prepared) : serve(prepared, middleware)
           }

@@ -1,6 +1,7 @@
+import { parseTrustedProxies, TrustedProxies } from "@device-cloud/core"
 import { HttpServer as NodeServer } from "@device-cloud/platform-node"
 import { assert, it } from "@effect/vitest"
-import { ByteSize, Deferred, Effect, Exit, Fiber, Layer } from "effect"
+import { ByteSize, Deferred, Effect, Exit, Fiber, Layer, Result } from "effect"
 import {
   HttpIncomingMessage,
   HttpServer,
@@ -133,10 +134,10 @@ it.live("header names are written with capitals, as device SDKs compare them", (
   }).pipe(Effect.scoped))
 
 /** Sends a request whose body has 1,000 bytes, and so many of them. */
-const begin = (port: number, bytes: number) =>
+const begin = (port: number, bytes: number, headers = "") =>
   Effect.tap(open(port), (socket) =>
     Effect.sync(() => {
-      socket.write(`POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 1000\r\n\r\n${"x".repeat(bytes)}`)
+      socket.write(`POST / HTTP/1.1\r\nhost: h\r\n${headers}content-length: 1000\r\n\r\n${"x".repeat(bytes)}`)
     }))
 
 const refusalOr = (request: HttpServerRequest.HttpServerRequest) =>
@@ -156,6 +157,20 @@ it.live("when unfinished bodies hold too many bytes, the oldest is refused and l
     second.write("x".repeat(100))
     assert.include(yield* Fiber.join(whole), "<1000>")
   }))
+
+it.live("behind a trusted proxy bodies count for their clients: one that sends much takes no room from the others", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(refusalOr, { bodyBytes: 2000 })
+    const of = (client: string, bytes: number) => begin(port, bytes, `x-forwarded-for: ${client}\r\n`)
+    const small = yield* of("192.0.2.1", 500)
+    const large = yield* of("192.0.2.2", 900)
+    const answer = yield* Effect.forkChild(answersOf(large, 1), { startImmediately: true })
+    const whole = yield* Effect.forkChild(answersOf(small, 1), { startImmediately: true })
+    yield* of("192.0.2.2", 900)
+    assert.include(yield* Fiber.join(answer), "<crowded>")
+    small.write("x".repeat(500))
+    assert.include(yield* Fiber.join(whole), "<1000>")
+  }).pipe(Effect.provideService(TrustedProxies, Result.getOrThrow(parseTrustedProxies(["127.0.0.1"])))))
 
 it.live("a body that arrives too slowly is refused, and its connection ends", () =>
   Effect.gen(function*() {

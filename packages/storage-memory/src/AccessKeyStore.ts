@@ -11,8 +11,26 @@ export const layer: Layer.Layer<AccessKeyStore, never, Tables> = Layer.effect(
   Effect.map(Tables, (tables) => make(tables))
 )
 
-const make = ({ accessKeys, projects }: Tables["Service"]) =>
-  AccessKeyStore.of({
+const make = ({ accessKeys, projects }: Tables["Service"]) => {
+  /** The keys that come from this one, but for owners. */
+  const descendants = (id: string): ReadonlyArray<string> => {
+    const found = new Set([id])
+    // A set that grows while it is walked: also what the created keys have created.
+    for (const creator of found) {
+      for (const { createdBy, id, role } of accessKeys.values()) {
+        if (createdBy === creator && role !== "owner") found.add(id)
+      }
+    }
+    found.delete(id)
+    return [...found]
+  }
+
+  const removeAll = (ids: ReadonlyArray<string>): ReadonlyArray<string> => {
+    for (const id of ids) accessKeys.delete(id)
+    return ids
+  }
+
+  return AccessKeyStore.of({
     insert: (key) =>
       Effect.sync(() => {
         if (!projects.has(key.projectId)) return "no-project"
@@ -34,22 +52,13 @@ const make = ({ accessKeys, projects }: Tables["Service"]) =>
       Effect.sync(() => {
         const key = accessKeys.get(id)
         if (key?.projectId !== projectId || key.role === "owner") return []
-        const gone = new Set([id])
-        if (options?.cascade === true) {
-          // A set that grows while it is walked: also what the created keys have created.
-          for (const creator of gone) {
-            for (const { createdBy, id, role } of accessKeys.values()) {
-              if (createdBy === creator && role !== "owner") gone.add(id)
-            }
-          }
-        } else {
-          for (const child of accessKeys.values()) {
-            if (child.createdBy === id) accessKeys.set(child.id, { ...child, createdBy: key.createdBy })
-          }
+        if (options?.cascade === true) return removeAll([id, ...descendants(id)])
+        for (const child of accessKeys.values()) {
+          if (child.createdBy === id) accessKeys.set(child.id, { ...child, createdBy: key.createdBy })
         }
-        for (const each of gone) accessKeys.delete(each)
-        return [...gone]
+        return removeAll([id])
       }),
+    removeDescendants: (id) => Effect.sync(() => removeAll(descendants(id))),
     markUsed: (uses) =>
       Effect.sync(() => {
         for (const { at, id } of uses) {
@@ -60,3 +69,4 @@ const make = ({ accessKeys, projects }: Tables["Service"]) =>
         }
       })
   })
+}

@@ -4,6 +4,7 @@
 import { type AccessKey, AccessKeyStore, type ProjectId, type Role } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
+import type { Statement } from "effect/sql"
 import { type Clients, clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
@@ -63,6 +64,20 @@ const make = ({ reads, sql }: Clients) => {
   /** Nobody adds or removes keys meanwhile. */
   const alone = sql`LOCK TABLE access_key IN SHARE ROW EXCLUSIVE MODE`
 
+  /** Removes keys, with `cascade` also those that come from them, and returns their ids. */
+  const removeFrom = (first: Statement.Fragment, cascade: boolean) =>
+    Effect.map(
+      sql<{ readonly id: string }>`
+        WITH RECURSIVE gone AS (
+          SELECT id FROM access_key WHERE ${first} AND role <> 'owner'
+          UNION
+          SELECT access_key.id FROM access_key JOIN gone ON access_key.created_by = gone.id
+          WHERE ${cascade} AND role <> 'owner'
+        )
+        DELETE FROM access_key WHERE id IN (SELECT id FROM gone) RETURNING id`,
+      (rows) => rows.map(({ id }) => id)
+    )
+
   return AccessKeyStore.of({
     insert: (key) =>
       insert(key).pipe(
@@ -104,17 +119,15 @@ const make = ({ reads, sql }: Clients) => {
                 WHERE gone.project_id = ${projectId} AND gone.id = ${id} AND gone.role <> 'owner'
                   AND access_key.created_by = gone.id`)
         ),
-        Effect.andThen(sql<{ readonly id: string }>`
-          WITH RECURSIVE gone AS (
-            SELECT id FROM access_key WHERE project_id = ${projectId} AND id = ${id} AND role <> 'owner'
-            UNION
-            SELECT access_key.id FROM access_key JOIN gone ON access_key.created_by = gone.id
-            WHERE ${options?.cascade === true} AND role <> 'owner'
-          )
-          DELETE FROM access_key WHERE id IN (SELECT id FROM gone) RETURNING id`),
+        Effect.andThen(removeFrom(sql`project_id = ${projectId} AND id = ${id}`, options?.cascade === true)),
         sql.withTransaction,
-        Effect.map((rows) => rows.map(({ id }) => id)),
         Effect.mapError(storeError("AccessKeyStore.remove"))
+      ),
+    removeDescendants: (id) =>
+      alone.pipe(
+        Effect.andThen(removeFrom(sql`created_by = ${id}`, true)),
+        sql.withTransaction,
+        Effect.mapError(storeError("AccessKeyStore.removeDescendants"))
       ),
     markUsed: (uses) =>
       sql`UPDATE access_key SET last_used_at = used.at

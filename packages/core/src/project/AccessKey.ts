@@ -45,6 +45,13 @@ export interface Principal extends KeyRights {
   readonly projectId: ProjectId
 }
 
+/** How long before its end a key ends soon, milliseconds: two weeks. */
+const soonMillis = 14 * 86_400_000
+
+/** Whether a key ends soon, or has ended. `expiresAt` and `now`: Unix milliseconds. */
+export const expiresSoon = (expiresAt: number | null, now: number): boolean =>
+  expiresAt !== null && expiresAt - now <= soonMillis
+
 /** `dck_`, 12 characters of id, `_`, 32 bytes in base64url. */
 const keyPattern = /^dck_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}$/
 
@@ -63,6 +70,7 @@ const NamedAccessKey = Schema.Struct({
   accessKeyName: Schema.String,
   projectId: ProjectId
 })
+export type NamedAccessKey = typeof NamedAccessKey.Type
 
 /** No key, a malformed one, or one that the store does not know. */
 export class UnknownAccessKey extends DomainError<UnknownAccessKey>()(

@@ -7,7 +7,8 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import type { AccessKey } from "./AccessKey.ts"
 import type { ProjectId } from "./Project.ts"
 
-/** Laws: each call is one transaction. `find` looks in all projects, the other calls only in the given one. */
+/** Laws: each call is one transaction. `find` and `removeDescendants` look in
+ * all projects, the other calls only in the given one. */
 export class AccessKeyStore extends Context.Service<AccessKeyStore, {
   /**
    * Stores a key. Stores nothing if the project, or the key that creates this one,
@@ -31,6 +32,12 @@ export class AccessKeyStore extends Context.Service<AccessKeyStore, {
     id: string,
     options?: { readonly cascade: boolean }
   ) => Effect.Effect<ReadonlyArray<string>, StoreError>
+  /**
+   * Removes all keys that come from this id, directly or through others, in all
+   * projects, whether a key of this id exists or not; not that key itself. Returns
+   * their ids. Never removes a key with role `owner`.
+   */
+  readonly removeDescendants: (id: string) => Effect.Effect<ReadonlyArray<string>, StoreError>
   /** Notes the latest uses, Unix milliseconds. Skips keys that do not exist and uses that are older than a noted one. */
   readonly markUsed: (
     uses: ReadonlyArray<{ readonly id: string; readonly at: number }>

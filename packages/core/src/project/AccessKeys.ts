@@ -11,6 +11,7 @@ import { Randomness } from "../kernel/Randomness.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import { printable } from "../kernel/Text.ts"
 import {
   type AccessKey,
   AccessKeyDraft,
@@ -18,7 +19,9 @@ import {
   accessKeyIdOf,
   AccessKeyNotFound,
   AccessKeyNotRemovable,
+  expiresSoon,
   MalformedAccessKey,
+  type NamedAccessKey,
   type Principal,
   RightsExceeded,
   UnknownAccessKey
@@ -49,24 +52,28 @@ export class AccessKeys extends Context.Service<AccessKeys, {
   /**
    * Removes a key; with `cascade` also all keys that it has created, directly or
    * through others. Fails with `AccessKeyNotRemovable` for the owner's key, which
-   * `setOwner` replaces.
+   * `setOwner` replaces. With `cascade` and `isOwner`, the id may be that of a key
+   * that is gone, for example of an owner's key that was stolen and replaced: all
+   * keys that come from it go, in all projects.
    */
   readonly remove: (
     projectId: ProjectId,
     accessKeyId: string,
-    options?: { readonly cascade: boolean }
+    options?: { readonly cascade: boolean; readonly isOwner?: boolean }
   ) => Effect.Effect<void, AccessKeyNotFound | AccessKeyNotRemovable | StoreError>
   /** Forgets all remembered keys on all nodes. Call it after a project is removed with its keys. */
   readonly forget: Effect.Effect<void>
   /**
-   * Completes when the key of this id no longer works: at most half a second after
-   * it expires or is removed on any node, alone or with its project, and at most
-   * 1.5 s if the notice is lost. Waits on while the store cannot be reached.
+   * Completes when the key of this id no longer works: within a second after it
+   * expires or is removed on any node, alone or with its project, also if the notice
+   * is lost. Waits on while the store cannot be reached.
    */
   readonly ended: (accessKeyId: string) => Effect.Effect<void>
   /**
-   * Returns project and rights of the caller, and notes the use; whoever calls checks the rights. A removed key stops working at once
-   * on all nodes, and within a second on a node that the notice does not reach.
+   * Returns project and rights of the caller, and notes the use; whoever calls
+   * checks the rights. A removed key stops working at once on all nodes, and within
+   * a second on a node that the notice does not reach. The log tells once of each
+   * key that ends soon.
    */
   readonly authenticate: (
     key: Redacted.Redacted
@@ -89,11 +96,11 @@ const maxNotices = 100
 /** Keys that are remembered. */
 const capacity = 10_000
 /** How long a removed key may still work on a node that the notice does not reach, milliseconds. */
-const timeToLive = 1000
+const timeToLive = 500
 /** How often uses are written. */
 const useInterval = "1 minute"
 /** How often `ended` looks at its key. */
-const endedInterval = "500 millis"
+const endedInterval = "250 millis"
 
 /** The removed key; null: any key may be removed, for example with its project. */
 const AccessKeysRemoved = NodeBus.channel(
@@ -195,16 +202,34 @@ const make = Effect.gen(function*() {
   const remove = Effect.fn("AccessKeys.remove")(function*(
     projectId: ProjectId,
     accessKeyId: string,
-    options?: { readonly cascade: boolean }
+    options?: { readonly cascade: boolean; readonly isOwner?: boolean }
   ) {
     const found = yield* store.find(accessKeyId)
     if (Option.isSome(found) && found.value.projectId === projectId && found.value.role === "owner") {
       return yield* new AccessKeyNotRemovable({ accessKeyId })
     }
-    const removed = yield* store.remove(projectId, accessKeyId, options)
+    const isGone = Option.isNone(found) && options?.cascade === true && options.isOwner === true
+    const removed = yield* isGone
+      ? store.removeDescendants(accessKeyId)
+      : store.remove(projectId, accessKeyId, options)
     if (removed.length === 0) return yield* new AccessKeyNotFound({ accessKeyId })
     yield* removed.length > maxNotices ? forget(null) : Effect.forEach(removed, forget, { discard: true })
   })
+
+  /** The keys of which the log has told that they end soon. */
+  const warned = new Set<string>()
+
+  const warn = ({ accessKeyId, accessKeyName, projectId }: NamedAccessKey, expiresAt: number) =>
+    Effect.suspend(() => {
+      if (warned.size >= capacity) warned.clear()
+      warned.add(accessKeyId)
+      return Effect.logWarning("An access key ends soon", {
+        accessKeyId,
+        name: printable(accessKeyName),
+        projectId,
+        expiresAt: new Date(expiresAt).toISOString()
+      })
+    })
 
   const authenticate = Effect.fnUntraced(function*(redacted: Redacted.Redacted) {
     const key = Redacted.value(redacted)
@@ -218,6 +243,7 @@ const make = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     if (expiresAt !== null && expiresAt <= now) return yield* new AccessKeyExpired({ expiredAt: expiresAt, named })
     uses.set(id, now)
+    if (expiresSoon(expiresAt, now) && !warned.has(id)) yield* warn(named, expiresAt!)
     return { ...named, role, scopes, addresses, expiresAt }
   })
 

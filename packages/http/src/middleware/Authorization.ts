@@ -6,6 +6,7 @@ import {
   admitsAddress,
   type AuditLog,
   type Devices,
+  expiresSoon,
   type Principal,
   type Role,
   roleIncludes
@@ -76,9 +77,6 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     )
 }
 
-/** How long before its end a key is told to be near it, milliseconds: two weeks. */
-const warningTime = 14 * 86_400_000
-
 /** The time at which the key ends, in a header of the response, when that is soon. */
 const warned = <E, R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
@@ -88,9 +86,9 @@ const warned = <E, R>(
     handler :
     Effect.flatMap(handler, (response) =>
       Effect.map(Clock.currentTimeMillis, (now) =>
-        expiresAt - now > warningTime
-          ? response
-          : HttpServerResponse.setHeader(response, "access-key-expires", new Date(expiresAt).toISOString())))
+        expiresSoon(expiresAt, now)
+          ? HttpServerResponse.setHeader(response, "access-key-expires", new Date(expiresAt).toISOString())
+          : response))
 
 /** A route with the name of its operation in the audit log. */
 export interface AuditedRoute extends KeyScope.ScopedRoute {

@@ -5,7 +5,17 @@ import { HttpServerResponse } from "effect/http"
 
 const policy = "content-security-policy"
 
+const always = ["x-content-type-options", "x-frame-options", "referrer-policy"] as const
+
 const { setHeader } = HttpServerResponse
+
+/** What each response carries, also one that the API does not make; a page may have another policy. */
+export const securityHeaders = {
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+  [policy]: "default-src 'none'; frame-ancestors 'none'"
+} as const
 
 /**
  * Puts the headers on a response. A route that shows a page has a content security
@@ -17,10 +27,6 @@ export const put = (
   requestId: string
 ): HttpServerResponse.HttpServerResponse => {
   let secured = setHeader(response, "x-request-id", requestId)
-  secured = setHeader(secured, "x-content-type-options", "nosniff")
-  secured = setHeader(secured, "x-frame-options", "DENY")
-  secured = setHeader(secured, "referrer-policy", "no-referrer")
-  return secured.headers[policy] === undefined
-    ? setHeader(secured, policy, "default-src 'none'; frame-ancestors 'none'")
-    : secured
+  for (const name of always) secured = setHeader(secured, name, securityHeaders[name])
+  return secured.headers[policy] === undefined ? setHeader(secured, policy, securityHeaders[policy]) : secured
 }

@@ -35,6 +35,7 @@ const accessKey = {
   created_at: DateText,
   last_used_at: DateText,
   expires_at: DateText,
+  expires_soon: Schema.Boolean.annotate({ description: "Whether it ends within two weeks, or has ended" }),
   expires_in_days: Schema.NullOr(Schema.Int).annotate({ description: "Whole days left; null: it does not expire" })
 }
 
@@ -100,7 +101,9 @@ export class ProjectApi extends HttpApiGroup.make("projects").add(
     params: PathParams.accessKeyId,
     query: {
       cascade: Schema.optional(
-        Schema.Literals(["true", "false"]).annotate({ description: "Also delete all keys that come from it" })
+        Schema.Literals(["true", "false"]).annotate({
+          description: "Also delete all keys that come from it; for an owner, also if it is gone itself"
+        })
       )
     },
     success: EnvelopeOnly,

@@ -1,7 +1,7 @@
 /**
  * Handlers of the routes of projects and access keys.
  */
-import { type AccessKey, AccessKeys, type Project, Projects } from "@device-cloud/core"
+import { type AccessKey, AccessKeys, expiresSoon, type Project, Projects } from "@device-cloud/core"
 import { Clock, DateTime, Effect, Redacted } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
@@ -40,8 +40,10 @@ export const layer = group(
             )
         ),
       deleteAccessKey: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          done(accessKeys.remove(projectId, params.id, { cascade: query.cascade === "true" }))
+        CurrentPrincipal.use(({ projectId, role }) =>
+          done(
+            accessKeys.remove(projectId, params.id, { cascade: query.cascade === "true", isOwner: role === "owner" })
+          )
         )
     })
   })
@@ -66,5 +68,6 @@ const accessKeyRecord = (now: number) => (key: AccessKey): typeof AccessKeyRecor
   created_at: dateText(key.createdAt),
   last_used_at: dateText(key.lastUsedAt),
   expires_at: dateText(key.expiresAt),
+  expires_soon: expiresSoon(key.expiresAt, now),
   expires_in_days: key.expiresAt === null ? null : Math.max(0, Math.floor((key.expiresAt - now) / day))
 })

@@ -105,6 +105,23 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.sameMembers([...yield* store.remove(projectId, root.id, { cascade: true })], [root.id, grandchild.id])
       }))
 
+    it.effect("removes what comes from a key that is gone, in all projects, and no owner", () =>
+      Effect.gen(function*() {
+        const store = yield* AccessKeyStore
+        const [one, other] = [yield* insertProject, yield* insertProject]
+        const root = newKey(one.id)
+        const child = newKey(one.id, { createdBy: root.id })
+        const grandchild = newKey(other.id, { createdBy: child.id })
+        const bystander = newKey(other.id)
+        const owner = newKey(defaultProjectId, { role: "owner", createdBy: child.id })
+        yield* (yield* ProjectStore).insert({ ...newProject(), id: defaultProjectId })
+        for (const key of [root, child, grandchild, bystander]) yield* store.insert(key)
+        yield* store.replaceOwner(owner)
+        assert.sameMembers([...yield* store.removeDescendants(root.id)], [child.id, grandchild.id])
+        assert.deepStrictEqual(yield* store.removeDescendants(root.id), [])
+        for (const key of [root, bystander, owner]) assert.deepStrictEqual(yield* store.find(key.id), Option.some(key))
+      }))
+
     it.effect("leaves no key behind that is created while its creator is removed with all that come from it", () =>
       Effect.gen(function*() {
         const store = yield* AccessKeyStore
