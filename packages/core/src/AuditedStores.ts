@@ -13,6 +13,7 @@ import { shortened } from "./kernel/DomainError.ts"
 import { CodecStore } from "./codec/CodecStore.ts"
 import { CommandStore } from "./command/CommandStore.ts"
 import { DeviceStore } from "./device/DeviceStore.ts"
+import { JobStore } from "./job/JobStore.ts"
 import { MeshStore } from "./mesh/MeshStore.ts"
 import { OtaStore } from "./ota/task/OtaStore.ts"
 import { ProductStore } from "./product/ProductStore.ts"
@@ -35,6 +36,7 @@ type Audited =
   | CommandStore
   | DeviceStore
   | ExecutionStore
+  | JobStore
   | MeshStore
   | OtaStore
   | ProductStore
@@ -83,6 +85,14 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
         })
       ),
       Context.add(ExecutionStore, wrap(yield* ExecutionStore, { enqueue: always })),
+      Context.add(
+        JobStore,
+        wrap(yield* JobStore, {
+          create: (created) => created._tag === "Created" && resource("job", created.job.jobId),
+          cancel: isTrue,
+          remove: isTrue
+        })
+      ),
       Context.add(
         MeshStore,
         wrap(yield* MeshStore, {

@@ -29,6 +29,10 @@ import { EventBus } from "./events/EventBus.ts"
 import * as LifecycleEvents from "./events/LifecycleEvents.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
+import * as JobMethods from "./job/JobMethods.ts"
+import { JobDelivery } from "./job/JobDelivery.ts"
+import { Jobs } from "./job/Jobs.ts"
+import { JobStore } from "./job/JobStore.ts"
 import { Identifiers } from "./kernel/Identifiers.ts"
 import * as MeshMethods from "./mesh/MeshMethods.ts"
 import { MeshNetworks } from "./mesh/MeshNetworks.ts"
@@ -115,6 +119,7 @@ export const services = [
   Firmwares,
   History,
   Idempotency,
+  Jobs,
   MeshNetworks,
   Products,
   Projects,
@@ -147,6 +152,7 @@ export const stores = [
   DeviceStore,
   ExecutionStore,
   IdempotencyStore,
+  JobStore,
   MeshStore,
   NodeBus,
   OtaStore,
@@ -181,6 +187,7 @@ const declarations = Layer.mergeAll(
   RawMethods.layer,
   GatewayMethods.layer,
   MeshMethods.layer,
+  JobMethods.layer.pipe(Layer.provide(JobDelivery.layer)),
   BacklogWatch.layer,
   SceneRunner.layer,
   SceneTimers.layer
@@ -210,6 +217,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Configurations.layer,
   History.layer,
   Idempotency.layer,
+  Jobs.layer,
   Projects.layer,
   Scenes.layer,
   Shadows.layer,

@@ -118,6 +118,27 @@ export {
   TooManyIdempotencyKeys
 } from "./idempotency/Idempotency.ts"
 export * from "./idempotency/IdempotencyStore.ts"
+export {
+  type AssignedTask,
+  type Job,
+  type JobDetail,
+  JobDevicesNotFound,
+  JobDocument,
+  JobDraft,
+  JobNotFound,
+  JobStateForbids,
+  JobStatus,
+  type JobTask,
+  JobTaskDetails,
+  type JobTaskReport,
+  JobTaskState,
+  type NewJob,
+  openStates,
+  outcomeOf,
+  type ReportOutcome
+} from "./job/Job.ts"
+export { Jobs } from "./job/Jobs.ts"
+export * from "./job/JobStore.ts"
 export * as Batcher from "./kernel/Batcher.ts"
 export { ChurnMap } from "./kernel/ChurnMap.ts"
 export {

@@ -30,6 +30,7 @@ export const Code = {
   noSuchElement: 40411,
   noSuchAccessKeyOrProject: 40412,
   noSuchMessage: 40413,
+  noSuchJob: 40415,
   methodNotAllowed: 40500,
   stateForbids: 40900,
   taken: 40901,

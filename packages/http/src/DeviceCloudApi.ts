@@ -15,6 +15,7 @@ import { DeviceAccessApi } from "./device-access/DeviceAccessApi.ts"
 import { BatchApi } from "./device/BatchApi.ts"
 import { DeviceApi } from "./device/DeviceApi.ts"
 import { EventApi } from "./events/EventApi.ts"
+import { JobApi } from "./job/JobApi.ts"
 import { MeshApi } from "./mesh/MeshApi.ts"
 import { ObjectApi } from "./object/ObjectApi.ts"
 import { OtaApi } from "./ota/OtaApi.ts"
@@ -33,6 +34,7 @@ export class Api extends HttpApi.make("device-cloud")
   .add(
     ConfigurationApi,
     EventApi,
+    JobApi,
     ObjectApi,
     OtaApi,
     SceneApi,

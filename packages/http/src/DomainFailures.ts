@@ -10,6 +10,7 @@ import { configurationFailures } from "./configuration/ConfigurationFailures.ts"
 import { deviceFailures } from "./device/DeviceFailures.ts"
 import { type Failure, invalidParameter, StorageUnreachable } from "./Failure.ts"
 import { topologyFailures } from "./gateway/TopologyFailures.ts"
+import { jobFailures } from "./job/JobFailures.ts"
 import { meshFailures } from "./mesh/MeshFailures.ts"
 import { objectFailures } from "./object/ObjectFailures.ts"
 import { otaFailures } from "./ota/OtaFailures.ts"
@@ -25,6 +26,7 @@ const mappings = {
   ...commandFailures,
   ...configurationFailures,
   ...deviceFailures,
+  ...jobFailures,
   ...meshFailures,
   ...objectFailures,
   ...otaFailures,

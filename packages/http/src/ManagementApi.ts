@@ -21,6 +21,7 @@ import type { EventStreamLimits } from "./events/EventStreams.ts"
 import * as TopologyHandlers from "./gateway/TopologyHandlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
 import * as HistoryHandlers from "./history/HistoryHandlers.ts"
+import * as JobHandlers from "./job/JobHandlers.ts"
 import * as MeshHandlers from "./mesh/MeshHandlers.ts"
 import { Authorization } from "./middleware/Authorization.ts"
 import { GivenPeer, type RequestPeer } from "./middleware/ClientAddress.ts"
@@ -275,6 +276,7 @@ const handlers = Layer.mergeAll(
   DeviceAccessHandlers.layer,
   CommandHandlers.layer,
   HistoryHandlers.layer,
+  JobHandlers.layer,
   EventHandlers.layer,
   ObjectHandlers.layer,
   OtaHandlers.layer,

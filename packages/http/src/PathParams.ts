@@ -29,6 +29,8 @@ export const firmware = { firmware_id: number }
 export const task = { task_id: number }
 /** A device of a task. */
 export const deviceOfTask = { ...task, ...deviceId }
+/** A job. */
+export const job = { job_id: number }
 /** A batch of a product. */
 export const batch = { ...productKey, batch_id: number }
 /** A mesh network by its key. */

@@ -11,6 +11,7 @@ export { done, Envelope, EnvelopeOnly, Paged, pageQuery, respond, respondPage } 
 export { failure, invalidParameter } from "./Failure.ts"
 export * as TopologyFailures from "./gateway/TopologyFailures.ts"
 export type { ReadinessChecks } from "./HealthRoutes.ts"
+export * as JobFailures from "./job/JobFailures.ts"
 export * as ManagementApi from "./ManagementApi.ts"
 export * as MeshFailures from "./mesh/MeshFailures.ts"
 export { Authorization, CurrentPrincipal, RequiredRole } from "./middleware/Authorization.ts"

@@ -90,6 +90,8 @@ const bodies: Readonly<Record<string, object>> = {
   "codecs.putCodec": { codec: {} },
   "codecs.tryCodec": { direction: "reports", hex: "a1", codec: {} },
   "commands.sendRaw": { data: "a1" },
+  "jobs.createJob": { name: "Stolen", document: {}, device_ids: ["x"] },
+  "jobs.cancelJob": {},
   "commands.broadcast": { topic: "stolen", payload: "" },
   "configurations.putProductConfiguration": { format: "json", content: "{}" },
   "configurations.pushProductConfiguration": {},
@@ -219,7 +221,7 @@ for (const [name, storage] of storages) {
             : operation.method === "GET"
             ? "viewer"
             : "operator"
-          const path = urlOf(operation, (name) => /^(?:batch|firmware|task)_id$/.test(name) ? "1" : "missing")
+          const path = urlOf(operation, (name) => /^(?:batch|firmware|job|task)_id$/.test(name) ? "1" : "missing")
           for (const [role, key] of Object.entries(keys)) {
             const { body, status } = yield* call(operation.method, path, { key, body: bodyOf(operation) })
             const allowed = order.indexOf(role) >= order.indexOf(needed)
@@ -241,6 +243,9 @@ for (const [name, storage] of storages) {
         })
         const firmware_id = firmware.body.data.id
         const task = yield* call("POST", `/ota/firmwares/${firmware_id}/upgrade-tasks`, { body: { scope_mode: 0 } })
+        const job = yield* call("POST", "/jobs", {
+          body: { name: "Mine", document: {}, device_ids: [device_id] }
+        })
         const network = yield* call("POST", "/mesh/networks")
         const { network_key } = network.body.data
         const { body: { data: mine } } = yield* call("POST", "/access-keys", { body: { name: "mine", role: "viewer" } })
@@ -255,6 +260,7 @@ for (const [name, storage] of storages) {
           batch_id: String(batch_id),
           firmware_id: String(firmware_id),
           task_id: String(task.body.data.task_id),
+          job_id: String(job.body.data.job_id),
           device_name: device_name!,
           network_key,
           id: mine.id,

@@ -101,6 +101,7 @@ const make = (tables: Tables["Service"]) => {
     tables.bindings.delete(deviceId)
     tables.configurations.delete(deviceId)
     tables.configurationProgress.delete(deviceId)
+    for (const { tasks } of tables.jobs.values()) tasks.delete(deviceId)
     tables.connectRefusals.delete(deviceId)
     for (const { nodes } of tables.meshNetworks.values()) nodes.delete(deviceId)
     return detail(device)

@@ -12,7 +12,7 @@ export const layer: Layer.Layer<ProjectStore, never, Tables> = Layer.effect(
 )
 
 const make = (
-  { accessKeys, deviceCounts, executions, meshNetworks, products, projects, quotas, scenes, timers, webhookKeys }:
+  { accessKeys, deviceCounts, executions, jobs, meshNetworks, products, projects, quotas, scenes, timers, webhookKeys }:
     Tables["Service"]
 ) =>
   ProjectStore.of({
@@ -35,6 +35,7 @@ const make = (
         for (const [networkId, { network }] of meshNetworks) {
           if (network.projectId === id) meshNetworks.delete(networkId)
         }
+        for (const [jobId, { job }] of jobs) if (job.projectId === id) jobs.delete(jobId)
         for (const scene of scenes.values()) {
           if (scene.projectId !== id) continue
           scenes.delete(scene.sceneId)

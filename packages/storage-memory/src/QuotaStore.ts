@@ -19,7 +19,7 @@ export const layer: Layer.Layer<QuotaStore, never, Tables> = Layer.effect(
 )
 
 const make = (
-  { accessKeys, deviceCounts, onProductRemoved, products, projects, quotas, scenes }: Tables["Service"]
+  { accessKeys, deviceCounts, jobs, onProductRemoved, products, projects, quotas, scenes }: Tables["Service"]
 ) => {
   /** Of each product. `minute`: Unix milliseconds / 60,000. */
   const registrations = new Map<string, { readonly minute: number; readonly count: number }>()
@@ -49,6 +49,8 @@ const make = (
         return count(accessKeys.values(), projectId)
       case "scenes":
         return count(scenes.values(), projectId)
+      case "jobs":
+        return count([...jobs.values()].map(({ job }) => job), projectId)
       case "objectBytes":
         return of(projectId).objectBytes
     }
@@ -74,6 +76,7 @@ const make = (
               devices: used("devices", projectId),
               accessKeys: used("accessKeys", projectId),
               scenes: used("scenes", projectId),
+              jobs: used("jobs", projectId),
               objectBytes: used("objectBytes", projectId)
             }
           })

@@ -14,6 +14,8 @@ import type {
   DeviceDetail,
   DeviceId,
   EventRecord,
+  Job,
+  JobTask,
   Json,
   MeshNetwork,
   MeshNode,
@@ -68,6 +70,20 @@ export interface ProjectQuotas {
   readonly objectBytes: number
 }
 
+/** A job; its status follows from its tasks. */
+export interface StoredJob {
+  job: Job
+  readonly tasks: Map<DeviceId, StoredTask>
+}
+
+export interface StoredTask {
+  readonly task: JobTask
+  /** Whether the device has not been told of the state. */
+  readonly isUntold: boolean
+  /** Unix milliseconds; null: nothing is to be done. */
+  readonly dueAt: number | null
+}
+
 export interface StoredNetwork {
   network: MeshNetwork
   /** In the order in which they were added. */
@@ -119,11 +135,13 @@ export class Tables extends Context.Service<Tables, {
   /** Called when a product is removed, by stores that keep data of their own about it. */
   readonly onProductRemoved: Array<(productKey: ProductKey) => void>
   readonly meshNetworks: Map<number, StoredNetwork>
+  /** The oldest first. */
+  readonly jobs: Map<number, StoredJob>
   /** The devices that have a binding. */
   readonly bindings: Map<DeviceId, Binding>
   /** Why devices could not connect, the latest first. */
   readonly connectRefusals: Map<DeviceId, ReadonlyArray<ConnectRefusal>>
-  /** Returns the next id of a product, device, batch, network or entry of the audit log. */
+  /** Returns the next id of a product, device, batch, network, job or entry of the audit log. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
   static readonly layer: Layer.Layer<Tables> = Layer.sync(Tables, () => {
@@ -159,6 +177,7 @@ export class Tables extends Context.Service<Tables, {
       addSessions: new Map(),
       onProductRemoved: [],
       meshNetworks: new Map(),
+      jobs: new Map(),
       bindings: new Map(),
       connectRefusals: new Map(),
       nextId: () => ++lastId

@@ -27,7 +27,7 @@
  *   `HistoryApart.layer` of the core writes it to another `HistoryStore` instead.
  * - **Only together**: `ProjectStore`, `ProductStore`, `DeviceStore`,
  *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `OtaStore`,
- *   `SceneStore` and `ExecutionStore`. Each of them reads or writes data of the others.
+ *   `JobStore`, `SceneStore` and `ExecutionStore`. Each of them reads or writes data of the others.
  *
  * What can be used from here while the group is elsewhere: `AuditStore`, `HistoryStore`,
  * `IdempotencyStore`, `ReplayStore`, `NodeBus` and `StoreHealth`. The other stores refuse data of
@@ -46,6 +46,7 @@ import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
+import * as JobStore from "./JobStore.ts"
 import * as MeshStore from "./MeshStore.ts"
 import * as NodeBus from "./NodeBus.ts"
 import * as OtaStore from "./OtaStore.ts"
@@ -76,6 +77,7 @@ export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
+export { layer as layerJobStore } from "./JobStore.ts"
 export { layer as layerMeshStore } from "./MeshStore.ts"
 export { layer as layerNodeBus } from "./NodeBus.ts"
 export { layer as layerOtaStore } from "./OtaStore.ts"
@@ -108,6 +110,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   ExecutionStore.layer,
   HistoryStore.layer,
   IdempotencyStore.layer,
+  JobStore.layer,
   MeshStore.layer,
   NodeBus.layer,
   OtaStore.layer,

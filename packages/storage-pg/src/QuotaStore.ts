@@ -106,10 +106,10 @@ const make = (sql: PgClient.PgClient) => {
             Object.fromEntries(
               rows.filter((row) => row.kind === kind).map(({ amount, quota }) => [quota, Number(amount)])
             )
-          const { accessKeys = 0, devices = 0, objectBytes = 0, products = 0, scenes = 0 } = amounts("used")
+          const { accessKeys = 0, devices = 0, jobs = 0, objectBytes = 0, products = 0, scenes = 0 } = amounts("used")
           return Option.some({
             limits: amounts("limit") as Partial<QuotaLimits>,
-            used: { products, devices, accessKeys, scenes, objectBytes }
+            used: { products, devices, accessKeys, scenes, jobs, objectBytes }
           })
         }),
         Effect.mapError(storeError("QuotaStore.state"))

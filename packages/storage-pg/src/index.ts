@@ -28,7 +28,7 @@
  *   `HistoryStore` instead.
  * - **Only together.** One transaction or one statement spans the tables of
  *   `ProjectStore`, `ProductStore`, `DeviceStore`, `PresenceStore`, `ShadowStore`,
- *   `UplinkStore`, `CommandStore`, `OtaStore`, `SceneStore` and `ExecutionStore`: a commit of what
+ *   `UplinkStore`, `CommandStore`, `OtaStore`, `JobStore`, `SceneStore` and `ExecutionStore`: a commit of what
  *   devices say writes shadows, commands and scene executions; presence reads
  *   commands and stores executions; a firmware report sets the version of the
  *   device; a product is removed only without devices, a project only without
@@ -54,6 +54,7 @@ import * as ExecutionStore from "./ExecutionStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import { LongReads } from "./LongReads.ts"
+import * as JobStore from "./JobStore.ts"
 import * as MeshStore from "./MeshStore.ts"
 import * as Migrations from "./Migrations.ts"
 import * as NodeBus from "./NodeBus.ts"
@@ -87,6 +88,7 @@ export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
+export { layer as layerJobStore } from "./JobStore.ts"
 export { layer as layerMeshStore } from "./MeshStore.ts"
 export { layer as layerMigrations } from "./Migrations.ts"
 export { layer as layerNodeBus } from "./NodeBus.ts"
@@ -122,6 +124,7 @@ export const layerClient: Layer.Layer<
   ExecutionStore.layer,
   HistoryStore.layer,
   IdempotencyStore.layer,
+  JobStore.layer,
   MeshStore.layer,
   Layer.orDie(NodeBus.layer),
   OtaStore.layer,

@@ -8,6 +8,7 @@ import {
   DeviceStore,
   fieldsText,
   Firmwares,
+  Jobs,
   type Json,
   Mac,
   MeshNetworks,
@@ -140,6 +141,19 @@ it.live("nodes on one database act as one cloud", () =>
     assert.strictEqual((yield* Effect.flip(send(second, "b", "x".repeat(4097))))._tag, "InvalidInput")
     yield* send(second, "b", "")
     assert.deepStrictEqual((yield* Queue.takeN(broadcasts, 2)).toSorted(), ["first b 0", "second b 0"])
+
+    // A job of one node reaches the device at the other, and so does its end.
+    const jobs = Context.get(first, Jobs)
+    const draft = { name: "Calibrate", document: {}, deviceIds: [device.deviceId] }
+    const { jobId } = yield* jobs.create(defaultProjectId, draft)
+    const noticeOf = (status: string) => ({
+      method: "thing.job.notify",
+      params: { task: { taskId: String(jobId), status, jobDocument: {} } }
+    })
+    assert.deepInclude(yield* Queue.take(connected.received), noticeOf("SENT"))
+    yield* eventually(jobs.get(defaultProjectId, jobId), { until: ({ counts }) => counts.sent === 1 })
+    yield* jobs.cancel(defaultProjectId, jobId)
+    assert.deepInclude(yield* Queue.take(connected.received), noticeOf("CANCELLED"))
 
     // The reply that one node stores reaches the caller that waits at the other.
     const waiting = yield* Effect.forkScoped(

@@ -14,6 +14,7 @@ import * as ConfigurationStoreContract from "./contracts/ConfigurationStoreContr
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
 import * as ExecutionStoreContract from "./contracts/ExecutionStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
+import * as JobStoreContract from "./contracts/JobStoreContract.ts"
 import * as MeshStoreContract from "./contracts/MeshStoreContract.ts"
 import * as ObjectStoreContract from "./contracts/ObjectStoreContract.ts"
 import * as OtaStageContract from "./contracts/OtaStageContract.ts"
@@ -45,6 +46,7 @@ export {
   ExecutionStoreContract,
   HistoryStoreContract,
   IdempotencyStoreContract,
+  JobStoreContract,
   MeshStoreContract,
   ObjectStoreContract,
   OtaStageContract,
@@ -73,6 +75,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   DeviceStoreContract.suite(name, stores)
   ExecutionStoreContract.suite(name, stores)
   IdempotencyStoreContract.suite(name, stores)
+  JobStoreContract.suite(name, stores)
   MeshStoreContract.suite(name, stores)
   OtaStageContract.suite(name, stores)
   OtaStoreContract.suite(name, stores)

@@ -5,7 +5,7 @@ import { Context, Schema } from "effect"
 import { DomainError } from "../kernel/DomainError.ts"
 
 /** What a project has, counted. `objectBytes`: bytes of all uploaded files together. */
-export const QuotaName = Schema.Literals(["products", "devices", "accessKeys", "scenes", "objectBytes"])
+export const QuotaName = Schema.Literals(["products", "devices", "accessKeys", "scenes", "jobs", "objectBytes"])
 export type QuotaName = typeof QuotaName.Type
 
 const Limit = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
@@ -16,6 +16,7 @@ export const QuotaLimits = Schema.Struct({
   devices: Limit,
   accessKeys: Limit,
   scenes: Limit,
+  jobs: Limit,
   /** Bytes. */
   objectBytes: Limit,
   /** Registrations with the secret of one product that succeed in a minute of the clock. */
@@ -32,6 +33,7 @@ export const QuotaChange = Schema.Struct({
   devices: Schema.optional(Schema.NullOr(Limit)),
   accessKeys: Schema.optional(Schema.NullOr(Limit)),
   scenes: Schema.optional(Schema.NullOr(Limit)),
+  jobs: Schema.optional(Schema.NullOr(Limit)),
   objectBytes: Schema.optional(Schema.NullOr(Limit)),
   registrationsPerMinute: Schema.optional(Schema.NullOr(Limit))
 })
@@ -44,6 +46,7 @@ export const DefaultQuotas = Context.Reference<QuotaLimits>("@device-cloud/core/
     devices: 1_000_000,
     accessKeys: 1000,
     scenes: 10_000,
+    jobs: 10_000,
     objectBytes: 100 * 1024 ** 3,
     registrationsPerMinute: 10_000
   })

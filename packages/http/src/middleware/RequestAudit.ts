@@ -94,6 +94,7 @@ const kinds = {
   batch_id: "batch",
   firmware_id: "firmware",
   task_id: "task",
+  job_id: "job",
   network_key: "mesh-network",
   object_id: "object",
   project_id: "project",

@@ -52,6 +52,7 @@ const counted = {
   devices: "devices",
   accessKeys: "access keys",
   scenes: "scenes",
+  jobs: "jobs",
   objectBytes: "bytes of objects"
 } as const
 

@@ -18,6 +18,7 @@ export const QuotaRecord = Schema.Struct({
     devices: Schema.Int,
     access_keys: Schema.Int,
     scenes: Schema.Int,
+    jobs: Schema.Int,
     object_bytes: Schema.Int
   })
 }).annotate({ identifier: "Quotas" })

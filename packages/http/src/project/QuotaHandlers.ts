@@ -39,6 +39,7 @@ const quotaRecord = ({ limits, used }: QuotaReport): typeof QuotaRecord.Type => 
     devices: limits.devices,
     access_keys: limits.accessKeys,
     scenes: limits.scenes,
+    jobs: limits.jobs,
     object_bytes: limits.objectBytes,
     registrations_per_minute: limits.registrationsPerMinute
   },
@@ -47,6 +48,7 @@ const quotaRecord = ({ limits, used }: QuotaReport): typeof QuotaRecord.Type => 
     devices: used.devices,
     access_keys: used.accessKeys,
     scenes: used.scenes,
+    jobs: used.jobs,
     object_bytes: used.objectBytes
   }
 })

@@ -1,0 +1,221 @@
+/**
+ * The laws of `JobStore`.
+ */
+import {
+  type AssignedTask,
+  type Device,
+  type DeviceCloud,
+  DeviceId,
+  DeviceStore,
+  type JobScope,
+  JobStore,
+  type JobTaskReport,
+  type NewJob,
+  PresenceStore,
+  type Product,
+  ProductStore,
+  ProjectStore
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer, Option } from "effect"
+import { epoch, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
+
+const draft = ({ projectId }: Product, fields: Partial<NewJob> = {}): NewJob => ({
+  projectId,
+  name: "Calibrate",
+  description: "",
+  document: { operation: "calibrate", zero: "\u0000" },
+  timeout: 0,
+  productKey: null,
+  createdAt: epoch,
+  ...fields
+})
+
+/** A product with devices, and a job for all of them. */
+const insertJob = Effect.fnUntraced(function*(count: number, fields: Partial<NewJob> = {}) {
+  const product = yield* insertProduct
+  const devices = yield* insertDevices(product, Array.from({ length: count }, () => newDevice()))
+  const created = yield* create(product, { _tag: "Product", productKey: product.productKey }, fields)
+  return { product, devices, job: created }
+})
+
+const create = Effect.fnUntraced(function*(product: Product, scope: JobScope, fields: Partial<NewJob> = {}) {
+  const created = yield* (yield* JobStore).create(draft(product, fields), scope, 5)
+  assert.strictEqual(created._tag, "Created")
+  return (created as typeof created & { readonly _tag: "Created" }).job
+})
+
+const report = (
+  { deviceId }: Device,
+  jobId: number,
+  state: JobTaskReport["state"],
+  fields: Partial<JobTaskReport> = {}
+): JobTaskReport => ({ deviceId, jobId, state, progress: undefined, details: undefined, at: epoch + 1000, ...fields })
+
+const online = ({ deviceId }: Device) =>
+  Effect.flatMap(PresenceStore, (store) =>
+    store.record([
+      { _tag: "Online", deviceId, connectionId: unique("c"), nodeId: "node", ip: "192.0.2.1", at: epoch }
+    ]))
+
+const told = (tasks: ReadonlyArray<AssignedTask>) => Effect.flatMap(JobStore, (store) => store.told(tasks, epoch + 500))
+
+const statesOf = (tasks: ReadonlyArray<AssignedTask>) => tasks.map(({ jobId, state }) => [jobId, state] as const)
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`JobStore: ${name}`, (it) => {
+    it.effect("creates a job with a task for each of its devices, or nothing", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        const product = yield* insertProduct
+        const other = yield* insertProduct
+        const [one, two] = yield* insertDevices(product, [newDevice(), newDevice()])
+        const [foreign] = yield* insertDevices(other, [newDevice()])
+        const unknown = [foreign!.deviceId, DeviceId.make("missing")]
+        const refused = yield* store.create(
+          draft(product),
+          { _tag: "Named", deviceIds: [one!.deviceId, ...unknown] },
+          5
+        )
+        assert.deepStrictEqual(refused, { _tag: "Unknown", deviceIds: unknown })
+        assert.deepStrictEqual(yield* store.list(product.projectId, { page: 1, pageSize: 10 }), { items: [], total: 0 })
+        const named = yield* create(product, { _tag: "Named", deviceIds: [two!.deviceId] })
+        assert.deepStrictEqual(named, { ...draft(product), jobId: named.jobId, status: "in_progress" })
+        const all = yield* create(product, { _tag: "Product", productKey: product.productKey }, {
+          productKey: product.productKey
+        })
+        const empty = yield* create(other, { _tag: "Product", productKey: product.productKey })
+        assert.strictEqual(empty.status, "completed")
+        assert.deepStrictEqual(yield* store.list(product.projectId, { page: 1, pageSize: 10 }), {
+          items: [all, named],
+          total: 2
+        })
+        const { items, total } = yield* store.tasks(all.jobId, undefined, { page: 1, pageSize: 10 })
+        assert.deepStrictEqual(
+          items.map(({ deviceId }) => deviceId),
+          [one!.deviceId, two!.deviceId].toSorted((a, b) => (a < b ? -1 : 1))
+        )
+        assert.deepInclude(items[0], { state: "queued", progress: 0, details: {}, createdAt: epoch, updatedAt: epoch })
+        assert.deepStrictEqual([total, yield* store.get(other.projectId, all.jobId)], [2, Option.none()])
+        const found = Option.getOrThrow(yield* store.get(product.projectId, all.jobId))
+        assert.deepInclude(found.counts, { queued: 2, sent: 0, succeeded: 0 })
+        assert.deepStrictEqual(found.job, all)
+      }))
+
+    it.effect("a task moves with what its device says, and keeps its end", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        const { devices: [device, other], job, product } = yield* insertJob(2)
+        const { jobId } = job
+        const details = { step: "1", zero: "\u0000" }
+        const outcomes = yield* store.report([
+          report(device!, jobId, "in_progress", { progress: 40, details }),
+          report(device!, jobId + 1_000_000, "failed"),
+          report(other!, jobId, "rejected")
+        ])
+        assert.deepStrictEqual(outcomes, ["stored", "unknown", "stored"])
+        const read = Effect.map(store.task(device!.deviceId, jobId), Option.getOrThrow)
+        assert.deepInclude(yield* read, { state: "in_progress", progress: 40, details, updatedAt: epoch + 1000 })
+        assert.deepStrictEqual(yield* store.report([report(device!, jobId, "succeeded", { progress: 100 })]), [
+          "stored"
+        ])
+        // Once more, since the reply was lost.
+        assert.deepStrictEqual(yield* store.report([report(device!, jobId, "succeeded", { at: epoch + 2000 })]), [
+          "stored"
+        ])
+        assert.deepStrictEqual(yield* store.report([report(device!, jobId, "in_progress", { progress: 1 })]), ["ended"])
+        assert.deepInclude(yield* read, { state: "succeeded", progress: 100, details, updatedAt: epoch + 1000 })
+        const found = Option.getOrThrow(yield* store.get(product.projectId, jobId))
+        assert.deepInclude(found.counts, { succeeded: 1, rejected: 1, in_progress: 0, queued: 0 })
+        assert.strictEqual(found.job.status, "completed")
+        assert.isFalse(yield* store.cancel(jobId, epoch))
+        const ended = yield* store.tasks(jobId, "rejected", { page: 1, pageSize: 10 })
+        assert.deepStrictEqual([ended.total, ended.items[0]?.deviceId], [1, other!.deviceId])
+        assert.isTrue(yield* store.remove(jobId))
+        assert.isTrue(Option.isNone(yield* store.get(product.projectId, jobId)))
+      }))
+
+    it.effect("each device is told of new tasks and of those that the cloud has ended", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        const { devices: [one, two], job: { jobId }, product } = yield* insertJob(2)
+        const second = yield* create(product, { _tag: "Named", deviceIds: [one!.deviceId] })
+        const ofOne = (choice: "open" | "untold" | "waiting", limit = 10) =>
+          store.ofDevices([one!.deviceId, DeviceId.make("missing")], choice, limit)
+        assert.deepStrictEqual(statesOf(yield* ofOne("untold")), [[jobId, "queued"], [second.jobId, "queued"]])
+        assert.deepStrictEqual(statesOf(yield* ofOne("waiting", 1)), [[jobId, "queued"]])
+        const both = yield* store.ofDevices([one!.deviceId, two!.deviceId], "open", 1)
+        assert.sameMembers(both.map(({ deviceId }) => deviceId), [one!.deviceId, two!.deviceId])
+        assert.deepInclude(both[0], { document: draft(product).document })
+        yield* told(yield* ofOne("untold", 1))
+        assert.deepStrictEqual(statesOf(yield* ofOne("untold")), [[second.jobId, "queued"]])
+        assert.deepStrictEqual(statesOf(yield* ofOne("waiting")), [[jobId, "sent"], [second.jobId, "queued"]])
+        yield* store.report([report(one!, second.jobId, "in_progress")])
+        assert.deepStrictEqual(statesOf(yield* ofOne("waiting")), [[jobId, "sent"]])
+        assert.deepStrictEqual(statesOf(yield* ofOne("open")), [[jobId, "sent"], [second.jobId, "in_progress"]])
+        const stale = yield* ofOne("open")
+        assert.isTrue(yield* store.cancel(second.jobId, epoch + 1))
+        assert.isFalse(yield* store.cancel(second.jobId, epoch + 2))
+        // A device that was told of another state has still to be told of this one.
+        yield* told(stale)
+        assert.deepStrictEqual(statesOf(yield* ofOne("untold")), [[second.jobId, "cancelled"]])
+        yield* told(yield* ofOne("untold"))
+        assert.deepStrictEqual(yield* ofOne("untold"), [])
+        // The other device has never heard of the job.
+        assert.isTrue(yield* store.cancel(jobId, epoch + 3))
+        assert.deepStrictEqual(yield* store.ofDevices([two!.deviceId], "untold", 10), [])
+        const cancelled = Option.getOrThrow(yield* store.get(product.projectId, jobId))
+        assert.deepStrictEqual([cancelled.job.status, cancelled.counts.cancelled], ["cancelled", 2])
+        assert.deepStrictEqual(yield* store.report([report(two!, jobId, "succeeded")]), ["ended"])
+      }))
+
+    it.effect("what is due is taken once, in its order, and a task in progress ends when its time is over", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        // The due tasks of other tests.
+        yield* store.claimDue({ now: epoch * 2, again: epoch * 3, limit: 1000 })
+        const { devices: [away, here], job: { jobId } } = yield* insertJob(2, { timeout: 60 })
+        yield* online(here!)
+        const claim = (now: number, limit = 10) =>
+          Effect.map(
+            store.claimDue({ now: epoch + now, again: epoch + now + 1000, limit }),
+            (claimed) => claimed.map(({ deviceId, isOnline }) => [deviceId, isOnline] as const)
+          )
+        assert.deepStrictEqual(yield* claim(4), [[away!.deviceId, false]])
+        const all = yield* Effect.all([claim(5), claim(5)], { concurrency: 2 })
+        assert.deepStrictEqual(all.flat(), [[here!.deviceId, true]])
+        assert.deepStrictEqual(yield* claim(6), [])
+        assert.deepStrictEqual(yield* claim(1005), [[here!.deviceId, true]])
+        yield* told(yield* store.ofDevices([here!.deviceId], "untold", 10))
+        assert.deepStrictEqual(yield* claim(50_000), [])
+        yield* store.report([report(here!, jobId, "in_progress", { at: epoch + 50_000 })])
+        // What follows does not prolong it.
+        yield* store.report([report(here!, jobId, "in_progress", { at: epoch + 100_000, progress: 7 })])
+        assert.deepStrictEqual(yield* claim(109_999), [])
+        assert.deepStrictEqual(yield* claim(110_000), [[here!.deviceId, true]])
+        const [late] = yield* store.ofDevices([here!.deviceId], "untold", 10)
+        assert.deepInclude(late, { state: "timed_out", progress: 7, updatedAt: epoch + 110_000 })
+        assert.deepStrictEqual(yield* store.report([report(here!, jobId, "succeeded")]), ["ended"])
+        yield* told([late!])
+        assert.deepStrictEqual(yield* claim(500_000), [])
+        // It still waits for the device that was away.
+        assert.deepStrictEqual(statesOf(yield* store.ofDevices([away!.deviceId], "untold", 10)), [[jobId, "queued"]])
+        assert.isFalse(yield* store.remove(jobId))
+      }))
+
+    it.effect("tasks go with their devices, jobs with their projects", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        const { devices: [one, two], job: { jobId }, product } = yield* insertJob(2)
+        const { productKey, projectId } = product
+        yield* store.report([report(one!, jobId, "succeeded")])
+        yield* (yield* DeviceStore).remove(projectId, two!.deviceId)
+        const left = Option.getOrThrow(yield* store.get(projectId, jobId))
+        assert.deepStrictEqual([left.job.status, left.counts.queued, left.counts.succeeded], ["completed", 0, 1])
+        yield* (yield* DeviceStore).remove(projectId, one!.deviceId)
+        yield* (yield* ProductStore).remove(projectId, productKey)
+        assert.isTrue(Option.isSome(yield* store.get(projectId, jobId)))
+        yield* (yield* ProjectStore).remove(projectId)
+        assert.isTrue(Option.isNone(yield* store.get(projectId, jobId)))
+      }))
+  })
