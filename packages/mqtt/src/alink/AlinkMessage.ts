@@ -74,13 +74,16 @@ const parseJson = (text: string): unknown => {
   }
 }
 
+/** A payload, or the parts of one: large parts that many devices get are never copied. */
+export type Payload = string | Buffer | ReadonlyArray<Uint8Array>
+
 /** Returns the payload of a reply. `at`: Unix milliseconds. */
 export const encodeReply = (
   { form, method }: Route,
   { clientToken, id }: AlinkRequest,
   reply: DeviceReply.DeviceReply,
   at: number
-): string | Buffer => {
+): Payload => {
   if (form === "shadow") return encodeShadowReply(reply, clientToken, at)
   if (form === "file") return encodeBlock(id, reply)
   // Unless the codec of the product describes the reply, it is JSON.
@@ -93,9 +96,12 @@ export const encodeReply = (
 }
 
 /** Returns the payload of a reply around data that is encoded already. */
-const spliceReply = (data: Uint8Array, { code, ...rest }: Readonly<Record<string, Json>>): Buffer => {
+const spliceReply = (
+  data: Uint8Array,
+  { code, ...rest }: Readonly<Record<string, Json>>
+): ReadonlyArray<Uint8Array> => {
   const end = JSON.stringify({ ...rest, version: "1.0" })
-  return Buffer.concat([Buffer.from(`{"code":${code},"data":`), data, Buffer.from(`,${end.slice(1)}`)])
+  return [Buffer.from(`{"code":${code},"data":`), data, Buffer.from(`,${end.slice(1)}`)]
 }
 
 /** The largest length that two bytes hold. */

@@ -20,7 +20,7 @@ import type { ConnectionState } from "../session/ConnectionState.ts"
 import { countDropped, type TopicAccess } from "../session/TopicAccess.ts"
 import { ownerKey } from "../topics/TopicOwner.ts"
 import { methodPrefix, type Router, userTopicPrefix } from "../topics/TopicRouter.ts"
-import { type AlinkRequest, decode, encodeReply, unreadable } from "./AlinkMessage.ts"
+import { type AlinkRequest, decode, encodeReply, type Payload, unreadable } from "./AlinkMessage.ts"
 
 export interface MessageHandling {
   /**
@@ -118,7 +118,7 @@ export const make = Effect.fnUntraced(function*(
     const maxQos = packet.qos === 0 && confirms === undefined ? 0 : 1
     const receivedAt = clock.currentTimeMillisUnsafe()
     connection.readiness.heard(receivedAt)
-    const send = (payload: string | Buffer) => {
+    const send = (payload: Payload) => {
       connection.send(way.replyTopic, payload, maxQos, undefined, confirms)
       // The device that reads its shadow gets the reply first.
       if (way.form === "shadow") connection.readiness.usesShadow(ownerKey(way.replyTopic))

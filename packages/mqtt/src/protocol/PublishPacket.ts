@@ -25,6 +25,31 @@ export const confirmation = (packetId: number): Buffer => {
 
 const varyingLength = (length: number): number => length < 128 ? 1 : length < 16_384 ? 2 : length < 2_097_152 ? 3 : 4
 
+/** Returns a packet without its payload, for which there is `room` at its end, and where that room begins. */
+const begin = (
+  topic: string,
+  payloadLength: number,
+  room: number,
+  packetId: number | undefined,
+  confirms: number | undefined
+): readonly [packet: Buffer, end: number] => {
+  const topicLength = Buffer.byteLength(topic)
+  let remaining = 2 + topicLength + (packetId === undefined ? 0 : 2) + payloadLength
+  const start = confirms === undefined ? 0 : confirmationLength
+  const packet = Buffer.allocUnsafe(start + 1 + varyingLength(remaining) + remaining - payloadLength + room)
+  if (confirms !== undefined) writeConfirmation(packet, confirms)
+  let at = packet.writeUInt8(packetId === undefined ? 0x30 : 0x32, start)
+  while (remaining > 127) {
+    at = packet.writeUInt8((remaining & 0x7f) | 0x80, at)
+    remaining >>>= 7
+  }
+  at = packet.writeUInt8(remaining, at)
+  at = packet.writeUInt16BE(topicLength, at)
+  at += packet.write(topic, at)
+  if (packetId !== undefined) at = packet.writeUInt16BE(packetId, at)
+  return [packet, at]
+}
+
 /**
  * Returns a PUBLISH packet (MQTT 3.1.1, section 3.3). It has QoS 1 if there is a
  * `packetId`, otherwise QoS 0. With `confirms`, a PUBACK for that packet precedes
@@ -36,22 +61,17 @@ export const encode = (
   packetId: number | undefined,
   confirms?: number
 ): Buffer => {
-  const topicLength = Buffer.byteLength(topic)
-  const payloadLength = typeof payload === "string" ? Buffer.byteLength(payload) : payload.length
-  let remaining = 2 + topicLength + (packetId === undefined ? 0 : 2) + payloadLength
-  const start = confirms === undefined ? 0 : confirmationLength
-  const packet = Buffer.allocUnsafe(start + 1 + varyingLength(remaining) + remaining)
-  if (confirms !== undefined) writeConfirmation(packet, confirms)
-  let at = packet.writeUInt8(packetId === undefined ? 0x30 : 0x32, start)
-  while (remaining > 127) {
-    at = packet.writeUInt8((remaining & 0x7f) | 0x80, at)
-    remaining >>>= 7
-  }
-  at = packet.writeUInt8(remaining, at)
-  at = packet.writeUInt16BE(topicLength, at)
-  at += packet.write(topic, at)
-  if (packetId !== undefined) at = packet.writeUInt16BE(packetId, at)
+  const length = typeof payload === "string" ? Buffer.byteLength(payload) : payload.length
+  const [packet, at] = begin(topic, length, length, packetId, confirms)
   if (typeof payload === "string") packet.write(payload, at)
   else payload.copy(packet, at)
   return packet
 }
+
+/** As `encode`, without the payload, whose bytes follow. */
+export const encodeHead = (
+  topic: string,
+  payloadLength: number,
+  packetId: number | undefined,
+  confirms?: number
+): Buffer => begin(topic, payloadLength, 0, packetId, confirms)[0]

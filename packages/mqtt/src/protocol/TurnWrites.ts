@@ -9,7 +9,7 @@
 import type { Duplex } from "node:stream"
 
 /** Writes `bytes`, together with what else is written to `stream` in this turn. */
-export const writeInTurn = (stream: Duplex, bytes: Buffer): void => {
+export const writeInTurn = (stream: Duplex, bytes: Uint8Array): void => {
   if (stream.writableCorked === 0) {
     stream.cork()
     process.nextTick(uncork, stream)

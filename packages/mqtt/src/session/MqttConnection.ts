@@ -20,7 +20,8 @@ import {
   encodeRequest,
   encodeSessionError,
   encodeUpgrade,
-  encodeUserMessage
+  encodeUserMessage,
+  type Payload
 } from "../alink/AlinkMessage.ts"
 import { nextPacketId } from "../protocol/AedesInternals.ts"
 import * as PublishPacket from "../protocol/PublishPacket.ts"
@@ -220,7 +221,7 @@ export class MqttConnection implements DeviceConnection {
    */
   send(
     topic: string,
-    payload: string | Buffer,
+    payload: Payload,
     maxQos: 0 | 1,
     acknowledged?: () => void,
     confirms?: number
@@ -232,7 +233,14 @@ export class MqttConnection implements DeviceConnection {
     if (this.#client.closed || this.#stream.destroyed) return
     const packetId = maxQos === 1 && this.subscriptions.qosOf(topic) === 1 ? nextPacketId(this.#client) : undefined
     if (packetId !== undefined && acknowledged !== undefined) this.#unacknowledged.set(packetId, acknowledged)
-    writeInTurn(this.#stream, PublishPacket.encode(topic, payload, packetId, confirms))
+    if (typeof payload === "string" || Buffer.isBuffer(payload)) {
+      writeInTurn(this.#stream, PublishPacket.encode(topic, payload, packetId, confirms))
+    } else {
+      const parts = payload as ReadonlyArray<Uint8Array>
+      const length = parts.reduce((sum, part) => sum + part.length, 0)
+      writeInTurn(this.#stream, PublishPacket.encodeHead(topic, length, packetId, confirms))
+      for (const part of parts) writeInTurn(this.#stream, part)
+    }
     if (this.#stream.writableNeedDrain) this.#unsent.waits(this.#output)
   }
 
