@@ -2,6 +2,7 @@
  * `npm start`: runs the reference server until SIGTERM or SIGINT.
  */
 import "effect/schema/SchemaJITCompiler/enable"
+import { IdleCollection } from "@device-cloud/platform-node"
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer } from "effect"
 import { explain } from "./Explanation.ts"
@@ -17,7 +18,7 @@ endBy("SIGTERM")
 endBy("SIGINT")
 
 ServerConfig.load.pipe(
-  Effect.flatMap((config) => Layer.launch(Server.layer(config))),
+  Effect.flatMap((config) => Layer.launch(Layer.merge(Server.layer(config), IdleCollection.layer))),
   Effect.tapCause((cause) =>
     Cause.hasInterruptsOnly(cause)
       ? Effect.void

@@ -9,6 +9,7 @@ import * as NodeWebhookClient from "./NodeWebhookClient.ts"
 
 export * as FileObjectStore from "./FileObjectStore.ts"
 export * as HttpServer from "./HttpServer.ts"
+export * as IdleCollection from "./IdleCollection.ts"
 export * as MemoryObjectStore from "./MemoryObjectStore.ts"
 export * as NodeKeyRing from "./NodeKeyRing.ts"
 

@@ -1,0 +1,36 @@
+/**
+ * Gives memory back to the system after a burst. V8 collects garbage while a
+ * program allocates: in a process that has little to do, what a burst has left
+ * stays for hours (docs/decisions/0077-memory-after-a-burst.md).
+ */
+import { Effect, Layer, Schedule } from "effect"
+import { performance } from "node:perf_hooks"
+import { memoryUsage } from "node:process"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+
+/** How often the process is looked at: a collection stops it for 10 to 100 ms. */
+const interval = "20 seconds"
+/** A collection is due when the process has grown so much since the last one. */
+const growth = 1.15
+/** A process whose thread works for more than this part of the time collects anyway. */
+const maxUtilization = 0.5
+
+/** Collects garbage every 20 seconds while the process is idle and has grown. For servers, once in a process. */
+export const layer: Layer.Layer<never> = Layer.effectDiscard(Effect.suspend(() => {
+  setFlagsFromString("--expose-gc")
+  const collect = runInNewContext("gc") as () => void
+  let size = memoryUsage.rss()
+  let loop = performance.eventLoopUtilization()
+  const look = Effect.sync(() => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, loop)
+    loop = now
+    // A process that has shrunk by itself counts from there.
+    size = Math.min(size, memoryUsage.rss())
+    if (utilization > maxUtilization || memoryUsage.rss() < size * growth) return
+    collect()
+    size = memoryUsage.rss()
+  })
+  return Effect.forkScoped(Effect.repeat(look, Schedule.spaced(interval)))
+}))
