@@ -9,9 +9,11 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { AuditStore } from "./audit/AuditStore.ts"
 import { type AuditedAction, type Changed, CurrentAction } from "./audit/AuditedAction.ts"
+import { BulkCommandStore } from "./bulk/BulkCommandStore.ts"
 import { shortened } from "./kernel/DomainError.ts"
 import { CodecStore } from "./codec/CodecStore.ts"
 import { CommandStore } from "./command/CommandStore.ts"
+import { DeviceGroupStore } from "./group/DeviceGroupStore.ts"
 import { DeviceStore } from "./device/DeviceStore.ts"
 import { JobStore } from "./job/JobStore.ts"
 import { MeshStore } from "./mesh/MeshStore.ts"
@@ -32,8 +34,10 @@ import { TopologyStore } from "./gateway/TopologyStore.ts"
 type Audited =
   | AccessKeyStore
   | BindingStore
+  | BulkCommandStore
   | CodecStore
   | CommandStore
+  | DeviceGroupStore
   | DeviceStore
   | ExecutionStore
   | JobStore
@@ -63,11 +67,28 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
         })
       ),
       Context.add(BindingStore, wrap(yield* BindingStore, { modify: isTrue })),
+      Context.add(
+        BulkCommandStore,
+        wrap(yield* BulkCommandStore, {
+          insert: (created) => created._tag === "Created" && resource("bulk-command", created.bulk.bulkId),
+          cancel: isTrue
+        })
+      ),
       Context.add(CodecStore, wrap(yield* CodecStore, { put: Option.isSome })),
       Context.add(
         CommandStore,
         wrap(yield* CommandStore, {
           cancel: (command) => Option.exists(command, ({ state }) => state === "cancelled")
+        })
+      ),
+      Context.add(
+        DeviceGroupStore,
+        wrap(yield* DeviceGroupStore, {
+          insert: (group) => typeof group === "object" && resource("device-group", group.groupId),
+          update: (changed) => typeof changed === "object" && Option.isSome(changed),
+          remove: isTrue,
+          add: ({ _tag }) => _tag === "Added",
+          take: (taken) => taken > 0
         })
       ),
       Context.add(

@@ -8,6 +8,9 @@ import { BleIdentities } from "./provisioning/BleIdentities.ts"
 import * as AuditedStores from "./AuditedStores.ts"
 import { AuditLog } from "./audit/AuditLog.ts"
 import { AuditStore } from "./audit/AuditStore.ts"
+import { BulkCommands } from "./bulk/BulkCommands.ts"
+import { BulkCommandStore } from "./bulk/BulkCommandStore.ts"
+import * as BulkTurns from "./bulk/BulkTurns.ts"
 import { CodecCache } from "./codec/CodecCache.ts"
 import { Codecs } from "./codec/Codecs.ts"
 import { CodecStore } from "./codec/CodecStore.ts"
@@ -27,6 +30,8 @@ import { Presence } from "./connection/Presence.ts"
 import { PresenceStore } from "./connection/PresenceStore.ts"
 import { EventBus } from "./events/EventBus.ts"
 import * as LifecycleEvents from "./events/LifecycleEvents.ts"
+import { DeviceGroups } from "./group/DeviceGroups.ts"
+import { DeviceGroupStore } from "./group/DeviceGroupStore.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
 import { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import * as JobMethods from "./job/JobMethods.ts"
@@ -106,11 +111,13 @@ export const services = [
   Bindings,
   BleIdentities,
   Broadcasts,
+  BulkCommands,
   Codecs,
   Commands,
   Configurations,
   ConnectRefusals,
   DeviceAuthenticator,
+  DeviceGroups,
   DeviceLifecycle,
   DeviceMethods,
   DeviceSessions,
@@ -145,10 +152,12 @@ export const stores = [
   AccessKeyStore,
   AuditStore,
   BindingStore,
+  BulkCommandStore,
   CodecStore,
   CommandStore,
   ConfigurationStore,
   ConnectRefusalStore,
+  DeviceGroupStore,
   DeviceStore,
   ExecutionStore,
   IdempotencyStore,
@@ -183,6 +192,7 @@ const registries = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpt
 const declarations = Layer.mergeAll(
   LifecycleEvents.layer,
   CommandExpiry.layer,
+  BulkTurns.layer,
   UplinkMethods.layer,
   RawMethods.layer,
   GatewayMethods.layer,
@@ -213,6 +223,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Bindings.layer,
   BleIdentities.layer,
   Broadcasts.layer,
+  BulkCommands.layer,
   Codecs.layer,
   Configurations.layer,
   History.layer,
@@ -241,7 +252,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provide(Presence.layer),
   Layer.provide(SceneTriggers.layerReactions),
   Layer.provide(Layer.provideMerge(SceneTriggers.layer, SceneBacklog.layer)),
-  Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, AuditLog.layer, registries)),
+  Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, AuditLog.layer, DeviceGroups.layer, registries)),
   Layer.provideMerge(Quotas.layer),
   Layer.provide(AuditedStores.layer),
   Layer.provide(Identifiers.layer)

@@ -5,6 +5,23 @@ export { AuditedAction, CurrentAction } from "./audit/AuditedAction.ts"
 export * from "./audit/AuditEntry.ts"
 export { AuditDays, AuditLog } from "./audit/AuditLog.ts"
 export * from "./audit/AuditStore.ts"
+export {
+  type BulkCommand,
+  BulkCommandCancelled,
+  BulkCommandDraft,
+  BulkCommandNotFound,
+  BulkCommandStatus,
+  type BulkCounts,
+  type BulkDevice,
+  BulkDeviceState,
+  BulkScopeUnfit,
+  maxBulkDevices,
+  maxRunning as maxRunningBulkCommands,
+  type NewBulkCommand,
+  TooManyBulkCommands
+} from "./bulk/BulkCommand.ts"
+export { BulkCommands } from "./bulk/BulkCommands.ts"
+export * from "./bulk/BulkCommandStore.ts"
 export * from "./cluster/NodeBus.ts"
 export {
   CodecDescription,
@@ -55,15 +72,16 @@ export {
   BatchNotFound,
   CloudGatewayAccount,
   Device,
+  DeviceChanges,
   type DeviceDetail,
   DeviceDisabled,
   DeviceDraft,
-  type DeviceFilter,
   DeviceId,
   type DeviceIdentity,
   deviceIdentity,
   deviceKey,
   DeviceName,
+  DeviceNamesTaken,
   DeviceNotFound,
   type DeviceReference,
   DeviceStatus,
@@ -73,6 +91,7 @@ export {
   type StoredCredentials,
   Tags
 } from "./device/Device.ts"
+export * from "./device/DeviceFilter.ts"
 export * from "./device/DeviceLifecycle.ts"
 export { Devices } from "./device/Devices.ts"
 export * from "./device/DeviceStore.ts"
@@ -108,6 +127,21 @@ export {
   type TopologyClaim
 } from "./gateway/TopologyClaim.ts"
 export * from "./gateway/TopologyStore.ts"
+export {
+  type DeviceGroup,
+  DeviceGroupChanges,
+  DeviceGroupDraft,
+  DeviceGroupFull,
+  DeviceGroupKindMismatch,
+  DeviceGroupNameTaken,
+  DeviceGroupNotFound,
+  DeviceQuery,
+  maxGroupAddition,
+  maxGroupDevices,
+  type NewDeviceGroup
+} from "./group/DeviceGroup.ts"
+export { DeviceGroups } from "./group/DeviceGroups.ts"
+export * from "./group/DeviceGroupStore.ts"
 export { History, HistoryLimit } from "./history/History.ts"
 export * from "./history/HistoryEntry.ts"
 export { type HistoryAddition, HistoryStore } from "./history/HistoryStore.ts"

@@ -31,6 +31,8 @@ export const Code = {
   noSuchAccessKeyOrProject: 40412,
   noSuchMessage: 40413,
   noSuchJob: 40415,
+  noSuchDeviceGroup: 40420,
+  noSuchBulkCommand: 40421,
   methodNotAllowed: 40500,
   stateForbids: 40900,
   taken: 40901,

@@ -7,6 +7,7 @@ import { AuditApi } from "./audit/AuditApi.ts"
 import { Authorization } from "./middleware/Authorization.ts"
 import { BindingApi } from "./provisioning/BindingApi.ts"
 import { BleApi } from "./provisioning/BleApi.ts"
+import { BulkCommandApi } from "./bulk/BulkCommandApi.ts"
 import { CodecApi } from "./codec/CodecApi.ts"
 import { CommandApi } from "./command/CommandApi.ts"
 import { ConfigurationApi } from "./configuration/ConfigurationApi.ts"
@@ -15,6 +16,7 @@ import { DeviceAccessApi } from "./device-access/DeviceAccessApi.ts"
 import { BatchApi } from "./device/BatchApi.ts"
 import { DeviceApi } from "./device/DeviceApi.ts"
 import { EventApi } from "./events/EventApi.ts"
+import { DeviceGroupApi } from "./group/DeviceGroupApi.ts"
 import { JobApi } from "./job/JobApi.ts"
 import { MeshApi } from "./mesh/MeshApi.ts"
 import { ObjectApi } from "./object/ObjectApi.ts"
@@ -42,6 +44,8 @@ export class Api extends HttpApi.make("device-cloud")
     MeshApi,
     BleApi,
     BindingApi,
+    BulkCommandApi,
+    DeviceGroupApi,
     AuditApi,
     QuotaApi
   )

@@ -4,12 +4,14 @@
  */
 import { type InvalidInput, StoreError } from "@device-cloud/core"
 import { Effect } from "effect"
+import { bulkCommandFailures } from "./bulk/BulkCommandFailures.ts"
 import { codecFailures } from "./codec/CodecFailures.ts"
 import { commandFailures } from "./command/CommandFailures.ts"
 import { configurationFailures } from "./configuration/ConfigurationFailures.ts"
 import { deviceFailures } from "./device/DeviceFailures.ts"
 import { type Failure, invalidParameter, StorageUnreachable } from "./Failure.ts"
 import { topologyFailures } from "./gateway/TopologyFailures.ts"
+import { deviceGroupFailures } from "./group/DeviceGroupFailures.ts"
 import { jobFailures } from "./job/JobFailures.ts"
 import { meshFailures } from "./mesh/MeshFailures.ts"
 import { objectFailures } from "./object/ObjectFailures.ts"
@@ -22,10 +24,12 @@ import { thingModelFailures } from "./thing-model/ThingModelFailures.ts"
 
 const mappings = {
   InvalidInput: ({ issues }: InvalidInput) => invalidParameter(issues),
+  ...bulkCommandFailures,
   ...codecFailures,
   ...commandFailures,
   ...configurationFailures,
   ...deviceFailures,
+  ...deviceGroupFailures,
   ...jobFailures,
   ...meshFailures,
   ...objectFailures,

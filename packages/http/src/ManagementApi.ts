@@ -6,6 +6,7 @@ import { Context, Effect, Layer, type Scope, type Types } from "effect"
 import { HttpRouter, HttpServer, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import * as AuditHandlers from "./audit/AuditHandlers.ts"
+import * as BulkCommandHandlers from "./bulk/BulkCommandHandlers.ts"
 import * as CodecHandlers from "./codec/CodecHandlers.ts"
 import * as CommandHandlers from "./command/CommandHandlers.ts"
 import * as ConfigurationHandlers from "./configuration/ConfigurationHandlers.ts"
@@ -21,6 +22,7 @@ import type { EventStreamLimits } from "./events/EventStreams.ts"
 import * as TopologyHandlers from "./gateway/TopologyHandlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
 import * as HistoryHandlers from "./history/HistoryHandlers.ts"
+import * as DeviceGroupHandlers from "./group/DeviceGroupHandlers.ts"
 import * as JobHandlers from "./job/JobHandlers.ts"
 import * as MeshHandlers from "./mesh/MeshHandlers.ts"
 import { Authorization } from "./middleware/Authorization.ts"
@@ -285,6 +287,8 @@ const handlers = Layer.mergeAll(
   MeshHandlers.layer,
   BleHandlers.layer,
   BindingHandlers.layer,
+  BulkCommandHandlers.layer,
+  DeviceGroupHandlers.layer,
   AuditHandlers.layer,
   QuotaHandlers.layer
 )

@@ -33,6 +33,10 @@ export const deviceOfTask = { ...task, ...deviceId }
 export const job = { job_id: number }
 /** A batch of a product. */
 export const batch = { ...productKey, batch_id: number }
+/** A group of devices. */
+export const deviceGroup = { group_id: number }
+/** A bulk command. */
+export const bulkCommand = { bulk_id: number }
 /** A mesh network by its key. */
 export const network = { network_key: Text(128) }
 /** A node of a mesh network. */

@@ -2,6 +2,7 @@
  * The management API of Device Cloud: the server, its definition, a typed client,
  * and what an application needs for routes of its own beside it.
  */
+export * as BulkCommandFailures from "./bulk/BulkCommandFailures.ts"
 export { Code } from "./Code.ts"
 export * as CommandFailures from "./command/CommandFailures.ts"
 export * as DeviceFailures from "./device/DeviceFailures.ts"
@@ -10,6 +11,7 @@ export { DeviceCloudClient } from "./DeviceCloudClient.ts"
 export { done, Envelope, EnvelopeOnly, Paged, pageQuery, respond, respondPage } from "./Envelope.ts"
 export { failure, invalidParameter } from "./Failure.ts"
 export * as TopologyFailures from "./gateway/TopologyFailures.ts"
+export * as DeviceGroupFailures from "./group/DeviceGroupFailures.ts"
 export type { ReadinessChecks } from "./HealthRoutes.ts"
 export * as JobFailures from "./job/JobFailures.ts"
 export * as ManagementApi from "./ManagementApi.ts"

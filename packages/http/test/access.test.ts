@@ -37,6 +37,7 @@ const bodies: Readonly<Record<string, object>> = {
   "products.setProductStatus": { status: "released" },
   "devices.createDevice": {},
   "batches.createBatch": { num: 1 },
+  "devices.changeDevice": { nickname: "Stolen" },
   "devices.changeDeviceStatus": { action: "disable" },
   "devices.updateDeviceShadow": { state: { desired: { stolen: true } } },
   "devices.rotateDeviceSecret": {},
@@ -93,6 +94,11 @@ const bodies: Readonly<Record<string, object>> = {
   "jobs.createJob": { name: "Stolen", document: {}, device_ids: ["x"] },
   "jobs.cancelJob": {},
   "commands.broadcast": { topic: "stolen", payload: "" },
+  "deviceGroups.createDeviceGroup": { name: "Stolen" },
+  "deviceGroups.changeDeviceGroup": { name: "Stolen" },
+  "deviceGroups.addDevicesToGroup": { device_ids: ["x"] },
+  "deviceGroups.removeDevicesFromGroup": { device_ids: ["x"] },
+  "bulkCommands.createBulkCommand": { device_ids: ["x"], params: { stolen: true } },
   "configurations.putProductConfiguration": { format: "json", content: "{}" },
   "configurations.pushProductConfiguration": {},
   "configurations.putDeviceConfiguration": { format: "json", content: "{}" },
@@ -221,7 +227,10 @@ for (const [name, storage] of storages) {
             : operation.method === "GET"
             ? "viewer"
             : "operator"
-          const path = urlOf(operation, (name) => /^(?:batch|firmware|job|task)_id$/.test(name) ? "1" : "missing")
+          const path = urlOf(
+            operation,
+            (name) => /^(?:batch|bulk|firmware|group|job|task)_id$/.test(name) ? "1" : "missing"
+          )
           for (const [role, key] of Object.entries(keys)) {
             const { body, status } = yield* call(operation.method, path, { key, body: bodyOf(operation) })
             const allowed = order.indexOf(role) >= order.indexOf(needed)
@@ -246,6 +255,8 @@ for (const [name, storage] of storages) {
         const job = yield* call("POST", "/jobs", {
           body: { name: "Mine", document: {}, device_ids: [device_id] }
         })
+        const group = yield* call("POST", "/device-groups", { body: { name: `Mine ${device_id}` } })
+        const bulk = yield* call("POST", "/bulk-commands", { body: { device_ids: [device_id], params: { power: 1 } } })
         const network = yield* call("POST", "/mesh/networks")
         const { network_key } = network.body.data
         const { body: { data: mine } } = yield* call("POST", "/access-keys", { body: { name: "mine", role: "viewer" } })
@@ -258,6 +269,8 @@ for (const [name, storage] of storages) {
           product_key,
           device_id,
           batch_id: String(batch_id),
+          group_id: String(group.body.data.group_id),
+          bulk_id: String(bulk.body.data.bulk_id),
           firmware_id: String(firmware_id),
           task_id: String(task.body.data.task_id),
           job_id: String(job.body.data.job_id),

@@ -69,6 +69,12 @@ for (const [name, storage] of storages) {
       [{ num: "5" }, "num"],
       [{}, "num"],
       [{ num: 1, desc: 5 }, "desc"],
+      [{ device_names: [] }, "device_names"],
+      [{ device_names: ["lamp-1", "lamp-1"] }, "device_names"],
+      [{ device_names: ["lamp-1", "a b c"] }, "device_names[1]"],
+      [{ device_names: ["abc"] }, "device_names[0]"],
+      [{ device_names: "lamp-1" }, "device_names"],
+      [{ num: 2, device_names: ["lamp-1"] }, "device_names"],
       [{ num: 1, desc: "x".repeat(1025) }, "desc"]
     ])("refuses a batch of %j, and stores nothing", ([body, field]) =>
       Effect.gen(function*() {
@@ -77,6 +83,28 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual([answer.status, answer.body.code], [400, 40001])
         assert.deepStrictEqual(Object.keys(answer.body.data.issues), [field])
         assert.strictEqual((yield* call("GET", `/things?product_key=${product_key}`)).body.data.total, 0)
+      }))
+
+    it.effect("makes devices of the given names, all or none, and lists the batches", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const names = ["lamp-0001", "lamp@0002", "lamp_0003"]
+        const { batch_id } = (yield* createBatch(product_key, { device_names: names })).body.data
+        const path = `/products/${product_key}/batch-things`
+        const csv = yield* call("GET", `${path}/${batch_id}?format=csv`)
+        assert.deepStrictEqual(csv.text.trimEnd().split("\r\n").slice(1).map((line) => line.split(",")[1]), names)
+        const again = yield* createBatch(product_key, { device_names: ["lamp-0004", ...names.toReversed()] })
+        assert.deepStrictEqual([again.status, again.body.code], [409, 40901])
+        assert.deepStrictEqual(again.body.data, { device_names: names })
+        const second = (yield* createBatch(product_key, { num: 1, device_names: ["lamp-0004"] })).body.data.batch_id
+        const listed = (yield* call("GET", path)).body.data
+        assert.deepStrictEqual(
+          listed.results.map(({ batch_id, num }: { batch_id: number; num: number }) => [batch_id, num]),
+          [[second, 1], [batch_id, 3]]
+        )
+        assert.deepInclude(listed, { total: 2, page: 1 })
+        assert.strictEqual((yield* call("GET", "/products/missing/batch-things")).body.code, 40401)
+        assert.strictEqual((yield* call("GET", `/things?product_key=${product_key}`)).body.data.total, 4)
       }))
 
     it.effect("knows batches of their product only", () =>

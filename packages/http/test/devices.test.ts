@@ -111,6 +111,46 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(results, [info])
       }))
 
+    it.effect("changes the nickname", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const { device_id, device_name } = yield* createDevice(product_key, { nickname: "Oven" })
+        const put = (body: unknown) => call("PUT", `/things/${device_id}`, { body })
+        assert.deepStrictEqual((yield* put({ nickname: "Küche", device_name: "other" })).body, done)
+        const changed = yield* detail(device_id)
+        assert.deepInclude(changed, { nickname: "Küche", device_name })
+        assert.isTrue(Date.parse(changed.updated_at) >= Date.parse(changed.created_at))
+        assert.deepStrictEqual((yield* put({ nickname: "" })).body, done)
+        assert.strictEqual((yield* detail(device_id)).nickname, "")
+        for (const body of [{}, { nickname: null }, { nickname: 5 }, { nickname: "x".repeat(129) }]) {
+          const answer = yield* put(body)
+          assert.deepStrictEqual([answer.body.code, Object.keys(answer.body.data.issues)], [40001, ["nickname"]])
+        }
+        assert.strictEqual((yield* call("PUT", "/things/missing", { body: { nickname: "" } })).body.code, 40402)
+      }))
+
+    it.effect("creates a device with a name of the caller, once", () =>
+      Effect.gen(function*() {
+        const [one, other] = [yield* createProduct(), yield* createProduct()]
+        const create = (product_key: string, device_name: unknown) =>
+          call("POST", `/products/${product_key}/things`, { body: { device_name } })
+        const attempts = yield* Effect.forEach(
+          Array.from({ length: 5 }),
+          () => create(one.product_key, "Lamp-1_@.:"),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(attempts.map(({ body }) => body.code).toSorted(), [0, ...Array(4).fill(40901)])
+        const refused = attempts.find(({ status }) => status === 409)!
+        assert.deepStrictEqual(refused.body.data, { device_names: ["Lamp-1_@.:"] })
+        assert.include(refused.body.message, "Lamp-1_@.:")
+        assert.strictEqual((yield* create(other.product_key, "Lamp-1_@.:")).body.data.device_name, "Lamp-1_@.:")
+        for (const name of ["abc", "a".repeat(33), "a b c d", "a/b/c", "a+b#", "", 5]) {
+          const { body } = yield* create(one.product_key, name)
+          assert.deepStrictEqual([body.code, Object.keys(body.data.issues)], [40001, ["device_name"]], String(name))
+        }
+        assert.strictEqual((yield* call("GET", `/things?product_key=${one.product_key}`)).body.data.total, 1)
+      }))
+
     it.effect("creates a device without a body, with an empty one and with null", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()

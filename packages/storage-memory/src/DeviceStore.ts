@@ -4,9 +4,9 @@
 import {
   type Device,
   type DeviceDetail,
-  type DeviceFilter,
   deviceIdentity,
   deviceKey,
+  DeviceNamesTaken,
   type DeviceReference,
   DeviceStore,
   maxTags,
@@ -16,22 +16,13 @@ import {
   type ProjectId
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
-import { deviceDetail, paginate, previousAfter, Tables } from "./Tables.ts"
+import { deviceDetail, matchingDevices, paginate, previousAfter, Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together: everything about a device goes with it. */
 export const layer: Layer.Layer<DeviceStore, never, Tables> = Layer.effect(
   DeviceStore,
   Effect.map(Tables, (tables) => make(tables))
 )
-
-const matches = (filter: DeviceFilter) => (device: Device): boolean =>
-  (filter.productKey === undefined || device.productKey === filter.productKey) &&
-  (filter.batchId === undefined || device.batchId === filter.batchId) &&
-  (filter.enabled === undefined || device.enabled === filter.enabled) &&
-  (filter.status === undefined || device.status === filter.status) &&
-  (filter.tag === undefined || device.tags[filter.tag[0]] === filter.tag[1]) &&
-  (filter.keyword === undefined || device.deviceName.startsWith(filter.keyword) ||
-    device.nickname.startsWith(filter.keyword))
 
 const make = (tables: Tables["Service"]) => {
   const { addSessions, batches, connections, deviceNames, devices, gatewayOf, histories, ledger, nextId } = tables
@@ -46,6 +37,15 @@ const make = (tables: Tables["Service"]) => {
   }
 
   const detail = (device: Device) => deviceDetail(tables, device)
+
+  /** Fails if devices of the product have names of the drafts. */
+  const namesFree = (productKey: ProductKey, drafts: ReadonlyArray<Pick<NewDevice, "deviceName">>) => {
+    const [first, ...rest] = drafts.map(({ deviceName }) => deviceName)
+      .filter((deviceName) => deviceNames.has(deviceKey({ productKey, deviceName }))).toSorted()
+    return first === undefined
+      ? Effect.void
+      : Effect.fail(new DeviceNamesTaken({ productKey, deviceNames: [first, ...rest] }))
+  }
 
   const insert = ({ productKey, projectId }: Product, draft: NewDevice, mac: string | null): Device => {
     const device: Device = {
@@ -98,6 +98,7 @@ const make = (tables: Tables["Service"]) => {
     for (const [sessionId, { session }] of addSessions) {
       if (session.gatewayId === deviceId) addSessions.delete(sessionId)
     }
+    for (const members of tables.groupDevices.values()) members.delete(deviceId)
     tables.bindings.delete(deviceId)
     tables.configurations.delete(deviceId)
     tables.configurationProgress.delete(deviceId)
@@ -116,22 +117,33 @@ const make = (tables: Tables["Service"]) => {
 
   return DeviceStore.of({
     insertBatch: (projectId, productKey, { createdAt, description }, drafts) =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
         const product = products.get(productKey)
-        if (product?.projectId !== projectId) return Option.none()
-        const batchId = nextId()
-        const batch = { batchId, productKey, size: drafts.length, description, createdAt }
-        batches.set(batchId, { batch, projectId })
-        for (const draft of drafts) {
-          const { deviceId, deviceName, deviceSecret } = draft
-          insert(
-            product,
-            { deviceId, deviceName, deviceSecret, nickname: "", batchId, cloudGateway: null, createdAt },
-            null
-          )
-        }
-        return Option.some(batch)
+        if (product?.projectId !== projectId) return Effect.succeedNone
+        return Effect.map(namesFree(productKey, drafts), () => {
+          const batchId = nextId()
+          const batch = { batchId, productKey, size: drafts.length, description, createdAt }
+          batches.set(batchId, { batch, projectId })
+          for (const draft of drafts) {
+            const { deviceId, deviceName, deviceSecret } = draft
+            insert(
+              product,
+              { deviceId, deviceName, deviceSecret, nickname: "", batchId, cloudGateway: null, createdAt },
+              null
+            )
+          }
+          return Option.some(batch)
+        })
       }),
+    listBatches: (projectId, productKey, page) =>
+      Effect.sync(() =>
+        paginate(
+          [...batches.values()].filter((known) =>
+            known.projectId === projectId && known.batch.productKey === productKey
+          ).map(({ batch }) => batch),
+          page
+        )
+      ),
     getBatch: (projectId, productKey, batchId) =>
       Effect.sync(() =>
         Option.map(Option.fromUndefinedOr(findBatch(projectId, productKey, batchId)), ({ batch }) => batch)
@@ -149,11 +161,14 @@ const make = (tables: Tables["Service"]) => {
         return Option.some(devicesOf(batchId).map((device) => deviceIdentity(drop(device))))
       }),
     insertMany: (projectId, productKey, drafts) =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
         const product = products.get(productKey)
         return product?.projectId === projectId
-          ? Option.some(drafts.map((draft) => insert(product, draft, null)))
-          : Option.none()
+          ? Effect.map(
+            namesFree(productKey, drafts),
+            () => Option.some(drafts.map((draft) => insert(product, draft, null)))
+          )
+          : Effect.succeedNone
       }),
     claimByMac: (productKey, mac) =>
       Effect.sync(() => {
@@ -188,10 +203,7 @@ const make = (tables: Tables["Service"]) => {
       ),
     list: (projectId, filter, page) =>
       Effect.sync(() => {
-        const matching = [...devices.values()].filter((device) => device.projectId === projectId).filter(
-          matches(filter)
-        )
-        const { items, total } = paginate(matching, page)
+        const { items, total } = paginate(matchingDevices(tables, projectId, filter), page)
         return { items: items.map(detail), total }
       }),
     update: (projectId, deviceId, change) =>

@@ -12,8 +12,21 @@ export const layer: Layer.Layer<ProjectStore, never, Tables> = Layer.effect(
 )
 
 const make = (
-  { accessKeys, deviceCounts, executions, jobs, meshNetworks, products, projects, quotas, scenes, timers, webhookKeys }:
-    Tables["Service"]
+  {
+    accessKeys,
+    bulkCommands,
+    deviceCounts,
+    deviceGroups,
+    executions,
+    jobs,
+    meshNetworks,
+    products,
+    projects,
+    quotas,
+    scenes,
+    timers,
+    webhookKeys
+  }: Tables["Service"]
 ) =>
   ProjectStore.of({
     insert: (project) =>
@@ -42,6 +55,10 @@ const make = (
           executions.removeScene(scene.sceneId)
         }
         for (const timer of timers.values()) if (timer.projectId === id) timers.delete(timer.cronId)
+        for (const { bulk } of bulkCommands.values()) if (bulk.projectId === id) bulkCommands.delete(bulk.bulkId)
+        for (const { groupId, projectId } of deviceGroups.values()) {
+          if (projectId === id) deviceGroups.delete(groupId)
+        }
         webhookKeys.delete(id)
         quotas.delete(id)
         deviceCounts.delete(id)

@@ -19,7 +19,17 @@ export const layer: Layer.Layer<QuotaStore, never, Tables> = Layer.effect(
 )
 
 const make = (
-  { accessKeys, deviceCounts, jobs, onProductRemoved, products, projects, quotas, scenes }: Tables["Service"]
+  {
+    accessKeys,
+    deviceCounts,
+    deviceGroups,
+    jobs,
+    onProductRemoved,
+    products,
+    projects,
+    quotas,
+    scenes
+  }: Tables["Service"]
 ) => {
   /** Of each product. `minute`: Unix milliseconds / 60,000. */
   const registrations = new Map<string, { readonly minute: number; readonly count: number }>()
@@ -45,6 +55,8 @@ const make = (
         return count(products.values(), projectId)
       case "devices":
         return deviceCounts.get(projectId) ?? 0
+      case "deviceGroups":
+        return count(deviceGroups.values(), projectId)
       case "accessKeys":
         return count(accessKeys.values(), projectId)
       case "scenes":
@@ -74,6 +86,7 @@ const make = (
             used: {
               products: used("products", projectId),
               devices: used("devices", projectId),
+              deviceGroups: used("deviceGroups", projectId),
               accessKeys: used("accessKeys", projectId),
               scenes: used("scenes", projectId),
               jobs: used("jobs", projectId),

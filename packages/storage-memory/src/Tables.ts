@@ -7,12 +7,16 @@ import type {
   AuditEntry,
   Batch,
   Binding,
+  BulkCommand,
   Configuration,
   ConfigurationProgress,
   ConnectRefusal,
   Device,
   DeviceDetail,
+  DeviceFilter,
+  DeviceGroup,
   DeviceId,
+  DeviceName,
   EventRecord,
   Job,
   JobTask,
@@ -39,6 +43,7 @@ import type {
   WaitingExecution,
   WebhookKeys
 } from "@device-cloud/core"
+import { matchesFilter } from "@device-cloud/core"
 import { Context, Layer } from "effect"
 import { Executions } from "./Executions.ts"
 import { CommandTable } from "./CommandTable.ts"
@@ -84,6 +89,26 @@ export interface StoredTask {
   readonly dueAt: number | null
 }
 
+export interface StoredBulkCommand {
+  bulk: Omit<BulkCommand, "status">
+  isCancelled: boolean
+  /** When its devices last got turns, Unix milliseconds. */
+  servedAt: number
+  /** In their order. */
+  readonly devices: ReadonlyArray<StoredBulkDevice>
+}
+
+export interface StoredBulkDevice {
+  readonly deviceId: DeviceId
+  readonly deviceName: DeviceName
+  /** `to-ask` and `to-cancel` have a turn. */
+  state: "to-ask" | "asked" | "refused" | "left-out" | "to-cancel"
+  /** Unix milliseconds. */
+  claimedUntil: number
+  messageId: number | null
+  reason: string
+}
+
 export interface StoredNetwork {
   network: MeshNetwork
   /** In the order in which they were added. */
@@ -127,6 +152,10 @@ export class Tables extends Context.Service<Tables, {
   readonly waiting: Map<string, WaitingExecution>
   readonly webhookKeys: Map<ProjectId, WebhookKeys>
   readonly batches: Map<number, { readonly batch: Batch; readonly projectId: ProjectId }>
+  readonly bulkCommands: Map<number, StoredBulkCommand>
+  readonly deviceGroups: Map<number, DeviceGroup>
+  /** The devices that were added to each static group. */
+  readonly groupDevices: Map<number, Set<DeviceId>>
   /** Gateway by sub-device; the latest at the end. */
   readonly gatewayOf: Map<DeviceId, DeviceId>
   /** Of each sub-device that has had a gateway. */
@@ -141,7 +170,7 @@ export class Tables extends Context.Service<Tables, {
   readonly bindings: Map<DeviceId, Binding>
   /** Why devices could not connect, the latest first. */
   readonly connectRefusals: Map<DeviceId, ReadonlyArray<ConnectRefusal>>
-  /** Returns the next id of a product, device, batch, network, job or entry of the audit log. */
+  /** Returns the next id of a product, device, batch, group, bulk command, network, job or entry of the audit log. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
   static readonly layer: Layer.Layer<Tables> = Layer.sync(Tables, () => {
@@ -172,6 +201,9 @@ export class Tables extends Context.Service<Tables, {
       waiting: new Map(),
       webhookKeys: new Map(),
       batches: new Map(),
+      bulkCommands: new Map(),
+      deviceGroups: new Map(),
+      groupDevices: new Map(),
       gatewayOf: new Map(),
       topologyClaims: new Map(),
       addSessions: new Map(),
@@ -189,6 +221,19 @@ export const deviceDetail = (tables: Tables["Service"], device: Device): DeviceD
   device,
   product: tables.products.get(device.productKey)!
 })
+
+/** The devices of a project that a filter selects, the oldest first. */
+export const matchingDevices = (
+  { devices, groupDevices, shadows }: Tables["Service"],
+  projectId: ProjectId,
+  { groupId, ...filter }: DeviceFilter
+): ReadonlyArray<Device> => {
+  const members = groupId === undefined ? undefined : groupDevices.get(groupId) ?? new Set()
+  return [...devices.values()].filter((device) =>
+    device.projectId === projectId && (members === undefined || members.has(device.deviceId)) &&
+    matchesFilter(filter, device, shadows.get(device.deviceId)?.reported ?? {})
+  )
+}
 
 /** The previous secret after a rotation of `secret`. */
 export const previousAfter = ({ previousUntil }: Rotation, secret: string): PreviousSecret | null =>

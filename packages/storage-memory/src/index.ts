@@ -25,8 +25,8 @@
  *   removes it itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
  *   `HistoryApart.layer` of the core writes it to another `HistoryStore` instead.
- * - **Only together**: `ProjectStore`, `ProductStore`, `DeviceStore`,
- *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `OtaStore`,
+ * - **Only together**: `ProjectStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`,
+ *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`,
  *   `JobStore`, `SceneStore` and `ExecutionStore`. Each of them reads or writes data of the others.
  *
  * What can be used from here while the group is elsewhere: `AuditStore`, `HistoryStore`,
@@ -38,10 +38,12 @@ import { Layer } from "effect"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
+import * as BulkCommandStore from "./BulkCommandStore.ts"
 import * as CodecStore from "./CodecStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as ConnectRefusalStore from "./ConnectRefusalStore.ts"
 import * as ConfigurationStore from "./ConfigurationStore.ts"
+import * as DeviceGroupStore from "./DeviceGroupStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
@@ -69,10 +71,12 @@ export type { Tables } from "./Tables.ts"
 export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
 export { layer as layerAuditStore } from "./AuditStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
+export { layer as layerBulkCommandStore } from "./BulkCommandStore.ts"
 export { layer as layerCodecStore } from "./CodecStore.ts"
 export { layer as layerCommandStore } from "./CommandStore.ts"
 export { layer as layerConfigurationStore } from "./ConfigurationStore.ts"
 export { layer as layerConnectRefusalStore } from "./ConnectRefusalStore.ts"
+export { layer as layerDeviceGroupStore } from "./DeviceGroupStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
@@ -102,10 +106,12 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   AccessKeyStore.layer,
   AuditStore.layer,
   BindingStore.layer,
+  BulkCommandStore.layer,
   CodecStore.layer,
   CommandStore.layer,
   ConnectRefusalStore.layer,
   ConfigurationStore.layer,
+  DeviceGroupStore.layer,
   DeviceStore.layer,
   ExecutionStore.layer,
   HistoryStore.layer,

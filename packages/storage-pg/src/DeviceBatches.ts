@@ -12,8 +12,10 @@ import {
 } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
+import { checkStored } from "./DeviceNames.ts"
 import { removeDevices } from "./DeviceRemoval.ts"
 import { type DeviceRow, deviceSecretFromRow, identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
+import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant, texts } from "./PgParameters.ts"
 import type { SealedSecrets } from "./SealedSecrets.ts"
@@ -24,8 +26,11 @@ export const make = (
   sql: PgClient.PgClient,
   secrets: SealedSecrets["Service"],
   reads: PgClient.PgClient
-): Pick<DeviceStore["Service"], "insertBatch" | "getBatch" | "devicesOfBatch" | "removeBatch"> => {
-  /** Stores the batch and its devices, and returns the batch alone. */
+): Pick<DeviceStore["Service"], "insertBatch" | "listBatches" | "getBatch" | "devicesOfBatch" | "removeBatch"> => {
+  /**
+   * Stores the batch and its devices, and returns the batch alone. Batches of one
+   * product take turns: two with the same names would wait for each other.
+   */
   const insertBatch = Effect.fnUntraced(function*(
     projectId: ProjectId,
     productKey: ProductKey,
@@ -37,11 +42,11 @@ export const make = (
       devices,
       ({ deviceId, deviceSecret }) => key.seal(deviceSecret, placeOf("device", deviceId, "device_secret"))
     )
-    return yield* sql<BatchRow>`
+    const [stored] = yield* sql<BatchRow & { readonly names: ReadonlyArray<string> }>`
       WITH batch AS (
         INSERT INTO device_batch (project_id, product_key, size, description, created_at)
         SELECT project_id, product_key, ${devices.length}::int, ${batch.description}, ${instant(batch.createdAt)}
-        FROM product WHERE project_id = ${projectId} AND product_key = ${productKey}
+        FROM product WHERE project_id = ${projectId} AND product_key = ${productKey} FOR NO KEY UPDATE
         RETURNING *
       ), devices AS (
         INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, sealed_with, nickname,
@@ -54,16 +59,33 @@ export const make = (
           ${texts(sealed)}
         ) WITH ORDINALITY AS new (device_id, device_name, device_secret, position)
         ORDER BY new.position
+        ON CONFLICT (product_key, device_name) DO NOTHING
+        RETURNING device_name
       )
-      SELECT * FROM batch`
-  })
+      SELECT *, ARRAY(SELECT device_name FROM devices) AS names FROM batch`
+    if (stored === undefined) return Option.none()
+    yield* checkStored(sql, projectId, productKey, devices, stored.names)
+    return Option.some(batchFromRow(stored))
+  }, sql.withTransaction)
 
   return {
     insertBatch: (projectId, productKey, batch, devices) =>
       insertBatch(projectId, productKey, batch, devices).pipe(
-        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), batchFromRow)),
-        Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone),
-        Effect.mapError(storeError("DeviceStore.insertBatch"))
+        Effect.catchTag("SqlError", (error) =>
+          isForeignKeyViolation(error)
+            ? Effect.succeedNone
+            : Effect.fail(storeError("DeviceStore.insertBatch")(error)))
+      ),
+    listBatches: (projectId, productKey, page) =>
+      paginate<BatchRow>(sql, {
+        table: "device_batch",
+        where: sql`project_id = ${projectId} AND product_key = ${productKey}`,
+        tieBreaker: "batch_id",
+        select: sql`SELECT * FROM page`,
+        page
+      }).pipe(
+        Effect.map(({ items, total }) => ({ items: items.map(batchFromRow), total })),
+        Effect.mapError(storeError("DeviceStore.listBatches"))
       ),
     getBatch: (projectId, productKey, batchId) =>
       sql<BatchRow>`SELECT * FROM device_batch

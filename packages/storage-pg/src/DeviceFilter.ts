@@ -1,6 +1,6 @@
 /**
- * The conditions by which devices are listed. Each has an index in the order of
- * the list.
+ * The conditions by which devices are found. Each has an index in the order of
+ * the list, but for reported values: these are read for each device that fits else.
  */
 import type { DeviceFilter, ProjectId } from "@device-cloud/core"
 import type { SqlClient, Statement } from "effect/sql"
@@ -20,11 +20,35 @@ export const matches = (
       : [filter.batchId === 0 ? sql`batch_id = 0` : sql`batch_id = ${filter.batchId} AND batch_id <> 0`],
     ...filter.enabled === undefined ? [] : [filter.enabled ? sql`enabled` : sql`NOT enabled`],
     ...filter.status === undefined ? [] : [sql`status = ${filter.status}`],
-    ...filter.tag === undefined
+    ...filter.tags === undefined || Object.keys(filter.tags).length === 0
       ? []
-      : [sql`tags <> '{}' AND tags @> ${JSON.stringify(Object.fromEntries([filter.tag]))}::jsonb`],
-    ...filter.keyword === undefined ? [] : [beginsWith(sql, filter.keyword)]
+      : [sql`tags <> '{}' AND tags @> ${JSON.stringify(filter.tags)}::jsonb`],
+    ...filter.keyword === undefined ? [] : [beginsWith(sql, filter.keyword)],
+    ...filter.reported === undefined || Object.keys(filter.reported).length === 0
+      ? []
+      : [hasReported(sql, filter.reported)],
+    ...filter.groupId === undefined
+      ? []
+      : [sql`device_id IN (SELECT device_id FROM device_group_member WHERE group_id = ${filter.groupId})`]
   ])
+
+/**
+ * Compares the text of values, which is as `JSON.stringify` writes it. PostgreSQL
+ * cannot look into JSON with NUL characters or unpaired surrogates: a device that
+ * has reported some in any property has no value in this sense.
+ */
+const hasReported = (sql: SqlClient.SqlClient, values: NonNullable<DeviceFilter["reported"]>): Statement.Fragment =>
+  sql`EXISTS (SELECT FROM shadow WHERE shadow.device_id = device.device_id
+    AND CASE WHEN shadow.reported::text ~ ${unreadable} THEN false ELSE ${
+    sql.and(
+      Object.entries(values).map(([property, value]) =>
+        sql`(shadow.reported -> ${property}::text -> 'value')::text = ${JSON.stringify(value)}`
+      )
+    )
+  } END)`
+
+/** An escaped NUL character or unpaired surrogate: pairs stand in JSON as they are. */
+const unreadable = "\\\\u(0000|d[89a-f])"
 
 /** Comes after every other character, also in UTF-8. */
 const lastCharacter = "\u{10ffff}"

@@ -18,6 +18,7 @@ import { Effect, Layer, Option } from "effect"
 import type { Statement } from "effect/sql"
 import * as DeviceBatches from "./DeviceBatches.ts"
 import { matches } from "./DeviceFilter.ts"
+import { checkStored } from "./DeviceNames.ts"
 import * as DeviceLookUps from "./DeviceLookUps.ts"
 import * as DeviceRegistration from "./DeviceRegistration.ts"
 import { removeDevices } from "./DeviceRemoval.ts"
@@ -90,11 +91,19 @@ const make = Effect.gen(function*() {
             created_at, position)
         WHERE product.project_id = ${projectId} AND product.product_key = ${productKey}
         ORDER BY new.position
+        ON CONFLICT (product_key, device_name) DO NOTHING
         RETURNING *`.pipe(
+      Effect.tap((rows) =>
+        checkStored(sql, projectId, productKey, devices, rows.map(({ device_name }) => device_name))
+      ),
+      sql.withTransaction,
       Effect.map((rows) =>
         rows.length === devices.length ? Option.some(rows.map((row) => deviceFromRow(secrets, row))) : Option.none()
       ),
-      Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone)
+      Effect.catchTag("SqlError", (error) =>
+        isForeignKeyViolation(error)
+          ? Effect.succeedNone
+          : Effect.fail(storeError("DeviceStore.insertMany")(error)))
     )
   }
 
@@ -126,8 +135,7 @@ const make = Effect.gen(function*() {
   )
 
   return DeviceStore.of({
-    insertMany: (projectId, productKey, devices) =>
-      Effect.mapError(insertMany(projectId, productKey, devices), storeError("DeviceStore.insertMany")),
+    insertMany,
     get: (projectId, reference) =>
       ("deviceId" in reference
         ? Effect.map(byId(reference.deviceId), Option.filter(({ device }) => device.projectId === projectId))

@@ -1,12 +1,13 @@
 /**
- * Quotas on PostgreSQL. Triggers count what projects have (migration 0014); the
+ * Quotas on PostgreSQL. Triggers count what projects have (migrations 0014 and 0029); the
  * row of a count makes writes of one project take turns.
  */
 import {
   type ProjectId,
   QuotaExceeded,
   type QuotaLimits,
-  type QuotaName,
+  QuotaName,
+  type QuotaState,
   QuotaStore,
   type StoreError
 } from "@device-cloud/core"
@@ -106,10 +107,10 @@ const make = (sql: PgClient.PgClient) => {
             Object.fromEntries(
               rows.filter((row) => row.kind === kind).map(({ amount, quota }) => [quota, Number(amount)])
             )
-          const { accessKeys = 0, devices = 0, jobs = 0, objectBytes = 0, products = 0, scenes = 0 } = amounts("used")
+          const used = amounts("used")
           return Option.some({
             limits: amounts("limit") as Partial<QuotaLimits>,
-            used: { products, devices, accessKeys, scenes, jobs, objectBytes }
+            used: Object.fromEntries(QuotaName.literals.map((quota) => [quota, used[quota] ?? 0])) as QuotaState["used"]
           })
         }),
         Effect.mapError(storeError("QuotaStore.state"))

@@ -27,8 +27,8 @@
  *   transaction. `HistoryApart.layer` of the core writes it to another
  *   `HistoryStore` instead.
  * - **Only together.** One transaction or one statement spans the tables of
- *   `ProjectStore`, `ProductStore`, `DeviceStore`, `PresenceStore`, `ShadowStore`,
- *   `UplinkStore`, `CommandStore`, `OtaStore`, `JobStore`, `SceneStore` and `ExecutionStore`: a commit of what
+ *   `ProjectStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`, `PresenceStore`, `ShadowStore`,
+ *   `UplinkStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`, `JobStore`, `SceneStore` and `ExecutionStore`: a commit of what
  *   devices say writes shadows, commands and scene executions; presence reads
  *   commands and stores executions; a firmware report sets the version of the
  *   device; a product is removed only without devices, a project only without
@@ -45,10 +45,12 @@ import type { SqlClient } from "effect/sql"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
+import * as BulkCommandStore from "./BulkCommandStore.ts"
 import * as CodecStore from "./CodecStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as ConnectRefusalStore from "./ConnectRefusalStore.ts"
 import * as ConfigurationStore from "./ConfigurationStore.ts"
+import * as DeviceGroupStore from "./DeviceGroupStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
@@ -80,10 +82,12 @@ export { DatabaseError } from "./PgErrors.ts"
 export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
 export { layer as layerAuditStore } from "./AuditStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
+export { layer as layerBulkCommandStore } from "./BulkCommandStore.ts"
 export { layer as layerCodecStore } from "./CodecStore.ts"
 export { layer as layerCommandStore } from "./CommandStore.ts"
 export { layer as layerConfigurationStore } from "./ConfigurationStore.ts"
 export { layer as layerConnectRefusalStore } from "./ConnectRefusalStore.ts"
+export { layer as layerDeviceGroupStore } from "./DeviceGroupStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
@@ -116,10 +120,12 @@ export const layerClient: Layer.Layer<
   AccessKeyStore.layer,
   AuditStore.layer,
   BindingStore.layer,
+  BulkCommandStore.layer,
   CodecStore.layer,
   CommandStore.layer.pipe(Layer.provideMerge(ShadowStore.layer)),
   ConnectRefusalStore.layer,
   ConfigurationStore.layer,
+  DeviceGroupStore.layer,
   DeviceStore.layer,
   ExecutionStore.layer,
   HistoryStore.layer,

@@ -6,6 +6,7 @@ import {
   type Device,
   DeviceCloud,
   type DeviceDraft,
+  type DeviceNamesTaken,
   type Devices,
   type InvalidInput,
   type Mac,
@@ -38,7 +39,10 @@ export class TestCloud extends Context.Service<TestCloud, {
   readonly createDevice: (
     product?: Product,
     draft?: DeviceDraft
-  ) => Effect.Effect<Device, InvalidInput | ProductNotFound | NotACloudGateway | QuotaExceeded | StoreError>
+  ) => Effect.Effect<
+    Device,
+    InvalidInput | ProductNotFound | NotACloudGateway | DeviceNamesTaken | QuotaExceeded | StoreError
+  >
   /** Connects a device; it disconnects with the scope at the latest. */
   readonly connect: typeof SimulatedDevice.connect
 }>()("@device-cloud/testing/TestCloud") {

@@ -7,10 +7,12 @@ import type { Layer } from "effect"
 import * as AccessKeyStoreContract from "./contracts/AccessKeyStoreContract.ts"
 import * as AuditStoreContract from "./contracts/AuditStoreContract.ts"
 import * as BindingStoreContract from "./contracts/BindingStoreContract.ts"
+import * as BulkCommandStoreContract from "./contracts/BulkCommandStoreContract.ts"
 import * as CodecStoreContract from "./contracts/CodecStoreContract.ts"
 import * as CommandStoreContract from "./contracts/CommandStoreContract.ts"
 import * as ConnectRefusalStoreContract from "./contracts/ConnectRefusalStoreContract.ts"
 import * as ConfigurationStoreContract from "./contracts/ConfigurationStoreContract.ts"
+import * as DeviceGroupStoreContract from "./contracts/DeviceGroupStoreContract.ts"
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
 import * as ExecutionStoreContract from "./contracts/ExecutionStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
@@ -38,10 +40,12 @@ export {
   AccessKeyStoreContract,
   AuditStoreContract,
   BindingStoreContract,
+  BulkCommandStoreContract,
   CodecStoreContract,
   CommandStoreContract,
   ConfigurationStoreContract,
   ConnectRefusalStoreContract,
+  DeviceGroupStoreContract,
   DeviceStoreContract,
   ExecutionStoreContract,
   HistoryStoreContract,
@@ -68,10 +72,12 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   AccessKeyStoreContract.suite(name, stores)
   AuditStoreContract.suite(name, stores)
   BindingStoreContract.suite(name, stores)
+  BulkCommandStoreContract.suite(name, stores)
   CodecStoreContract.suite(name, stores)
   CommandStoreContract.suite(name, stores)
   ConnectRefusalStoreContract.suite(name, stores)
   ConfigurationStoreContract.suite(name, stores)
+  DeviceGroupStoreContract.suite(name, stores)
   DeviceStoreContract.suite(name, stores)
   ExecutionStoreContract.suite(name, stores)
   IdempotencyStoreContract.suite(name, stores)

@@ -108,6 +108,9 @@ export interface CallOptions {
   readonly origin?: string | undefined
 }
 
+/** Seconds until a command expires whose caller says nothing else: 7 days. */
+export const defaultTtlSeconds = 7 * 24 * 3600
+
 /** Seconds, 0 to 7 days. */
 export const TimeToLive = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 604_800 }))
 

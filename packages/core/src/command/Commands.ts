@@ -3,9 +3,8 @@
  * store, from the call to its one end (docs/api/commands.md). A device that is
  * disabled takes none.
  */
-import { Clock, Context, Effect, Exit, identity, Layer, Option, Result } from "effect"
-import { CodecCache } from "../codec/CodecCache.ts"
-import * as ProductCodec from "../codec/ProductCodec.ts"
+import { Clock, Context, Effect, Exit, identity, Layer, Option } from "effect"
+import type { CodecCache } from "../codec/CodecCache.ts"
 import { CurrentAction } from "../audit/AuditedAction.ts"
 import type { NewAuditEntry } from "../audit/AuditEntry.ts"
 import { AuditStore } from "../audit/AuditStore.ts"
@@ -15,25 +14,24 @@ import { DeviceDisabled, type DeviceId, type DeviceIdentity, deviceIdentity, Dev
 import { Devices } from "../device/Devices.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
-import { isFiniteJson, type Json } from "../kernel/Json.ts"
+import type { Json } from "../kernel/Json.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { type IsModelled, ShadowDraft } from "../shadow/Shadow.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
-import { Misfit } from "../thing-model/DataType.ts"
-import { isUsableId } from "../thing-model/formats/Elements.ts"
-import { checkValues, InvalidValues } from "../thing-model/InvalidValues.ts"
+import type { InvalidValues } from "../thing-model/InvalidValues.ts"
 import { ModelCache } from "../thing-model/ModelCache.ts"
-import { ElementNotFound } from "../thing-model/ThingModel.ts"
+import type { ElementNotFound } from "../thing-model/ThingModel.ts"
+import * as CallCheck from "./CallCheck.ts"
 import {
   type CallOptions,
   type Command,
   CommandNotFound,
   CommandNotQueued,
+  defaultTtlSeconds,
   DeviceNotConnected,
-  methodOf,
-  type NewCommand,
   NoReply,
   RawBytes,
   rawTopic,
@@ -83,6 +81,16 @@ export class Commands extends Context.Service<Commands, {
     params: Params,
     options?: CallOptions
   ) => Effect.Effect<Command, ElementNotFound | Refused>
+  /**
+   * Fails as a call to a device of the product would, whose form or values do not
+   * fit; `serviceId` null: it sets properties. Without a product, the thing model
+   * and the codec are left out.
+   */
+  readonly check: (
+    productKey: ProductKey | undefined,
+    serviceId: string | null,
+    params: Params
+  ) => Effect.Effect<void, InvalidInput | InvalidValues | ElementNotFound | StoreError>
   /**
    * Sets properties (`serviceId` null) or calls a service, and waits until the
    * command has ended: `wait` seconds, 0 to 30; default 8 for services whose
@@ -177,14 +185,6 @@ export interface Waited {
 /** Seconds that the caller of a synchronous service waits. */
 const defaultWait = 8
 
-const defaultTtlSeconds = 7 * 24 * 3600
-/** Properties in one call. */
-const maxProperties = 200
-/** The parameters of one call as JSON, in UTF-16 code units. */
-const maxParamsLength = 128 * 1024
-/** Levels of objects and arrays in the parameters. */
-const maxParamsNesting = 16
-
 /** Calls that may wait to be stored. */
 const capacity = 8192
 /** Commands in one transaction. */
@@ -207,7 +207,7 @@ const make = Effect.gen(function*() {
   const shadows = yield* ShadowStore
   const devices = yield* Devices
   const models = yield* ModelCache
-  const codecs = yield* CodecCache
+  const checks = yield* CallCheck.make
   const sessions = yield* DeviceSessions
 
   const enqueued = yield* Batcher.makeConcluding<
@@ -255,32 +255,13 @@ const make = Effect.gen(function*() {
     return { device: deviceIdentity(detail), isOnline: detail.device.status === "online" }
   })
 
-  /** Fails with `InvalidValues` if the codec of the product cannot write the call. */
-  const fitsCodec = Effect.fnUntraced(function*(
-    { productKey }: DeviceIdentity,
-    call: Pick<NewCommand, "serviceId" | "userTopic" | "params">
-  ) {
-    const codec = yield* codecs.ofProduct(productKey)
-    if (call.userTopic !== null || Option.isNone(codec)) return
-    const written = ProductCodec.encode(codec.value, "commands", { method: methodOf(call), id: 0, params: call.params })
-    if (Result.isSuccess(written)) return
-    const { expected, path } = written.failure
-    return yield* new InvalidValues({ issues: [{ path: path.split("."), message: expected }] })
-  })
-
   const submit = Effect.fnUntraced(function*(
     { device, isOnline }: Effect.Success<ReturnType<typeof find>>,
-    call: Pick<NewCommand, "serviceId" | "userTopic" | "params" | "synchronous">,
+    call: CallCheck.Call,
     { origin, ttl: requested = defaultTtlSeconds }: CallOptions,
     isModelled?: IsModelled
   ) {
-    if (!isFiniteJson(call.params, maxParamsNesting)) {
-      return yield* refuse("params", `Expected JSON of at most ${maxParamsNesting} levels`)
-    }
-    if (JSON.stringify(call.params).length > maxParamsLength) {
-      return yield* refuse("params", `Expected at most ${maxParamsLength} characters of JSON`)
-    }
-    yield* fitsCodec(device, call)
+    yield* checks.fits(device.productKey, call)
     const ttl = yield* Effect.mapError(
       decodeTtl(requested),
       ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["ttl"], message }] })
@@ -322,20 +303,8 @@ const make = Effect.gen(function*() {
   const setProperties = Effect.fnUntraced(
     function*(projectId: ProjectId, deviceId: DeviceId, params: Params, options: CallOptions = {}) {
       const found = yield* find(projectId, deviceId)
-      const count = Object.keys(params).length
-      if (count === 0 || count > maxProperties) {
-        return yield* refuse("params", `Expected 1 to ${maxProperties} properties`)
-      }
-      const validator = Option.getOrUndefined(yield* models.ofProduct(found.device.productKey))
-      const admitted = validator === undefined
-        ? params
-        : yield* checkValues(params, (id, value) => validator.desired(id, value))
-      return yield* submit(
-        found,
-        { serviceId: null, userTopic: null, params: admitted },
-        options,
-        validator?.hasProperty
-      )
+      const { call, isModelled } = yield* checks.toSetProperties(found.device.productKey, params)
+      return yield* submit(found, call, options, isModelled)
     }
   )
 
@@ -348,23 +317,16 @@ const make = Effect.gen(function*() {
       options: CallOptions = {}
     ) {
       const found = yield* find(projectId, deviceId)
-      const { productKey } = found.device
-      const validator = Option.getOrUndefined(yield* models.ofProduct(productKey))
-      if (validator === undefined) {
-        return isUsableId(serviceId)
-          ? yield* submit(found, { serviceId, userTopic: null, params }, options)
-          : yield* refuse("service_id", "Expected 1 to 50 letters, digits and _, no reserved word")
-      }
-      const service = validator.service(serviceId)
-      if (service === undefined) return yield* new ElementNotFound({ productKey, type: "service", id: serviceId })
-      const checked = service.input(params)
-      if (checked instanceof Misfit) {
-        return yield* new InvalidValues({ issues: [{ path: ["params"], message: checked.message }] })
-      }
-      const synchronous = service.element.callType === "sync"
-      return yield* submit(found, { serviceId, userTopic: null, params: checked, synchronous }, options)
+      return yield* submit(found, yield* checks.toCallService(found.device.productKey, serviceId, params), options)
     }
   )
+
+  const check: Commands["Service"]["check"] = Effect.fnUntraced(function*(productKey, serviceId, params) {
+    const call = serviceId === null
+      ? (yield* checks.toSetProperties(productKey, params)).call
+      : yield* checks.toCallService(productKey, serviceId, params)
+    yield* checks.fits(productKey, call)
+  })
 
   /** The seconds that a call without `wait` waits. */
   const waitOf = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId, serviceId: string | null) {
@@ -461,6 +423,7 @@ const make = Effect.gen(function*() {
   return Commands.of({
     setProperties,
     callService,
+    check,
     request,
     sendUserMessage,
     sendRaw,
@@ -470,9 +433,6 @@ const make = Effect.gen(function*() {
     cancel
   })
 })
-
-const refuse = (field: string, message: string) =>
-  Effect.fail(new InvalidInput({ issues: [{ path: [field], message }] }))
 
 const desire = (params: Params, at: number, isModelled?: IsModelled): NonNullable<Enqueue["desire"]> => (shadow) => {
   const draft = new ShadowDraft(shadow, isModelled)

@@ -4,27 +4,47 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
+import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { QuotaExceeded } from "../project/Quota.ts"
 import { Quotas } from "../project/Quotas.ts"
-import { type Batch, BatchDraft, BatchNotFound, type Device, DeviceId, DeviceName, NotACloudGateway } from "./Device.ts"
+import {
+  type Batch,
+  BatchDraft,
+  BatchNotFound,
+  type Device,
+  DeviceId,
+  DeviceName,
+  type DeviceNamesTaken,
+  NotACloudGateway
+} from "./Device.ts"
 import { DeviceLifecycle } from "./DeviceLifecycle.ts"
 import { DeviceStore } from "./DeviceStore.ts"
 
 export class Batches extends Context.Service<Batches, {
   /**
    * Creates a batch of 1 to 10,000 devices, each as `Devices.create` does: all or
-   * none. Fails with `NotACloudGateway` for a cloud-gateway product, whose devices
-   * each need an account.
+   * none. Fails with `DeviceNamesTaken`, which tells all of them, if devices of the
+   * product have names of the draft, and with `NotACloudGateway` for a
+   * cloud-gateway product, whose devices each need an account.
    */
   readonly create: (
     projectId: ProjectId,
     productKey: ProductKey,
     draft: BatchDraft
-  ) => Effect.Effect<Batch, InvalidInput | ProductNotFound | NotACloudGateway | QuotaExceeded | StoreError>
+  ) => Effect.Effect<
+    Batch,
+    InvalidInput | ProductNotFound | NotACloudGateway | DeviceNamesTaken | QuotaExceeded | StoreError
+  >
+  /** Returns a page of the batches of the product. */
+  readonly list: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    page: PageRequest
+  ) => Effect.Effect<Page<Batch>, ProductNotFound | StoreError>
   /** Returns the batch. */
   readonly get: (
     projectId: ProjectId,
@@ -66,14 +86,16 @@ const make = Effect.gen(function*() {
 
   const create = Effect.fn("Batches.create")(
     function*(projectId: ProjectId, productKey: ProductKey, input: BatchDraft) {
-      const { desc = "", num } = yield* decodeDraft(input)
+      const { desc = "", deviceNames, num = deviceNames?.length ?? 0 } = yield* decodeDraft(input)
       const { dataSource, validateType } = yield* products.get(projectId, productKey)
       // Each device of a cloud gateway needs an account of its own.
-      if (dataSource === 3) return yield* new NotACloudGateway({ productKey, fields: ["num"] })
+      if (dataSource === 3) {
+        return yield* new NotACloudGateway({ productKey, fields: [deviceNames === undefined ? "num" : "deviceNames"] })
+      }
       const createdAt = yield* Clock.currentTimeMillis
-      const triples = (yield* identifiers.triples(num)).map(({ deviceId, deviceName, deviceSecret }) => ({
+      const triples = (yield* identifiers.triples(num)).map(({ deviceId, deviceName, deviceSecret }, i) => ({
         deviceId: DeviceId.make(deviceId),
-        deviceName: DeviceName.make(deviceName),
+        deviceName: DeviceName.make(deviceNames?.[i] ?? deviceName),
         deviceSecret
       }))
       const insert = store.insertBatch(projectId, productKey, { description: desc, createdAt }, triples)
@@ -87,6 +109,11 @@ const make = Effect.gen(function*() {
       return batch.value
     }
   )
+
+  const list = Effect.fn("Batches.list")(function*(projectId: ProjectId, productKey: ProductKey, page: PageRequest) {
+    yield* products.get(projectId, productKey)
+    return yield* store.listBatches(projectId, productKey, page)
+  })
 
   const get = Effect.fn("Batches.get")(function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {
     const batch = yield* store.getBatch(projectId, productKey, batchId)
@@ -116,5 +143,5 @@ const make = Effect.gen(function*() {
     }
   )
 
-  return Batches.of({ create, get, devices, remove })
+  return Batches.of({ create, list, get, devices, remove })
 })

@@ -14,6 +14,11 @@ export type DeviceId = typeof DeviceId.Type
 export const DeviceName = Schema.String.pipe(Schema.brand("DeviceName"))
 export type DeviceName = typeof DeviceName.Type
 
+/** A device name that the caller of the management API chooses. */
+const ChosenName = Schema.String.check(
+  Schema.isPattern(/^[\w\-@.:]{4,32}$/, { expected: "4 to 32 letters, digits and - _ @ . :" })
+)
+
 /** Whether a device is connected; `unactive` until its first authenticated connection. */
 export const DeviceStatus = Schema.Literals(["online", "offline", "unactive"])
 export type DeviceStatus = typeof DeviceStatus.Type
@@ -136,6 +141,8 @@ export const deviceIdentity = ({ device, product }: DeviceDetail): DeviceIdentit
  * of cloud-gateway products have the last four fields.
  */
 export const DeviceDraft = Schema.Struct({
+  /** Unique in the product: 4 to 32 letters, digits and - _ @ . : Default: the cloud makes one. */
+  deviceName: Schema.optional(ChosenName),
   nickname: Schema.optional(Text(128)),
   clientid: Schema.optional(Text(256)),
   username: Schema.optional(Text(256)),
@@ -144,14 +151,35 @@ export const DeviceDraft = Schema.Struct({
 })
 export interface DeviceDraft extends Schema.Schema.Type<typeof DeviceDraft> {}
 
+/** What the caller may change of a device. */
+export const DeviceChanges = Schema.Struct({ nickname: Text(128) })
+export interface DeviceChanges extends Schema.Schema.Type<typeof DeviceChanges> {}
+
 /** Devices in one batch, at most. */
 export const maxBatchSize = 10_000
 
-/** What the caller decides about a new batch. */
+/** What the caller decides about a new batch: how many devices, or their names. */
 export const BatchDraft = Schema.Struct({
-  num: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxBatchSize })),
+  num: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxBatchSize }))),
+  /** 1 to 10,000 different names, as `deviceName` of a device; as many as `num` if both are given. */
+  deviceNames: Schema.optional(Schema.Array(ChosenName)),
   desc: Schema.optional(Text(1024))
-})
+}).check(Schema.makeFilter(({ deviceNames, num }) => {
+  if (deviceNames === undefined) {
+    return num === undefined ? { path: ["num"], issue: "Expected the number of devices, or device_names" } : undefined
+  }
+  const refuse = (issue: string) => ({ path: ["deviceNames"], issue })
+  if (deviceNames.length === 0 || deviceNames.length > maxBatchSize) {
+    return refuse(`Expected 1 to ${maxBatchSize} names`)
+  }
+  if (num !== undefined && num !== deviceNames.length) return refuse(`Expected as many names as num, ${num}`)
+  const seen = new Set<string>()
+  for (const name of deviceNames) {
+    if (seen.has(name)) return refuse(`Expected each name once; ${name} is there twice`)
+    seen.add(name)
+  }
+  return undefined
+}))
 export interface BatchDraft extends Schema.Schema.Type<typeof BatchDraft> {}
 
 /** Devices that were created together. */
@@ -176,17 +204,17 @@ export class BatchNotFound extends DomainError<BatchNotFound>()(
   ({ batchId, productKey }) => `Product ${productKey} has no batch ${batchId}`
 ) {}
 
-/** Selects devices for which all given conditions hold. */
-export interface DeviceFilter {
-  readonly productKey?: ProductKey | undefined
-  readonly batchId?: number | undefined
-  readonly enabled?: boolean | undefined
-  readonly status?: DeviceStatus | undefined
-  /** A tag of the device. */
-  readonly tag?: readonly [key: string, value: string] | undefined
-  /** The beginning of the device name or the nickname. */
-  readonly keyword?: string | undefined
-}
+/** Devices of the product have these names already; nothing was stored. */
+export class DeviceNamesTaken extends DomainError<DeviceNamesTaken>()(
+  "DeviceNamesTaken",
+  {
+    productKey: Schema.String,
+    deviceNames: Schema.NonEmptyArray(Schema.String)
+  },
+  ({ deviceNames: [first, ...rest], productKey }) =>
+    `Product ${productKey} has a device ${first}` +
+    (rest.length === 0 ? "" : `, and devices of ${rest.length} more of these names`)
+) {}
 
 /** Product key and device name as one text, unique to the device. */
 export const deviceKey = (

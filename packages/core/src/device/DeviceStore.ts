@@ -11,14 +11,15 @@ import type {
   Batch,
   Device,
   DeviceDetail,
-  DeviceFilter,
   DeviceId,
   DeviceIdentity,
   DeviceName,
+  DeviceNamesTaken,
   DeviceReference,
   NewDevice,
   StoredCredentials
 } from "./Device.ts"
+import type { DeviceFilter } from "./DeviceFilter.ts"
 
 /** The fields of a device that change. */
 export type DeviceUpdate = Partial<Pick<Device, "enabled" | "bound" | "nickname" | "diagnosisEnabled">> & {
@@ -28,19 +29,31 @@ export type DeviceUpdate = Partial<Pick<Device, "enabled" | "bound" | "nickname"
 
 /** Laws: each call is one transaction. A call that takes a project sees only the devices of that project. */
 export class DeviceStore extends Context.Service<DeviceStore, {
-  /** Stores devices in the given order, all or none of them. Returns none if the project has no such product. */
+  /**
+   * Stores devices in the given order, all or none of them. Returns none if the
+   * project has no such product; fails if the product has devices of these names.
+   */
   readonly insertMany: (
     projectId: ProjectId,
     productKey: ProductKey,
     devices: ReadonlyArray<NewDevice>
-  ) => Effect.Effect<Option.Option<ReadonlyArray<Device>>, StoreError>
-  /** Stores a batch with its devices, without nicknames. Returns none if the project has no such product. */
+  ) => Effect.Effect<Option.Option<ReadonlyArray<Device>>, DeviceNamesTaken | StoreError>
+  /**
+   * Stores a batch with its devices, without nicknames. Returns none if the project
+   * has no such product; fails if the product has devices of these names.
+   */
   readonly insertBatch: (
     projectId: ProjectId,
     productKey: ProductKey,
     batch: Pick<Batch, "description" | "createdAt">,
     devices: ReadonlyArray<Pick<NewDevice, "deviceId" | "deviceName" | "deviceSecret">>
-  ) => Effect.Effect<Option.Option<Batch>, StoreError>
+  ) => Effect.Effect<Option.Option<Batch>, DeviceNamesTaken | StoreError>
+  /** Returns a page of the batches of the product. */
+  readonly listBatches: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    page: PageRequest
+  ) => Effect.Effect<Page<Batch>, StoreError>
   /** Returns the batch; none if the product has no such batch. */
   readonly getBatch: (
     projectId: ProjectId,

@@ -15,31 +15,37 @@ import { Quotas } from "../project/Quotas.ts"
 import {
   type CloudGatewayAccount,
   type Device,
+  DeviceChanges,
   type DeviceDetail,
   DeviceDraft,
-  type DeviceFilter,
   DeviceId,
   deviceIdentity,
   DeviceName,
+  type DeviceNamesTaken,
   DeviceNotFound,
   type DeviceReference,
   NotACloudGateway,
   Tags
 } from "./Device.ts"
+import type { DeviceFilter } from "./DeviceFilter.ts"
 import { DeviceLifecycle, type LifecycleChange } from "./DeviceLifecycle.ts"
 import { DeviceStore, type DeviceUpdate } from "./DeviceStore.ts"
 
 export class Devices extends Context.Service<Devices, {
   /**
-   * Creates an enabled device in status `unactive`, with a new id, name and
-   * secret. Fails with `NotACloudGateway` if the draft has fields that only a
-   * cloud-gateway product takes.
+   * Creates an enabled device in status `unactive`, with a new id and secret, and
+   * a new name unless the draft has one. Fails with `DeviceNamesTaken` if a device
+   * of the product has this name, and with `NotACloudGateway` if the draft has
+   * fields that only a cloud-gateway product takes.
    */
   readonly create: (
     projectId: ProjectId,
     productKey: ProductKey,
     draft: DeviceDraft
-  ) => Effect.Effect<Device, InvalidInput | ProductNotFound | NotACloudGateway | QuotaExceeded | StoreError>
+  ) => Effect.Effect<
+    Device,
+    InvalidInput | ProductNotFound | NotACloudGateway | DeviceNamesTaken | QuotaExceeded | StoreError
+  >
   /** Returns the device with its product. */
   readonly get: (
     projectId: ProjectId,
@@ -51,6 +57,12 @@ export class Devices extends Context.Service<Devices, {
     filter: DeviceFilter,
     page: PageRequest
   ) => Effect.Effect<Page<DeviceDetail>, StoreError>
+  /** Changes the nickname of the device. */
+  readonly change: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    changes: DeviceChanges
+  ) => Effect.Effect<void, InvalidInput | DeviceNotFound | StoreError>
   /** Allows the device to connect. */
   readonly enable: (projectId: ProjectId, deviceId: DeviceId) => Effect.Effect<void, DeviceNotFound | StoreError>
   /** Tells the device, ends its connection, and refuses its connections until `enable`. */
@@ -95,6 +107,7 @@ export class Devices extends Context.Service<Devices, {
 }
 
 const decodeDraft = decodeInput(DeviceDraft)
+const decodeChanges = decodeInput(DeviceChanges)
 const decodeTags = decodeInput(Tags)
 const decodeRotation = decodeInput(RotationDraft)
 const underTags = ({ message, path }: InputIssue): InputIssue => ({ path: ["tags", ...path], message })
@@ -138,7 +151,7 @@ const make = Effect.gen(function*() {
       const createdAt = yield* Clock.currentTimeMillis
       const insert = store.insertMany(projectId, productKey, [{
         deviceId: DeviceId.make(yield* identifiers.deviceId),
-        deviceName: DeviceName.make(yield* identifiers.deviceName),
+        deviceName: DeviceName.make(draft.deviceName ?? (yield* identifiers.deviceName)),
         deviceSecret: yield* identifiers.deviceSecret,
         nickname: draft.nickname ?? "",
         batchId: 0,
@@ -161,7 +174,7 @@ const make = Effect.gen(function*() {
     return yield* found(yield* store.get(projectId, reference), reference)
   })
 
-  const change = Effect.fnUntraced(
+  const save = Effect.fnUntraced(
     function*(projectId: ProjectId, deviceId: DeviceId, fields: Omit<DeviceUpdate, "updatedAt">) {
       const updatedAt = yield* Clock.currentTimeMillis
       return yield* found(yield* store.update(projectId, deviceId, { ...fields, updatedAt }), { deviceId })
@@ -175,9 +188,15 @@ const make = Effect.gen(function*() {
     fields: Omit<DeviceUpdate, "updatedAt">,
     kind: LifecycleChange
   ) {
-    const detail = yield* change(projectId, deviceId, fields)
+    const detail = yield* save(projectId, deviceId, fields)
     yield* lifecycle.changed(kind, [deviceIdentity(detail)], detail.device.updatedAt)
   })
+
+  const change = Effect.fn("Devices.change")(
+    function*(projectId: ProjectId, deviceId: DeviceId, input: DeviceChanges) {
+      yield* save(projectId, deviceId, yield* decodeChanges(input))
+    }
+  )
 
   const enable = Effect.fn("Devices.enable")((projectId: ProjectId, deviceId: DeviceId) =>
     changeAndTell(projectId, deviceId, { enabled: true }, "enabled")
@@ -239,6 +258,7 @@ const make = Effect.gen(function*() {
     create,
     get,
     list: store.list,
+    change,
     enable,
     disable,
     bind,

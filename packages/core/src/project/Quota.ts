@@ -5,7 +5,15 @@ import { Context, Schema } from "effect"
 import { DomainError } from "../kernel/DomainError.ts"
 
 /** What a project has, counted. `objectBytes`: bytes of all uploaded files together. */
-export const QuotaName = Schema.Literals(["products", "devices", "accessKeys", "scenes", "jobs", "objectBytes"])
+export const QuotaName = Schema.Literals([
+  "products",
+  "devices",
+  "deviceGroups",
+  "accessKeys",
+  "scenes",
+  "jobs",
+  "objectBytes"
+])
 export type QuotaName = typeof QuotaName.Type
 
 const Limit = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
@@ -14,6 +22,7 @@ const Limit = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MA
 export const QuotaLimits = Schema.Struct({
   products: Limit,
   devices: Limit,
+  deviceGroups: Limit,
   accessKeys: Limit,
   scenes: Limit,
   jobs: Limit,
@@ -31,6 +40,7 @@ export const limitNames = Object.keys(QuotaLimits.fields) as ReadonlyArray<keyof
 export const QuotaChange = Schema.Struct({
   products: Schema.optional(Schema.NullOr(Limit)),
   devices: Schema.optional(Schema.NullOr(Limit)),
+  deviceGroups: Schema.optional(Schema.NullOr(Limit)),
   accessKeys: Schema.optional(Schema.NullOr(Limit)),
   scenes: Schema.optional(Schema.NullOr(Limit)),
   jobs: Schema.optional(Schema.NullOr(Limit)),
@@ -44,6 +54,7 @@ export const DefaultQuotas = Context.Reference<QuotaLimits>("@device-cloud/core/
   defaultValue: () => ({
     products: 10_000,
     devices: 1_000_000,
+    deviceGroups: 1000,
     accessKeys: 1000,
     scenes: 10_000,
     jobs: 10_000,

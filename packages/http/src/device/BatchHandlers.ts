@@ -8,9 +8,10 @@ import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { type Caller, secretsRole } from "../middleware/Caller.ts"
 import { RoleTooLow } from "../project/ProjectFailures.ts"
 import { Api } from "../DeviceCloudApi.ts"
-import { dateText, respond } from "../Envelope.ts"
+import { dateText, respond, respondPage } from "../Envelope.ts"
 import { failWith } from "../DomainFailures.ts"
 import { group } from "../ApiHandlers.ts"
+import { toCamelCase } from "../SnakeCase.ts"
 import type { BatchInfo } from "./BatchApi.ts"
 
 /** Implements the group `batches`. */
@@ -22,7 +23,11 @@ export const layer = group(
     return handlers.handleAll({
       createBatch: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) =>
-          respond(batches.create(projectId, params.product_key, payload), batchId)
+          respond(batches.create(projectId, params.product_key, toCamelCase(payload)), batchId)
+        ),
+      listBatches: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respondPage(query, (page) => batches.list(projectId, params.product_key, page), batchInfo)
         ),
       getBatch: ({ params: { batch_id, product_key }, query }) =>
         Effect.gen(function*() {

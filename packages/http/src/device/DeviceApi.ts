@@ -6,6 +6,7 @@ import {
   AuthType,
   DataFormat,
   DataSource,
+  DeviceChanges,
   DeviceDraft,
   DeviceStatus,
   NodeType,
@@ -20,7 +21,13 @@ import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.
 import { QuotaExceeded } from "../project/ProjectFailures.ts"
 import * as PathParams from "../PathParams.ts"
 import { toSnakeCase } from "../SnakeCase.ts"
-import { NoSuchDevice, NotACloudGateway, PropertyNotReported, ShadowVersionConflict } from "./DeviceFailures.ts"
+import {
+  DeviceNamesTaken,
+  NoSuchDevice,
+  NotACloudGateway,
+  PropertyNotReported,
+  ShadowVersionConflict
+} from "./DeviceFailures.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
 import { InvalidValue } from "../thing-model/ThingModelFailures.ts"
 import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
@@ -131,11 +138,12 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
     params: PathParams.productKey,
     payload: [toSnakeCase(DeviceDraft), Schema.Null],
     success: Envelope(DeviceRecord),
-    error: [NoSuchProduct, NotACloudGateway, QuotaExceeded]
+    error: [DeviceNamesTaken, NoSuchProduct, NotACloudGateway, QuotaExceeded]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a device")
     .annotate(
       OpenApi.Description,
-      "The device starts enabled and unactive, with a new triple. The body may be left out."
+      "The device starts enabled and unactive, with a new triple. The body may be left out. A `device_name` of " +
+        "your own must be free in the product."
     ),
   HttpApiEndpoint.get("listDevices", "/things", { query: listQuery, success: Paged(DeviceInfo) })
     .middleware(ExpensiveRead)
@@ -163,6 +171,12 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
     error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read why a device could not connect")
     .annotate(OpenApi.Description, "The latest 20, those that are equal counted as one."),
+  HttpApiEndpoint.put("changeDevice", "/things/:device_id", {
+    params: PathParams.deviceId,
+    payload: DeviceChanges.annotate({ examples: [{ nickname: "Hall" }] }),
+    success: EnvelopeOnly,
+    error: NoSuchDevice
+  }).annotate(OpenApi.Summary, "Change the nickname of a device"),
   HttpApiEndpoint.put("changeDeviceStatus", "/things/:device_id/status", {
     params: PathParams.deviceId,
     payload: Schema.Struct({ action: Action }).annotate({ examples: [{ action: "disable" }] }),

@@ -19,6 +19,13 @@ export const NotACloudGateway = failure(
   "Only devices of a cloud-gateway product take this"
 )
 
+export const DeviceNamesTaken = failure(
+  "DeviceNamesTaken",
+  Code.taken,
+  "Devices of the product have these names",
+  { device_names: Schema.Array(Schema.String).annotate({ description: "The first 100 of them" }) }
+)
+
 export const ShadowVersionConflict = failure(
   "ShadowVersionConflict",
   Code.shadowVersionConflict,
@@ -32,6 +39,9 @@ export const PropertyNotReported = failure(
   "The shadow has no reported value of the property"
 )
 
+/** Taken names in a response at most. */
+const namesShown = 100
+
 /** From the errors of the domain. */
 export const deviceFailures = {
   DeviceNotFound: ({ message }: Core.DeviceNotFound) => NoSuchDevice.make({ message }),
@@ -42,6 +52,8 @@ export const deviceFailures = {
       message: `${fields.map(snakeCase).join(", ")}: only a cloud-gateway product takes this, and product ` +
         `${productKey} is none`
     }),
+  DeviceNamesTaken: ({ deviceNames, message }: Core.DeviceNamesTaken) =>
+    DeviceNamesTaken.make({ message, data: { device_names: deviceNames.slice(0, namesShown) } }),
   PropertyNotReported: ({ message }: Core.PropertyNotReported) => PropertyNotReported.make({ message }),
   ShadowVersionConflict: ({ message, version }: Core.ShadowVersionConflict) =>
     ShadowVersionConflict.make({

@@ -63,7 +63,7 @@ export const layer = group(
             batchId: query.batch_id,
             enabled: query.enabled_status === undefined ? undefined : query.enabled_status === "enable",
             status: query.status,
-            tag: query.tag === undefined ? undefined : tagOf(query.tag),
+            tags: query.tag === undefined ? undefined : Object.fromEntries([tagOf(query.tag)]),
             keyword: query.keyword
           }
           return respondPage(query, (page) =>
@@ -98,6 +98,8 @@ export const layer = group(
             (found) => ({ results: found.map(refusalRecord) })
           )
         ),
+      changeDevice: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) => done(devices.change(projectId, params.device_id, payload))),
       changeDeviceStatus: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) => done(actions[payload.action](projectId, params.device_id))),
       deleteDevice: ({ params }) =>

@@ -50,6 +50,7 @@ export const TooManyRegistrations = failure(
 const counted = {
   products: "products",
   devices: "devices",
+  deviceGroups: "device groups",
   accessKeys: "access keys",
   scenes: "scenes",
   jobs: "jobs",

@@ -16,6 +16,7 @@ export const QuotaRecord = Schema.Struct({
   used: Schema.Struct({
     products: Schema.Int,
     devices: Schema.Int,
+    device_groups: Schema.Int,
     access_keys: Schema.Int,
     scenes: Schema.Int,
     jobs: Schema.Int,

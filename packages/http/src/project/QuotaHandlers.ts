@@ -37,6 +37,7 @@ const quotaRecord = ({ limits, used }: QuotaReport): typeof QuotaRecord.Type => 
   limits: {
     products: limits.products,
     devices: limits.devices,
+    device_groups: limits.deviceGroups,
     access_keys: limits.accessKeys,
     scenes: limits.scenes,
     jobs: limits.jobs,
@@ -46,6 +47,7 @@ const quotaRecord = ({ limits, used }: QuotaReport): typeof QuotaRecord.Type => 
   used: {
     products: used.products,
     devices: used.devices,
+    device_groups: used.deviceGroups,
     access_keys: used.accessKeys,
     scenes: used.scenes,
     jobs: used.jobs,

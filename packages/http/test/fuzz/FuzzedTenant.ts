@@ -179,6 +179,8 @@ export const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenan
   const { device_id, device_name, device_secret } = yield* ask("POST", `/products/${product_key}/things`)
   const other = yield* ask("POST", `/products/${product_key}/things`)
   const { batch_id } = yield* ask("POST", `/products/${product_key}/batch-things`, { num: 1 })
+  const { group_id } = yield* ask("POST", "/device-groups", { name: `Given ${device_id}` })
+  yield* ask("POST", `/device-groups/${group_id}/things`, { device_ids: [device_id] })
   const { message_id } = yield* ask("POST", `/things/${device_id}/properties`, { params: { power: 1 } })
   const { id } = yield* ask("POST", "/access-keys", { name: "Disposable", role: "viewer" })
   yield* ask("PUT", `/things/${device_id}/shadow`, { state: { desired: { label: "desired" } } })
@@ -260,6 +262,7 @@ export const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenan
       device_id,
       device_name,
       batch_id,
+      group_id,
       message_id,
       id,
       project_id: yield* newProject("Disposable"),

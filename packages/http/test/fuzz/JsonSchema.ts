@@ -110,7 +110,9 @@ const candidates = ["abcdefgh", "a/b", "Device0001", "1", "12:34", "text", "a"]
 export const sample = (schema: JsonSchema, random: SeededRandom, suggest: Suggest, name = ""): unknown => {
   const suggested = suggest(name)
   if (suggested !== undefined && suggested !== leaveOut && fits(schema, suggested)) return suggested
-  const one = random.pick(alternatives(schema))
+  const others = alternatives(schema)
+  if (others.length === 0) return null
+  const one = random.pick(others)
   if (one.enum !== undefined) return random.pick(one.enum)
   switch (one.type) {
     case "object": {

@@ -291,6 +291,58 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual((yield* store.devicesOfBatch(projectId, next.batchId)).length, 1)
       }))
 
+    it.effect("stores nothing of devices whose names are taken, also at the same moment, and names them", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const product = yield* insertProduct
+        const { productKey, projectId } = product
+        const named = (names: ReadonlyArray<string>) =>
+          names.map((deviceName) => newDevice({ deviceName: DeviceName.make(deviceName) }))
+        const insert = (names: ReadonlyArray<string>) =>
+          store.insertBatch(projectId, productKey, { description: "", createdAt: epoch }, named(names)).pipe(
+            Effect.as("stored" as const),
+            Effect.catchTag("DeviceNamesTaken", ({ deviceNames }) => Effect.succeed(deviceNames))
+          )
+        yield* insertDevices(product, named(["lamp-2"]))
+        assert.deepStrictEqual(yield* insert(["lamp-1", "lamp-2", "lamp-3"]), ["lamp-2"])
+        const taken = yield* Effect.flip(store.insertMany(projectId, productKey, named(["lamp-4", "lamp-2"])))
+        assert.deepInclude(taken, { _tag: "DeviceNamesTaken", productKey, deviceNames: ["lamp-2"] })
+        const names = Array.from({ length: 20 }, (_, i) => `row-${i}`)
+        const outcomes = yield* Effect.forEach(
+          [names, names.toReversed(), [...names.slice(10), "row-x"]],
+          insert,
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(outcomes.filter((outcome) => outcome === "stored").length, 1)
+        const { total } = yield* store.list(projectId, { productKey }, { page: 1, pageSize: 1 })
+        assert.include([1 + names.length, 1 + 11], total)
+        const other = yield* insertProduct
+        yield* insertDevices(other, named(["lamp-2"]))
+      }))
+
+    it.effect("lists the batches of a product, the newest first", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const { productKey, projectId } = yield* insertProduct
+        const insert = (description: string, createdAt: number) =>
+          Effect.map(
+            store.insertBatch(projectId, productKey, { description, createdAt }, [newDevice()]),
+            Option.getOrThrow
+          )
+        const [old, first, second] = [
+          yield* insert("old", epoch),
+          yield* insert("one", epoch + 1),
+          yield* insert("two", epoch + 1)
+        ]
+        assert.deepStrictEqual(yield* store.listBatches(projectId, productKey, { page: 1, pageSize: 2 }), {
+          items: [second, first],
+          total: 3
+        })
+        assert.deepStrictEqual((yield* store.listBatches(projectId, productKey, { page: 2, pageSize: 2 })).items, [old])
+        const { id: stranger } = yield* insertProject
+        assert.strictEqual((yield* store.listBatches(stranger, productKey, { page: 1, pageSize: 2 })).total, 0)
+      }))
+
     it.effect("finds devices by a tag, and by what their names begin with", () =>
       Effect.gen(function*() {
         const store = yield* DeviceStore
@@ -308,16 +360,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             store.list(projectId, filter, { page: 1, pageSize: 10 }),
             ({ items }) => items.map(({ device }) => device.deviceName)
           )
-        assert.deepStrictEqual(yield* found({ tag: ["room", "kitchen"] }), [first!.deviceName])
-        assert.deepStrictEqual(yield* found({ tag: ["room", "kitchen:old"] }), [third!.deviceName])
-        assert.deepStrictEqual(yield* found({ tag: ["room", ""] }), [])
-        assert.deepStrictEqual(yield* found({ tag: ["__proto__", "x"] }), [])
+        assert.deepStrictEqual(yield* found({ tags: { room: "kitchen" } }), [first!.deviceName])
+        assert.deepStrictEqual(yield* found({ tags: { room: "kitchen:old" } }), [third!.deviceName])
+        assert.deepStrictEqual(yield* found({ tags: { room: "" } }), [])
+        assert.deepStrictEqual(yield* found({ tags: Object.fromEntries([["__proto__", "x"]]) }), [])
         assert.deepStrictEqual(yield* found({ keyword: "lamp" }), [third!, second!, first!].map((d) => d.deviceName))
         assert.deepStrictEqual(yield* found({ keyword: "lamp-1" }), [first!.deviceName])
         assert.deepStrictEqual(yield* found({ keyword: "Lamp%" }), [third!.deviceName])
         assert.deepStrictEqual(yield* found({ keyword: "K" }), [first!.deviceName])
         assert.deepStrictEqual(yield* found({ keyword: "%" }), [])
-        assert.deepStrictEqual(yield* found({ keyword: "lamp", tag: ["floor", "1"] }), [first!.deviceName])
+        assert.deepStrictEqual(yield* found({ keyword: "lamp", tags: { floor: "1" } }), [first!.deviceName])
       }))
 
     it.effect("gives each mac a device of its own, and the same one again until it has been active", () =>

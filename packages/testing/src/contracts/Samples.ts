@@ -71,7 +71,10 @@ export const insertProduct = Effect.gen(function*() {
 
 /** Stores devices of one product in the given order. */
 export const insertDevices = Effect.fnUntraced(function*(product: Product, devices: ReadonlyArray<NewDevice>) {
-  return Option.getOrThrow(yield* (yield* DeviceStore).insertMany(product.projectId, product.productKey, devices))
+  const { insertMany } = yield* DeviceStore
+  return Option.getOrThrow(
+    yield* Effect.catchTag(insertMany(product.projectId, product.productKey, devices), "DeviceNamesTaken", Effect.die)
+  )
 })
 
 /** Stores a device in its own project, of its own product. */

@@ -1,0 +1,82 @@
+/**
+ * The clock of bulk commands: each second, a node claims turns and asks the
+ * devices. It takes a bounded number from each bulk command, so that none holds
+ * up another, and few at a time, so that the commands of others pass between them
+ * (docs/decisions/0071-bulk-commands.md).
+ */
+import { Clock, Effect, Layer, Result, Schedule } from "effect"
+import { Commands } from "../command/Commands.ts"
+import { CommandStore } from "../command/CommandStore.ts"
+import { StoreError } from "../kernel/StoreError.ts"
+import { BulkCommandStore, type BulkOutcome, type BulkTurn } from "./BulkCommandStore.ts"
+
+/** Runs the clock as long as the layer lives. Of several nodes, one takes a turn. */
+export const layer: Layer.Layer<never, never, BulkCommandStore | Commands | CommandStore> = Layer.effectDiscard(
+  Effect.suspend(() => make)
+)
+
+const tickEvery = "1 second"
+/** Bulk commands that one tick serves, and devices of each. */
+const bulks = 10
+const perBulk = 250
+/** Turns that are taken at the same moment. */
+const concurrency = 16
+/** Milliseconds until a turn without outcome is taken again. */
+const again = 60_000
+
+const pruneEvery = "10 minutes"
+/** How long ended bulk commands are kept, milliseconds: 30 days. */
+const keptFor = 30 * 86_400_000
+/** Bulk commands that are deleted in one transaction. */
+const pruneLimit = 10
+
+const make = Effect.gen(function*() {
+  const store = yield* BulkCommandStore
+  const ledger = yield* CommandStore
+  const commands = yield* Commands
+
+  /** Asks the device. A turn that is taken again finds the command of the first time by its origin. */
+  const ask = ({ bulk: { bulkId, params, projectId, serviceId, ttl }, deviceId }: BulkTurn) => {
+    const options = { ttl, origin: `bulk ${bulkId}` }
+    return serviceId === null
+      ? commands.setProperties(projectId, deviceId, params, options)
+      : commands.callService(projectId, deviceId, serviceId, params, options)
+  }
+
+  /** Undefined: the store fails, and the turn is taken again later. */
+  const take = Effect.fnUntraced(function*(turn: BulkTurn): Effect.fn.Return<BulkOutcome | undefined> {
+    const { cancels, deviceId } = turn
+    if (cancels !== null) {
+      const result = yield* Effect.result(ledger.cancel(deviceId, cancels, yield* Clock.currentTimeMillis))
+      return Result.isFailure(result) ? undefined : { turn, messageId: cancels, reason: "" }
+    }
+    const result = yield* Effect.result(ask(turn))
+    if (Result.isSuccess(result)) return { turn, messageId: result.success.messageId, reason: "" }
+    if (result.failure instanceof StoreError) return undefined
+    return { turn, messageId: null, reason: result.failure.message }
+  })
+
+  const tick = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    const turns = yield* store.claim({ now, again: now + again, bulks, perBulk })
+    const outcomes = yield* Effect.forEach(turns, take, { concurrency })
+    const settled = outcomes.filter((outcome) => outcome !== undefined)
+    if (settled.length > 0) yield* store.settle(settled, yield* Clock.currentTimeMillis)
+  })
+
+  const prune = Effect.gen(function*() {
+    const before = (yield* Clock.currentTimeMillis) - keptFor
+    while ((yield* store.prune({ before, limit: pruneLimit })) === pruneLimit) yield* Effect.yieldNow
+  })
+
+  yield* tick.pipe(
+    Effect.catchCause((cause) => Effect.logWarning("Bulk commands could not be carried on", cause)),
+    Effect.repeat(Schedule.spaced(tickEvery)),
+    Effect.forkScoped
+  )
+  yield* prune.pipe(
+    Effect.catchCause((cause) => Effect.logWarning("Old bulk commands could not be deleted", cause)),
+    Effect.repeat(Schedule.spaced(pruneEvery)),
+    Effect.forkScoped
+  )
+})

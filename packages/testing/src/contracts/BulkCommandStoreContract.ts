@@ -1,0 +1,266 @@
+/**
+ * The laws of `BulkCommandStore`.
+ */
+import {
+  type BulkCommand,
+  BulkCommandStore,
+  type BulkScope,
+  type BulkTurn,
+  CommandStore,
+  type Device,
+  type DeviceCloud,
+  DeviceId,
+  DeviceStore,
+  maxRunningBulkCommands,
+  type ProjectId
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer, Option } from "effect"
+import { epoch, insertDevices, insertProduct, insertProject, newDevice } from "./Samples.ts"
+
+const draft = (projectId: ProjectId, createdAt = epoch) => ({
+  projectId,
+  serviceId: null,
+  params: { power: 1 },
+  ttl: 3600,
+  createdAt
+})
+
+const named = (devices: ReadonlyArray<Pick<Device, "deviceId">>): BulkScope => ({
+  _tag: "Named",
+  deviceIds: devices.map(({ deviceId }) => deviceId)
+})
+
+const create = Effect.fnUntraced(function*(projectId: ProjectId, scope: BulkScope, createdAt?: number) {
+  const created = yield* (yield* BulkCommandStore).insert(draft(projectId, createdAt), scope)
+  assert.strictEqual(created._tag, "Created")
+  return (created as Extract<typeof created, { readonly _tag: "Created" }>).bulk
+})
+
+/** A product with that many devices. */
+const insertMany = Effect.fnUntraced(function*(count: number) {
+  const product = yield* insertProduct
+  return { product, devices: yield* insertDevices(product, Array.from({ length: count }, () => newDevice())) }
+})
+
+const page = { page: 1, pageSize: 100 }
+
+/** Turns of one bulk command: other tests have theirs. */
+const claim = (of: BulkCommand, options: { readonly now?: number; readonly again?: number } = {}) =>
+  Effect.gen(function*() {
+    const { again = epoch + 60_000, now = epoch + 1 } = options
+    const turns = yield* (yield* BulkCommandStore).claim({ now, again, bulks: 1000, perBulk: 1000 })
+    return turns.filter(({ bulk }) => bulk.bulkId === of.bulkId)
+  })
+
+/** Makes the command of the turn as `Commands` does. */
+const enqueue = Effect.fnUntraced(function*({ bulk: { projectId }, deviceId }: BulkTurn) {
+  const [command] = yield* (yield* CommandStore).enqueue([{
+    command: {
+      projectId,
+      deviceId,
+      serviceId: null,
+      userTopic: null,
+      params: { power: 1 },
+      createdAt: epoch,
+      expiresAt: epoch + 3_600_000,
+      state: "queued"
+    }
+  }])
+  return typeof command === "object" ? command.messageId : null
+})
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`BulkCommandStore: ${name}`, (it) => {
+    it.effect("fixes the devices of its scope, all of them or nothing", () =>
+      Effect.gen(function*() {
+        const store = yield* BulkCommandStore
+        const { devices, product: { productKey, projectId } } = yield* insertMany(3)
+        const other = yield* insertMany(1)
+        const missing = DeviceId.make("missing")
+        const unknown = yield* store.insert(draft(projectId), {
+          _tag: "Named",
+          deviceIds: [devices[0]!.deviceId, missing, other.devices[0]!.deviceId]
+        })
+        assert.deepStrictEqual(unknown, { _tag: "Unknown", deviceIds: [missing, other.devices[0]!.deviceId] })
+        const none = yield* store.insert(draft(projectId), { _tag: "Matching", filter: { status: "online" } })
+        assert.deepStrictEqual(none, { _tag: "Empty" })
+        assert.deepStrictEqual(yield* store.list(projectId, page), { items: [], total: 0 })
+
+        const bulk = yield* create(projectId, { _tag: "Matching", filter: { productKey } })
+        const { createdAt, ...rest } = draft(projectId)
+        assert.deepStrictEqual(bulk, {
+          ...rest,
+          bulkId: bulk.bulkId,
+          status: "running",
+          total: 3,
+          createdAt,
+          updatedAt: createdAt
+        })
+        const second = yield* create(projectId, named([devices[2]!, devices[0]!]), epoch + 1)
+        assert.deepStrictEqual((yield* store.list(projectId, page)).items, [second, bulk])
+        yield* (yield* DeviceStore).remove(projectId, devices[0]!.deviceId)
+        const namesOf = (bulkId: number) =>
+          Effect.map(store.devices(bulkId, undefined, page), ({ items }) => items.map((device) => device.deviceName))
+        assert.deepStrictEqual(yield* namesOf(bulk.bulkId), devices.map(({ deviceName }) => deviceName))
+        assert.deepStrictEqual(yield* namesOf(second.bulkId), [devices[2]!, devices[0]!].map((d) => d.deviceName))
+        const { id: stranger } = yield* insertProject
+        assert.isTrue(Option.isNone(yield* store.get(stranger, bulk.bulkId)))
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.get(projectId, bulk.bulkId)).counts, { pending: 3 })
+      }))
+
+    it.effect("lets a project run so many at a time, also if they come at once", () =>
+      Effect.gen(function*() {
+        const store = yield* BulkCommandStore
+        const { devices, product: { projectId } } = yield* insertMany(1)
+        const outcomes = yield* Effect.all(
+          Array.from({ length: maxRunningBulkCommands + 3 }, () => store.insert(draft(projectId), named(devices))),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(outcomes.filter(({ _tag }) => _tag === "Busy").length, 3)
+        const { items } = yield* store.list(projectId, page)
+        yield* store.cancel(items[0]!.bulkId, epoch)
+        yield* create(projectId, named(devices))
+      }))
+
+    it.effect("gives each turn to one caller until its time is over, and ends with the last outcome", () =>
+      Effect.gen(function*() {
+        const store = yield* BulkCommandStore
+        const { devices, product: { projectId } } = yield* insertMany(30)
+        const bulk = yield* create(projectId, named(devices))
+        const claimed = yield* Effect.all(Array.from({ length: 4 }, () => claim(bulk)), { concurrency: "unbounded" })
+        assert.deepStrictEqual(
+          claimed.flat().map(({ deviceId }) => deviceId).toSorted(),
+          devices.map(({ deviceId }) => deviceId).toSorted()
+        )
+        const turns = claimed.flat().toSorted((a, b) => a.place - b.place)
+        const [first, second, ...rest] = turns
+        const messageId = yield* enqueue(first!)
+        yield* store.settle([
+          { turn: first!, messageId, reason: "" },
+          { turn: second!, messageId: null, reason: "params.power: Expected 0 or 1" }
+        ], epoch + 5)
+        assert.deepStrictEqual(yield* claim(bulk, { now: epoch + 59_999 }), [])
+        const again = yield* claim(bulk, { now: epoch + 60_000, again: epoch + 120_000 })
+        assert.deepStrictEqual(again.map(({ place }) => place), rest.map(({ place }) => place))
+        // An outcome that comes late or twice has no effect.
+        yield* store.settle([{ turn: first!, messageId: null, reason: "late" }], epoch + 6)
+        const { counts } = Option.getOrThrow(yield* store.get(projectId, bulk.bulkId))
+        assert.deepStrictEqual(counts, { pending: 28, queued: 1, failed: 1 })
+        const [failed] = (yield* store.devices(bulk.bulkId, "failed", page)).items
+        assert.deepInclude(failed, {
+          deviceId: second!.deviceId,
+          messageId: null,
+          code: null,
+          reason: "params.power: Expected 0 or 1"
+        })
+        yield* store.settle(again.map((turn) => ({ turn, messageId: null, reason: "x" })), epoch + 7)
+        const ended = Option.getOrThrow(yield* store.get(projectId, bulk.bulkId))
+        assert.deepInclude(ended.bulk, { status: "completed", updatedAt: epoch + 7 })
+        const paged = yield* store.devices(bulk.bulkId, "failed", { page: 2, pageSize: 20 })
+        assert.deepStrictEqual([paged.total, paged.items.length], [29, 9])
+        assert.strictEqual(paged.items.at(-1)!.deviceId, devices.at(-1)!.deviceId)
+      }))
+
+    it.effect("shows the state of the command, and of one that is gone", () =>
+      Effect.gen(function*() {
+        const store = yield* BulkCommandStore
+        const { devices, product: { projectId } } = yield* insertMany(2)
+        const bulk = yield* create(projectId, named(devices))
+        const turns = yield* claim(bulk)
+        const [one, two] = [yield* enqueue(turns[0]!), yield* enqueue(turns[1]!)]
+        yield* store.settle([{ turn: turns[0]!, messageId: one, reason: "" }, {
+          turn: turns[1]!,
+          messageId: two,
+          reason: ""
+        }], epoch + 1)
+        yield* (yield* CommandStore).advance([{
+          deviceId: devices[0]!.deviceId,
+          messageId: one!,
+          state: "failed",
+          code: 6200,
+          message: "no such thing",
+          data: {},
+          at: epoch + 2
+        }])
+        yield* (yield* DeviceStore).remove(projectId, devices[1]!.deviceId)
+        assert.deepStrictEqual((yield* store.devices(bulk.bulkId, undefined, page)).items, [
+          {
+            deviceId: devices[0]!.deviceId,
+            deviceName: devices[0]!.deviceName,
+            state: "failed",
+            messageId: one,
+            code: 6200,
+            reason: "no such thing"
+          },
+          {
+            deviceId: devices[1]!.deviceId,
+            deviceName: devices[1]!.deviceName,
+            state: "gone",
+            messageId: two,
+            code: null,
+            reason: ""
+          }
+        ])
+      }))
+
+    it.effect("a cancelled one asks no more, and has turns for its commands, also for one that is made meanwhile", () =>
+      Effect.gen(function*() {
+        const store = yield* BulkCommandStore
+        const { devices, product: { projectId } } = yield* insertMany(4)
+        const bulk = yield* create(projectId, named(devices))
+        const turns = yield* claim(bulk)
+        const asked = yield* enqueue(turns[0]!)
+        yield* store.settle([{ turn: turns[0]!, messageId: asked, reason: "" }], epoch + 1)
+        assert.isTrue(yield* store.cancel(bulk.bulkId, epoch + 2))
+        assert.isFalse(yield* store.cancel(bulk.bulkId, epoch + 3))
+        // Another node was asking two devices when it was cancelled.
+        const late = yield* enqueue(turns[1]!)
+        yield* store.settle(
+          [{ turn: turns[1]!, messageId: late, reason: "" }, { turn: turns[2]!, messageId: null, reason: "refused" }],
+          epoch + 4
+        )
+        const cancels = yield* claim(bulk, { now: epoch + 5 })
+        assert.deepStrictEqual(cancels.map(({ cancels }) => cancels), [asked, late])
+        yield* store.settle(cancels.map((turn) => ({ turn, messageId: turn.cancels, reason: "" })), epoch + 6)
+        assert.deepStrictEqual(yield* claim(bulk, { now: epoch + 999_999 }), [])
+        const { bulk: ended, counts } = Option.getOrThrow(yield* store.get(projectId, bulk.bulkId))
+        assert.deepInclude(ended, { status: "cancelled", updatedAt: epoch + 6 })
+        assert.deepStrictEqual(counts, { queued: 2, cancelled: 2 })
+      }))
+
+    it.effect("serves those that have waited longest, and so many devices of each", () =>
+      Effect.gen(function*() {
+        const store = yield* BulkCommandStore
+        const { devices, product: { projectId } } = yield* insertMany(5)
+        // Older than what other tests leave behind.
+        const [one, two] = [
+          yield* create(projectId, named(devices), epoch - 1000),
+          yield* create(projectId, named(devices), epoch - 999)
+        ]
+        const next = (now: number) => store.claim({ now, again: epoch + 60_000, bulks: 1, perBulk: 2 })
+        const served = [yield* next(epoch - 998), yield* next(epoch - 997), yield* next(epoch - 996)]
+        assert.deepStrictEqual(
+          served.map((turns) => turns.map(({ bulk, deviceId }) => [bulk.bulkId, deviceId])),
+          [
+            [[one.bulkId, devices[0]!.deviceId], [one.bulkId, devices[1]!.deviceId]],
+            [[two.bulkId, devices[0]!.deviceId], [two.bulkId, devices[1]!.deviceId]],
+            [[one.bulkId, devices[2]!.deviceId], [one.bulkId, devices[3]!.deviceId]]
+          ]
+        )
+        yield* store.cancel(one.bulkId, epoch)
+        yield* store.cancel(two.bulkId, epoch)
+      }))
+
+    it.effect("deletes old ones that have ended", () =>
+      Effect.gen(function*() {
+        const store = yield* BulkCommandStore
+        const { devices, product: { projectId } } = yield* insertMany(1)
+        const [ended, running] = [yield* create(projectId, named(devices)), yield* create(projectId, named(devices))]
+        yield* store.cancel(ended.bulkId, epoch - 10)
+        while ((yield* store.prune({ before: epoch - 5, limit: 1 })) > 0);
+        assert.isTrue(Option.isNone(yield* store.get(projectId, ended.bulkId)))
+        assert.isTrue(Option.isSome(yield* store.get(projectId, running.bulkId)))
+        assert.strictEqual((yield* store.devices(ended.bulkId, undefined, page)).total, 0)
+      }))
+  })
