@@ -113,6 +113,24 @@ it.live("no secret gets into logs, traces or metrics, and nobody forges a line",
     })
     assert.isDefined(registered.body.code)
 
+    // Access tokens of devices, right and wrong.
+    const clientId = "lamp"
+    const { device_name, device_secret } = triple
+    const connecting = `clientId${clientId}deviceName${device_name}productKey${product_key}`
+    const signIn = know("signature of a sign-in", yield* sign("hmacsha1", device_secret, connecting))
+    const signedIn = yield* call("POST", "//auth", {
+      key: null,
+      body: { productKey: product_key, deviceName: device_name, clientId, signmethod: "hmacsha1", sign: signIn }
+    })
+    const { token } = JSON.parse(signedIn.text).info
+    know("access token", token)
+    const topic = `/sys/${product_key}/${device_name}/thing/event/property/post`
+    for (const path of [topic, "/nothing", `/${token}`]) {
+      for (const password of [token, `${token}0`]) {
+        yield* call("POST", `//topic${path}`, { key: null, body: { params: {} }, headers: { password } })
+      }
+    }
+
     // Connections with the right and a wrong signature, odd topics and user names.
     const device = {
       productKey: ProductKey.make(product_key),

@@ -173,5 +173,11 @@ for (const [name, storage] of storages) {
         const device = yield* createTriple({ uplink_signature: "timestamped" })
         assert.strictEqual((yield* signIn(device)).code, 20_000)
       }))
+
+    it.effect("a sub-device gets no token: it speaks through its gateway", () =>
+      Effect.gen(function*() {
+        const device = yield* createTriple({ node_type: "gateway-sub", network_type: "", protocol_type: "zigbee" })
+        assert.strictEqual((yield* signIn(device)).code, 20_000)
+      }))
   })
 }

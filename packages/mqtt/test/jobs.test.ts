@@ -1,8 +1,17 @@
-import { defaultProjectId, type Device, type JobDraft, Jobs, type JobTaskState } from "@device-cloud/core"
+import {
+  Commands,
+  defaultProjectId,
+  type Device,
+  fieldsText,
+  type JobDraft,
+  Jobs,
+  type JobTaskState,
+  Mac
+} from "@device-cloud/core"
 import { eventually, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue } from "effect"
+import { Clock, Effect, Fiber, Queue } from "effect"
 import { storages } from "../../../vitest.storages.ts"
 
 const document = { operation: "calibrate", points: [1, 2] }
@@ -114,6 +123,36 @@ for (const [name, storage] of storages) {
         for (const unknown of ["$next", String(jobId), "0", "x", "9".repeat(16), ""]) {
           assert.deepStrictEqual(yield* get(unknown), { taskId: unknown })
         }
+      }))
+
+    it.effect("a sub-device has its tasks, and calls on its user topics, through its gateway", () =>
+      Effect.gen(function*() {
+        const gateway = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ nodeType: "gateway" }))
+        const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ nodeType: "gateway-sub" }))
+        const connected = yield* MqttDevice.connect(gateway)
+        const { deviceName, deviceSecret, productKey } = device
+        const fields = { productKey, deviceName, clientId: "sub", timestamp: String(yield* Clock.currentTimeMillis) }
+        const sign = (yield* Mac).sign("hmacsha1", deviceSecret, fieldsText(fields))
+        const proof = { ...fields, signMethod: "hmacsha1", sign }
+        yield* connected.request(connected.topic("thing/topo/add"), [proof])
+        const session = `/ext/session/${gateway.productKey}/${gateway.deviceName}/combine/login`
+        assert.strictEqual((yield* connected.request(session, proof)).code, 200)
+        const { jobId } = yield* createFor(device)
+        const topicOf = (rest: string) => MqttDevice.topicOf(device, rest)
+        assert.deepInclude(yield* connected.takeFrom(topicOf("thing/job/notify")), notified(jobId, "SENT"))
+        const update = { taskId: String(jobId), status: "SUCCEEDED" }
+        assert.strictEqual((yield* connected.request(topicOf("thing/job/update"), update)).code, 200)
+        assert.strictEqual((yield* task(jobId)).state, "succeeded")
+        const commands = yield* Commands
+        const message = { topic: "ask", payload: "\"?\"", encoding: "utf8" } as const
+        const calling = yield* Effect.forkScoped(
+          commands.sendUserMessage(defaultProjectId, device.deviceId, message, { wait: 30 })
+        )
+        const { topic } = yield* connected.take
+        assert.match(topic, new RegExp(`^/ext/rrpc/\\d+/${productKey}/${deviceName}/user/ask$`))
+        yield* connected.publish(topic, "here", 1)
+        const { command } = yield* Fiber.join(calling)
+        assert.deepInclude(command, { state: "succeeded", data: { payload: "here", encoding: "utf8" } })
       }))
 
     it.effect("what is no report of a task is refused and changes nothing", () =>

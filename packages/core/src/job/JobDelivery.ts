@@ -7,7 +7,8 @@ import { Array, Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { DeviceId } from "../device/Device.ts"
-import { untilStored } from "../kernel/StoreError.ts"
+import * as Batcher from "../kernel/Batcher.ts"
+import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import type { AssignedTask } from "./Job.ts"
 import { JobStore, type TaskChoice } from "./JobStore.ts"
 
@@ -34,7 +35,7 @@ const claimLimit = 1000
 const claimMillis = 60_000
 /** Tasks of one device that it is told of at a time; of more when one of them has ended. */
 const perDevice = 10
-/** Devices whose tasks are read at once. */
+/** Devices whose tasks are read at once, and that are noted as told at once. */
 const readLimit = 500
 
 /**
@@ -58,6 +59,16 @@ const make = Effect.gen(function*() {
   /** Devices that are being told. */
   const telling = new Set<DeviceId>()
 
+  const told = yield* Batcher.make<ReadonlyArray<AssignedTask>, void, StoreError>({
+    capacity: 8192,
+    maxBatch: readLimit,
+    commit: (batch) =>
+      Effect.gen(function*() {
+        yield* store.told(batch.flat(), yield* Clock.currentTimeMillis)
+        return batch.map(() => undefined)
+      })
+  })
+
   /** Tells a device of its tasks when it listens, and notes it. */
   const tellDevice = Effect.fnUntraced(function*(deviceId: DeviceId, tasks: ReadonlyArray<AssignedTask>) {
     const session = sessions.session(deviceId)
@@ -69,7 +80,7 @@ const make = Effect.gen(function*() {
     for (const task of tasks) {
       yield* sessions.deliver(deviceId, { method: jobNotifyMethod, params: { task: taskData(task) } })
     }
-    yield* untilStored(store.told(tasks, yield* Clock.currentTimeMillis))
+    yield* untilStored(told.submit(tasks))
   })
 
   /** Tells a device in a fiber of its own. A device that is being told is looked at again. */
