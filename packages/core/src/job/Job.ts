@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { DeviceId } from "../device/Device.ts"
+import { DomainError } from "../kernel/DomainError.ts"
 import { isFiniteJson, type Json } from "../kernel/Json.ts"
 import { NonBlankText, Text } from "../kernel/Text.ts"
 import { ProductKey } from "../product/Product.ts"
@@ -140,15 +141,22 @@ export const outcomeOf = (before: JobTaskState | undefined, { state }: JobTaskRe
 }
 
 /** There is no such job in the project. */
-export class JobNotFound extends Schema.TaggedError<JobNotFound>()("JobNotFound", { jobId: Schema.Int }) {}
+export class JobNotFound extends DomainError<JobNotFound>()(
+  "JobNotFound",
+  { jobId: Schema.Int },
+  ({ jobId }) => `There is no job ${jobId}`
+) {}
 
 /** The job has ended and cannot be cancelled, or has not ended and cannot be removed. */
-export class JobStateForbids extends Schema.TaggedError<JobStateForbids>()("JobStateForbids", {
-  jobId: Schema.Int,
-  status: JobStatus
-}) {}
+export class JobStateForbids extends DomainError<JobStateForbids>()(
+  "JobStateForbids",
+  { jobId: Schema.Int, status: JobStatus },
+  ({ jobId, status }) => `Job ${jobId} is ${status}`
+) {}
 
 /** These devices do not exist in the project. */
-export class JobDevicesNotFound extends Schema.TaggedError<JobDevicesNotFound>()("JobDevicesNotFound", {
-  deviceIds: Schema.Array(Schema.String)
-}) {}
+export class JobDevicesNotFound extends DomainError<JobDevicesNotFound>()(
+  "JobDevicesNotFound",
+  { deviceIds: Schema.Array(Schema.String) },
+  ({ deviceIds }) => `There are no devices ${deviceIds.join(", ")}`
+) {}
