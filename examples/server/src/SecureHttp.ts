@@ -11,6 +11,8 @@ import { InvalidConfig } from "./ServerConfig.ts"
 
 export interface Options extends Pick<TlsOptions, "port" | "certificate" | "key" | "renewals"> {
   readonly host: string
+  /** Whether clients are asked for a certificate. */
+  readonly clientCertificates: boolean
   /** Connections at once, as `Limits` of the plain server. */
   readonly connections: number
   /** The options of the plain server. */
@@ -22,11 +24,13 @@ const events = ["request", "upgrade", "clientError", "checkExpectation"] as cons
 
 /** Hands what comes over TLS to `http` until the scope closes. Returns the URL. */
 export const listen = Effect.fnUntraced(function*(http: Server, options: Options) {
-  const { certificate, connections, host, key, port, renewals } = options
+  const { certificate, clientCertificates, connections, host, key, port, renewals } = options
   const secure = ({ certificate, key }: Pick<Options, "certificate" | "key">) => ({
     ...modernTls,
     cert: certificate,
-    key
+    key,
+    // The cloud itself checks certificates of devices.
+    ...clientCertificates ? { ca: [], requestCert: true, rejectUnauthorized: false } : {}
   })
   const invalid = (variables: string, cause: unknown) =>
     new InvalidConfig({ message: `${variables}: ${String(cause)}` })

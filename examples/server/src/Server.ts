@@ -120,7 +120,7 @@ const broker = (config: ServerConfig) =>
   Layer.unwrap(Effect.map(Certificate, (certificate) =>
     MqttServer.layer({
       host: config.mqttHost,
-      tls: { port: config.mqttsPort, ...certificate },
+      tls: { port: config.mqttsPort, clientCertificates: true, ...certificate },
       limits: { connections: connections(config).mqtt, sessionExpiry: config.sessionExpiry },
       ...Option.isSome(config.mqttPort) ? { tcp: { port: config.mqttPort.value } } : {}
     }).pipe(blame("MQTT_HOST, MQTTS_PORT, MQTT_PORT, or TLS_CERT_FILE, TLS_KEY_FILE", ({ message }) => message))))
@@ -144,7 +144,7 @@ const httpServer = (config: ServerConfig) =>
     yield* MqttWebSocket.attach(server)
     // After the grace, the server closes the connections that are still open.
     const cutOff = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
-    const { httpHost: host, httpPort: port, httpsPort } = config
+    const { httpHost: host, httpPort: port, httpsClientCertificates: clientCertificates, httpsPort } = config
     const limits = { connections: connections(config).http }
     const listening = PlatformNode.HttpServer.layer(
       () => server,
@@ -160,7 +160,14 @@ const httpServer = (config: ServerConfig) =>
         onNone: () => Effect.succeed({ https: undefined }),
         onSome: (port) =>
           Effect.map(
-            SecureHttp.listen(server, { ...certificate, ...limits, host, port, server: serverOptions }),
+            SecureHttp.listen(server, {
+              ...certificate,
+              ...limits,
+              host,
+              port,
+              clientCertificates,
+              server: serverOptions
+            }),
             (https) => ({ https })
           )
       })

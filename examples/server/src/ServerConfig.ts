@@ -23,6 +23,7 @@ const config = Config.all({
   httpHost: Config.String("HTTP_HOST").pipe(Config.withDefault("127.0.0.1")),
   httpPort: port("HTTP_PORT").pipe(Config.withDefault(8080)),
   httpsPort: Config.option(port("HTTPS_PORT")),
+  httpsClientCertificates: Config.Boolean("HTTPS_CLIENT_CERTIFICATES").pipe(Config.withDefault(false)),
   mqttHost: Config.String("MQTT_HOST").pipe(Config.withDefault("127.0.0.1")),
   mqttsPort: port("MQTTS_PORT").pipe(Config.withDefault(8883)),
   mqttPort: Config.option(port("MQTT_PORT")),

@@ -9,7 +9,7 @@ import { HttpServer, HttpServerResponse } from "effect/http"
 import { execFileSync } from "node:child_process"
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises"
 import { createServer } from "node:http"
-import { get as getSecurely } from "node:https"
+import { get as getSecurely, request as sendSecurely } from "node:https"
 import { createRequire } from "node:module"
 import { type AddressInfo, connect as connectTcp, type Socket } from "node:net"
 import { tmpdir } from "node:os"
@@ -55,8 +55,9 @@ const call = (server: Server, method: string, path: string, body?: object, key =
   Effect.map(callTo(server.http, method, path, { key, body }), ({ body }) => body)
 
 /** A product with one device; answers the device's id and triple. */
-const createDevice = Effect.fnUntraced(function*(server: Server, key = ownerKey) {
-  const { data: { product_info: { product_key } } } = yield* call(server, "POST", "/products", productBody, key)
+const createDevice = Effect.fnUntraced(function*(server: Server, key = ownerKey, fields = {}) {
+  const product = { ...productBody, ...fields }
+  const { data: { product_info: { product_key } } } = yield* call(server, "POST", "/products", product, key)
   const { data } = yield* call(server, "POST", `/products/${product_key}/things`, undefined, key)
   return {
     id: data.device_id as string,
@@ -158,6 +159,51 @@ live(
     const connected = yield* MqttDevice.connectTo({ url, ca }, device, options)
     yield* connected.post({ counter: 1 }, { qos: 1 })
     assert.strictEqual((yield* connected.take).message.code, 200)
+    yield* server.child.kill()
+    assert.strictEqual(yield* server.child.exitCode, 0)
+  })
+)
+
+live(
+  "takes client certificates over MQTT, HTTPS and WebSocket, of which HTTPS asks for them if it is told to",
+  Effect.gen(function*() {
+    const dataDir = yield* temporaryDirectory
+    const env = { STORAGE: "memory", DATA_DIR: dataDir, ADMIN_KEY: ownerKey, HTTPS_PORT: "0" }
+    const server = yield* start({ ...env, HTTPS_CLIENT_CERTIFICATES: "true" })
+    const device = yield* createDevice(server, ownerKey, { auth_type: "certificate" })
+    const { data } = yield* call(server, "POST", `/things/${device.id}/certificates`, {})
+    const { ca, url } = yield* broker(server, dataDir)
+    const certificate = { ca, cert: data.certificate as string, key: data.private_key as string }
+    const unsigned = { extension: "", password: "" }
+    const webSocket = `${server.https!.replace("https", "wss").replace("127.0.0.1", "localhost")}/mqtt`
+    for (const options of [certificate, { wsOptions: certificate }]) {
+      const endpoint = options === certificate ? { url, ca } : { url: webSocket, ca }
+      const connected = yield* MqttDevice.connectTo(endpoint, device, { ...unsigned, options })
+      yield* connected.post({ counter: 1 }, { qos: 1 })
+      assert.strictEqual((yield* connected.take).message.code, 200)
+    }
+    const post = (with_: object) =>
+      Effect.callback<string>((resume) => {
+        const { deviceName, productKey } = device
+        const query = new URLSearchParams({
+          product_key: productKey,
+          device_name: deviceName,
+          action: "PostProperty"
+        })
+        const request = sendSecurely(
+          `${server.https}/openapi/v1/thing-uplink?${query.toString()}`,
+          { method: "POST", headers: { "content-type": "application/json" }, agent: false, ...with_ },
+          (response) => {
+            let text = ""
+            response.on("data", (chunk) => (text += String(chunk)))
+            response.on("end", () => resume(Effect.succeed(text)))
+          }
+        )
+        request.end(JSON.stringify({ params: { counter: 2 } }))
+      })
+    assert.deepInclude(JSON.parse(yield* post(certificate)), { code: 0 })
+    assert.strictEqual(yield* counterOf(server, device.id), 2)
+    assert.deepInclude(JSON.parse(yield* post({ ca })), { code: 40001 })
     yield* server.child.kill()
     assert.strictEqual(yield* server.child.exitCode, 0)
   })

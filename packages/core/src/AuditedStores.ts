@@ -10,6 +10,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { AuditStore } from "./audit/AuditStore.ts"
 import { type AuditedAction, type Changed, CurrentAction } from "./audit/AuditedAction.ts"
 import { BulkCommandStore } from "./bulk/BulkCommandStore.ts"
+import { CertificateStore } from "./certificate/CertificateStore.ts"
 import { shortened } from "./kernel/DomainError.ts"
 import { CodecStore } from "./codec/CodecStore.ts"
 import { CommandStore } from "./command/CommandStore.ts"
@@ -35,6 +36,7 @@ type Audited =
   | AccessKeyStore
   | BindingStore
   | BulkCommandStore
+  | CertificateStore
   | CodecStore
   | CommandStore
   | DeviceGroupStore
@@ -72,6 +74,18 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
         wrap(yield* BulkCommandStore, {
           insert: (created) => created._tag === "Created" && resource("bulk-command", created.bulk.bulkId),
           cancel: isTrue
+        })
+      ),
+      Context.add(
+        CertificateStore,
+        wrap(yield* CertificateStore, {
+          insertAuthority: (outcome, { authorityId }) =>
+            outcome === "inserted" && resource("certificate-authority", authorityId),
+          activateAuthority: isTrue,
+          removeAuthority: isTrue,
+          putRevocationList: (outcome) => outcome === "stored",
+          insert: (outcome, { serial }) => outcome === "inserted" && resource("certificate", serial),
+          revoke: Option.isSome
         })
       ),
       Context.add(CodecStore, wrap(yield* CodecStore, { put: Option.isSome })),

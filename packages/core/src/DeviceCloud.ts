@@ -11,6 +11,11 @@ import { AuditStore } from "./audit/AuditStore.ts"
 import { BulkCommands } from "./bulk/BulkCommands.ts"
 import { BulkCommandStore } from "./bulk/BulkCommandStore.ts"
 import * as BulkTurns from "./bulk/BulkTurns.ts"
+import { CertificateAuthorities } from "./certificate/CertificateAuthorities.ts"
+import { Certificates } from "./certificate/Certificates.ts"
+import { CertificateStore } from "./certificate/CertificateStore.ts"
+import { HeldCertificates } from "./certificate/HeldCertificates.ts"
+import type { X509 } from "./certificate/X509.ts"
 import { CodecCache } from "./codec/CodecCache.ts"
 import { Codecs } from "./codec/Codecs.ts"
 import { CodecStore } from "./codec/CodecStore.ts"
@@ -112,6 +117,8 @@ export const services = [
   BleIdentities,
   Broadcasts,
   BulkCommands,
+  CertificateAuthorities,
+  Certificates,
   Codecs,
   Commands,
   Configurations,
@@ -153,6 +160,7 @@ export const stores = [
   AuditStore,
   BindingStore,
   BulkCommandStore,
+  CertificateStore,
   CodecStore,
   CommandStore,
   ConfigurationStore,
@@ -183,7 +191,7 @@ export const stores = [
 export type Stores = Context.Service.Identifier<(typeof stores)[number]>
 
 /** The ports that a platform adapter provides. */
-export type Platform = Mac | Randomness | WebhookClient
+export type Platform = Mac | Randomness | WebhookClient | X509
 
 /** The registries that features fill: hooks of the lifecycle, device methods, and subscriptions to events. */
 const registries = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpty, EventBus.layer)
@@ -212,6 +220,15 @@ const upgrades = Layer.mergeAll(DueUpgrades.layer, UpgradeLifecycle.layer, Upgra
   Layer.provideMerge(Firmwares.layer),
   Layer.provide(FirmwareFiles.layer)
 )
+
+/** Who a device is, and what it proves that with. */
+const identification = Layer.mergeAll(
+  CertificateAuthorities.layer,
+  Certificates.layer,
+  ConnectRefusals.layer,
+  DeviceAuthenticator.layer,
+  Provisioning.layer
+).pipe(Layer.provide(HeldCertificates.layer))
 
 /**
  * All services of the cloud. Needs stores and a platform. Provide the layer once:
@@ -243,7 +260,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provide(CommandAnswers.layer),
   Layer.provideMerge(UplinkRates.layer),
   Layer.provide(Topologies.layerDirectory),
-  Layer.provideMerge(Layer.mergeAll(ConnectRefusals.layer, DeviceAuthenticator.layer, Provisioning.layer)),
+  Layer.provideMerge(identification),
   Layer.provideMerge(Layer.mergeAll(upgrades, MeshNetworks.layer)),
   Layer.provide(Layer.mergeAll(ModelCache.layer, CodecCache.layer)),
   Layer.provideMerge(Devices.layer),

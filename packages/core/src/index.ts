@@ -22,6 +22,33 @@ export {
 } from "./bulk/BulkCommand.ts"
 export { BulkCommands } from "./bulk/BulkCommands.ts"
 export * from "./bulk/BulkCommandStore.ts"
+export {
+  AuthorityDraft,
+  AuthorityKind,
+  AuthorityNotFound,
+  AuthorityState,
+  AuthorityVerification,
+  type CertificateAuthority,
+  CertificateDraft,
+  CertificateNotFound,
+  CertificateStatus,
+  CertificateTaken,
+  type DeviceCertificate,
+  expiryOf,
+  maxAuthorities,
+  maxCertificates,
+  type NewAuthority,
+  type NewCertificate,
+  NotACertificateProduct,
+  type RevocationList,
+  RevocationListDraft,
+  statusOf as certificateStatusOf,
+  TooManyCertificates
+} from "./certificate/Certificate.ts"
+export { CertificateAuthorities } from "./certificate/CertificateAuthorities.ts"
+export { Certificates, type IssuedCertificate } from "./certificate/Certificates.ts"
+export * from "./certificate/CertificateStore.ts"
+export * from "./certificate/X509.ts"
 export * from "./cluster/NodeBus.ts"
 export {
   CodecDescription,

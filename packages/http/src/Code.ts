@@ -30,6 +30,7 @@ export const Code = {
   noSuchElement: 40411,
   noSuchAccessKeyOrProject: 40412,
   noSuchMessage: 40413,
+  noSuchCertificate: 40414,
   noSuchJob: 40415,
   noSuchDeviceGroup: 40420,
   noSuchBulkCommand: 40421,

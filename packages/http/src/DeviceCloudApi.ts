@@ -8,6 +8,7 @@ import { Authorization } from "./middleware/Authorization.ts"
 import { BindingApi } from "./provisioning/BindingApi.ts"
 import { BleApi } from "./provisioning/BleApi.ts"
 import { BulkCommandApi } from "./bulk/BulkCommandApi.ts"
+import { CertificateApi } from "./certificate/CertificateApi.ts"
 import { CodecApi } from "./codec/CodecApi.ts"
 import { CommandApi } from "./command/CommandApi.ts"
 import { ConfigurationApi } from "./configuration/ConfigurationApi.ts"
@@ -34,6 +35,7 @@ import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 export class Api extends HttpApi.make("device-cloud")
   .add(ProductApi, ThingModelApi, CodecApi, DeviceApi, BatchApi, TopologyApi, CommandApi, HistoryApi)
   .add(
+    CertificateApi,
     ConfigurationApi,
     EventApi,
     JobApi,

@@ -5,6 +5,7 @@
 import { type InvalidInput, StoreError } from "@device-cloud/core"
 import { Effect } from "effect"
 import { bulkCommandFailures } from "./bulk/BulkCommandFailures.ts"
+import { certificateFailures } from "./certificate/CertificateFailures.ts"
 import { codecFailures } from "./codec/CodecFailures.ts"
 import { commandFailures } from "./command/CommandFailures.ts"
 import { configurationFailures } from "./configuration/ConfigurationFailures.ts"
@@ -25,6 +26,7 @@ import { thingModelFailures } from "./thing-model/ThingModelFailures.ts"
 const mappings = {
   InvalidInput: ({ issues }: InvalidInput) => invalidParameter(issues),
   ...bulkCommandFailures,
+  ...certificateFailures,
   ...codecFailures,
   ...commandFailures,
   ...configurationFailures,

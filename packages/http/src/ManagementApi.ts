@@ -7,6 +7,7 @@ import { HttpRouter, HttpServer, type HttpServerRequest, type HttpServerResponse
 import { HttpApiBuilder } from "effect/http-api"
 import * as AuditHandlers from "./audit/AuditHandlers.ts"
 import * as BulkCommandHandlers from "./bulk/BulkCommandHandlers.ts"
+import * as CertificateHandlers from "./certificate/CertificateHandlers.ts"
 import * as CodecHandlers from "./codec/CodecHandlers.ts"
 import * as CommandHandlers from "./command/CommandHandlers.ts"
 import * as ConfigurationHandlers from "./configuration/ConfigurationHandlers.ts"
@@ -270,6 +271,7 @@ const routes = <R>(
 const handlers = Layer.mergeAll(
   ProductHandlers.layer,
   ThingModelHandlers.layer,
+  CertificateHandlers.layer,
   CodecHandlers.layer,
   ConfigurationHandlers.layer,
   DeviceHandlers.layer,

@@ -51,5 +51,9 @@ export const projectId = { project_id: id(ProjectId) }
 export const service = { ...deviceId, service_id: Text(128) }
 /** A message to a device. */
 export const message = { ...deviceId, message_id: Text(128) }
+/** A certificate of a device. */
+export const certificate = { ...deviceId, serial: Text(128) }
+/** An authority that issues certificates. */
+export const authority = { authority_id: Text(128) }
 /** A property of a device. */
 export const property = { ...deviceId, property_id: Text(128) }

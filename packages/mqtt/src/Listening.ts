@@ -18,10 +18,16 @@ export interface TlsOptions extends ServerCertificate {
   /** 0: any free port. */
   readonly port: number
   /**
-   * Certificates of the authorities of client certificates, as PEM. The broker
-   * then asks every client for a certificate, and hands those that it has verified
-   * to the provers of `DeviceCredentials`. A client without a certificate, or with
-   * one of another authority, needs another proof.
+   * Whether the broker asks every client for a certificate. Devices of products
+   * with `authType` `certificate` need that; others need no certificate. Default:
+   * only with `clientAuthorities`.
+   */
+  readonly clientCertificates?: boolean
+  /**
+   * Authorities of an application's own, as PEM. The broker asks every client for a
+   * certificate, and hands those that it has verified against them to the provers
+   * of `DeviceCredentials`. A client without a certificate, or with one of another
+   * authority, needs another proof.
    */
   readonly clientAuthorities?: string
   /**
@@ -87,15 +93,18 @@ export const listenTcp = (host: string, port: number, { accept, arrivals }: Rece
 /** Listens for MQTT over TLS until the scope closes. Returns the port. */
 export const listenTls = Effect.fnUntraced(function*(
   host: string,
-  { certificate, ciphers = modernTls.ciphers, clientAuthorities, key, port, renewals }: TlsOptions,
+  options: TlsOptions,
   reception: Reception
 ) {
+  const { certificate, ciphers = modernTls.ciphers, clientAuthorities, key, port, renewals } = options
+  const { clientCertificates = clientAuthorities !== undefined } = options
   const secure = ({ certificate, key }: ServerCertificate) => ({
     ...modernTls,
     ciphers,
     cert: certificate,
     key,
-    ...clientAuthorities === undefined ? {} : { ca: clientAuthorities }
+    // Without authorities of its own, Node.js would read and use those that it trusts for servers.
+    ...clientCertificates ? { ca: clientAuthorities ?? [] } : {}
   })
   const server = yield* Effect.try({
     try: () =>
@@ -103,7 +112,7 @@ export const listenTls = Effect.fnUntraced(function*(
         ...listening,
         ...secure({ certificate, key }),
         handshakeTimeout: Duration.toMillis(reception.handshakeTime),
-        ...clientAuthorities === undefined ? {} : { requestCert: true, rejectUnauthorized: false }
+        ...clientCertificates ? { requestCert: true, rejectUnauthorized: false } : {}
       }),
     catch: (cause) => new ListenError({ message: `The TLS certificate cannot be used (${String(cause)})`, cause })
   })

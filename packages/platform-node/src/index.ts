@@ -6,6 +6,7 @@ import { Layer } from "effect"
 import * as NodeMac from "./NodeMac.ts"
 import * as NodeRandomness from "./NodeRandomness.ts"
 import * as NodeWebhookClient from "./NodeWebhookClient.ts"
+import * as NodeX509 from "./NodeX509.ts"
 
 export * as FileObjectStore from "./FileObjectStore.ts"
 export * as HttpServer from "./HttpServer.ts"
@@ -13,9 +14,10 @@ export * as IdleCollection from "./IdleCollection.ts"
 export * as MemoryObjectStore from "./MemoryObjectStore.ts"
 export * as NodeKeyRing from "./NodeKeyRing.ts"
 
-/** Provides randomness, digests, message authentication codes and webhooks. */
+/** Provides randomness, digests, message authentication codes, certificates and webhooks. */
 export const layer: Layer.Layer<DeviceCloud.Platform> = Layer.mergeAll(
   NodeMac.layer,
   NodeRandomness.layer,
-  NodeWebhookClient.layer
+  NodeWebhookClient.layer,
+  NodeX509.layer
 )

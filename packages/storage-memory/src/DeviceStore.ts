@@ -104,6 +104,8 @@ const make = (tables: Tables["Service"]) => {
     tables.configurationProgress.delete(deviceId)
     for (const { tasks } of tables.jobs.values()) tasks.delete(deviceId)
     tables.connectRefusals.delete(deviceId)
+    for (const { fingerprint } of tables.certificates.get(deviceId) ?? []) tables.holders.delete(fingerprint)
+    tables.certificates.delete(deviceId)
     for (const { nodes } of tables.meshNetworks.values()) nodes.delete(deviceId)
     return detail(device)
   }
@@ -196,8 +198,9 @@ const make = (tables: Tables["Service"]) => {
             const device = devices.get(deviceId)!
             const { deviceSecret, enabled, previousSecret } = device
             const known = detail(device)
-            const { nodeType, uplinkSignature } = known.product
-            return { identity: deviceIdentity(known), deviceSecret, previousSecret, enabled, nodeType, uplinkSignature }
+            const { authType, nodeType, uplinkSignature } = known.product
+            const identity = deviceIdentity(known)
+            return { identity, deviceSecret, previousSecret, enabled, authType, nodeType, uplinkSignature }
           })
         )
       ),

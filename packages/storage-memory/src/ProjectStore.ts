@@ -14,6 +14,7 @@ export const layer: Layer.Layer<ProjectStore, never, Tables> = Layer.effect(
 const make = (
   {
     accessKeys,
+    authorities,
     bulkCommands,
     deviceCounts,
     deviceGroups,
@@ -58,6 +59,9 @@ const make = (
         for (const { bulk } of bulkCommands.values()) if (bulk.projectId === id) bulkCommands.delete(bulk.bulkId)
         for (const { groupId, projectId } of deviceGroups.values()) {
           if (projectId === id) deviceGroups.delete(groupId)
+        }
+        for (const [authorityId, { authority }] of authorities) {
+          if (authority.projectId === id) authorities.delete(authorityId)
         }
         webhookKeys.delete(id)
         quotas.delete(id)

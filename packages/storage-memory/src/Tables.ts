@@ -8,10 +8,12 @@ import type {
   Batch,
   Binding,
   BulkCommand,
+  CertificateAuthority,
   Configuration,
   ConfigurationProgress,
   ConnectRefusal,
   Device,
+  DeviceCertificate,
   DeviceDetail,
   DeviceFilter,
   DeviceGroup,
@@ -109,6 +111,14 @@ export interface StoredBulkDevice {
   reason: string
 }
 
+export interface StoredAuthority {
+  readonly authority: CertificateAuthority
+  /** Null: the cloud does not have it. */
+  readonly privateKey: string | null
+  /** When each serial number on the list was revoked, Unix milliseconds. */
+  readonly revoked: ReadonlyMap<string, number>
+}
+
 export interface StoredNetwork {
   network: MeshNetwork
   /** In the order in which they were added. */
@@ -166,6 +176,12 @@ export class Tables extends Context.Service<Tables, {
   readonly meshNetworks: Map<number, StoredNetwork>
   /** The oldest first. */
   readonly jobs: Map<number, StoredJob>
+  /** By id, the oldest first. */
+  readonly authorities: Map<string, StoredAuthority>
+  /** The certificates of each device that has some, the newest first. */
+  readonly certificates: Map<DeviceId, ReadonlyArray<DeviceCertificate>>
+  /** The device that has a certificate, by fingerprint. */
+  readonly holders: Map<string, DeviceId>
   /** The devices that have a binding. */
   readonly bindings: Map<DeviceId, Binding>
   /** Why devices could not connect, the latest first. */
@@ -210,6 +226,9 @@ export class Tables extends Context.Service<Tables, {
       onProductRemoved: [],
       meshNetworks: new Map(),
       jobs: new Map(),
+      authorities: new Map(),
+      certificates: new Map(),
+      holders: new Map(),
       bindings: new Map(),
       connectRefusals: new Map(),
       nextId: () => ++lastId

@@ -19,7 +19,7 @@
  * What can be replaced, and what it takes:
  *
  * - **Alone.** No other store reads or writes the data of `AccessKeyStore`,
- *   `AuditStore`, `BindingStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `IdempotencyStore`, `MeshStore`, `ReplayStore`,
+ *   `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `IdempotencyStore`, `MeshStore`, `ReplayStore`,
  *   `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
  *   a device, a product or a project that is removed. A store that lives elsewhere
  *   removes it itself (`DeviceLifecycle` tells it about devices).
@@ -39,6 +39,7 @@ import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
 import * as BulkCommandStore from "./BulkCommandStore.ts"
+import * as CertificateStore from "./CertificateStore.ts"
 import * as CodecStore from "./CodecStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as ConnectRefusalStore from "./ConnectRefusalStore.ts"
@@ -72,6 +73,7 @@ export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
 export { layer as layerAuditStore } from "./AuditStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
 export { layer as layerBulkCommandStore } from "./BulkCommandStore.ts"
+export { layer as layerCertificateStore } from "./CertificateStore.ts"
 export { layer as layerCodecStore } from "./CodecStore.ts"
 export { layer as layerCommandStore } from "./CommandStore.ts"
 export { layer as layerConfigurationStore } from "./ConfigurationStore.ts"
@@ -107,6 +109,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   AuditStore.layer,
   BindingStore.layer,
   BulkCommandStore.layer,
+  CertificateStore.layer,
   CodecStore.layer,
   CommandStore.layer,
   ConnectRefusalStore.layer,

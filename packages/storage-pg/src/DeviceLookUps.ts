@@ -60,11 +60,11 @@ export const make = Effect.fnUntraced(function*(sql: PgClient.PgClient, secrets:
           & IdentityRow
           & DeviceSecretRow
           & Pick<DeviceRow, "enabled">
-          & { readonly node_type: string; readonly uplink_signature: string }
+          & { readonly auth_type: string; readonly node_type: string; readonly uplink_signature: string }
         >`
           SELECT ${sql.literal(identityColumns)}, device.device_secret, device.previous_secret,
-            device.previous_secret_until, device.sealed_with, device.enabled, product.node_type,
-            product.uplink_signature
+            device.previous_secret_until, device.sealed_with, device.enabled, product.auth_type,
+            product.node_type, product.uplink_signature
           FROM (
             SELECT * FROM unnest(
               ${texts(names.map(({ productKey }) => productKey))},
@@ -81,6 +81,7 @@ export const make = Effect.fnUntraced(function*(sql: PgClient.PgClient, secrets:
               deviceSecret: deviceSecretFromRow(secrets, row),
               previousSecret: previousDeviceSecretFromRow(secrets, row),
               enabled: row.enabled,
+              authType: row.auth_type as StoredCredentials["authType"],
               nodeType: row.node_type as StoredCredentials["nodeType"],
               uplinkSignature: row.uplink_signature as StoredCredentials["uplinkSignature"]
             }

@@ -25,6 +25,7 @@ import freshProofs from "./migrations/0017_fresh_proofs.ts"
 import edges from "./migrations/0022_edges.ts"
 import appendOnlyAudit from "./migrations/0025_append_only_audit.ts"
 import registrationsByProduct from "./migrations/0026_registrations_by_product.ts"
+import certificates from "./migrations/0027_certificates.ts"
 import jobs from "./migrations/0028_jobs.ts"
 import groupsAndBulkCommands from "./migrations/0029_groups_and_bulk_commands.ts"
 import lastingStatuses from "./migrations/0030_lasting_statuses.ts"
@@ -71,6 +72,7 @@ export const migrations = {
   "0022_edges": edges,
   "0025_append_only_audit": appendOnlyAudit,
   "0026_registrations_by_product": registrationsByProduct,
+  "0027_certificates": certificates,
   "0028_jobs": jobs,
   "0029_groups_and_bulk_commands": groupsAndBulkCommands,
   "0030_lasting_statuses": lastingStatuses,

@@ -37,6 +37,7 @@ interface SealedTable {
 
 const tables: ReadonlyArray<SealedTable> = [
   { name: "product", id: "product_key", idType: "text", columns: ["product_secret", "previous_secret"] },
+  { name: "certificate_authority", id: "authority_id", idType: "text", columns: ["private_key"] },
   { name: "webhook_key", id: "project_id", idType: "text", columns: ["current", "previous"] },
   {
     name: "mesh_network",

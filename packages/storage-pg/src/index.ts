@@ -19,7 +19,7 @@
  * What can be replaced, and what it takes:
  *
  * - **Alone.** No statement of another store reads or writes the tables of
- *   `AccessKeyStore`, `AuditStore`, `BindingStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `IdempotencyStore`,
+ *   `AccessKeyStore`, `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `IdempotencyStore`,
  *   `MeshStore`, `ReplayStore`, `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
  *   device, a product or a project go when it is removed; a store that lives
  *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
@@ -46,6 +46,7 @@ import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
 import * as BulkCommandStore from "./BulkCommandStore.ts"
+import * as CertificateStore from "./CertificateStore.ts"
 import * as CodecStore from "./CodecStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as ConnectRefusalStore from "./ConnectRefusalStore.ts"
@@ -83,6 +84,7 @@ export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
 export { layer as layerAuditStore } from "./AuditStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
 export { layer as layerBulkCommandStore } from "./BulkCommandStore.ts"
+export { layer as layerCertificateStore } from "./CertificateStore.ts"
 export { layer as layerCodecStore } from "./CodecStore.ts"
 export { layer as layerCommandStore } from "./CommandStore.ts"
 export { layer as layerConfigurationStore } from "./ConfigurationStore.ts"
@@ -121,6 +123,7 @@ export const layerClient: Layer.Layer<
   AuditStore.layer,
   BindingStore.layer,
   BulkCommandStore.layer,
+  CertificateStore.layer,
   CodecStore.layer,
   CommandStore.layer.pipe(Layer.provideMerge(ShadowStore.layer)),
   ConnectRefusalStore.layer,

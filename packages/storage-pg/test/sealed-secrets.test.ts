@@ -1,4 +1,5 @@
 import {
+  CertificateStore,
   type DeviceCloud,
   DeviceName,
   DeviceStore,
@@ -61,11 +62,12 @@ const at = Date.UTC(2026, 0, 1)
 
 /** Stores one of everything that has secrets, and returns the secrets and what reads them. */
 const storeSecrets = Effect.gen(function*() {
-  const [devices, products, networks, webhooks] = [
+  const [devices, products, networks, webhooks, certificates] = [
     yield* DeviceStore,
     yield* ProductStore,
     yield* MeshStore,
-    yield* WebhookKeyStore
+    yield* WebhookKeyStore,
+    yield* CertificateStore
   ]
   const secret = () => randomBytes(16).toString("hex")
   const { device, product } = yield* insertDevice
@@ -108,13 +110,31 @@ const storeSecrets = Effect.gen(function*() {
   yield* webhooks.put(projectId, null, { ...keys, createdAt: at, previous: null })
   yield* webhooks.put(projectId, at, keys)
 
+  const authorityKey = secret()
+  const authority = {
+    authorityId: secret(),
+    projectId,
+    kind: "own" as const,
+    name: "Own",
+    state: "active" as const,
+    verificationCode: "",
+    certificate: "PEM",
+    fingerprint: secret(),
+    subject: "CN=Own",
+    notBefore: at,
+    notAfter: at + 1,
+    createdAt: at
+  }
+  yield* certificates.insertAuthority(authority, { privateKey: authorityKey, limit: 1 })
+
   /** Everything as it comes back from the stores. */
   const read = Effect.gen(function*() {
-    const [devices, products, networks, webhooks] = [
+    const [devices, products, networks, webhooks, certificates] = [
       yield* DeviceStore,
       yield* ProductStore,
       yield* MeshStore,
-      yield* WebhookKeyStore
+      yield* WebhookKeyStore,
+      yield* CertificateStore
     ]
     const { items } = yield* devices.list(projectId, {}, { page: 1, pageSize: 100 })
     return {
@@ -128,6 +148,7 @@ const storeSecrets = Effect.gen(function*() {
       network: yield* networks.get(projectId, networkKey),
       networks: yield* networks.list(projectId, { page: 1, pageSize: 10 }),
       webhook: yield* webhooks.get(projectId),
+      authority: yield* certificates.ownAuthority(projectId),
       isTaken: !(yield* networks.insert(network))
     }
   })
@@ -140,7 +161,8 @@ const storeSecrets = Effect.gen(function*() {
     networkKey,
     appKey,
     keys.current,
-    keys.previous.key
+    keys.previous.key,
+    authorityKey
   ]
   const shown = JSON.stringify(expected)
   for (const each of secrets) assert.include(shown, each)
@@ -155,6 +177,7 @@ const areSealedUnder = (url: Redacted.Redacted, number: number) =>
       `SELECT min(sealed_with) AS least FROM (
         SELECT sealed_with FROM device UNION ALL SELECT sealed_with FROM product
         UNION ALL SELECT sealed_with FROM mesh_network UNION ALL SELECT sealed_with FROM webhook_key
+        UNION ALL SELECT sealed_with FROM certificate_authority
       ) AS all_rows`
     ),
     { until: ([row]) => row?.least === number }
@@ -234,6 +257,12 @@ it.live("rows of an earlier version are sealed in the background, by two nodes, 
     )
     const { current, previous } = Option.getOrThrow(expected.webhook)
     yield* run(url, `UPDATE webhook_key SET sealed_with = 0, current = '${current}', previous = '${previous!.key}'`)
+    yield* run(
+      url,
+      `UPDATE certificate_authority SET sealed_with = 0, private_key = '${
+        Option.getOrThrow(expected.authority).privateKey
+      }'`
+    )
     yield* run(
       url,
       `INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname,

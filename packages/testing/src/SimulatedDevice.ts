@@ -3,6 +3,7 @@
  * one, inside the test's process.
  */
 import {
+  type CertificateRequired,
   connectText,
   type Device,
   DeviceAuthenticator,
@@ -79,6 +80,7 @@ export const connect = Effect.fnUntraced(function*(
   SimulatedDevice,
   | DeviceNotFound
   | WrongSignature
+  | CertificateRequired
   | DeviceDisabled
   | SubDeviceOnly
   | TooManyWrongSignatures

@@ -8,6 +8,7 @@ import * as AccessKeyStoreContract from "./contracts/AccessKeyStoreContract.ts"
 import * as AuditStoreContract from "./contracts/AuditStoreContract.ts"
 import * as BindingStoreContract from "./contracts/BindingStoreContract.ts"
 import * as BulkCommandStoreContract from "./contracts/BulkCommandStoreContract.ts"
+import * as CertificateStoreContract from "./contracts/CertificateStoreContract.ts"
 import * as CodecStoreContract from "./contracts/CodecStoreContract.ts"
 import * as CommandStoreContract from "./contracts/CommandStoreContract.ts"
 import * as ConnectRefusalStoreContract from "./contracts/ConnectRefusalStoreContract.ts"
@@ -41,6 +42,7 @@ export {
   AuditStoreContract,
   BindingStoreContract,
   BulkCommandStoreContract,
+  CertificateStoreContract,
   CodecStoreContract,
   CommandStoreContract,
   ConfigurationStoreContract,
@@ -73,6 +75,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   AuditStoreContract.suite(name, stores)
   BindingStoreContract.suite(name, stores)
   BulkCommandStoreContract.suite(name, stores)
+  CertificateStoreContract.suite(name, stores)
   CodecStoreContract.suite(name, stores)
   CommandStoreContract.suite(name, stores)
   ConnectRefusalStoreContract.suite(name, stores)

@@ -9,6 +9,7 @@
 export * as CloudState from "./CloudState.ts"
 export * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 export { eventually, type EventuallyOptions, eventuallyPromise } from "./Eventually.ts"
+export * as FactoryAuthority from "./FactoryAuthority.ts"
 export * as Fixtures from "./Fixtures.ts"
 export type { UnreachableForPostgres } from "./PostgresAccount.ts"
 export * as SimulatedDevice from "./SimulatedDevice.ts"

@@ -20,8 +20,11 @@ export interface DownlinkMessage {
   readonly subDevice?: DeviceIdentity
 }
 
-/** Why the cloud ends a connection. `detached`: the sub-device no longer belongs to the gateway. */
-export const DisconnectReason = Schema.Literals(["replaced", "disabled", "deleted", "detached", "shutdown"])
+/**
+ * Why the cloud ends a connection. `detached`: the sub-device no longer belongs to
+ * the gateway; `revoked`: the certificate of the device no longer counts.
+ */
+export const DisconnectReason = Schema.Literals(["replaced", "disabled", "deleted", "detached", "revoked", "shutdown"])
 export type DisconnectReason = typeof DisconnectReason.Type
 
 /** What a transport offers of a connection. */
@@ -29,6 +32,8 @@ export interface DeviceConnection {
   readonly device: DeviceIdentity
   /** The device's address. */
   readonly ip: string
+  /** The fingerprint of the certificate with which the device has connected; absent: it had another proof. */
+  readonly certificate?: string | undefined
   /** Hands the message to the network. Calls `acknowledged` when the device has confirmed the message. */
   readonly deliver: (message: DownlinkMessage, acknowledged?: () => void) => Effect.Effect<void>
   /**

@@ -5,7 +5,14 @@ import { Schema } from "effect"
 import { DomainError } from "../kernel/DomainError.ts"
 import { PreviousSecret } from "../kernel/RotatedSecret.ts"
 import { isWellFormed, Text } from "../kernel/Text.ts"
-import { type NodeType, type Product, ProductKey, type UplinkSignature, type ValidateType } from "../product/Product.ts"
+import {
+  type AuthType,
+  type NodeType,
+  type Product,
+  ProductKey,
+  type UplinkSignature,
+  type ValidateType
+} from "../product/Product.ts"
 import { ProjectId } from "../project/Project.ts"
 
 export const DeviceId = Schema.String.pipe(Schema.brand("DeviceId"))
@@ -123,6 +130,8 @@ export interface StoredCredentials {
   readonly enabled: boolean
   /** How the devices of the product reach the cloud. */
   readonly nodeType: NodeType
+  /** How the devices of the product prove who they are. */
+  readonly authType: AuthType
   /** What signatures of the devices must cover over HTTP. */
   readonly uplinkSignature: UplinkSignature
 }

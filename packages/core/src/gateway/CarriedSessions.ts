@@ -24,7 +24,7 @@ export const sessionErrorMethod = "ext.error"
 
 /** What a gateway is told about the end of a sub-device's session, by reason. */
 const errors: Readonly<
-  Record<Exclude<DisconnectReason, "shutdown">, { readonly code: number; readonly message: string }>
+  Record<Exclude<DisconnectReason, "revoked" | "shutdown">, { readonly code: number; readonly message: string }>
 > = {
   replaced: { code: 427, message: "device connect elsewhere" },
   deleted: { code: 521, message: "device deleted" },
@@ -88,7 +88,8 @@ export const make = Effect.gen(function*() {
         hearsShadow: (then) => gateway.connection.hearsShadow?.(then, subDevice) ?? true,
         close: Effect.fnUntraced(function*(reason) {
           // The gateway's connection ends as well and takes this session with it.
-          if (reason === "shutdown") return
+          // Sub-devices have no certificates.
+          if (reason === "revoked" || reason === "shutdown") return
           isClosed = true
           yield* sessions.deliver(gateway.connection.device.deviceId, sessionError(errors[reason], subDevice))
           if (session !== undefined) yield* sessions.detach(session)

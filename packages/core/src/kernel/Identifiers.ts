@@ -31,6 +31,8 @@ export class Identifiers extends Context.Service<Identifiers, {
   readonly nodeId: Effect.Effect<string>
   /** Makes the id of a scene or a timer: 20 characters `[A-Za-z0-9]`. */
   readonly sceneId: Effect.Effect<string>
+  /** Makes the id of a certificate authority: 20 characters `[A-Za-z0-9]`. */
+  readonly authorityId: Effect.Effect<string>
   /** Makes the key that signs webhooks: 32 characters `[A-Za-z0-9]`. */
   readonly webhookKey: Effect.Effect<string>
 }>()("@device-cloud/core/kernel/Identifiers") {
@@ -85,6 +87,7 @@ const make = Effect.gen(function*() {
     accessKeyId: text(letters + digits, 12),
     nodeId: text(letters + digits, 16),
     sceneId: text(letters + digits, 20),
+    authorityId: text(letters + digits, 20),
     webhookKey: text(letters + digits, 32)
   })
 })

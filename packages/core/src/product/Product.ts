@@ -34,8 +34,12 @@ export const ValidateType = Schema.Literals(["none", "weak"])
 /** The payload of the devices. `raw`: bytes, which the cloud shows as hex text. */
 export const DataFormat = Schema.Literals(["json", "raw"])
 
-/** How the devices prove who they are. `secret`: they sign with their device secret. */
-export const AuthType = Schema.Literals(["secret"])
+/**
+ * How the devices prove who they are. `secret`: they sign with their device secret;
+ * `certificate`: they present a client certificate.
+ */
+export const AuthType = Schema.Literals(["secret", "certificate"])
+export type AuthType = typeof AuthType.Type
 
 /**
  * What the signature of a message over HTTP must cover: `any` as little as the
@@ -110,7 +114,7 @@ export const ProductDraft = Schema.Struct({
   platform: Schema.optional(Platform),
   platformName: Schema.optional(Text(128))
 }).check(
-  Schema.makeFilter(({ networkType = "", nodeType, protocolType = "" }) => {
+  Schema.makeFilter(({ authType, networkType = "", nodeType, protocolType = "" }) => {
     const issues: Array<Schema.FilterIssue> = []
     const refuse = (path: string, issue: string) => issues.push({ path: [path], issue })
     if (nodeType === "direct" && networkType === "") {
@@ -121,6 +125,9 @@ export const ProductDraft = Schema.Struct({
     }
     if (nodeType === "gateway-sub" && protocolType === "") {
       refuse("protocolType", "Expected a protocol type for sub-devices of a gateway")
+    }
+    if (nodeType === "gateway-sub" && authType === "certificate") {
+      refuse("authType", "Expected secret: sub-devices connect through a gateway, without a certificate")
     }
     if (nodeType !== "gateway-sub" && protocolType !== "") {
       refuse("protocolType", "Expected no protocol type: only sub-devices of a gateway have one")

@@ -13,6 +13,14 @@ export interface Claimed extends ProvedDevice {
   readonly address: string
 }
 
+/** A client certificate whose key the device has, as the TLS handshake has shown. */
+export interface PresentedCertificate {
+  /** SHA-256 of the certificate, 64 lower-case hex digits. */
+  readonly fingerprint: string
+  /** The device that the request names; a certificate of another device is refused. Undefined: it names none. */
+  readonly device: ProvedDevice | undefined
+}
+
 /** What a connecting device presents. */
 export interface ConnectCredentials extends Claimed {
   /** The identifier that the device chose for itself; it is signed, not trusted. */

@@ -2,6 +2,8 @@
  * Finds out whether a device is who it says it is.
  */
 import { Clock, Context, Effect, Layer, Option, Predicate, Result, Schema } from "effect"
+import { refusalOf } from "../certificate/Certificate.ts"
+import { HeldCertificates } from "../certificate/HeldCertificates.ts"
 import type { NodeBus } from "../cluster/NodeBus.ts"
 import {
   DeviceDisabled,
@@ -23,6 +25,7 @@ import type {
   AuthenticatedUplink,
   Claimed,
   ConnectCredentials,
+  PresentedCertificate,
   SubDeviceCredentials,
   TokenCredentials,
   UplinkCredentials
@@ -48,7 +51,21 @@ export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
    */
   readonly prove: (
     presented: PresentedCredentials
-  ) => Effect.Effect<Option.Option<DeviceIdentity>, Exclude<DirectlyRefused, WrongSignature> | ProofRefused>
+  ) => Effect.Effect<
+    Option.Option<DeviceIdentity>,
+    Exclude<DirectlyRefused, WrongSignature | CertificateRequired> | ProofRefused
+  >
+  /**
+   * Finds the device that holds a client certificate. Returns none if no device
+   * does: it then needs a signature. A certificate cannot be guessed, so failures
+   * do not count against the device and its address.
+   */
+  readonly authenticateCertificate: (
+    presented: PresentedCertificate
+  ) => Effect.Effect<
+    Option.Option<DeviceIdentity>,
+    CertificateRefused | DeviceNotFound | DeviceDisabled | SubDeviceOnly | StoreError
+  >
   /** Checks the signature of a device that connects. */
   readonly authenticate: (credentials: ConnectCredentials) => Effect.Effect<DeviceIdentity, DirectlyRefused>
   /**
@@ -79,7 +96,7 @@ export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
   static readonly layer: Layer.Layer<
     DeviceAuthenticator,
     never,
-    DeviceStore | DeviceLifecycle | NodeBus | Mac | SignatureGuard
+    DeviceStore | DeviceLifecycle | HeldCertificates | NodeBus | Mac | SignatureGuard
   > = Layer.effect(DeviceAuthenticator, Effect.suspend(() => make))
 }
 
@@ -89,7 +106,7 @@ type Refused =
   | DeviceDisabled
   | TooManyWrongSignatures
   | StoreError
-type DirectlyRefused = Refused | SubDeviceOnly
+type DirectlyRefused = Refused | SubDeviceOnly | CertificateRequired
 
 /** The signature or token does not belong to the device. */
 export class WrongSignature extends DomainError<WrongSignature>()(
@@ -99,6 +116,29 @@ export class WrongSignature extends DomainError<WrongSignature>()(
     deviceName: Schema.String
   },
   ({ deviceName, productKey }) => `The signature is not what ${deviceName} of product ${productKey} would sign`
+) {}
+
+/** The devices of the product prove who they are with a client certificate, not with a signature. */
+export class CertificateRequired extends DomainError<CertificateRequired>()(
+  "CertificateRequired",
+  {
+    productKey: Schema.String,
+    deviceName: Schema.String
+  },
+  ({ deviceName, productKey }) =>
+    `${deviceName} of product ${productKey} needs its client certificate, over TLS that ends at this server`
+) {}
+
+/** The client certificate of the device does not count, or it belongs to another device than the one that is named. */
+export class CertificateRefused extends DomainError<CertificateRefused>()(
+  "CertificateRefused",
+  {
+    /** The device that holds the certificate. */
+    productKey: Schema.String,
+    deviceName: Schema.String,
+    reason: Schema.String
+  },
+  ({ reason }) => reason
 ) {}
 
 /** The device has no connection of its own: it speaks through its gateway. Only one with a right proof learns this. */
@@ -113,10 +153,12 @@ export class SubDeviceOnly extends DomainError<SubDeviceOnly>()(
 ) {}
 
 /** Failures that count against the device and its address. Guesses at names count, too. */
-const isWrong = Predicate.or(
+const isWrong = Predicate.some([
   Predicate.isTagged("WrongSignature"),
-  Predicate.or(Predicate.isTagged("DeviceNotFound"), Predicate.isTagged("ProofRefused"))
-)
+  Predicate.isTagged("CertificateRequired"),
+  Predicate.isTagged("DeviceNotFound"),
+  Predicate.isTagged("ProofRefused")
+])
 
 /** Characters of a name under which failures are counted. */
 const maxNameLength = 256
@@ -132,6 +174,7 @@ const make = Effect.gen(function*() {
   const credentialsOf = yield* CredentialCache.make
   const mac = yield* Mac
   const provers = yield* DeviceCredentials
+  const certificates = yield* HeldCertificates
   const tolerance = yield* UplinkTolerance
   const { guard, guardSlow } = yield* SignatureGuard
 
@@ -187,6 +230,17 @@ const make = Effect.gen(function*() {
     }
   }
 
+  /** Judges what a device presents that has a connection of its own. */
+  const refuseDirect = (
+    claimed: Claimed,
+    stored: StoredCredentials,
+    presented: string,
+    expected: (secret: string) => string
+  ): WrongSignature | CertificateRequired | SubDeviceOnly | undefined =>
+    stored.authType === "certificate"
+      ? new CertificateRequired({ productKey: claimed.productKey, deviceName: claimed.deviceName })
+      : wrongSignature(claimed, stored, presented, expected) ?? refuseSubDevice(stored)
+
   const askProvers = Effect.fnUntraced(function*(presented: PresentedCredentials) {
     for (const prover of provers) {
       const proved = yield* prover(presented)
@@ -200,17 +254,32 @@ const make = Effect.gen(function*() {
     return Option.none<DeviceIdentity>()
   })
 
+  const authenticateCertificate = Effect.fnUntraced(function*({ device, fingerprint }: PresentedCertificate) {
+    const held = yield* certificates.find(fingerprint)
+    if (held === undefined) return Option.none<DeviceIdentity>()
+    const { deviceName, productKey } = held
+    const isOfAnother = device !== undefined && deviceKey(device) !== deviceKey(held)
+    const reason = isOfAnother
+      ? "the certificate belongs to another device"
+      : refusalOf(held, clock.currentTimeMillisUnsafe())
+    if (reason !== undefined) return yield* new CertificateRefused({ productKey, deviceName, reason })
+    const found = yield* credentialsOf(productKey, deviceName)
+    // A device of the same name that was created later does not hold it.
+    const isHolder = Option.exists(found, ({ identity }) => identity.deviceId === held.deviceId)
+    return isHolder
+      ? Option.some(yield* Effect.fromResult(admit(held, found, refuseSubDevice)))
+      : Option.none<DeviceIdentity>()
+  })
+
   return DeviceAuthenticator.of({
+    authenticateCertificate,
     prove: (presented) =>
       provers.length === 0
         ? Effect.succeedNone
         : guardSlow({ name: suspectName(presented), address: presented.address }, isWrong, askProvers(presented)),
     authenticate: (credentials) => {
       const { expected, presented } = signatureOf(credentials)
-      return check(
-        credentials,
-        (stored) => wrongSignature(credentials, stored, presented, expected) ?? refuseSubDevice(stored)
-      )
+      return check(credentials, (stored) => refuseDirect(credentials, stored, presented, expected))
     },
     issueAccessToken: (credentials) => {
       const { expected, presented } = signatureOf(credentials)
@@ -218,7 +287,7 @@ const make = Effect.gen(function*() {
       const admitted = check(credentials, (stored) => {
         const now = clock.currentTimeMillisUnsafe()
         token = makeAccessToken(mac, stored.deviceSecret, credentials, now + accessTokenMillis)
-        return wrongSignature(credentials, stored, presented, expected) ?? refuseSubDevice(stored) ??
+        return refuseDirect(credentials, stored, presented, expected) ??
           refuseUnfresh(stored.uplinkSignature, {}, now, tolerance)
       })
       return Effect.map(admitted, () => token)
@@ -230,7 +299,7 @@ const make = Effect.gen(function*() {
       const expected = (secret: string) => makeAccessToken(mac, secret, credentials, end)
       return check(credentials, (stored) => {
         const now = clock.currentTimeMillisUnsafe()
-        return wrongSignature(credentials, stored, presented, expected) ?? refuseSubDevice(stored) ??
+        return refuseDirect(credentials, stored, presented, expected) ??
           refuseUnfresh(stored.uplinkSignature, {}, now, tolerance) ??
           (end <= now ? new AccessTokenExpired({ productKey, deviceName }) : undefined)
       })
@@ -241,10 +310,7 @@ const make = Effect.gen(function*() {
       // Tokens of earlier registrations are the whole code.
       const length = presented.length === tokenLength ? tokenLength : undefined
       const expected = (secret: string) => mac.sign("hmacsha256", secret, text).slice(0, length)
-      return check(
-        credentials,
-        (stored) => wrongSignature(credentials, stored, presented, expected) ?? refuseSubDevice(stored)
-      )
+      return check(credentials, (stored) => refuseDirect(credentials, stored, presented, expected))
     },
     authenticateUplink: (credentials) => {
       const text = uplinkText(credentials)
@@ -254,7 +320,7 @@ const make = Effect.gen(function*() {
         credentials,
         (stored) => {
           isOnce = stored.uplinkSignature === "timestamped"
-          return wrongSignature(credentials, stored, credentials.signature, expected) ?? refuseSubDevice(stored) ??
+          return refuseDirect(credentials, stored, credentials.signature, expected) ??
             refuseUnfresh(stored.uplinkSignature, credentials, clock.currentTimeMillisUnsafe(), tolerance)
         }
       )

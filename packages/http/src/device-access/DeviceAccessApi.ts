@@ -14,6 +14,8 @@ import { DeviceDisabled, NoSuchDevice } from "../device/DeviceFailures.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
 import {
   AlreadyActive,
+  CertificateRefused,
+  CertificateRequired,
   NoDeviceLeft,
   ProofRefused,
   RandomUsed,
@@ -32,13 +34,16 @@ const Triple = Schema.Struct({
   device_secret: Schema.String
 }).annotate({ identifier: "Triple" })
 
+/** What a client certificate takes the place of. */
+const signedOnly = "Required unless the device presents its client certificate"
+
 const uplinkQuery = {
   product_key: PathParams.productKey.product_key,
   device_name: PathParams.deviceName.device_name,
-  sign_method: Schema.Literals(["hmacsha256", "hmacsha1"]),
-  random: Text(16).check(Schema.isMinLength(8)).annotate({
-    description: "8 to 16 characters"
-  }),
+  sign_method: Schema.optional(Schema.Literals(["hmacsha256", "hmacsha1"]).annotate({ description: signedOnly })),
+  random: Schema.optional(
+    Text(16).check(Schema.isMinLength(8)).annotate({ description: `8 to 16 characters. ${signedOnly}` })
+  ),
   timestamp: Schema.optional(
     Schema.String.check(Schema.isPattern(/^\d{1,16}$/, { expected: "Unix milliseconds in 1 to 16 digits" })).annotate({
       description: "Unix milliseconds; signed if it is sent"
@@ -49,10 +54,13 @@ const uplinkQuery = {
       description: "SHA-256 of the bytes of the body in hex; signed as it is sent"
     })
   ),
-  sign: Schema.String.annotate({
-    description: "Of `productKey` + product_key + `deviceName` + device_name + `random` + random, then `timestamp` + " +
-      "timestamp and `contentSha256` + content_sha256 if they are sent, with the device's secret; hex or base64"
-  }),
+  sign: Schema.optional(
+    Schema.String.annotate({
+      description:
+        "Of `productKey` + product_key + `deviceName` + device_name + `random` + random, then `timestamp` + " +
+        `timestamp and \`contentSha256\` + content_sha256 if they are sent, with the device's secret; hex or base64. ${signedOnly}`
+    })
+  ),
   action: Schema.String.annotate({
     description: "What the device says: PostProperty, PostEvent, PostServiceReply, PostHex, PostSubHex, PostModbus, " +
       "PostModbusSub, PostStarTopo, PostMeshTopo, PostShadow, PostOTA, PostNTP, PostSysMsg, PostRemoteDiagnosis, or " +
@@ -146,6 +154,8 @@ export class DeviceAccessApi extends HttpApiGroup.make("device-access").add(
       SecureWayNeeded,
       WrongSignature,
       ProofRefused,
+      CertificateRequired,
+      CertificateRefused,
       SubDeviceOnly,
       UnfreshSignature,
       RandomUsed,

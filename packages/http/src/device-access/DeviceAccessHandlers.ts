@@ -21,10 +21,10 @@ import { type HttpServerError, HttpServerRequest, HttpServerResponse } from "eff
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
 import { uplinkSize } from "../middleware/BodyLimits.ts"
-import { clientAddress } from "../middleware/ClientAddress.ts"
+import { clientAddress, clientCertificate, GivenPeer } from "../middleware/ClientAddress.ts"
 import { RateLimits } from "../middleware/RateLimits.ts"
 import { failWith } from "../DomainFailures.ts"
-import { BodyUnreadable, type InvalidParameter, TooLarge, TooManyRequests } from "../Failure.ts"
+import { BodyUnreadable, type InvalidParameter, invalidParameter, TooLarge, TooManyRequests } from "../Failure.ts"
 import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
@@ -55,30 +55,44 @@ export const layer = group(
     const mac = yield* Mac
     const findAction = yield* UplinkAction.makeFind
 
-    const send = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, query: UplinkQuery) {
-      const action = yield* Effect.fromResult(findAction(query.action))
-      const ip = clientAddress(request)
-      const { device_name: deviceName, product_key: productKey, random, sign, sign_method: signMethod } = query
-      const { content_sha256: contentSha256, timestamp } = query
+    /** Finds the device of a message. `once`: the random that counts once; undefined: none does. */
+    const identify = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, query: UplinkQuery) {
+      const { device_name: deviceName, product_key: productKey, sign } = query
+      const once = strictReplay ? query.random : undefined
+      const address = clientAddress(request)
+      const device = { productKey, deviceName }
       const proved = yield* authenticator.prove({
         transport: "http",
-        address: ip,
-        device: { productKey, deviceName },
+        address,
+        device,
         password: sign,
         authorization: request.headers["authorization"]
       })
-      const { device, isOnce } = Option.isSome(proved) ?
-        { device: proved.value, isOnce: false } :
-        yield* authenticator.authenticateUplink({
-          productKey,
-          deviceName,
-          address: ip,
-          random,
-          timestamp,
-          contentSha256,
-          signMethod,
-          signature: UplinkAction.signatureHex(sign, signMethod)
-        })
+      if (Option.isSome(proved)) return { device: proved.value, once }
+      const certificate = clientCertificate(request, yield* GivenPeer)
+      const holder = certificate === undefined
+        ? Option.none()
+        : yield* authenticator.authenticateCertificate({ fingerprint: Hex.encode(mac.sha256(certificate)), device })
+      if (Option.isSome(holder)) return { device: holder.value, once }
+      const { random, signMethod, signature } = yield* Effect.fromResult(signatureOf(query))
+      const { content_sha256: contentSha256, timestamp } = query
+      const admitted = yield* authenticator.authenticateUplink({
+        ...device,
+        address,
+        random,
+        timestamp,
+        contentSha256,
+        signMethod,
+        signature
+      })
+      return { device: admitted.device, once: admitted.isOnce ? random : once }
+    })
+
+    const send = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, query: UplinkQuery) {
+      const action = yield* Effect.fromResult(findAction(query.action))
+      const ip = clientAddress(request)
+      const { content_sha256: contentSha256, timestamp } = query
+      const { device, once } = yield* identify(request, query)
       if (limits.isOn("device")) yield* limits.check("device", device.deviceId)
       const announced = announcedSize(request)
       if (announced > maxBodySize) return yield* Effect.fail(tooLarge)
@@ -92,7 +106,7 @@ export const layer = group(
           if (refusal === tooLarge) rates.charge(device, 0, maxBodySize - announced)
         }))
       if (bytes > announced) rates.charge(device, 0, bytes - announced)
-      if (strictReplay || isOnce) yield* replays.use(device, random, timestamp)
+      if (once !== undefined) yield* replays.use(device, once, timestamp)
       yield* sessions.markSeen(device, ip)
       const receivedAt = clock.currentTimeMillisUnsafe()
       const reply: DeviceReply.DeviceReply = method.startsWith("combine.")
@@ -129,6 +143,20 @@ export const layer = group(
       .handleRaw("uplink", ({ query, request }) => send(request, query).pipe(Effect.catch(failWith)))
   })
 )
+
+/** What a device without a client certificate signs with; fails with the parameters that are missing. */
+const signatureOf = ({ random, sign, sign_method: signMethod }: UplinkQuery) => {
+  if (random !== undefined && sign !== undefined && signMethod !== undefined) {
+    return Result.succeed({ random, signMethod, signature: UplinkAction.signatureHex(sign, signMethod) })
+  }
+  const missing = Object.entries({ random, sign, signMethod }).filter(([, value]) => value === undefined)
+  return Result.fail(
+    invalidParameter(missing.map(([name]) => ({
+      path: [name],
+      message: "Expected a value: a device without a client certificate signs what it sends"
+    })))
+  )
+}
 
 /** Bytes that a message of a device may have, as on MQTT. */
 const maxBodySize = ByteSize.toNumberUnsafe(uplinkSize)

@@ -22,6 +22,8 @@ export interface RequestPeer {
   readonly address?: string
   /** Whether the connection is encrypted. Default: whether the URL of the request begins with `https:`. */
   readonly secure?: boolean
+  /** The client certificate in DER, if the TLS handshake has shown that the client has its key. Default: none. */
+  readonly certificate?: Uint8Array
 }
 
 /** The connection of a request that did not come over a socket of ours. */
@@ -59,6 +61,23 @@ export const makeWithOrigin = Effect.map(
     })
   }
 )
+
+/** The certificate of the client in DER; undefined: it has presented none, or TLS ends before this server. */
+export const clientCertificate = (
+  { source }: HttpServerRequest.HttpServerRequest,
+  given: RequestPeer | undefined
+): Uint8Array | undefined => {
+  if (given !== undefined) return given.certificate
+  const socket = Predicate.hasProperty(source, "socket") ? source.socket : undefined
+  if (!Predicate.hasProperty(socket, "getPeerCertificate") || !Predicate.isFunction(socket.getPeerCertificate)) {
+    return undefined
+  }
+  // Node.js returns null, or an object without members, if there is none.
+  const certificate: unknown = socket.getPeerCertificate()
+  return Predicate.hasProperty(certificate, "raw") && certificate.raw instanceof Uint8Array
+    ? certificate.raw
+    : undefined
+}
 
 /** Whether the request came over TLS: to a socket of Node.js, or to a URL. */
 const isEncrypted = ({ source }: HttpServerRequest.HttpServerRequest): boolean =>

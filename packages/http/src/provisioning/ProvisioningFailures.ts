@@ -16,6 +16,18 @@ export const ProofRefused = failure(
   "The application refuses what the device proves itself with"
 )
 
+export const CertificateRequired = failure(
+  "CertificateRequired",
+  Code.wrongSignature,
+  "The device proves who it is with a client certificate, not with a signature"
+)
+
+export const CertificateRefused = failure(
+  "CertificateRefused",
+  Code.wrongSignature,
+  "The client certificate does not count, or belongs to another device"
+)
+
 export const SubDeviceOnly = failure(
   "SubDeviceOnly",
   Code.operationUnfit,
@@ -69,6 +81,8 @@ export const provisioningFailures = {
       message: `cipher: it is not what ${deviceName} of product ${productKey} would make of random`
     }),
   ProofRefused: ({ message }: Core.ProofRefused) => ProofRefused.make({ message }),
+  CertificateRequired: ({ message }: Core.CertificateRequired) => CertificateRequired.make({ message }),
+  CertificateRefused: ({ message }: Core.CertificateRefused) => CertificateRefused.make({ message }),
   SubDeviceOnly: ({ deviceName, productKey }: Core.SubDeviceOnly) =>
     SubDeviceOnly.make({
       message: `device_name: ${deviceName} of product ${productKey} is a sub-device and speaks through its gateway`

@@ -6,7 +6,9 @@ import {
   ConnectRefusals,
   DeviceAuthenticator,
   type DeviceIdentity,
+  DeviceName,
   DeviceSessions,
+  ProductKey,
   Provisioning
 } from "@device-cloud/core"
 import type { AedesOptions, Client } from "aedes"
@@ -40,15 +42,37 @@ const connack = { identifierRejected: 2, unavailable: 3, badCredentials: 4, notA
 
 class ConnectRefused extends Schema.TaggedError<ConnectRefused>()("ConnectRefused", {
   returnCode: Schema.Literals([2, 3, 4, 5]),
-  reason: Schema.String
+  reason: Schema.String,
+  /** The device that has proved who it is; undefined: none, or the user name names it. */
+  device: Schema.UndefinedOr(Schema.Struct({ productKey: ProductKey, deviceName: DeviceName }))
 }) {}
 
-const refuse = (returnCode: ConnectRefused["returnCode"], reason: string) => new ConnectRefused({ returnCode, reason })
+const refuse = (returnCode: ConnectRefused["returnCode"], reason: string, device?: ProvedNames) =>
+  new ConnectRefused({
+    returnCode,
+    reason,
+    device: device && {
+      productKey: ProductKey.make(device.productKey),
+      deviceName: DeviceName.make(device.deviceName)
+    }
+  })
+
+/** The names in an error about a device that has proved who it is. */
+interface ProvedNames {
+  readonly productKey: string
+  readonly deviceName: string
+}
 
 /** The part of a CONNECT that says who the device is. */
 interface Credentials {
   readonly userName: string | undefined
   readonly password: string | undefined
+}
+
+/** A device, and the fingerprint of its certificate if that has proved who it is. */
+interface Identified {
+  readonly device: DeviceIdentity
+  readonly certificate?: string
 }
 
 /** What connections share. */
@@ -96,40 +120,59 @@ export const make = Effect.fnUntraced(function*(
     }
   )
 
-  /** Returns the device that the credentials prove; undefined for a device that has registered instead. */
-  const identify = Effect.fnUntraced(function*(state: ConnectionState, { password, userName }: Credentials) {
-    const { clientId, peer } = state
-    const { address, certificate } = peer
-    const proved = yield* authenticator.prove({
-      transport: "mqtt",
-      address,
-      clientId,
-      userName,
-      password,
-      certificate
-    })
-    if (Option.isSome(proved)) return proved.value
+  /** Returns the device that a signature or token proves; undefined for a device that has registered instead. */
+  const verify = Effect.fnUntraced(function*(state: ConnectionState, { password, userName }: Credentials) {
+    const { peer: { address, isSecure }, clientId } = state
     const intent = yield* Effect.fromResult(ConnectPacket.parse({ clientId, username: userName, password }, address))
     switch (intent._tag) {
       case "Signed":
-        return yield* authenticator.authenticate(intent.credentials)
+        return { device: yield* authenticator.authenticate(intent.credentials) }
       case "Token":
-        return yield* authenticator.authenticateToken(intent.credentials)
+        return { device: yield* authenticator.authenticateToken(intent.credentials) }
       case "Register": {
-        if (!peer.isSecure) return yield* refuse(connack.notAuthorized, "registration without TLS")
+        if (!isSecure) return yield* refuse(connack.notAuthorized, "registration without TLS")
         state.registered = yield* register(intent, address)
         return undefined
       }
     }
   })
 
-  const attach = Effect.fnUntraced(function*(client: Client, state: ConnectionState, device: DeviceIdentity) {
+  /** Returns the device that the credentials prove; undefined for a device that has registered instead. */
+  const identify = Effect.fnUntraced(function*(state: ConnectionState, credentials: Credentials) {
+    const { peer: { address, certificate, isCertificateTrusted }, clientId } = state
+    const { password, userName } = credentials
+    const proved = yield* authenticator.prove({
+      transport: "mqtt",
+      address,
+      clientId,
+      userName,
+      password,
+      certificate: isCertificateTrusted === true ? certificate : undefined
+    })
+    if (Option.isSome(proved)) return { device: proved.value }
+    if (certificate === undefined) return yield* verify(state, credentials)
+    const { fingerprint } = certificate
+    const holder = yield* authenticator.authenticateCertificate({
+      fingerprint,
+      device: ConnectPacket.namedDevice(userName)
+    })
+    if (Option.isSome(holder)) return { device: holder.value, certificate: fingerprint }
+    if (!password) return yield* refuse(connack.badCredentials, "no device holds the certificate")
+    return yield* verify(state, credentials)
+  })
+
+  const attach = Effect.fnUntraced(function*(
+    client: Client,
+    state: ConnectionState,
+    { certificate, device }: Identified
+  ) {
     // The MQTT session belongs to the device, whatever client id it chose.
     client.id = device.deviceId
     const connection = new MqttConnection({
       client,
       stream: state.stream,
       device,
+      certificate,
       ip: state.peer.address,
       route,
       readiness,
@@ -149,15 +192,17 @@ export const make = Effect.fnUntraced(function*(
       if (state.clientId === "" && !client.clean) {
         return yield* refuse(connack.identifierRejected, "empty client id without clean session")
       }
-      const device = yield* identify(state, credentials)
-      if (device !== undefined) yield* attach(client, state, device)
+      const identified = yield* identify(state, credentials)
+      if (identified !== undefined) yield* attach(client, state, identified)
     },
     Effect.catchTags({
       MalformedCredentials: ({ reason }) => refuse(connack.badCredentials, reason),
       ProofRefused: ({ reason }) => refuse(connack.badCredentials, reason),
       DeviceNotFound: () => refuse(connack.badCredentials, "unknown device"),
       WrongSignature: () => refuse(connack.badCredentials, "wrong signature"),
-      DeviceDisabled: () => refuse(connack.notAuthorized, "device disabled"),
+      CertificateRequired: () => refuse(connack.badCredentials, "the device needs its client certificate"),
+      CertificateRefused: (error) => refuse(connack.badCredentials, error.reason, error),
+      DeviceDisabled: (error) => refuse(connack.notAuthorized, "device disabled", error),
       SubDeviceOnly: () => refuse(connack.notAuthorized, "a sub-device speaks through its gateway"),
       QuotaExceeded: () => refuse(connack.notAuthorized, "the project may have no more devices"),
       TooManyRegistrations: () => refuse(connack.unavailable, "too many registrations"),
@@ -182,7 +227,7 @@ export const make = Effect.fnUntraced(function*(
       connecting.delete(state.number)
       if (Exit.isSuccess(exit)) return done(null, true)
       const error = Cause.squash(exit.cause)
-      const { reason, returnCode } = error instanceof ConnectRefused
+      const { device = ConnectPacket.namedDevice(userName), reason, returnCode } = error instanceof ConnectRefused
         ? error
         : refuse(connack.unavailable, "internal error")
       if (!(error instanceof ConnectRefused) && !Cause.hasInterruptsOnly(exit.cause)) {
@@ -190,7 +235,7 @@ export const make = Effect.fnUntraced(function*(
       }
       if (!connections.isStopping) {
         const { address } = state.peer
-        refusals.note({ device: ConnectPacket.namedDevice(userName), address, reason, returnCode })
+        refusals.note({ device, address, reason, returnCode })
       }
       runFork(Metric.update(Metric.withAttributes(refused, { return_code: String(returnCode) }), 1))
       done(Object.assign(new Error(reason), { returnCode }), null)

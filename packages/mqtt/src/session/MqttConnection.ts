@@ -53,6 +53,8 @@ export interface ConnectionParts {
   readonly device: DeviceIdentity
   /** The address of the device. */
   readonly ip: string
+  /** The fingerprint of the certificate with which the device has proved who it is. */
+  readonly certificate: string | undefined
   /** Routes the device's topics. */
   readonly route: Router
   /** Looks after the readiness of all devices. */
@@ -66,6 +68,7 @@ export interface ConnectionParts {
 export class MqttConnection implements DeviceConnection {
   readonly device: DeviceIdentity
   readonly ip: string
+  readonly certificate: string | undefined
   readonly subscriptions: Subscriptions
   readonly readiness: Readiness
   /** The session of the device; set when the device is attached. */
@@ -87,13 +90,14 @@ export class MqttConnection implements DeviceConnection {
   #lastTopic: string | undefined
   #lastRoute: Route | undefined
 
-  constructor({ client, device, ip, maxUnsentBytes, readiness, route, stream, unsent }: ConnectionParts) {
+  constructor({ certificate, client, device, ip, maxUnsentBytes, readiness, route, stream, unsent }: ConnectionParts) {
     this.#client = client
     this.#stream = stream
     this.#route = route
     this.#prefix = methodPrefix(device)
     this.device = device
     this.ip = ip
+    this.certificate = certificate
     this.subscriptions = new Subscriptions(client)
     this.readiness = new Readiness(readiness)
     this.#unsent = unsent
@@ -196,10 +200,13 @@ export class MqttConnection implements DeviceConnection {
     })
   }
 
-  /** Ends the connection; the device may read what was sent before. A connection that was replaced is cut. */
+  /**
+   * Ends the connection; the device may read what was sent before. A connection is
+   * cut that was replaced, or whose certificate no longer counts.
+   */
   close(reason: DisconnectReason): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (reason === "replaced") {
+      if (reason === "replaced" || reason === "revoked") {
         this.#client.close()
         return Effect.void
       }

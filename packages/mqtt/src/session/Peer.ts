@@ -8,16 +8,19 @@ import { TLSSocket } from "node:tls"
 
 /** Devices get secrets over secure connections only. */
 export interface Peer extends ClientOrigin {
-  /** The client certificate, if there is one that was verified. */
+  /** The client certificate; the handshake has shown that the client has its key. */
   readonly certificate?: ClientCertificate | undefined
+  /** Whether one of `clientAuthorities` of the listener has issued the certificate. */
+  readonly isCertificateTrusted?: boolean
 }
 
 /** Returns the peer of a socket, whose TLS handshake is complete if it has one. */
-export const peerOf = (socket: Socket): Peer => ({
-  address: socket.remoteAddress?.replace(/^::ffff:/, "") ?? "",
-  isSecure: socket instanceof TLSSocket,
-  certificate: socket instanceof TLSSocket && socket.authorized ? certificateOf(socket) : undefined
-})
+export const peerOf = (socket: Socket): Peer => {
+  const address = socket.remoteAddress?.replace(/^::ffff:/, "") ?? ""
+  return socket instanceof TLSSocket
+    ? { address, isSecure: true, certificate: certificateOf(socket), isCertificateTrusted: socket.authorized }
+    : { address, isSecure: false }
+}
 
 /** Returns the client of a request, also behind trusted proxies; a certificate of a proxy is not that of the client. */
 export const peerOfRequest = (
@@ -37,7 +40,6 @@ export const peerOfRequest = (
 const textOf = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof header === "object" ? header.join(",") : header
 
-/** A resumed session without a certificate counts as authorized, too. */
 const certificateOf = (socket: TLSSocket): ClientCertificate | undefined => {
   const certificate = socket.getPeerCertificate()
   if (!certificate?.raw) return undefined

@@ -71,6 +71,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             previousSecret: null,
             enabled: true,
             nodeType: product.nodeType,
+            authType: product.authType,
             uplinkSignature: product.uplinkSignature
           }
           assert.deepStrictEqual(yield* store.credentials(productKey, deviceName), Option.some(credentials))
@@ -109,6 +110,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             ...second,
             enabled: true,
             nodeType: product.nodeType,
+            authType: product.authType,
             uplinkSignature: product.uplinkSignature
           })
         )

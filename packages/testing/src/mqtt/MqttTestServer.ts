@@ -42,7 +42,12 @@ const broker = (limits: Partial<Limits>) =>
     Effect.map(
       Certificate,
       ({ certificate, key }) =>
-        MqttServer.layer({ host: "127.0.0.1", tls: { port: 0, certificate, key }, tcp: { port: 0 }, limits })
+        MqttServer.layer({
+          host: "127.0.0.1",
+          tls: { port: 0, certificate, key, clientCertificates: true },
+          tcp: { port: 0 },
+          limits
+        })
     )
   )
 
