@@ -3,7 +3,18 @@ import { TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { cron, executionsOf, hot, lamp, newScene, received, set, settle, statusesOf } from "./SceneFixtures.ts"
+import {
+  createScene,
+  cron,
+  executionsOf,
+  hot,
+  lamp,
+  newScene,
+  received,
+  set,
+  settle,
+  statusesOf
+} from "./SceneFixtures.ts"
 
 it.layer(TestCloud.layer, { excludeTestServices: true })("what fires a scene", (it) => {
   it.effect("a report that changes a property fires a scene, whose actions run in order", () =>
@@ -199,6 +210,29 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what fires a scene", (
         minutes: 5
       })
       assert.isTrue(explained.fires)
+    }))
+
+  it.effect("for one change of a status, twenty triggers wait at most, and the twenty-first scene says so", () =>
+    Effect.gen(function*() {
+      const { connected, product } = yield* lamp
+      const lasting = (minutes: number): TriggerDraft => ({
+        URI: "trigger/device/status",
+        params: { product_key: product.productKey, device_name: "*", status: "offline", status_duration: minutes }
+      })
+      const first = yield* newScene({ triggers: Array.from({ length: 10 }, (_, i) => lasting(i + 1)) })
+      const second = yield* newScene({ triggers: Array.from({ length: 10 }, (_, i) => lasting(i + 1)) })
+      yield* TestClock.adjust("1 second")
+      const { scene: { sceneId }, warnings } = yield* createScene({ triggers: [lasting(1)] })
+      assert.deepStrictEqual(warnings, [
+        `20 triggers wait already for ${product.productKey}/* to stay offline; those of newer scenes do not fire`
+      ])
+      yield* connected.disconnect
+      yield* TestClock.adjust("90 seconds")
+      yield* settle
+      assert.deepStrictEqual(
+        [yield* statusesOf(first), yield* statusesOf(second), yield* statusesOf(sceneId)],
+        [["succeeded"], ["succeeded"], []]
+      )
     }))
 
   it.effect("a status that lasts needs to be named, and its device enabled", () =>

@@ -45,6 +45,7 @@ import { SceneBacklog } from "./matching/SceneBacklog.ts"
 import { cycleWarnings } from "./matching/SceneCycles.ts"
 import { SceneTriggers } from "./matching/SceneTriggers.ts"
 import { treeWarnings } from "./matching/TreeWarnings.ts"
+import { waitingWarnings } from "./matching/WaitingWarnings.ts"
 
 /** What became of a change. */
 export interface ChangedScene {
@@ -161,7 +162,7 @@ const make = Effect.gen(function*() {
 
   const warningsOf = Effect.fnUntraced(function*(scene: Scene) {
     const cycles = yield* cycleWarnings({ scenes: store, devices, triggers }, scene)
-    return [...cycles, ...yield* treeWarnings(store, limits, scene)]
+    return [...cycles, ...yield* treeWarnings(store, limits, scene), ...yield* waitingWarnings(triggers, scene)]
   })
 
   const get = Effect.fn("Scenes.get")(function*(projectId: ProjectId, sceneId: SceneId) {

@@ -242,7 +242,16 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
   HttpApiEndpoint.post("createUpgradeTask", "/ota/firmwares/:firmware_id/upgrade-tasks", {
     params: PathParams.firmware,
     payload: upgradeTaskDraft.pipe(Schema.annotateEncoded({
-      examples: [{ scope_mode: 0, cloud_push: true, timeout: 3600 }]
+      examples: [
+        { scope_mode: 0, cloud_push: true, timeout: 3600 },
+        { scope_mode: 0, cloud_push: true, dynamic: true, stages: [10, 50], stage_success_percent: 90 },
+        {
+          scope_mode: 0,
+          cloud_push: true,
+          start_window: { start: "01:00", end: "05:00", days: ["sat", "sun"] },
+          time_zone: "Europe/Berlin"
+        }
+      ]
     })),
     success: Envelope(
       Schema.Struct({
@@ -313,7 +322,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
       stage: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 11 })).annotate({
         description: "The stage after the open one, from 1. The open one again: nothing happens"
       })
-    }),
+    }).annotate({ examples: [{ stage: 2 }] }),
     success: Empty,
     error: [NoSuchTask, TaskState]
   }).annotate(OpenApi.Summary, "Go on to the next stage of an upgrade task"),

@@ -262,8 +262,8 @@ const make = Effect.gen(function*() {
       current.set(key, after)
       if (said._tag !== "Inform" || !isToBeTold(after, said.at)) continue
       if (isEarly(after, said.at)) {
-        yield* untilStored(steps.take([yield* postponed(after, said.at)]))
-        current.delete(key)
+        const [later] = yield* untilStored(steps.take([yield* postponed(after, said.at)]))
+        if (later !== undefined) current.set(key, later)
       } else if (isHere(after)) yield* untilStored(push([after], said.protocol))
     }
   })

@@ -6,6 +6,9 @@ import { Context } from "effect"
 /** How many scenes may run each other in a row. */
 export const maxChain = 8
 
+/** How many executions may wait for one change of a device's status to last: each is a row that is written with it. */
+export const maxWaiting = 20
+
 export interface SceneLimits {
   /**
    * How many actions an execution may have together with all executions that it

@@ -9,6 +9,7 @@ import type { DeviceChange } from "../../events/DeviceChange.ts"
 import type { PropertyWatch as Watching } from "../../events/Reactions.ts"
 import type { Scene } from "../definition/Scene.ts"
 import type { SceneId } from "../definition/SceneId.ts"
+import { maxWaiting } from "../definition/SceneLimits.ts"
 import { wildcard } from "../definition/ScenePart.ts"
 import type { DeviceTrigger } from "../definition/Trigger.ts"
 import { outputOf } from "./SceneEvent.ts"
@@ -220,10 +221,11 @@ export class SceneIndex {
     return all === undefined ? none : [...all]
   }
 
-  /** The scenes that the change fires if the status lasts, each once for each time that it may have to last. */
-  lasting(
-    { device: { deviceName }, status }: DeviceChange & { readonly _tag: "StatusChanged" }
-  ): ReadonlyArray<Lasting> {
+  /**
+   * The scenes that the change fires if the status lasts, each once for each time
+   * that it may have to last; at most {@link maxWaiting}, the oldest scenes first.
+   */
+  lasting(deviceName: string, status: "online" | "offline"): ReadonlyArray<Lasting> {
     const found: Array<Lasting> = []
     for (const name of [deviceName, wildcard]) {
       for (const { minutes, scene } of this.#watches.Status.get(name)?.get(status) ?? []) {
@@ -231,7 +233,7 @@ export class SceneIndex {
         if (!found.some((other) => other.scene === scene && other.minutes === minutes)) found.push({ scene, minutes })
       }
     }
-    return found
+    return found.toSorted((a, b) => a.scene.createdAt - b.scene.createdAt).slice(0, maxWaiting)
   }
 
   /** The scenes that a value of the property of the device may fire, whatever it is. */

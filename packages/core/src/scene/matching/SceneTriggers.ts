@@ -44,6 +44,11 @@ export class SceneTriggers extends Context.Service<SceneTriggers, {
     device: { readonly productKey: ProductKey; readonly deviceName: string },
     propertyId: string
   ) => ReadonlyArray<Scene>
+  /** Returns the scenes that wait when the device changes to the status, at most `maxWaiting`. */
+  readonly waitersOf: (
+    device: { readonly productKey: ProductKey; readonly deviceName: string },
+    status: "online" | "offline"
+  ) => ReadonlyArray<Scene>
   /** Takes a stored change of a scene into account, here at once and on the other nodes. Undefined: there was, or is, no scene. */
   readonly changed: (before: Scene | undefined, after: Scene | undefined) => Effect.Effect<void>
   /** Returns a new execution of the scene. `at`: Unix milliseconds. */
@@ -181,9 +186,13 @@ const make = Effect.gen(function*() {
       if (index === undefined) return []
       const fired = index.match(event).map(({ sceneId }) => execution({ projectId, sceneId }, event, event.at))
         .filter(backlog.admit)
-      return event._tag === "StatusChanged" ? [...fired, ...waiting(projectId, event, index.lasting(event))] : fired
+      return event._tag === "StatusChanged"
+        ? [...fired, ...waiting(projectId, event, index.lasting(event.device.deviceName, event.status))]
+        : fired
     },
     watchersOf: (device, propertyId) => indexOf(device.productKey)?.watchersOf(device.deviceName, propertyId) ?? [],
+    waitersOf: ({ deviceName, productKey }, status) =>
+      indexOf(productKey)?.lasting(deviceName, status).map(({ scene }) => scene) ?? [],
     execution,
     changed,
     wake: () => Queue.offerUnsafe(wakeUps, undefined),
