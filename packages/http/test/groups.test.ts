@@ -163,6 +163,46 @@ for (const [name, storage] of storages) {
         assert.strictEqual(kept.state, "cancelled")
       }))
 
+    it.effect("an upgrade task takes the devices of its product that are in the group when it is made", () =>
+      Effect.gen(function*() {
+        const { ids: [one, two, three], product_key } = yield* newDevices(3)
+        const other = yield* newDevices(1)
+        const { group_id } = yield* data("POST", "/device-groups", { name: unique("Some") })
+        yield* data("POST", `/device-groups/${group_id}/things`, { device_ids: [one, two, other.ids[0]] })
+        const firmware = yield* data("POST", `/products/${product_key}/ota/firmwares`, {
+          name: "Image",
+          version: "1.0.0",
+          oss_path: "https://example.com/x",
+          algorithms: 1,
+          hash: "0".repeat(32)
+        })
+        const path = `/ota/firmwares/${firmware.id}/upgrade-tasks`
+        const busy = yield* data("POST", path, { scope_mode: 1, device_ids: [two] })
+        const { device_count, task_id } = yield* data("POST", path, { scope_mode: 1, group_id })
+        yield* data("POST", `/device-groups/${group_id}/things`, { device_ids: [three] })
+        const records = yield* data("GET", `/ota/upgrade-tasks/${task_id}`)
+        assert.deepStrictEqual(
+          [device_count, records.results.map(({ device_id }: { device_id: string }) => device_id)],
+          [1, [one]]
+        )
+        assert.strictEqual(busy.device_count, 1)
+        assert.deepStrictEqual(yield* issues("POST", path, { scope_mode: 0, group_id }), [40001, "group_id"])
+        assert.deepStrictEqual(
+          yield* issues("POST", path, { scope_mode: 1, group_id, device_ids: [one] }),
+          [40001, "group_id"]
+        )
+        assert.deepStrictEqual(
+          yield* issues("POST", path, { scope_mode: 1, group_id, dynamic: true }),
+          [40001, "dynamic"]
+        )
+        assert.deepStrictEqual(yield* code("POST", path, { scope_mode: 1, group_id: 999_999 }), [404, 40420])
+        const empty = yield* data("POST", path, { scope_mode: 1, group_id })
+        assert.strictEqual(empty.device_count, 1)
+        const nobody = yield* data("POST", path, { scope_mode: 1, group_id })
+        assert.deepInclude(nobody, { device_count: 0 })
+        assert.isNotEmpty(nobody.reason)
+      }))
+
     it.effect("checks a bulk command before it is stored, as far as it can", () =>
       Effect.gen(function*() {
         const { ids, product_key } = yield* newDevices(1)

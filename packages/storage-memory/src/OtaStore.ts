@@ -21,14 +21,15 @@ import {
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
 import { dueAt, OtaTables } from "./OtaTables.ts"
-import { paginate, Tables } from "./Tables.ts"
+import { matchingDevices, paginate, Tables } from "./Tables.ts"
 
 const noCounts: RecordCounts = { pending: 0, upgrading: 0, succeeded: 0, failed: 0, cancelled: 0 }
 
 const newRecord = { status: "pending", step: 0, failures: 0, reason: "", revision: 0 } as const
 
 const make = Effect.gen(function*() {
-  const { devices, nextId, onProductRemoved, products } = yield* Tables
+  const tables = yield* Tables
+  const { devices, nextId, onProductRemoved, products } = tables
   const ota = new OtaTables(devices)
   const { firmwares, tasks, versions } = ota
 
@@ -52,7 +53,7 @@ const make = Effect.gen(function*() {
   const candidates = (task: NewTask, scope: TaskScope): ReadonlyArray<Device> => {
     const all = scope._tag === "Named"
       ? scope.deviceIds.flatMap((deviceId) => devices.get(deviceId) ?? [])
-      : [...devices.values()].filter(({ deviceId, productKey }) =>
+      : matchingDevices(tables, task.projectId, scope.filter ?? {}).filter(({ deviceId, productKey }) =>
         productKey === task.productKey && ota.unfinished(deviceId, task.module).length === 0
       )
     return all.filter(({ deviceId }) => versions.get(deviceId)?.[task.module] !== task.version)

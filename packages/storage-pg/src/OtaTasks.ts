@@ -17,6 +17,7 @@ import {
 } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
+import { matches } from "./DeviceFilter.ts"
 import {
   policyNumber,
   recordNumber,
@@ -115,7 +116,14 @@ export const make: Effect.Effect<
       scope._tag === "Named"
         ? sql`device.device_id = ANY(${texts(scope.deviceIds)})`
         : sql`NOT EXISTS (SELECT FROM ota_record AS other WHERE other.device_id = device.device_id
-                AND other.module = ${task.module} AND other.${isUnfinished})`
+                AND other.module = ${task.module} AND other.${isUnfinished})
+            AND ${
+          scope.filter === undefined
+            ? sql`true`
+            : sql`device.device_id IN (SELECT device_id FROM device WHERE ${
+              matches(sql, task.projectId, scope.filter)
+            })`
+        }`
     }
       ) AS candidate
       -- The sort finds all devices before the first record is stored. Otherwise each device is looked up among

@@ -19,8 +19,13 @@ const tickEvery = "1 second"
 /** Bulk commands that one tick serves, and devices of each. */
 const bulks = 10
 const perBulk = 250
-/** Turns that are taken at the same moment. */
-const concurrency = 16
+/**
+ * Turns that are taken at the same moment. A command that changes the shadow, too,
+ * is a transaction of its own: with more of them, calls of others wait longer.
+ */
+const concurrency = 4
+/** Turns whose outcomes are stored together. */
+const sliceSize = 50
 /** Milliseconds until a turn without outcome is taken again. */
 const again = 60_000
 
@@ -59,9 +64,11 @@ const make = Effect.gen(function*() {
   const tick = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     const turns = yield* store.claim({ now, again: now + again, bulks, perBulk })
-    const outcomes = yield* Effect.forEach(turns, take, { concurrency })
-    const settled = outcomes.filter((outcome) => outcome !== undefined)
-    if (settled.length > 0) yield* store.settle(settled, yield* Clock.currentTimeMillis)
+    for (let i = 0; i < turns.length; i += sliceSize) {
+      const outcomes = yield* Effect.forEach(turns.slice(i, i + sliceSize), take, { concurrency })
+      const settled = outcomes.filter((outcome) => outcome !== undefined)
+      if (settled.length > 0) yield* store.settle(settled, yield* Clock.currentTimeMillis)
+    }
   })
 
   const prune = Effect.gen(function*() {

@@ -26,6 +26,7 @@ import {
   TaskState
 } from "./OtaFailures.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
+import { NoSuchDeviceGroup } from "../group/DeviceGroupFailures.ts"
 import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 import {
@@ -260,7 +261,7 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
         reason: Schema.String.annotate({ description: "Why the task has no device; empty: it has some" })
       })
     ),
-    error: [NoSuchFirmware, FirmwareState, DeviceIsUpgrading]
+    error: [NoSuchFirmware, NoSuchDeviceGroup, FirmwareState, DeviceIsUpgrading]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Upgrade devices to a firmware")
     .annotate(OpenApi.Description, "A task for which no device is left has failed from the start, and says why."),
   HttpApiEndpoint.get("getVerifyTask", "/ota/firmwares/:firmware_id/verify-task", {

@@ -3,6 +3,7 @@
  */
 import { Context, type Effect, type Option } from "effect"
 import type { DeviceId, DeviceIdentity, DeviceStatus } from "../../device/Device.ts"
+import type { DeviceFilter } from "../../device/DeviceFilter.ts"
 import type { Page, PageRequest } from "../../kernel/Page.ts"
 import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
@@ -165,8 +166,11 @@ export class OtaStore extends Context.Service<OtaStore, {
 /** The devices that a new task is for. */
 export type TaskScope =
   | { readonly _tag: "Named"; readonly deviceIds: ReadonlyArray<DeviceId> }
-  /** All devices of the product, except those that have a record for the module that has not ended. */
-  | { readonly _tag: "All" }
+  /**
+   * All devices of the product, or those that `filter` selects, except those that
+   * have a record for the module that has not ended.
+   */
+  | { readonly _tag: "All"; readonly filter?: DeviceFilter | undefined }
 
 /** In every case but `Created`, nothing was stored. */
 export type TaskCreated =

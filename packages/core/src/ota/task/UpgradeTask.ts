@@ -36,7 +36,7 @@ export type RecordCounts = Readonly<Record<RecordStatus, number>>
 /** `push`: the cloud tells the devices; `pull`: they ask. */
 export type UpgradePolicy = "push" | "pull"
 
-/** The devices of an upgrade task: `all` of the product, or the named ones. */
+/** The devices of an upgrade task: `all` of the product, or the named ones and those of a group. */
 export const ScopeMode = Schema.Literals(["all", "targeted"])
 export type ScopeMode = typeof ScopeMode.Type
 
@@ -84,6 +84,8 @@ export const UpgradeTaskDraft = Schema.Struct({
   scopeMode: ScopeMode,
   /** The devices of scope `targeted`. */
   deviceIds: Schema.optional(devices),
+  /** In place of `deviceIds`: the devices of the product that are in this group now. */
+  groupId: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))),
   ...conduct,
   /**
    * Whether devices that report an older version later join the task, until it is
@@ -124,12 +126,16 @@ export const UpgradeTaskDraft = Schema.Struct({
   timeZone: Schema.optional(
     Text(64).check(Schema.makeFilter((name) => name === "" || isTimeZone(name) || expectedTimeZone))
   )
-}).check(Schema.makeFilter(({ deviceIds = [], scopeMode, stages = [], stageSuccessPercent, dynamic }) => {
+}).check(Schema.makeFilter(({ deviceIds = [], groupId, scopeMode, stages = [], stageSuccessPercent, dynamic }) => {
   if (stageSuccessPercent !== undefined && stages.length === 0) {
     return { path: ["stageSuccessPercent"], issue: "Expected stages that it is about" }
   }
+  if (groupId !== undefined && (scopeMode === "all" || deviceIds.length > 0)) {
+    return { path: ["groupId"], issue: "Expected the scope of named devices, and no other devices beside the group" }
+  }
   if (scopeMode === "all") return undefined
   if (dynamic === true) return { path: ["dynamic"], issue: "Expected false, since the devices are named" }
+  if (groupId !== undefined) return undefined
   const refuse = (issue: string) => ({ path: ["deviceIds"], issue })
   if (deviceIds.length === 0 || deviceIds.length > maxNamedDevices) {
     return refuse(`Expected 1 to ${maxNamedDevices} devices`)

@@ -3,6 +3,8 @@
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { DeviceId, DeviceStatus } from "../../device/Device.ts"
+import type { DeviceGroupNotFound } from "../../group/DeviceGroup.ts"
+import { DeviceGroups, filterOf } from "../../group/DeviceGroups.ts"
 import { decodeInput, type InvalidInput } from "../../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../../kernel/Page.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
@@ -58,15 +60,16 @@ export class UpgradeTasks extends Context.Service<UpgradeTasks, {
     draft: VerifyTaskDraft
   ) => Effect.Effect<ReadonlyArray<DeviceId>, CreateError>
   /**
-   * Creates a task that upgrades the devices of the product, or the named ones, to
-   * a firmware. Devices that run its version already are not part of it, nor are
-   * devices of scope `all` that are in another task for the module.
+   * Creates a task that upgrades the devices of the product, the named ones, or
+   * those of the product that are in a group now, to a firmware. Devices that run
+   * its version already are not part of it, nor are devices that are not named and
+   * that are in another task for the module.
    */
   readonly createUpgradeTask: (
     projectId: ProjectId,
     firmwareId: number,
     draft: UpgradeTaskDraft
-  ) => Effect.Effect<OtaTask, CreateError>
+  ) => Effect.Effect<OtaTask, CreateError | DeviceGroupNotFound>
   /** Reads one task of the project. */
   readonly get: (projectId: ProjectId, taskId: number) => Effect.Effect<OtaTask, TaskNotFound | StoreError>
   /** The newest verify task of a firmware, if it has any. */
@@ -143,10 +146,11 @@ export class UpgradeTasks extends Context.Service<UpgradeTasks, {
     stage: number
   ) => Effect.Effect<void, TaskNotFound | TaskState | StoreError>
 }>()("@device-cloud/core/ota/task/UpgradeTasks") {
-  static readonly layer: Layer.Layer<UpgradeTasks, never, OtaStore | Firmwares | FirmwareFiles> = Layer.effect(
+  static readonly layer: Layer.Layer<
     UpgradeTasks,
-    Effect.suspend(() => make)
-  )
+    never,
+    OtaStore | Firmwares | FirmwareFiles | DeviceGroups
+  > = Layer.effect(UpgradeTasks, Effect.suspend(() => make))
 }
 
 const decodeVerifyDraft = decodeInput(VerifyTaskDraft)
@@ -156,6 +160,7 @@ const make = Effect.gen(function*() {
   const store = yield* OtaStore
   const firmwares = yield* Firmwares
   const files = yield* FirmwareFiles
+  const groups = yield* DeviceGroups
   const requireVerification = yield* RequireVerification
 
   const get = Effect.fn("UpgradeTasks.get")(function*(projectId: ProjectId, taskId: number) {
@@ -204,12 +209,13 @@ const make = Effect.gen(function*() {
       const { firmware } = yield* firmwares.get(projectId, firmwareId)
       const reason = upgradeRefused(firmware.status, requireVerification)
       if (reason !== undefined) return yield* new FirmwareState({ firmwareId, reason })
+      const scope: TaskScope = draft.groupId !== undefined
+        ? { _tag: "All", filter: filterOf(yield* groups.get(projectId, draft.groupId)) }
+        : draft.scopeMode === "all"
+        ? { _tag: "All" }
+        : named(draft.deviceIds ?? [])
       const at = yield* Clock.currentTimeMillis
-      const { task } = yield* insert(
-        firmware,
-        newTask("upgrade", firmware, draft, at),
-        draft.scopeMode === "all" ? { _tag: "All" } : named(draft.deviceIds ?? [])
-      )
+      const { task } = yield* insert(firmware, newTask("upgrade", firmware, draft, at), scope)
       return task
     }
   )
