@@ -44,6 +44,7 @@ import { JobDelivery } from "./job/JobDelivery.ts"
 import { Jobs } from "./job/Jobs.ts"
 import { JobStore } from "./job/JobStore.ts"
 import { Identifiers } from "./kernel/Identifiers.ts"
+import { KnownAddresses } from "./kernel/KnownAddresses.ts"
 import * as MeshMethods from "./mesh/MeshMethods.ts"
 import { MeshNetworks } from "./mesh/MeshNetworks.ts"
 import { MeshStore } from "./mesh/MeshStore.ts"
@@ -134,6 +135,7 @@ export const services = [
   History,
   Idempotency,
   Jobs,
+  KnownAddresses,
   MeshNetworks,
   Products,
   Projects,
@@ -269,7 +271,9 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provide(Presence.layer),
   Layer.provide(SceneTriggers.layerReactions),
   Layer.provide(Layer.provideMerge(SceneTriggers.layer, SceneBacklog.layer)),
-  Layer.provideMerge(Layer.mergeAll(AccessKeys.layer, AuditLog.layer, DeviceGroups.layer, registries)),
+  Layer.provideMerge(
+    Layer.mergeAll(AccessKeys.layer, AuditLog.layer, DeviceGroups.layer, KnownAddresses.layer, registries)
+  ),
   Layer.provideMerge(Quotas.layer),
   Layer.provide(AuditedStores.layer),
   Layer.provide(Identifiers.layer)

@@ -213,6 +213,7 @@ export {
 export { InputIssue, inputIssues, InvalidInput } from "./kernel/InvalidInput.ts"
 export { equalJson, type Json } from "./kernel/Json.ts"
 export { type DataKey, KeyRing, KeyRingError, type SealedDataKey } from "./kernel/KeyRing.ts"
+export { KnownAddresses, makeKnownAddresses } from "./kernel/KnownAddresses.ts"
 export * from "./kernel/Mac.ts"
 export { addressGroup, type AddressRange } from "./kernel/NetworkAddress.ts"
 export * from "./kernel/Page.ts"

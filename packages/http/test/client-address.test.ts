@@ -1,4 +1,4 @@
-import { parseTrustedProxies, TrustedProxies } from "@device-cloud/core"
+import { addressGroup, KnownAddresses, parseTrustedProxies, TrustedProxies } from "@device-cloud/core"
 import { ManagementApi } from "@device-cloud/http"
 import {
   call,
@@ -58,6 +58,25 @@ layer(
       assert.strictEqual(yield* ipOf(device.device_id), "2001:db8::1")
       assert.strictEqual(yield* postFrom(device, "nobody"), 0)
       assert.strictEqual(yield* ipOf(device.device_id), "127.0.0.1")
+    }))
+
+  it.effect("an address is known when an access key or a device was authenticated from it", () =>
+    Effect.gen(function*() {
+      const known = yield* KnownAddresses
+      const device = yield* createTriple
+      const ask = (forwarded: string, key: string | null, path = "/products") =>
+        call("GET", path, { key, headers: { "x-forwarded-for": forwarded } })
+      yield* ask("203.0.113.1", ownerKey)
+      yield* ask("203.0.113.2", null, "//healthz")
+      yield* ask("203.0.113.3", ownerKey.replace("000", "001"))
+      yield* postFrom(device, "203.0.113.4")
+      yield* postFrom({ ...device, device_secret: "wrong" }, "203.0.113.5")
+      yield* postFrom(device, "2001:db8:7::1")
+      assert.deepStrictEqual(
+        [1, 2, 3, 4, 5].map((i) => known.has(`203.0.113.${i}`)),
+        [true, false, false, true, false]
+      )
+      assert.isTrue(known.has(addressGroup("2001:db8:7::2")))
     }))
 
   it.effect("addresses of objects are those of the way to the client", () =>

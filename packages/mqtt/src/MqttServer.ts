@@ -8,6 +8,7 @@ import {
   DeviceId,
   DeviceMethods,
   DeviceSessions,
+  KnownAddresses,
   type Provisioning,
   type SubDeviceSessions,
   Turns,
@@ -88,6 +89,7 @@ type Requirements =
   | DeviceMethods
   | DeviceSessions
   | ConnectRefusals
+  | KnownAddresses
   | Provisioning
   | SubDeviceSessions
   | Uplink
@@ -135,6 +137,7 @@ const make = Effect.fnUntraced(function*(
   const arrivals = new Arrivals(
     limits,
     () => clock.currentTimeMillisUnsafe(),
+    yield* KnownAddresses,
     (reason) => void runFork(Metric.update(Metric.withAttributes(turnedAway, { reason }), 1))
   )
 

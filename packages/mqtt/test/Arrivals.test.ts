@@ -1,6 +1,6 @@
+import { makeKnownAddresses } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
 import { type ArrivalLimits, Arrivals } from "../src/session/Arrivals.ts"
-import { LatelyKnown } from "../src/session/LatelyKnown.ts"
 
 const generous: ArrivalLimits = {
   connections: 1000,
@@ -14,7 +14,13 @@ const make = (limits: Partial<ArrivalLimits>) => {
   const clock = { now: 0 }
   const turnedAway: Array<string> = []
   const closed: Array<string> = []
-  const arrivals = new Arrivals({ ...generous, ...limits }, () => clock.now, (reason) => turnedAway.push(reason))
+  const now = () => clock.now
+  const arrivals = new Arrivals(
+    { ...generous, ...limits },
+    now,
+    makeKnownAddresses(now),
+    (reason) => turnedAway.push(reason)
+  )
   /** `bytesRead`: what the client has said. */
   const come = (name: string, address = "stranger", bytesRead = 0) =>
     arrivals.admit(address, { bytesRead, destroy: () => closed.push(name) })
@@ -71,7 +77,7 @@ it("strangers make room before those who are known", () => {
 
 it("an address is remembered for half a day at least, and for a day at most", () => {
   let now = 0
-  const known = new LatelyKnown(() => now)
+  const known = makeKnownAddresses(() => now)
   known.add("a")
   now = 43_200_000
   assert.deepStrictEqual([known.has("a"), known.has("b")], [true, false])

@@ -10,17 +10,18 @@ import {
   type AddressRange,
   clientOrigin,
   isTrustedProxy,
+  KnownAddresses,
   TrustedProxies,
   Turns
 } from "@device-cloud/core"
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
-import { ByteSize, Clock, Deferred, Duration, Effect, Exit, Layer, Schedule } from "effect"
+import { ByteSize, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Schedule } from "effect"
 import { HttpIncomingMessage, HttpServer, HttpServerError, HttpServerRequest } from "effect/http"
 import type { EventEmitter } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { ArrivingBodies } from "./ArrivingBodies.ts"
 import { makeCapitalize } from "./HeaderNames.ts"
-import { type ConnectionLimits, HttpConnections } from "./HttpConnections.ts"
+import { HttpConnections } from "./HttpConnections.ts"
 
 type Bytes = Effect.Effect<ArrayBuffer, HttpServerError.HttpServerError>
 
@@ -128,7 +129,9 @@ const bodyOf = (request: HttpServerRequest.HttpServerRequest, shared: Shared): B
 export interface Limits {
   /**
    * Connections at once. Above it, the one that has been idle longest ends; if
-   * none is idle, the new one. Default: no limit.
+   * none is idle, the new one. A tenth of them is for addresses from which somebody
+   * was authenticated lately, and for `TrustedProxies`, if the services of the cloud
+   * are at hand where the layer is built. Default: no limit.
    */
   readonly connections: number
   /**
@@ -151,14 +154,21 @@ export interface Limits {
  */
 export const limitConnections = (
   server: EventEmitter,
-  { addressConnections, connections = Infinity }: Partial<ConnectionLimits>
+  { addressConnections, connections = Infinity }: Partial<Limits>
 ): Effect.Effect<HttpConnections> =>
-  Effect.map(TrustedProxies, (proxies) =>
-    new HttpConnections(
+  Effect.gen(function*() {
+    const proxies = yield* TrustedProxies
+    const known = Option.getOrUndefined(yield* Effect.serviceOption(KnownAddresses))
+    return new HttpConnections(
       server,
-      { connections, addressConnections: addressConnections ?? shareOf(connections) },
-      (address) => isTrustedProxy(address, proxies)
-    ))
+      {
+        connections,
+        reservedConnections: known === undefined || connections === Infinity ? 0 : Math.floor(connections / 10),
+        addressConnections: addressConnections ?? shareOf(connections)
+      },
+      { isProxy: (address) => isTrustedProxy(address, proxies), known }
+    )
+  })
 
 /** How long a client may go on to send a body after the response, milliseconds. */
 const lingerMillis = 2000

@@ -1,4 +1,4 @@
-import { parseTrustedProxies, TrustedProxies } from "@device-cloud/core"
+import { KnownAddresses, parseTrustedProxies, TrustedProxies } from "@device-cloud/core"
 import { HttpServer as NodeServer } from "@device-cloud/platform-node"
 import { assert, it } from "@effect/vitest"
 import { ByteSize, Deferred, Effect, Exit, Fiber, Layer, Result } from "effect"
@@ -43,6 +43,8 @@ const open = (port: number, localAddress = "127.0.0.1") =>
   Effect.acquireRelease(
     Effect.callback<Socket>((resume) => {
       const socket = connect({ port, host: "127.0.0.1", localAddress }, () => resume(Effect.succeed(socket)))
+      // The server may end it at once.
+      socket.on("error", () => {})
     }),
     (socket) => Effect.sync(() => socket.destroy())
   )
@@ -197,7 +199,7 @@ it.live("a connection ends whose client has its response and does not complete i
 /** Resolves when the server has ended the connection. */
 const ended = (socket: Socket) =>
   Effect.callback<void>((resume) => {
-    socket.on("error", () => {})
+    if (socket.closed) return resume(Effect.void)
     socket.resume().once("close", () => resume(Effect.void))
   })
 
@@ -257,6 +259,30 @@ it.live("an address has no more than its share of the connections, whatever it a
       assert.isUndefined(closing.pollUnsafe())
     }
   }))
+
+it.live("a client gets in from an address that is known while strangers hold all other connections", () =>
+  Effect.gen(function*() {
+    const known = yield* KnownAddresses
+    const port = yield* serveSlowly({ connections: 10, addressConnections: 10 })
+    const busy = yield* Effect.forEach(Array.from({ length: 9 }), () => open(port))
+    for (const socket of busy) {
+      // The answer shows that the server has read the slow request behind it.
+      const answer = yield* Effect.forkChild(answersOf(socket, 1), { startImmediately: true })
+      socket.write("GET / HTTP/1.1\r\nhost: h\r\n\r\nGET /slow HTTP/1.1\r\nhost: h\r\n\r\n")
+      yield* Fiber.join(answer)
+    }
+    yield* ended(yield* open(port))
+    known.add("127.0.0.2")
+    const acquainted = yield* open(port, "127.0.0.2")
+    yield* ask(acquainted)
+    yield* ended(yield* open(port))
+    yield* ask(acquainted)
+    assert.isTrue(busy.every(({ destroyed }) => !destroyed))
+    // Who is known makes room for others who are, and not for strangers.
+    const closing = yield* Effect.forkChild(ended(acquainted), { startImmediately: true })
+    yield* ask(yield* open(port, "127.0.0.2"))
+    yield* Fiber.join(closing)
+  }).pipe(Effect.provide(KnownAddresses.layer)))
 
 it.live("a connection that carries another protocol is not silent", () =>
   Effect.gen(function*() {

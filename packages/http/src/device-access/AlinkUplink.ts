@@ -8,6 +8,7 @@ import {
   DeviceName,
   type DeviceReply,
   DeviceSessions,
+  KnownAddresses,
   ProductKey,
   SignMethod,
   type StoreError,
@@ -19,7 +20,7 @@ import { Clock, Effect, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { failWith } from "../DomainFailures.ts"
-import { clientAddress } from "../middleware/ClientAddress.ts"
+import { clientAddress, countedAddress } from "../middleware/ClientAddress.ts"
 import { toResponse } from "../middleware/ErrorEnvelope.ts"
 import { RateLimits } from "../middleware/RateLimits.ts"
 import type { Route } from "../middleware/RouteTable.ts"
@@ -68,6 +69,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const uplink = yield* Uplink
   const rates = yield* UplinkRates
   const limits = yield* RateLimits
+  const known = yield* KnownAddresses
   const clock = yield* Clock.Clock
   let count = 0
 
@@ -103,6 +105,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       address: clientAddress(request),
       token
     }).pipe(Effect.mapError(refusalOf(checkTokenError)))
+    known.add(countedAddress(request))
     if (limits.isOn("device")) {
       yield* Effect.mapError(limits.check("device", device.deviceId), () => tooMany)
     }

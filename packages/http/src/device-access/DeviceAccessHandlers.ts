@@ -6,6 +6,7 @@ import {
   DeviceAuthenticator,
   type DeviceReply,
   DeviceSessions,
+  KnownAddresses,
   Mac,
   Provisioning,
   ReplayGuard,
@@ -21,7 +22,7 @@ import { type HttpServerError, HttpServerRequest, HttpServerResponse } from "eff
 import { Api } from "../DeviceCloudApi.ts"
 import { respond } from "../Envelope.ts"
 import { uplinkSize } from "../middleware/BodyLimits.ts"
-import { clientAddress, clientCertificate, GivenPeer } from "../middleware/ClientAddress.ts"
+import { clientAddress, clientCertificate, countedAddress, GivenPeer } from "../middleware/ClientAddress.ts"
 import { RateLimits } from "../middleware/RateLimits.ts"
 import { failWith } from "../DomainFailures.ts"
 import { BodyUnreadable, type InvalidParameter, invalidParameter, TooLarge, TooManyRequests } from "../Failure.ts"
@@ -49,6 +50,7 @@ export const layer = group(
     const subDevices = yield* SubDeviceSessions
     const commands = yield* Commands
     const limits = yield* RateLimits
+    const known = yield* KnownAddresses
     const replays = yield* ReplayGuard
     const strictReplay = yield* StrictReplay
     const clock = yield* Clock.Clock
@@ -93,6 +95,7 @@ export const layer = group(
       const ip = clientAddress(request)
       const { content_sha256: contentSha256, timestamp } = query
       const { device, once } = yield* identify(request, query)
+      known.add(countedAddress(request))
       if (limits.isOn("device")) yield* limits.check("device", device.deviceId)
       const announced = announcedSize(request)
       if (announced > maxBodySize) return yield* Effect.fail(tooLarge)

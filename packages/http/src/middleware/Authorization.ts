@@ -7,6 +7,7 @@ import {
   type AuditLog,
   type Devices,
   expiresSoon,
+  KnownAddresses,
   type Principal,
   type Role,
   roleIncludes
@@ -19,7 +20,7 @@ import { failWith } from "../DomainFailures.ts"
 import { StorageUnreachable, TooManyRequests } from "../Failure.ts"
 import { AccessKeyExpired, RoleTooLow, Unauthorized } from "../project/ProjectFailures.ts"
 import type { Caller } from "./Caller.ts"
-import { clientAddress } from "./ClientAddress.ts"
+import { clientAddress, countedAddress } from "./ClientAddress.ts"
 import * as KeyScope from "./KeyScope.ts"
 import { RateLimits } from "./RateLimits.ts"
 import * as RequestAudit from "./RequestAudit.ts"
@@ -46,7 +47,11 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     error: [Unauthorized, AccessKeyExpired, RoleTooLow, TooManyRequests, StorageUnreachable]
   }
 ) {
-  static readonly layer: Layer.Layer<Authorization, never, AccessKeys | AuditLog | Devices | RateLimits> = Layer.effect(
+  static readonly layer: Layer.Layer<
+    Authorization,
+    never,
+    AccessKeys | AuditLog | Devices | KnownAddresses | RateLimits
+  > = Layer.effect(
     Authorization,
     Effect.suspend(() =>
       Effect.map(makeAuthorize, (authorize) =>
@@ -102,6 +107,7 @@ export interface AuditedRoute extends KeyScope.ScopedRoute {
 export const makeAuthorize = Effect.gen(function*() {
   const accessKeys = yield* AccessKeys
   const limits = yield* RateLimits
+  const known = yield* KnownAddresses
   const checkScopes = yield* KeyScope.make
   const audit = yield* RequestAudit.make
 
@@ -138,6 +144,7 @@ export const makeAuthorize = Effect.gen(function*() {
     handle: (caller: Caller) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ) {
     const principal = yield* authenticate(accessKey, route.action)
+    known.add(countedAddress(yield* HttpServerRequest.HttpServerRequest))
     if (limits.isOn("project")) yield* limits.check("project", principal.projectId)
     yield* Effect.tapError(
       admit(principal, required, route),

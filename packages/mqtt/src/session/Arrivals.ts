@@ -7,8 +7,7 @@
  * is for addresses from which a device was authenticated lately
  * (docs/decisions/0049-connections-before-authentication.md).
  */
-import { ChurnMap } from "@device-cloud/core"
-import { LatelyKnown } from "./LatelyKnown.ts"
+import { ChurnMap, type KnownAddresses } from "@device-cloud/core"
 
 /** How many connections there may be, and how much they may hold. */
 export interface ArrivalLimits {
@@ -91,7 +90,7 @@ export class Arrivals {
   readonly #limits: ArrivalLimits
   readonly #now: () => number
   readonly #onTurnedAway: (reason: TurnedAway) => void
-  readonly #known: LatelyKnown
+  readonly #known: KnownAddresses["Service"]
   readonly #strangers = new WaitingLine()
   readonly #acquaintances = new WaitingLine()
   /** Unauthenticated connections by address. */
@@ -102,11 +101,16 @@ export class Arrivals {
   #bytes = 0
 
   /** `now` returns Unix milliseconds. */
-  constructor(limits: ArrivalLimits, now: () => number, onTurnedAway: (reason: TurnedAway) => void) {
+  constructor(
+    limits: ArrivalLimits,
+    now: () => number,
+    known: KnownAddresses["Service"],
+    onTurnedAway: (reason: TurnedAway) => void
+  ) {
     this.#limits = limits
     this.#now = now
     this.#onTurnedAway = onTurnedAway
-    this.#known = new LatelyKnown(now)
+    this.#known = known
   }
 
   /** Connections that are open. */
