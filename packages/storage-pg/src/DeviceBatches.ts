@@ -77,7 +77,7 @@ export const make = (
             : Effect.fail(storeError("DeviceStore.insertBatch")(error)))
       ),
     listBatches: (projectId, productKey, page) =>
-      paginate<BatchRow>(sql, {
+      paginate<BatchRow>(reads, {
         table: "device_batch",
         where: sql`project_id = ${projectId} AND product_key = ${productKey}`,
         tieBreaker: "batch_id",

@@ -13,7 +13,7 @@ import {
   outcomeOf,
   type TaskChoice
 } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import {
   assignedFromRow,
@@ -24,6 +24,7 @@ import {
   taskFromRow,
   type TaskRow
 } from "./JobRow.ts"
+import { type Clients, clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { storeError } from "./PgErrors.ts"
 import { eachByIndex, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
@@ -31,7 +32,7 @@ import { eachByIndex, instant, instants, texts, wholeNumbers } from "./PgParamet
 /** Part of the group that is replaced together: it reads devices and where they are. */
 export const layer: Layer.Layer<JobStore, never, PgClient.PgClient> = Layer.effect(
   JobStore,
-  Effect.map(PgClient.PgClient, (sql) => make(sql))
+  Effect.map(clients, (both) => make(both))
 )
 
 const choices: Readonly<Record<TaskChoice, string>> = {
@@ -40,7 +41,7 @@ const choices: Readonly<Record<TaskChoice, string>> = {
   waiting: "(is_untold OR state = 'sent')"
 }
 
-const make = (sql: PgClient.PgClient) => {
+const make = ({ reads, sql }: Clients) => {
   const open = sql.literal(isOpen)
   const withOpen = sql`EXISTS (SELECT FROM job_task WHERE job_task.job_id = page.job_id AND ${open}) AS is_open`
 
@@ -140,7 +141,7 @@ const make = (sql: PgClient.PgClient) => {
         return row === undefined ? Option.none() : Option.some({ job: jobFromRow(row), counts: yield* counts(jobId) })
       }).pipe(Effect.mapError(storeError("JobStore.get"))),
     list: (projectId, page) =>
-      paginate<JobRow>(sql, {
+      paginate<JobRow>(reads, {
         table: "job",
         where: sql`project_id = ${projectId}`,
         tieBreaker: "job_id",
@@ -153,8 +154,10 @@ const make = (sql: PgClient.PgClient) => {
     tasks: (jobId, state, { page, pageSize }) =>
       Effect.gen(function*() {
         const where = sql`job_id = ${jobId} ${state === undefined ? sql`` : sql`AND state = ${state}`}`
-        const [counted] = yield* sql<{ readonly count: bigint }>`SELECT count(*) AS count FROM job_task WHERE ${where}`
-        const rows = yield* sql<TaskRow>`SELECT * FROM job_task WHERE ${where}
+        const [counted] = yield* reads<
+          { readonly count: bigint }
+        >`SELECT count(*) AS count FROM job_task WHERE ${where}`
+        const rows = yield* reads<TaskRow>`SELECT * FROM job_task WHERE ${where}
           ORDER BY device_id LIMIT ${pageSize} OFFSET ${(page - 1) * pageSize}`
         return { items: rows.map(taskFromRow), total: Number(counted!.count) }
       }).pipe(Effect.mapError(storeError("JobStore.tasks"))),

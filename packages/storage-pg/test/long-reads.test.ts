@@ -3,8 +3,10 @@ import {
   AuditStore,
   ConfigurationStore,
   DeviceId,
+  DeviceStore,
   ExecutionStore,
   HistoryStore,
+  JobStore,
   MeshStore,
   OtaStore,
   ProductKey,
@@ -50,6 +52,13 @@ const reads = [
     "ota_record",
     Effect.flatMap(OtaStore, (store) => store.records(1, "offline", page))
   ],
+  [
+    "the batches of a product",
+    "device_batch",
+    Effect.flatMap(DeviceStore, (store) => store.listBatches(projectId, productKey, page))
+  ],
+  ["the jobs", "job", Effect.flatMap(JobStore, (store) => store.list(projectId, page))],
+  ["the tasks of a job", "job_task", Effect.flatMap(JobStore, (store) => store.tasks(1, undefined, page))],
   ["the mesh networks", "mesh_network", Effect.flatMap(MeshStore, (store) => store.list(projectId, page))],
   ["the nodes of a mesh network", "mesh_node", Effect.flatMap(MeshStore, (store) => store.nodes(1, page))],
   [
