@@ -86,6 +86,20 @@ const make = ({ reads, sql }: Clients) => {
     >
   })
 
+  /** Tasks with their documents, each of which is read once. */
+  const assign = Effect.fnUntraced(function*(rows: ReadonlyArray<TaskRow>) {
+    if (rows.length === 0) return []
+    const jobIds = wholeNumbers([...new Set(rows.map(({ job_id }) => Number(job_id)))])
+    const jobs = yield* sql<Pick<JobRow, "job_id" | "document">>`
+      SELECT job_id, document FROM job WHERE job_id = ANY(${jobIds}::bigint[])`
+    const documents = new Map(jobs.map(({ document, job_id }) => [job_id, document]))
+    return rows.flatMap((row) => {
+      const document = documents.get(row.job_id)
+      // Somebody has removed the job since the task was read.
+      return document === undefined ? [] : [assignedFromRow({ ...row, document })]
+    })
+  })
+
   const cancel = Effect.fnUntraced(function*(jobId: number, at: number) {
     const [row] = yield* sql`UPDATE job SET is_cancelled = true
       WHERE job_id = ${jobId} AND NOT is_cancelled
@@ -169,17 +183,16 @@ const make = ({ reads, sql }: Clients) => {
         Effect.mapError(storeError("JobStore.remove"))
       ),
     ofDevices: (deviceIds, choice, limit) =>
-      sql<AssignedRow>`
-        SELECT task.*, job.document
+      sql<TaskRow>`
+        SELECT task.*
         FROM (SELECT * FROM unnest(${texts(deviceIds)}) AS wanted (device_id) ${
         eachByIndex(sql, deviceIds.length)
       }) AS wanted
         CROSS JOIN LATERAL (
           SELECT * FROM job_task WHERE job_task.device_id = wanted.device_id AND ${sql.literal(choices[choice])}
           ORDER BY job_id LIMIT ${limit}
-        ) AS task
-        JOIN job USING (job_id) ORDER BY task.device_id, task.job_id`.pipe(
-        Effect.map((rows) => rows.map(assignedFromRow)),
+        ) AS task ORDER BY task.device_id, task.job_id`.pipe(
+        Effect.flatMap(assign),
         Effect.mapError(storeError("JobStore.ofDevices"))
       ),
     task: (deviceId, jobId) =>

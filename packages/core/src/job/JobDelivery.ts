@@ -74,10 +74,10 @@ const make = Effect.gen(function*() {
     const session = sessions.session(deviceId)
     if (session === undefined) return
     const { connection } = session
-    for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
-    // The device has left, or has come back, while its tasks waited for it.
-    if (sessions.session(deviceId) !== session) return
     for (const task of tasks) {
+      for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
+      // The device has left, or has come back, while its tasks waited for it.
+      if (sessions.session(deviceId) !== session) return
       yield* sessions.deliver(deviceId, { method: jobNotifyMethod, params: { task: taskData(task) } })
     }
     yield* untilStored(told.submit(tasks))

@@ -62,7 +62,7 @@ export class JobStore extends Context.Service<JobStore, {
   readonly cancel: (jobId: number, at: number) => Effect.Effect<boolean, StoreError>
   /** Removes a job without open tasks. Returns false if it has some. */
   readonly remove: (jobId: number) => Effect.Effect<boolean, StoreError>
-  /** Returns for each device its oldest tasks of the choice, at most `limit`. */
+  /** Returns for each device its oldest tasks of the choice, at most `limit`. Tasks of one job share its document. */
   readonly ofDevices: (
     deviceIds: ReadonlyArray<DeviceId>,
     choice: TaskChoice,

@@ -203,6 +203,33 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isFalse(yield* store.remove(jobId))
       }))
 
+    it.effect("whatever happens to tasks at once, each has one end", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        const { devices, job: { jobId }, product } = yield* insertJob(60, { timeout: 1 })
+        const ids = devices.map(({ deviceId }) => deviceId)
+        const all = yield* store.ofDevices(ids, "untold", 1)
+        const reports = (state: JobTaskReport["state"], order: (devices: ReadonlyArray<Device>) => Array<Device>) =>
+          store.report(order(devices).map((device) => report(device, jobId, state)))
+        const backwards = (devices: ReadonlyArray<Device>) => devices.toReversed()
+        const asTheyAre = (devices: ReadonlyArray<Device>) => [...devices]
+        yield* Effect.all([
+          store.told(all, epoch),
+          reports("in_progress", backwards),
+          store.claimDue({ now: epoch + 10_000, again: epoch + 20_000, limit: 30 }),
+          reports("succeeded", asTheyAre),
+          store.told(all.toReversed(), epoch),
+          store.cancel(jobId, epoch + 1),
+          reports("failed", backwards),
+          store.claimDue({ now: epoch + 10_000, again: epoch + 20_000, limit: 100 }),
+          reports("succeeded", backwards)
+        ], { concurrency: "unbounded" })
+        const { counts } = Option.getOrThrow(yield* store.get(product.projectId, jobId))
+        const { cancelled, failed, succeeded, timed_out } = counts
+        assert.strictEqual(cancelled + failed + succeeded + timed_out, 60)
+        assert.deepStrictEqual(yield* store.ofDevices(ids, "open", 1), [])
+      }))
+
     it.effect("tasks go with their devices, jobs with their projects", () =>
       Effect.gen(function*() {
         const store = yield* JobStore
