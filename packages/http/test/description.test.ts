@@ -71,7 +71,7 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (i
       assert.sameMembers(codesOf("PUT", "/things/{device_id}/shadow"), [...always, ...bodies, 40402, 40003, 40904])
       assert.sameMembers(
         [...new Set(codesOf("POST", "/things/{device_id}/services/{service_id}"))],
-        [...always, ...bodies, 40003, 40402, 40411, 40900, 40911, 40920]
+        [...always, ...bodies, 40003, 40301, 40402, 40411, 40900, 40911, 40920]
       )
       // Its answer shows a secret: it keeps none for an Idempotency-Key.
       assert.sameMembers(codesOf("POST", "/access-keys"), [...always, ...bodies, 40412, 40900])
