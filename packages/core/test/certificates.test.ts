@@ -1,0 +1,155 @@
+import {
+  Certificates,
+  CertificateStore,
+  defaultProjectId,
+  type Device,
+  DeviceAuthenticator,
+  type DeviceCertificate,
+  DeviceCloud,
+  Devices,
+  DeviceSessions,
+  type DisconnectReason,
+  NodeBus,
+  type Notice
+} from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { Fixtures, TestCloud } from "@device-cloud/testing"
+import { assert, it, layer } from "@effect/vitest"
+import { Deferred, Effect, Layer, Option, PubSub, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { refusalOf, statusOf } from "../src/certificate/Certificate.ts"
+
+const createDevice = Effect.flatMap(Fixtures.createProduct({ authType: "certificate" }), Fixtures.createDevice)
+
+const add = ({ deviceId }: Device, draft: Parameters<Certificates["Service"]["add"]>[2] = {}) =>
+  Effect.map(
+    Certificates.use((certificates) => certificates.add(defaultProjectId, deviceId, draft)),
+    ({ certificate }) => certificate
+  )
+
+const authenticate = ({ fingerprint }: DeviceCertificate, device?: Device) =>
+  DeviceAuthenticator.use((authenticator) => authenticator.authenticateCertificate({ fingerprint, device }))
+
+/** Attaches a connection that was made with the certificate. Waits for why the cloud ends it. */
+const attach = Effect.fnUntraced(function*(certificate: DeviceCertificate) {
+  const device = Option.getOrThrow(yield* authenticate(certificate))
+  return {
+    attached: Effect.gen(function*() {
+      const closed = yield* Deferred.make<DisconnectReason>()
+      yield* (yield* DeviceSessions).attach({
+        device,
+        ip: "127.0.0.1",
+        certificate: certificate.fingerprint,
+        deliver: () => Effect.void,
+        backlog: () => undefined,
+        close: (reason) => Effect.asVoid(Deferred.succeed(closed, reason))
+      })
+      return Deferred.await(closed)
+    })
+  }
+})
+
+it("a certificate counts from its beginning to the first of its ends, unless it is revoked", () => {
+  const certificate = {
+    notBefore: 100,
+    notAfter: 200,
+    endsAt: null,
+    revokedAt: null
+  } as unknown as DeviceCertificate
+  const ended = { ...certificate, endsAt: 150 }
+  const revoked = { ...certificate, revokedAt: 120 }
+  const cases: ReadonlyArray<readonly [DeviceCertificate, number, string | undefined, string]> = [
+    [certificate, 99, "the certificate is not valid yet", "active"],
+    [certificate, 100, undefined, "active"],
+    [certificate, 199, undefined, "active"],
+    [certificate, 200, "the certificate has expired", "expired"],
+    [ended, 149, undefined, "active"],
+    [ended, 150, "the certificate was replaced, or its authority has expired", "expired"],
+    [{ ...certificate, endsAt: 300 }, 200, "the certificate has expired", "expired"],
+    [revoked, 110, "the certificate is revoked", "revoked"],
+    [revoked, 250, "the certificate is revoked", "revoked"]
+  ]
+  for (const [each, now, refusal, status] of cases) {
+    assert.deepStrictEqual([refusalOf(each, now), statusOf(each, now)], [refusal, status])
+  }
+})
+
+layer(TestCloud.layer, { excludeTestServices: true })("client certificates", (it) => {
+  it.effect("a replaced certificate counts until its overlap is over, and then makes room for another", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const first = yield* add(device)
+      assert.isTrue(Option.isSome(yield* authenticate(first)))
+      const second = yield* add(device, { overlap: 5 })
+      assert.isTrue(Option.isSome(yield* authenticate(first)))
+      yield* TestClock.adjust("5 seconds")
+      const refused = yield* Effect.flip(authenticate(first))
+      assert.deepInclude(refused, {
+        _tag: "CertificateRefused",
+        deviceName: device.deviceName,
+        reason: "the certificate was replaced, or its authority has expired"
+      })
+      const third = yield* add(device)
+      assert.deepStrictEqual(
+        yield* (yield* Certificates).list(defaultProjectId, device.deviceId),
+        [third, second]
+      )
+    }))
+
+  it.effect("however often refused certificates come, they shut nobody out", () =>
+    Effect.gen(function*() {
+      const [device, other] = [yield* createDevice, yield* createDevice]
+      const certificate = yield* add(device)
+      for (let i = 0; i < 100; i++) {
+        assert.strictEqual((yield* Effect.flip(authenticate(certificate, other)))._tag, "CertificateRefused")
+      }
+      assert.isTrue(Option.isSome(yield* authenticate(certificate, device)))
+    }))
+
+  it.effect("a certificate of a removed device belongs to nobody, at once", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const certificate = yield* add(device)
+      assert.isTrue(Option.isSome(yield* authenticate(certificate)))
+      yield* (yield* Devices).remove(defaultProjectId, device.deviceId)
+      assert.isTrue(Option.isNone(yield* authenticate(certificate)))
+    }))
+
+  it.effect("a certificate that is revoked between its check and the session admits nobody", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const certificate = yield* add(device)
+      const { attached } = yield* attach(certificate)
+      yield* (yield* Certificates).revoke(defaultProjectId, device.deviceId, certificate.serial)
+      assert.strictEqual(yield* yield* attached, "revoked")
+    }))
+})
+
+it.effect("a node that has missed a notice finds what was revoked meanwhile", () =>
+  Effect.gen(function*() {
+    const notices = yield* PubSub.unbounded<Notice | "missed">()
+    const bus = Layer.succeed(
+      NodeBus,
+      NodeBus.of({
+        publish: (sent) => Effect.asVoid(PubSub.publishAll(notices, sent)),
+        notices: Stream.fromPubSub(notices)
+      })
+    )
+    const cloud = DeviceCloud.layer.pipe(
+      Layer.provideMerge(bus.pipe(Layer.provideMerge(StorageMemory.layer))),
+      Layer.provideMerge(PlatformNode.layer)
+    )
+    yield* Effect.gen(function*() {
+      const [device, other] = [yield* createDevice, yield* createDevice]
+      const [certificate, kept] = [yield* add(device), yield* add(other)]
+      const closed = yield* (yield* attach(certificate)).attached
+      const stays = yield* (yield* attach(kept)).attached
+      // Another node revokes it, and this one does not hear of it.
+      yield* (yield* CertificateStore).revoke(device.deviceId, certificate.serial, 1)
+      yield* PubSub.publish(notices, "missed")
+      assert.strictEqual(yield* closed, "revoked")
+      assert.isTrue(Option.isNone(yield* Effect.timeoutOption(stays, 0)))
+      assert.strictEqual((yield* Effect.flip(authenticate(certificate)))._tag, "CertificateRefused")
+    }).pipe(Effect.provide(cloud))
+  }))
