@@ -219,17 +219,22 @@ live(
     const device = yield* createDevice(server)
     for (const url of [server.http, server.https!, server.mqtt!, server.mqtts]) {
       const port = Number(new URL(url).port)
-      yield* Effect.forEach(
+      const sockets = yield* Effect.forEach(
         Array.from({ length: 150 }),
         () =>
           Effect.acquireRelease(
             Effect.callback<Socket>((resume) => {
-              const socket = connectTcp(port, "127.0.0.1", () => resume(Effect.succeed(socket)))
+              const socket = connectTcp(port, "127.0.0.1", () => resume(Effect.succeed(socket.resume())))
               socket.on("error", () => {})
             }),
             (socket) => Effect.sync(() => socket.destroy())
           )
       )
+      // HTTP and HTTPS have half each.
+      const maximum = url.startsWith("http") ? 50 : 100
+      yield* eventually(Effect.sync(() => sockets.filter(({ closed }) => !closed).length), {
+        until: (open) => open <= maximum
+      })
     }
     assert.strictEqual((yield* get(server, "/healthz")).status, 200)
     const { ca } = yield* broker(server, dataDir)

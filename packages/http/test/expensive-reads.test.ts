@@ -1,9 +1,12 @@
 import { AuditStore, defaultProjectId, ProductStore } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { eventually } from "@device-cloud/testing"
+import * as StoragePg from "@device-cloud/storage-pg"
+import { EmbeddedPostgres, eventually, TestKeyRing } from "@device-cloud/testing"
 import { call, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Fiber, Latch, Layer } from "effect"
+import { PgClient } from "@effect/sql-pg"
+import { Context, Deferred, Effect, Fiber, Latch, Layer, Redacted } from "effect"
+import { inject } from "vitest"
 
 /** Reads that wait until it is opened. */
 const makeGate = () => {
@@ -83,3 +86,49 @@ layer(testApi(slow, { expensiveReads: { atOnce: 8, waiting: 32 } }), { excludeTe
       }))
   }
 )
+
+const database = Layer.unwrap(
+  Effect.map(
+    Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),
+    (url) =>
+      testApi(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))).pipe(
+        Layer.provideMerge(PgClient.layer({ url }))
+      )
+  )
+)
+
+layer(database, { excludeTestServices: true })("lists of projects on PostgreSQL", (it) => {
+  it.effect("many of one project that take long leave connections to the lists of another", () =>
+    Effect.gen(function*() {
+      const sql = yield* PgClient.PgClient
+      const project_id = (yield* call("POST", "/projects", { body: { name: "Other" } })).body.data.id
+      const body = { name: "k", role: "viewer", project_id }
+      const { key } = (yield* call("POST", "/access-keys", { body })).body.data
+      const [isLocked, mayGo] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      // Lists of scenes wait for this lock.
+      const lock = yield* sql`LOCK TABLE scene IN ACCESS EXCLUSIVE MODE`.pipe(
+        Effect.andThen(Deferred.succeed(isLocked, undefined)),
+        Effect.andThen(Deferred.await(mayGo)),
+        sql.withTransaction,
+        Effect.forkChild
+      )
+      yield* Deferred.await(isLocked)
+      const reads = yield* Effect.forkChild(statusesOf("/rule-engine/scenes", 100))
+      const waiting = Effect.map(
+        sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        ([row]) => row!.count
+      )
+      yield* eventually(waiting, { until: (count) => count === 2 })
+      for (const path of ["/products", "/things", "/ota/firmwares"]) {
+        assert.strictEqual((yield* call("GET", path, { key })).status, 200, path)
+      }
+      yield* Deferred.succeed(mayGo, undefined)
+      yield* Fiber.join(lock)
+      const statuses = yield* Fiber.join(reads)
+      assert.deepStrictEqual([200, 429].map((wanted) => statuses.filter((status) => status === wanted).length), [
+        34,
+        66
+      ])
+    }))
+})

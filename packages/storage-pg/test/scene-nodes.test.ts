@@ -137,3 +137,40 @@ it.live("many nodes claim executions at the same time, each of them once", () =>
     }
     assert.strictEqual(new Set(ids).size, executions.length)
   }).pipe(Effect.scoped))
+
+it.live("scenes that run each other share one budget, whichever nodes carry them out", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const [first, second] = [yield* cloudOn(url), yield* cloudOn(url)]
+    const create = (name: string, scene: SceneId | undefined) =>
+      Effect.flatMap(Scenes, (scenes) =>
+        scenes.create(defaultProjectId, {
+          name,
+          status: "enable",
+          actions: scene === undefined
+            ? []
+            : Array.from({ length: 50 }, () => ({ URI: "action/rule", params: { scene_id: scene } }))
+        })).pipe(Effect.map((created) => created.scene.sceneId), Effect.provide(first))
+    const chain = [yield* create("0", undefined)]
+    for (let depth = 1; depth < 4; depth++) chain.unshift(yield* create(`${depth}`, chain[0]))
+    // Each node wakes for what it has stored, and both claim what is due.
+    yield* Effect.forEach([first, second], (node) =>
+      Effect.provide(Effect.flatMap(Scenes, (scenes) => scenes.run(defaultProjectId, chain[0]!)), node), {
+      concurrency: 2
+    })
+    const all = Effect.map(Effect.forEach(chain, executionsOf), (executions) =>
+      executions.flat()).pipe(
+        Effect.provide(second)
+      )
+    const ended = yield* eventually(all, {
+      until: (executions) =>
+        executions.length > 2 && executions.every(({ dueAt }) => dueAt === null)
+    })
+    for (const root of ended.filter(({ chain }) => chain.length === 0)) {
+      assert.strictEqual(root.status, "limited")
+      const tree = ended.filter(({ executionId, rootId }) =>
+        executionId === root.executionId || rootId === root.executionId
+      )
+      assert.isAtMost(tree.reduce((sum, { outcomes }) => sum + outcomes.length, 0), 500)
+    }
+  }).pipe(Effect.scoped))

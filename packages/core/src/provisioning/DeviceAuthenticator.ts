@@ -138,7 +138,7 @@ export class CertificateRefused extends DomainError<CertificateRefused>()(
     deviceName: Schema.String,
     reason: Schema.String
   },
-  ({ reason }) => reason
+  ({ deviceName, productKey, reason }) => `${deviceName} of product ${productKey}: ${reason}`
 ) {}
 
 /** The device has no connection of its own: it speaks through its gateway. Only one with a right proof learns this. */

@@ -82,7 +82,7 @@ export const provisioningFailures = {
     }),
   ProofRefused: ({ message }: Core.ProofRefused) => ProofRefused.make({ message }),
   CertificateRequired: ({ message }: Core.CertificateRequired) => CertificateRequired.make({ message }),
-  CertificateRefused: ({ message }: Core.CertificateRefused) => CertificateRefused.make({ message }),
+  CertificateRefused: ({ reason }: Core.CertificateRefused) => CertificateRefused.make({ message: reason }),
   SubDeviceOnly: ({ deviceName, productKey }: Core.SubDeviceOnly) =>
     SubDeviceOnly.make({
       message: `device_name: ${deviceName} of product ${productKey} is a sub-device and speaks through its gateway`

@@ -1,0 +1,76 @@
+import { DevelopmentCertificate } from "@device-cloud/mqtt"
+import { eventually } from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { Effect, Queue, Stream } from "effect"
+import { mkdtemp, rm } from "node:fs/promises"
+import { createServer } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls"
+import * as SecureHttp from "../src/SecureHttp.ts"
+
+const makeCertificate = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-https-"))),
+  (path) => Effect.promise(() => rm(path, { recursive: true }))
+).pipe(Effect.flatMap(DevelopmentCertificate.loadOrMake))
+
+/** Serves HTTPS; returns the port. */
+const serve = (options: Pick<SecureHttp.Options, "certificate" | "key" | "renewals">) =>
+  Effect.map(
+    SecureHttp.listen(createServer((_, response) => void response.end("<answer>")), {
+      ...options,
+      host: "127.0.0.1",
+      port: 0,
+      clientCertificates: false,
+      connections: 100,
+      server: {}
+    }),
+    (url) => Number(new URL(url).port)
+  )
+
+/** Shakes hands; undefined: the server refused. */
+const shakeHands = (port: number, options: ConnectionOptions = {}) =>
+  Effect.acquireRelease(
+    Effect.callback<TLSSocket | undefined>((resume) => {
+      const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false, ...options }, () =>
+        resume(Effect.succeed(socket)))
+      socket.on("error", () =>
+        resume(Effect.undefined))
+    }),
+    (socket) => Effect.sync(() => socket?.destroy())
+  )
+
+it.live("HTTPS speaks TLS 1.3, and TLS 1.2 only with forward secrecy and authenticated encryption", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(yield* makeCertificate)
+    assert.strictEqual((yield* shakeHands(port))?.getProtocol(), "TLSv1.3")
+    const with12 = (ciphers: string) => shakeHands(port, { maxVersion: "TLSv1.2", ciphers })
+    const strong = "ECDHE-RSA-AES128-GCM-SHA256"
+    assert.strictEqual((yield* with12(strong))?.getCipher().name, strong)
+    for (const ciphers of ["AES128-GCM-SHA256", "AES256-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES256-SHA384"]) {
+      assert.isUndefined(yield* with12(ciphers), ciphers)
+    }
+  }))
+
+it.live("a renewed certificate counts for new connections over HTTPS, a broken one does not, and connections stay", () =>
+  Effect.gen(function*() {
+    const [first, second] = [yield* makeCertificate, yield* makeCertificate]
+    const renewed = yield* Queue.unbounded<DevelopmentCertificate.ServerCertificate>()
+    const port = yield* serve({ ...first, renewals: Stream.fromQueue(renewed) })
+    const serial = Effect.map(
+      Effect.scoped(Effect.map(shakeHands(port), (socket) => socket?.getPeerCertificate().serialNumber)),
+      (number) => number ?? "refused"
+    )
+    const before = yield* serial
+    const connected = yield* shakeHands(port)
+    // With the key of another certificate.
+    yield* Queue.offer(renewed, { ...first, key: second.key })
+    assert.strictEqual(yield* serial, before)
+    yield* Queue.offer(renewed, second)
+    yield* eventually(serial, { until: (now) => now !== before && now !== "refused" })
+    const answer = Effect.callback<string>((resume) => {
+      connected!.once("data", (chunk) => resume(Effect.succeed(String(chunk))))
+      connected!.write("GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+    })
+    assert.include(yield* answer, "<answer>")
+  }))
