@@ -77,13 +77,11 @@ export const bitsOf = (element: Der | undefined): Buffer => {
 /** Reads a time of a certificate or list, Unix milliseconds. */
 export const timeOf = ({ content, tag }: Der): number => {
   const text = content.toString("latin1")
-  const [, year = "", month, day, hours, minutes, seconds] =
-    (tag === Tag.utcTime ? /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/ : /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/)
-      .exec(text) ?? []
-  const century = tag === Tag.utcTime ? (Number(year) < 50 ? "20" : "19") : ""
-  const time = Date.parse(`${century}${year}-${month}-${day}T${hours}:${minutes}:${seconds}Z`)
-  if (Number.isNaN(time)) throw misfit()
-  return time
+  const isShort = tag === Tag.utcTime
+  if (!(isShort ? /^\d{12}Z$/ : /^\d{14}Z$/).test(text)) throw misfit()
+  const [century, rest] = isShort ? [text < "50" ? 2000 : 1900, text] : [Number(text.slice(0, 2)) * 100, text.slice(2)]
+  const part = (index: number) => Number(rest.slice(2 * index, 2 * index + 2))
+  return Date.UTC(century + part(0), part(1) - 1, part(2), part(3), part(4), part(5))
 }
 
 export const isTime = (element: Der | undefined): element is Der =>
