@@ -148,6 +148,8 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
           removeTask: isTrue,
           confirmTask: isTrue,
           openStage: Option.isSome,
+          setSigningKey: isTrue,
+          removeSigningKey: isTrue,
           save: ({ saved }) => saved.includes(true)
         })
       ),

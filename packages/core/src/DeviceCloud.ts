@@ -64,6 +64,8 @@ import { UpgradeSteps } from "./ota/device/UpgradeSteps.ts"
 import { FirmwareBlocks } from "./ota/device/FirmwareBlocks.ts"
 import { FirmwareFiles } from "./ota/firmware/FirmwareFiles.ts"
 import { Firmwares } from "./ota/firmware/Firmwares.ts"
+import type { ImageSignatures } from "./ota/firmware/ImageSignatures.ts"
+import { SigningKeys } from "./ota/firmware/SigningKeys.ts"
 import { UpgradeTasks } from "./ota/task/UpgradeTasks.ts"
 import { OtaStore } from "./ota/task/OtaStore.ts"
 import { Products } from "./product/Products.ts"
@@ -132,6 +134,7 @@ export const services = [
   Devices,
   EventBus,
   Firmwares,
+  SigningKeys,
   History,
   Idempotency,
   Jobs,
@@ -193,7 +196,7 @@ export const stores = [
 export type Stores = Context.Service.Identifier<(typeof stores)[number]>
 
 /** The ports that a platform adapter provides. */
-export type Platform = Mac | Randomness | WebhookClient | X509
+export type Platform = ImageSignatures | Mac | Randomness | WebhookClient | X509
 
 /** The registries that features fill: hooks of the lifecycle, device methods, and subscriptions to events. */
 const registries = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpty, EventBus.layer)
@@ -213,13 +216,13 @@ const declarations = Layer.mergeAll(
   SceneTimers.layer
 )
 
-/** Firmware and upgrades: three services, and what is declared for them. */
+/** Firmware and upgrades: four services, and what is declared for them. */
 const upgrades = Layer.mergeAll(DueUpgrades.layer, UpgradeLifecycle.layer, UpgradeMethods.layer).pipe(
   Layer.provideMerge(Upgrades.layer),
   Layer.provide(Layer.mergeAll(FirmwareBlocks.layer, UpgradePush.layer)),
   Layer.provide(UpgradeSteps.layer),
   Layer.provideMerge(UpgradeTasks.layer),
-  Layer.provideMerge(Firmwares.layer),
+  Layer.provideMerge(Layer.mergeAll(Firmwares.layer, SigningKeys.layer)),
   Layer.provide(FirmwareFiles.layer)
 )
 

@@ -276,6 +276,8 @@ export {
   type VerificationStatus
 } from "./ota/firmware/Firmware.ts"
 export { Firmwares } from "./ota/firmware/Firmwares.ts"
+export { type ImageKey, ImageSignatures, SigningAlgorithm } from "./ota/firmware/ImageSignatures.ts"
+export { type SigningKey, SigningKeyDraft, SigningKeys } from "./ota/firmware/SigningKeys.ts"
 export * from "./ota/task/OtaStore.ts"
 export { rolloutDelay } from "./ota/task/Rollout.ts"
 export { holdsNewcomers, stageSize } from "./ota/task/Stages.ts"

@@ -59,6 +59,7 @@ const bodies: Readonly<Record<string, object>> = {
     algorithms: 1,
     hash: "0".repeat(32)
   },
+  "ota.setSigningKey": { public_key: "stolen" },
   "ota.createVerifyTask": { device_ids: ["x"] },
   "ota.createUpgradeTask": { scope_mode: 0 },
   "ota.decideVerifyTask": { result: true },
@@ -227,6 +228,8 @@ for (const [name, storage] of storages) {
             : operation.path.startsWith("/projects")
             ? "owner"
             : /^\/(?:access-keys|audit|rule-engine\/webhook-key)/.test(operation.path)
+            ? "admin"
+            : /^ota\.(?:set|remove)SigningKey$/.test(operation.operationId)
             ? "admin"
             : operation.method === "GET"
             ? "viewer"

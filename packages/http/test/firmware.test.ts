@@ -2,8 +2,9 @@ import { defaultProjectId, Objects } from "@device-cloud/core"
 import { call, createProduct, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import { createSign, generateKeyPairSync, type KeyObject } from "node:crypto"
 import { storages } from "../../../vitest.storages.ts"
-import { createFirmware, createTask, devicesOf, firmwareBody, newFirmware } from "./UpgradeRequests.ts"
+import { createFirmware, createTask, devicesOf, firmwareBody, newFirmware, say } from "./UpgradeRequests.ts"
 
 /** An object with what a firmware says of it. */
 const uploadFile = Effect.gen(function*() {
@@ -22,6 +23,8 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(rest, {
           ...firmwareBody,
           sha256: "",
+          signature: "",
+          signing_key_id: "",
           module: "default",
           status: 0,
           ongoing: false,
@@ -87,6 +90,84 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual([wrong.body.code, Object.keys(wrong.body.data.issues)], [40001, ["sha256"]])
         assert.strictEqual((yield* call("GET", `/ota/firmwares?product_key=${product_key}`)).body.data.total, 0)
         assert.strictEqual((yield* createFirmware(product_key, { oss_path: `${oss_path}x` })).body.code, 0)
+      }))
+
+    it.effect.each(["ec", "rsa"] as const)(
+      "while a product has a key (%s), its firmware has to be signed",
+      (kind) =>
+        Effect.gen(function*() {
+          const { product_key } = yield* createProduct()
+          const path = `/products/${product_key}/ota/signing-key`
+          const { privateKey, publicKey } = kind === "ec"
+            ? generateKeyPairSync("ec", { namedCurve: "P-256" })
+            : generateKeyPairSync("rsa", { modulusLength: 2048 })
+          const { hash, oss_path } = yield* uploadFile
+          const sign = (content: Uint8Array) => createSign("sha256").update(content).sign(privateKey).toString("base64")
+          const signature = sign(new Uint8Array(1234))
+          const create = (version: string, fields: object) =>
+            Effect.map(
+              createFirmware(product_key, { hash, oss_path, version, ...fields }),
+              ({ body }) => body.code === 0 ? body.data : Object.keys(body.data.issues)
+            )
+          assert.deepStrictEqual((yield* call("GET", path)).body.data, {})
+          assert.deepStrictEqual(yield* create("1.0.0", { signature }), ["signature"])
+
+          const pem = publicKey.export({ type: "spki", format: "pem" }).toString()
+          const { body } = yield* call("PUT", path, { body: { public_key: `\n${pem}` } })
+          const key = body.data
+          assert.deepInclude(key, { public_key: pem, algorithm: kind === "ec" ? "ECDSA-SHA256" : "RSA-SHA256" })
+          assert.match(key.key_id, /^[0-9a-f]{64}$/)
+          assert.deepStrictEqual((yield* call("GET", path)).body.data, key)
+          const cases: ReadonlyArray<readonly [object, string]> = [
+            [{}, "signature"],
+            [{ signature: "" }, "signature"],
+            [{ signature: "no base64!" }, "signature"],
+            [{ signature: sign(new Uint8Array(1235)) }, "signature"],
+            [{ signature: Buffer.alloc(64).toString("base64") }, "signature"],
+            [{ signature, oss_path: "https://cloud.example.com/firmware.bin" }, "oss_path"]
+          ]
+          for (const [fields, field] of cases) assert.deepStrictEqual(yield* create("1.0.0", fields), [field])
+          const firmware = yield* create("1.0.0", { signature })
+          assert.deepInclude(firmware, { signature, signing_key_id: key.key_id })
+          const [device] = yield* devicesOf(product_key, 1)
+          yield* createTask(firmware.id, { scope_mode: 0 })
+          assert.deepStrictEqual((yield* say(device!, "firmware.get", {})).data.extData, {
+            signature,
+            signatureKeyId: key.key_id,
+            signatureMethod: key.algorithm
+          })
+          assert.deepStrictEqual((yield* call("DELETE", path)).body.data, {})
+          assert.deepStrictEqual((yield* call("DELETE", path)).body.data, {})
+          assert.deepInclude(yield* create("1.0.1", {}), { signature: "", signing_key_id: "" })
+          assert.deepInclude((yield* call("GET", `/ota/firmwares/${firmware.id}`)).body.data, { signature })
+        })
+    )
+
+    it.effect("a signing key is a public one that is strong enough, of a product of the project", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const set = (public_key: unknown, product = product_key) =>
+          Effect.map(call("PUT", `/products/${product}/ota/signing-key`, { body: { public_key } }), ({ body }) => body)
+        const publicPem = (key: KeyObject) => key.export({ type: "spki", format: "pem" }).toString()
+        const ec = generateKeyPairSync("ec", { namedCurve: "P-256" })
+        const refused = [
+          "",
+          "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+          ec.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+          `${publicPem(ec.publicKey)}${ec.privateKey.export({ type: "pkcs8", format: "pem" }).toString()}`,
+          publicPem(generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey),
+          publicPem(generateKeyPairSync("ec", { namedCurve: "secp256k1" }).publicKey),
+          publicPem(generateKeyPairSync("ed25519").publicKey),
+          7
+        ]
+        for (const key of refused) {
+          const body = yield* set(key)
+          assert.deepStrictEqual([body.code, Object.keys(body.data.issues)], [40001, ["public_key"]], String(key))
+        }
+        assert.strictEqual((yield* set(publicPem(ec.publicKey), "unknown")).code, 40401)
+        assert.strictEqual((yield* call("GET", "/products/unknown/ota/signing-key")).body.code, 40401)
+        assert.strictEqual((yield* call("DELETE", "/products/unknown/ota/signing-key")).body.code, 40401)
+        assert.deepStrictEqual((yield* call("GET", `/products/${product_key}/ota/signing-key`)).body.data, {})
       }))
 
     it.effect("the file of a task that has not ended cannot be deleted", () =>

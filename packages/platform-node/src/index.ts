@@ -3,6 +3,7 @@
  */
 import type { DeviceCloud } from "@device-cloud/core"
 import { Layer } from "effect"
+import * as NodeImageSignatures from "./NodeImageSignatures.ts"
 import * as NodeMac from "./NodeMac.ts"
 import * as NodeRandomness from "./NodeRandomness.ts"
 import * as NodeWebhookClient from "./NodeWebhookClient.ts"
@@ -14,8 +15,9 @@ export * as IdleCollection from "./IdleCollection.ts"
 export * as MemoryObjectStore from "./MemoryObjectStore.ts"
 export * as NodeKeyRing from "./NodeKeyRing.ts"
 
-/** Provides randomness, digests, message authentication codes, certificates and webhooks. */
+/** Provides randomness, digests, signatures of firmware, message authentication codes, certificates and webhooks. */
 export const layer: Layer.Layer<DeviceCloud.Platform> = Layer.mergeAll(
+  NodeImageSignatures.layer,
   NodeMac.layer,
   NodeRandomness.layer,
   NodeWebhookClient.layer,

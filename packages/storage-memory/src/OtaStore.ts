@@ -31,9 +31,10 @@ const make = Effect.gen(function*() {
   const tables = yield* Tables
   const { devices, nextId, onProductRemoved, products } = tables
   const ota = new OtaTables(devices)
-  const { firmwares, tasks, versions } = ota
+  const { firmwares, signingKeys, tasks, versions } = ota
 
   onProductRemoved.push((productKey) => {
+    signingKeys.delete(productKey)
     for (const firmware of firmwares.values()) {
       if (firmware.productKey === productKey) ota.removeFirmware(firmware.firmwareId)
     }
@@ -71,6 +72,20 @@ const make = Effect.gen(function*() {
   }
 
   return OtaStore.of({
+    signingKey: (projectId, productKey) =>
+      Effect.sync(() =>
+        products.get(productKey)?.projectId === projectId
+          ? Option.fromUndefinedOr(signingKeys.get(productKey))
+          : Option.none()
+      ),
+    setSigningKey: (projectId, key) =>
+      Effect.sync(() => {
+        if (products.get(key.productKey)?.projectId !== projectId) return false
+        signingKeys.set(key.productKey, key)
+        return true
+      }),
+    removeSigningKey: (projectId, productKey) =>
+      Effect.sync(() => products.get(productKey)?.projectId === projectId && signingKeys.delete(productKey)),
     insertFirmware: (draft) =>
       Effect.sync(() => {
         const { module, productKey, projectId, version } = draft

@@ -10,8 +10,10 @@ import {
   type Firmware,
   isUpgradeFinal,
   type OtaTask,
+  type ProductKey,
   type RecordStatus,
   rolloutDelay,
+  type SigningKey,
   timeZoneTag,
   type UpgradeRecord,
   withCounts
@@ -19,6 +21,7 @@ import {
 
 export class OtaTables {
   readonly firmwares = new Map<number, Firmware>()
+  readonly signingKeys = new Map<ProductKey, SigningKey>()
   readonly tasks = new Map<number, OtaTask>()
   /** By device, then by module. */
   readonly versions = new Map<DeviceId, Readonly<Record<string, string>>>()

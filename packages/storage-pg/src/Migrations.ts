@@ -31,6 +31,7 @@ import groupsAndBulkCommands from "./migrations/0029_groups_and_bulk_commands.ts
 import lastingStatuses from "./migrations/0030_lasting_statuses.ts"
 import otaStages from "./migrations/0031_ota_stages.ts"
 import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
+import signedFirmware from "./migrations/0034_signed_firmware.ts"
 import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
 import accessKeyRights from "./migrations/0016_access_key_rights.ts"
 import commandDeliveries from "./migrations/0018_command_deliveries.ts"
@@ -77,5 +78,6 @@ export const migrations = {
   "0029_groups_and_bulk_commands": groupsAndBulkCommands,
   "0030_lasting_statuses": lastingStatuses,
   "0031_ota_stages": otaStages,
-  "0033_dynamic_upgrades": dynamicUpgrades
+  "0033_dynamic_upgrades": dynamicUpgrades,
+  "0034_signed_firmware": signedFirmware
 }

@@ -1,7 +1,7 @@
 /**
  * The part of `OtaStore` that keeps firmware.
  */
-import { type FirmwareDetail, type OtaStore } from "@device-cloud/core"
+import type { FirmwareDetail, OtaStore, ProductKey, SigningAlgorithm, SigningKey } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
 import { firmwareFromRow, type FirmwareRow, verificationNumber } from "./OtaRow.ts"
@@ -12,7 +12,17 @@ import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors
 import { instant } from "./PgParameters.ts"
 
 export const make: Effect.Effect<
-  Pick<OtaStore["Service"], "insertFirmware" | "firmware" | "listFirmwares" | "removeFirmware" | "upgradingFrom">,
+  Pick<
+    OtaStore["Service"],
+    | "signingKey"
+    | "setSigningKey"
+    | "removeSigningKey"
+    | "insertFirmware"
+    | "firmware"
+    | "listFirmwares"
+    | "removeFirmware"
+    | "upgradingFrom"
+  >,
   never,
   PgClient.PgClient
 > = Effect.gen(function*() {
@@ -25,13 +35,40 @@ export const make: Effect.Effect<
   )
 
   return {
+    signingKey: (projectId, productKey) =>
+      sql<SigningKeyRow>`SELECT firmware_key.* FROM firmware_key JOIN product USING (product_key)
+        WHERE product_key = ${productKey} AND project_id = ${projectId}`.pipe(
+        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), signingKeyFromRow)),
+        Effect.mapError(storeError("OtaStore.signingKey"))
+      ),
+    setSigningKey: (projectId, { algorithm, createdAt, keyId, productKey, publicKey }) =>
+      sql`INSERT INTO firmware_key (product_key, key_id, algorithm, public_key, created_at)
+        SELECT product_key, ${keyId}, ${algorithm}, ${publicKey}, ${instant(createdAt)} FROM product
+        WHERE project_id = ${projectId} AND product_key = ${productKey}
+        ON CONFLICT (product_key) DO UPDATE SET key_id = excluded.key_id, algorithm = excluded.algorithm,
+          public_key = excluded.public_key, created_at = excluded.created_at
+        RETURNING product_key`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        Effect.catchIf(isForeignKeyViolation, () => Effect.succeed(false)),
+        Effect.mapError(storeError("OtaStore.setSigningKey"))
+      ),
+    removeSigningKey: (projectId, productKey) =>
+      sql`DELETE FROM firmware_key USING product
+        WHERE firmware_key.product_key = ${productKey} AND product.product_key = ${productKey}
+          AND product.project_id = ${projectId}
+        RETURNING firmware_key.product_key`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        Effect.mapError(storeError("OtaStore.removeSigningKey"))
+      ),
     insertFirmware: (firmware) =>
       sql<
         FirmwareRow
-      >`INSERT INTO firmware (project_id, product_key, name, version, oss_path, hash, sha256, size, remark,
+      >`INSERT INTO firmware (project_id, product_key, name, version, oss_path, hash, sha256, signature,
+          signing_key_id, signing_algorithm, size, remark,
           module, status, created_at, updated_at)
         SELECT project_id, product_key, ${firmware.name}, ${firmware.version}, ${firmware.ossPath}, ${firmware.hash},
           ${firmware.sha256},
+          ${firmware.signed?.signature ?? ""}, ${firmware.signed?.keyId ?? ""}, ${firmware.signed?.algorithm ?? ""},
           ${firmware.size}::int, ${firmware.remark}, ${firmware.module},
           ${verificationNumber[firmware.status]}::smallint,
           ${instant(firmware.createdAt)}, ${instant(firmware.updatedAt)}
@@ -87,6 +124,22 @@ export const make: Effect.Effect<
         return "removed" as const
       }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.removeFirmware")))
   }
+})
+
+interface SigningKeyRow {
+  readonly product_key: string
+  readonly key_id: string
+  readonly algorithm: string
+  readonly public_key: string
+  readonly created_at: Date
+}
+
+const signingKeyFromRow = (row: SigningKeyRow): SigningKey => ({
+  productKey: row.product_key as ProductKey,
+  keyId: row.key_id,
+  algorithm: row.algorithm as SigningAlgorithm,
+  publicKey: row.public_key,
+  createdAt: row.created_at.getTime()
 })
 
 type FirmwareDetailRow = FirmwareRow & { readonly product_name: string; readonly ongoing: boolean }

@@ -13,6 +13,7 @@ import type {
   ProjectId,
   RecordStatus,
   ScopeMode,
+  SigningAlgorithm,
   StartWindow,
   TaskKind,
   UpgradePolicy,
@@ -78,6 +79,9 @@ export interface FirmwareRow {
   readonly oss_path: string
   readonly hash: string
   readonly sha256: string
+  readonly signature: string
+  readonly signing_key_id: string
+  readonly signing_algorithm: string
   readonly size: number
   readonly remark: string
   readonly module: string
@@ -96,6 +100,11 @@ export const firmwareFromRow = (row: FirmwareRow): Firmware => ({
   algorithms: "md5",
   hash: row.hash,
   sha256: row.sha256,
+  signed: row.signature === "" ? null : {
+    signature: row.signature,
+    keyId: row.signing_key_id,
+    algorithm: row.signing_algorithm as SigningAlgorithm
+  },
   size: row.size,
   remark: row.remark,
   module: row.module,

@@ -5,6 +5,8 @@ import {
   DeviceStatus,
   DownloadProtocol,
   FirmwareDraft,
+  SigningAlgorithm,
+  SigningKeyDraft,
   Text,
   UpgradeTaskDraft,
   VerifyTaskDraft,
@@ -12,6 +14,7 @@ import {
 } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { RequiredRole } from "../middleware/Authorization.ts"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
 import { toSnakeCase } from "../SnakeCase.ts"
@@ -54,6 +57,8 @@ export const FirmwareRecord = Schema.Struct({
   algorithms: AlgorithmCode,
   hash: Schema.String,
   sha256: Schema.String.annotate({ description: "Empty: none was given" }),
+  signature: Schema.String.annotate({ description: "Base64; empty: the firmware is not signed" }),
+  signing_key_id: Schema.String.annotate({ description: "The key that has signed it; empty: none" }),
   size: Schema.Int.annotate({ description: "Bytes; 0: not known" }),
   status: VerificationCode,
   ongoing: Schema.Boolean.annotate({ description: "Whether it has an unfinished task" }),
@@ -64,6 +69,13 @@ export const FirmwareRecord = Schema.Struct({
   created_at: DateText,
   updated_at: DateText
 }).annotate({ identifier: "Firmware" })
+
+export const SigningKeyRecord = Schema.Struct({
+  key_id: Schema.String.annotate({ description: "SHA-256 of the public key (DER), in hex" }),
+  algorithm: SigningAlgorithm,
+  public_key: Schema.String.annotate({ description: "PEM" }),
+  created_at: DateText
+}).annotate({ identifier: "SigningKey" })
 
 export const TaskRecord = Schema.Struct({
   task_id: Schema.Int,
@@ -228,6 +240,28 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
     success: Envelope(FirmwareRecord),
     error: [NoSuchProduct, NoSuchFirmware, FirmwareVersionTaken]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Create a firmware"),
+  HttpApiEndpoint.get("getSigningKey", "/products/:product_key/ota/signing-key", {
+    params: PathParams.productKey,
+    success: Envelope(Schema.Union([SigningKeyRecord, Schema.Struct({})])),
+    error: NoSuchProduct
+  }).annotate(OpenApi.Summary, "Read the key that signs the firmware of a product")
+    .annotate(OpenApi.Description, "If the product has none, `data` is empty."),
+  HttpApiEndpoint.put("setSigningKey", "/products/:product_key/ota/signing-key", {
+    params: PathParams.productKey,
+    payload: Schema.Struct(toSnakeCase(SigningKeyDraft).fields).pipe(Schema.annotateEncoded({
+      examples: [{ public_key: "-----BEGIN PUBLIC KEY-----\n…\n-----END PUBLIC KEY-----\n" }]
+    })),
+    success: Envelope(SigningKeyRecord),
+    error: NoSuchProduct
+  }).annotate(OpenApi.Summary, "Set the key that signs the firmware of a product")
+    .annotate(OpenApi.Description, "New firmware of the product needs a signature by this key.")
+    .annotate(RequiredRole, "admin"),
+  HttpApiEndpoint.delete("removeSigningKey", "/products/:product_key/ota/signing-key", {
+    params: PathParams.productKey,
+    success: Empty,
+    error: NoSuchProduct
+  }).annotate(OpenApi.Summary, "Remove the key: new firmware needs no signature")
+    .annotate(RequiredRole, "admin"),
   HttpApiEndpoint.delete("deleteFirmware", "/ota/firmwares/:firmware_id", {
     params: PathParams.firmware,
     success: Empty,

@@ -11,6 +11,8 @@ import {
   type Page,
   type PageRequest,
   type RecordDetail,
+  type SigningKey,
+  SigningKeys,
   type StartWindow,
   Text,
   Upgrades,
@@ -26,7 +28,7 @@ import { failWith } from "../DomainFailures.ts"
 import { BodyUnreadable, invalidParameter } from "../Failure.ts"
 import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
-import type { DeviceTaskRecord, FirmwareRecord, TaskRecord, UpgradeInfo } from "./OtaApi.ts"
+import type { DeviceTaskRecord, FirmwareRecord, SigningKeyRecord, TaskRecord, UpgradeInfo } from "./OtaApi.ts"
 
 /** Implements the group `ota`. */
 export const layer = group(
@@ -34,6 +36,7 @@ export const layer = group(
   "ota",
   Effect.fnUntraced(function*(handlers) {
     const firmwares = yield* Firmwares
+    const signingKeys = yield* SigningKeys
     const tasks = yield* UpgradeTasks
     const upgrades = yield* Upgrades
     const infoOf = (assignment: Assignment | undefined) => assignment === undefined ? {} : upgradeInfo(assignment)
@@ -91,6 +94,19 @@ export const layer = group(
         CurrentPrincipal.use(({ projectId }) =>
           respond(firmwares.create(projectId, params.product_key, toCamelCase(payload)), firmwareRecord)
         ),
+      getSigningKey: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            signingKeys.get(projectId, params.product_key),
+            Option.match({ onNone: () => ({}), onSome: signingKeyRecord })
+          )
+        ),
+      setSigningKey: ({ params, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(signingKeys.set(projectId, params.product_key, toCamelCase(payload)), signingKeyRecord)
+        ),
+      removeSigningKey: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) => respond(signingKeys.remove(projectId, params.product_key), empty)),
       deleteFirmware: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => respond(firmwares.remove(projectId, params.firmware_id), empty)),
       createVerifyTask: ({ params, payload }) =>
@@ -180,6 +196,8 @@ const firmwareRecord = ({ firmware, ongoing, productName }: FirmwareDetail): typ
   algorithms: firmware.algorithms,
   hash: firmware.hash,
   sha256: firmware.sha256,
+  signature: firmware.signed?.signature ?? "",
+  signing_key_id: firmware.signed?.keyId ?? "",
   size: firmware.size,
   status: firmware.status,
   ongoing,
@@ -189,6 +207,15 @@ const firmwareRecord = ({ firmware, ongoing, productName }: FirmwareDetail): typ
   product_name: productName,
   created_at: dateText(firmware.createdAt),
   updated_at: dateText(firmware.updatedAt)
+})
+
+const signingKeyRecord = (
+  { algorithm, createdAt, keyId, publicKey }: SigningKey
+): typeof SigningKeyRecord.Type => ({
+  key_id: keyId,
+  algorithm,
+  public_key: publicKey,
+  created_at: dateText(createdAt)
 })
 
 const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({

@@ -29,6 +29,7 @@ export const insertFirmware = Effect.fnUntraced(
       algorithms: "md5",
       hash: "93230c3bde425a9d7984a594ac55ea1e",
       sha256: "",
+      signed: null,
       size: 1000,
       remark: "",
       module: "default",

@@ -63,7 +63,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* store.insertFirmware({ ...draft, projectId: stranger, version: "3.0.0" }),
           "no-product"
         )
-        const other = yield* insertFirmware(product, { module: "MCU", name: "50% faster" })
+        const signed = { signature: "AAEC", keyId: "f".repeat(64), algorithm: "ECDSA-SHA256" } as const
+        const other = yield* insertFirmware(product, { module: "MCU", name: "50% faster", signed })
+        assert.deepStrictEqual(other.signed, signed)
         const listed = (filter: object) =>
           Effect.map(
             store.listFirmwares(projectId, filter, all),
@@ -75,6 +77,38 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(yield* store.removeFirmware(stranger, firmwareId), "not-found")
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "removed")
         assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "not-found")
+      }))
+
+    it.effect("keeps one signing key for a product, which goes with it", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { product: { productKey, projectId } } = yield* prepare(0)
+        const { id: stranger } = yield* insertProject
+        const key = {
+          productKey,
+          keyId: "a",
+          algorithm: "RSA-SHA256",
+          publicKey: "-----BEGIN PUBLIC KEY-----",
+          createdAt: epoch
+        } as const
+        assert.isFalse(yield* store.setSigningKey(stranger, key))
+        assert.isTrue(Option.isNone(yield* store.signingKey(projectId, productKey)))
+        assert.isTrue(yield* store.setSigningKey(projectId, key))
+        const next = { ...key, keyId: "b", algorithm: "ECDSA-SHA256", createdAt: epoch + 1 } as const
+        assert.isTrue(yield* store.setSigningKey(projectId, next))
+        assert.deepStrictEqual(yield* store.signingKey(projectId, productKey), Option.some(next))
+        assert.isTrue(Option.isNone(yield* store.signingKey(stranger, productKey)))
+        assert.isFalse(yield* store.removeSigningKey(stranger, productKey))
+        assert.deepStrictEqual([
+          yield* store.removeSigningKey(projectId, productKey),
+          yield* store.removeSigningKey(projectId, productKey)
+        ], [
+          true,
+          false
+        ])
+        yield* store.setSigningKey(projectId, key)
+        yield* (yield* ProductStore).remove(projectId, productKey)
+        assert.isTrue(Option.isNone(yield* store.signingKey(projectId, productKey)))
       }))
 
     it.effect("makes a record for each device that has not the version, due one after the other", () =>

@@ -111,5 +111,9 @@ export const upgradeData = ({ firmware }: Assignment, file?: Option.Option<Store
     : { sign: firmware.sha256, signMethod: "SHA256" },
   module: firmware.module,
   isDiff: 0,
-  extData: {}
+  extData: firmware.signed === null ? {} : {
+    signature: firmware.signed.signature,
+    signatureKeyId: firmware.signed.keyId,
+    signatureMethod: firmware.signed.algorithm
+  }
 })

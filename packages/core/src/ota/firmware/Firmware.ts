@@ -7,6 +7,7 @@ import { DomainError } from "../../kernel/DomainError.ts"
 import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { NonBlankText, Text } from "../../kernel/Text.ts"
+import type { SigningAlgorithm } from "./ImageSignatures.ts"
 
 /**
  * How far a verification has come. A verify task has this status, and its
@@ -50,6 +51,8 @@ export const FirmwareDraft = Schema.Struct({
   hash: Schema.String.check(Schema.isPattern(/^[0-9a-f]{32}$/i, { expected: "32 hex digits" })),
   /** SHA-256 of the file. Devices get it in place of the MD5. An empty text leaves it out. */
   sha256: Schema.optional(Schema.String.check(Schema.isPattern(/^(?:[0-9a-f]{64})?$/i, { expected: "64 hex digits" }))),
+  /** Of the file, by the signing key of the product, in base64. Needed if, and only if, the product has one. */
+  signature: Schema.optional(Text(2048)),
   remark: Schema.optional(Text(1024)),
   /** Default, also of an empty name: `default`. */
   module: Schema.optional(Schema.Union([ModuleName, Schema.Literal("")])),
@@ -57,6 +60,15 @@ export const FirmwareDraft = Schema.Struct({
   size: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** 31 - 1 })))
 })
 export interface FirmwareDraft extends Schema.Schema.Type<typeof FirmwareDraft> {}
+
+/** The signature of a firmware's file, which has been checked. */
+export interface FirmwareSignature {
+  /** Base64. */
+  readonly signature: string
+  /** Names the public key, as `ImageKey` does. */
+  readonly keyId: string
+  readonly algorithm: SigningAlgorithm
+}
 
 export interface Firmware {
   /** Positive; a newer firmware has a greater one. */
@@ -72,6 +84,8 @@ export interface Firmware {
   readonly hash: string
   /** SHA-256, lower-case hex; empty: none was given. */
   readonly sha256: string
+  /** Null: the firmware is not signed. */
+  readonly signed: FirmwareSignature | null
   /** Bytes; 0: not known. */
   readonly size: number
   readonly remark: string

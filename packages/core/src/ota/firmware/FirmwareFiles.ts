@@ -18,6 +18,8 @@ export class FirmwareFiles extends Context.Service<FirmwareFiles, {
    * fewer at the end of the file. Only they are in memory.
    */
   readonly read: (file: StoredObject, offset: number, size: number) => Effect.Effect<Uint8Array, StoreError>
+  /** All bytes of a file. */
+  readonly content: (file: StoredObject) => Stream.Stream<Uint8Array, StoreError>
 }>()("@device-cloud/core/ota/firmware/FirmwareFiles") {
   /**
    * Uses the `Objects` of the application, and keeps the file of a task that has not
@@ -77,5 +79,7 @@ const make = Effect.gen(function*() {
     return bytes
   })
 
-  return FirmwareFiles.of({ find, read })
+  const content = (file: StoredObject) => Option.isNone(objects) ? Stream.empty : objects.value.read(file)
+
+  return FirmwareFiles.of({ find, read, content })
 })

@@ -1,7 +1,8 @@
 /**
  * Creates, reads, lists and removes firmware.
  */
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option, Result } from "effect"
+import { Base64 } from "effect/encoding"
 import { decodeInput, InvalidInput } from "../../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../../kernel/Page.ts"
 import { type ProductKey, ProductNotFound } from "../../product/Product.ts"
@@ -13,18 +14,22 @@ import {
   FirmwareDraft,
   type FirmwareFilter,
   FirmwareNotFound,
+  type FirmwareSignature,
   FirmwareState,
   FirmwareVersionTaken,
   moduleNamed
 } from "./Firmware.ts"
+import type { StoredObject } from "../../object/StoredObject.ts"
 import { FirmwareFiles } from "./FirmwareFiles.ts"
+import { ImageSignatures } from "./ImageSignatures.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 
 export class Firmwares extends Context.Service<Firmwares, {
   /**
    * Creates a firmware in status `unverified`. Fails with `InvalidInput` if the
-   * draft is not valid or contradicts the file that this cloud stores, with `ProductNotFound` if the project has no such
-   * product, with `FirmwareVersionTaken` if the product has this version of the
+   * draft is not valid, contradicts the file that this cloud stores, or is not
+   * signed as the product asks for, with `ProductNotFound` if the project has no
+   * such product, with `FirmwareVersionTaken` if the product has this version of the
    * module already, and with `FirmwareNotFound` if somebody removes the new
    * firmware before it is read back.
    */
@@ -53,7 +58,7 @@ export class Firmwares extends Context.Service<Firmwares, {
     firmwareId: Firmware["firmwareId"]
   ) => Effect.Effect<void, FirmwareNotFound | FirmwareState | StoreError>
 }>()("@device-cloud/core/ota/firmware/Firmwares") {
-  static readonly layer: Layer.Layer<Firmwares, never, OtaStore | FirmwareFiles> = Layer.effect(
+  static readonly layer: Layer.Layer<Firmwares, never, OtaStore | FirmwareFiles | ImageSignatures> = Layer.effect(
     Firmwares,
     Effect.suspend(() => make)
   )
@@ -64,10 +69,37 @@ const decodeDraft = decodeInput(FirmwareDraft)
 const make = Effect.gen(function*() {
   const store = yield* OtaStore
   const files = yield* FirmwareFiles
+  const signatures = yield* ImageSignatures
+
+  /** Fails unless the file is signed as its product asks for. */
+  const checkSignature = Effect.fnUntraced(
+    function*(
+      projectId: ProjectId,
+      productKey: ProductKey,
+      signature: string,
+      file: StoredObject | undefined
+    ): Effect.fn.Return<FirmwareSignature | null, InvalidInput | StoreError> {
+      const refuse = (name: string, message: string) => new InvalidInput({ issues: [{ path: [name], message }] })
+      const key = Option.getOrUndefined(yield* store.signingKey(projectId, productKey))
+      if (key === undefined) {
+        return signature === "" ? null : yield* refuse("signature", "Expected none: the product has no signing key")
+      }
+      if (signature === "") return yield* refuse("signature", "Expected one: the product has a signing key")
+      if (file === undefined) {
+        return yield* refuse("ossPath", "Expected a file that is stored here: its signature is checked")
+      }
+      const bytes = Base64.decode(signature)
+      if (Result.isFailure(bytes)) return yield* refuse("signature", "Expected base64")
+      const isRight = yield* signatures.verify(key, bytes.success, files.content(file))
+      return isRight
+        ? { signature, keyId: key.keyId, algorithm: key.algorithm }
+        : yield* refuse("signature", `Expected a signature of the file by the key ${key.keyId}`)
+    }
+  )
 
   const create = Effect.fn("Firmwares.create")(
     function*(projectId: ProjectId, productKey: ProductKey, input: FirmwareDraft) {
-      const { module: name, remark = "", ...draft } = yield* decodeDraft(input)
+      const { module: name, remark = "", signature = "", ...draft } = yield* decodeDraft(input)
       const module = moduleNamed(name)
       const hash = draft.hash.toLowerCase()
       const sha256 = draft.sha256?.toLowerCase() ?? ""
@@ -81,6 +113,7 @@ const make = Effect.gen(function*() {
         const message = `Expected ${file.sha256}, the SHA-256 of the file at this address`
         return yield* new InvalidInput({ issues: [{ path: ["sha256"], message }] })
       }
+      const signed = yield* checkSignature(projectId, productKey, signature, file)
       // A device wants to know the size before it downloads.
       const size = draft.size ?? file?.size ?? 0
       const now = yield* Clock.currentTimeMillis
@@ -90,6 +123,7 @@ const make = Effect.gen(function*() {
         productKey,
         hash,
         sha256,
+        signed,
         module,
         remark,
         size,

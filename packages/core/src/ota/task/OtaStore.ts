@@ -9,6 +9,7 @@ import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import type { Firmware, FirmwareDetail, FirmwareFilter, NewFirmware } from "../firmware/Firmware.ts"
+import type { SigningKey } from "../firmware/SigningKeys.ts"
 import type {
   Assignment,
   NewTask,
@@ -26,6 +27,15 @@ import type {
  * the status of an upgrade task is what `taskStatus` makes of them, at any time.
  */
 export class OtaStore extends Context.Service<OtaStore, {
+  /** The key that signs the firmware of a product of the project. */
+  readonly signingKey: (
+    projectId: ProjectId,
+    productKey: ProductKey
+  ) => Effect.Effect<Option.Option<SigningKey>, StoreError>
+  /** Stores the key in place of an earlier one of the product. Returns false if the project has no such product. */
+  readonly setSigningKey: (projectId: ProjectId, key: SigningKey) => Effect.Effect<boolean, StoreError>
+  /** Removes the key of a product of the project, if it has one. Returns whether it had one. The key also goes with the product. */
+  readonly removeSigningKey: (projectId: ProjectId, productKey: ProductKey) => Effect.Effect<boolean, StoreError>
   /** `taken`: the product has this version of the module already. */
   readonly insertFirmware: (
     firmware: NewFirmware
