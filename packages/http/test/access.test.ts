@@ -106,6 +106,7 @@ const bodies: Readonly<Record<string, object>> = {
   "certificates.putRevocationList": { crl: "x" },
   "configurations.putProductConfiguration": { format: "json", content: "{}" },
   "configurations.pushProductConfiguration": {},
+  "configurations.pushGroupConfiguration": {},
   "configurations.putDeviceConfiguration": { format: "json", content: "{}" },
   "configurations.pushDeviceConfiguration": {}
 }

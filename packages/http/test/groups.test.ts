@@ -203,6 +203,27 @@ for (const [name, storage] of storages) {
         assert.isNotEmpty(nobody.reason)
       }))
 
+    it.effect("a push of configurations reaches the connected devices of the group alone", () =>
+      Effect.gen(function*() {
+        const { ids: [one, two, away], product_key } = yield* newDevices(3)
+        const [inside, outside] = [yield* connect(one!), yield* connect(two!)]
+        const { group_id } = yield* data("POST", "/device-groups", { name: unique("Canary") })
+        const path = `/device-groups/${group_id}/configuration/push`
+        yield* data("POST", `/device-groups/${group_id}/things`, { device_ids: [one, away] })
+        const { configuration_id } = yield* data("PUT", `/products/${product_key}/configuration`, {
+          format: "json",
+          content: "{}"
+        })
+        yield* data("POST", path)
+        const push = yield* Queue.take(inside.received)
+        assert.deepInclude(push, { method: "thing.config.push" })
+        assert.deepInclude(push.params, { configId: configuration_id })
+        const { results } = yield* data("GET", `/products/${product_key}/configuration/devices`)
+        assert.deepStrictEqual(results.map(({ device_id }: { device_id: string }) => device_id), [one])
+        assert.deepStrictEqual([...yield* Queue.clear(outside.received)], [])
+        assert.deepStrictEqual(yield* code("POST", "/device-groups/999999/configuration/push"), [404, 40420])
+      }))
+
     it.effect("checks a bulk command before it is stored, as far as it can", () =>
       Effect.gen(function*() {
         const { ids, product_key } = yield* newDevices(1)

@@ -6,7 +6,10 @@ import { Clock, Context, Effect, Layer, Option, Schema, Semaphore, Stream } from
 import { Hex } from "effect/encoding"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
+import type { DeviceFilter } from "../device/DeviceFilter.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
+import type { DeviceGroupNotFound } from "../group/DeviceGroup.ts"
+import { DeviceGroups, filterOf } from "../group/DeviceGroups.ts"
 import { DomainError } from "../kernel/DomainError.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
@@ -63,6 +66,11 @@ export class Configurations extends Context.Service<Configurations, {
     projectId: ProjectId,
     scope: ConfigurationScope
   ) => Effect.Effect<void, ConfigurationNotFound | TooManyPushes | Missing>
+  /** As `push`, to the connected devices of a group; those without a configuration get none. */
+  readonly pushToGroup: (
+    projectId: ProjectId,
+    groupId: number
+  ) => Effect.Effect<void, DeviceGroupNotFound | TooManyPushes | StoreError>
   /** Returns what the devices of the product last heard, the latest first. */
   readonly progress: (
     projectId: ProjectId,
@@ -74,7 +82,14 @@ export class Configurations extends Context.Service<Configurations, {
   static readonly layer: Layer.Layer<
     Configurations,
     never,
-    ConfigurationStore | DeviceMethods | DeviceSessions | DeviceStore | Identifiers | Mac | ProductStore
+    | ConfigurationStore
+    | DeviceGroups
+    | DeviceMethods
+    | DeviceSessions
+    | DeviceStore
+    | Identifiers
+    | Mac
+    | ProductStore
   > = Layer.effect(Configurations, Effect.suspend(() => make))
 }
 
@@ -121,6 +136,7 @@ const make = Effect.gen(function*() {
   const store = yield* ConfigurationStore
   const devices = yield* DeviceStore
   const products = yield* ProductStore
+  const groups = yield* DeviceGroups
   const sessions = yield* DeviceSessions
   const identifiers = yield* Identifiers
   const mac = yield* Mac
@@ -204,15 +220,27 @@ const make = Effect.gen(function*() {
     yield* sessions.deliverAnywhere(deviceId, { method: "thing.config.push", params: offer(current.value) })
   })
 
-  const tellProduct = Effect.fnUntraced(function*(projectId: ProjectId, productKey: ProductKey) {
+  /** Tells the connected devices that the filter selects. */
+  const tellAll = Effect.fnUntraced(function*(projectId: ProjectId, filter: DeviceFilter) {
+    if (filter.status !== undefined && filter.status !== "online") return
     for (let page = 1;; page++) {
-      const { items } = yield* devices.list(projectId, { productKey, status: "online" }, { page, pageSize })
+      const { items } = yield* devices.list(projectId, { ...filter, status: "online" }, { page, pageSize })
       for (const { device, product } of items) {
         yield* tell(deviceIdentity({ device, product }))
         yield* Effect.sleep(pace)
       }
       if (items.length < pageSize) return
     }
+  })
+
+  const pushInTurn = Effect.fnUntraced(function*(projectId: ProjectId, filter: DeviceFilter) {
+    if (waiting >= maxWaiting) return yield* new TooManyPushes()
+    waiting++
+    yield* turns.withPermits(1)(tellAll(projectId, filter)).pipe(
+      Effect.catchCause((cause) => Effect.logWarning("A configuration could not be pushed to all devices", cause)),
+      Effect.ensuring(Effect.sync(() => waiting--)),
+      Effect.forkIn(scope)
+    )
   })
 
   const push = Effect.fn("Configurations.push")(function*(projectId: ProjectId, of: ConfigurationScope) {
@@ -223,13 +251,11 @@ const make = Effect.gen(function*() {
     }
     yield* check(projectId, of)
     if ((yield* store.versions(of)).length === 0) return yield* new ConfigurationNotFound({ of: scopeText(of) })
-    if (waiting >= maxWaiting) return yield* new TooManyPushes()
-    waiting++
-    yield* turns.withPermits(1)(tellProduct(projectId, of.productKey)).pipe(
-      Effect.catchCause((cause) => Effect.logWarning("A configuration could not be pushed to all devices", cause)),
-      Effect.ensuring(Effect.sync(() => waiting--)),
-      Effect.forkIn(scope)
-    )
+    yield* pushInTurn(projectId, { productKey: of.productKey })
+  })
+
+  const pushToGroup = Effect.fn("Configurations.pushToGroup")(function*(projectId: ProjectId, groupId: number) {
+    yield* pushInTurn(projectId, filterOf(yield* groups.get(projectId, groupId)))
   })
 
   const progress = Effect.fn("Configurations.progress")(
@@ -271,5 +297,5 @@ const make = Effect.gen(function*() {
   ]
   yield* Effect.orDie((yield* DeviceMethods).register(methods))
 
-  return Configurations.of({ put, versions, remove, push, progress })
+  return Configurations.of({ put, versions, remove, push, pushToGroup, progress })
 })

@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { NoSuchDevice } from "../device/DeviceFailures.ts"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
+import { NoSuchDeviceGroup } from "../group/DeviceGroupFailures.ts"
 import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 import { FileTooLarge } from "../object/ObjectFailures.ts"
@@ -54,6 +55,13 @@ export class ConfigurationApi extends HttpApiGroup.make("configurations").add(
     success: EnvelopeOnly,
     error: [NoSuchProduct, NoConfiguration, TooManyPushes]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Send their configuration to the connected devices")
+    .annotate(OpenApi.Description, "In the background, at most 50 devices a second."),
+  HttpApiEndpoint.post("pushGroupConfiguration", "/device-groups/:group_id/configuration/push", {
+    params: PathParams.deviceGroup,
+    success: EnvelopeOnly,
+    error: [NoSuchDeviceGroup, TooManyPushes]
+  }).middleware(IdempotencyMiddleware)
+    .annotate(OpenApi.Summary, "Send their configuration to the connected devices of a group")
     .annotate(OpenApi.Description, "In the background, at most 50 devices a second."),
   HttpApiEndpoint.get("listConfigurationProgress", "/products/:product_key/configuration/devices", {
     params: PathParams.productKey,

@@ -64,6 +64,8 @@ export const layer = group(
           const { refine, scope } = product(params.product_key)
           return done(refine(configurations.push(projectId, scope)))
         }),
+      pushGroupConfiguration: ({ params: { group_id } }) =>
+        CurrentPrincipal.use(({ projectId }) => done(configurations.pushToGroup(projectId, group_id))),
       listConfigurationProgress: ({ params, query }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respondPage(query, (page) => configurations.progress(projectId, params.product_key, page), progress)
