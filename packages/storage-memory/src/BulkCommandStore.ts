@@ -29,9 +29,9 @@ const hasTurn = ({ state }: StoredBulkDevice): boolean => state === "to-ask" || 
 const make = (tables: Tables["Service"]) => {
   const { bulkCommands, devices, ledger, nextId } = tables
 
-  const view = ({ bulk, devices, isCancelled }: StoredBulkCommand): BulkCommand => ({
+  const view = ({ bulk, isCancelled, turns }: StoredBulkCommand): BulkCommand => ({
     ...bulk,
-    status: isCancelled ? "cancelled" : devices.some(hasTurn) ? "running" : "completed"
+    status: isCancelled ? "cancelled" : turns > 0 ? "running" : "completed"
   })
 
   const ofProject = (projectId: ProjectId) =>
@@ -69,7 +69,7 @@ const make = (tables: Tables["Service"]) => {
           const unknown = scope.deviceIds.filter((deviceId) => devices.get(deviceId)?.projectId !== projectId)
           if (unknown.length > 0) return { _tag: "Unknown", deviceIds: unknown }
         }
-        if (ofProject(projectId).filter(({ devices }) => devices.some(hasTurn)).length >= maxRunningBulkCommands) {
+        if (ofProject(projectId).filter(({ turns }) => turns > 0).length >= maxRunningBulkCommands) {
           return { _tag: "Busy" }
         }
         const chosen = found(projectId, scope)
@@ -79,6 +79,7 @@ const make = (tables: Tables["Service"]) => {
           bulk: { ...draft, bulkId: nextId(), total: chosen.length, updatedAt: createdAt },
           isCancelled: false,
           servedAt: createdAt,
+          turns: chosen.length,
           devices: chosen.map(({ deviceId, deviceName }) => ({
             deviceId,
             deviceName,
@@ -117,11 +118,12 @@ const make = (tables: Tables["Service"]) => {
           if (device.state === "asked") device.state = "to-cancel"
           device.claimedUntil = 0
         }
+        stored.turns = stored.devices.filter(hasTurn).length
         return true
       }),
     claim: ({ again, bulks, now, perBulk }) =>
       Effect.sync(() =>
-        [...bulkCommands.values()].filter(({ devices }) => devices.some(hasTurn))
+        [...bulkCommands.values()].filter(({ turns }) => turns > 0)
           .sort((a, b) => a.servedAt - b.servedAt)
           .slice(0, bulks)
           .flatMap((stored) => {
@@ -146,6 +148,7 @@ const make = (tables: Tables["Service"]) => {
           // The bulk command was cancelled while the device was asked.
           const isLate = device.state === "left-out" && before === "to-ask" && messageId !== null
           if (device.state !== before && !isLate) continue
+          stored.turns += isLate ? 1 : -1
           device.state = isLate ? "to-cancel" : messageId === null ? "refused" : "asked"
           device.claimedUntil = 0
           device.messageId = messageId
@@ -155,10 +158,11 @@ const make = (tables: Tables["Service"]) => {
       }),
     prune: ({ before, limit }) =>
       Effect.sync(() => {
-        const old = [...bulkCommands.values()].filter(({ bulk, devices }) =>
-          bulk.updatedAt < before && !devices.some(hasTurn)
-        ).slice(0, limit)
-        for (const { bulk } of old) bulkCommands.delete(bulk.bulkId)
+        const old = [...bulkCommands.values()].filter(({ bulk, turns }) => bulk.updatedAt < before && turns === 0)
+          .slice(0, limit)
+        for (const { bulk } of old) {
+          bulkCommands.delete(bulk.bulkId)
+        }
         return old.length
       })
   })

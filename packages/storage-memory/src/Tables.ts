@@ -96,6 +96,8 @@ export interface StoredBulkCommand {
   isCancelled: boolean
   /** When its devices last got turns, Unix milliseconds. */
   servedAt: number
+  /** How many of its devices have a turn. */
+  turns: number
   /** In their order. */
   readonly devices: ReadonlyArray<StoredBulkDevice>
 }

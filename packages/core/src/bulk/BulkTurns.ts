@@ -4,7 +4,7 @@
  * up another, and few at a time, so that the commands of others pass between them
  * (docs/decisions/0071-bulk-commands.md).
  */
-import { Clock, Effect, Layer, Result, Schedule } from "effect"
+import { Clock, Effect, Layer, Schedule } from "effect"
 import { Commands } from "../command/Commands.ts"
 import { CommandStore } from "../command/CommandStore.ts"
 import { StoreError } from "../kernel/StoreError.ts"
@@ -48,18 +48,24 @@ const make = Effect.gen(function*() {
       : commands.callService(projectId, deviceId, serviceId, params, options)
   }
 
-  /** Undefined: the store fails, and the turn is taken again later. */
-  const take = Effect.fnUntraced(function*(turn: BulkTurn): Effect.fn.Return<BulkOutcome | undefined> {
-    const { cancels, deviceId } = turn
-    if (cancels !== null) {
-      const result = yield* Effect.result(ledger.cancel(deviceId, cancels, yield* Clock.currentTimeMillis))
-      return Result.isFailure(result) ? undefined : { turn, messageId: cancels, reason: "" }
-    }
-    const result = yield* Effect.result(ask(turn))
-    if (Result.isSuccess(result)) return { turn, messageId: result.success.messageId, reason: "" }
-    if (result.failure instanceof StoreError) return undefined
-    return { turn, messageId: null, reason: result.failure.message }
-  })
+  /** Returns the outcome of a turn; undefined: the store cannot be reached, and the turn is taken again later. */
+  const take = (turn: BulkTurn): Effect.Effect<BulkOutcome | undefined> =>
+    (turn.cancels === null
+      ? Effect.map(ask(turn), ({ messageId }): BulkOutcome => ({ turn, messageId, reason: "" }))
+      : Effect.flatMap(Clock.currentTimeMillis, (at) => ledger.cancel(turn.deviceId, turn.cancels!, at)).pipe(
+        Effect.as<BulkOutcome>({ turn, messageId: turn.cancels, reason: "" })
+      )).pipe(
+        Effect.catch((error) => {
+          if (!(error instanceof StoreError)) return Effect.succeed({ turn, messageId: null, reason: error.message })
+          return error.retryable ? Effect.undefined : Effect.die(error)
+        }),
+        // A device for which nothing works must not hold up the others.
+        Effect.catchDefect((defect) =>
+          Effect.logError("A device of a bulk command could not be asked", defect).pipe(
+            Effect.as({ turn, messageId: turn.cancels, reason: "internal error" })
+          )
+        )
+      )
 
   const tick = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis

@@ -49,12 +49,12 @@ export const BulkDeviceInfo = Schema.Struct({
 /** The group `bulkCommands` of the typed client. */
 export class BulkCommandApi extends HttpApiGroup.make("bulkCommands").add(
   HttpApiEndpoint.post("createBulkCommand", "/bulk-commands", {
-    payload: toSnakeCase(BulkCommandDraft).annotate({
+    payload: toSnakeCase(BulkCommandDraft).pipe(Schema.annotateEncoded({
       examples: [
         { group_id: 3, params: { TargetTemperature: 21.5 } },
         { product_key: "a1B2c3D4e5F", service_id: "Restart", params: { Delay: 5 }, ttl: 3600 }
-      ] as never
-    }),
+      ]
+    })),
     success: Envelope(BulkCommandInfo),
     error: [NoSuchProduct, NoSuchDeviceGroup, NoSuchElement, InvalidValue, BulkScopeUnfit, TooManyBulkCommands]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Ask something of many devices")

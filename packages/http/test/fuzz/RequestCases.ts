@@ -52,7 +52,7 @@ const hopelessPaths = ({ method, odd, pathFields, random }: Writer): ReadonlyArr
   pathFields.filter((parameter) => !isFree(parameter)).flatMap(({ name }) =>
     random.some(40, segments)
       // Something may have a small number.
-      .filter((segment) => !/^(?:batch|firmware|task)_id$/.test(name) || !/^\d{1,9}$/.test(segment))
+      .filter((segment) => !/^(?:batch|bulk|firmware|group|job|task)_id$/.test(name) || !/^\d{1,9}$/.test(segment))
       // A route of its own may be found where a segment is left out.
       .filter((segment) => method !== "GET" || !["", ".", "..", "#fragment"].includes(segment))
       .map((segment) => odd(`${name} ${short(segment)}`, withSegment(name, segment), true))
@@ -61,7 +61,8 @@ const hopelessPaths = ({ method, odd, pathFields, random }: Writer): ReadonlyArr
 const hopelessQueries = ({ odd, queryFields, random, secured, suggest }: Writer): ReadonlyArray<Case> =>
   queryFields.flatMap(({ name, required, schema }) => {
     const misfits = [...random.some(30, texts), ...JsonSchema.bounds(schema).map(String)].filter((text) =>
-      !JsonSchema.fitsAsText(schema, text) && (secured || isWellFormed(text))
+      // An empty parameter that may be left out counts as left out.
+      !JsonSchema.fitsAsText(schema, text) && (required || text !== "") && (secured || isWellFormed(text))
     )
     const twice: Alter = (draft) => {
       const once = withQuery(name, encode(String(suggest(name) ?? 1)))(draft)
