@@ -369,6 +369,66 @@ for (const [name, storage] of storages) {
         assert.strictEqual(total, 4)
       }))
 
+    it.effect("waits for the reply to a user message", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const { device_id } = yield* createDevice(product_key)
+        const ask = (wait: number, headers: Readonly<Record<string, string>> = {}) =>
+          call("POST", `/things/${device_id}/user-messages`, {
+            body: { topic: "ask", payload: "aGk=", encoding: "base64", wait },
+            headers
+          })
+        assert.deepStrictEqual(refusal(yield* ask(1)), [409, 40911])
+        assert.deepStrictEqual(refusal(yield* ask(31)), [400, 40001, "wait"])
+        const connected = yield* connect(device_id)
+        const late = yield* ask(0.1, { "idempotency-key": "late" })
+        assert.deepStrictEqual(refusal(late), [409, 40920])
+        const { id, params } = yield* Queue.take(connected.received)
+        assert.deepStrictEqual([id, params], [
+          late.body.data.message_id,
+          { topic: "ask", payload: "aGk=", encoding: "base64" }
+        ])
+        const again = yield* Effect.forkScoped(ask(30, { "idempotency-key": "other" }))
+        const next = yield* Queue.take(connected.received)
+        yield* connected.send("user_reply", { id: next.id, payload: "hey", encoding: "utf8" })
+        const { body } = yield* Fiber.join(again)
+        assert.deepStrictEqual(body.data, {
+          message_id: next.id,
+          state: "succeeded",
+          code: 200,
+          message: "",
+          data: { payload: "hey", encoding: "utf8" }
+        })
+      }))
+
+    it.effect("broadcasts to a product once a second, which the audit log tells", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const send = (body: object, product = product_key) =>
+          call("POST", `/products/${product}/broadcast`, { body: { topic: "alerts", payload: "", ...body } })
+        for (
+          const [body, field] of [
+            [{ payload: "x".repeat(4097) }, "payload"],
+            [{ payload: "x", encoding: "base64" }, "payload"],
+            [{ topic: "a/#" }, "topic"],
+            [{ encoding: "hex" }, "encoding"]
+          ] as const
+        ) {
+          const { body: refused } = yield* send(body)
+          assert.deepStrictEqual([refused.code, Object.keys(refused.data.issues)], [40_001, [field]])
+        }
+        assert.deepStrictEqual(refusal(yield* send({}, "missing")), [404, 40401])
+        assert.deepStrictEqual((yield* send({ payload: "x".repeat(4096) })).body, { code: 0, message: "success" })
+        const tooMany = yield* send({})
+        assert.deepStrictEqual(refusal(tooMany), [429, 42900])
+        assert.strictEqual(tooMany.headers["retry-after"], "1")
+        const { results } = (yield* call("GET", `/audit?resource=${product_key}&action=commands.broadcast`)).body.data
+        assert.strictEqual(
+          results.filter(({ result }: { readonly result: number }) => result === 0).length,
+          1
+        )
+      }))
+
     it.effect("takes a semicolon for a part of the path", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()
