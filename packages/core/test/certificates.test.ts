@@ -126,30 +126,37 @@ layer(TestCloud.layer, { excludeTestServices: true })("client certificates", (it
     }))
 })
 
-it.effect("a node that has missed a notice finds what was revoked meanwhile", () =>
-  Effect.gen(function*() {
-    const notices = yield* PubSub.unbounded<Notice | "missed">()
-    const bus = Layer.succeed(
-      NodeBus,
-      NodeBus.of({
-        publish: (sent) => Effect.asVoid(PubSub.publishAll(notices, sent)),
-        notices: Stream.fromPubSub(notices)
-      })
-    )
-    const cloud = DeviceCloud.layer.pipe(
-      Layer.provideMerge(bus.pipe(Layer.provideMerge(StorageMemory.layer))),
-      Layer.provideMerge(PlatformNode.layer)
-    )
-    yield* Effect.gen(function*() {
-      const [device, other] = [yield* createDevice, yield* createDevice]
-      const [certificate, kept] = [yield* add(device), yield* add(other)]
-      const closed = yield* (yield* attach(certificate)).attached
-      const stays = yield* (yield* attach(kept)).attached
-      // Another node revokes it, and this one does not hear of it.
-      yield* (yield* CertificateStore).revoke(device.deviceId, certificate.serial, 1)
-      yield* PubSub.publish(notices, "missed")
-      assert.strictEqual(yield* closed, "revoked")
-      assert.isTrue(Option.isNone(yield* Effect.timeoutOption(stays, 0)))
-      assert.strictEqual((yield* Effect.flip(authenticate(certificate)))._tag, "CertificateRefused")
-    }).pipe(Effect.provide(cloud))
-  }))
+for (
+  const [name, after] of ([
+    ["a node that has missed notices finds what was revoked meanwhile", (notices) => PubSub.publish(notices, "missed")],
+    ["a node finds within two minutes what another one revoked before it crashed", () => TestClock.adjust("2 minutes")]
+  ] satisfies ReadonlyArray<readonly [string, (notices: PubSub.PubSub<Notice | "missed">) => Effect.Effect<unknown>]>)
+) {
+  it.effect(name, () =>
+    Effect.gen(function*() {
+      const notices = yield* PubSub.unbounded<Notice | "missed">()
+      const bus = Layer.succeed(
+        NodeBus,
+        NodeBus.of({
+          publish: (sent) => Effect.asVoid(PubSub.publishAll(notices, sent)),
+          notices: Stream.fromPubSub(notices)
+        })
+      )
+      const cloud = DeviceCloud.layer.pipe(
+        Layer.provideMerge(bus.pipe(Layer.provideMerge(StorageMemory.layer))),
+        Layer.provideMerge(PlatformNode.layer)
+      )
+      yield* Effect.gen(function*() {
+        const [device, other] = [yield* createDevice, yield* createDevice]
+        const [certificate, kept] = [yield* add(device), yield* add(other)]
+        const closed = yield* (yield* attach(certificate)).attached
+        const stays = yield* (yield* attach(kept)).attached
+        // Another node revokes it, and this one does not hear of it.
+        yield* (yield* CertificateStore).revoke(device.deviceId, certificate.serial, 1)
+        yield* after(notices)
+        assert.strictEqual(yield* closed, "revoked")
+        assert.isTrue(Option.isNone(yield* Effect.timeoutOption(stays, 0)))
+        assert.strictEqual((yield* Effect.flip(authenticate(certificate)))._tag, "CertificateRefused")
+      }).pipe(Effect.provide(cloud))
+    }))
+}

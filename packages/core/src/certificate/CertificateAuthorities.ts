@@ -63,8 +63,6 @@ const decodeDraft = decodeInput(AuthorityDraft)
 const decodeVerification = decodeInput(AuthorityVerification)
 const decodeList = decodeInput(RevocationListDraft)
 
-const refuse = (field: string, message: string) => new InvalidInput({ issues: [{ path: [field], message }] })
-
 const make = Effect.gen(function*() {
   const store = yield* CertificateStore
   const held = yield* HeldCertificates
@@ -72,7 +70,7 @@ const make = Effect.gen(function*() {
   const x509 = yield* X509
 
   const readCertificate = (pem: string) =>
-    Effect.mapError(Effect.fromResult(x509.read(pem)), (message) => refuse("certificate", message))
+    Effect.mapError(Effect.fromResult(x509.read(pem)), (message) => InvalidInput.of("certificate", message))
 
   const get = Effect.fnUntraced(function*(projectId: ProjectId, authorityId: string) {
     const found = yield* store.authority(projectId, authorityId)
@@ -85,10 +83,10 @@ const make = Effect.gen(function*() {
       const read = yield* readCertificate(draft.certificate)
       const now = yield* Clock.currentTimeMillis
       if (!read.isAuthority) {
-        return yield* refuse("certificate", "Expected the certificate of an authority (basicConstraints CA)")
+        return yield* InvalidInput.of("certificate", "Expected the certificate of an authority (basicConstraints CA)")
       }
       if (now < read.notBefore || now >= read.notAfter) {
-        return yield* refuse("certificate", "Expected a certificate that is valid now")
+        return yield* InvalidInput.of("certificate", "Expected a certificate that is valid now")
       }
       const authority = yield* newAuthority(identifiers, projectId, "registered", draft.name, read)
       switch (yield* store.insertAuthority(authority, { privateKey: null, limit: maxAuthorities })) {
@@ -109,10 +107,10 @@ const make = Effect.gen(function*() {
       if (authority.state === "active") return authority
       const read = yield* readCertificate(certificate)
       if (read.commonName !== authority.verificationCode) {
-        return yield* refuse("certificate", `Expected the common name ${authority.verificationCode}`)
+        return yield* InvalidInput.of("certificate", `Expected the common name ${authority.verificationCode}`)
       }
       if (!x509.isIssuedBy(read.pem, authority.certificate)) {
-        return yield* refuse("certificate", "Expected a certificate that this authority has issued")
+        return yield* InvalidInput.of("certificate", "Expected a certificate that this authority has issued")
       }
       if (!(yield* store.activateAuthority(projectId, authorityId))) {
         return yield* new AuthorityNotFound({ authorityId })
@@ -132,7 +130,7 @@ const make = Effect.gen(function*() {
       const { crl } = yield* decodeList(input)
       const { issuedAt, nextAt, revoked } = yield* Effect.mapError(
         Effect.fromResult(x509.readRevocationList(crl, authority.certificate)),
-        (message) => refuse("crl", message)
+        (message) => InvalidInput.of("crl", message)
       )
       const revocationList = { issuedAt, nextAt, size: revoked.length }
       switch (yield* store.putRevocationList(projectId, authorityId, revocationList, revoked)) {
@@ -140,7 +138,7 @@ const make = Effect.gen(function*() {
           yield* held.changed("all")
           return { ...authority, revocationList }
         case "older":
-          return yield* refuse("crl", "Expected a list that was not issued before the one that is stored")
+          return yield* InvalidInput.of("crl", "Expected a list that was not issued before the one that is stored")
         case "not-found":
           return yield* new AuthorityNotFound({ authorityId })
       }

@@ -87,8 +87,6 @@ const authorityValidity = 30 * 365 * day
 
 const decodeDraft = decodeInput(CertificateDraft)
 
-const refuse = (field: string, message: string) => new InvalidInput({ issues: [{ path: [field], message }] })
-
 /** When a certificate stops to count because its authority expires before it; null: it does not. */
 const endWith = (notAfter: number, authority: CertificateAuthority): number | null =>
   authority.notAfter < notAfter ? authority.notAfter : null
@@ -133,7 +131,7 @@ const make = Effect.gen(function*() {
       : {
         publicKey: yield* Effect.mapError(
           Effect.fromResult(x509.readRequest(csr)),
-          (message) => refuse("csr", message)
+          (message) => InvalidInput.of("csr", message)
         ),
         privateKey: undefined
       }
@@ -149,29 +147,27 @@ const make = Effect.gen(function*() {
   const recognize = Effect.fnUntraced(function*(projectId: ProjectId, pem: string, now: number) {
     const read = yield* Effect.mapError(
       Effect.fromResult(x509.read(pem)),
-      (message) => refuse("certificate", message)
+      (message) => InvalidInput.of("certificate", message)
     )
     if (read.isAuthority) {
-      return yield* refuse("certificate", "Expected the certificate of a device, not of an authority")
+      return yield* InvalidInput.of("certificate", "Expected the certificate of a device, not of an authority")
     }
     if (!read.isForClients) {
-      return yield* refuse("certificate", "Expected a certificate with which clients may prove themselves")
+      return yield* InvalidInput.of("certificate", "Expected a certificate with which clients may prove themselves")
     }
-    if (read.notAfter <= now) return yield* refuse("certificate", "Expected a certificate that has not expired")
+    if (read.notAfter <= now) {
+      return yield* InvalidInput.of("certificate", "Expected a certificate that has not expired")
+    }
     const authorities = (yield* store.authorities(projectId)).filter(({ kind, state }) =>
       kind === "registered" && state === "active"
     )
     const authority = authorities.find(({ certificate }) => x509.isIssuedBy(read.pem, certificate))
     return authority === undefined
-      ? yield* refuse(
+      ? yield* InvalidInput.of(
         "certificate",
         "Expected a certificate of an authority that the project has registered and verified"
       )
       : { read, authority, privateKey: undefined }
-  })
-
-  const find = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId) {
-    return yield* devices.get(projectId, { deviceId })
   })
 
   const insert = Effect.fnUntraced(function*(
@@ -211,7 +207,7 @@ const make = Effect.gen(function*() {
 
   const add = Effect.fn("Certificates.add")(
     function*(projectId: ProjectId, deviceId: DeviceId, input: CertificateDraft) {
-      const { device, product } = yield* find(projectId, deviceId)
+      const { device, product } = yield* devices.get(projectId, { deviceId })
       const draft = yield* decodeDraft(input)
       if (product.authType !== "certificate") {
         return yield* new NotACertificateProduct({ productKey: product.productKey })
@@ -230,13 +226,13 @@ const make = Effect.gen(function*() {
   )
 
   const list = Effect.fn("Certificates.list")(function*(projectId: ProjectId, deviceId: DeviceId) {
-    yield* find(projectId, deviceId)
+    yield* devices.get(projectId, { deviceId })
     return yield* store.ofDevice(deviceId)
   })
 
   const revoke = Effect.fn("Certificates.revoke")(
     function*(projectId: ProjectId, deviceId: DeviceId, serial: string) {
-      yield* find(projectId, deviceId)
+      yield* devices.get(projectId, { deviceId })
       const revoked = yield* store.revoke(deviceId, serial.toLowerCase(), yield* Clock.currentTimeMillis)
       if (Option.isNone(revoked)) return yield* new CertificateNotFound({ deviceId, serial })
       yield* held.changed({ deviceId, fingerprints: [revoked.value.fingerprint] })

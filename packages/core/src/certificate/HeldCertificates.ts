@@ -3,7 +3,7 @@
  * been presented lately, and ends the connections of those that are revoked, also
  * when another node has revoked them.
  */
-import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import { Array, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import type { DeviceSession } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
@@ -41,6 +41,9 @@ const timeToLive = 60_000
 
 /** Sessions that are compared with the store at once. */
 const compared = 500
+
+/** How often all sessions are compared with the store, whether or not there were notices. */
+const comparedEvery = "1 minute"
 
 const CertificatesChanged = NodeBus.channel(
   "certificate/changed",
@@ -107,6 +110,8 @@ const make = Effect.gen(function*() {
     })
 
   yield* channel.subscribe({ heard, missed: forgetAll })
+  // A node may revoke a certificate and end before the others hear of it.
+  yield* compareAll.pipe(Effect.repeat(Schedule.spaced(comparedEvery)), Effect.forkScoped)
   // A certificate may be revoked between the check of a CONNECT and its session.
   yield* sessions.listen({
     attached: (session) => {

@@ -16,6 +16,11 @@ export type InputIssue = typeof InputIssue.Type
 export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", {
   issues: Schema.NonEmptyArray(InputIssue)
 }) {
+  /** One field is wrong. */
+  static of(field: string, message: string): InvalidInput {
+    return new InvalidInput({ issues: [{ path: [field], message }] })
+  }
+
   override get message(): string {
     return issuesText(this.issues)
   }

@@ -1,7 +1,7 @@
 /**
  * Finds out whether a device is who it says it is.
  */
-import { Clock, Context, Effect, Layer, Option, Predicate, Result, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, Predicate, Result } from "effect"
 import { refusalOf } from "../certificate/Certificate.ts"
 import { HeldCertificates } from "../certificate/HeldCertificates.ts"
 import type { NodeBus } from "../cluster/NodeBus.ts"
@@ -14,7 +14,6 @@ import {
 } from "../device/Device.ts"
 import type { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import type { DeviceStore } from "../device/DeviceStore.ts"
-import { DomainError } from "../kernel/DomainError.ts"
 import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
 import { rightSecret } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
@@ -33,6 +32,7 @@ import type {
 import { DeviceCredentials, type PresentedCredentials, ProofRefused, type ProvedDevice } from "./DeviceCredentials.ts"
 import { connectText, fieldsText, tokenLength, tokenText, uplinkText } from "./Signature.ts"
 import { refuseUnfresh, type UnfreshSignature, UplinkTolerance } from "./UplinkFreshness.ts"
+import { CertificateRefused, CertificateRequired, SubDeviceOnly, WrongSignature } from "./ProofFailures.ts"
 import { SignatureGuard, type TooManyWrongSignatures } from "./SignatureGuard.ts"
 
 /**
@@ -107,50 +107,6 @@ type Refused =
   | TooManyWrongSignatures
   | StoreError
 type DirectlyRefused = Refused | SubDeviceOnly | CertificateRequired
-
-/** The signature or token does not belong to the device. */
-export class WrongSignature extends DomainError<WrongSignature>()(
-  "WrongSignature",
-  {
-    productKey: Schema.String,
-    deviceName: Schema.String
-  },
-  ({ deviceName, productKey }) => `The signature is not what ${deviceName} of product ${productKey} would sign`
-) {}
-
-/** The devices of the product prove who they are with a client certificate, not with a signature. */
-export class CertificateRequired extends DomainError<CertificateRequired>()(
-  "CertificateRequired",
-  {
-    productKey: Schema.String,
-    deviceName: Schema.String
-  },
-  ({ deviceName, productKey }) =>
-    `${deviceName} of product ${productKey} needs its client certificate, over TLS that ends at this server`
-) {}
-
-/** The client certificate of the device does not count, or it belongs to another device than the one that is named. */
-export class CertificateRefused extends DomainError<CertificateRefused>()(
-  "CertificateRefused",
-  {
-    /** The device that holds the certificate. */
-    productKey: Schema.String,
-    deviceName: Schema.String,
-    reason: Schema.String
-  },
-  ({ deviceName, productKey, reason }) => `${deviceName} of product ${productKey}: ${reason}`
-) {}
-
-/** The device has no connection of its own: it speaks through its gateway. Only one with a right proof learns this. */
-export class SubDeviceOnly extends DomainError<SubDeviceOnly>()(
-  "SubDeviceOnly",
-  {
-    productKey: Schema.String,
-    deviceName: Schema.String
-  },
-  ({ deviceName, productKey }) =>
-    `${deviceName} of product ${productKey} is a sub-device and speaks through its gateway`
-) {}
 
 /** Failures that count against the device and its address. Guesses at names count, too. */
 const isWrong = Predicate.some([
