@@ -19,6 +19,8 @@ import { takeWhole } from "./WholePackets.ts"
 const packetsOfLook = 16
 /** Bytes that aedes parses between two looks at the clock; all packets in them are handled. */
 const bytesOfLook = 2048
+/** Bytes that are read at a time: a stream from which everything is taken buffers as much again. */
+const pieceBytes = 8192
 
 /** What a connection wants to know and decide while its packets are read. */
 export interface ReadingOptions {
@@ -88,6 +90,8 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
   /** Bytes that were read before the CONNACK. */
   let arrived = 0
 
+  const readPiece = (): Buffer | null => stream.read(Math.min(pieceBytes, stream.readableLength) || undefined)
+
   /** Leaves in the stream what it need not read before the CONNACK. */
   const readArriving = (): Buffer | null => {
     const room = options.maxArrivalBytes - arrived
@@ -102,32 +106,28 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
   }
 
   /** Handles packets at the start of `bytes`. Returns how many bytes it has handled. */
-  const handleSome = (bytes: Buffer): number => {
+  const handle = (bytes: Buffer): number => {
     stopped = false
     const taken = betweenPackets ? takeWhole(bytes, whole) : 0
-    if (taken === bytes.length || stopped) return taken
-    const end = Math.min(taken + bytesOfLook, bytes.length)
-    const kept = engine.parse(bytes.subarray(taken, end))
+    // What aedes has to parse begins the next piece.
+    if (taken > 0 || stopped) return taken
+    const end = Math.min(bytesOfLook, bytes.length)
+    const kept = engine.parse(bytes.subarray(0, end))
     if (kept > options.maxPacketBytes) client.emit("error", new Error("packet too large"))
     betweenPackets = kept === 0 && engine.isBetweenPackets
     return end
   }
 
-  /** Handles what may be handled now, and puts the rest back: the stream does not end before it is read. */
-  const handle = (bytes: Buffer) => {
-    let handled = 0
-    do handled += handleSome(handled === 0 ? bytes : bytes.subarray(handled))
-    while (handled < bytes.length && mayRead() && options.turns.hasTime())
-    if (handled === bytes.length || client.closed) return
-    if (!client.connected) arrived -= bytes.length - handled
-    stream.unshift(bytes.subarray(handled))
-  }
-
   const readOn = () => {
     while (!(heldBack = !mayRead())) {
-      const bytes = client.connected ? stream.read() as Buffer | null : readArriving()
+      const bytes = client.connected ? readPiece() : readArriving()
       if (bytes === null) return
-      handle(bytes)
+      const handled = handle(bytes)
+      if (handled < bytes.length && !client.closed) {
+        // The stream does not end before all of it is read.
+        stream.unshift(bytes.subarray(handled))
+        if (!client.connected) arrived -= bytes.length - handled
+      }
       if (stream.readableLength > 0 && !options.turns.hasTime()) return wait()
     }
   }
