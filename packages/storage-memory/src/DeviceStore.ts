@@ -102,7 +102,10 @@ const make = (tables: Tables["Service"]) => {
     tables.bindings.delete(deviceId)
     tables.configurations.delete(deviceId)
     tables.configurationProgress.delete(deviceId)
-    for (const { tasks } of tables.jobs.values()) tasks.delete(deviceId)
+    for (const { due, tasks } of tables.jobs.values()) {
+      tasks.delete(deviceId)
+      due.delete(deviceId)
+    }
     tables.connectRefusals.delete(deviceId)
     for (const { fingerprint } of tables.certificates.get(deviceId) ?? []) tables.holders.delete(fingerprint)
     tables.certificates.delete(deviceId)

@@ -3,7 +3,6 @@
  */
 import {
   type AssignedTask,
-  type DeviceId,
   type Job,
   JobStore,
   type JobTask,
@@ -40,14 +39,17 @@ const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
 
   const assigned = ({ job }: StoredJob, { task }: StoredTask): AssignedTask => ({ ...task, document: job.document })
 
-  const find = (jobId: number, deviceId: DeviceId) => {
-    const tasks = jobs.get(jobId)?.tasks
-    const stored = tasks?.get(deviceId)
-    return tasks === undefined || stored === undefined ? undefined : {
-      stored,
-      set: (change: Partial<JobTask>, rest: Omit<StoredTask, "task">) =>
-        tasks.set(deviceId, { task: { ...stored.task, ...change }, ...rest })
-    }
+  /** Changes a task. `dueAt`: Unix milliseconds; null: nothing is to be done. */
+  const change = (
+    { due, tasks }: StoredJob,
+    { isUntold, task }: StoredTask,
+    fields: Partial<JobTask>,
+    { dueAt, ...rest }: { readonly dueAt: number | null; readonly isUntold?: boolean }
+  ) => {
+    const { deviceId } = task
+    tasks.set(deviceId, { task: { ...task, ...fields }, isUntold, ...rest })
+    if (dueAt === null) due.delete(deviceId)
+    else due.set(deviceId, dueAt)
   }
 
   return JobStore.of({
@@ -64,23 +66,19 @@ const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
           )
         const { createdAt } = draft
         const job: Job = { ...draft, jobId: nextId(), status: "in_progress" }
-        const tasks = chosen.toSorted((a, b) => a.id - b.id).map(({ deviceId }, place): [DeviceId, StoredTask] => [
-          deviceId,
-          {
-            task: {
-              jobId: job.jobId,
-              deviceId,
-              state: "queued",
-              progress: 0,
-              details: {},
-              createdAt,
-              updatedAt: createdAt
-            },
-            isUntold: true,
-            dueAt: createdAt + place * pace
+        const stored: StoredJob = { job, tasks: new Map(), due: new Map() }
+        chosen.toSorted((a, b) => a.id - b.id).forEach(({ deviceId }, place) => {
+          const task: JobTask = {
+            jobId: job.jobId,
+            deviceId,
+            state: "queued",
+            progress: 0,
+            details: {},
+            createdAt,
+            updatedAt: createdAt
           }
-        ])
-        const stored = { job, tasks: new Map(tasks) }
+          change(stored, { task, isUntold: true }, {}, { dueAt: createdAt + place * pace })
+        })
         jobs.set(job.jobId, stored)
         return { _tag: "Created", job: shown(stored) }
       }),
@@ -118,13 +116,9 @@ const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
         const stored = jobs.get(jobId)
         if (stored === undefined || shown(stored).status !== "in_progress") return false
         stored.job = { ...stored.job, status: "cancelled" }
-        for (const [deviceId, { task }] of [...stored.tasks].filter(([, task]) => isOpen(task))) {
-          const isUntold = task.state !== "queued"
-          stored.tasks.set(deviceId, {
-            task: { ...task, state: "cancelled", updatedAt: at },
-            isUntold,
-            dueAt: isUntold ? at : null
-          })
+        for (const open of [...stored.tasks.values()].filter(isOpen)) {
+          const isUntold = open.task.state !== "queued"
+          change(stored, open, { state: "cancelled", updatedAt: at }, { isUntold, dueAt: isUntold ? at : null })
         }
         return true
       }),
@@ -151,43 +145,46 @@ const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
     told: (tasks, at) =>
       Effect.sync(() => {
         for (const { deviceId, jobId, state } of tasks) {
-          const found = find(jobId, deviceId)
-          if (found?.stored.task.state !== state || !found.stored.isUntold) continue
-          found.set(state === "queued" ? { state: "sent", updatedAt: at } : {}, { isUntold: false, dueAt: null })
+          const job = jobs.get(jobId)
+          const stored = job?.tasks.get(deviceId)
+          if (job === undefined || stored?.task.state !== state || !stored.isUntold) continue
+          const fields = state === "queued" ? { state: "sent" as const, updatedAt: at } : {}
+          change(job, stored, fields, { isUntold: false, dueAt: null })
         }
       }),
     report: (reports) =>
       Effect.sync(() =>
         reports.map((report) => {
           const { at, details, deviceId, jobId, progress, state } = report
-          const found = find(jobId, deviceId)
-          const outcome = outcomeOf(found?.stored.task.state, report)
-          if (found === undefined || outcome !== "stored" || !isOpen(found.stored)) return outcome
-          const { dueAt, task } = found.stored
-          const { timeout } = jobs.get(jobId)!.job
-          const begins = task.state !== "in_progress"
-          found.set(
+          const job = jobs.get(jobId)
+          const stored = job?.tasks.get(deviceId)
+          const outcome = outcomeOf(stored?.task.state, report)
+          if (job === undefined || stored === undefined || outcome !== "stored" || !isOpen(stored)) return outcome
+          const { task } = stored
+          const { timeout } = job.job
+          const end = task.state === "in_progress" ? job.due.get(deviceId)! : at + timeout * 1000
+          change(
+            job,
+            stored,
             { state, progress: progress ?? task.progress, details: details ?? task.details, updatedAt: at },
-            {
-              isUntold: false,
-              dueAt: state !== "in_progress" || timeout === 0 ? null : begins ? at + timeout * 1000 : dueAt
-            }
+            { isUntold: false, dueAt: state !== "in_progress" || timeout === 0 ? null : end }
           )
           return outcome
         })
       ),
     claimDue: ({ again, limit, now }) =>
       Effect.sync(() => {
-        const due = [...jobs.values()].flatMap(({ tasks }) => [...tasks.values()])
-          .filter(({ dueAt }) => dueAt !== null && dueAt <= now)
-          .sort((a, b) => a.dueAt! - b.dueAt!)
-        return due.slice(0, limit).map(({ isUntold, task: { deviceId, jobId, state } }) => {
+        const due = [...jobs.values()].flatMap((job) =>
+          [...job.due].flatMap(([deviceId, dueAt]) => dueAt <= now ? [{ job, deviceId, dueAt }] : [])
+        ).sort((a, b) => a.dueAt - b.dueAt)
+        return due.slice(0, limit).map(({ deviceId, job }) => {
           const isOnline = devices.get(deviceId)?.status === "online"
-          const isLate = state === "in_progress"
-          find(jobId, deviceId)!.set(
-            isLate ? { state: "timed_out", updatedAt: now } : {},
-            { isUntold: isUntold || isLate, dueAt: isOnline ? again : null }
-          )
+          const stored = job.tasks.get(deviceId)!
+          const isLate = stored.task.state === "in_progress"
+          change(job, stored, isLate ? { state: "timed_out", updatedAt: now } : {}, {
+            isUntold: stored.isUntold || isLate,
+            dueAt: isOnline ? again : null
+          })
           return { deviceId, isOnline }
         })
       })

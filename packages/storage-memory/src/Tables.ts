@@ -81,14 +81,14 @@ export interface ProjectQuotas {
 export interface StoredJob {
   job: Job
   readonly tasks: Map<DeviceId, StoredTask>
+  /** When something is to be done about a task, Unix milliseconds. */
+  readonly due: Map<DeviceId, number>
 }
 
 export interface StoredTask {
   readonly task: JobTask
   /** Whether the device has not been told of the state. */
   readonly isUntold: boolean
-  /** Unix milliseconds; null: nothing is to be done. */
-  readonly dueAt: number | null
 }
 
 export interface StoredBulkCommand {
