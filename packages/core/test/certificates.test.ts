@@ -45,7 +45,7 @@ const attach = Effect.fnUntraced(function*(certificate: DeviceCertificate) {
         backlog: () => undefined,
         close: (reason) => Effect.asVoid(Deferred.succeed(closed, reason))
       })
-      return Deferred.await(closed)
+      return { closed: Deferred.await(closed) }
     })
   }
 })
@@ -122,7 +122,7 @@ layer(TestCloud.layer, { excludeTestServices: true })("client certificates", (it
       const certificate = yield* add(device)
       const { attached } = yield* attach(certificate)
       yield* (yield* Certificates).revoke(defaultProjectId, device.deviceId, certificate.serial)
-      assert.strictEqual(yield* yield* attached, "revoked")
+      assert.strictEqual(yield* (yield* attached).closed, "revoked")
     }))
 })
 
@@ -149,8 +149,8 @@ for (
       yield* Effect.gen(function*() {
         const [device, other] = [yield* createDevice, yield* createDevice]
         const [certificate, kept] = [yield* add(device), yield* add(other)]
-        const closed = yield* (yield* attach(certificate)).attached
-        const stays = yield* (yield* attach(kept)).attached
+        const { closed } = yield* (yield* attach(certificate)).attached
+        const { closed: stays } = yield* (yield* attach(kept)).attached
         // Another node revokes it, and this one does not hear of it.
         yield* (yield* CertificateStore).revoke(device.deviceId, certificate.serial, 1)
         yield* after(notices)
