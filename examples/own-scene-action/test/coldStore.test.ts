@@ -91,7 +91,7 @@ it.effect("the parameters are checked, and every problem is named", () =>
         ["actions.1.params.text", "Expected a value with a length of at least 1"],
         [
           "actions.2.URI",
-          "Expected one of action/device/property, action/device/service, action/rule, action/webhook, action/acme/page"
+          "Expected one of action/device/property, action/device/service, action/rule, action/webhook, action/delay, action/acme/page"
         ]
       ]
     )
