@@ -1,14 +1,14 @@
 /**
  * The part of `BulkCommandStore` about turns: what is left to do for each device.
  */
-import type { BulkCommandStore, BulkOutcome, DeviceId } from "@device-cloud/core"
+import type { BulkCommand, BulkCommandStore, BulkOutcome, BulkTurn, DeviceId } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import { bulkFromRow, type BulkRow } from "./BulkRow.ts"
 import { storeError } from "./PgErrors.ts"
-import { instant, texts, wholeNumbers } from "./PgParameters.ts"
+import { eachByIndex, instant, texts, wholeNumbers } from "./PgParameters.ts"
 
-interface TurnRow extends BulkRow {
+interface TurnRow {
   readonly place: number
   readonly device_id: string
   readonly message_id: bigint | null
@@ -28,6 +28,44 @@ export const make = (sql: PgClient.PgClient): Pick<BulkCommandStore["Service"], 
     return true
   }, sql.withTransaction)
 
+  /**
+   * Places as an array: a join of turns with devices, in a plan from the time when
+   * there were few, compares each with each.
+   */
+  const claimOf = (bulk: BulkCommand, now: number, again: number, limit: number) =>
+    Effect.map(
+      sql<TurnRow>`
+        UPDATE bulk_command_device SET claimed_until = ${instant(again)}
+        WHERE bulk_id = ${bulk.bulkId} AND state IN (0, 4) AND place = ANY(ARRAY(
+          SELECT place FROM bulk_command_device
+          WHERE bulk_id = ${bulk.bulkId} AND state IN (0, 4)
+            AND (claimed_until IS NULL OR claimed_until <= ${instant(now)})
+          ORDER BY place LIMIT ${limit}
+        ))
+        RETURNING place, device_id, message_id`,
+      (rows) =>
+        rows.map(({ device_id, message_id, place }): BulkTurn => ({
+          bulk,
+          place,
+          deviceId: device_id as DeviceId,
+          cancels: message_id === null ? null : Number(message_id)
+        }))
+    )
+
+  const claim = Effect.fnUntraced(
+    function*({ again, bulks, now, perBulk }: Parameters<BulkCommandStore["Service"]["claim"]>[0]) {
+      // Locked: another node takes turns of others meanwhile.
+      const waiting = yield* sql<BulkRow>`SELECT * FROM bulk_command WHERE turns > 0
+        ORDER BY served_at LIMIT ${bulks} FOR UPDATE SKIP LOCKED`
+      if (waiting.length === 0) return []
+      const served = wholeNumbers(waiting.map(({ bulk_id }) => Number(bulk_id)))
+      yield* sql`UPDATE bulk_command SET served_at = ${instant(now)} WHERE bulk_id = ANY(${served}::bigint[])`
+      const turns = yield* Effect.forEach(waiting, (row) => claimOf(bulkFromRow(row), now, again, perBulk))
+      return turns.flat().toSorted((a, b) => a.place - b.place || a.bulk.bulkId - b.bulk.bulkId)
+    },
+    sql.withTransaction
+  )
+
   /** Stores the outcomes of turns of one bulk command. */
   const settleOf = Effect.fnUntraced(function*(bulkId: number, outcomes: ReadonlyArray<BulkOutcome>, at: number) {
     // Locked: a cancellation comes before or after all of them.
@@ -40,7 +78,7 @@ export const make = (sql: PgClient.PgClient): Pick<BulkCommandStore["Service"], 
           ${wholeNumbers(outcomes.map(({ turn }) => turn.cancels === null ? 0 : 4))}::smallint[],
           ${wholeNumbers(outcomes.map(({ messageId }) => messageId))}::bigint[],
           ${texts(outcomes.map(({ reason }) => reason))}
-        ) AS outcome (place, state, message_id, reason)
+        ) AS outcome (place, state, message_id, reason) ${eachByIndex(sql, outcomes.length)}
       ), changed AS (
         UPDATE bulk_command_device AS member SET
           -- 3: the bulk command was cancelled while the device was asked.
@@ -60,37 +98,7 @@ export const make = (sql: PgClient.PgClient): Pick<BulkCommandStore["Service"], 
 
   return {
     cancel: (bulkId, at) => Effect.mapError(cancel(bulkId, at), storeError("BulkCommandStore.cancel")),
-    claim: ({ again, bulks, now, perBulk }) =>
-      sql<TurnRow>`
-        WITH waiting AS (
-          SELECT * FROM bulk_command WHERE turns > 0 ORDER BY served_at LIMIT ${bulks} FOR UPDATE SKIP LOCKED
-        ), served AS (
-          UPDATE bulk_command SET served_at = ${instant(now)} FROM waiting
-          WHERE bulk_command.bulk_id = waiting.bulk_id
-        ), due AS (
-          SELECT waiting.bulk_id, member.place FROM waiting, LATERAL (
-            SELECT place FROM bulk_command_device AS member
-            WHERE member.bulk_id = waiting.bulk_id AND member.state IN (0, 4)
-              AND (claimed_until IS NULL OR claimed_until <= ${instant(now)})
-            ORDER BY place LIMIT ${perBulk}
-          ) AS member
-        ), claimed AS (
-          UPDATE bulk_command_device AS member SET claimed_until = ${instant(again)} FROM due
-          WHERE member.bulk_id = due.bulk_id AND member.place = due.place AND member.state IN (0, 4)
-          RETURNING member.bulk_id, member.place, member.device_id, member.message_id
-        )
-        SELECT waiting.*, claimed.place, claimed.device_id, claimed.message_id
-        FROM claimed JOIN waiting USING (bulk_id) ORDER BY place, bulk_id`.pipe(
-        Effect.map((rows) =>
-          rows.map((row) => ({
-            bulk: bulkFromRow(row),
-            place: row.place,
-            deviceId: row.device_id as DeviceId,
-            cancels: row.message_id === null ? null : Number(row.message_id)
-          }))
-        ),
-        Effect.mapError(storeError("BulkCommandStore.claim"))
-      ),
+    claim: (options) => Effect.mapError(claim(options), storeError("BulkCommandStore.claim")),
     settle: (outcomes, at) =>
       Effect.forEach(
         new Set(outcomes.map(({ turn }) => turn.bulk.bulkId)),
