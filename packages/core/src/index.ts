@@ -282,6 +282,7 @@ export * from "./ota/task/OtaStore.ts"
 export { rolloutDelay } from "./ota/task/Rollout.ts"
 export { holdsNewcomers, stageSize } from "./ota/task/Stages.ts"
 export { type StartWindow, timeZoneTag } from "./ota/task/StartWindow.ts"
+export { UpgradeTaskDraft, VerifyTaskDraft } from "./ota/task/TaskDraft.ts"
 export {
   advance as advanceUpgrade,
   deviceCount,
@@ -309,10 +310,8 @@ export {
   type UpgradePolicy,
   type UpgradeRecord,
   type UpgradeTask,
-  UpgradeTaskDraft,
   type UpgradeTaskStatus,
-  type VerifyTask,
-  VerifyTaskDraft
+  type VerifyTask
 } from "./ota/task/UpgradeTask.ts"
 export { RequireVerification, UpgradeTasks } from "./ota/task/UpgradeTasks.ts"
 export * from "./product/Product.ts"

@@ -30,6 +30,15 @@ export const rolloutDelay = (
   return sql`floor(60000::float8 * (${column} + (${turns} - floor(${turns}))) / ${maximumPerMinute}::int)`
 }
 
+/** When the records at `place`, a column, are due in a roll-out that begins at `firstDue`, Unix milliseconds. */
+export const dueAt = (
+  sql: PgClient.PgClient,
+  firstDue: number,
+  task: Pick<OtaTask, "maximumPerMinute" | "taskId">,
+  place: string
+): Statement.Fragment =>
+  sql`${instant(firstDue)}::timestamptz + ${rolloutDelay(sql, task, place)} * interval '1 millisecond'`
+
 /** The assignments that cancel a record, as `advance` of the core does it. */
 export const cancelRecord = (sql: PgClient.PgClient, at: number): Statement.Fragment =>
   sql`status = ${recordNumber.cancelled}, due_at = NULL, reason = 'cancelled', updated_at = ${instant(at)},

@@ -6,12 +6,13 @@ import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer } from "effect"
 import * as OtaFirmware from "./OtaFirmware.ts"
 import * as OtaRecords from "./OtaRecords.ts"
+import * as OtaStages from "./OtaStages.ts"
 import * as OtaTasks from "./OtaTasks.ts"
 
 export const layer: Layer.Layer<OtaStore, never, PgClient.PgClient> = Layer.effect(
   OtaStore,
   Effect.map(
-    Effect.all([OtaFirmware.make, OtaTasks.make, OtaRecords.make]),
-    ([firmware, tasks, records]) => OtaStore.of({ ...firmware, ...tasks, ...records })
+    Effect.all([OtaFirmware.make, OtaTasks.make, OtaStages.make, OtaRecords.make]),
+    ([firmware, tasks, stages, records]) => OtaStore.of({ ...firmware, ...tasks, ...stages, ...records })
   )
 )

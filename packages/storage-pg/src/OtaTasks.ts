@@ -2,9 +2,7 @@
  * The part of `OtaStore` that creates, reads and ends tasks.
  */
 import {
-  deviceCount,
   type DeviceId,
-  holdsNewcomers,
   isPushed,
   type NewTask,
   type OtaStore,
@@ -31,6 +29,7 @@ import {
   verifyTaskFromRow
 } from "./OtaRow.ts"
 import * as OtaRules from "./OtaRules.ts"
+import * as OtaStages from "./OtaStages.ts"
 import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isUniqueViolation, storeError } from "./PgErrors.ts"
@@ -46,9 +45,6 @@ export const make: Effect.Effect<
     | "endTask"
     | "removeTask"
     | "confirmTask"
-    | "openStage"
-    | "dynamicTasks"
-    | "join"
   >,
   never,
   PgClient.PgClient
@@ -94,16 +90,14 @@ export const make: Effect.Effect<
       RETURNING *`
   }
 
-  /** When the records at `place`, a column, are due. */
-  const dueAt = (firstDue: number, task: OtaTask, place: string) =>
-    sql`${instant(firstDue)}::timestamptz + ${OtaRules.rolloutDelay(sql, task, place)} * interval '1 millisecond'`
-
   const insertRecords = (task: OtaTask, scope: TaskScope, firstDue: number) =>
     sql<{ readonly device_id: string; readonly place: number }>`
       INSERT INTO ota_record (task_id, place, device_id, device_name, module, due_at, created_at, updated_at)
       SELECT ${task.taskId}::bigint, place, device_id, device_name, ${task.module},
         ${
-      isPushed(task, { isConfirmed: false, isHeld: false }) ? dueAt(firstDue, task, "place") : sql`NULL::timestamptz`
+      isPushed(task, { isConfirmed: false, isHeld: false })
+        ? OtaRules.dueAt(sql, firstDue, task, "place")
+        : sql`NULL::timestamptz`
     },
         ${instant(task.createdAt)}, ${instant(task.createdAt)}
       FROM (
@@ -132,40 +126,10 @@ export const make: Effect.Effect<
       ${scope._tag === "Named" ? sql`` : sql`ON CONFLICT (device_id, module) WHERE ${isUnfinished} DO NOTHING`}
       RETURNING device_id, place`
 
-  /** Closes the gaps of devices that another task has taken at the same moment. */
-  const closeRanks = (taskId: number) =>
-    sql`UPDATE ota_record SET place = rank.place
-      FROM (
-        SELECT device_id, row_number() OVER (ORDER BY place) - 1 AS place FROM ota_record WHERE task_id = ${taskId}
-      ) AS rank
-      WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = rank.device_id`
-
   /** Holds the devices of later stages. */
   const hold = (task: OtaTask) =>
     sql`UPDATE ota_record SET is_held = true, due_at = NULL
       WHERE task_id = ${task.taskId} AND place >= ${stageSize(task, task.stage)}`
-
-  const openStage = Effect.fnUntraced(
-    function*(taskId: number, stage: number, firstDue: number) {
-      const [row] = yield* sql<TaskRow>`UPDATE ota_task SET stage = ${stage}::int, updated_at = ${instant(firstDue)}
-        WHERE task_id = ${taskId} AND kind = 'upgrade' AND ${isOngoing} AND stage = ${stage - 1}::int RETURNING *`
-      if (row === undefined) return Option.none()
-      const task = taskFromRow(row)
-      const isTold = (isConfirmed: boolean) => isPushed(task, { isConfirmed, isHeld: false })
-      const told = isTold(false) ? sql`true` : isTold(true) ? sql`is_confirmed` : sql`false`
-      yield* sql`
-        UPDATE ota_record SET is_held = false, revision = revision + 1,
-          due_at = CASE WHEN ${told} THEN ${dueAt(firstDue, task, "opened.place")} ELSE due_at END
-        FROM (
-          SELECT device_id, row_number() OVER (ORDER BY ota_record.place) - 1 AS place FROM ota_record
-          WHERE task_id = ${taskId} AND is_held AND status = ${recordNumber.pending}
-            AND ota_record.place < ${stageSize(task, stage)}
-        ) AS opened
-        WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = opened.device_id`
-      return Option.some(task)
-    },
-    sql.withTransaction
-  )
 
   const createTask = Effect.fnUntraced(
     function*(draft: NewTask, scope: TaskScope, firstDue: number) {
@@ -187,7 +151,7 @@ export const make: Effect.Effect<
       const [row] = yield* insertTask(draft)
       const inserted = taskFromRow(row!)
       const records = yield* insertRecords(inserted, scope, firstDue)
-      if (records.some(({ place }) => place >= records.length)) yield* closeRanks(inserted.taskId)
+      if (records.some(({ place }) => place >= records.length)) yield* OtaStages.closeRanks(sql, inserted.taskId)
       const task = withCounts(inserted, { ...inserted.counts, pending: records.length })
       yield* sql`UPDATE ota_task SET pending = ${records.length}, status = ${taskNumber(task)}
         WHERE task_id = ${task.taskId}`
@@ -201,34 +165,6 @@ export const make: Effect.Effect<
     sql.withTransaction
   )
 
-  const join = Effect.fnUntraced(
-    function*(taskId: number, joining: Parameters<OtaStore["Service"]["join"]>[1], at: number) {
-      const [row] = yield* sql<TaskRow>`SELECT * FROM ota_task WHERE task_id = ${taskId} AND ${isOngoing} FOR UPDATE`
-      if (row === undefined) return
-      const task = taskFromRow(row)
-      const count = deviceCount(task.counts)
-      const held = { isConfirmed: false, isHeld: holdsNewcomers(task) }
-      const records = yield* sql<{ readonly place: number }>`
-        INSERT INTO ota_record
-          (task_id, place, device_id, device_name, module, is_held, due_at, created_at, updated_at)
-        SELECT ${taskId}::bigint, ${count}::int + row_number() OVER (ORDER BY device.id) - 1, device_id,
-          device.device_name, ${task.module}, ${held.isHeld}::boolean,
-          ${isPushed(task, held) ? instant(at) : null}::timestamptz, ${instant(at)}, ${instant(at)}
-        FROM device WHERE device_id = ANY(${texts(joining.map(({ deviceId }) => deviceId))})
-          AND NOT EXISTS (SELECT FROM ota_record AS other WHERE other.device_id = device.device_id
-            AND (other.task_id = ${taskId} OR other.module = ${task.module} AND other.${isUnfinished}))
-        ON CONFLICT DO NOTHING
-        RETURNING place`
-      if (records.length === 0) return
-      if (records.some(({ place }) => place >= count + records.length)) yield* closeRanks(taskId)
-      const after = withCounts(task, { ...task.counts, pending: task.counts.pending + records.length })
-      yield* sql`UPDATE ota_task SET pending = ${after.counts.pending}, status = ${taskNumber(after)},
-          updated_at = ${instant(at)}
-        WHERE task_id = ${taskId}`
-    },
-    sql.withTransaction
-  )
-
   const task = (rows: ReadonlyArray<TaskRow>) => Option.map(Option.fromUndefinedOr(rows[0]), taskFromRow)
 
   return {
@@ -238,14 +174,6 @@ export const make: Effect.Effect<
         Effect.retry({ while: isUniqueViolation, times: 3 }),
         Effect.mapError(storeError("OtaStore.createTask"))
       ),
-    dynamicTasks: (productKeys) =>
-      sql<TaskRow>`SELECT * FROM ota_task
-        WHERE product_key = ANY(${texts(productKeys)}) AND is_dynamic AND ${isOngoing}
-        ORDER BY task_id`.pipe(
-        Effect.map((rows) => rows.map(taskFromRow)),
-        Effect.mapError(storeError("OtaStore.dynamicTasks"))
-      ),
-    join: (taskId, joining, at) => Effect.mapError(join(taskId, joining, at), storeError("OtaStore.join")),
     task: (projectId, taskId) =>
       sql<TaskRow>`SELECT * FROM ota_task WHERE task_id = ${taskId} AND project_id = ${projectId}`.pipe(
         Effect.map(task),
@@ -317,7 +245,9 @@ export const make: Effect.Effect<
         const confirmed = taskFromRow(row)
         if (confirmed.upgradePolicy === "push") {
           yield* sql`
-            UPDATE ota_record SET revision = revision + 1, due_at = ${dueAt(firstDue, confirmed, "pending.place")}
+            UPDATE ota_record SET revision = revision + 1, due_at = ${
+            OtaRules.dueAt(sql, firstDue, confirmed, "pending.place")
+          }
             FROM (
               SELECT device_id, row_number() OVER (ORDER BY ota_record.place) - 1 AS place FROM ota_record
               WHERE task_id = ${taskId} AND status = ${recordNumber.pending} AND NOT is_held
@@ -325,8 +255,6 @@ export const make: Effect.Effect<
             WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = pending.device_id`
         }
         return true
-      }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.confirmTask"))),
-    openStage: (taskId, stage, firstDue) =>
-      Effect.mapError(openStage(taskId, stage, firstDue), storeError("OtaStore.openStage"))
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.confirmTask")))
   }
 })

@@ -14,20 +14,18 @@ import { FirmwareFiles } from "../firmware/FirmwareFiles.ts"
 import { Firmwares } from "../firmware/Firmwares.ts"
 import { OtaStore, type TaskScope } from "./OtaStore.ts"
 import { stageCount } from "./Stages.ts"
+import { newTask, UpgradeTaskDraft, VerifyTaskDraft } from "./TaskDraft.ts"
 import {
   DeviceIsUpgrading,
   DevicesNotOfProduct,
   type NewTask,
-  newTask,
   type OtaTask,
   type RecordDetail,
   TaskNotFound,
   TaskState,
   type UpgradeTask,
-  UpgradeTaskDraft,
   type UpgradeTaskStatus,
-  type VerifyTask,
-  VerifyTaskDraft
+  type VerifyTask
 } from "./UpgradeTask.ts"
 import { confirmationRefused, isOngoing } from "./UpgradeStateMachine.ts"
 
