@@ -92,6 +92,27 @@ layer(allowed, { excludeTestServices: true })("webhooks, private addresses allow
       assert.deepStrictEqual(requests.map(({ url }) => url), ["/redirect"])
     }))
 
+  it.effect("asks once before it connects, with each address and its port, and does not connect if it may not", () =>
+    Effect.gen(function*() {
+      const url = yield* Receiver
+      const { port } = new URL(url)
+      requests.length = 0
+      for (const host of ["127.0.0.1", "localhost"]) {
+        const asked: Array<ReadonlyArray<string>> = []
+        const error = yield* Effect.flip(send(`http://${host}:${port}/echo`, {
+          admits: (addresses) => {
+            asked.push(addresses)
+            return false
+          }
+        }))
+        assert.strictEqual(error.reason, "not-admitted")
+        assert.lengthOf(asked, 1)
+        assert.include(asked[0]!, `127.0.0.1:${port}`)
+        for (const address of asked[0]!) assert.include([`127.0.0.1:${port}`, `[::1]:${port}`], address)
+      }
+      assert.deepStrictEqual(requests, [])
+    }))
+
   it.effect("reads no more than so much of an answer", () =>
     Effect.gen(function*() {
       const { body, status } = yield* send(`${yield* Receiver}/endless`)
