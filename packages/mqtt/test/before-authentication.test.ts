@@ -4,7 +4,7 @@ import { Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { connect as connectTcp } from "node:net"
+import { connect as connectTcp, type Socket } from "node:net"
 import { ping } from "./RawPackets.ts"
 
 const { connectPacket, encode, open, openTo } = RawMqttSocket
@@ -33,6 +33,25 @@ const getsIn = Effect.fnUntraced(function*(device: MqttDevice.DeviceTriple, loca
   return connack?.cmd === "connack" && connack.returnCode === 0
 })
 
+/** A socket that has asked to become a WebSocket. */
+const upgraded = Effect.gen(function*() {
+  const port = RawMqttSocket.portOf((yield* MqttTestServer).webSocket)
+  const socket = yield* Effect.acquireRelease(
+    Effect.sync(() => connectTcp(port, "127.0.0.1").on("error", () => {})),
+    (socket) => Effect.sync(() => socket.destroy())
+  )
+  socket.write(
+    "GET /mqtt HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+      "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: mqtt\r\n\r\n"
+  )
+  return socket
+})
+
+const answerTo = (socket: Socket) =>
+  Effect.callback<string>((resume) => {
+    socket.once("data", (chunk) => resume(Effect.succeed(String(chunk))))
+  })
+
 withLimits({})("before its device is authenticated", (it) => {
   it.effect.each(["tcp", "webSocket"] as const)(
     "a CONNECT of more than 16 KiB ends the connection over %s",
@@ -54,15 +73,7 @@ withLimits({})("before its device is authenticated", (it) => {
 
   it.effect("a WebSocket is cut when it has sent 16 KiB of a message, whatever length the message claims", () =>
     Effect.gen(function*() {
-      const port = RawMqttSocket.portOf((yield* MqttTestServer).webSocket)
-      const socket = yield* Effect.acquireRelease(
-        Effect.sync(() => connectTcp(port, "127.0.0.1").on("error", () => {})),
-        (socket) => Effect.sync(() => socket.destroy())
-      )
-      socket.write(
-        "GET /mqtt HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
-          "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: mqtt\r\n\r\n"
-      )
+      const socket = yield* upgraded
       // A masked binary message of 500,000 bytes.
       const header = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 7, 0xa1, 0x20, 0, 0, 0, 0])
       socket.write(Buffer.concat([header, Buffer.alloc(17 * 1024)]))
@@ -135,5 +146,21 @@ withLimits({ connectTime: "50 millis" })("with little time for a CONNECT", (it) 
       const wire = yield* open()
       yield* wire.write(begun(10))
       assert.isTrue(yield* ended(wire))
+    }))
+})
+
+withLimits({ unauthenticatedOfAddress: 1 })("a WebSocket for which there is no room", (it) => {
+  it.effect("gets 503 with the headers of the API", () =>
+    Effect.gen(function*() {
+      assert.include(yield* Effect.flatMap(upgraded, answerTo), "101 Switching Protocols")
+      const refused = (yield* Effect.flatMap(upgraded, answerTo)).split("\r\n")
+      assert.strictEqual(refused[0], "HTTP/1.1 503 Service Unavailable")
+      assert.includeMembers(refused, [
+        "Retry-After: 1",
+        "X-Content-Type-Options: nosniff",
+        "X-Frame-Options: DENY",
+        "Referrer-Policy: no-referrer",
+        "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'"
+      ])
     }))
 })
