@@ -24,7 +24,8 @@ import { matches } from "./DeviceFilter.ts"
 import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { storeError } from "./PgErrors.ts"
-import { instant, texts } from "./PgParameters.ts"
+import { eachByIndex, instant, texts } from "./PgParameters.ts"
+import { unknownDevices } from "./UnknownDevices.ts"
 
 /** Part of the group that is replaced together: it finds devices and reads commands. */
 export const layer: Layer.Layer<BulkCommandStore, never, PgClient.PgClient> = Layer.effect(
@@ -59,19 +60,14 @@ const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
     "bulk_command_device AS member LEFT JOIN command ON command.message_id = member.message_id"
   )
 
-  const unknown = Effect.fnUntraced(function*(projectId: ProjectId, deviceIds: ReadonlyArray<DeviceId>) {
-    const rows = yield* sql<{ readonly device_id: string }>`SELECT device_id FROM device
-      WHERE device_id = ANY(${texts(deviceIds)}) AND project_id = ${projectId}`
-    const known = new Set(rows.map(({ device_id }) => device_id))
-    return deviceIds.filter((deviceId) => !known.has(deviceId))
-  })
-
   const insertDevices = (bulkId: number, projectId: ProjectId, scope: BulkScope) =>
     scope._tag === "Named"
       ? sql`INSERT INTO bulk_command_device (bulk_id, place, device_id, device_name)
           SELECT ${bulkId}::bigint, named.place, device.device_id, device.device_name
-          FROM unnest(${texts(scope.deviceIds)}) WITH ORDINALITY AS named (device_id, place)
-          JOIN device USING (device_id) WHERE device.project_id = ${projectId}`
+          FROM (
+            SELECT * FROM unnest(${texts(scope.deviceIds)}) WITH ORDINALITY ${eachByIndex(sql, scope.deviceIds.length)}
+          ) AS named (device_id, place)
+          JOIN device ON device.device_id = named.device_id WHERE device.project_id = ${projectId}`
       : sql`INSERT INTO bulk_command_device (bulk_id, place, device_id, device_name)
           SELECT ${bulkId}::bigint, row_number() OVER (ORDER BY id), device_id, device_name
           FROM device WHERE ${matches(sql, projectId, scope.filter)} LIMIT ${maxBulkDevices + 1}`
@@ -79,7 +75,7 @@ const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
   const insert = Effect.fnUntraced(
     function*({ createdAt, params, projectId, serviceId, ttl }: NewBulkCommand, scope: BulkScope) {
       if (scope._tag === "Named") {
-        const missing = yield* unknown(projectId, scope.deviceIds)
+        const missing = yield* unknownDevices(sql, { projectId }, scope.deviceIds)
         if (missing.length > 0) return { _tag: "Unknown", deviceIds: missing } satisfies BulkCreated
       }
       // Locked: those that are created at the same moment take turns.

@@ -16,6 +16,7 @@ import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, texts } from "./PgParameters.ts"
+import { unknownDevices } from "./UnknownDevices.ts"
 
 /** Part of the group that is replaced together: devices are found by their group. */
 export const layer: Layer.Layer<DeviceGroupStore, never, PgClient.PgClient> = Layer.effect(
@@ -47,20 +48,13 @@ const json = (query: DeviceQuery | null | undefined): string | null =>
   query === undefined || query === null ? null : JSON.stringify(query)
 
 const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
-  const unknown = Effect.fnUntraced(function*(projectId: ProjectId, deviceIds: ReadonlyArray<DeviceId>) {
-    const rows = yield* sql<{ readonly device_id: string }>`SELECT device_id FROM device
-      WHERE device_id = ANY(${texts(deviceIds)}) AND project_id = ${projectId}`
-    const known = new Set(rows.map(({ device_id }) => device_id))
-    return deviceIds.filter((deviceId) => !known.has(deviceId))
-  })
-
   const add = Effect.fnUntraced(
     function*(projectId: ProjectId, groupId: number, deviceIds: ReadonlyArray<DeviceId>) {
       // Locked: additions at the same moment take turns, and none passes the limit.
       const [group] = yield* sql`SELECT group_id FROM device_group
         WHERE group_id = ${groupId} AND project_id = ${projectId} FOR UPDATE`
       if (group === undefined) return { _tag: "NoGroup" } satisfies GroupAddition
-      const missing = yield* unknown(projectId, deviceIds)
+      const missing = yield* unknownDevices(sql, { projectId }, deviceIds)
       if (missing.length > 0) return { _tag: "Unknown", deviceIds: missing } satisfies GroupAddition
       const added = yield* sql`INSERT INTO device_group_member (group_id, device_id)
         SELECT ${groupId}::bigint, device_id FROM unnest(${texts(deviceIds)}) AS new (device_id) ORDER BY device_id

@@ -34,6 +34,7 @@ import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, texts, wholeNumbers } from "./PgParameters.ts"
+import { unknownDevices } from "./UnknownDevices.ts"
 
 export const make: Effect.Effect<
   Pick<
@@ -61,14 +62,6 @@ export const make: Effect.Effect<
       ([row]): TaskCreated | undefined =>
         row === undefined ? undefined : { _tag: "Busy", deviceId: row.device_id as DeviceId }
     )
-
-  const unknown = Effect.fnUntraced(function*(task: NewTask, deviceIds: ReadonlyArray<DeviceId>) {
-    const rows = yield* sql<{ readonly device_id: string }>`SELECT device_id FROM device
-      WHERE device_id = ANY(${texts(deviceIds)}) AND project_id = ${task.projectId}
-        AND product_key = ${task.productKey}`
-    const known = new Set(rows.map(({ device_id }) => device_id))
-    return deviceIds.filter((deviceId) => !known.has(deviceId))
-  })
 
   const insertTask = (task: NewTask) => {
     const status = taskNumber(
@@ -134,7 +127,7 @@ export const make: Effect.Effect<
   const createTask = Effect.fnUntraced(
     function*(draft: NewTask, scope: TaskScope, firstDue: number) {
       if (scope._tag === "Named") {
-        const missing = yield* unknown(draft, scope.deviceIds)
+        const missing = yield* unknownDevices(sql, draft, scope.deviceIds)
         if (missing.length > 0) return { _tag: "Unknown", deviceIds: missing } satisfies TaskCreated
         const taken = yield* busy(scope.deviceIds, draft.module)
         if (taken !== undefined) return taken

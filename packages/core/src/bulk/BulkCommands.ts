@@ -4,9 +4,10 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { defaultTtlSeconds } from "../command/Command.ts"
 import { Commands } from "../command/Commands.ts"
+import { unknownDevices } from "../device/Device.ts"
 import { DeviceGroups, filterOf } from "../group/DeviceGroups.ts"
 import type { DeviceGroupNotFound } from "../group/DeviceGroup.ts"
-import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
+import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey, ProductNotFound } from "../product/Product.ts"
@@ -125,10 +126,8 @@ const make = Effect.gen(function*() {
         return yield* new BulkScopeUnfit({ reason: "too-large" })
       case "Busy":
         return yield* new TooManyBulkCommands()
-      case "Unknown": {
-        const [first = "", ...rest] = created.deviceIds
-        return yield* new InvalidInput({ issues: [unknownDevice(first), ...rest.slice(0, 99).map(unknownDevice)] })
-      }
+      case "Unknown":
+        return yield* unknownDevices(created.deviceIds)
     }
   })
 
@@ -151,9 +150,4 @@ const make = Effect.gen(function*() {
       }
     })
   })
-})
-
-const unknownDevice = (deviceId: string) => ({
-  path: ["deviceIds"],
-  message: `Expected devices of the project; ${deviceId} is none`
 })

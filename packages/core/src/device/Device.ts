@@ -3,6 +3,7 @@
  */
 import { Schema } from "effect"
 import { DomainError } from "../kernel/DomainError.ts"
+import { InvalidInput } from "../kernel/InvalidInput.ts"
 import { PreviousSecret } from "../kernel/RotatedSecret.ts"
 import { isWellFormed, Text } from "../kernel/Text.ts"
 import {
@@ -260,6 +261,16 @@ export class DeviceDisabled extends DomainError<DeviceDisabled>()(
   },
   ({ deviceName, productKey }) => `Device ${productKey}/${deviceName} is disabled`
 ) {}
+
+/** Says that the input names devices that the project does not have; of more than 100, the first. */
+export const unknownDevices = (deviceIds: ReadonlyArray<string>): InvalidInput => {
+  const [first = "", ...rest] = deviceIds.slice(0, 100)
+  const issue = (deviceId: string) => ({
+    path: ["deviceIds"],
+    message: `Expected devices of the project; ${deviceId} is none`
+  })
+  return new InvalidInput({ issues: [issue(first), ...rest.map(issue)] })
+}
 
 /**
  * The product is no cloud gateway, but the call has fields of a cloud gateway

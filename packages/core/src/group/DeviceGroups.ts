@@ -2,10 +2,10 @@
  * Manages groups of devices.
  */
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
-import { type DeviceDetail, type DeviceId, DeviceNotFound } from "../device/Device.ts"
+import { type DeviceDetail, type DeviceId, DeviceNotFound, unknownDevices } from "../device/Device.ts"
 import { type DeviceFilter, matchesFilter } from "../device/DeviceFilter.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
-import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
+import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { Text } from "../kernel/Text.ts"
@@ -163,7 +163,7 @@ const make = Effect.gen(function*() {
         case "Full":
           return yield* new DeviceGroupFull({ groupId })
         case "Unknown":
-          return yield* new InvalidInput({ issues: unknownDevices(outcome.deviceIds) })
+          return yield* unknownDevices(outcome.deviceIds)
       }
     }
   )
@@ -200,13 +200,3 @@ const make = Effect.gen(function*() {
     ofDevice
   })
 })
-
-/** Devices that do not exist, as issues of the input. */
-const unknownDevices = (deviceIds: ReadonlyArray<string>): InvalidInput["issues"] => {
-  const [first = "", ...rest] = deviceIds
-  const issue = (deviceId: string) => ({
-    path: ["deviceIds"],
-    message: `Expected devices of the project; ${deviceId} is none`
-  })
-  return [issue(first), ...rest.map(issue)]
-}
