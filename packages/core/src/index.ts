@@ -280,7 +280,7 @@ export { type ImageKey, ImageSignatures, SigningAlgorithm } from "./ota/firmware
 export { type SigningKey, SigningKeyDraft, SigningKeys } from "./ota/firmware/SigningKeys.ts"
 export * from "./ota/task/OtaStore.ts"
 export { rolloutDelay } from "./ota/task/Rollout.ts"
-export { holdsNewcomers, stageSize } from "./ota/task/Stages.ts"
+export { holdsNewcomers, isStagePassed, stageSize } from "./ota/task/Stages.ts"
 export { type StartWindow, timeZoneTag } from "./ota/task/StartWindow.ts"
 export { UpgradeTaskDraft, VerifyTaskDraft } from "./ota/task/TaskDraft.ts"
 export {

@@ -9,6 +9,7 @@ import {
   holdsNewcomers,
   isOngoing,
   isPushed,
+  isStagePassed,
   isUpgradeFinal,
   type NewTask,
   OtaStore,
@@ -69,6 +70,20 @@ const make = Effect.gen(function*() {
       : withCounts({ ...task, kind, status: "pending" }, noCounts)
     tasks.set(inserted.taskId, inserted)
     return inserted
+  }
+
+  const openStage = (taskId: number, stage: number, firstDue: number): OtaTask | undefined => {
+    const before = tasks.get(taskId)
+    if (before?.kind !== "upgrade" || !isOngoing(before) || before.stage !== stage - 1) return undefined
+    const task: OtaTask = { ...before, stage, updatedAt: firstDue }
+    tasks.set(taskId, task)
+    ota.recordsOfTask(taskId).slice(0, stageSize(task, stage))
+      .filter(({ isHeld, status }) => status === "pending" && isHeld)
+      .forEach((held, place) => {
+        const record = { ...held, isHeld: false, revision: held.revision + 1 }
+        ota.keep(isPushed(task, record) ? { ...record, dueAt: dueAt(task, firstDue, place) } : record)
+      })
+    return task
   }
 
   return OtaStore.of({
@@ -237,6 +252,12 @@ const make = Effect.gen(function*() {
           changed.set(after.taskId, ota.change(stored, after))
           return true
         })
+        for (const [taskId, task] of changed) {
+          for (let next: OtaTask | undefined = task; next !== undefined && isStagePassed(next);) {
+            next = openStage(taskId, next.stage + 1, next.updatedAt)
+            if (next !== undefined) changed.set(taskId, next)
+          }
+        }
         return { saved, tasks: [...changed.values()] }
       }),
     endTask: (taskId, to, cancelled, at) =>
@@ -276,19 +297,7 @@ const make = Effect.gen(function*() {
         return true
       }),
     openStage: (taskId, stage, firstDue) =>
-      Effect.sync(() => {
-        const before = tasks.get(taskId)
-        if (before?.kind !== "upgrade" || !isOngoing(before) || before.stage !== stage - 1) return Option.none()
-        const task: OtaTask = { ...before, stage, updatedAt: firstDue }
-        tasks.set(taskId, task)
-        ota.recordsOfTask(taskId).slice(0, stageSize(task, stage))
-          .filter(({ isHeld, status }) => status === "pending" && isHeld)
-          .forEach((held, place) => {
-            const record = { ...held, isHeld: false, revision: held.revision + 1 }
-            ota.keep(isPushed(task, record) ? { ...record, dueAt: dueAt(task, firstDue, place) } : record)
-          })
-        return Option.some(task)
-      }),
+      Effect.sync(() => Option.fromUndefinedOr(openStage(taskId, stage, firstDue))),
     claimDue: ({ again, limit, now }) =>
       Effect.sync(() => {
         const claimed = ota.dueAt(now).slice(0, limit)

@@ -29,6 +29,7 @@ import {
   type TaskRow
 } from "./OtaRow.ts"
 import * as OtaRules from "./OtaRules.ts"
+import * as OtaStages from "./OtaStages.ts"
 import { clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
 import { booleans, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
@@ -138,7 +139,8 @@ export const make: Effect.Effect<
       const places = new Set(rows.map(({ place }) => Number(place) - 1))
       const stored = changes.filter((_, place) => places.has(place))
       const tasks = yield* recount(deltasOf(stored), Math.max(0, ...after.map(({ updatedAt }) => updatedAt)))
-      return { saved: changes.map((_, place) => places.has(place)), tasks }
+      const opened = yield* Effect.forEach(tasks, (task) => OtaStages.openPassed(sql, task))
+      return { saved: changes.map((_, place) => places.has(place)), tasks: opened }
     },
     sql.withTransaction
   )

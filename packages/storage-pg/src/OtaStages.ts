@@ -2,7 +2,16 @@
  * The part of `OtaStore` that opens the stages of tasks, and adds devices that
  * come later.
  */
-import { deviceCount, holdsNewcomers, isPushed, type OtaStore, stageSize, withCounts } from "@device-cloud/core"
+import {
+  deviceCount,
+  holdsNewcomers,
+  isPushed,
+  isStagePassed,
+  type OtaStore,
+  type OtaTask,
+  stageSize,
+  withCounts
+} from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
@@ -19,6 +28,49 @@ export const closeRanks = (sql: PgClient.PgClient, taskId: number): Effect.Effec
     ) AS rank
     WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = rank.device_id`
 
+/** Opens a stage, within a transaction. */
+const openStage = Effect.fnUntraced(
+  function*(
+    sql: PgClient.PgClient,
+    taskId: number,
+    stage: number,
+    firstDue: number
+  ): Effect.fn.Return<Option.Option<OtaTask>, SqlError.SqlError> {
+    const [row] = yield* sql<TaskRow>`UPDATE ota_task SET stage = ${stage}::int, updated_at = ${instant(firstDue)}
+      WHERE task_id = ${taskId} AND kind = 'upgrade' AND ${sql.literal(OtaRules.isOngoing)} AND stage = ${
+      stage - 1
+    }::int RETURNING *`
+    if (row === undefined) return Option.none()
+    const task = taskFromRow(row)
+    const isTold = (isConfirmed: boolean) => isPushed(task, { isConfirmed, isHeld: false })
+    const told = isTold(false) ? sql`true` : isTold(true) ? sql`is_confirmed` : sql`false`
+    yield* sql`
+      UPDATE ota_record SET is_held = false, revision = revision + 1,
+        due_at = CASE WHEN ${told} THEN ${OtaRules.dueAt(sql, firstDue, task, "opened.place")} ELSE due_at END
+      FROM (
+        SELECT device_id, row_number() OVER (ORDER BY ota_record.place) - 1 AS place FROM ota_record
+        WHERE task_id = ${taskId} AND is_held AND status = ${recordNumber.pending}
+          AND ota_record.place < ${stageSize(task, stage)}
+      ) AS opened
+      WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = opened.device_id`
+    return Option.some(task)
+  }
+)
+
+/** Opens the stages of the task that open by themselves, within a transaction. Returns the task afterwards. */
+export const openPassed = Effect.fnUntraced(function*(
+  sql: PgClient.PgClient,
+  changed: OtaTask
+): Effect.fn.Return<OtaTask, SqlError.SqlError> {
+  let task = changed
+  while (isStagePassed(task)) {
+    const opened = yield* openStage(sql, task.taskId, task.stage + 1, task.updatedAt)
+    if (Option.isNone(opened)) return task
+    task = opened.value
+  }
+  return task
+})
+
 export const make: Effect.Effect<
   Pick<OtaStore["Service"], "openStage" | "dynamicTasks" | "join">,
   never,
@@ -27,28 +79,6 @@ export const make: Effect.Effect<
   const sql = yield* PgClient.PgClient
   const isOngoing = sql.literal(OtaRules.isOngoing)
   const isUnfinished = sql.literal(OtaRules.isUnfinished)
-
-  const openStage = Effect.fnUntraced(
-    function*(taskId: number, stage: number, firstDue: number) {
-      const [row] = yield* sql<TaskRow>`UPDATE ota_task SET stage = ${stage}::int, updated_at = ${instant(firstDue)}
-        WHERE task_id = ${taskId} AND kind = 'upgrade' AND ${isOngoing} AND stage = ${stage - 1}::int RETURNING *`
-      if (row === undefined) return Option.none()
-      const task = taskFromRow(row)
-      const isTold = (isConfirmed: boolean) => isPushed(task, { isConfirmed, isHeld: false })
-      const told = isTold(false) ? sql`true` : isTold(true) ? sql`is_confirmed` : sql`false`
-      yield* sql`
-        UPDATE ota_record SET is_held = false, revision = revision + 1,
-          due_at = CASE WHEN ${told} THEN ${OtaRules.dueAt(sql, firstDue, task, "opened.place")} ELSE due_at END
-        FROM (
-          SELECT device_id, row_number() OVER (ORDER BY ota_record.place) - 1 AS place FROM ota_record
-          WHERE task_id = ${taskId} AND is_held AND status = ${recordNumber.pending}
-            AND ota_record.place < ${stageSize(task, stage)}
-        ) AS opened
-        WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = opened.device_id`
-      return Option.some(task)
-    },
-    sql.withTransaction
-  )
 
   const join = Effect.fnUntraced(
     function*(taskId: number, joining: Parameters<OtaStore["Service"]["join"]>[1], at: number) {
@@ -80,7 +110,7 @@ export const make: Effect.Effect<
 
   return {
     openStage: (taskId, stage, firstDue) =>
-      Effect.mapError(openStage(taskId, stage, firstDue), storeError("OtaStore.openStage")),
+      Effect.mapError(sql.withTransaction(openStage(sql, taskId, stage, firstDue)), storeError("OtaStore.openStage")),
     dynamicTasks: (productKeys) =>
       sql<TaskRow>`SELECT * FROM ota_task
         WHERE product_key = ANY(${texts(productKeys)}) AND is_dynamic AND ${isOngoing}

@@ -43,6 +43,22 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.openStage(taskId, 4, epoch + 11)))
       }))
 
+    it.effect("opens the stages that have passed with the change that they pass by", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(5)
+        const draft = newTask(firmware, { stages: [20, 40, 80], stageSuccessPercent: 50 })
+        const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, epoch))
+        const records = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        // One of two is half of the second stage, too.
+        const { tasks: [task] } = yield* store.save([changed(records[0]!, "succeeded")])
+        assert.strictEqual(task!.stage, 3)
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.task(firmware.projectId, taskId)), task)
+        const open = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        assert.deepStrictEqual(open.map(({ isHeld }) => isHeld), [false, false, false, false, true])
+        assert.deepStrictEqual(open.slice(1, 2).map(({ dueAt }) => dueAt), rollout(taskId, task!.updatedAt, 1))
+      }))
+
     it.effect("devices join a dynamic task once, also when several nodes add them at the same moment", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore

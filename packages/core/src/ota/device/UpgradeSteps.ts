@@ -6,9 +6,8 @@ import { EventBus } from "../../events/EventBus.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 import { advance, isAborted, type UpgradeEvent } from "../task/UpgradeStateMachine.ts"
-import { isStagePassed } from "../task/Stages.ts"
 import { opensAt, turnAfter } from "../task/StartWindow.ts"
-import type { Assignment, OtaTask } from "../task/UpgradeTask.ts"
+import type { Assignment } from "../task/UpgradeTask.ts"
 
 /** An event, and the assignment that it happens to. */
 export interface UpgradeStep {
@@ -28,8 +27,7 @@ export class UpgradeSteps extends Context.Service<UpgradeSteps, {
    * Advances the record of each step, stores those that change and publishes an
    * `UpgradeProgressed` event for each. If somebody has changed a record since it
    * was read, `take` advances the newer record instead. It cancels a task in which
-   * too many devices have failed, and opens the next stage of one in which enough
-   * have succeeded. Returns the assignments afterwards, in the order
+   * too many devices have failed. Returns the assignments afterwards, in the order
    * of the steps. A record occurs in at most one step.
    */
   readonly take: (steps: ReadonlyArray<UpgradeStep>) => Effect.Effect<ReadonlyArray<Assignment>, StoreError>
@@ -62,14 +60,6 @@ const make = Effect.gen(function*() {
       reason: record.reason
     })))
 
-  /** Opens the stages that open by themselves. */
-  const openStages = Effect.fnUntraced(function*(changed: OtaTask) {
-    let task: OtaTask | undefined = changed
-    while (task !== undefined && isStagePassed(task)) {
-      task = Option.getOrUndefined(yield* store.openStage(task.taskId, task.stage + 1, task.updatedAt))
-    }
-  })
-
   const take = Effect.fnUntraced(function*(steps: ReadonlyArray<UpgradeStep>) {
     const results: Array<Assignment> = steps.map(({ assignment }) => assignment)
     let pending = steps.map((step, place) => ({ ...step, place }))
@@ -96,7 +86,6 @@ const make = Effect.gen(function*() {
       yield* publish(changed)
       for (const task of tasks) {
         if (isAborted(task)) yield* store.endTask(task.taskId, "cancelled", ["pending"], task.updatedAt)
-        else yield* openStages(task)
       }
       pending = again
     }

@@ -120,8 +120,9 @@ export class OtaStore extends Context.Service<OtaStore, {
   ) => Effect.Effect<ReadonlyArray<Assignment>, StoreError>
   /**
    * Stores each change whose record is still as `before`. A change to `pending`
-   * is not stored if its task has ended. Returns whether each change was stored,
-   * in the order of the changes, and the changed tasks.
+   * is not stored if its task has ended. Opens each stage that opens by itself
+   * (`isStagePassed`), as `openStage` does it. Returns whether each change was
+   * stored, in the order of the changes, and the changed tasks.
    */
   readonly save: (changes: ReadonlyArray<RecordChange>) => Effect.Effect<
     { readonly saved: ReadonlyArray<boolean>; readonly tasks: ReadonlyArray<OtaTask> },

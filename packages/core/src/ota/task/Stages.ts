@@ -3,7 +3,7 @@
  * firmware, then a greater one, at last all. See docs/api/firmware.md.
  */
 import type { OtaTask } from "./UpgradeTask.ts"
-import { deviceCount, isOngoing } from "./UpgradeStateMachine.ts"
+import { deviceCount, isAborted, isOngoing } from "./UpgradeStateMachine.ts"
 
 /** How many stages the task has, at least 1. */
 export const stageCount = ({ stages }: Pick<OtaTask, "stages">): number => stages.length + 1
@@ -18,7 +18,11 @@ export const stageSize = ({ counts, stages }: Pick<OtaTask, "counts" | "stages">
   return percent === undefined ? devices : Math.ceil(devices * percent / 100)
 }
 
-/** Whether the next stage opens by itself: enough devices of those that may have the firmware have succeeded. */
+/**
+ * Whether the next stage opens by itself: enough devices of those that may have
+ * the firmware have succeeded, and too many have not failed.
+ */
 export const isStagePassed = (task: OtaTask): boolean =>
-  task.stageSuccessPercent > 0 && isOngoing(task) && task.stage < stageCount(task) &&
+  task.kind === "upgrade" && task.stageSuccessPercent > 0 && isOngoing(task) && !isAborted(task) &&
+  task.stage < stageCount(task) &&
   task.counts.succeeded * 100 >= stageSize(task, task.stage) * task.stageSuccessPercent
