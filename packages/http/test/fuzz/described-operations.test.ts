@@ -26,11 +26,15 @@ import * as SeededRandom from "./SeededRandom.ts"
 /** Milliseconds; for slow machines. */
 const timeout = 180_000
 
+/** How many cases there are for each that is sent: the storages differ in little of what is refused. */
+const strideOf = (storage: string): number => storage === "memory" ? 2 : 5
+
 /** An address of its own, where the machine has them: many wrong signatures from one are not looked at. */
 const addressOf = (i: number): string | undefined =>
   process.platform === "linux" ? `127.1.${i >> 8}.${i & 255}` : undefined
 
 for (const [name, storage] of storages) {
+  const stride = strideOf(name)
   layer(testApi(storage), { excludeTestServices: true })(`fuzzed operations on ${name}`, (it) => {
     it.effect("answers whatever it is asked, and what it refuses changes nothing", () =>
       Effect.gen(function*() {
@@ -52,7 +56,9 @@ for (const [name, storage] of storages) {
             // What a model refuses is taken without one.
             if (method === "POST" && /thing-uplink|device_id/.test(path)) givens.push(yield* makeGiven(tenant, false))
             const random = SeededRandom.make(seed)
-            return givens.map((given) => uncertainCases(operation, givenFor(operation, given), random))
+            return givens.map((given) =>
+              uncertainCases(operation, givenFor(operation, given), random).filter((_, i) => i % stride === 0)
+            )
           }), { concurrency })
         yield* Effect.forEach(blocks.flat(), (cases) =>
           Effect.gen(function*() {
@@ -67,7 +73,7 @@ for (const [name, storage] of storages) {
             }
           }), { concurrency })
         assertNone(complaints)
-        assert.isAbove(blocks.flat(2).length, 2000)
+        assert.isAbove(blocks.flat(2).length, 1000)
 
         // What was refused once is mostly refused again; the few others are left out.
         let again: ReadonlyArray<Case> = refused
