@@ -30,7 +30,9 @@ describe("the errors of the core", () => {
         for (const [field, value] of Object.entries(sample)) {
           if (!isName(field) || typeof value !== "string") continue
           assert.include(sample.message, isSecret(field) ? value.slice(0, 8) : value, field)
-          if (isSecret(field) && value.length > 8) assert.notInclude(sample.message, value, field)
+          // Another field may happen to have the same text.
+          const isAlone = Object.values(sample).filter((other) => String(other).includes(value)).length === 1
+          if (isSecret(field) && value.length > 8 && isAlone) assert.notInclude(sample.message, value, field)
         }
         if (!repeats(error)) assert.notStrictEqual(sample.message.trim(), "")
       }))
