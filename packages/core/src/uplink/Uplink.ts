@@ -59,7 +59,7 @@ export class Uplink extends Context.Service<Uplink, {
  * 16,384 values.
  */
 const lanes = {
-  reports: { capacity: 8192, capacityWeight: 65_536, maxBatch: 2048, maxWeight: 16_384, sharedPart: 1 / 8 },
+  reports: { capacity: 8192, capacityWeight: 65_536, maxBatch: 2048, maxWeight: 16_384, sharedPart: 1 / 16 },
   requests: { capacity: 8192, capacityWeight: 524_288, maxBatch: 2048, maxWeight: 2048 },
   gateway: { capacity: 1024, capacityWeight: 65_536, maxBatch: 64, maxWeight: 2048 },
   // A batch holds 64 blocks of at most 128 KiB in memory.
