@@ -20,7 +20,10 @@ export interface Limits {
    * ends. Default: 5,000.
    */
   readonly unauthenticated: number
-  /** Unauthenticated connections at once of one address. Default: 1,000. */
+  /**
+   * Unauthenticated connections at once of one address. From an address from which
+   * a device was authenticated lately, there may be `unauthenticated`. Default: 2,500.
+   */
   readonly unauthenticatedOfAddress: number
   /** Bytes that all unauthenticated connections together hold. Default: 16 MiB. */
   readonly unauthenticatedBytes: number
@@ -50,7 +53,7 @@ export const complete = (given: Partial<Limits> = {}): Limits => {
   return {
     reservedConnections: Math.floor(connections / 10),
     unauthenticated: 5000,
-    unauthenticatedOfAddress: 1000,
+    unauthenticatedOfAddress: 2500,
     unauthenticatedBytes: 16 * mebibyte,
     connectTime: "10 seconds",
     unsentBytesOfConnection: 256 * 1024,

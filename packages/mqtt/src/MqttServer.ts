@@ -234,8 +234,7 @@ const make = Effect.fnUntraced(function*(
       runFork(Effect.andThen(Effect.sleep(registeredTime), Effect.sync(() => void state.stream.destroy())))
     }))
 
-  const begin = (stream: Duplex, peer: Peer, arrival: Arrival) => {
-    if (stream.destroyed) return
+  const accept = (stream: Duplex, peer: Peer, arrival: Arrival) => {
     const client = broker.handle(stream)
     const state = connections.add(client, stream, peer, arrival)
     state.read = readPackets(client, stream, {
@@ -247,7 +246,7 @@ const make = Effect.fnUntraced(function*(
       turns,
       owner: () => {
         const device = state.connection?.device
-        return device === undefined ? ["", peer.address] : [device.projectId, device.deviceId]
+        return device === undefined ? ["", ""] : [device.projectId, device.deviceId]
       },
       onAcknowledge: (packetId) => state.connection?.acknowledge(packetId),
       onDisconnect: () =>
@@ -270,14 +269,6 @@ const make = Effect.fnUntraced(function*(
       access.forget(state)
       broadcasts.remove(state)
     })
-  }
-
-  /** Begins with a connection when its turn comes: many may arrive at once. */
-  const accept = (stream: Duplex, peer: Peer, arrival: Arrival) => {
-    if (turns.mayRun()) return begin(stream, peer, arrival)
-    // Until the broker has it, nobody hears how it fails.
-    stream.on("error", () => {})
-    turns.wait("", peer.address, () => begin(stream, peer, arrival))
   }
 
   const admit: MqttServer["Service"]["admit"] = (address, socket) => {

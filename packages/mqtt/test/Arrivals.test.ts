@@ -43,6 +43,15 @@ it("the connection that has waited longest makes room, for its address and for a
   assert.deepStrictEqual(turnedAway, ["made room", "made room"])
 })
 
+it("all devices behind an address that is known may come back at once", () => {
+  const { closed, come, know } = make({ unauthenticated: 4, unauthenticatedOfAddress: 2 })
+  know("home")
+  for (const name of ["one", "two", "three", "four"]) assert.isDefined(come(name, "home"))
+  assert.deepStrictEqual(closed, [])
+  come("five", "home")
+  assert.deepStrictEqual(closed, ["one"])
+})
+
 it("a connection that is judged does not make room, and one that has begun to speak does after two seconds", () => {
   const { arrivals, clock, closed, come } = make({ unauthenticated: 2 })
   arrivals.judged(come("judged")!)

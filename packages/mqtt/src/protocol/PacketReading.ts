@@ -128,7 +128,7 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
         stream.unshift(bytes.subarray(handled))
         if (!client.connected) arrived -= bytes.length - handled
       }
-      if (stream.readableLength > 0 && !options.turns.hasTime()) return wait()
+      if (client.connected && stream.readableLength > 0 && !options.turns.hasTime()) return wait()
     }
   }
 
@@ -142,7 +142,8 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
 
   const read = () => {
     if (isWaiting) return
-    if (options.turns.mayRun()) readOn()
+    // Those who arrive wait for nobody: there is room for a thousand of one address only.
+    if (!client.connected || options.turns.mayRun()) readOn()
     else wait()
   }
 

@@ -17,7 +17,7 @@ export interface ArrivalLimits {
   readonly reservedConnections: number
   /** Unauthenticated connections of addresses that are not known. */
   readonly unauthenticated: number
-  /** Unauthenticated connections of one address. */
+  /** Unauthenticated connections of one address; of one that is known, `unauthenticated`. */
   readonly unauthenticatedOfAddress: number
   /** Bytes that all unauthenticated connections hold. */
   readonly unauthenticatedBytes: number
@@ -188,7 +188,9 @@ export class Arrivals {
     const { connections, reservedConnections, unauthenticated, unauthenticatedOfAddress } = this.#limits
     const isOfAddress = (each: Arrival) => each.address === address && this.#mayGo(each)
     const mayGo = (each: Arrival) => this.#mayGo(each)
-    if ((this.#ofAddress.get(address)?.count ?? 0) >= unauthenticatedOfAddress) {
+    // All devices behind one address may come back at once.
+    const share = isKnown ? unauthenticated : unauthenticatedOfAddress
+    if ((this.#ofAddress.get(address)?.count ?? 0) >= share) {
       if (!this.#end(this.#strangers.find(isOfAddress) ?? this.#acquaintances.find(isOfAddress))) return false
     }
     if (!isKnown && this.#unauthenticatedStrangers >= unauthenticated && !this.#end(this.#strangers.find(mayGo))) {
