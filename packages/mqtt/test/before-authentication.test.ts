@@ -104,7 +104,7 @@ withLimits({ unauthenticatedBytes: 40_000 })("with a budget of bytes for all who
     }))
 })
 
-withLimits({ unauthenticatedOfAddress: 5 })("with few connections for an address", (it) => {
+withLimits({ unauthenticated: 5, unauthenticatedOfAddress: 5 })("with few connections for an address", (it) => {
   it.effect.each(["tcp", "tls"] as const)(
     "idle connections keep no device out over %s: the oldest ends first",
     (over) =>
