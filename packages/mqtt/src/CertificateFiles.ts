@@ -18,11 +18,17 @@ export class CertificateFileError extends Schema.TaggedError<CertificateFileErro
   cause: Schema.Defect()
 }) {}
 
+/** A file that is being written is empty for a moment. Node.js would serve without the key, and refuse everybody. */
 const read = (file: string) =>
   Effect.tryPromise({
     try: () => readFile(file, "utf8"),
     catch: (cause) => new CertificateFileError({ file, cause })
-  })
+  }).pipe(
+    Effect.filterOrFail(
+      (text) => text.trim() !== "",
+      () => new CertificateFileError({ file, cause: new Error("the file is empty") })
+    )
+  )
 
 /** Reads the files. */
 export const load = (files: CertificateFiles): Effect.Effect<ServerCertificate, CertificateFileError> =>

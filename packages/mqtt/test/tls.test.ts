@@ -87,6 +87,10 @@ it.live("a renewed certificate counts for new connections, a broken one does not
     assert.strictEqual(yield* serial, before)
     yield* write({ certificate: "no certificate", key: second.key })
     assert.strictEqual(yield* serial, before)
+    // As while the file is being written.
+    yield* write({ certificate: second.certificate, key: "" })
+    yield* Effect.sleep("50 millis")
+    assert.strictEqual(yield* serial, before)
     yield* write(second)
     yield* eventually(serial, { until: (now) => now !== before && now !== "refused" })
     assert.isFalse(connected!.destroyed)
