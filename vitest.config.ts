@@ -26,6 +26,8 @@ export default defineConfig({
     isolate: false,
     // Much of the time is spent on waiting for servers that start and stop.
     maxWorkers: availableParallelism() * 2,
+    // Servers, sockets and databases are real: a test that fails once on a busy machine runs again.
+    retry: 1,
     testTimeout: 60_000,
     hookTimeout: 60_000
   }
