@@ -3,25 +3,15 @@
  * product has a key, each new firmware of it needs a signature. See
  * docs/api/firmware.md.
  */
-import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { decodeInput, InvalidInput } from "../../kernel/InvalidInput.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
-import { Text } from "../../kernel/Text.ts"
 import { type ProductKey, ProductNotFound } from "../../product/Product.ts"
 import { ProductStore } from "../../product/ProductStore.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { OtaStore } from "../task/OtaStore.ts"
-import { type ImageKey, ImageSignatures } from "./ImageSignatures.ts"
-
-/** What a user gives of a key. */
-export const SigningKeyDraft = Schema.Struct({ publicKey: Text(4096) })
-export interface SigningKeyDraft extends Schema.Schema.Type<typeof SigningKeyDraft> {}
-
-export interface SigningKey extends ImageKey {
-  readonly productKey: ProductKey
-  /** When it was set, Unix milliseconds. */
-  readonly createdAt: number
-}
+import { ImageSignatures } from "./ImageSignatures.ts"
+import { type SigningKey, SigningKeyDraft } from "./SigningKey.ts"
 
 export class SigningKeys extends Context.Service<SigningKeys, {
   /** Returns the key of the product, if it has one. */

@@ -9,7 +9,7 @@ import type { ProductKey } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import type { Firmware, FirmwareDetail, FirmwareFilter, NewFirmware } from "../firmware/Firmware.ts"
-import type { SigningKey } from "../firmware/SigningKeys.ts"
+import type { SigningKey } from "../firmware/SigningKey.ts"
 import type {
   Assignment,
   NewTask,

@@ -5,7 +5,6 @@
 import { Schema } from "effect"
 import { everyDay, isTimeOfDay, nextOpening, type TimeWindow, Weekday } from "../../kernel/TimeWindow.ts"
 import { isTimeZone } from "../../kernel/TimeZone.ts"
-import type { Assignment, OtaTask } from "./UpgradeTask.ts"
 
 /** The tag in which a device keeps its time zone, an IANA name. */
 export const timeZoneTag = "time_zone"
@@ -37,8 +36,9 @@ export const startWindow = (
 
 /** Returns when the device may begin, Unix milliseconds: `at` if it may begin then. */
 export const opensAt = (
-  { task: { startWindow: window }, timeZone }: Pick<Assignment, "timeZone"> & {
-    readonly task: Pick<OtaTask, "startWindow">
+  { task: { startWindow: window }, timeZone }: {
+    readonly task: { readonly startWindow: StartWindow | null }
+    readonly timeZone: string
   },
   at: number
 ): number => window === null ? at : nextOpening(window, isTimeZone(timeZone) ? timeZone : window.timeZone, at)
@@ -49,7 +49,10 @@ export const opensAt = (
  * allows on average. `chance`: from 0 to 1, another one for each device.
  */
 export const turnAfter = (
-  { counts, maximumPerMinute }: Pick<OtaTask, "counts" | "maximumPerMinute">,
+  { counts, maximumPerMinute }: {
+    readonly counts: { readonly pending: number }
+    readonly maximumPerMinute: number
+  },
   opening: number,
   chance: number
 ): number => opening + Math.floor(chance * counts.pending / maximumPerMinute * 60_000)
