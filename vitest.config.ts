@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os"
 import { defaultServerConditions } from "vite"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 // Vitest reports failed tests with Map.groupBy, which Node.js 20 lacks.
 if (!("groupBy" in Map)) {
@@ -15,6 +16,15 @@ if (!("groupBy" in Map)) {
 
 const conditions = ["device-cloud-source", ...defaultServerConditions]
 
+/** Begins with the longest tests, also on a checkout where nothing is known of them: nothing waits for them at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>) {
+    const sorted = await super.sort(files)
+    const isLong = ({ moduleId }: TestSpecification) => moduleId.includes("/fuzz/operations-")
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
+
 export default defineConfig({
   resolve: { conditions },
   environments: { __vitest__: { resolve: { conditions } } },
@@ -28,6 +38,7 @@ export default defineConfig({
     maxWorkers: availableParallelism() * 2,
     // Servers, sockets and databases are real: a test that fails once on a busy machine runs again.
     retry: 1,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,
     hookTimeout: 60_000
   }

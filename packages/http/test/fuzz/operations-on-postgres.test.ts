@@ -1,0 +1,4 @@
+import { storages } from "../../../../vitest.storages.ts"
+import { testDescribedOperations } from "./DescribedOperations.ts"
+
+testDescribedOperations(storages[1]!)
