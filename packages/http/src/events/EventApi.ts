@@ -1,21 +1,13 @@
 /**
  * The stream of what happens in a project (docs/api/events.md).
  */
+import { eventTypes } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import * as PathParams from "../PathParams.ts"
 
 /** The types of events. */
-export const EventType = Schema.Literals([
-  "status",
-  "property",
-  "event",
-  "reply",
-  "upgrade",
-  "lifecycle",
-  "topology",
-  "scene"
-])
+export const EventType = Schema.Literals(Object.values(eventTypes))
 
 /** The group `events` of the typed client. */
 export class EventApi extends HttpApiGroup.make("events").add(

@@ -4,11 +4,11 @@
  * grow with the number of streams, but for the writing itself
  * (docs/decisions/0054-shared-event-streams.md).
  */
-import { type DomainEvent, EventBus, type ProjectId, type PublishedEvent } from "@device-cloud/core"
+import { type DomainEvent, EventBus, eventTypes, type ProjectId, type PublishedEvent } from "@device-cloud/core"
 import { Effect, Exit, Latch, Schedule, Scope } from "effect"
 import { TooManyRequests } from "../Failure.ts"
 import { EventListener } from "./EventListener.ts"
-import { beginning, encode, gap, heartbeat, typeOf } from "./ServerSentEvent.ts"
+import { beginning, encode, gap, heartbeat } from "./ServerSentEvent.ts"
 
 /** How many streams there may be. */
 export interface EventStreamLimits {
@@ -167,5 +167,5 @@ const concernsOf = ({ deviceId, productKey, types }: EventFilter) => {
   return (event: DomainEvent): boolean =>
     (productKey === undefined || event.device?.productKey === productKey) &&
     (deviceId === undefined || event.device?.deviceId === deviceId) &&
-    (wanted === undefined || wanted.has(typeOf[event._tag]))
+    (wanted === undefined || wanted.has(eventTypes[event._tag]))
 }

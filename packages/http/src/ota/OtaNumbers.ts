@@ -2,6 +2,7 @@
  * The numbers that the API has for the names of the domain: for each kind of name
  * a codec, whose encoded side is the number. See docs/api/firmware.md.
  */
+import { upgradeStatuses } from "@device-cloud/core"
 import { Schema, SchemaTransformation } from "effect"
 import * as PathParams from "../PathParams.ts"
 
@@ -32,11 +33,8 @@ export const UpgradeTaskCodeInQuery = PathParams.wholeNumber(upgradeTaskStatuses
 
 /** Of a device in a task. */
 export const RecordCode = Schema.Literals([1, 2, 3, 4, 5]).transform(
-  ["pending", "upgrading", "succeeded", "failed", "cancelled"]
+  upgradeStatuses
 ).annotate({ description: "1 pending, 2 upgrading, 3 succeeded, 4 failed, 5 cancelled" })
-
-/** The number of a device's status in a task. */
-export const recordCode = Schema.encodeSync(RecordCode)
 
 // A union of one: a plain literal would tell payloads apart, and a wrong number would not be an issue of its field.
 export const AlgorithmCode = Schema.Literals([1]).transform(["md5"]).annotate({ description: "1: md5" })
