@@ -171,9 +171,10 @@ export {
 } from "./group/DeviceGroup.ts"
 export { DeviceGroups } from "./group/DeviceGroups.ts"
 export * from "./group/DeviceGroupStore.ts"
+export * from "./history/Aggregate.ts"
 export { History, HistoryLimit } from "./history/History.ts"
 export * from "./history/HistoryEntry.ts"
-export { type HistoryAddition, HistoryStore } from "./history/HistoryStore.ts"
+export { type HistoryAddition, type HistoryScan, HistoryStore } from "./history/HistoryStore.ts"
 export {
   Idempotency,
   IdempotencyConflict,

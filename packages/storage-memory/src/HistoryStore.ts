@@ -2,8 +2,15 @@
  * The history of devices in memory: the latest entries of each property and the
  * latest events of each device, so that memory stays bounded.
  */
-import { type DeviceId, equalJson, type HistoryAddition, type HistoryRange, HistoryStore } from "@device-cloud/core"
-import { Effect, Layer } from "effect"
+import {
+  Aggregate,
+  type DeviceId,
+  equalJson,
+  type HistoryAddition,
+  type HistoryRange,
+  HistoryStore
+} from "@device-cloud/core"
+import { Effect, Layer, Stream } from "effect"
 import { RingBuffer } from "./RingBuffer.ts"
 import { Tables } from "./Tables.ts"
 
@@ -13,12 +20,11 @@ export const layer: Layer.Layer<HistoryStore, never, Tables> = Layer.effect(
   Effect.map(Tables, (tables) => make(tables))
 )
 
-/** Adds entries as they are. `now`: Unix milliseconds. */
+/** Adds entries as they are. */
 export const append = (
   { histories }: Tables["Service"],
   deviceId: DeviceId,
-  { events, samples }: Omit<HistoryAddition, "deviceId">,
-  now: number
+  { events, samples }: Omit<HistoryAddition, "deviceId">
 ): void => {
   if (samples.length + events.length === 0) return
   let history = histories.get(deviceId)
@@ -32,9 +38,9 @@ export const append = (
       series = new RingBuffer()
       history.samples.set(propertyId, series)
     }
-    series.push(time, value, now)
+    series.push(time, value)
   }
-  for (const event of events) history.events.push(event.time, event, now)
+  for (const event of events) history.events.push(event.time, event)
 }
 
 /** Leaves out the entries that are stored. */
@@ -60,6 +66,10 @@ const select = <A>(series: RingBuffer<A> | undefined, { end, limit, order, start
   return (order === "asc" ? inRange : inRange.toReversed()).slice(0, limit)
 }
 
+const everything = { limit: Number.POSITIVE_INFINITY, order: "asc" } as const
+
+const millisOfDay = 86_400_000
+
 const make = (tables: Tables["Service"]): HistoryStore["Service"] => {
   const { histories } = tables
   return {
@@ -73,30 +83,46 @@ const make = (tables: Tables["Service"]): HistoryStore["Service"] => {
       ),
     events: (deviceId, eventId, range) =>
       Effect.sync(() =>
-        select(histories.get(deviceId)?.events, { ...range, limit: Number.POSITIVE_INFINITY })
+        select(histories.get(deviceId)?.events, { ...range, limit: everything.limit })
           .map(({ value }) => value)
           .filter((event) => eventId === undefined || event.eventId === eventId)
           .slice(0, range.limit)
       ),
+    aggregate: (deviceId, propertyId, intervals) =>
+      Effect.sync(() => {
+        const aggregate = new Aggregate(intervals)
+        const series = histories.get(deviceId)?.samples.get(propertyId)
+        for (const { time, value } of series?.entries() ?? []) aggregate.add(time, value)
+        return aggregate.buckets()
+      }),
+    scan: (deviceId, { end, propertyIds, start }) =>
+      Stream.suspend(() => {
+        const samples = histories.get(deviceId)?.samples
+        return Stream.fromIterable(propertyIds ?? samples?.keys() ?? []).pipe(
+          Stream.map((propertyId) =>
+            select(samples?.get(propertyId), { start, end, ...everything })
+              .map(({ time, value }) => ({ propertyId, time, value }))
+          ),
+          Stream.filter((chunk) => chunk.length > 0)
+        )
+      }),
     append: (additions) =>
-      Effect.clockWith((clock) =>
-        Effect.sync(() => {
-          const now = clock.currentTimeMillisUnsafe()
-          const added = additions.map((addition) => withoutKnown(tables, addition))
-          for (const addition of added) append(tables, addition.deviceId, addition, now)
-        })
-      ),
+      Effect.sync(() => {
+        const added = additions.map((addition) => withoutKnown(tables, addition))
+        for (const addition of added) append(tables, addition.deviceId, addition)
+      }),
     remove: (deviceIds) =>
       Effect.sync(() => {
         for (const deviceId of deviceIds) histories.delete(deviceId)
       }),
-    prune: ({ limit, storedBefore }) =>
-      Effect.sync(() => {
-        let count = 0
-        for (const { events, samples } of histories.values()) {
-          for (const series of [events, ...samples.values()]) count += series.prune(storedBefore, limit - count)
-        }
-        return count
-      })
+    prune: ({ keepDays }) =>
+      keepDays === 0 ? Effect.void : Effect.clockWith((clock) =>
+        Effect.sync(() => {
+          const oldest = clock.currentTimeMillisUnsafe() - keepDays * millisOfDay
+          for (const { events, samples } of histories.values()) {
+            for (const series of [events, ...samples.values()]) series.prune(oldest)
+          }
+        })
+      )
   }
 }

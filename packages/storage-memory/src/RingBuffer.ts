@@ -11,18 +11,16 @@ const initial = 16
 
 export class RingBuffer<A> {
   #times = new Float64Array(initial)
-  #storedAt = new Float64Array(initial)
   #values: Array<A | undefined> = Array.from({ length: initial })
   #first = 0
   #count = 0
 
   /** Adds an entry, in place of the oldest when the ring is full. Unix milliseconds. */
-  push(time: number, value: A, storedAt: number): void {
+  push(time: number, value: A): void {
     if (this.#count === this.#times.length && this.#count < kept) this.#grow()
     const size = this.#times.length
     const at = (this.#first + this.#count) % size
     this.#times[at] = time
-    this.#storedAt[at] = storedAt
     this.#values[at] = value
     if (this.#count < size) this.#count++
     else this.#first = (this.#first + 1) % size
@@ -45,31 +43,23 @@ export class RingBuffer<A> {
     return false
   }
 
-  /** Forgets entries that were stored before `storedBefore`, at most `limit`. Returns how many. */
-  prune(storedBefore: number, limit: number): number {
-    let pruned = 0
-    while (pruned < limit && this.#count > 0 && this.#storedAt[this.#first]! < storedBefore) {
-      this.#values[this.#first] = undefined
-      this.#first = (this.#first + 1) % this.#times.length
-      this.#count--
-      pruned++
-    }
-    return pruned
+  /** Forgets entries with a time before `time`. */
+  prune(time: number): void {
+    const left = this.entries().filter((entry) => entry.time >= time)
+    if (left.length === this.#count) return
+    this.#restart(this.#times.length, left)
   }
 
   /** Moves all entries to a larger ring. */
   #grow(): void {
-    const size = Math.min(this.#times.length * 2, kept)
-    const entries = this.entries()
-    const storedAt = entries.map((_, i) => this.#storedAt[(this.#first + i) % this.#storedAt.length]!)
+    this.#restart(Math.min(this.#times.length * 2, kept), this.entries())
+  }
+
+  #restart(size: number, entries: ReadonlyArray<{ readonly time: number; readonly value: A }>): void {
     this.#times = new Float64Array(size)
-    this.#storedAt = new Float64Array(size)
     this.#values = Array.from({ length: size })
     this.#first = 0
-    for (const [i, { time, value }] of entries.entries()) {
-      this.#times[i] = time
-      this.#storedAt[i] = storedAt[i]!
-      this.#values[i] = value
-    }
+    this.#count = 0
+    for (const { time, value } of entries) this.push(time, value)
   }
 }

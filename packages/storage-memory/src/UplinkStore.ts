@@ -20,25 +20,22 @@ const make = Effect.gen(function*() {
   const compute = <A>({ deviceId, update }: DeviceCommit<A>) =>
     tables.devices.has(deviceId) ? update(tables.shadows.get(deviceId) ?? emptyShadow(deviceId)) : undefined
 
-  const store = <A>(deviceId: DeviceId, computed: ReturnType<typeof compute<A>>, now: number): Option.Option<A> => {
+  const store = <A>(deviceId: DeviceId, computed: ReturnType<typeof compute<A>>): Option.Option<A> => {
     if (computed === undefined) return Option.none()
     const [result, shadow, facts] = computed
     tables.shadows.set(deviceId, shadow)
-    append(tables, deviceId, facts, now)
+    append(tables, deviceId, facts)
     addExecutions(tables, executionsOf(facts.reactions))
     return Option.some(result)
   }
 
   return UplinkStore.of({
     commit: ({ commands, devices, isComplete = () => true }) =>
-      Effect.clockWith((clock) =>
-        Effect.sync(() => {
-          let computed = devices.map(compute)
-          while (!isComplete()) computed = devices.map(compute)
-          const now = clock.currentTimeMillisUnsafe()
-          tables.ledger.advance(commands)
-          return devices.map(({ deviceId }, i) => store(deviceId, computed[i], now))
-        })
-      )
+      Effect.sync(() => {
+        let computed = devices.map(compute)
+        while (!isComplete()) computed = devices.map(compute)
+        tables.ledger.advance(commands)
+        return devices.map(({ deviceId }, i) => store(deviceId, computed[i]))
+      })
   })
 })

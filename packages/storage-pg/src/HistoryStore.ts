@@ -1,9 +1,17 @@
 /**
  * The history of devices on PostgreSQL.
  */
-import { type HistoryAddition, type HistoryRange, HistoryStore, type Json } from "@device-cloud/core"
+import {
+  Aggregate,
+  type DeviceId,
+  type HistoryAddition,
+  type HistoryRange,
+  type HistoryScan,
+  HistoryStore,
+  type Json
+} from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Option, Stream } from "effect"
 import type { Statement } from "effect/sql"
 import { type Clients, clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
@@ -20,6 +28,15 @@ interface Row {
   readonly time: Date
   readonly value: Json
 }
+
+interface ScannedRow extends Row {
+  readonly id: bigint
+}
+
+/** Entries of one statement. */
+const pageSize = 1000
+
+const millisOfDay = 86_400_000
 
 const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
   const select = (
@@ -76,17 +93,36 @@ const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
     return parts.length === 0 ? Effect.void : Effect.asVoid(sql`WITH ${sql.csv(parts)} SELECT 1`)
   }
 
-  const prune = (table: "property_sample" | "device_event", storedBefore: number, limit: number) =>
-    Effect.map(
-      sql<{ readonly count: bigint }>`
+  const scan = (deviceId: DeviceId, { end, propertyIds, start }: HistoryScan) =>
+    Stream.paginate({ name: "", time: new Date(0), id: 0n }, (after: Omit<ScannedRow, "value">) =>
+      Effect.map(
+        reads<ScannedRow>`
+          SELECT property_id AS name, time, id, value FROM property_sample
+          WHERE device_id = ${deviceId} AND time BETWEEN ${instant(start)} AND ${instant(end)}
+            AND (property_id, time, id) > (${after.name}, ${instant(after.time.getTime())}, ${after.id})
+            AND ${propertyIds === undefined ? sql`true` : sql`property_id = ANY(${texts(propertyIds)})`}
+          ORDER BY property_id, time, id LIMIT ${pageSize}`,
+        (rows) =>
+          [
+            rows.length === 0
+              ? []
+              : [rows.map(({ name, time, value }) => ({ propertyId: name, time: time.getTime(), value }))],
+            rows.length < pageSize ? Option.none() : Option.some(rows.at(-1)!)
+          ] as const
+      ))
+
+  const prune = Effect.fnUntraced(function*(table: "property_sample" | "device_event", oldest: number) {
+    for (let count = pageSize; count === pageSize;) {
+      const [row] = yield* sql<{ readonly count: number }>`
         WITH old AS (
           DELETE FROM ${sql(table)} WHERE ctid = ANY(ARRAY(
-            SELECT ctid FROM ${sql(table)} WHERE stored_at < ${instant(storedBefore)} LIMIT ${limit}
+            SELECT ctid FROM ${sql(table)} WHERE time < ${instant(oldest)} LIMIT ${pageSize}
           )) RETURNING 1
         )
-        SELECT count(*) AS count FROM old`,
-      ([row]) => Number(row!.count)
-    )
+        SELECT count(*)::int AS count FROM old`
+      count = row!.count
+    }
+  })
 
   return {
     samples: (deviceId, propertyId, range) =>
@@ -109,6 +145,21 @@ const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
         Effect.map((rows) => rows.map(({ name, time, value }) => ({ eventId: name, time: time.getTime(), value }))),
         Effect.mapError(storeError("HistoryStore.events"))
       ),
+    aggregate: (deviceId, propertyId, intervals) =>
+      Effect.suspend(() => {
+        const aggregate = new Aggregate(intervals)
+        return scan(deviceId, { ...intervals, propertyIds: [propertyId] }).pipe(
+          Stream.runForEach((samples) =>
+            Effect.sync(() => {
+              for (const { time, value } of samples) aggregate.add(time, value)
+            })
+          ),
+          Effect.as(aggregate),
+          Effect.map((filled) => filled.buckets()),
+          Effect.mapError(storeError("HistoryStore.aggregate"))
+        )
+      }),
+    scan: (deviceId, range) => Stream.mapError(scan(deviceId, range), storeError("HistoryStore.scan")),
     append: (additions) => Effect.mapError(append(additions), storeError("HistoryStore.append")),
     remove: (deviceIds) =>
       sql`
@@ -117,9 +168,11 @@ const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
         Effect.asVoid,
         Effect.mapError(storeError("HistoryStore.remove"))
       ),
-    prune: ({ limit, storedBefore }) =>
-      Effect.all([prune("property_sample", storedBefore, limit), prune("device_event", storedBefore, limit)]).pipe(
-        Effect.map(([samples, events]) => samples + events),
+    prune: ({ keepDays }) =>
+      keepDays === 0 ? Effect.void : Clock.currentTimeMillis.pipe(
+        Effect.map((now) => now - keepDays * millisOfDay),
+        Effect.tap((oldest) => prune("property_sample", oldest)),
+        Effect.flatMap((oldest) => prune("device_event", oldest)),
         Effect.mapError(storeError("HistoryStore.prune"))
       )
   }

@@ -1,7 +1,7 @@
 /**
  * Reads the history of devices, and forgets history that is too old.
  */
-import { Clock, Context, Duration, Effect, Layer, Schedule, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, Schedule, Schema, type Scope } from "effect"
 import type { DeviceId, DeviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
@@ -38,15 +38,13 @@ export class History extends Context.Service<History, {
     Effect.suspend(() => make)
   )
 
-  /** While this layer lives, forgets history that was stored longer than `keep` ago. */
-  static readonly layerRetention = (keep: Duration.Input): Layer.Layer<never, never, HistoryStore> =>
-    Layer.effectDiscard(prunePeriodically(keep))
+  /** While this layer lives, forgets history that is more than `keepDays` days old; 0: none. */
+  static readonly layerRetention = (keepDays: number): Layer.Layer<never, never, HistoryStore> =>
+    Layer.effectDiscard(prunePeriodically(keepDays))
 }
 
-/** How often old history is deleted. */
+/** How often old history is forgotten. */
 const pruneEvery = "10 minutes"
-/** Entries of each kind that are deleted in one transaction. */
-const pruneLimit = 10_000
 
 const make = Effect.gen(function*() {
   const store = yield* HistoryStore
@@ -83,16 +81,10 @@ const make = Effect.gen(function*() {
   return History.of({ properties, events })
 })
 
-const prunePeriodically = (keep: Duration.Input): Effect.Effect<void, never, HistoryStore | Scope.Scope> =>
-  Effect.gen(function*() {
-    const store = yield* HistoryStore
-    const prune = Effect.gen(function*() {
-      const storedBefore = (yield* Clock.currentTimeMillis) - Duration.toMillis(keep)
-      while ((yield* store.prune({ storedBefore, limit: pruneLimit })) > 0) yield* Effect.yieldNow
-    })
-    yield* prune.pipe(
+const prunePeriodically = (keepDays: number): Effect.Effect<void, never, HistoryStore | Scope.Scope> =>
+  Effect.flatMap(HistoryStore, (store) =>
+    store.prune({ keepDays }).pipe(
       Effect.catch((error) => Effect.logWarning("Old history could not be forgotten", error)),
       Effect.repeat(Schedule.spaced(pruneEvery)),
       Effect.forkScoped
-    )
-  })
+    ))

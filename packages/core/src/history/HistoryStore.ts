@@ -1,9 +1,10 @@
 /**
  * Port: where the history of devices is stored.
  */
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Stream } from "effect"
 import type { DeviceId } from "../device/Device.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import type { HistoryBucket, HistoryIntervals } from "./Aggregate.ts"
 import type { EventRecord, HistoryRange, PropertySample } from "./HistoryEntry.ts"
 
 /** What is added to the history of one device, in this order. */
@@ -11,6 +12,16 @@ export interface HistoryAddition {
   readonly deviceId: DeviceId
   readonly samples: ReadonlyArray<PropertySample>
   readonly events: ReadonlyArray<EventRecord>
+}
+
+/** A part of a device's history that is read as a whole. */
+export interface HistoryScan {
+  /** Unix milliseconds, inclusive. */
+  readonly start: number
+  /** Unix milliseconds, inclusive. */
+  readonly end: number
+  /** Undefined: all properties. */
+  readonly propertyIds: ReadonlyArray<string> | undefined
 }
 
 /**
@@ -48,6 +59,17 @@ export class HistoryStore extends Context.Service<HistoryStore, {
     eventId: string | undefined,
     range: HistoryRange
   ) => Effect.Effect<ReadonlyArray<EventRecord>, StoreError>
+  /** The numeric values of one property by intervals, by time; intervals without one are left out. */
+  readonly aggregate: (
+    deviceId: DeviceId,
+    propertyId: string,
+    intervals: HistoryIntervals
+  ) => Effect.Effect<ReadonlyArray<HistoryBucket>, StoreError>
+  /**
+   * All values of a range in chunks, those of each property by time. The memory
+   * that it takes does not grow with what it reads.
+   */
+  readonly scan: (deviceId: DeviceId, scan: HistoryScan) => Stream.Stream<ReadonlyArray<PropertySample>, StoreError>
   /**
    * Stores all entries or none. An entry that an earlier call stored is left
    * out, so that a call whose outcome is unknown can be repeated: it has the same
@@ -58,11 +80,13 @@ export class HistoryStore extends Context.Service<HistoryStore, {
   /** Forgets all entries of these devices. */
   readonly remove: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
   /**
-   * Forgets entries that were stored before `storedBefore`, Unix milliseconds: at
-   * most `limit` samples and `limit` events. Returns how many.
+   * Forgets entries whose time is more than `keepDays` days ago; such an entry may
+   * also be left out when it comes in. The store forgets whole parts, so entries
+   * that are older by a twelfth of `keepDays`, or by a day, may stay. What was
+   * stored while another number held may go by that number.
    */
   readonly prune: (options: {
-    readonly storedBefore: number
-    readonly limit: number
-  }) => Effect.Effect<number, StoreError>
+    /** For devices whose product has no days of its own. 0: for ever. */
+    readonly keepDays: number
+  }) => Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/history/HistoryStore") {}

@@ -18,7 +18,7 @@ import {
   UplinkStore
 } from "@device-cloud/core"
 import { assert, layer, type Vitest } from "@effect/vitest"
-import { Clock, Effect, type Layer, Option } from "effect"
+import { Clock, Effect, type Layer, Option, Stream } from "effect"
 import { epoch, insertDevice, unique } from "./Samples.ts"
 
 /** Runs the laws of the port. The store may stand alone. */
@@ -67,6 +67,44 @@ export const suite = <E>(name: string, history: Layer.Layer<HistoryStore, E>): v
           (yield* store.events(deviceId, undefined, all)).map(({ eventId }) => eventId),
           ["e", "e", "f"]
         )
+      }))
+
+    it.effect("forgets what is older than it is to be kept", () =>
+      Effect.gen(function*() {
+        const store = yield* HistoryStore
+        const deviceId = yield* newDeviceId
+        const now = yield* Clock.currentTimeMillis
+        const [day, keepDays] = [86_400_000, 30]
+        const times = Effect.gen(function*() {
+          const samples = yield* store.samples(deviceId, "t", all)
+          const events = yield* store.events(deviceId, undefined, all)
+          assert.deepStrictEqual(events.map(({ time }) => time), samples.map(({ time }) => time))
+          return samples.map(({ time }) => time)
+        })
+        yield* store.prune({ keepDays })
+        const entries = [now - 40 * day, now - 20 * day, now, now + 300_000]
+        yield* store.append([{
+          deviceId,
+          samples: entries.map((time) => sample(time, 1)),
+          events: entries.map((time) => event(time, 1))
+        }])
+        yield* store.prune({ keepDays })
+        assert.deepStrictEqual(yield* times, entries.slice(1))
+        const pruneAfter = (days: number) => {
+          const then = now + days * day
+          return store.prune({ keepDays }).pipe(
+            Effect.updateService(Clock.Clock, (clock) =>
+              Object.assign(Object.create(clock), {
+                currentTimeMillisUnsafe: () => then,
+                currentTimeMillis: Effect.succeed(then)
+              }))
+          )
+        }
+        yield* pruneAfter(14)
+        assert.deepStrictEqual(yield* times, entries.slice(2))
+        yield* pruneAfter(60)
+        assert.deepStrictEqual(yield* times, [])
+        yield* store.prune({ keepDays: 0 })
       }))
 
     it.effect("removes the entries of some devices, of which it may have none", () =>
@@ -235,18 +273,47 @@ const laws = <R>(
       assert.deepStrictEqual((yield* store.samples(deviceId, "far", all)).map(({ time }) => time), [0, 8.64e15])
     }))
 
-  it.effect("forgets what was stored before an instant, a part at a time", () =>
+  it.effect("sums up numbers by intervals that begin at the start", () =>
     Effect.gen(function*() {
       const store = yield* HistoryStore
       const deviceId = yield* newDeviceId
-      const later = (yield* Clock.currentTimeMillis) + 60_000
-      while ((yield* store.prune({ storedBefore: later, limit: 1000 })) > 0) { /* what other tests have left */ }
-      yield* add(deviceId, { samples: [sample(1, 1), sample(2, 2), sample(3, 3)], events: [event(1, 1)] })
-      assert.strictEqual(yield* store.prune({ storedBefore: epoch, limit: 1000 }), 0)
-      const pruned: Array<number> = []
-      while (pruned.at(-1) !== 0) pruned.push(yield* store.prune({ storedBefore: later, limit: 2 }))
-      assert.strictEqual(pruned.reduce((sum, count) => sum + count, 0), 4)
-      assert.deepStrictEqual(yield* store.samples(deviceId, "t", all), [])
-      assert.deepStrictEqual(yield* store.events(deviceId, undefined, all), [])
+      yield* add(deviceId, {
+        samples: [sample(29, 4), sample(20, 1), sample(9, 100), sample(20, 3), sample(25, "x"), sample(26, null)]
+      })
+      yield* add(deviceId, { samples: [sample(40, -1), sample(10, 7), sample(51, 100), sample(20, 2), sample(50, 5)] })
+      yield* add(deviceId, { samples: [sample(20, 100, "other")] })
+      assert.deepStrictEqual(yield* store.aggregate(deviceId, "t", { start: 10, end: 50, interval: 20 }), [
+        { time: 10, count: 5, min: 1, max: 7, sum: 17, first: 7, last: 4 },
+        { time: 30, count: 1, min: -1, max: -1, sum: -1, first: -1, last: -1 },
+        { time: 50, count: 1, min: 5, max: 5, sum: 5, first: 5, last: 5 }
+      ])
+      // What came first and last at the same time.
+      assert.deepStrictEqual(yield* store.aggregate(deviceId, "t", { start: 20, end: 20, interval: 1 }), [
+        { time: 20, count: 3, min: 1, max: 3, sum: 6, first: 1, last: 2 }
+      ])
+      assert.deepStrictEqual(yield* store.aggregate(deviceId, "missing", { start: 0, end: 99, interval: 1 }), [])
+    }))
+
+  it.effect("scans what some or all properties have in a range", () =>
+    Effect.gen(function*() {
+      const store = yield* HistoryStore
+      const deviceId = yield* newDeviceId
+      const days = Array.from({ length: 900 }, (_, i) => sample(epoch + i * 3_600_000, i))
+      yield* add(deviceId, { samples: days.toReversed() })
+      yield* add(deviceId, { samples: days.map(({ time, value }) => sample(time, { value }, "u")) })
+      yield* add(deviceId, { samples: [sample(epoch, "again"), sample(epoch, 0, "v")], events: [event(epoch, 1, "t")] })
+      const scan = (propertyIds: ReadonlyArray<string> | undefined, { end = all.end, start = 0 } = {}) =>
+        Effect.map(Stream.runCollect(store.scan(deviceId, { start, end, propertyIds })), (chunks) => {
+          const samples = chunks.flat()
+          return (propertyId: string) => samples.filter((found) => found.propertyId === propertyId)
+        })
+      const everything = yield* scan(undefined)
+      assert.deepStrictEqual(everything("t"), [days[0]!, sample(epoch, "again"), ...days.slice(1)])
+      assert.deepStrictEqual(everything("u"), days.map(({ time, value }) => sample(time, { value }, "u")))
+      assert.deepStrictEqual(everything("v"), [sample(epoch, 0, "v")])
+      const some = yield* scan(["u", "missing"], { start: days[10]!.time, end: days[700]!.time })
+      assert.deepStrictEqual([some("t"), some("v"), some("missing")], [[], [], []])
+      assert.deepStrictEqual(some("u"), everything("u").slice(10, 701))
+      assert.deepStrictEqual((yield* scan([]))("t"), [])
     }))
 }
