@@ -35,6 +35,7 @@ import { Presence } from "./connection/Presence.ts"
 import { PresenceStore } from "./connection/PresenceStore.ts"
 import { EventBus } from "./events/EventBus.ts"
 import * as LifecycleEvents from "./events/LifecycleEvents.ts"
+import { FeedReaderStore } from "./feed/FeedReaderStore.ts"
 import { DeviceGroups } from "./group/DeviceGroups.ts"
 import { DeviceGroupStore } from "./group/DeviceGroupStore.ts"
 import { Idempotency } from "./idempotency/Idempotency.ts"
@@ -173,6 +174,7 @@ export const stores = [
   DeviceGroupStore,
   DeviceStore,
   ExecutionStore,
+  FeedReaderStore,
   IdempotencyStore,
   JobStore,
   MeshStore,

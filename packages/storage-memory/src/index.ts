@@ -19,7 +19,7 @@
  * What can be replaced, and what it takes:
  *
  * - **Alone.** No other store reads or writes the data of `AccessKeyStore`,
- *   `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `IdempotencyStore`, `MeshStore`, `ReplayStore`,
+ *   `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`, `MeshStore`, `ReplayStore`,
  *   `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
  *   a device, a product or a project that is removed. A store that lives elsewhere
  *   removes it itself (`DeviceLifecycle` tells it about devices).
@@ -29,7 +29,7 @@
  *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`,
  *   `JobStore`, `SceneStore` and `ExecutionStore`. Each of them reads or writes data of the others.
  *
- * What can be used from here while the group is elsewhere: `AuditStore`, `HistoryStore`,
+ * What can be used from here while the group is elsewhere: `AuditStore`, `FeedReaderStore`, `HistoryStore`,
  * `IdempotencyStore`, `ReplayStore`, `NodeBus` and `StoreHealth`. The other stores refuse data of
  * projects, products and devices that their tables do not have.
  */
@@ -47,6 +47,7 @@ import * as ConfigurationStore from "./ConfigurationStore.ts"
 import * as DeviceGroupStore from "./DeviceGroupStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
+import * as FeedReaderStore from "./FeedReaderStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import * as JobStore from "./JobStore.ts"
@@ -81,6 +82,7 @@ export { layer as layerConnectRefusalStore } from "./ConnectRefusalStore.ts"
 export { layer as layerDeviceGroupStore } from "./DeviceGroupStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
+export { layer as layerFeedReaderStore } from "./FeedReaderStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
 export { layer as layerJobStore } from "./JobStore.ts"
@@ -117,6 +119,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   DeviceGroupStore.layer,
   DeviceStore.layer,
   ExecutionStore.layer,
+  FeedReaderStore.layer,
   HistoryStore.layer,
   IdempotencyStore.layer,
   JobStore.layer,

@@ -32,6 +32,7 @@ import lastingStatuses from "./migrations/0030_lasting_statuses.ts"
 import otaStages from "./migrations/0031_ota_stages.ts"
 import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
 import feed from "./migrations/0035_feed.ts"
+import feedReaders from "./migrations/0038_feed_readers.ts"
 import signedFirmware from "./migrations/0034_signed_firmware.ts"
 import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
 import accessKeyRights from "./migrations/0016_access_key_rights.ts"
@@ -81,5 +82,6 @@ export const migrations = {
   "0031_ota_stages": otaStages,
   "0033_dynamic_upgrades": dynamicUpgrades,
   "0034_signed_firmware": signedFirmware,
-  "0035_feed": feed
+  "0035_feed": feed,
+  "0038_feed_readers": feedReaders
 }

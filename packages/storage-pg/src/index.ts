@@ -19,7 +19,7 @@
  * What can be replaced, and what it takes:
  *
  * - **Alone.** No statement of another store reads or writes the tables of
- *   `AccessKeyStore`, `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `IdempotencyStore`,
+ *   `AccessKeyStore`, `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`,
  *   `MeshStore`, `ReplayStore`, `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
  *   device, a product or a project go when it is removed; a store that lives
  *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
@@ -34,7 +34,7 @@
  *   device; a product is removed only without devices, a project only without
  *   products.
  *
- * What can be used from here while the group is elsewhere: `AuditStore`, `HistoryStore`,
+ * What can be used from here while the group is elsewhere: `AuditStore`, `FeedReaderStore`, `HistoryStore`,
  * `IdempotencyStore`, `ReplayStore`, `NodeBus` and `StoreHealth`. The tables of all other stores
  * have foreign keys to projects, products or devices in the same database.
  */
@@ -54,6 +54,7 @@ import * as ConfigurationStore from "./ConfigurationStore.ts"
 import * as DeviceGroupStore from "./DeviceGroupStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
+import * as FeedReaderStore from "./FeedReaderStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import { LongReads } from "./LongReads.ts"
@@ -92,6 +93,7 @@ export { layer as layerConnectRefusalStore } from "./ConnectRefusalStore.ts"
 export { layer as layerDeviceGroupStore } from "./DeviceGroupStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
+export { layer as layerFeedReaderStore } from "./FeedReaderStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
 export { layer as layerJobStore } from "./JobStore.ts"
@@ -131,6 +133,7 @@ export const layerClient: Layer.Layer<
   DeviceGroupStore.layer,
   DeviceStore.layer,
   ExecutionStore.layer,
+  FeedReaderStore.layer,
   HistoryStore.layer,
   IdempotencyStore.layer,
   JobStore.layer,

@@ -16,6 +16,7 @@ import * as ConfigurationStoreContract from "./contracts/ConfigurationStoreContr
 import * as DeviceGroupStoreContract from "./contracts/DeviceGroupStoreContract.ts"
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
 import * as ExecutionStoreContract from "./contracts/ExecutionStoreContract.ts"
+import * as FeedReaderStoreContract from "./contracts/FeedReaderStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
 import * as JobStoreContract from "./contracts/JobStoreContract.ts"
 import * as MeshStoreContract from "./contracts/MeshStoreContract.ts"
@@ -50,6 +51,7 @@ export {
   DeviceGroupStoreContract,
   DeviceStoreContract,
   ExecutionStoreContract,
+  FeedReaderStoreContract,
   HistoryStoreContract,
   IdempotencyStoreContract,
   JobStoreContract,
@@ -83,6 +85,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   DeviceGroupStoreContract.suite(name, stores)
   DeviceStoreContract.suite(name, stores)
   ExecutionStoreContract.suite(name, stores)
+  FeedReaderStoreContract.suite(name, stores)
   IdempotencyStoreContract.suite(name, stores)
   JobStoreContract.suite(name, stores)
   MeshStoreContract.suite(name, stores)
