@@ -3,8 +3,9 @@
  * never changes; a change of the schema is a new migration.
  */
 import { Effect, Layer } from "effect"
-import { Migrator, type SqlClient } from "effect/sql"
-import { type DatabaseError, databaseError } from "./PgErrors.ts"
+import type { SqlClient } from "effect/sql"
+import { migrate } from "./Migrator.ts"
+import type { DatabaseError } from "./PgErrors.ts"
 import initial from "./migrations/0001_initial.ts"
 import modelsCommandsHistory from "./migrations/0002_models_commands_history.ts"
 import deviceAccess from "./migrations/0003_device_access.ts"
@@ -41,14 +42,11 @@ import commandDeliveries from "./migrations/0018_command_deliveries.ts"
 /**
  * Brings the database up to date when it is built, also while other processes
  * do the same. It creates the tables of all stores, whichever of them you use.
+ * Fails if a newer version has changed the database so that this one cannot use it.
  */
 export const layer: Layer.Layer<never, DatabaseError, SqlClient.SqlClient> = Layer.effectDiscard(
-  Effect.suspend(() => Effect.mapError(migrate(migrations), databaseError))
+  Effect.suspend(() => migrate(migrations, contracting))
 )
-
-/** Runs those of the migrations that are newer than the newest one of the database. */
-export const migrate = (migrations: Parameters<typeof Migrator.fromRecord>[0]) =>
-  Migrator.make({})({ loader: Migrator.fromRecord(migrations), table: "device_cloud_migration" })
 
 /** By number and name. */
 export const migrations = {
@@ -85,3 +83,9 @@ export const migrations = {
   "0035_feed": feed,
   "0038_feed_readers": feedReaders
 }
+
+/**
+ * Migrations after which a version that does not know them cannot use the database.
+ * All others leave it as such a version needs it, so that both run beside each other.
+ */
+export const contracting: ReadonlyArray<keyof typeof migrations> = []

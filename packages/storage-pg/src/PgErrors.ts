@@ -3,7 +3,7 @@
  */
 import { StoreError } from "@device-cloud/core"
 import { Predicate, Schema } from "effect"
-import type { Migrator, SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 
 /** The database cannot be reached or brought up to date. */
 export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", {
@@ -11,10 +11,13 @@ export class DatabaseError extends Schema.TaggedError<DatabaseError>()("Database
   cause: Schema.Defect()
 }) {}
 
-/** Keeps the sentence of the server or the driver, so that the start of a program says what is wrong. */
-export const databaseError = (cause: Migrator.MigrationError | SqlError.SqlError): DatabaseError => {
-  const { message } = cause._tag === "SqlError" && cause.reason.cause instanceof Error ? cause.reason.cause : cause
-  return new DatabaseError({ message: `The database cannot be used: ${message}`, cause })
+/**
+ * Keeps the sentence of the server or the driver, so that the start of a program
+ * says what is wrong. `where` stands before it.
+ */
+export const databaseError = (cause: SqlError.SqlError, where = ""): DatabaseError => {
+  const { message } = cause.reason.cause instanceof Error ? cause.reason.cause : cause
+  return new DatabaseError({ message: `The database cannot be used: ${where}${message}`, cause })
 }
 
 /** Names the operation of a failed statement and says whether the same call may succeed later. */

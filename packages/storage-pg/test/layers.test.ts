@@ -5,7 +5,8 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { inject } from "vitest"
-import { migrate, migrations } from "../src/Migrations.ts"
+import { migrations } from "../src/Migrations.ts"
+import { migrate } from "../src/Migrator.ts"
 
 const database = Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
 
