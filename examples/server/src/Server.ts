@@ -7,6 +7,7 @@ import {
   AuditDays,
   DeviceCloud,
   Objects,
+  RecordDays,
   SceneLimits,
   StoreHealth,
   TrustedProxies,
@@ -292,6 +293,7 @@ export const layer = (config: ServerConfig) =>
     Layer.provide(Layer.succeed(AllowPrivateWebhooks, config.webhookAllowPrivate)),
     Layer.provide(sceneLimits(config)),
     Layer.provide(Layer.succeed(AuditDays, config.auditDays)),
+    Layer.provide(Layer.succeed(RecordDays, config.recordDays)),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, config.logLevel)),
     // One line for each entry, whatever is in it: no text from outside becomes a line of its own.
     Layer.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt), Logger.tracerLogger]))

@@ -19,6 +19,10 @@ const count = (variable: string) => Config.schema(Schema.Int.check(Schema.isGrea
 const positive = (variable: string) =>
   Config.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })), variable)
 
+/** How long something is kept. */
+const days = (variable: string) =>
+  Config.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 36_500 })), variable)
+
 const config = Config.all({
   httpHost: Config.String("HTTP_HOST").pipe(Config.withDefault("127.0.0.1")),
   httpPort: port("HTTP_PORT").pipe(Config.withDefault(8080)),
@@ -58,9 +62,8 @@ const config = Config.all({
   webhookAllowPrivate: Config.Boolean("WEBHOOK_ALLOW_PRIVATE").pipe(Config.withDefault(false)),
   webhookRate: positive("WEBHOOK_RATE").pipe(Config.withDefault(10)),
   scenePending: positive("SCENE_PENDING").pipe(Config.withDefault(10_000)),
-  auditDays: Config.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 36_500 })), "AUDIT_DAYS").pipe(
-    Config.withDefault(365)
-  ),
+  auditDays: days("AUDIT_DAYS").pipe(Config.withDefault(365)),
+  recordDays: days("RECORD_DAYS").pipe(Config.withDefault(90)),
   logLevel: Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const))
 })
 

@@ -90,6 +90,7 @@ import { SceneTriggers } from "./scene/matching/SceneTriggers.ts"
 import type { WebhookClient } from "./scene/execution/WebhookClient.ts"
 import { WebhookPace } from "./scene/execution/WebhookPace.ts"
 import { WebhookSigning } from "./scene/execution/WebhookSigning.ts"
+import * as RecordRetention from "./RecordRetention.ts"
 import { Shadows } from "./shadow/Shadows.ts"
 import { ShadowStore } from "./shadow/ShadowStore.ts"
 import { DeviceAuthenticator } from "./provisioning/DeviceAuthenticator.ts"
@@ -215,7 +216,8 @@ const declarations = Layer.mergeAll(
   JobMethods.layer.pipe(Layer.provide(JobDelivery.layer)),
   BacklogWatch.layer,
   SceneRunner.layer,
-  SceneTimers.layer
+  SceneTimers.layer,
+  RecordRetention.layer
 )
 
 /** Firmware and upgrades: four services, and what is declared for them. */

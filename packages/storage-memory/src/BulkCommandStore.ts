@@ -158,8 +158,9 @@ const make = (tables: Tables["Service"]) => {
       }),
     prune: ({ before, limit }) =>
       Effect.sync(() => {
-        const old = [...bulkCommands.values()].filter(({ bulk, turns }) => bulk.updatedAt < before && turns === 0)
-          .slice(0, limit)
+        const old = [...bulkCommands.values()].filter(({ bulk, turns }) =>
+          turns === 0 && bulk.updatedAt + bulk.ttl * 1000 < before
+        ).slice(0, limit)
         for (const { bulk } of old) {
           bulkCommands.delete(bulk.bulkId)
         }

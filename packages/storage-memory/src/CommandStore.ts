@@ -76,6 +76,7 @@ const make = (tables: Tables["Service"]) => {
         ).slice(0, limit)
         for (const command of due) ledger.put({ ...command, state: "expired", updatedAt: now })
         return due.length
-      })
+      }),
+    prune: ({ before, limit }) => Effect.sync(() => ledger.prune(before, limit))
   })
 }

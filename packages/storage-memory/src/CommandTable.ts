@@ -73,6 +73,20 @@ export class CommandTable {
     }
   }
 
+  /** Removes commands that ended before `before`, Unix milliseconds, at most `limit`. Returns how many. */
+  prune(before: number, limit: number): number {
+    let count = 0
+    for (const commands of this.#all.values()) {
+      for (const { messageId, state, updatedAt } of commands.values()) {
+        if (count === limit) return count
+        if (rankOf(state) < finalRank || updatedAt >= before) continue
+        commands.delete(messageId)
+        count++
+      }
+    }
+    return count
+  }
+
   remove(deviceId: DeviceId): void {
     this.#all.delete(deviceId)
     this.#open.delete(deviceId)

@@ -81,7 +81,8 @@ const make = Effect.gen(function*() {
           if (lasts && tables.scenes.has(execution.sceneId) && admit(execution)) addExecutions(tables, [execution])
         }
         return due.length
-      })
+      }),
+    prune: ({ before, limit }) => Effect.sync(() => executions.prune(before, limit))
   })
 })
 

@@ -187,10 +187,28 @@ export class Executions {
       if (execution.dueAt !== null) continue
       surplus--
       if (hasFired(execution) && execution.at >= keepSince) continue
-      ofScene.byId.delete(execution.executionId)
-      ofScene.ended--
-      if (hasFired(execution)) ofScene.firedAt.splice(ofScene.firedAt.indexOf(execution.at), 1)
+      this.#remove(ofScene, execution)
     }
+  }
+
+  /** Removes executions that ended before `before`, Unix milliseconds, at most `limit`. Returns how many. */
+  prune(before: number, limit: number): number {
+    let count = 0
+    for (const ofScene of this.#ofScene.values()) {
+      for (const execution of ofScene.byId.values()) {
+        if (count === limit) return count
+        if (execution.dueAt !== null || execution.updatedAt >= before) continue
+        this.#remove(ofScene, execution)
+        count++
+      }
+    }
+    return count
+  }
+
+  #remove(ofScene: OfScene, execution: Execution): void {
+    ofScene.byId.delete(execution.executionId)
+    ofScene.ended--
+    if (hasFired(execution)) ofScene.firedAt.splice(ofScene.firedAt.indexOf(execution.at), 1)
   }
 
   countFired(sceneId: SceneId, since: number): number {

@@ -187,6 +187,15 @@ const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
           })
           return { deviceId, isOnline }
         })
+      }),
+    prune: ({ before, limit }) =>
+      Effect.sync(() => {
+        const old = [...jobs.values()].filter(({ job, tasks }) =>
+          job.createdAt < before &&
+          ![...tasks.values()].some((stored) => isOpen(stored) || stored.task.updatedAt >= before)
+        ).slice(0, limit)
+        for (const { job } of old) jobs.delete(job.jobId)
+        return old.length
       })
   })
 }

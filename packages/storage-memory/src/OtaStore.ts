@@ -283,6 +283,15 @@ const make = Effect.gen(function*() {
         ota.removeTask(taskId)
         return true
       }),
+    pruneTasks: ({ before, limit }) =>
+      Effect.sync(() => {
+        const old = [...tasks.values()].filter((task) =>
+          task.kind === "upgrade" && !isOngoing(task) && task.updatedAt < before &&
+          ota.recordsOfTask(task.taskId).every(({ status }) => isUpgradeFinal(status))
+        ).slice(0, limit)
+        for (const { taskId } of old) ota.removeTask(taskId)
+        return old.length
+      }),
     confirmTask: (taskId, firstDue) =>
       Effect.sync(() => {
         const task = tasks.get(taskId)

@@ -25,6 +25,7 @@ import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { storeError } from "./PgErrors.ts"
 import { eachByIndex, instant, texts } from "./PgParameters.ts"
+import { pruneWithParts } from "./Pruning.ts"
 import { unknownDevices } from "./UnknownDevices.ts"
 
 /** Part of the group that is replaced together: it finds devices and reads commands. */
@@ -148,13 +149,14 @@ const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
       }).pipe(Effect.mapError(storeError("BulkCommandStore.devices")))
     },
     prune: ({ before, limit }) =>
-      sql`DELETE FROM bulk_command WHERE bulk_id IN (
-          SELECT bulk_id FROM bulk_command WHERE turns = 0 AND updated_at < ${instant(before)}
-          ORDER BY updated_at LIMIT ${limit}
-        ) RETURNING bulk_id`.pipe(
-        Effect.map(({ length }) => length),
-        Effect.mapError(storeError("BulkCommandStore.prune"))
-      ),
+      pruneWithParts(
+        sql,
+        { table: "bulk_command", parts: "bulk_command_device", id: "bulk_id" },
+        // The first comparison with the time has an index.
+        sql`turns = 0 AND updated_at < ${instant(before)}
+          AND updated_at + ttl * interval '1 second' < ${instant(before)}`,
+        limit
+      ).pipe(Effect.mapError(storeError("BulkCommandStore.prune"))),
     ...BulkTurns.make(sql)
   })
 }

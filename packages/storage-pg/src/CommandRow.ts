@@ -63,6 +63,9 @@ const codes = (values: ReadonlyArray<number | null>) => Result.getOrThrow(PgType
  */
 export const hasNotEnded = `command.state < ${finalRank}`
 
+/** The opposite, as text for the same reason. */
+export const hasEnded = `command.state >= ${finalRank}`
+
 interface Steps {
   readonly furthest: CommandProgress
   readonly deliveries: number

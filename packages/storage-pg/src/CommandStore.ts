@@ -4,7 +4,7 @@
 import { type Command, CommandStore, type DeviceId, type Enqueue, maxWaiting, ShadowStore } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
-import { advanceCommands, commandFromRow, type CommandRow, hasNotEnded, stateNumber } from "./CommandRow.ts"
+import { advanceCommands, commandFromRow, type CommandRow, hasEnded, hasNotEnded, stateNumber } from "./CommandRow.ts"
 import type { SqlError } from "effect/sql"
 import { type Clients, clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
@@ -185,6 +185,14 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
         RETURNING command.message_id`.pipe(
         Effect.map((rows) => rows.length),
         Effect.mapError(storeError("CommandStore.expire"))
+      ),
+    prune: ({ before, limit }) =>
+      sql`DELETE FROM command WHERE message_id = ANY(ARRAY(
+          SELECT message_id FROM command WHERE ${sql.literal(hasEnded)} AND updated_at < ${instant(before)}
+          ORDER BY updated_at LIMIT ${limit}
+        )) RETURNING 1`.pipe(
+        Effect.map((rows) => rows.length),
+        Effect.mapError(storeError("CommandStore.prune"))
       )
   })
 }

@@ -256,7 +256,15 @@ const make = Effect.gen(function*() {
         const lasting = rows.filter(({ lasts }) => lasts).map(waitingFromRow).filter(admit)
         if (lasting.length > 0) yield* addExecutions(sql, lasting)
         return rows.length
-      }).pipe(sql.withTransaction, Effect.mapError(storeError("ExecutionStore.tickLasting")))
+      }).pipe(sql.withTransaction, Effect.mapError(storeError("ExecutionStore.tickLasting"))),
+    prune: ({ before, limit }) =>
+      sql`DELETE FROM scene_execution WHERE execution_id = ANY(ARRAY(
+          SELECT execution_id FROM scene_execution WHERE due_at IS NULL AND updated_at < ${instant(before)}
+          ORDER BY updated_at LIMIT ${limit}
+        )) RETURNING 1`.pipe(
+        Effect.map((rows) => rows.length),
+        Effect.mapError(storeError("ExecutionStore.prune"))
+      )
   })
 })
 

@@ -28,6 +28,7 @@ import { type Clients, clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { storeError } from "./PgErrors.ts"
 import { eachByIndex, instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
+import { pruneWithParts } from "./Pruning.ts"
 
 /** Part of the group that is replaced together: it reads devices and where they are. */
 export const layer: Layer.Layer<JobStore, never, PgClient.PgClient> = Layer.effect(
@@ -237,6 +238,17 @@ const make = ({ reads, sql }: Clients) => {
           rows.map(({ device_id, is_online }) => ({ deviceId: device_id as DeviceId, isOnline: is_online }))
         ),
         Effect.mapError(storeError("JobStore.claimDue"))
-      )
+      ),
+    prune: ({ before, limit }) =>
+      pruneWithParts(
+        sql,
+        { table: "job", parts: "job_task", id: "job_id" },
+        sql`created_at < ${instant(before)} AND NOT EXISTS (
+          SELECT FROM job_task WHERE job_task.job_id = job.job_id AND ${open}
+        ) AND NOT EXISTS (
+          SELECT FROM job_task WHERE job_task.job_id = job.job_id AND job_task.updated_at >= ${instant(before)}
+        )`,
+        limit
+      ).pipe(Effect.mapError(storeError("JobStore.prune")))
   })
 }

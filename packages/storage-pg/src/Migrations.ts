@@ -32,6 +32,7 @@ import groupsAndBulkCommands from "./migrations/0029_groups_and_bulk_commands.ts
 import lastingStatuses from "./migrations/0030_lasting_statuses.ts"
 import otaStages from "./migrations/0031_ota_stages.ts"
 import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
+import recordsByEnd from "./migrations/0039_records_by_end.ts"
 import feed from "./migrations/0035_feed.ts"
 import feedReaders from "./migrations/0038_feed_readers.ts"
 import signedFirmware from "./migrations/0034_signed_firmware.ts"
@@ -81,7 +82,8 @@ export const migrations = {
   "0033_dynamic_upgrades": dynamicUpgrades,
   "0034_signed_firmware": signedFirmware,
   "0035_feed": feed,
-  "0038_feed_readers": feedReaders
+  "0038_feed_readers": feedReaders,
+  "0039_records_by_end": recordsByEnd
 }
 
 /**

@@ -34,6 +34,7 @@ import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isUniqueViolation, storeError } from "./PgErrors.ts"
 import { instant, texts, wholeNumbers } from "./PgParameters.ts"
+import { pruneWithParts } from "./Pruning.ts"
 import { unknownDevices } from "./UnknownDevices.ts"
 
 export const make: Effect.Effect<
@@ -45,6 +46,7 @@ export const make: Effect.Effect<
     | "listTasks"
     | "endTask"
     | "removeTask"
+    | "pruneTasks"
     | "confirmTask"
   >,
   never,
@@ -230,6 +232,16 @@ export const make: Effect.Effect<
         yield* sql`DELETE FROM ota_task WHERE task_id = ${taskId}`
         return true
       }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.removeTask"))),
+    pruneTasks: ({ before, limit }) =>
+      pruneWithParts(
+        sql,
+        { table: "ota_task", parts: "ota_record", id: "task_id" },
+        sql`ota_task.kind = 'upgrade' AND ota_task.created_at < ${instant(before)}
+          AND ota_task.updated_at < ${instant(before)} AND NOT ota_task.${isOngoing} AND NOT EXISTS (
+            SELECT FROM ota_record WHERE ota_record.task_id = ota_task.task_id AND ota_record.${isUnfinished}
+          )`,
+        limit
+      ).pipe(Effect.mapError(storeError("OtaStore.pruneTasks"))),
     confirmTask: (taskId, firstDue) =>
       Effect.gen(function*() {
         const [row] = yield* sql<TaskRow>`UPDATE ota_task SET is_app_confirmed = true, updated_at = ${instant(firstDue)}

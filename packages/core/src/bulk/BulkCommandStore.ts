@@ -87,6 +87,11 @@ export class BulkCommandStore extends Context.Service<BulkCommandStore, {
    * effect. `at`: Unix milliseconds.
    */
   readonly settle: (outcomes: ReadonlyArray<BulkOutcome>, at: number) => Effect.Effect<void, StoreError>
-  /** Deletes bulk commands without turns that last changed before `before`, Unix milliseconds, at most `limit`. Returns how many. */
+  /**
+   * Removes bulk commands without turns of which the last command was over before
+   * `before`, Unix milliseconds: they last changed `ttl` before that. `limit` bounds
+   * the rows that one transaction removes: devices first, and a bulk command after
+   * all of its devices. Returns how many rows; 0: none is left.
+   */
   readonly prune: (options: { readonly before: number; readonly limit: number }) => Effect.Effect<number, StoreError>
 }>()("@device-cloud/core/bulk/BulkCommandStore") {}

@@ -29,12 +29,6 @@ const sliceSize = 50
 /** Milliseconds until a turn without outcome is taken again. */
 const again = 60_000
 
-const pruneEvery = "10 minutes"
-/** How long ended bulk commands are kept, milliseconds: 30 days. */
-const keptFor = 30 * 86_400_000
-/** Bulk commands that are deleted in one transaction. */
-const pruneLimit = 10
-
 const make = Effect.gen(function*() {
   const store = yield* BulkCommandStore
   const ledger = yield* CommandStore
@@ -77,19 +71,9 @@ const make = Effect.gen(function*() {
     }
   })
 
-  const prune = Effect.gen(function*() {
-    const before = (yield* Clock.currentTimeMillis) - keptFor
-    while ((yield* store.prune({ before, limit: pruneLimit })) === pruneLimit) yield* Effect.yieldNow
-  })
-
   yield* tick.pipe(
     Effect.catchCause((cause) => Effect.logWarning("Bulk commands could not be carried on", cause)),
     Effect.repeat(Schedule.spaced(tickEvery)),
-    Effect.forkScoped
-  )
-  yield* prune.pipe(
-    Effect.catchCause((cause) => Effect.logWarning("Old bulk commands could not be deleted", cause)),
-    Effect.repeat(Schedule.spaced(pruneEvery)),
     Effect.forkScoped
   )
 })

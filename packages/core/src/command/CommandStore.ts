@@ -71,4 +71,9 @@ export class CommandStore extends Context.Service<CommandStore, {
     readonly grace: number
     readonly limit: number
   }) => Effect.Effect<number, StoreError>
+  /**
+   * Removes commands that ended before `before`, Unix milliseconds, at most
+   * `limit`. Returns how many.
+   */
+  readonly prune: (options: { readonly before: number; readonly limit: number }) => Effect.Effect<number, StoreError>
 }>()("@device-cloud/core/command/CommandStore") {}

@@ -252,14 +252,23 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.cancel(two.bulkId, epoch)
       }))
 
-    it.effect("deletes old ones that have ended", () =>
+    it.effect("removes those whose commands were over long ago, a part at a time, and no other", () =>
       Effect.gen(function*() {
         const store = yield* BulkCommandStore
-        const { devices, product: { projectId } } = yield* insertMany(1)
-        const [ended, running] = [yield* create(projectId, named(devices)), yield* create(projectId, named(devices))]
+        const { devices, product: { projectId } } = yield* insertMany(3)
+        const [ended, waiting, running] = [
+          yield* create(projectId, named(devices)),
+          yield* create(projectId, named(devices)),
+          yield* create(projectId, named(devices))
+        ]
+        const over = epoch - 10 + ended.ttl * 1000
         yield* store.cancel(ended.bulkId, epoch - 10)
-        while ((yield* store.prune({ before: epoch - 5, limit: 1 })) > 0);
+        yield* store.cancel(waiting.bulkId, epoch - 9)
+        const prune = (before: number) => store.prune({ before, limit: 2 })
+        assert.strictEqual(yield* prune(over), 0)
+        while ((yield* prune(over + 1)) > 0);
         assert.isTrue(Option.isNone(yield* store.get(projectId, ended.bulkId)))
+        assert.isTrue(Option.isSome(yield* store.get(projectId, waiting.bulkId)))
         assert.isTrue(Option.isSome(yield* store.get(projectId, running.bulkId)))
         assert.strictEqual((yield* store.devices(ended.bulkId, undefined, page)).total, 0)
       }))

@@ -270,6 +270,38 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual([yield* stateOf(sent), yield* stateOf(later)], ["expired", "succeeded"])
       }))
 
+    it.effect("removes commands that ended long ago, a part at a time, and no other", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const { device } = yield* insertDevice
+        // This time is earlier than the commands of other tests.
+        const old = epoch - 2_000_000
+        const commands = yield* enqueue(
+          ...Array.from({ length: 6 }, () => item(device, { createdAt: old, expiresAt: old + 5 }))
+        )
+        const [succeeded, failed, cancelled, later, queued, acked] = commands as [
+          Command,
+          Command,
+          Command,
+          Command,
+          Command,
+          Command
+        ]
+        yield* store.advance([
+          step(succeeded, "succeeded", old + 1),
+          step(failed, "failed", old + 2),
+          step(later, "succeeded", old + 4),
+          step(acked, "acked", old + 1)
+        ])
+        yield* store.cancel(device.deviceId, cancelled.messageId, old + 3)
+        const prune = (before: number) => store.prune({ before, limit: 2 })
+        assert.deepStrictEqual([yield* prune(old + 1), yield* prune(old + 4), yield* prune(old + 4)], [0, 2, 1])
+        assert.deepStrictEqual(
+          (yield* store.list(device.deviceId, { page: 1, pageSize: 10 })).items.map(({ messageId }) => messageId),
+          [acked, queued, later].map(({ messageId }) => messageId)
+        )
+      }))
+
     it.effect("lists the commands of a device, newest first", () =>
       Effect.gen(function*() {
         const store = yield* CommandStore

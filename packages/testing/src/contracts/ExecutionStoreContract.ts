@@ -136,6 +136,28 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual((yield* store.executions(scene.sceneId, all)).total, keptExecutions)
       }))
 
+    it.effect("removes executions that ended long ago, a part at a time, and no other", () =>
+      Effect.gen(function*() {
+        const store = yield* ExecutionStore
+        const scene = yield* insert(yield* insertProject)
+        // This time is earlier than the executions of other tests.
+        const old = epoch - 2_000_000
+        yield* store.enqueue(Array.from({ length: 5 }, () => firing(scene, old)))
+        const [waiting, later, ...others] = yield* claim([scene], old)
+        yield* store.save([
+          { ...waiting!, updatedAt: old + 1 },
+          ended(later!, { updatedAt: old + 2 }),
+          ...others.map((execution) => ended(execution, { updatedAt: old + 1 }))
+        ], old)
+        const prune = (before: number) => store.prune({ before, limit: 2 })
+        assert.deepStrictEqual([yield* prune(old + 1), yield* prune(old + 2), yield* prune(old + 2)], [0, 2, 1])
+        assert.deepStrictEqual(
+          new Set((yield* store.executions(scene.sceneId, all)).items.map(({ executionId }) => executionId)),
+          new Set([waiting!.executionId, later!.executionId])
+        )
+        assert.strictEqual((yield* store.countFired([scene.sceneId], 0)).get(scene.sceneId), 1)
+      }))
+
     it.effect("executions are stored only while their scene exists, and go with it", () =>
       Effect.gen(function*() {
         const scenes = yield* SceneStore

@@ -230,6 +230,37 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.ofDevices(ids, "open", 1), [])
       }))
 
+    it.effect("removes jobs whose last task ended long ago, a part at a time, and no other", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        // This time is earlier than the jobs of other tests.
+        const old = epoch - 2_000_000
+        const ended = yield* insertJob(3, { createdAt: old })
+        const { devices: [first, second], job: open, product } = yield* insertJob(2, { createdAt: old })
+        const one = { _tag: "Named", deviceIds: [first!.deviceId] } as const
+        const [later, cancelled] = [
+          yield* create(product, one, { createdAt: old }),
+          yield* create(product, one, { createdAt: old })
+        ]
+        yield* store.report([
+          ...ended.devices.map((device) => report(device, ended.job.jobId, "succeeded", { at: old + 1 })),
+          report(first!, open.jobId, "failed", { at: old + 1 }),
+          report(first!, later.jobId, "rejected", { at: old + 2 })
+        ])
+        yield* store.cancel(cancelled.jobId, old + 1)
+        const prune = (before: number) => store.prune({ before, limit: 2 })
+        assert.strictEqual(yield* prune(old + 1), 0)
+        while ((yield* prune(old + 2)) > 0);
+        const isStored = (jobId: number) => Effect.map(store.get(product.projectId, jobId), Option.isSome)
+        assert.isTrue(Option.isNone(yield* store.get(ended.product.projectId, ended.job.jobId)))
+        assert.isTrue(Option.isNone(yield* store.task(ended.devices[0]!.deviceId, ended.job.jobId)))
+        assert.deepStrictEqual(
+          [yield* isStored(cancelled.jobId), yield* isStored(later.jobId), yield* isStored(open.jobId)],
+          [false, true, true]
+        )
+        assert.isTrue(Option.isSome(yield* store.task(second!.deviceId, open.jobId)))
+      }))
+
     it.effect("tasks go with their devices, jobs with their projects", () =>
       Effect.gen(function*() {
         const store = yield* JobStore

@@ -8,6 +8,7 @@ import {
   deviceCount,
   DeviceStore,
   isOngoing,
+  type NewTask,
   OtaStore,
   PresenceStore,
   ProductStore,
@@ -301,6 +302,40 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isNone(yield* store.task(projectId, taskId)))
         assert.isTrue(Option.isNone(yield* store.record(devices[0]!.deviceId)))
         assert.isTrue(Option.isSome(yield* store.firmware(projectId, firmwareId)))
+      }))
+
+    it.effect("removes upgrade tasks that ended long ago, a part at a time, and no other", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        // This time is earlier than the tasks of other tests.
+        const old = epoch - 2_000_000
+        const make = Effect.fnUntraced(function*(fields: Partial<NewTask> = {}) {
+          const { devices, firmware } = yield* prepare(3)
+          const { projectId } = firmware
+          const draft = newTask(firmware, { createdAt: old, updatedAt: old, ...fields })
+          const { task: { taskId } } = created(yield* store.createTask(draft, { _tag: "All" }, old))
+          return { device: devices[0]!, isStored: Effect.map(store.task(projectId, taskId), Option.isSome), taskId }
+        })
+        const [ended, open, later, finishing, verified] = [
+          yield* make(),
+          yield* make(),
+          yield* make(),
+          yield* make(),
+          yield* make({ kind: "verify" })
+        ]
+        const { after, before } = changed(yield* recordOf(finishing.device, finishing.taskId), "upgrading")
+        yield* store.save([{ before, after: { ...after, updatedAt: old } }])
+        for (const { taskId } of [ended, finishing]) yield* store.endTask(taskId, "cancelled", ["pending"], old + 1)
+        yield* store.endTask(verified.taskId, "passed", ["pending"], old + 1)
+        yield* store.endTask(later.taskId, "cancelled", ["pending"], old + 2)
+        const prune = (before: number) => store.pruneTasks({ before, limit: 2 })
+        assert.strictEqual(yield* prune(old + 1), 0)
+        while ((yield* prune(old + 2)) > 0);
+        assert.isTrue(Option.isNone(yield* store.record(ended.device.deviceId)))
+        assert.deepStrictEqual(
+          yield* Effect.all([ended, open, later, finishing, verified].map(({ isStored }) => isStored)),
+          [false, true, true, true, true]
+        )
       }))
 
     it.effect("a product takes its firmware and their tasks with it", () =>

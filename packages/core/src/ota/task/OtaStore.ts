@@ -143,6 +143,16 @@ export class OtaStore extends Context.Service<OtaStore, {
   /** Removes a task and its records. Returns false, and removes nothing, while it or one of its records has not ended. */
   readonly removeTask: (taskId: number) => Effect.Effect<boolean, StoreError>
   /**
+   * Removes upgrade tasks that last changed before `before`, Unix milliseconds, and
+   * have ended with all their records. `limit` bounds the rows that one transaction
+   * removes: records first, and a task after all of its records. Returns how many
+   * rows; 0: none is left. Verify tasks stay with their firmware.
+   */
+  readonly pruneTasks: (options: {
+    readonly before: number
+    readonly limit: number
+  }) => Effect.Effect<number, StoreError>
+  /**
    * Marks the task as confirmed. If its policy is `push`, its pending records that
    * are not held are due as in a new task. Returns false if it is confirmed already.
    */

@@ -103,4 +103,9 @@ export class ExecutionStore extends Context.Service<ExecutionStore, {
     readonly limit: number
     readonly admit: (execution: NewExecution) => boolean
   }) => Effect.Effect<number, StoreError>
+  /**
+   * Removes executions that ended before `before`, Unix milliseconds, at most
+   * `limit`. Returns how many.
+   */
+  readonly prune: (options: { readonly before: number; readonly limit: number }) => Effect.Effect<number, StoreError>
 }>()("@device-cloud/core/scene/execution/ExecutionStore") {}
