@@ -34,6 +34,7 @@ import { DeviceStore } from "./device/DeviceStore.ts"
 import { Presence } from "./connection/Presence.ts"
 import { PresenceStore } from "./connection/PresenceStore.ts"
 import { EventBus } from "./events/EventBus.ts"
+import { FeedStore } from "./feed/FeedStore.ts"
 import * as LifecycleEvents from "./events/LifecycleEvents.ts"
 import { FeedReaderStore } from "./feed/FeedReaderStore.ts"
 import { DeviceGroups } from "./group/DeviceGroups.ts"
@@ -176,6 +177,7 @@ export const stores = [
   DeviceStore,
   ExecutionStore,
   FeedReaderStore,
+  FeedStore,
   IdempotencyStore,
   JobStore,
   MeshStore,

@@ -6,6 +6,7 @@ import {
   DeviceName,
   DeviceReply,
   emptyShadow,
+  historyOf,
   ProductKey,
   ProjectId,
   type Shadow,
@@ -190,7 +191,7 @@ layer(methods)("a batch of the uplink", (it) => {
       assert.deepStrictEqual(codes(replies), [200, 500, 200])
       assert.deepStrictEqual(defects.map(String), ["Error: update"])
       assert.deepStrictEqual(shadow.reported, { value: { value: 2, time: 1 } })
-      assert.deepStrictEqual(facts.samples.map(({ propertyId, value }) => [propertyId, value]), [
+      assert.deepStrictEqual(historyOf(facts.happened).samples.map(({ propertyId, value }) => [propertyId, value]), [
         ["value", 1],
         ["value", 2]
       ])

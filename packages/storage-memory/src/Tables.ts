@@ -46,9 +46,10 @@ import type {
   WebhookKeys
 } from "@device-cloud/core"
 import { matchesFilter } from "@device-cloud/core"
-import { Context, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { Executions } from "./Executions.ts"
 import { CommandTable } from "./CommandTable.ts"
+import { FeedLog } from "./FeedLog.ts"
 import type { RingBuffer } from "./RingBuffer.ts"
 
 export interface DeviceHistory {
@@ -141,6 +142,7 @@ export class Tables extends Context.Service<Tables, {
   readonly deviceNames: Map<string, DeviceId>
   readonly shadows: Map<DeviceId, Shadow>
   readonly ledger: CommandTable
+  readonly feed: FeedLog
   readonly histories: Map<DeviceId, DeviceHistory>
   /** The versions of each product's model, newest first. */
   readonly models: Map<ProductKey, ReadonlyArray<ModelVersion>>
@@ -191,51 +193,55 @@ export class Tables extends Context.Service<Tables, {
   /** Returns the next id of a product, device, batch, group, bulk command, network, job or entry of the audit log. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
-  static readonly layer: Layer.Layer<Tables> = Layer.sync(Tables, () => {
-    let lastId = 0
-    return {
-      projects: new Map(),
-      accessKeys: new Map(),
-      audit: [],
-      products: new Map(),
-      quotas: new Map(),
-      deviceCounts: new Map(),
-      devices: new Map(),
-      deviceNames: new Map(),
-      shadows: new Map(),
-      ledger: new CommandTable(),
-      histories: new Map(),
-      models: new Map(),
-      codecs: new Map(),
-      configurations: new Map(),
-      configurationProgress: new Map(),
-      requests: new Map(),
-      connections: new Map(),
-      sightings: new Map(),
-      nodes: new Map(),
-      scenes: new Map(),
-      timers: new Map(),
-      executions: new Executions(),
-      waiting: new Map(),
-      webhookKeys: new Map(),
-      batches: new Map(),
-      bulkCommands: new Map(),
-      deviceGroups: new Map(),
-      groupDevices: new Map(),
-      gatewayOf: new Map(),
-      topologyClaims: new Map(),
-      addSessions: new Map(),
-      onProductRemoved: [],
-      meshNetworks: new Map(),
-      jobs: new Map(),
-      authorities: new Map(),
-      certificates: new Map(),
-      holders: new Map(),
-      bindings: new Map(),
-      connectRefusals: new Map(),
-      nextId: () => ++lastId
-    }
-  })
+  static readonly layer: Layer.Layer<Tables> = Layer.effect(
+    Tables,
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      let lastId = 0
+      return {
+        projects: new Map(),
+        accessKeys: new Map(),
+        audit: [],
+        products: new Map(),
+        quotas: new Map(),
+        deviceCounts: new Map(),
+        devices: new Map(),
+        deviceNames: new Map(),
+        shadows: new Map(),
+        ledger: new CommandTable(),
+        feed: new FeedLog(now),
+        histories: new Map(),
+        models: new Map(),
+        codecs: new Map(),
+        configurations: new Map(),
+        configurationProgress: new Map(),
+        requests: new Map(),
+        connections: new Map(),
+        sightings: new Map(),
+        nodes: new Map(),
+        scenes: new Map(),
+        timers: new Map(),
+        executions: new Executions(),
+        waiting: new Map(),
+        webhookKeys: new Map(),
+        batches: new Map(),
+        bulkCommands: new Map(),
+        deviceGroups: new Map(),
+        groupDevices: new Map(),
+        gatewayOf: new Map(),
+        topologyClaims: new Map(),
+        addSessions: new Map(),
+        onProductRemoved: [],
+        meshNetworks: new Map(),
+        jobs: new Map(),
+        authorities: new Map(),
+        certificates: new Map(),
+        holders: new Map(),
+        bindings: new Map(),
+        connectRefusals: new Map(),
+        nextId: () => ++lastId
+      }
+    })
+  )
 }
 
 export const deviceDetail = (tables: Tables["Service"], device: Device): DeviceDetail => ({

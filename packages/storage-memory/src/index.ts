@@ -26,7 +26,7 @@
  * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
  *   `HistoryApart.layer` of the core writes it to another `HistoryStore` instead.
  * - **Only together**: `ProjectStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`,
- *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`,
+ *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `FeedStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`,
  *   `JobStore`, `SceneStore` and `ExecutionStore`. Each of them reads or writes data of the others.
  *
  * What can be used from here while the group is elsewhere: `AuditStore`, `FeedReaderStore`, `HistoryStore`,
@@ -48,6 +48,7 @@ import * as DeviceGroupStore from "./DeviceGroupStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
 import * as FeedReaderStore from "./FeedReaderStore.ts"
+import * as FeedStore from "./FeedStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import * as JobStore from "./JobStore.ts"
@@ -83,6 +84,7 @@ export { layer as layerDeviceGroupStore } from "./DeviceGroupStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerFeedReaderStore } from "./FeedReaderStore.ts"
+export { layer as layerFeedStore } from "./FeedStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
 export { layer as layerJobStore } from "./JobStore.ts"
@@ -120,6 +122,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   DeviceStore.layer,
   ExecutionStore.layer,
   FeedReaderStore.layer,
+  FeedStore.layer,
   HistoryStore.layer,
   IdempotencyStore.layer,
   JobStore.layer,

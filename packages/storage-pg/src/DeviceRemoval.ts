@@ -6,7 +6,8 @@ import type { SqlClient, Statement } from "effect/sql"
 /**
  * Removes the devices for which `which` holds, with their commands and history;
  * all other rows about them go by their foreign keys. `returning`: columns of
- * `device` and `product`, with `device_id` among them.
+ * `device` and `product`, with `device_id` among them. The names of the devices stay
+ * for the feed.
  */
 export const removeDevices = <Row extends object>(
   sql: SqlClient.SqlClient,
@@ -17,7 +18,10 @@ export const removeDevices = <Row extends object>(
     WITH removed AS (
       DELETE FROM device USING product
       WHERE product.product_key = device.product_key AND ${which}
-      RETURNING ${returning}
+      RETURNING device.id AS feed_number, device.project_id AS feed_project, ${returning}
+    ), former AS (
+      INSERT INTO former_device (id, device_id, project_id, product_key, device_name)
+      SELECT feed_number, device_id, feed_project, product_key, device_name FROM removed
     ), commands AS (
       DELETE FROM command WHERE device_id IN (SELECT device_id FROM removed)
     ), samples AS (

@@ -15,7 +15,7 @@ export const layer: Layer.Layer<ShadowStore, never, PgClient.PgClient> = Layer.e
   Layer.provide(ShadowWriter.layer)
 )
 
-const noFacts: UplinkFacts = { samples: [], events: [], reactions: [] }
+const noFacts: UplinkFacts = { happened: [], reactions: [] }
 
 const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient

@@ -7,6 +7,7 @@ import {
   type DeviceId,
   emptyShadow,
   executionsOf,
+  historyOf,
   type Shadow,
   type ShadowSide,
   StoreError,
@@ -18,6 +19,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { advanceCommands } from "./CommandRow.ts"
+import { insertNumbered, type NumberedEvent } from "./FeedWriter.ts"
 import { insertExecutions } from "./SceneRow.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { booleans, eachByIndex, instants, texts, wholeNumbers } from "./PgParameters.ts"
@@ -59,8 +61,16 @@ export const shadowFromRow = (row: ShadowRow): Shadow => {
   }
 }
 
+/** A shadow with the numbers that the feed has for its device and project. */
+interface Known {
+  readonly shadow: Shadow
+  readonly device: number
+  readonly project: number
+}
+
 interface Computed<A> {
   readonly device: DeviceCommit<A>
+  readonly known: Known
   readonly before: Shadow
   readonly after: Shadow
   readonly result: A
@@ -72,6 +82,14 @@ const asStoreError = (operation: string) => (error: SqlError.SqlError | StoreErr
 
 /** Shadows that are remembered after they were written. */
 const maxRemembered = 10_000
+
+/** What a statement writes. */
+interface Written {
+  readonly computed: ReadonlyArray<Computed<unknown>>
+  readonly commands: ReadonlyArray<CommandProgress>
+  readonly happened: ReadonlyArray<NumberedEvent>
+  readonly hasHistory: boolean
+}
 
 /** What a device has said, and whether it counts only if the device's shadow is written. */
 interface Said<A> {
@@ -85,9 +103,16 @@ const make = Effect.gen(function*() {
 
   const read = (deviceIds: ReadonlyArray<DeviceId>) =>
     Effect.map(
-      sql<ShadowRow>`SELECT device.device_id, shadow.version, shadow.reported, shadow.desired, shadow.updated_at
-        FROM device LEFT JOIN shadow USING (device_id) WHERE device.device_id = ANY(${texts(deviceIds)})`,
-      (rows) => new Map(rows.map((row) => [row.device_id, shadowFromRow(row)]))
+      sql<ShadowRow & { readonly device: bigint; readonly project: bigint }>`
+        SELECT device.device_id, shadow.version, shadow.reported, shadow.desired, shadow.updated_at,
+          device.id AS device, project.seq AS project
+        FROM device JOIN project ON project.id = device.project_id LEFT JOIN shadow USING (device_id)
+        WHERE device.device_id = ANY(${texts(deviceIds)})`,
+      (rows) =>
+        new Map(rows.map((row): [string, Known] => [
+          row.device_id,
+          { shadow: shadowFromRow(row), device: Number(row.device), project: Number(row.project) }
+        ]))
     )
 
   /**
@@ -95,18 +120,24 @@ const make = Effect.gen(function*() {
    * belongs to them, and steps of commands. Returns the devices whose shadows
    * were written; none: nothing at all was written.
    */
-  const write = (computed: ReadonlyArray<Computed<unknown>>, commands: ReadonlyArray<CommandProgress>) => {
+  const write = ({ commands, computed, happened, hasHistory }: Written) => {
     const changed = computed.filter(({ after, before }) => after !== before)
     const said = <A>(of: (facts: UplinkFacts) => ReadonlyArray<A>): ReadonlyArray<Said<A>> =>
       computed.flatMap(({ after, before, facts }) =>
         of(facts).map((fact) => ({ deviceId: after.deviceId, bound: after !== before, fact }))
       )
-    const samples = said(({ samples }) => samples)
-    const events = said(({ events }) => events)
+    const recorded = [
+      ...happened,
+      ...computed.flatMap(({ after, before, facts, known: { device, project } }) =>
+        facts.happened.map((event) => ({ event, device, project, boundTo: after === before ? null : after.deviceId }))
+      )
+    ]
+    const samples = hasHistory ? said(({ happened }) => historyOf(happened).samples) : []
+    const events = hasHistory ? said(({ happened }) => historyOf(happened).events) : []
     const fired = computed.flatMap(({ after, before, facts }) =>
       executionsOf(facts.reactions).map((execution) => after === before ? { execution } : { execution, bound: after })
     )
-    if (changed.length + samples.length + events.length + fired.length === 0) {
+    if (changed.length + recorded.length + fired.length === 0) {
       const nothing = Option.some(new Set<string>())
       return commands.length === 0 ? Effect.succeed(nothing) : Effect.as(advanceCommands(sql, commands), nothing)
     }
@@ -138,6 +169,7 @@ const make = Effect.gen(function*() {
         SELECT device_id FROM updated UNION ALL SELECT device_id FROM inserted
       )`
     ]
+    if (recorded.length > 0) parts.push(sql`recorded AS (${insertNumbered(sql, recorded)})`)
     if (samples.length > 0) {
       parts.push(sql`sampled AS (
         INSERT INTO property_sample (device_id, property_id, time, value)
@@ -176,47 +208,65 @@ const make = Effect.gen(function*() {
   }
 
   /** Shadows as they were last written here; those of the devices that were written first come first. */
-  const written = new Map<DeviceId, Shadow>()
+  const written = new Map<DeviceId, Known>()
 
-  const remember = (shadow: Shadow) => {
+  const remember = (known: Known) => {
     // In its place: a map in which entries move all the time is copied all the time.
-    written.set(shadow.deviceId, shadow)
+    written.set(known.shadow.deviceId, known)
     if (written.size > maxRemembered) written.delete(written.keys().next().value!)
   }
 
-  const commit = Effect.fnUntraced(function*<A>(operation: string, { commands, devices, isComplete }: UplinkBatch<A>) {
+  const commit = Effect.fnUntraced(function*<A>(
+    operation: string,
+    { commands, devices, happened = [], isComplete, isHistoryApart = false }: UplinkBatch<A>
+  ) {
     const results = new Map<DeviceId, A>()
     let pending = devices
-    let unwritten = commands
+    /** What belongs to the first transaction alone. */
+    let unwritten = { commands, happened }
     let hasStored = false
     /** After the first transaction nothing may fail: whoever repeated the batch would store that part twice. */
     const lasting = <B>(effect: Effect.Effect<B, SqlError.SqlError | StoreError>) =>
       hasStored ? Effect.orDie(untilStored(Effect.mapError(effect, asStoreError(operation)))) : effect
-    while (pending.length + unwritten.length > 0) {
-      const remembered = new Map(pending.flatMap(({ deviceId }) => {
-        const shadow = written.get(deviceId)
-        return shadow === undefined ? [] : [[deviceId, shadow] as const]
+    while (pending.length + unwritten.commands.length + unwritten.happened.length > 0) {
+      const needed = [
+        ...pending.map(({ deviceId }) => deviceId),
+        ...unwritten.happened.flatMap(({ device }) => device === null ? [] : device.deviceId as DeviceId)
+      ]
+      const remembered = new Map(needed.flatMap((deviceId) => {
+        const known = written.get(deviceId)
+        return known === undefined ? [] : [[deviceId, known] as const]
       }))
-      const unknown = pending.flatMap(({ deviceId }) => remembered.has(deviceId) ? [] : [deviceId])
-      const shadows = unknown.length === 0 ? new Map<string, Shadow>() : yield* lasting(read(unknown))
+      const unknown = needed.filter((deviceId) => !remembered.has(deviceId))
+      const found = unknown.length === 0 ? new Map<string, Known>() : yield* lasting(read(unknown))
       const computed: Array<Computed<A>> = []
       const again: Array<DeviceCommit<A>> = []
       for (const device of pending) {
         const { deviceId } = device
-        const known = remembered.get(deviceId)
-        const before = known ?? shadows.get(deviceId)
-        if (before === undefined) continue
+        const known = remembered.get(deviceId) ?? found.get(deviceId)
+        if (known === undefined) continue
+        const before = known.shadow
         const [result, after, facts] = device.update(before)
         // A write shows whether the shadow is still as it is remembered; without one, it must be read.
-        if (known !== undefined && after === before) {
+        if (remembered.has(deviceId) && after === before) {
           written.delete(deviceId)
           again.push(device)
-        } else computed.push({ device, before, after, result, facts })
+        } else computed.push({ device, known, before, after, result, facts })
       }
       if (!hasStored && isComplete?.() === false) continue
       // What cannot be made a statement of is refused before anything is stored.
       const statement = yield* Effect.try({
-        try: () => write(computed, unwritten),
+        try: () =>
+          write({
+            computed,
+            commands: unwritten.commands,
+            happened: unwritten.happened.flatMap((event) => {
+              const deviceId = event.device?.deviceId
+              const known = deviceId === undefined ? undefined : remembered.get(deviceId) ?? found.get(deviceId)
+              return known === undefined ? [] : [{ event, device: known.device, project: known.project, boundTo: null }]
+            }),
+            hasHistory: !isHistoryApart
+          }),
         catch: (cause) => new StoreError({ operation, retryable: false, cause })
       })
       const stored = Option.getOrUndefined(yield* lasting(statement))
@@ -224,8 +274,8 @@ const make = Effect.gen(function*() {
         for (const { deviceId } of pending) written.delete(deviceId)
         continue
       }
-      unwritten = []
-      for (const { after, before, device, result } of computed) {
+      unwritten = { commands: [], happened: [] }
+      for (const { after, before, device, known, result } of computed) {
         const { deviceId } = device
         if (after !== before && !stored.has(deviceId)) {
           written.delete(deviceId)
@@ -233,7 +283,7 @@ const make = Effect.gen(function*() {
           continue
         }
         results.set(deviceId, result)
-        if (after !== before) remember(after)
+        if (after !== before) remember({ ...known, shadow: after })
       }
       hasStored = results.size > 0 || commands.length > 0
       pending = again
@@ -242,7 +292,8 @@ const make = Effect.gen(function*() {
   })
 
   return ShadowWriter.of({
-    read,
+    read: (deviceIds) =>
+      Effect.map(read(deviceIds), (found) => new Map([...found].map(([deviceId, { shadow }]) => [deviceId, shadow]))),
     commit: (operation, batch) => Effect.mapError(commit(operation, batch), asStoreError(operation))
   })
 })

@@ -28,7 +28,7 @@
  *   `HistoryStore` instead.
  * - **Only together.** One transaction or one statement spans the tables of
  *   `ProjectStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`, `PresenceStore`, `ShadowStore`,
- *   `UplinkStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`, `JobStore`, `SceneStore` and `ExecutionStore`: a commit of what
+ *   `UplinkStore`, `FeedStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`, `JobStore`, `SceneStore` and `ExecutionStore`: a commit of what
  *   devices say writes shadows, commands and scene executions; presence reads
  *   commands and stores executions; a firmware report sets the version of the
  *   device; a product is removed only without devices, a project only without
@@ -55,6 +55,7 @@ import * as DeviceGroupStore from "./DeviceGroupStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
 import * as FeedReaderStore from "./FeedReaderStore.ts"
+import * as FeedStore from "./FeedStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import { LongReads } from "./LongReads.ts"
@@ -94,6 +95,7 @@ export { layer as layerDeviceGroupStore } from "./DeviceGroupStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerFeedReaderStore } from "./FeedReaderStore.ts"
+export { layer as layerFeedStore } from "./FeedStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
 export { layer as layerJobStore } from "./JobStore.ts"
@@ -134,6 +136,7 @@ export const layerClient: Layer.Layer<
   DeviceStore.layer,
   ExecutionStore.layer,
   FeedReaderStore.layer,
+  FeedStore.layer,
   HistoryStore.layer,
   IdempotencyStore.layer,
   JobStore.layer,

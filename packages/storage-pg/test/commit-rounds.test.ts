@@ -1,4 +1,4 @@
-import { type DeviceCommit, type DeviceId, HistoryStore, type Shadow, UplinkStore } from "@device-cloud/core"
+import { type Device, type DeviceCommit, HistoryStore, type Shadow, UplinkStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { EmbeddedPostgres, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
@@ -14,7 +14,7 @@ const at = Date.UTC(2026, 0, 1)
 const failures: Array<SqlError.SqlErrorReason> = []
 
 const isReadOfShadows = (args: ReadonlyArray<unknown>): boolean =>
-  Array.isArray(args[0]) && String(args[0][0]).startsWith("SELECT device.device_id, shadow.version")
+  Array.isArray(args[0]) && String(args[0][0]).includes("SELECT device.device_id, shadow.version")
 
 /** A client whose reads of shadows fail when the test says so; everything else goes to PostgreSQL. */
 const failingClient = (url: Redacted.Redacted) =>
@@ -34,8 +34,8 @@ const failingClient = (url: Redacted.Redacted) =>
       }))
   ).pipe(Layer.provideMerge(PgClient.layer({ url })))
 
-const report = (deviceId: DeviceId, value: number): DeviceCommit<void> => ({
-  deviceId,
+const report = (device: Device, value: number): DeviceCommit<void> => ({
+  deviceId: device.deviceId,
   update: (shadow: Shadow) => [
     undefined,
     {
@@ -44,16 +44,18 @@ const report = (deviceId: DeviceId, value: number): DeviceCommit<void> => ({
       reported: { ...shadow.reported, power: { value, time: at + value } },
       updatedAt: at + value
     },
-    { samples: [{ propertyId: "power", value, time: at + value }], events: [], reactions: [] }
+    {
+      happened: [{ _tag: "PropertiesReported", device, at, properties: { power: { value, time: at + value } } }],
+      reactions: []
+    }
   ]
 })
 
 /** Stores an event and leaves the shadow as it is: a remembered shadow must be read again first. */
-const say = (deviceId: DeviceId): DeviceCommit<void> => ({
-  deviceId,
+const say = (device: Device): DeviceCommit<void> => ({
+  deviceId: device.deviceId,
   update: (shadow) => [undefined, shadow, {
-    samples: [],
-    events: [{ eventId: "alarm", value: { code: 1 }, time: at }],
+    happened: [{ _tag: "EventReported", device, at, eventId: "alarm", value: { code: 1 }, time: at }],
     reactions: []
   }]
 })
@@ -72,8 +74,8 @@ for (const [kind, reason] of Object.entries(reasons)) {
       yield* Effect.gen(function*() {
         const store = yield* UplinkStore
         const history = yield* HistoryStore
-        const { device: { deviceId: first } } = yield* insertDevice
-        const { device: { deviceId: second } } = yield* insertDevice
+        const { device: first } = yield* insertDevice
+        const { device: second } = yield* insertDevice
         yield* store.commit({ devices: [report(first, 1), report(second, 1)], commands: [] })
 
         failures.push(reason)
@@ -86,9 +88,9 @@ for (const [kind, reason] of Object.entries(reasons)) {
           // A defect: whoever repeats a failed batch repeats no defect.
           assert.isTrue(Exit.hasDies(exit))
         }
-        const samples = yield* history.samples(first, "power", range)
+        const samples = yield* history.samples(first.deviceId, "power", range)
         assert.deepStrictEqual(samples.map(({ value }) => value), [1, 2])
-        assert.lengthOf(yield* history.events(second, "alarm", range), kind === "can pass" ? 1 : 0)
+        assert.lengthOf(yield* history.events(second.deviceId, "alarm", range), kind === "can pass" ? 1 : 0)
       }).pipe(Effect.provide(StoragePg.layerClient.pipe(Layer.provide([failingClient(url), TestKeyRing.layer]))))
     }).pipe(Effect.scoped))
 }

@@ -17,6 +17,7 @@ import * as DeviceGroupStoreContract from "./contracts/DeviceGroupStoreContract.
 import * as DeviceStoreContract from "./contracts/DeviceStoreContract.ts"
 import * as ExecutionStoreContract from "./contracts/ExecutionStoreContract.ts"
 import * as FeedReaderStoreContract from "./contracts/FeedReaderStoreContract.ts"
+import * as FeedStoreContract from "./contracts/FeedStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
 import * as JobStoreContract from "./contracts/JobStoreContract.ts"
 import * as MeshStoreContract from "./contracts/MeshStoreContract.ts"
@@ -52,6 +53,7 @@ export {
   DeviceStoreContract,
   ExecutionStoreContract,
   FeedReaderStoreContract,
+  FeedStoreContract,
   HistoryStoreContract,
   IdempotencyStoreContract,
   JobStoreContract,
@@ -86,6 +88,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   DeviceStoreContract.suite(name, stores)
   ExecutionStoreContract.suite(name, stores)
   FeedReaderStoreContract.suite(name, stores)
+  FeedStoreContract.suite(name, stores)
   IdempotencyStoreContract.suite(name, stores)
   JobStoreContract.suite(name, stores)
   MeshStoreContract.suite(name, stores)

@@ -24,6 +24,11 @@ export type DomainEvent =
     readonly _tag: "PropertiesReported"
     /** The accepted values of the report, including those that are older than the stored ones. */
     readonly properties: Readonly<Record<string, { readonly value: Json; readonly time: number }>>
+    /**
+     * Accepted values of the same report that come before another value of the same
+     * property, in the order of the report. They are part of the history.
+     */
+    readonly earlier?: ReadonlyArray<{ readonly propertyId: string; readonly time: number; readonly value: Json }>
   }
   | DeviceEvent & {
     readonly _tag: "EventReported"

@@ -34,6 +34,7 @@ export interface FeedSelection {
 export interface FeedRead {
   /** Undefined: all projects. */
   readonly projectId: ProjectId | undefined
+  /** A text that is no place (`isFeedPlace`) is a failure that cannot pass. */
   readonly after: FeedPlace
   /** The most entries to return, 1 to 10,000. */
   readonly limit: number
@@ -47,7 +48,10 @@ export interface FeedPage {
   readonly next: FeedPlace
   /** Whether there may be more after `next` now. */
   readonly hasMore: boolean
-  /** Events between `after` and the first entry are no longer kept. */
+  /**
+   * Events after `after` are no longer kept, or `after` is a place of another feed.
+   * Never true for the start of the feed.
+   */
   readonly isGap: boolean
 }
 

@@ -5,7 +5,7 @@ import type { DeviceIdentity } from "../device/Device.ts"
 import type { ChangedDevice, DeviceChange } from "../events/DeviceChange.ts"
 import type { DomainEvent } from "../events/DomainEvent.ts"
 import type { PropertyWatch, Reaction, Reactions } from "../events/Reactions.ts"
-import type { EventRecord, PropertySample } from "../history/HistoryEntry.ts"
+import type { PropertySample } from "../history/HistoryEntry.ts"
 import { aheadRemark, countedTime } from "../kernel/DeviceTime.ts"
 import { isFiniteJson, type Json } from "../kernel/Json.ts"
 import { type Shadow, ShadowDraft, type ShadowEntry, type ShadowMark } from "../shadow/Shadow.ts"
@@ -21,8 +21,6 @@ export type Remarks = Readonly<Record<string, string>>
 /** A state to which a device can be set back: the start of a message. */
 export interface StateMark {
   readonly draft: ShadowMark
-  readonly samples: number
-  readonly events: number
   readonly happened: number
   readonly reactions: number
   readonly timesAhead: number
@@ -39,8 +37,6 @@ export class DeviceState {
   /** Checks values against the product's thing model; undefined: every value is admitted. */
   readonly validator: ModelValidator | undefined
   #timesAhead = 0
-  readonly #samples: Array<PropertySample> = []
-  readonly #events: Array<EventRecord> = []
   readonly #happened: Array<DomainEvent> = []
   readonly #pending: Array<Reaction> = []
   /** Reactions before the current message. */
@@ -62,14 +58,9 @@ export class DeviceState {
     this.#propertyWatch = reactions.propertyWatch(device)
   }
 
-  /** The history and the reactions that are stored with the shadow. */
+  /** What has happened and the reactions to it, to store with the shadow. */
   get facts(): UplinkFacts {
-    return { samples: this.#samples, events: this.#events, reactions: this.#pending }
-  }
-
-  /** The events that are published after the commit. */
-  get happened(): ReadonlyArray<DomainEvent> {
-    return this.#happened
+    return { happened: this.#happened, reactions: this.#pending }
   }
 
   /** Values and events whose time was too far ahead. */
@@ -92,8 +83,6 @@ export class DeviceState {
     this.#pendingBefore = this.#pending.length
     return {
       draft: this.draft.mark(),
-      samples: this.#samples.length,
-      events: this.#events.length,
       happened: this.#happened.length,
       reactions: this.#pending.length,
       timesAhead: this.#timesAhead
@@ -101,10 +90,8 @@ export class DeviceState {
   }
 
   /** Takes back everything since the mark. */
-  rollBack({ draft, events, happened, reactions, samples, timesAhead }: StateMark): void {
+  rollBack({ draft, happened, reactions, timesAhead }: StateMark): void {
     this.draft.rollBack(draft)
-    this.#samples.length = samples
-    this.#events.length = events
     this.#happened.length = happened
     this.#pending.length = reactions
     this.#timesAhead = timesAhead
@@ -123,6 +110,7 @@ export class DeviceState {
   ): Remarks {
     let remarks: Record<string, string> | undefined
     const kept: Record<string, ShadowEntry> = {}
+    let earlier: Array<PropertySample> | undefined
     const tracker = this.#propertyWatch === undefined
       ? undefined
       : new ChangeTracker(
@@ -149,14 +137,20 @@ export class DeviceState {
         this.#timesAhead++
       }
       tracker?.wasSet(id, entry, admitted)
+      if (Object.hasOwn(kept, id)) (earlier ??= []).push({ propertyId: id, ...kept[id]! })
       kept[id] = entry
-      this.#samples.push({ propertyId: id, time, value: admitted })
     }
     tracker?.finish()
     const isKept = Object.keys(kept).length > 0
     if (isKept || version !== undefined) this.draft.accept(receivedAt, version)
     if (isKept) {
-      this.#happened.push({ _tag: "PropertiesReported", device: this.device, at: receivedAt, properties: kept })
+      this.#happened.push({
+        _tag: "PropertiesReported",
+        device: this.device,
+        at: receivedAt,
+        properties: kept,
+        ...earlier === undefined ? undefined : { earlier }
+      })
     }
     return remarks ?? nothing
   }
@@ -178,7 +172,6 @@ export class DeviceState {
     if (!isFiniteJson(value, maxEventNesting)) return notStorable
     const time = countedTime(given, receivedAt)
     if (time !== given) this.#timesAhead++
-    this.#events.push({ eventId, time, value })
     this.#happened.push({ _tag: "EventReported", device: this.device, at: receivedAt, eventId, time, value })
     if (this.#reactions.watches("EventReported", this.device)) {
       this.#react({ _tag: "EventReported", device: this.#named, at: receivedAt, eventId, time, value })

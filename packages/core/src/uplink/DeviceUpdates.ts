@@ -50,9 +50,10 @@ export const commitOf = (
       const state = open(ofDevice.device, shadow)
       const replies = applyAll(ofDevice, state, defects)
       if (replies === undefined) continue
-      const { facts, happened, timesAhead } = state
+      const { facts, timesAhead } = state
+      const { happened, reactions } = facts
       return [
-        { replies, happened, reacts: facts.reactions.length > 0, timesAhead, defects: [...defects.values()] },
+        { replies, happened, reacts: reactions.length > 0, timesAhead, defects: [...defects.values()] },
         state.draft.finish(),
         facts
       ]

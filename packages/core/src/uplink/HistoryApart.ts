@@ -3,8 +3,8 @@
  * files, a service.
  *
  * A storage adapter writes history in `UplinkStore.commit`, in its own
- * transaction. This layer changes the `UplinkStore` below it: a commit hands over
- * no history, and the history goes to the given `HistoryStore`.
+ * transaction. This layer changes the `UplinkStore` below it: it leaves the history
+ * of a commit out, and the history goes to the given `HistoryStore`.
  *
  * ```ts
  * const Storage = HistoryApart.layer.pipe(
@@ -14,7 +14,8 @@
  * ```
  */
 import { Effect, Layer, Option } from "effect"
-import type { EventRecord, PropertySample } from "../history/HistoryEntry.ts"
+import type { DomainEvent } from "../events/DomainEvent.ts"
+import { historyOf } from "../history/HistoryOf.ts"
 import { type HistoryAddition, HistoryStandsApart, HistoryStore } from "../history/HistoryStore.ts"
 import { untilStored } from "../kernel/StoreError.ts"
 import { type DeviceCommit, type UplinkBatch, UplinkStore } from "./UplinkStore.ts"
@@ -37,31 +38,30 @@ export const layer: Layer.Layer<UplinkStore, never, UplinkStore | HistoryStore> 
   })
 ).pipe(Layer.merge(Layer.succeed(HistoryStandsApart, true)))
 
-/** The result of a device's update, and the history that the commit leaves to this module. */
+/** The result of a device's update, and what has happened in it. */
 interface Committed<A> {
   readonly result: A
-  readonly samples: ReadonlyArray<PropertySample>
-  readonly events: ReadonlyArray<EventRecord>
+  readonly happened: ReadonlyArray<DomainEvent>
 }
 
-/** The history comes back as part of the result: it is the history of the update that the store kept. */
-const withoutHistory = <A>({ deviceId, update }: DeviceCommit<A>): DeviceCommit<Committed<A>> => ({
+/** What has happened comes back as part of the result: it belongs to the update that the store kept. */
+const withHappened = <A>({ deviceId, update }: DeviceCommit<A>): DeviceCommit<Committed<A>> => ({
   deviceId,
   update: (before) => {
-    const [result, shadow, { events, reactions, samples }] = update(before)
-    return [{ result, samples, events }, shadow, { samples: [], events: [], reactions }]
+    const [result, shadow, facts] = update(before)
+    return [{ result, happened: facts.happened }, shadow, facts]
   }
 })
 
 const make = (store: UplinkStore["Service"], history: HistoryStore["Service"]): UplinkStore["Service"] => ({
   commit: Effect.fnUntraced(function*<A>({ devices, ...batch }: UplinkBatch<A>) {
-    const committed = yield* store.commit({ ...batch, devices: devices.map(withoutHistory) })
+    const committed = yield* store.commit({ ...batch, devices: devices.map(withHappened), isHistoryApart: true })
     const additions: Array<HistoryAddition> = []
     for (let i = 0; i < devices.length; i++) {
       const stored = Option.getOrUndefined(committed[i]!)
-      if (stored !== undefined && stored.samples.length + stored.events.length > 0) {
-        additions.push({ deviceId: devices[i]!.deviceId, samples: stored.samples, events: stored.events })
-      }
+      if (stored === undefined) continue
+      const { events, samples } = historyOf(stored.happened)
+      if (samples.length + events.length > 0) additions.push({ deviceId: devices[i]!.deviceId, samples, events })
     }
     if (additions.length > 0) yield* Effect.orDie(untilStored(history.append(additions)))
     return committed.map(Option.map(({ result }) => result))

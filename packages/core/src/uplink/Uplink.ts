@@ -112,7 +112,7 @@ const make = Effect.gen(function*() {
   /** Sorts a batch and stores the changes of devices. Only this part of a batch is ever repeated. */
   const commit = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
     const batch = UplinkBatch.sort(items, methods, yield* attachmentsFor(items), logDefect)
-    const { devices, progress } = batch
+    const { devices, happened, progress } = batch
     if (devices.length + progress.length === 0) return { batch, results: [] }
     const loaded = yield* prepare(batch)
     const results = yield* store.commit({
@@ -123,6 +123,7 @@ const make = Effect.gen(function*() {
         )
       ),
       commands: progress,
+      happened,
       isComplete: () => UplinkBatch.isWithinBudgets(batch)
     })
     return { batch, results }

@@ -1,20 +1,20 @@
 /**
  * Port: the transaction of the uplink. Messages of devices change shadows, add to
- * the history, fire scenes and move commands forward; the store keeps all of it
- * or nothing.
+ * the feed and the history, fire scenes and move commands forward; the store keeps
+ * all of it or nothing.
  */
 import { Context, type Effect, type Option } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
 import type { DeviceId } from "../device/Device.ts"
+import type { DomainEvent } from "../events/DomainEvent.ts"
 import type { Reaction } from "../events/Reactions.ts"
-import type { EventRecord, PropertySample } from "../history/HistoryEntry.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { Shadow } from "../shadow/Shadow.ts"
 
 /** What is stored with the shadow of a device. */
 export interface UplinkFacts {
-  readonly samples: ReadonlyArray<PropertySample>
-  readonly events: ReadonlyArray<EventRecord>
+  /** What the device has reported, for the feed; its history follows from it (`historyOf`). */
+  readonly happened: ReadonlyArray<DomainEvent>
   readonly reactions: ReadonlyArray<Reaction>
 }
 
@@ -35,6 +35,10 @@ export interface UplinkBatch<out A> {
   readonly devices: ReadonlyArray<DeviceCommit<A>>
   /** Steps of commands, as `CommandStore.advance` takes them. */
   readonly commands: ReadonlyArray<CommandProgress>
+  /** What else has happened, for the feed: replies to commands. */
+  readonly happened?: ReadonlyArray<DomainEvent>
+  /** True: another store keeps the history of the batch (`HistoryApart`). */
+  readonly isHistoryApart?: boolean
   /**
    * Called after the updates of all devices have run, and before anything of the
    * batch is stored. False: the updates must run again. Returns true in the end.

@@ -16,6 +16,7 @@ export default statements([
     device_name text COLLATE "C" NOT NULL,
     deleted_at timestamptz NOT NULL DEFAULT now()
   )`,
+  `CREATE INDEX former_device_name ON former_device (device_id)`,
   `CREATE INDEX former_device_deleted ON former_device USING brin (deleted_at)`,
 
   `CREATE SEQUENCE feed_seq`,
@@ -37,10 +38,13 @@ export default statements([
 
   // The parts of the feed; the one with the highest number takes new rows. xid_offset keeps
   // the order when a dump is restored into a cluster whose transactions have lower numbers.
+  // forgotten_xid and forgotten_seq: the place of the last event of the parts that are gone.
   `CREATE TABLE feed_slot (
     slot int PRIMARY KEY,
     opened_at timestamptz NOT NULL DEFAULT now(),
-    xid_offset bigint NOT NULL DEFAULT 0
+    xid_offset bigint NOT NULL DEFAULT 0,
+    forgotten_xid bigint NOT NULL DEFAULT 0,
+    forgotten_seq bigint NOT NULL DEFAULT 0
   )`,
   `INSERT INTO feed_slot VALUES (1)`,
   `CREATE TABLE feed_1 PARTITION OF feed FOR VALUES IN (1)`

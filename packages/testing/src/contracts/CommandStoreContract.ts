@@ -163,7 +163,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             update: (shadow) => [
               undefined,
               { ...shadow, version: 1, updatedAt: epoch },
-              { samples: [], events: [], reactions: [] }
+              { happened: [], reactions: [] }
             ]
           }],
           commands: [step(first, "succeeded")]

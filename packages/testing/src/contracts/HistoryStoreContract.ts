@@ -5,21 +5,23 @@
 import {
   type DeviceCloud,
   DeviceId,
+  DeviceName,
   DeviceStore,
   type EventRecord,
   type HistoryRange,
   HistoryStore,
   type Json,
+  ProductKey,
+  ProjectId,
   type PropertySample,
   type Shadow,
   ShadowStore,
   type StoreError,
-  type UplinkFacts,
   UplinkStore
 } from "@device-cloud/core"
 import { assert, layer, type Vitest } from "@effect/vitest"
 import { Clock, Effect, type Layer, Option, Stream } from "effect"
-import { epoch, insertDevice, unique } from "./Samples.ts"
+import { epoch, insertDevice, reported, unique } from "./Samples.ts"
 
 /** Runs the laws of the port. The store may stand alone. */
 export const suite = <E>(name: string, history: Layer.Layer<HistoryStore, E>): void =>
@@ -128,14 +130,61 @@ export const suiteOfCommits = <E>(name: string, stores: Layer.Layer<DeviceCloud.
   layer(stores, { excludeTestServices: true })(`The history of commits: ${name}`, (it) => {
     laws(it, {
       newDeviceId: Effect.map(insertDevice, ({ device }) => device.deviceId),
-      add: (deviceId, facts) => commit(deviceId, facts, nextVersion)
+      add: (deviceId, entries) => commit({ ...stranger, deviceId }, entries, nextVersion)
     })
+
+    it.effect("adds values of a message that a later value has replaced, before that value", () =>
+      Effect.gen(function*() {
+        const { device } = yield* insertDevice
+        yield* UplinkStore.use((store) =>
+          store.commit({
+            devices: [{
+              deviceId: device.deviceId,
+              update: (shadow) => [undefined, nextVersion(shadow), {
+                happened: [{
+                  _tag: "PropertiesReported",
+                  device,
+                  at: epoch,
+                  properties: { t: { value: 3, time: 1 } },
+                  earlier: [sample(1, 1), sample(1, 2)]
+                }],
+                reactions: []
+              }]
+            }],
+            commands: []
+          })
+        )
+        const samples = yield* (yield* HistoryStore).samples(device.deviceId, "t", all)
+        assert.deepStrictEqual(samples.map(({ value }) => value), [1, 2, 3])
+      }))
+
+    it.effect("adds nothing when another store keeps the history", () =>
+      Effect.gen(function*() {
+        const { device } = yield* insertDevice
+        yield* UplinkStore.use((store) =>
+          store.commit({
+            devices: [{
+              deviceId: device.deviceId,
+              update: (shadow) => [undefined, nextVersion(shadow), {
+                happened: reported(device, { samples: [sample(1, 1)], events: [event(1, 1)] }),
+                reactions: []
+              }]
+            }],
+            commands: [],
+            isHistoryApart: true
+          })
+        )
+        const store = yield* HistoryStore
+        assert.deepStrictEqual(yield* store.samples(device.deviceId, "t", all), [])
+        assert.deepStrictEqual(yield* store.events(device.deviceId, undefined, all), [])
+      }))
 
     it.effect("adds facts also when the shadow stays as it is", () =>
       Effect.gen(function*() {
         const store = yield* HistoryStore
-        const { device: { deviceId } } = yield* insertDevice
-        yield* commit(deviceId, { events: [event(1, {}, "a"), event(2, {}, "b"), event(3, {}, "a")] })
+        const { device } = yield* insertDevice
+        const { deviceId } = device
+        yield* commit(device, { events: [event(1, {}, "a"), event(2, {}, "b"), event(3, {}, "a")] })
         assert.deepStrictEqual((yield* store.events(deviceId, undefined, all)).map(({ time }) => time), [1, 2, 3])
         assert.deepStrictEqual((yield* store.events(deviceId, "a", all)).map(({ time }) => time), [1, 3])
       }))
@@ -143,10 +192,11 @@ export const suiteOfCommits = <E>(name: string, stores: Layer.Layer<DeviceCloud.
     it.effect("adds the facts of each of many concurrent changes once", () =>
       Effect.gen(function*() {
         const store = yield* HistoryStore
-        const { device: { deviceId } } = yield* insertDevice
+        const { device } = yield* insertDevice
+        const { deviceId } = device
         yield* Effect.forEach(
           Array.from({ length: 20 }),
-          (_, i) => commit(deviceId, { samples: [sample(i, i)], events: [event(i, i)] }, nextVersion),
+          (_, i) => commit(device, { samples: [sample(i, i)], events: [event(i, i)] }, nextVersion),
           { concurrency: "unbounded" }
         )
         const expected = Array.from({ length: 20 }, (_, i) => i)
@@ -157,16 +207,15 @@ export const suiteOfCommits = <E>(name: string, stores: Layer.Layer<DeviceCloud.
     it.effect("runs all updates again while the batch is not complete, and stores what they return in the end", () =>
       Effect.gen(function*() {
         const store = yield* HistoryStore
-        const [first, second] = [yield* insertDevice, yield* insertDevice].map(({ device }) => device.deviceId)
+        const devices = [(yield* insertDevice).device, (yield* insertDevice).device]
         let isRefused = false
         const results = yield* (yield* UplinkStore).commit({
-          devices: [first!, second!].map((deviceId) => ({
-            deviceId,
+          devices: devices.map((device) => ({
+            deviceId: device.deviceId,
             update: (shadow) => {
-              const samples = isRefused ? [] : [sample(1, deviceId)]
+              const samples = isRefused ? [] : [sample(1, device.deviceId)]
               return [isRefused, isRefused ? shadow : nextVersion(shadow), {
-                samples,
-                events: [event(1, {})],
+                happened: reported(device, { samples, events: [event(1, {})] }),
                 reactions: []
               }]
             }
@@ -179,7 +228,7 @@ export const suiteOfCommits = <E>(name: string, stores: Layer.Layer<DeviceCloud.
           }
         })
         assert.deepStrictEqual(results, [Option.some(true), Option.some(true)])
-        for (const deviceId of [first!, second!]) {
+        for (const { deviceId } of devices) {
           assert.deepStrictEqual(yield* store.samples(deviceId, "t", all), [])
           assert.lengthOf(yield* store.events(deviceId, undefined, all), 1)
           assert.strictEqual(Option.getOrThrow(yield* (yield* ShadowStore).get(deviceId)).version, 0)
@@ -189,8 +238,9 @@ export const suiteOfCommits = <E>(name: string, stores: Layer.Layer<DeviceCloud.
     it.effect("forgets the history of a device with it", () =>
       Effect.gen(function*() {
         const store = yield* HistoryStore
-        const { device: { deviceId, projectId } } = yield* insertDevice
-        yield* commit(deviceId, { samples: [sample(1, 1)], events: [event(1, 1)] }, nextVersion)
+        const { device } = yield* insertDevice
+        const { deviceId, projectId } = device
+        yield* commit(device, { samples: [sample(1, 1)], events: [event(1, 1)] }, nextVersion)
         yield* (yield* DeviceStore).remove(projectId, deviceId)
         assert.deepStrictEqual(yield* store.samples(deviceId, "t", all), [])
         assert.deepStrictEqual(yield* store.events(deviceId, undefined, all), [])
@@ -203,14 +253,24 @@ const sample = (time: number, value: Json, propertyId = "t"): PropertySample => 
 
 const event = (time: number, value: Json, eventId = "e"): EventRecord => ({ eventId, time, value })
 
+/** The names of a device that a test knows by its id alone. */
+const stranger = {
+  projectId: ProjectId.make("project"),
+  productKey: ProductKey.make("product"),
+  deviceName: DeviceName.make("device")
+}
+
 const commit = (
-  deviceId: DeviceId,
-  { events = [], samples = [] }: Partial<UplinkFacts>,
+  device: Parameters<typeof reported>[0],
+  entries: Parameters<typeof reported>[1],
   change: (shadow: Shadow) => Shadow = (shadow) => shadow
 ) =>
   UplinkStore.use((store) =>
     store.commit({
-      devices: [{ deviceId, update: (shadow) => [undefined, change(shadow), { samples, events, reactions: [] }] }],
+      devices: [{
+        deviceId: device.deviceId,
+        update: (shadow) => [undefined, change(shadow), { happened: reported(device, entries), reactions: [] }]
+      }],
       commands: []
     })
   )

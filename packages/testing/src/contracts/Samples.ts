@@ -2,9 +2,12 @@
  * Rows for store contracts: valid, distinct, with times of their own.
  */
 import {
+  type Device,
   DeviceId,
   DeviceName,
   DeviceStore,
+  type DomainEvent,
+  type EventRecord,
   type NewDevice,
   type NewProduct,
   type Product,
@@ -12,7 +15,8 @@ import {
   ProductStore,
   type Project,
   ProjectId,
-  ProjectStore
+  ProjectStore,
+  type PropertySample
 } from "@device-cloud/core"
 import { Effect, Option } from "effect"
 import { randomBytes } from "node:crypto"
@@ -83,3 +87,23 @@ export const insertDevice = Effect.gen(function*() {
   const [device] = yield* insertDevices(product, [newDevice()])
   return { product, device: device! }
 })
+
+/** What a commit hands over when the device reports these values and events, each one by itself. */
+export const reported = (
+  { deviceId, deviceName, productKey, projectId }: Pick<Device, "deviceId" | "deviceName" | "productKey" | "projectId">,
+  { events = [], samples = [] }: {
+    readonly samples?: ReadonlyArray<PropertySample>
+    readonly events?: ReadonlyArray<EventRecord>
+  }
+): ReadonlyArray<DomainEvent> => {
+  const device = { deviceId, deviceName, productKey, projectId }
+  return [
+    ...samples.map(({ propertyId, time, value }): DomainEvent => ({
+      _tag: "PropertiesReported",
+      device,
+      at: epoch,
+      properties: { [propertyId]: { value, time } }
+    })),
+    ...events.map((event): DomainEvent => ({ _tag: "EventReported", device, at: epoch, ...event }))
+  ]
+}

@@ -15,7 +15,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { epoch, insertDevice, insertProject, unique } from "./Samples.ts"
+import { epoch, insertDevice, insertProject, reported, unique } from "./Samples.ts"
 import { all, claim, firing, insert, newScene, trigger } from "./SceneSamples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
@@ -102,7 +102,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("what a report fires is stored with it", () =>
       Effect.gen(function*() {
         const scene = yield* insert(yield* insertProject)
-        const { device: { deviceId } } = yield* insertDevice
+        const { device } = yield* insertDevice
+        const { deviceId } = device
         const [withReport, withEvent] = [firing(scene), firing(scene)]
         const commit = (update: DeviceCommit<void>["update"]) =>
           UplinkStore.use((store) => store.commit({ devices: [{ deviceId, update }], commands: [] }))
@@ -110,11 +111,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           const draft = new ShadowDraft(shadow)
           draft.set("reported", "temperature", { value: 31, time: epoch })
           draft.accept(epoch)
-          return [undefined, draft.finish(), { samples: [], events: [], reactions: [withReport] }]
+          return [undefined, draft.finish(), { happened: [], reactions: [withReport] }]
         })
         yield* commit((shadow) => [undefined, shadow, {
-          samples: [],
-          events: [{ eventId: "alarm", time: epoch, value: {} }],
+          happened: reported(device, { events: [{ eventId: "alarm", time: epoch, value: {} }] }),
           reactions: [withEvent]
         }])
         assert.deepStrictEqual(

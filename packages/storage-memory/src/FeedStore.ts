@@ -1,0 +1,72 @@
+/**
+ * The feed in memory.
+ */
+import {
+  type DomainEvent,
+  type FeedPage,
+  type FeedRead,
+  type FeedSelection,
+  FeedStore,
+  parsePlace,
+  projectOf,
+  StoreError
+} from "@device-cloud/core"
+import { Clock, Effect, Layer, Option } from "effect"
+import { placeOfNumber } from "./FeedLog.ts"
+import { Tables } from "./Tables.ts"
+
+/** Keeps the latest 50,000 events. Part of the group that is replaced together: other stores write events. */
+export const layer: Layer.Layer<FeedStore, never, Tables> = Layer.effect(
+  FeedStore,
+  Effect.map(Tables, (tables) => make(tables))
+)
+
+/** Entries that one read may look at. */
+const maxScanned = 10_000
+
+const selects = ({ deviceIds, kinds, productKeys }: FeedSelection, { _tag, device }: DomainEvent): boolean =>
+  (kinds === undefined || kinds.includes(_tag)) &&
+  (productKeys === undefined || (device !== null && productKeys.includes(device.productKey))) &&
+  (deviceIds === undefined || (device !== null && deviceIds.includes(device.deviceId)))
+
+const make = ({ feed }: Tables["Service"]) => {
+  const append = (events: ReadonlyArray<DomainEvent>) =>
+    Effect.clockWith((clock) => Effect.sync(() => feed.append(events, clock.currentTimeMillisUnsafe())))
+
+  const pageOf = ({ limit, projectId, select = {}, ...options }: FeedRead, after: number): FeedPage => {
+    const scanned = feed.after(after, maxScanned)
+    const found = scanned.filter(({ event }) =>
+      (projectId === undefined || projectOf(event) === projectId) && selects(select, event)
+    )
+    const entries = found.slice(0, limit)
+    const isFull = entries.length === limit
+    return {
+      entries,
+      next: isFull ? entries.at(-1)!.id : scanned.at(-1)?.id ?? placeOfNumber(feed.last),
+      hasMore: isFull || scanned.length === maxScanned,
+      isGap: options.after !== "" && (after < feed.forgotten || after > feed.last)
+    }
+  }
+
+  return FeedStore.of({
+    append,
+    commit: (write, eventsOf) => Effect.tap(write, (result) => append(eventsOf(result))),
+    read: (options) =>
+      Effect.suspend(() =>
+        Option.match(parsePlace(options.after), {
+          onSome: ({ transaction }) => Effect.succeed(pageOf(options, transaction)),
+          onNone: () =>
+            Effect.fail(
+              new StoreError({
+                operation: "FeedStore.read",
+                retryable: false,
+                cause: new Error(`after: expected a place of the feed, got ${JSON.stringify(options.after)}`)
+              })
+            )
+        })
+      ),
+    end: Effect.sync(() => placeOfNumber(feed.last)),
+    placeAt: (time) => Effect.sync(() => placeOfNumber(feed.before(time))),
+    prune: ({ keepMillis }) => Effect.map(Clock.currentTimeMillis, (now) => feed.forgetBefore(now - keepMillis))
+  })
+}

@@ -1,0 +1,223 @@
+/**
+ * The feed on PostgreSQL (docs/decisions/0078-one-log.md).
+ */
+import {
+  type DomainEvent,
+  type FeedPage,
+  type FeedPlace,
+  type FeedRead,
+  FeedStore,
+  parsePlace,
+  type PlaceNumbers,
+  placeOf,
+  StoreError
+} from "@device-cloud/core"
+import type { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, Option } from "effect"
+import { SqlError } from "effect/sql"
+import * as FeedParts from "./FeedParts.ts"
+import { entryFromRow, type FeedRow, kindNumber } from "./FeedRow.ts"
+import { insertEvents } from "./FeedWriter.ts"
+import { type Clients, clients } from "./LongReads.ts"
+import { type DatabaseError, databaseError, storeError } from "./PgErrors.ts"
+import { instant, texts, wholeNumbers } from "./PgParameters.ts"
+
+/**
+ * Part of the group that is replaced together: events refer to devices and projects,
+ * and other stores write them in their transactions. When it is built, it puts new
+ * events after those that came from another cluster.
+ */
+export const layer: Layer.Layer<FeedStore, DatabaseError, PgClient.PgClient> = Layer.effect(
+  FeedStore,
+  Effect.gen(function*() {
+    const both = yield* clients
+    yield* Effect.mapError(FeedParts.alignTransactions(both.sql), databaseError)
+    return make(both)
+  })
+)
+
+/** Rows that one read may look at. It is part of the statement, so that the plan is made for it. */
+const scans = [100, 1000, 10_000] as const
+/** Rows that a read looks at for each entry that it may select. */
+const scannedPerEntry = 10
+
+/** How much clocks of nodes differ, and how long events wait until they are stored, milliseconds. */
+const maxDelay = 60_000
+/** Among this many events `placeAt` looks for a recent one: some were stored late. */
+const probed = 100
+
+/** Up to where the feed is complete, and what it has forgotten. */
+interface Horizon {
+  readonly horizon: bigint
+  readonly newest: number
+  readonly forgotten_xid: bigint
+  readonly forgotten_seq: bigint
+}
+
+type ReadRow =
+  & Horizon
+  & { readonly last_xid: bigint | null; readonly last_seq: bigint; readonly last_slot: number }
+  & (
+    | FeedRow
+    | { readonly seq: null }
+  )
+
+/** Fails for a text that is no place, and cannot pass. */
+const numbersOf = (place: FeedPlace): Effect.Effect<PlaceNumbers, StoreError> =>
+  Option.match(parsePlace(place), {
+    onSome: Effect.succeed,
+    onNone: () =>
+      Effect.fail(
+        new StoreError({
+          operation: "FeedStore.read",
+          retryable: false,
+          cause: new Error(`after: expected a place of the feed, got ${JSON.stringify(place)}`)
+        })
+      )
+  })
+
+const endOf = ({ horizon, newest }: Horizon): FeedPlace =>
+  placeOf({ transaction: Number(horizon), sequence: 0, part: newest })
+
+const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
+  /**
+   * Every transaction of this database with a number below the horizon has ended:
+   * nothing appears there any more. Those of other databases in the cluster write
+   * no feed.
+   */
+  const horizon = sql`
+    SELECT xid_offset + coalesce((
+      SELECT min(running::text::bigint) FROM pg_snapshot_xip(pg_current_snapshot()) AS running
+      WHERE NOT EXISTS (
+        SELECT FROM pg_stat_activity
+        WHERE backend_xid = running::xid AND datid <> (SELECT oid FROM pg_database WHERE datname = current_database())
+      )
+    ), pg_snapshot_xmax(pg_current_snapshot())::text::bigint) AS horizon, slot AS newest, forgotten_xid, forgotten_seq
+    FROM feed_slot ORDER BY slot DESC LIMIT 1`
+
+  const selects = ({ deviceIds, kinds, productKeys }: NonNullable<FeedRead["select"]>) =>
+    sql.and([
+      ...kinds === undefined ? [] : [sql`scanned.kind = ANY(${wholeNumbers(kinds.map(kindNumber))}::smallint[])`],
+      ...productKeys === undefined
+        ? []
+        : [sql`coalesce(device.product_key, former.product_key) = ANY(${texts(productKeys)})`],
+      ...deviceIds === undefined
+        ? []
+        : [sql`coalesce(device.device_id, former.device_id) = ANY(${texts(deviceIds)})`],
+      sql`true`
+    ])
+
+  const rowsOf = ({ limit, projectId, select }: FeedRead, after: PlaceNumbers) => {
+    const wanted = select === undefined ? limit : limit * scannedPerEntry
+    const scan = scans.find((size) => size >= wanted) ?? scans[2]
+    return reads<ReadRow>`
+      WITH horizon AS MATERIALIZED (${horizon}), scanned AS MATERIALIZED (
+        SELECT slot, kind, project, device, xid, seq, at, body FROM feed
+        WHERE slot >= ${after.part - 1}
+          AND ${projectId === undefined ? sql`true` : sql`project = (SELECT seq FROM project WHERE id = ${projectId})`}
+          AND (xid, seq) > (${String(after.transaction)}::bigint, ${String(after.sequence)}::bigint)
+          AND xid < (SELECT horizon FROM horizon)
+        ORDER BY xid, seq LIMIT ${sql.literal(String(scan))}
+      ), found AS (
+        SELECT scanned.slot, scanned.kind, scanned.xid, scanned.seq, scanned.at, scanned.body,
+          project.id AS project_id, coalesce(device.device_id, former.device_id) AS device_id,
+          coalesce(device.product_key, former.product_key) AS product_key,
+          coalesce(device.device_name, former.device_name) AS device_name
+        FROM scanned JOIN project ON project.seq = scanned.project
+        LEFT JOIN device ON device.id = scanned.device
+        LEFT JOIN former_device AS former ON former.id = scanned.device
+        WHERE ${selects(select ?? {})}
+        ORDER BY scanned.xid, scanned.seq LIMIT ${limit}
+      )
+      SELECT horizon.*, last.xid AS last_xid, last.seq AS last_seq, last.slot AS last_slot, found.*
+      FROM horizon
+      LEFT JOIN (
+        SELECT xid, seq, slot FROM scanned ORDER BY xid, seq OFFSET ${sql.literal(String(scan - 1))}
+      ) AS last ON true
+      LEFT JOIN found ON true
+      ORDER BY found.xid, found.seq`
+  }
+
+  const read = Effect.fnUntraced(function*(options: FeedRead) {
+    const after = yield* numbersOf(options.after)
+    const rows = yield* rowsOf(options, after)
+    const known = rows[0]!
+    const entries = rows.flatMap((row) => row.seq === null ? [] : [entryFromRow(row as ReadRow & FeedRow)])
+    const isFull = entries.length === options.limit
+    const { forgotten_seq, forgotten_xid, last_seq, last_slot, last_xid } = known
+    const page: FeedPage = {
+      entries,
+      next: isFull
+        ? entries.at(-1)!.id
+        : last_xid === null
+        ? endOf(known)
+        : placeOf({ transaction: Number(last_xid), sequence: Number(last_seq), part: last_slot }),
+      hasMore: isFull || last_xid !== null,
+      isGap: options.after !== "" && (
+        after.transaction > Number(known.horizon) || after.transaction < Number(forgotten_xid) ||
+        (after.transaction === Number(forgotten_xid) && after.sequence < Number(forgotten_seq))
+      )
+    }
+    return page
+  })
+
+  /** Whether one of the events from this transaction on was recorded at `time` or later; undefined: there are none. */
+  const isRecent = (transaction: number, part: number, time: number) =>
+    Effect.map(
+      reads<{ readonly recent: boolean | null }>`
+        SELECT max(at) >= ${instant(time)} AS recent FROM (
+          SELECT at FROM feed WHERE slot >= ${part - 1} AND xid >= ${String(transaction)}::bigint
+          ORDER BY xid, seq LIMIT ${sql.literal(String(probed))}
+        ) AS probe`,
+      ([row]) => row?.recent ?? true
+    )
+
+  /** Searches by halves: the times of events go up with their transactions, but for a delay. */
+  const placeAt = Effect.fnUntraced(function*(time: number) {
+    const from = time - maxDelay
+    const [start] = yield* reads<Horizon & { readonly part: number; readonly first: bigint | null }>`
+      WITH horizon AS (${horizon}), part AS (
+        SELECT coalesce(max(slot), (SELECT min(slot) FROM feed_slot)) AS slot
+        FROM feed_slot WHERE opened_at <= ${instant(from)}
+      )
+      SELECT horizon.*, part.slot AS part, (
+        SELECT xid FROM feed WHERE slot >= (SELECT slot - 1 FROM part) ORDER BY xid LIMIT 1
+      ) AS first FROM horizon, part`
+    const { first, part } = start!
+    const end = Number(start!.horizon)
+    let low = Math.min(Number(first ?? end), end)
+    let high = end
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      if (yield* isRecent(middle, part, from)) high = middle
+      else low = middle + 1
+    }
+    return placeOf({ transaction: low, sequence: 0, part })
+  })
+
+  const commit = <A, E, R>(
+    write: Effect.Effect<A, E, R>,
+    eventsOf: (result: A) => ReadonlyArray<DomainEvent>
+  ): Effect.Effect<A, E | StoreError, R> =>
+    sql.withTransaction(Effect.tap(write, (result) => insertEvents(sql, eventsOf(result)))).pipe(
+      Effect.mapError((error): E | StoreError =>
+        SqlError.isSqlError(error) ? storeError("FeedStore.commit")(error) : error
+      )
+    )
+
+  return FeedStore.of({
+    append: (events) => Effect.mapError(insertEvents(sql, events), storeError("FeedStore.append")),
+    commit,
+    read: (options) =>
+      Effect.mapError(
+        read(options),
+        (error) => SqlError.isSqlError(error) ? storeError("FeedStore.read")(error) : error
+      ),
+    end: Effect.mapError(
+      Effect.map(reads<Horizon>`${horizon}`, ([row]) => endOf(row!)),
+      storeError("FeedStore.end")
+    ),
+    placeAt: (time) => Effect.mapError(placeAt(time), storeError("FeedStore.placeAt")),
+    prune: (options) => Effect.mapError(FeedParts.prune(reads, options), storeError("FeedStore.prune"))
+  })
+}

@@ -1,0 +1,191 @@
+import {
+  type Device,
+  DeviceStore,
+  type DomainEvent,
+  feedStart,
+  FeedStore,
+  parsePlace,
+  placeOf
+} from "@device-cloud/core"
+import * as StoragePg from "@device-cloud/storage-pg"
+import { EmbeddedPostgres, eventually, TestKeyRing } from "@device-cloud/testing"
+import { insertDevice } from "@device-cloud/testing/contracts"
+import { PgClient } from "@effect/sql-pg"
+import { assert, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Fiber, Layer, Option, Redacted } from "effect"
+import { inject } from "vitest"
+
+const hour = 3_600_000
+const at = Date.UTC(2026, 0, 1)
+
+const online = (device: Device, version: number, atHour = 0): DomainEvent => ({
+  _tag: "DeviceStatusChanged",
+  device,
+  at: at + atHour * hour,
+  status: "online",
+  version
+})
+
+/** A storage on the database, as a process of its own would have it. */
+const storage = (url: Redacted.Redacted) => Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
+
+const database = Effect.gen(function*() {
+  const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+  const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
+  return { url, sql }
+})
+
+const versionsAfter = Effect.fnUntraced(function*(place: string) {
+  const page = yield* (yield* FeedStore).read({ projectId: undefined, after: place, limit: 1000 })
+  return page.entries.map(({ event }) => event._tag === "DeviceStatusChanged" ? event.version : Number.NaN)
+})
+
+it.live("an event is not visible while a transaction runs that began before, and is afterwards", () =>
+  Effect.gen(function*() {
+    const { url } = yield* database
+    yield* Effect.gen(function*() {
+      const store = yield* FeedStore
+      const { device } = yield* insertDevice
+      const [begun, ends] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const slow = yield* Effect.forkChild(store.commit(
+        store.append([online(device, 1)]).pipe(
+          Effect.andThen(Deferred.succeed(begun, undefined)),
+          Effect.andThen(Deferred.await(ends))
+        ),
+        () => []
+      ))
+      yield* Deferred.await(begun)
+      yield* store.append([online(device, 2)])
+      assert.deepStrictEqual(yield* versionsAfter(feedStart), [])
+      yield* Deferred.succeed(ends, undefined)
+      yield* Fiber.join(slow)
+      assert.deepStrictEqual(yield* versionsAfter(feedStart), [1, 2])
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+it.live("writers go on while an old part goes, also while it waits for one of them", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const store = yield* FeedStore
+      const { device } = yield* insertDevice
+      const { device: gone } = yield* insertDevice
+      yield* store.append([online(device, 1), online(gone, 1)])
+      yield* (yield* DeviceStore).remove(gone.projectId, gone.deviceId)
+      yield* store.prune({ keepMillis: hour, maxBytes: 1 })
+      assert.deepStrictEqual(yield* versionsAfter(feedStart), [])
+      yield* store.append([online(device, 2)])
+      const [begun, ends] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      // It has written to the part that is to go.
+      const slow = yield* Effect.forkChild(store.commit(
+        store.append([online(device, 3)]).pipe(
+          Effect.andThen(Deferred.succeed(begun, undefined)),
+          Effect.andThen(Deferred.await(ends))
+        ),
+        () => []
+      ))
+      yield* Deferred.await(begun)
+      const pruning = yield* Effect.forkChild(store.prune({ keepMillis: hour, maxBytes: 1 }))
+      yield* eventually(
+        sql`SELECT FROM pg_inherits WHERE inhparent = 'feed'::regclass AND inhdetachpending`,
+        { until: (rows) => rows.length === 1 }
+      )
+      yield* store.append([online(device, 4)])
+      assert.isUndefined(pruning.pollUnsafe())
+      yield* Deferred.succeed(ends, undefined)
+      yield* Fiber.join(slow)
+      yield* Fiber.join(pruning)
+      assert.deepStrictEqual(yield* versionsAfter(feedStart), [4])
+      const tables = yield* sql<{ readonly name: string }>`
+        SELECT relname AS name FROM pg_class WHERE relname LIKE 'feed_%' AND relkind = 'r' ORDER BY relname`
+      assert.deepStrictEqual(tables.map(({ name }) => name), ["feed_3", "feed_slot"])
+      // Names go when no part can refer to them.
+      assert.lengthOf(yield* sql`SELECT FROM former_device`, 1)
+      yield* sql`UPDATE former_device SET deleted_at = now() - interval '2 hours'`
+      yield* store.prune({ keepMillis: hour, maxBytes: 1e9 })
+      assert.lengthOf(yield* sql`SELECT FROM former_device`, 0)
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+it.live("a part that a stopped process has half removed goes with the next turn", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const store = yield* FeedStore
+      const { device } = yield* insertDevice
+      yield* store.append([online(device, 1)])
+      yield* sql`INSERT INTO feed_slot (slot, opened_at) VALUES (0, '2020-01-01')`
+      yield* sql`CREATE TABLE feed_0 (LIKE feed)`
+      yield* sql`UPDATE feed_slot SET opened_at = now() - interval '2 hours' WHERE slot = 1`
+      yield* store.prune({ keepMillis: hour, maxBytes: 1e9 })
+      assert.lengthOf(yield* sql`SELECT FROM feed_slot WHERE slot = 0`, 0)
+      assert.lengthOf(yield* sql`SELECT FROM pg_class WHERE relname = 'feed_0'`, 0)
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+it.live("in another cluster, new events come after those that were restored, and places stay good", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    const { device, place } = yield* Effect.gen(function*() {
+      const { device } = yield* insertDevice
+      yield* (yield* FeedStore).append([online(device, 1), online(device, 2)])
+      return { device, place: yield* (yield* FeedStore).end }
+    }).pipe(Effect.provide(storage(url)))
+    // As if the cluster before had come to higher numbers.
+    yield* sql`UPDATE feed SET xid = xid + 1000000`
+    const restored = Option.getOrThrow(
+      Option.map(parsePlace(place), (numbers) => placeOf({ ...numbers, transaction: numbers.transaction + 1_000_000 }))
+    )
+    yield* Effect.gen(function*() {
+      const store = yield* FeedStore
+      yield* store.append([online(device, 3)])
+      assert.deepStrictEqual(yield* versionsAfter(feedStart), [1, 2, 3])
+      assert.deepStrictEqual(yield* versionsAfter(restored), [3])
+    }).pipe(Effect.provide(storage(url)))
+    // The next start changes nothing.
+    yield* Effect.gen(function*() {
+      yield* (yield* FeedStore).append([online(device, 4)])
+      assert.deepStrictEqual(yield* versionsAfter(restored), [3, 4])
+    }).pipe(Effect.provide(storage(url)))
+    assert.lengthOf(yield* sql`SELECT FROM feed_slot`, 2)
+  }).pipe(Effect.scoped))
+
+it.live("a place that the feed has not reached is of another feed", () =>
+  Effect.gen(function*() {
+    const { url } = yield* database
+    yield* Effect.gen(function*() {
+      const store = yield* FeedStore
+      const { device } = yield* insertDevice
+      yield* store.append([online(device, 1)])
+      const page = yield* store.read({
+        projectId: device.projectId,
+        after: placeOf({ transaction: 2 ** 50, sequence: 1, part: 1 }),
+        limit: 1
+      })
+      assert.isTrue(page.isGap)
+      assert.deepStrictEqual(page.entries, [])
+      yield* store.append([online(device, 2)])
+      assert.deepStrictEqual(yield* versionsAfter(page.next), [2])
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+it.live("finds the place of a time among events of many hours", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const store = yield* FeedStore
+      const { device } = yield* insertDevice
+      for (let i = 0; i < 50; i++) yield* store.append(Array.from({ length: 20 }, () => online(device, i, i)))
+      yield* sql`UPDATE feed_slot SET opened_at = '2020-01-01'`
+      const first = (time: number) =>
+        Effect.map(Effect.flatMap(store.placeAt(time), versionsAfter), (versions) => versions[0])
+      assert.strictEqual(yield* first(at - hour), 0)
+      for (const i of [1, 17, 33, 49]) {
+        // A probe looks at a hundred events: five hours.
+        const found = yield* first(at + i * hour)
+        assert.isAtMost(found!, i)
+        assert.isAtLeast(found!, i - 6)
+      }
+      assert.isUndefined(yield* first(at + 60 * hour))
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
