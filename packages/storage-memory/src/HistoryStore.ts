@@ -123,6 +123,7 @@ const make = (tables: Tables["Service"]): HistoryStore["Service"] => {
             for (const series of [events, ...samples.values()]) series.prune(oldest)
           }
         })
-      )
+      ),
+    maintain: Effect.void
   }
 }

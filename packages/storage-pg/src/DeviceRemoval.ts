@@ -4,10 +4,10 @@
 import type { SqlClient, Statement } from "effect/sql"
 
 /**
- * Removes the devices for which `which` holds, with their commands and history;
- * all other rows about them go by their foreign keys. `returning`: columns of
- * `device` and `product`, with `device_id` among them. The names of the devices stay
- * for the feed.
+ * Removes the devices for which `which` holds, with their commands; all other rows
+ * about them go by their foreign keys. `returning`: columns of `device` and
+ * `product`, with `device_id` among them. The names of the devices stay for the
+ * feed. Nobody can read the history any more; it goes when history is maintained.
  */
 export const removeDevices = <Row extends object>(
   sql: SqlClient.SqlClient,
@@ -24,9 +24,5 @@ export const removeDevices = <Row extends object>(
       SELECT feed_number, device_id, feed_project, product_key, device_name FROM removed
     ), commands AS (
       DELETE FROM command WHERE device_id IN (SELECT device_id FROM removed)
-    ), samples AS (
-      DELETE FROM property_sample WHERE device_id IN (SELECT device_id FROM removed)
-    ), events AS (
-      DELETE FROM device_event WHERE device_id IN (SELECT device_id FROM removed)
     )
     SELECT * FROM removed`

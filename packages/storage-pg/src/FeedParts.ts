@@ -57,6 +57,8 @@ interface Part {
   readonly isEmpty: boolean
   /** Whether all its rows are too old. */
   readonly isOld: boolean
+  /** Whether the history has what it needs of its rows. */
+  readonly isPacked: boolean
   readonly bytes: bigint
 }
 
@@ -64,6 +66,9 @@ const partsOf = (sql: Sql, keepMillis: number) =>
   sql<Part>`
     SELECT slot, next IS NULL AS "isNewest",
       NOT EXISTS (SELECT FROM feed WHERE feed.slot = part.slot) AS "isEmpty",
+      NOT EXISTS (
+        SELECT FROM feed WHERE feed.slot = part.slot AND xid >= (SELECT xid FROM history_place)
+      ) AS "isPacked",
       coalesce(next <= now() - ${keepMillis}::float8 * interval '1 ms', false) AS "isOld",
       coalesce(pg_total_relation_size(to_regclass('feed_' || slot)), 0) AS bytes
     FROM (SELECT slot, lead(opened_at) OVER (ORDER BY slot) AS next FROM feed_slot) AS part
@@ -109,14 +114,18 @@ const drop = (sql: Sql, slot: number): Done =>
 /** As `FeedStore.prune`. A part goes when the transactions have ended that may read it: on a connection that nobody shares. */
 export const prune = (
   sql: Sql,
-  { keepMillis, maxBytes }: { readonly keepMillis: number; readonly maxBytes: number }
+  { isHistoryApart, keepMillis, maxBytes }: {
+    readonly keepMillis: number
+    readonly maxBytes: number
+    readonly isHistoryApart: boolean
+  }
 ): Done =>
   Effect.gen(function*() {
     yield* openIfDue(sql, keepMillis, maxBytes)
     const parts = yield* partsOf(sql, keepMillis)
     let stored = parts.reduce((sum, { bytes }) => sum + Number(bytes), 0)
-    for (const { bytes, isNewest, isOld, slot } of parts) {
-      if (isNewest || !(isOld || stored > maxBytes)) break
+    for (const { bytes, isNewest, isOld, isPacked, slot } of parts) {
+      if (isNewest || !(isPacked || isHistoryApart) || !(isOld || stored > maxBytes)) break
       yield* drop(sql, slot)
       stored -= Number(bytes)
     }

@@ -34,6 +34,7 @@ import otaStages from "./migrations/0031_ota_stages.ts"
 import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
 import recordsByEnd from "./migrations/0039_records_by_end.ts"
 import feed from "./migrations/0035_feed.ts"
+import history from "./migrations/0036_history.ts"
 import feedReaders from "./migrations/0038_feed_readers.ts"
 import signedFirmware from "./migrations/0034_signed_firmware.ts"
 import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
@@ -82,6 +83,7 @@ export const migrations = {
   "0033_dynamic_upgrades": dynamicUpgrades,
   "0034_signed_firmware": signedFirmware,
   "0035_feed": feed,
+  "0036_history": history,
   "0038_feed_readers": feedReaders,
   "0039_records_by_end": recordsByEnd
 }
@@ -90,4 +92,4 @@ export const migrations = {
  * Migrations after which a version that does not know them cannot use the database.
  * All others leave it as such a version needs it, so that both run beside each other.
  */
-export const contracting: ReadonlyArray<keyof typeof migrations> = []
+export const contracting: ReadonlyArray<keyof typeof migrations> = ["0036_history"]

@@ -7,7 +7,6 @@ import {
   type DeviceId,
   emptyShadow,
   executionsOf,
-  historyOf,
   type Shadow,
   type ShadowSide,
   StoreError,
@@ -22,7 +21,7 @@ import { advanceCommands } from "./CommandRow.ts"
 import { insertNumbered, type NumberedEvent } from "./FeedWriter.ts"
 import { insertExecutions } from "./SceneRow.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
-import { booleans, eachByIndex, instants, texts, wholeNumbers } from "./PgParameters.ts"
+import { eachByIndex, instants, texts, wholeNumbers } from "./PgParameters.ts"
 
 /** What `ShadowStore` and `UplinkStore` share: which shadows were written here last. */
 export class ShadowWriter extends Context.Service<ShadowWriter, {
@@ -88,14 +87,6 @@ interface Written {
   readonly computed: ReadonlyArray<Computed<unknown>>
   readonly commands: ReadonlyArray<CommandProgress>
   readonly happened: ReadonlyArray<NumberedEvent>
-  readonly hasHistory: boolean
-}
-
-/** What a device has said, and whether it counts only if the device's shadow is written. */
-interface Said<A> {
-  readonly deviceId: DeviceId
-  readonly bound: boolean
-  readonly fact: A
 }
 
 const make = Effect.gen(function*() {
@@ -120,20 +111,14 @@ const make = Effect.gen(function*() {
    * belongs to them, and steps of commands. Returns the devices whose shadows
    * were written; none: nothing at all was written.
    */
-  const write = ({ commands, computed, happened, hasHistory }: Written) => {
+  const write = ({ commands, computed, happened }: Written) => {
     const changed = computed.filter(({ after, before }) => after !== before)
-    const said = <A>(of: (facts: UplinkFacts) => ReadonlyArray<A>): ReadonlyArray<Said<A>> =>
-      computed.flatMap(({ after, before, facts }) =>
-        of(facts).map((fact) => ({ deviceId: after.deviceId, bound: after !== before, fact }))
-      )
     const recorded = [
       ...happened,
       ...computed.flatMap(({ after, before, facts, known: { device, project } }) =>
         facts.happened.map((event) => ({ event, device, project, boundTo: after === before ? null : after.deviceId }))
       )
     ]
-    const samples = hasHistory ? said(({ happened }) => historyOf(happened).samples) : []
-    const events = hasHistory ? said(({ happened }) => historyOf(happened).events) : []
     const fired = computed.flatMap(({ after, before, facts }) =>
       executionsOf(facts.reactions).map((execution) => after === before ? { execution } : { execution, bound: after })
     )
@@ -170,32 +155,6 @@ const make = Effect.gen(function*() {
       )`
     ]
     if (recorded.length > 0) parts.push(sql`recorded AS (${insertNumbered(sql, recorded)})`)
-    if (samples.length > 0) {
-      parts.push(sql`sampled AS (
-        INSERT INTO property_sample (device_id, property_id, time, value)
-        SELECT sample.device_id, sample.property_id, sample.time, sample.value FROM unnest(
-          ${texts(samples.map(({ deviceId }) => deviceId))},
-          ${texts(samples.map(({ fact }) => fact.propertyId))},
-          ${instants(samples.map(({ fact }) => fact.time))},
-          ${texts(samples.map(({ fact }) => JSON.stringify(fact.value)))}::json[],
-          ${booleans(samples.map(({ bound }) => bound))}
-        ) AS sample (device_id, property_id, time, value, bound)
-        WHERE NOT sample.bound OR sample.device_id IN (SELECT device_id FROM written)
-      )`)
-    }
-    if (events.length > 0) {
-      parts.push(sql`happened AS (
-        INSERT INTO device_event (device_id, event_id, time, value)
-        SELECT event.device_id, event.event_id, event.time, event.value FROM unnest(
-          ${texts(events.map(({ deviceId }) => deviceId))},
-          ${texts(events.map(({ fact }) => fact.eventId))},
-          ${instants(events.map(({ fact }) => fact.time))},
-          ${texts(events.map(({ fact }) => JSON.stringify(fact.value)))}::json[],
-          ${booleans(events.map(({ bound }) => bound))}
-        ) AS event (device_id, event_id, time, value, bound)
-        WHERE NOT event.bound OR event.device_id IN (SELECT device_id FROM written)
-      )`)
-    }
     if (fired.length > 0) parts.push(sql`fired AS (${insertExecutions(sql, fired)})`)
     if (commands.length > 0) parts.push(sql`answered AS (${advanceCommands(sql, commands)})`)
     return Effect.map(
@@ -218,7 +177,7 @@ const make = Effect.gen(function*() {
 
   const commit = Effect.fnUntraced(function*<A>(
     operation: string,
-    { commands, devices, happened = [], isComplete, isHistoryApart = false }: UplinkBatch<A>
+    { commands, devices, happened = [], isComplete }: UplinkBatch<A>
   ) {
     const results = new Map<DeviceId, A>()
     let pending = devices
@@ -264,8 +223,7 @@ const make = Effect.gen(function*() {
               const deviceId = event.device?.deviceId
               const known = deviceId === undefined ? undefined : remembered.get(deviceId) ?? found.get(deviceId)
               return known === undefined ? [] : [{ event, device: known.device, project: known.project, boundTo: null }]
-            }),
-            hasHistory: !isHistoryApart
+            })
           }),
         catch: (cause) => new StoreError({ operation, retryable: false, cause })
       })

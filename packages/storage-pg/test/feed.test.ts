@@ -72,7 +72,7 @@ it.live("writers go on while an old part goes, also while it waits for one of th
       const { device: gone } = yield* insertDevice
       yield* store.append([online(device, 1), online(gone, 1)])
       yield* (yield* DeviceStore).remove(gone.projectId, gone.deviceId)
-      yield* store.prune({ keepMillis: hour, maxBytes: 1 })
+      yield* store.prune({ keepMillis: hour, maxBytes: 1, isHistoryApart: true })
       assert.deepStrictEqual(yield* versionsAfter(feedStart), [])
       yield* store.append([online(device, 2)])
       const [begun, ends] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
@@ -85,7 +85,7 @@ it.live("writers go on while an old part goes, also while it waits for one of th
         () => []
       ))
       yield* Deferred.await(begun)
-      const pruning = yield* Effect.forkChild(store.prune({ keepMillis: hour, maxBytes: 1 }))
+      const pruning = yield* Effect.forkChild(store.prune({ keepMillis: hour, maxBytes: 1, isHistoryApart: true }))
       yield* eventually(
         sql`SELECT FROM pg_inherits WHERE inhparent = 'feed'::regclass AND inhdetachpending`,
         { until: (rows) => rows.length === 1 }
@@ -102,7 +102,7 @@ it.live("writers go on while an old part goes, also while it waits for one of th
       // Names go when no part can refer to them.
       assert.lengthOf(yield* sql`SELECT FROM former_device`, 1)
       yield* sql`UPDATE former_device SET deleted_at = now() - interval '2 hours'`
-      yield* store.prune({ keepMillis: hour, maxBytes: 1e9 })
+      yield* store.prune({ keepMillis: hour, maxBytes: 1e9, isHistoryApart: true })
       assert.lengthOf(yield* sql`SELECT FROM former_device`, 0)
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
@@ -117,7 +117,7 @@ it.live("a part that a stopped process has half removed goes with the next turn"
       yield* sql`INSERT INTO feed_slot (slot, opened_at) VALUES (0, '2020-01-01')`
       yield* sql`CREATE TABLE feed_0 (LIKE feed)`
       yield* sql`UPDATE feed_slot SET opened_at = now() - interval '2 hours' WHERE slot = 1`
-      yield* store.prune({ keepMillis: hour, maxBytes: 1e9 })
+      yield* store.prune({ keepMillis: hour, maxBytes: 1e9, isHistoryApart: true })
       assert.lengthOf(yield* sql`SELECT FROM feed_slot WHERE slot = 0`, 0)
       assert.lengthOf(yield* sql`SELECT FROM pg_class WHERE relname = 'feed_0'`, 0)
     }).pipe(Effect.provide(storage(url)))

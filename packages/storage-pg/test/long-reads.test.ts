@@ -31,7 +31,7 @@ const page = { page: 1, pageSize: 10 }
 const reads = [
   [
     "the history of a device",
-    "property_sample",
+    "history_segment",
     Effect.flatMap(
       HistoryStore,
       (store) => store.samples(DeviceId.make("d"), "p", { start: 0, end: 8.64e15, limit: 10, order: "asc" })

@@ -85,10 +85,13 @@ export class FeedStore extends Context.Service<FeedStore, {
   readonly placeAt: (time: number) => Effect.Effect<FeedPlace, StoreError>
   /**
    * Forgets the oldest events: those older than `keepMillis`, and more until at most
-   * `maxBytes` are stored. It forgets whole parts, so some older events may stay.
+   * `maxBytes` are stored. It forgets whole parts, so some older events may stay;
+   * so do those that the history of the same storage has not taken over yet.
    */
   readonly prune: (options: {
     readonly keepMillis: number
     readonly maxBytes: number
+    /** Whether another store keeps the history (`HistoryStandsApart`). */
+    readonly isHistoryApart: boolean
   }) => Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/feed/FeedStore") {}

@@ -1,7 +1,7 @@
 /**
  * Reads the history of devices, and forgets history that is too old.
  */
-import { Context, Effect, Layer, Schedule, Schema, type Scope } from "effect"
+import { Context, type Duration, Effect, Layer, Schedule, Schema, type Scope } from "effect"
 import type { DeviceId, DeviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
@@ -32,7 +32,10 @@ export class History extends Context.Service<History, {
     range: HistoryRange
   ) => Effect.Effect<ReadonlyArray<EventRecord>, DeviceNotFound | StoreError>
 }>()("@device-cloud/core/history/History") {
-  /** Also removes the history of deleted devices if it stands apart (`HistoryApart`). */
+  /**
+   * Also maintains the store, and removes the history of deleted devices if it
+   * stands apart (`HistoryApart`).
+   */
   static readonly layer: Layer.Layer<History, never, HistoryStore | Devices | DeviceLifecycle> = Layer.effect(
     History,
     Effect.suspend(() => make)
@@ -43,6 +46,8 @@ export class History extends Context.Service<History, {
     Layer.effectDiscard(prunePeriodically(keepDays))
 }
 
+/** How often the store is maintained. */
+const maintainEvery = "1 minute"
 /** How often old history is forgotten. */
 const pruneEvery = "10 minutes"
 
@@ -64,6 +69,8 @@ const make = Effect.gen(function*() {
     yield* lifecycle.register({ stage: "feature", deleting: (deleted) => Effect.as(remove(deleted), removeRest) })
   }
 
+  yield* inBackground(store.maintain, maintainEvery, "The history could not be maintained")
+
   const properties = Effect.fn("History.properties")(
     function*(projectId: ProjectId, deviceId: DeviceId, propertyId: string, range: HistoryRange) {
       yield* devices.get(projectId, { deviceId })
@@ -82,9 +89,18 @@ const make = Effect.gen(function*() {
 })
 
 const prunePeriodically = (keepDays: number): Effect.Effect<void, never, HistoryStore | Scope.Scope> =>
-  Effect.flatMap(HistoryStore, (store) =>
-    store.prune({ keepDays }).pipe(
-      Effect.catch((error) => Effect.logWarning("Old history could not be forgotten", error)),
-      Effect.repeat(Schedule.spaced(pruneEvery)),
-      Effect.forkScoped
-    ))
+  Effect.flatMap(
+    HistoryStore,
+    (store) => inBackground(store.prune({ keepDays }), pruneEvery, "Old history could not be forgotten")
+  )
+
+const inBackground = (
+  work: Effect.Effect<void, StoreError>,
+  every: Duration.Input,
+  failure: string
+): Effect.Effect<void, never, Scope.Scope> =>
+  work.pipe(
+    Effect.catch((error) => Effect.logWarning(failure, error)),
+    Effect.repeat(Schedule.spaced(every)),
+    Effect.forkScoped
+  )

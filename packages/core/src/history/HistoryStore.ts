@@ -89,4 +89,9 @@ export class HistoryStore extends Context.Service<HistoryStore, {
     /** For devices whose product has no days of its own. 0: for ever. */
     readonly keepDays: number
   }) => Effect.Effect<void, StoreError>
+  /**
+   * Does what the store puts off so that writes are quick, if it is due. `History`
+   * calls it once a minute on every node.
+   */
+  readonly maintain: Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/history/HistoryStore") {}

@@ -37,7 +37,7 @@ export interface UplinkBatch<out A> {
   readonly commands: ReadonlyArray<CommandProgress>
   /** What else has happened, for the feed: replies to commands. */
   readonly happened?: ReadonlyArray<DomainEvent>
-  /** True: another store keeps the history of the batch (`HistoryApart`). */
+  /** True: another store keeps the history of the batch (`HistoryApart`); nobody asks this one for it. */
   readonly isHistoryApart?: boolean
   /**
    * Called after the updates of all devices have run, and before anything of the

@@ -241,7 +241,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.append([online(device, 1), online(device, 2)])
         const [first, second] = yield* readAll(device.projectId)
         // A part that is in use may have to grow old first.
-        while ((yield* readAll(device.projectId)).length > 0) yield* store.prune({ keepMillis: -1, maxBytes: 1e9 })
+        while ((yield* readAll(device.projectId)).length > 0) {
+          yield* store.prune({ keepMillis: -1, maxBytes: 1e9, isHistoryApart: true })
+        }
         yield* store.append([online(device, 3)])
         const after = (place: FeedPlace) => store.read({ projectId: device.projectId, after: place, limit: 10 })
         const missed = yield* after(first!.id)

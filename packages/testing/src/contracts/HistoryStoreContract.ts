@@ -158,27 +158,6 @@ export const suiteOfCommits = <E>(name: string, stores: Layer.Layer<DeviceCloud.
         assert.deepStrictEqual(samples.map(({ value }) => value), [1, 2, 3])
       }))
 
-    it.effect("adds nothing when another store keeps the history", () =>
-      Effect.gen(function*() {
-        const { device } = yield* insertDevice
-        yield* UplinkStore.use((store) =>
-          store.commit({
-            devices: [{
-              deviceId: device.deviceId,
-              update: (shadow) => [undefined, nextVersion(shadow), {
-                happened: reported(device, { samples: [sample(1, 1)], events: [event(1, 1)] }),
-                reactions: []
-              }]
-            }],
-            commands: [],
-            isHistoryApart: true
-          })
-        )
-        const store = yield* HistoryStore
-        assert.deepStrictEqual(yield* store.samples(device.deviceId, "t", all), [])
-        assert.deepStrictEqual(yield* store.events(device.deviceId, undefined, all), [])
-      }))
-
     it.effect("adds facts also when the shadow stays as it is", () =>
       Effect.gen(function*() {
         const store = yield* HistoryStore

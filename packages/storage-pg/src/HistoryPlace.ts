@@ -1,0 +1,38 @@
+/**
+ * Up to where the feed is packed, and who packs it: one process at a time.
+ */
+import { Effect, type Option } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+
+/** How long nobody else works on the history, unless the process goes on or has ended its work. */
+const lease = "1 minute"
+
+/** Rows of the feed that are worth packing, and how long fewer may wait. */
+const worthPacking = 100_000
+const packEvery = "10 minutes"
+
+/** Whether there is work. Costs little. */
+export const isDue = (sql: SqlClient.SqlClient): Effect.Effect<boolean, SqlError.SqlError> =>
+  Effect.map(
+    sql<{ readonly isDue: boolean }>`
+      SELECT packed_at <= now() - ${packEvery}::interval
+        OR (SELECT last_value FROM feed_seq) - seq >= ${worthPacking} AS "isDue"
+      FROM history_place`,
+    ([row]) => row!.isDue
+  )
+
+/** Keeps the lease for another while. */
+export const renew = (sql: SqlClient.SqlClient): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.asVoid(sql`UPDATE history_place SET leased_until = now() + ${lease}::interval`)
+
+/** Runs the effect while no other process has the lease; none: another one has it. */
+export const withLease = <A, E, R>(
+  sql: SqlClient.SqlClient,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<Option.Option<A>, E | SqlError.SqlError, R> =>
+  Effect.acquireUseRelease(
+    sql`UPDATE history_place SET leased_until = now() + ${lease}::interval WHERE leased_until < now() RETURNING 1`,
+    (taken) => taken.length === 0 ? Effect.succeedNone : Effect.asSome(effect),
+    (taken) =>
+      taken.length === 0 ? Effect.void : Effect.ignore(sql`UPDATE history_place SET leased_until = '-infinity'`)
+  )

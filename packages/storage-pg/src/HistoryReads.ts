@@ -1,0 +1,184 @@
+/**
+ * Reads the history: what is packed, and what the feed has after it.
+ *
+ * A page is a stretch of days that one statement reads from both, so it has every
+ * entry once, whenever the packer runs. Pages follow each other until there is
+ * enough.
+ */
+import type { DeviceId, HistoryRange, Json } from "@device-cloud/core"
+import { Effect, Option, Stream } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+import { kindNumber } from "./FeedRow.ts"
+import { dayOf, type EntryKind, millisOfDay, signs } from "./HistoryEntries.ts"
+import { texts } from "./PgParameters.ts"
+import { decode } from "./SegmentCodec.ts"
+
+/** Entries of one name, by time. */
+export interface Run {
+  readonly name: string
+  /** Unix milliseconds. */
+  readonly times: ReadonlyArray<number>
+  readonly values: ReadonlyArray<Json>
+}
+
+/** What is to be read of a device. */
+export interface Wanted {
+  readonly deviceId: DeviceId
+  readonly kind: EntryKind
+  readonly names: ReadonlyArray<string>
+}
+
+type Range = Pick<HistoryRange, "start" | "end" | "order">
+
+/**
+ * Segments of each name on a page, and on the pages after it; a page also has all
+ * other segments of its last day.
+ */
+const sizes = [1, 8, 32] as const
+
+type Row =
+  | { readonly day: number; readonly name: string; readonly data: Uint8Array }
+  | { readonly day: null; readonly body: Json }
+
+/** The number that segments and the feed have for the device. */
+const numberOf = (sql: SqlClient.SqlClient, deviceId: DeviceId) =>
+  sql`(SELECT coalesce(
+    (SELECT id FROM device WHERE device_id = ${deviceId}),
+    (SELECT number FROM history_device WHERE device_id = ${deviceId})
+  ))`
+
+const feedKinds = { property: kindNumber("PropertiesReported"), event: kindNumber("EventReported") }
+
+/** What the feed has of the device that is not packed. */
+const unpacked = (sql: SqlClient.SqlClient, deviceId: DeviceId, kind: EntryKind) =>
+  sql`FROM feed WHERE device = ${numberOf(sql, deviceId)} AND kind = ${feedKinds[kind]}
+    AND xid >= (SELECT xid FROM history_place)`
+
+type Entry = readonly [name: string, time: number, value: Json]
+
+/** The entries of a row of the feed. */
+export const entriesOf = (kind: EntryKind, body: Json): ReadonlyArray<Entry> =>
+  (kind === "property" ? body : [body]) as unknown as ReadonlyArray<Entry>
+
+const rowsOf = (sql: SqlClient.SqlClient, { deviceId, kind, names }: Wanted, range: Range, size: number) => {
+  const [first, last] = [dayOf(range.start), dayOf(range.end)]
+  return sql<Row>`
+    SELECT found.day, history_name.name, found.data, NULL::json AS body,
+      NULL::bigint AS xid, found.seq, found.first
+    FROM history_name CROSS JOIN LATERAL (
+      SELECT day, seq, first, data FROM history_segment
+      WHERE device = ${numberOf(sql, deviceId)} AND series = ${signs[kind]} * history_name.number
+        AND day BETWEEN ${first} AND ${last}
+        AND (day > ${first} OR last >= ${range.start - first * millisOfDay})
+        AND (day < ${last} OR first <= ${range.end - last * millisOfDay})
+      ORDER BY day ${sql.literal(range.order)}
+      FETCH FIRST ${sql.literal(String(size))} ROWS WITH TIES
+    ) AS found
+    WHERE history_name.name = ANY(${texts(names)})
+    UNION ALL
+    SELECT NULL, NULL, NULL, body, xid, seq, NULL ${unpacked(sql, deviceId, kind)}
+    ORDER BY xid NULLS FIRST, seq, first`
+}
+
+/** Where a page ends: before it, at the earlier or later end of the range, are more entries. */
+const edgeOf = (rows: ReadonlyArray<Row>, { order }: Range, size: number): number | undefined => {
+  const days = new Map<string, Array<number>>()
+  for (const row of rows) {
+    if (row.day === null) continue
+    const known = days.get(row.name)
+    if (known === undefined) days.set(row.name, [row.day])
+    else known.push(row.day)
+  }
+  const ends = [...days.values()].filter(({ length }) => length >= size).map((found) =>
+    found.reduce((a, b) => order === "asc" ? Math.max(a, b) : Math.min(a, b))
+  )
+  return ends.length === 0 ? undefined : ends.reduce((a, b) => order === "asc" ? Math.min(a, b) : Math.max(a, b))
+}
+
+interface Page {
+  /** In the order in which they were stored. */
+  readonly runs: ReadonlyArray<Run>
+  /** What is left of the range; undefined: nothing. */
+  readonly rest: Range | undefined
+}
+
+const pageOf = (rows: ReadonlyArray<Row>, { kind, names }: Wanted, range: Range, size: number): Page => {
+  const { end, order, start } = range
+  const edge = edgeOf(rows, range, size)
+  const [from, to] = edge === undefined
+    ? [start, end]
+    : order === "asc"
+    ? [start, Math.min(end, (edge + 1) * millisOfDay - 1)]
+    : [Math.max(start, edge * millisOfDay), end]
+  const isIn = (time: number) => time >= from && time <= to
+  const runs: Array<Run> = []
+  for (const row of rows) {
+    if (row.day === null) {
+      for (const [name, time, value] of entriesOf(kind, row.body)) {
+        if (isIn(time) && names.includes(name)) runs.push({ name, times: [time], values: [value] })
+      }
+    } else if (row.day >= dayOf(from) && row.day <= dayOf(to)) {
+      const { times, values } = decode(row.data)
+      const start = row.day * millisOfDay
+      const run = { name: row.name, times: times.map((time) => start + time), values }
+      runs.push(isIn(run.times[0]!) && isIn(run.times.at(-1)!) ? run : within(run, isIn))
+    }
+  }
+  const rest = order === "asc" ? { start: to + 1, end, order } : { start, end: from - 1, order }
+  return { runs, rest: edge === undefined || rest.start > rest.end ? undefined : rest }
+}
+
+const within = ({ name, times, values }: Run, isIn: (time: number) => boolean): Run => ({
+  name,
+  times: times.filter(isIn),
+  values: values.filter((_, i) => isIn(times[i]!))
+})
+
+/** The entries of a range in pages: all that a page has come before or after all of the next page, by time. */
+export const pages = (
+  sql: SqlClient.SqlClient,
+  wanted: Wanted,
+  range: Range
+): Stream.Stream<ReadonlyArray<Run>, SqlError.SqlError> =>
+  wanted.names.length === 0 ? Stream.empty : Stream.paginate(
+    { rest: range, place: 0 },
+    ({ place, rest }) => {
+      const size = sizes[Math.min(place, sizes.length - 1)]!
+      return Effect.map(rowsOf(sql, wanted, rest, size), (rows) => {
+        const page = pageOf(rows, wanted, rest, size)
+        const next = Option.map(Option.fromUndefinedOr(page.rest), (rest) => ({ rest, place: place + 1 }))
+        return [[page.runs], next] as const
+      })
+    }
+  )
+
+/** Numbers of names are below. */
+const maxNumber = 2_147_483_647
+
+/** The names of all properties or events that the device has history of. */
+export const namesOf = (
+  sql: SqlClient.SqlClient,
+  deviceId: DeviceId,
+  kind: EntryKind
+): Effect.Effect<ReadonlyArray<string>, SqlError.SqlError> => {
+  const [after, until] = kind === "property" ? [0, maxNumber] : [-maxNumber, -1]
+  const next = sql.literal(`SELECT series FROM history_segment
+      WHERE history_segment.device = known.device AND history_segment.series > known.series
+        AND history_segment.series <= ${until}
+      ORDER BY history_segment.series LIMIT 1`)
+  return Effect.map(
+    sql<{ readonly name: string; readonly body: null } | { readonly name: null; readonly body: Json }>`
+      WITH RECURSIVE known (device, series) AS (
+        SELECT ${numberOf(sql, deviceId)}, ${after}::int
+        UNION ALL
+        SELECT device, (${next}) FROM known WHERE series IS NOT NULL
+      )
+      SELECT name, NULL::json AS body FROM history_name
+      WHERE number IN (SELECT ${signs[kind]} * series FROM known WHERE series <> ${after})
+      UNION ALL
+      SELECT NULL, body ${unpacked(sql, deviceId, kind)}`,
+    (rows) => [
+      ...new Set(rows.flatMap((row) => row.name === null ? entriesOf(kind, row.body).map(([name]) => name) : row.name))
+    ]
+  )
+}

@@ -1,0 +1,289 @@
+import {
+  type Device,
+  DeviceStore,
+  type DomainEvent,
+  FeedStore,
+  type HistoryRange,
+  HistoryStore,
+  type Json
+} from "@device-cloud/core"
+import * as StoragePg from "@device-cloud/storage-pg"
+import { EmbeddedPostgres, eventually, TestKeyRing } from "@device-cloud/testing"
+import { insertDevice } from "@device-cloud/testing/contracts"
+import { PgClient } from "@effect/sql-pg"
+import { assert, it } from "@effect/vitest"
+import { Clock, Context, Deferred, Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { inject } from "vitest"
+import { mergeDay } from "../src/HistoryMerger.ts"
+import { round } from "../src/HistoryPacker.ts"
+import { migrate } from "../src/Migrator.ts"
+import { migrations } from "../src/Migrations.ts"
+
+const day = 86_400_000
+const hour = 3_600_000
+const at = Date.UTC(2026, 0, 1)
+const all: HistoryRange = { start: 0, end: 8.64e15, limit: 100_000, order: "asc" }
+
+const database = Effect.gen(function*() {
+  const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+  const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
+  return { url, sql }
+})
+
+const storage = (url: Redacted.Redacted) => Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
+
+type Triple = readonly [id: string, time: number, value: Json]
+
+/** What a device has said, as the feed has it. */
+const reports = (device: Device, samples: ReadonlyArray<Triple>): ReadonlyArray<DomainEvent> =>
+  samples.map(([id, time, value]) => ({
+    _tag: "PropertiesReported",
+    device,
+    at,
+    properties: { [id]: { value, time } }
+  }))
+
+const occurrences = (device: Device, events: ReadonlyArray<Triple>): ReadonlyArray<DomainEvent> =>
+  events.map(([eventId, time, value]) => ({ _tag: "EventReported", device, at, eventId, time, value }))
+
+const record = (events: ReadonlyArray<DomainEvent>) => FeedStore.use((feed) => feed.append(events))
+
+/** Everything that the history has of a device, in all ways to read it. */
+const readAll = Effect.fnUntraced(function*({ deviceId }: Device, ids: ReadonlyArray<string>) {
+  const store = yield* HistoryStore
+  const samples = yield* Effect.forEach(ids, (id) => store.samples(deviceId, id, all))
+  const latest = yield* Effect.forEach(ids, (id) => store.samples(deviceId, id, { ...all, limit: 5, order: "desc" }))
+  const chunks = yield* Stream.runCollect(store.scan(deviceId, { start: 0, end: all.end, propertyIds: undefined }))
+  const scanned = chunks.flat()
+  assert.deepStrictEqual(ids.map((id) => scanned.filter(({ propertyId }) => propertyId === id)), samples)
+  return {
+    samples,
+    latest,
+    events: yield* store.events(deviceId, undefined, all),
+    some: yield* store.events(deviceId, "e1", { ...all, start: at + day, limit: 20, order: "desc" }),
+    buckets: yield* store.aggregate(deviceId, ids[0]!, { start: at - day, end: at + 9 * day, interval: 5 * hour })
+  }
+})
+
+const counts = (sql: PgClient.PgClient) =>
+  Effect.map(
+    sql<{ readonly segments: number; readonly entries: number }>`
+      SELECT count(*)::int AS segments, coalesce(sum(count), 0)::int AS entries FROM history_segment`,
+    ([row]) => row!
+  )
+
+it.live("a read is the same before and after reports are packed in parts, and after segments are merged", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const { device } = yield* insertDevice
+      const { device: other } = yield* insertDevice
+      const value = (i: number): Json => [i, `v${i}`, { i }, null, i / 7][i % 5]!
+      // Late values, too, and several at the same time.
+      const time = (i: number) => at + (i % 8) * day + Math.floor(i / 16) * 1000
+      const expected: Array<Triple> = []
+      for (let part = 0; part < 4; part++) {
+        const triples = Array.from({ length: 60 }, (_, i): Triple => {
+          const n = part * 60 + i
+          return [`p${n % 3}`, time(n), value(n)]
+        })
+        expected.push(...triples)
+        for (let i = 0; i < 60; i += 10) {
+          yield* record([
+            ...reports(device, triples.slice(i, i + 10)),
+            ...occurrences(device, [[`e${i % 3}`, time(i), value(i)], ["e1", time(i + 1), i]]),
+            ...reports(other, [["p0", at + i, i]])
+          ])
+        }
+        if (part === 3) break
+        const before = yield* readAll(device, ["p0", "p1", "p2"])
+        yield* round(sql, 25)
+        assert.deepStrictEqual(yield* readAll(device, ["p0", "p1", "p2"]), before)
+      }
+      const { samples } = yield* readAll(device, ["p0", "p1", "p2"])
+      assert.deepStrictEqual(
+        samples,
+        ["p0", "p1", "p2"].map((id) =>
+          expected.filter(([propertyId]) => propertyId === id).sort(([, a], [, b]) => a - b)
+            .map(([propertyId, time, value]) => ({ propertyId, time, value }))
+        )
+      )
+      yield* round(sql)
+      const before = yield* readAll(device, ["p0", "p1", "p2"])
+      const packed = yield* counts(sql)
+      for (let i = 0; i < 8; i++) yield* mergeDay(sql, at / day + i)
+      assert.deepStrictEqual(yield* readAll(device, ["p0", "p1", "p2"]), before)
+      // Three properties and three events on eight days, and those of the other device.
+      const merged = yield* counts(sql)
+      assert.deepStrictEqual(merged.entries, packed.entries)
+      assert.isBelow(merged.segments, 60)
+      assert.isAbove(packed.segments, 100)
+      // What comes now is after what is merged, also at the same time.
+      yield* record(reports(device, [["p0", expected[0]![1], "again"]]))
+      const again = yield* readAll(device, ["p0"])
+      yield* round(sql)
+      assert.deepStrictEqual(yield* readAll(device, ["p0"]), again)
+      yield* mergeDay(sql, at / day)
+      assert.deepStrictEqual(yield* readAll(device, ["p0"]), again)
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+it.live("processes that pack at once pack everything once, and more than one page of the feed", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const { device } = yield* insertDevice
+      yield* sql`
+        INSERT INTO feed (slot, kind, project, device, xid, at, body)
+        SELECT 1, 1, project.seq, device.id, i / 9, now(), json_build_array(json_build_array('p', ${at} + i, i))
+        FROM generate_series(1, 12000) AS i, device JOIN project ON project.id = device.project_id
+        WHERE device.device_id = ${device.deviceId}`
+      yield* sql`UPDATE history_place SET packed_at = now() - interval '11 minutes'`
+      yield* Effect.all(
+        [storage(url), storage(url), storage(url)].map((node) =>
+          HistoryStore.use(({ maintain }) => maintain).pipe(Effect.provide(node))
+        ),
+        { concurrency: "unbounded" }
+      )
+      // Without the lease: the place that has moved is what counts.
+      yield* Effect.all([round(sql, 100), round(sql, 100)], { concurrency: "unbounded" })
+      assert.strictEqual((yield* counts(sql)).entries, 12_000)
+      const found = yield* HistoryStore.use((store) =>
+        store.aggregate(device.deviceId, "p", { start: 0, end: all.end, interval: 1e15 })
+      )
+      assert.deepInclude(found[0], { count: 12_000, min: 1, max: 12_000, sum: 72_006_000 })
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+it.live("what a deleted device has said is gone and does not come back", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const store = yield* HistoryStore
+      const { device } = yield* insertDevice
+      const { device: left } = yield* insertDevice
+      yield* record([...reports(device, [["p", at, 1]]), ...reports(left, [["p", at, 1]])])
+      yield* round(sql)
+      yield* record(reports(device, [["p", at, 2]]))
+      assert.lengthOf(yield* store.samples(device.deviceId, "p", all), 2)
+      yield* (yield* DeviceStore).remove(device.projectId, device.deviceId)
+      assert.deepStrictEqual(yield* store.samples(device.deviceId, "p", all), [])
+      yield* round(sql)
+      assert.deepStrictEqual(yield* counts(sql), { segments: 1, entries: 1 })
+      assert.lengthOf(yield* store.samples(left.deviceId, "p", all), 1)
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+it.live("parts that are too old go while others read and write, by the days of each product", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const store = yield* HistoryStore
+      const { device } = yield* insertDevice
+      const { device: brief } = yield* insertDevice
+      yield* sql`INSERT INTO history_retention VALUES (${brief.productKey}, 3)`
+      yield* store.prune({ keepDays: 36 })
+      const now = yield* Clock.currentTimeMillis
+      const ages = [100, 30, 10, 2, 0]
+      for (const reporter of [device, brief]) {
+        yield* record(reports(reporter, ages.map((age) => ["p", now - age * day, age])))
+      }
+      yield* round(sql)
+      const values = ({ deviceId }: Device) =>
+        Effect.map(store.samples(deviceId, "p", all), (samples) => samples.map(({ value }) => value))
+      // What is too old already is not kept.
+      assert.deepStrictEqual(yield* values(device), [30, 10, 2, 0])
+      assert.deepStrictEqual(yield* values(brief), [2, 0])
+      const [begun, ends] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const reading = yield* Effect.forkChild(sql.withTransaction(
+        sql`SELECT FROM history_segment`.pipe(
+          Effect.andThen(Deferred.succeed(begun, undefined)),
+          Effect.andThen(Deferred.await(ends))
+        )
+      ))
+      yield* Deferred.await(begun)
+      const then = now + 20 * day
+      const pruning = yield* store.prune({ keepDays: 36 }).pipe(
+        Effect.updateService(Clock.Clock, (clock) =>
+          Object.assign(Object.create(clock), {
+            currentTimeMillisUnsafe: () => then,
+            currentTimeMillis: Effect.succeed(then)
+          })),
+        Effect.forkChild
+      )
+      yield* eventually(sql`SELECT FROM pg_inherits WHERE inhdetachpending`, { until: (rows) => rows.length === 1 })
+      // It waits for the reader, and nobody waits for it.
+      yield* record(reports(device, [["p", now + 1, "now"]]))
+      assert.strictEqual((yield* values(device)).at(-1), "now")
+      assert.isUndefined(pruning.pollUnsafe())
+      yield* Deferred.succeed(ends, undefined)
+      yield* Fiber.join(reading)
+      yield* Fiber.join(pruning)
+      assert.deepStrictEqual(yield* values(device), [10, 2, 0, "now"])
+      assert.deepStrictEqual(yield* values(brief), [])
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+it.live("the feed keeps what is not packed, unless another store keeps the history", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const [feed, store] = [yield* FeedStore, yield* HistoryStore]
+      const { device } = yield* insertDevice
+      const prune = (isHistoryApart: boolean) => feed.prune({ keepMillis: hour, maxBytes: 1, isHistoryApart })
+      const values = Effect.map(
+        store.samples(device.deviceId, "p", all),
+        (samples) => samples.map(({ value }) => value)
+      )
+      yield* record(reports(device, [["p", at, 1]]))
+      yield* prune(false)
+      yield* record(reports(device, [["p", at, 2]]))
+      yield* prune(false)
+      assert.deepStrictEqual(yield* values, [1, 2])
+      yield* round(sql)
+      yield* prune(false)
+      assert.lengthOf(yield* sql`SELECT FROM feed`, 0)
+      assert.deepStrictEqual(yield* values, [1, 2])
+      yield* record(reports(device, [["p", at, 3]]))
+      yield* prune(true)
+      yield* prune(true)
+      assert.deepStrictEqual(yield* values, [1, 2])
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
+it.live("the history of a database of an earlier version stays as it is", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    const earlier = Object.fromEntries(Object.entries(migrations).filter(([name]) => name < "0036"))
+    yield* Effect.provideService(migrate(earlier, []), SqlClient.SqlClient, sql)
+    yield* sql`INSERT INTO property_sample (device_id, property_id, time, value)
+      SELECT 'd', 'p', to_timestamp((${at} + (i / 2) * 10000) / 1000.0), to_json(i) FROM generate_series(1, 20000) AS i`
+    yield* sql`INSERT INTO property_sample (device_id, property_id, time, value)
+      VALUES ('d', 'q', to_timestamp(0.123), '"NUL \\u0000, half \\ud800"'), ('e', 'q', now(), '{"a": [1e-300]}')`
+    yield* sql`INSERT INTO device_event (device_id, event_id, time, value) VALUES ('d', 'q', to_timestamp(1), '[]')`
+    yield* Effect.gen(function*() {
+      const store = yield* HistoryStore
+      const device = { deviceId: "d" } as Device
+      const { buckets } = yield* readAll(device, ["p", "q"])
+      assert.strictEqual(buckets.reduce((sum, { count }) => sum + count, 0), 20_000)
+      const samples = yield* store.samples(device.deviceId, "p", {
+        ...all,
+        start: at + 4_000_000,
+        limit: 1000
+      })
+      assert.deepStrictEqual(samples.map(({ value }) => value), Array.from({ length: 1000 }, (_, i) => 800 + i))
+      assert.strictEqual(samples[0]!.time, at + 4_000_000)
+      assert.deepStrictEqual(yield* store.samples(device.deviceId, "q", all), [
+        { propertyId: "q", time: 123, value: "NUL \0, half \ud800" }
+      ])
+      assert.deepStrictEqual(yield* store.events(device.deviceId, undefined, all), [{
+        eventId: "q",
+        time: 1000,
+        value: []
+      }])
+      const before = yield* counts(sql)
+      yield* mergeDay(sql, at / day)
+      assert.strictEqual((yield* counts(sql)).entries, before.entries)
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
