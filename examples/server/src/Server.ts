@@ -33,6 +33,7 @@ import { Otlp } from "effect/observability"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
+import * as EventsOnNats from "./EventsOnNats.ts"
 import { explain } from "./Explanation.ts"
 import { openFiles, shareOf } from "./OpenFiles.ts"
 import * as SecureHttp from "./SecureHttp.ts"
@@ -284,6 +285,7 @@ export const layer = (config: ServerConfig) =>
     Layer.provideMerge(adminKey(config)),
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(Layer.provide(Objects.layer, objects(config))),
+    Layer.provideMerge(EventsOnNats.layer(config)),
     Layer.provideMerge(storage(config)),
     Layer.provide(PlatformNode.layer),
     Layer.provide(telemetry(config)),

@@ -1,0 +1,128 @@
+/**
+ * Port: a sink of events, another system that receives the feed of all projects.
+ *
+ * {@link EventSink.layer} reads the feed for a sink. One node at a time does so,
+ * from the place where the last one stopped; another node takes over within
+ * seconds when that node dies.
+ */
+import { type Cause, Clock, Effect, Layer, Metric, Option, Schema } from "effect"
+import { FeedReaderStore, type HeldReader } from "./FeedReaderStore.ts"
+import { type FeedEntry, type FeedSelection, FeedStore } from "./FeedStore.ts"
+
+/** A sink could not take events. */
+export class EventSinkError extends Schema.TaggedError<EventSinkError>()("EventSinkError", {
+  /** What is wrong, for the operator. */
+  message: Schema.String,
+  cause: Schema.optional(Schema.Defect())
+}) {}
+
+export interface EventSink {
+  /** Under this name its place in the feed is stored. Other sinks on the same storage have other names. */
+  readonly name: string
+  /** What the sink receives; undefined: all events. */
+  readonly select?: FeedSelection | undefined
+  /**
+   * Takes 1 to 1,000 events, in the order of the feed. Succeeds when all are where
+   * they should be. If it fails, the same events come again, perhaps with others
+   * behind them and perhaps on another node: the sink gets each event at least once.
+   */
+  readonly deliver: (entries: ReadonlyArray<FeedEntry>) => Effect.Effect<void, EventSinkError>
+}
+
+export const EventSink = {
+  /**
+   * While this layer lives, feeds the sink: a new one with everything that the feed
+   * keeps. Tries again for ever while the sink or the feed fails; logs the first
+   * failure and the recovery.
+   */
+  layer: (sink: EventSink): Layer.Layer<never, never, FeedStore | FeedReaderStore> =>
+    Layer.effectDiscard(Effect.suspend(() => make(sink)))
+}
+
+/** Without renewal, a node has lost the reader after this time. */
+const leaseMillis = 5000
+const renewEvery = "1500 millis"
+/** How often a node looks whether it can take over. */
+const claimEvery = "1 second"
+/** How often the end of the feed is read again. */
+const pollEvery = "250 millis"
+const batchSize = 1000
+
+/** Milliseconds until the next attempt. */
+const pauseAfter = (failures: number): number => Math.min(100 * 2 ** failures, 5000)
+
+const delivered = Metric.counter("device_cloud_sink_events_total", {
+  description: "Events that a sink has taken",
+  incremental: true
+})
+const failed = Metric.counter("device_cloud_sink_failures_total", {
+  description: "Attempts to feed a sink that failed",
+  incremental: true
+})
+const age = Metric.gauge("device_cloud_sink_age_seconds", {
+  description: "The age of the oldest event that a sink has not taken; 0 on nodes that do not feed it"
+})
+
+const make = Effect.fnUntraced(function*({ deliver, name, select }: EventSink) {
+  const feed = yield* FeedStore
+  const readers = yield* FeedReaderStore
+  const ofSink = { sink: name }
+  const ageOfSink = Metric.withAttributes(age, ofSink)
+  let failures = 0
+
+  const recovered = Effect.suspend(() => {
+    if (failures === 0) return Effect.void
+    failures = 0
+    return Effect.logInfo(`The event sink ${name} takes events again`)
+  })
+
+  /** Feeds the sink until another node has taken the reader. */
+  const feedAs = ({ epoch, place: start }: HeldReader) => {
+    let place = start
+    const advance = Effect.suspend(() => readers.advance({ name, epoch, place, leaseMillis }))
+
+    const step = Effect.gen(function*() {
+      const page = yield* feed.read({ projectId: undefined, after: place, limit: batchSize, select })
+      if (page.isGap) yield* Effect.logWarning(`The event sink ${name} misses events that the feed no longer keeps`)
+      const first = page.entries[0]
+      if (first !== undefined) {
+        yield* Metric.update(ageOfSink, Math.max((yield* Clock.currentTimeMillis) - first.event.at, 0) / 1000)
+        yield* deliver(page.entries)
+        yield* Metric.update(Metric.withAttributes(delivered, ofSink), page.entries.length)
+      }
+      yield* recovered
+      if (!page.hasMore) yield* Metric.update(ageOfSink, 0)
+      const hasMoved = page.next !== place
+      place = page.next
+      const isHeld = !hasMoved || (yield* advance)
+      if (isHeld && !page.hasMore) yield* Effect.sleep(pollEvery)
+      return isHeld
+    })
+
+    const whileHeld = { while: (isHeld: boolean) => isHeld }
+    return Effect.raceFirst(
+      Effect.repeat(step, whileHeld),
+      Effect.repeat(Effect.delay(advance, renewEvery), whileHeld)
+    )
+  }
+
+  const attempt = Effect.flatMap(
+    readers.claim({ name, leaseMillis }),
+    Option.match({
+      onNone: () => Effect.andThen(Metric.update(ageOfSink, 0), Effect.sleep(claimEvery)),
+      onSome: (held) => Effect.ensuring(feedAs(held), Effect.ignore(readers.release({ name, epoch: held.epoch })))
+    })
+  )
+
+  const rest = Effect.fnUntraced(function*(cause: Cause.Cause<unknown>) {
+    if (failures === 0) yield* Effect.logWarning(`The event sink ${name} cannot take events; trying again`, cause)
+    yield* Metric.update(Metric.withAttributes(failed, ofSink), 1)
+    yield* Effect.sleep(pauseAfter(failures++))
+  })
+
+  yield* attempt.pipe(
+    Effect.catchCause(rest),
+    Effect.forever,
+    Effect.forkScoped
+  )
+})

@@ -1,0 +1,138 @@
+/**
+ * A connection to NATS, with a stream that stores what is published on it.
+ */
+import { EventSinkError } from "@device-cloud/core"
+import {
+  jetstream,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamClient,
+  jetstreamManager,
+  type StreamInfo
+} from "@nats-io/jetstream"
+import { connect as open, credsAuthenticator, nanos, type NodeConnectionOptions } from "@nats-io/transport-node"
+import { Effect, Redacted } from "effect"
+
+export interface NatsOptions {
+  /**
+   * `nats://host:4222`, or `tls://host:4222`, which insists on TLS. Several servers of
+   * one cluster are separated by commas.
+   */
+  readonly url: string
+  /** Who the cloud is: the text of a credentials file, a token, or a user with a password. */
+  readonly credentials?:
+    | { readonly file: Redacted.Redacted }
+    | { readonly token: Redacted.Redacted }
+    | { readonly user: string; readonly password: Redacted.Redacted }
+    | undefined
+  /** In PEM: whom to trust in place of the authorities of Node.js, and the certificate of the cloud with its key. */
+  readonly tls?:
+    | { readonly ca?: string | undefined; readonly certificate?: string | undefined; readonly key?: string | undefined }
+    | undefined
+  /** The beginning of all subjects. Default `device-cloud`. */
+  readonly prefix?: string | undefined
+  /** The name of the stream, which is made if it does not exist. Default `DEVICE_CLOUD`. */
+  readonly stream?: string | undefined
+}
+
+export interface Connected {
+  readonly client: JetStreamClient
+  readonly isOpen: () => boolean
+  readonly close: Effect.Effect<void>
+}
+
+/** Milliseconds until a server that does not reply counts as lost. */
+const timeout = 5000
+/** How long a stream that the cloud makes keeps events and recognizes those that come twice, milliseconds. */
+const keepMillis = 7 * 24 * 3_600_000
+const recognizeMillis = 120_000
+
+/**
+ * Connects, and makes or checks the stream. The connection ends when it breaks: it
+ * never comes back by itself, so that what was on its way is not followed by
+ * something later before it is sent again.
+ */
+export const connect = (
+  options: NatsOptions & { readonly prefix: string; readonly stream: string }
+): Effect.Effect<Connected, EventSinkError> =>
+  Effect.gen(function*() {
+    const connection = yield* attempt(
+      `NATS at ${options.url} cannot be reached`,
+      () => open(connectionOptions(options))
+    )
+    const connected: Connected = {
+      client: jetstream(connection, { timeout }),
+      isOpen: () => !connection.isClosed(),
+      close: Effect.ignore(Effect.promise(() => connection.close()))
+    }
+    const manager = yield* attempt("JetStream cannot be used", () => jetstreamManager(connection, { timeout })).pipe(
+      Effect.tapError(() => connected.close)
+    )
+    const { prefix, stream: name } = options
+    const subjects = [`${prefix}.>`]
+    const info = yield* attempt(`The stream ${name} cannot be made`, () =>
+      manager.streams.info(name).catch((error: unknown) => {
+        if (!isUnknownStream(error)) {
+          throw error
+        }
+        return manager.streams.add({
+          name,
+          subjects,
+          max_age: nanos(keepMillis),
+          duplicate_window: nanos(recognizeMillis)
+        })
+      })).pipe(Effect.tapError(() =>
+        connected.close
+      ))
+    const misfit = misfitOf(info, subjects[0]!)
+    if (misfit === undefined) return connected
+    yield* connected.close
+    return yield* new EventSinkError({ message: `The stream ${name} ${misfit}` })
+  })
+
+const isUnknownStream = (error: unknown): boolean =>
+  error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound
+
+/** What is wrong with a stream that was there before. */
+const misfitOf = ({ config }: StreamInfo, subject: string): string | undefined =>
+  !config.subjects.includes(subject) && !config.subjects.includes(">")
+    ? `has the subjects ${config.subjects.join(", ")}; expected ${subject}`
+    : config.no_ack
+    ? "does not acknowledge; expected no_ack to be false"
+    : undefined
+
+const connectionOptions = ({ credentials, tls, url }: NatsOptions): NodeConnectionOptions => {
+  const servers = url.split(",").map((server) => server.trim())
+  const encrypted = tls !== undefined || servers.some((server) => server.startsWith("tls:"))
+  const { ca, certificate: cert, key } = tls ?? {}
+  return {
+    servers,
+    name: "device-cloud",
+    reconnect: false,
+    timeout,
+    pingInterval: timeout,
+    ...encrypted
+      ? {
+        tls: {
+          ...ca === undefined ? {} : { ca },
+          ...cert === undefined ? {} : { cert },
+          ...key === undefined ? {} : { key }
+        }
+      }
+      : {},
+    ...credentials === undefined
+      ? {}
+      : "file" in credentials
+      ? { authenticator: credsAuthenticator(new TextEncoder().encode(Redacted.value(credentials.file))) }
+      : "token" in credentials
+      ? { token: Redacted.value(credentials.token) }
+      : { user: credentials.user, pass: Redacted.value(credentials.password) }
+  }
+}
+
+const attempt = <A>(what: string, run: () => Promise<A>): Effect.Effect<A, EventSinkError> =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) =>
+      new EventSinkError({ message: `${what}: ${cause instanceof Error ? cause.message : cause}`, cause })
+  })

@@ -1,0 +1,62 @@
+/**
+ * A real `nats-server` with JetStream, which tests start, kill and start again.
+ */
+import { Effect } from "effect"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { mkdtemp, rm } from "node:fs/promises"
+import { type AddressInfo, connect, createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+/** Debian has it among the programs of the system, which are not on every path. */
+const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin` }
+
+export const isInstalled = spawnSync("nats-server", ["--version"], { env }).error === undefined
+
+/** The name of a test or suite, which says so when it is left out. */
+export const named = (name: string): string => isInstalled ? name : `${name} (SKIPPED: nats-server is not installed)`
+
+const freePort = Effect.callback<number>((resume) => {
+  const server = createServer().listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as AddressInfo
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const isListening = (port: number) =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect(port, "127.0.0.1")
+    socket.once("connect", () => {
+      socket.destroy()
+      resume(Effect.succeed(true))
+    })
+    socket.once("error", () => resume(Effect.succeed(false)))
+  })
+
+/** A server that is not running yet, with a directory of its own. */
+export const make = Effect.fnUntraced(function*(...options: ReadonlyArray<string>) {
+  const directory = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-nats-"))),
+    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+  )
+  const port = yield* freePort
+  let child: ChildProcess | undefined
+
+  const kill = Effect.callback<void>((resume) => {
+    if (child === undefined || child.exitCode !== null) return resume(Effect.void)
+    child.once("exit", () => resume(Effect.void))
+    child.kill("SIGKILL")
+    child = undefined
+  })
+  yield* Effect.addFinalizer(() => kill)
+
+  const start = Effect.gen(function*() {
+    child = spawn("nats-server", ["-a", "127.0.0.1", "-p", String(port), "-js", "-sd", directory, ...options], {
+      env,
+      stdio: "ignore"
+    })
+    while (!(yield* isListening(port))) yield* Effect.sleep(20)
+  })
+
+  return { directory, kill, port, start, url: `nats://127.0.0.1:${port}` }
+})
