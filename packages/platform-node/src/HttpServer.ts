@@ -11,8 +11,7 @@ import {
   clientOrigin,
   isTrustedProxy,
   KnownAddresses,
-  TrustedProxies,
-  Turns
+  TrustedProxies
 } from "@device-cloud/core"
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
 import { ByteSize, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Schedule } from "effect"
@@ -22,6 +21,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { ArrivingBodies } from "./ArrivingBodies.ts"
 import { makeCapitalize } from "./HeaderNames.ts"
 import { HttpConnections } from "./HttpConnections.ts"
+import { RequestTurns } from "./RequestTurns.ts"
 
 type Bytes = Effect.Effect<ArrayBuffer, HttpServerError.HttpServerError>
 
@@ -42,14 +42,13 @@ const bytesOf = (chunks: ReadonlyArray<Buffer>): ArrayBuffer => {
 /** What the requests of a server share. */
 interface Shared {
   readonly bodies: ArrivingBodies
-  readonly turns: Turns
-  /** The address of a client, or its network; that of a client behind a trusted proxy is its own. */
-  readonly addressOf: (source: IncomingMessage) => string
+  readonly turns: RequestTurns
 }
 
-/** A body of more bytes waits for a turn of its own. */
+/** A body of more bytes is read, and then handed over, in turns of its own. */
 const largeBytes = 16 * 1024
 
+/** Returns the address of a client, or its network; that of a client behind a trusted proxy is its own. */
 const makeAddressOf = (proxies: ReadonlyArray<AddressRange>) => ({ headers, socket }: IncomingMessage): string => {
   const { remoteAddress = "" } = socket
   if (proxies.length === 0) return addressGroup(remoteAddress)
@@ -57,13 +56,11 @@ const makeAddressOf = (proxies: ReadonlyArray<AddressRange>) => ({ headers, sock
   return addressGroup(clientOrigin({ address: remoteAddress, isSecure: false }, forwarded, proxies).address)
 }
 
-const accessKeyOf = ({ headers }: IncomingMessage): string => headers.authorization ?? ""
-
 /** Reads the body to its end, even beyond the limit, so that the connection can take another request. */
 const read = (
   request: HttpServerRequest.HttpServerRequest,
   limit: number,
-  { addressOf, bodies, turns }: Shared,
+  { bodies, turns }: Shared,
   done: (exit: Exit.Exit<ArrayBuffer, HttpServerError.HttpServerError>) => void
 ): void => {
   const source = request.source as IncomingMessage
@@ -78,7 +75,7 @@ const read = (
       done(Exit.succeed(bytesOf(chunks)))
     }
     // What is made of a large body takes long.
-    if (size > largeBytes) turns.wait(addressOf(source), accessKeyOf(source), hand)
+    if (size > largeBytes) turns.wait(source, hand)
     else hand()
   }
   const fail = (reason: "Parse" | "BodyTooLarge", cause?: unknown) => {
@@ -92,7 +89,7 @@ const read = (
       })
     ))
   }
-  const body = bodies.begin(addressOf(source), (reason) => fail("Parse", reason))
+  const body = bodies.begin(turns.addressOf(source), (reason) => fail("Parse", reason))
   if (source.readableEnded) return succeed()
   if (source.destroyed) return fail("Parse")
   source.on("data", (chunk: Buffer) => {
@@ -101,6 +98,10 @@ const read = (
     if (size > limit) return fail("BodyTooLarge")
     chunks.push(chunk)
     bodies.grows(body, chunk.length)
+    if (size > largeBytes && !turns.mayRun()) {
+      source.pause()
+      turns.wait(source, () => source.resume())
+    }
   })
   source.on("end", succeed)
   source.on("error", (cause) => fail("Parse", cause))
@@ -189,15 +190,6 @@ const endUnfinished = (source: IncomingMessage, response: ServerResponse): void 
 }
 
 /**
- * Waits for the turn of a request: clients take turns by their address, and at one address access keys
- * (docs/decisions/0061-turns-on-the-thread.md).
- */
-const turnOf = (source: IncomingMessage, { addressOf, turns }: Shared): Effect.Effect<void> =>
-  Effect.callback((resume) =>
-    Effect.sync(turns.wait(addressOf(source), accessKeyOf(source), () => resume(Effect.void)))
-  )
-
-/**
  * The same as `NodeHttpServer.layer`, with conventional header names, the faster
  * reading of bodies, and limits to what arrives.
  */
@@ -219,8 +211,11 @@ export const layer = (
           Effect.repeat(Schedule.spaced("1 second")),
           Effect.forkScoped
         )
-        const turns = new Turns({ now: () => performance.now(), afterOthers: setImmediate })
-        const shared = { bodies, turns, addressOf: makeAddressOf(yield* TrustedProxies) }
+        const turns = new RequestTurns(
+          makeAddressOf(yield* TrustedProxies),
+          Option.getOrUndefined(yield* Effect.serviceOption(KnownAddresses))
+        )
+        const shared = { bodies, turns }
         const capitalize = makeCapitalize()
         return HttpServer.make({
           address,
@@ -233,9 +228,9 @@ export const layer = (
               const source = request.source as IncomingMessage
               connections.began(source.socket, response)
               endUnfinished(source, response)
-              return turns.mayRun() ? app : Effect.andThen(turnOf(source, shared), app)
+              return app
             })
-            return middleware === undefined ? serve(prepared) : serve(prepared, middleware)
+            return turns.takenOn(server, middleware === undefined ? serve(prepared) : serve(prepared, middleware))
           }
         })
       })

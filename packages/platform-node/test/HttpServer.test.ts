@@ -351,3 +351,31 @@ it.live("expensive requests leave other sockets their turn, and one of another a
     assert.isBelow(order.indexOf("one"), 10)
     assert.isAtLeast(phases.size, 10)
   }))
+
+it.live("a request from an address that is known does not wait for those of strangers", () =>
+  Effect.gen(function*() {
+    const known = yield* KnownAddresses
+    known.add("127.0.0.1")
+    const order: Array<string> = []
+    const port = yield* serve((request) =>
+      Effect.sync(() => {
+        if (request.url === "/") return "<answer>"
+        order.push(request.url)
+        const until = performance.now() + 5
+        while (performance.now() < until);
+        return "<answer>"
+      })
+    )
+    const addresses = Array.from({ length: 20 }, (_, i) => `127.0.1.${i + 1}`)
+    const sockets = yield* Effect.forEach([...addresses, "127.0.0.1"], (address) => open(port, address), {
+      concurrency: "unbounded"
+    })
+    const askAll = (urlOf: (i: number) => string) =>
+      Effect.forEach(sockets, (socket, i) => {
+        socket.write(`GET ${urlOf(i)} HTTP/1.1\r\nhost: h\r\n\r\n`)
+        return answersOf(socket, 1)
+      }, { concurrency: "unbounded" })
+    yield* askAll(() => "/")
+    yield* askAll((i) => i < 20 ? "/stranger" : "/known")
+    assert.isBelow(order.indexOf("/known"), 10)
+  }).pipe(Effect.provide(KnownAddresses.layer)))

@@ -2,7 +2,7 @@
  * Gives devices that know only the secret of their product a triple of their own
  * (docs/protocol/provisioning.md).
  */
-import { Clock, Context, Effect, Layer, Option, Predicate, Result, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Option, PartitionedSemaphore, Predicate, Result, Schema } from "effect"
 import {
   type Device,
   type DeviceDetail,
@@ -160,6 +160,9 @@ const decodeRegistration = decodeInput(Registration)
 const decodeNamedRegistration = decodeInput(NamedRegistration)
 const decodeAlinkRegistration = decodeInput(AlinkRegistration)
 
+/** Registrations that this process carries out at once. */
+const atOnce = 4
+
 const make = Effect.gen(function*() {
   const products = yield* ProductStore
   const devices = yield* DeviceStore
@@ -169,6 +172,7 @@ const make = Effect.gen(function*() {
   const lifecycle = yield* DeviceLifecycle
   const { guard } = yield* SignatureGuard
   const clock = yield* Clock.Clock
+  const turns = yield* PartitionedSemaphore.make<ProjectId>({ permits: atOnce })
 
   /** Succeeds if the request is signed with the product's secret and the product admits registration. */
   const admit = (
@@ -194,7 +198,14 @@ const make = Effect.gen(function*() {
           ? Result.succeed(found.value.projectId)
           : Result.fail(new RegistrationOff({ productKey }))
       }
-    ).pipe(Effect.tap((projectId) => quotas.register(projectId, request.productKey)))
+    )
+
+  /** Projects take turns; each registration takes several transactions. */
+  const inTurn = <A, E, R>(
+    projectId: ProjectId,
+    { productKey }: { readonly productKey: ProductKey },
+    register: Effect.Effect<A, E, R>
+  ) => turns.withPermit(projectId)(Effect.andThen(quotas.register(projectId, productKey), register))
 
   /** Returns the triple of an enabled device. */
   const tripleOf = Effect.fnUntraced(function*({ device }: DeviceDetail) {
@@ -205,8 +216,8 @@ const make = Effect.gen(function*() {
 
   const register = Effect.fn("Provisioning.register")(function*(input: Registration, address: string) {
     const request = yield* decodeRegistration(input)
-    yield* admit(request, request.mac, registerText(request), address)
-    const claimed = yield* devices.claimByMac(request.productKey, request.mac)
+    const projectId = yield* admit(request, request.mac, registerText(request), address)
+    const claimed = yield* inTurn(projectId, request, devices.claimByMac(request.productKey, request.mac))
     if (claimed === "active") return yield* new AlreadyActive({ device: request.mac })
     if (claimed === "none") return yield* new NoDeviceLeft({ productKey: request.productKey })
     return yield* tripleOf(claimed)
@@ -242,15 +253,16 @@ const make = Effect.gen(function*() {
   const generate = Effect.fn("Provisioning.generate")(function*(input: NamedRegistration, address: string) {
     const request = yield* decodeNamedRegistration(input)
     const projectId = yield* admit(request, request.deviceName, generatorText(request), address)
-    return yield* generateNamed(projectId, request.productKey, DeviceName.make(request.deviceName))
+    const deviceName = DeviceName.make(request.deviceName)
+    return yield* inTurn(projectId, request, generateNamed(projectId, request.productKey, deviceName))
   })
 
   const registerNamed = Effect.fn("Provisioning.registerNamed")(function*(input: AlinkRegistration, address: string) {
     const request = yield* decodeAlinkRegistration(input)
     const { productKey } = request
     const deviceName = DeviceName.make(request.deviceName)
-    yield* admit(request, deviceName, generatorText(request), address)
-    const claimed = yield* devices.claimByName(productKey, deviceName)
+    const projectId = yield* admit(request, deviceName, generatorText(request), address)
+    const claimed = yield* inTurn(projectId, request, devices.claimByName(productKey, deviceName))
     if (claimed === "active") return yield* new AlreadyActive({ device: deviceName })
     if (claimed === "none") return yield* DeviceNotFound.of({ productKey, deviceName })
     return yield* tripleOf(claimed)
@@ -260,7 +272,8 @@ const make = Effect.gen(function*() {
     function*(input: AlinkRegistration, address: string) {
       const request = yield* decodeAlinkRegistration(input)
       const projectId = yield* admit(request, request.deviceName, generatorText(request), address)
-      const triple = yield* generateNamed(projectId, request.productKey, DeviceName.make(request.deviceName))
+      const named = generateNamed(projectId, request.productKey, DeviceName.make(request.deviceName))
+      const triple = yield* inTurn(projectId, request, named)
       const clientId = yield* identifiers.deviceId
       const { deviceName, deviceSecret, productKey } = triple
       const token = mac.sign("hmacsha256", deviceSecret, tokenText({ clientId, deviceName, productKey }))

@@ -1,0 +1,66 @@
+/**
+ * Requests take turns before anything is done for them, not even a fiber is made:
+ * clients by their address, and at one address access keys. All addresses from which
+ * nobody was authenticated lately are one client
+ * (docs/decisions/0061-turns-on-the-thread.md).
+ */
+import { type KnownAddresses, Turns } from "@device-cloud/core"
+import { Effect, type Scope } from "effect"
+import type { EventEmitter } from "node:events"
+import type { IncomingMessage, ServerResponse } from "node:http"
+
+type Handle = (source: IncomingMessage, response: ServerResponse) => void
+
+export class RequestTurns {
+  readonly addressOf: (source: IncomingMessage) => string
+  readonly #known: KnownAddresses["Service"] | undefined
+  readonly #turns = new Turns({ now: () => performance.now(), afterOthers: setImmediate })
+
+  /** `known`: undefined knows nobody, and each address is a client. */
+  constructor(addressOf: (source: IncomingMessage) => string, known: KnownAddresses["Service"] | undefined) {
+    this.addressOf = addressOf
+    this.#known = known
+  }
+
+  /** Whether work for a request may run at once. */
+  mayRun(): boolean {
+    return this.#turns.mayRun()
+  }
+
+  /** Calls `run` when the turn of the client comes. Returns a function that gives it up. */
+  wait(source: IncomingMessage, run: () => void): () => void {
+    const address = this.addressOf(source)
+    return this.#known?.has(address) === false
+      ? this.#turns.wait("", address, run)
+      : this.#turns.wait(address, source.headers.authorization ?? "", run)
+  }
+
+  /** Lets the requests wait that `serve` listens for. */
+  takenOn<R>(server: EventEmitter, serve: Effect.Effect<void, never, R>): Effect.Effect<void, never, R | Scope.Scope> {
+    return Effect.suspend(() => {
+      const before = new Set(server.listeners("request"))
+      return Effect.andThen(
+        serve,
+        Effect.suspend(() => {
+          const added = server.listeners("request").filter((listener) => !before.has(listener)) as Array<Handle>
+          return Effect.forEach(added, (handle) => this.#delay(server, handle), { discard: true })
+        })
+      )
+    })
+  }
+
+  #delay(server: EventEmitter, handle: Handle): Effect.Effect<void, never, Scope.Scope> {
+    const inTurn: Handle = (source, response) => {
+      if (this.mayRun()) return handle(source, response)
+      const giveUp = this.wait(source, () => {
+        response.off("close", giveUp)
+        handle(source, response)
+      })
+      response.once("close", giveUp)
+    }
+    return Effect.asVoid(Effect.acquireRelease(
+      Effect.sync(() => server.off("request", handle).on("request", inTurn)),
+      () => Effect.sync(() => server.off("request", inTurn))
+    ))
+  }
+}
