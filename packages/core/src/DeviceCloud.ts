@@ -89,6 +89,7 @@ import { SceneStore } from "./scene/definition/SceneStore.ts"
 import { SceneBacklog } from "./scene/matching/SceneBacklog.ts"
 import { SceneTriggers } from "./scene/matching/SceneTriggers.ts"
 import type { WebhookClient } from "./scene/execution/WebhookClient.ts"
+import { WebhookDelivery } from "./scene/execution/WebhookDelivery.ts"
 import { WebhookPace } from "./scene/execution/WebhookPace.ts"
 import { WebhookSigning } from "./scene/execution/WebhookSigning.ts"
 import * as RecordRetention from "./RecordRetention.ts"
@@ -232,6 +233,9 @@ const upgrades = Layer.mergeAll(DueUpgrades.layer, UpgradeLifecycle.layer, Upgra
   Layer.provide(FirmwareFiles.layer)
 )
 
+/** How webhooks are sent. */
+const webhooks = Layer.provideMerge(WebhookDelivery.layer, WebhookPace.layer)
+
 /** Who a device is, and what it proves that with. */
 const identification = Layer.mergeAll(
   CertificateAuthorities.layer,
@@ -264,7 +268,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   ThingModels.layer.pipe(Layer.provide(Shadows.layerReportedValues)),
   Topologies.layer
 ).pipe(
-  Layer.provide(Layer.provideMerge(SceneActions.layer, WebhookPace.layer)),
+  Layer.provide(Layer.provideMerge(SceneActions.layer, webhooks)),
   Layer.provideMerge(Layer.mergeAll(Commands.layer, WebhookSigning.layer)),
   Layer.provide(CommandDelivery.layer),
   Layer.provideMerge(Uplink.layer),

@@ -1,9 +1,8 @@
 /**
  * Carries out the actions of executions, one attempt at a time.
  */
-import { Clock, Context, Effect, Layer, Metric, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Commands } from "../../command/Commands.ts"
-import { Mac } from "../../kernel/Mac.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { CustomAction, DeviceAction, RunSceneAction, WebhookAction } from "../definition/Action.ts"
@@ -32,10 +31,8 @@ import {
 import { ExecutionStore } from "./ExecutionStore.ts"
 import { SceneExtensions } from "./SceneExtensions.ts"
 import { treeEndReason } from "./SceneTree.ts"
-import { isTransient, webhookBody, webhookRequest } from "./Webhook.ts"
-import { WebhookClient } from "./WebhookClient.ts"
-import { type WebhookAddresses, WebhookPace, webhookTarget } from "./WebhookPace.ts"
-import { WebhookSigning } from "./WebhookSigning.ts"
+import { isTransient, webhookBody } from "./Webhook.ts"
+import { isSuccess, shownResponse, WebhookDelivery } from "./WebhookDelivery.ts"
 
 export class SceneActions extends Context.Service<SceneActions, {
   /**
@@ -58,22 +55,11 @@ export class SceneActions extends Context.Service<SceneActions, {
     | ExecutionStore
     | SceneTriggers
     | SceneBacklog
-    | WebhookClient
-    | WebhookPace
-    | WebhookSigning
-    | Mac
+    | WebhookDelivery
   > = Layer.effect(SceneActions, Effect.suspend(() => make))
 }
 
 type NamedScene = Pick<Scene, "sceneId" | "name">
-
-/** How much of the response to a webhook an outcome shows, in UTF-16 code units. */
-const maxShownBody = 200
-
-const putOffWebhooks = Metric.counter("device_cloud_webhooks_put_off_total", {
-  description: "Webhooks of scenes that were put off because their host gets enough already",
-  incremental: true
-})
 
 const internalError = (cause: unknown) =>
   Effect.as(Effect.logError("An action of a scene could not be carried out", cause), failed("Internal error"))
@@ -88,10 +74,7 @@ const make = Effect.gen(function*() {
   const triggers = yield* SceneTriggers
   const backlog = yield* SceneBacklog
   const limits = yield* SceneLimits
-  const client = yield* WebhookClient
-  const pace = yield* WebhookPace
-  const signing = yield* WebhookSigning
-  const mac = yield* Mac
+  const webhooks = yield* WebhookDelivery
   const { actions } = yield* SceneExtensions
 
   const call = (projectId: ProjectId, action: DeviceAction, origin: string) =>
@@ -145,47 +128,32 @@ const make = Effect.gen(function*() {
     action: WebhookAction,
     position: number
   ): Effect.fn.Return<Attempt | PutOff, StoreError> {
-    const { executionId, projectId } = execution
     const body = webhookBody(execution, scene, action.body)
     if (body === undefined) return failed(`The body would be longer than ${maxBody} characters`)
-    const keys = yield* signing.keys(projectId)
-    const now = yield* Clock.currentTimeMillis
-    const target = webhookTarget(projectId, action.url)
-    const hasWaited = execution.outcomes[position]!.hasWaited === true
-    const putOff = (until: number): Effect.Effect<PutOff> =>
-      Effect.as(Metric.update(putOffWebhooks, 1), {
-        status: "put-off",
-        until,
-        detail: `Waits for its turn: ${target.host} gets as many webhooks as it may`
-      })
-    const until = pace.take(target, now, hasWaited)
-    if (until !== null) return yield* putOff(until)
-    let reached: WebhookAddresses | undefined
-    let addressUntil: number | null = null
-    const admits = (addresses: ReadonlyArray<string>) => {
-      addressUntil = pace.take({ projectId, addresses }, now, hasWaited)
-      if (addressUntil === null) reached = { projectId, addresses }
-      return addressUntil === null
-    }
-    return yield* Effect.suspend(() =>
-      client.send(webhookRequest({ executionId, body, position, action, keys, mac, now, admits }))
-    ).pipe(
-      Effect.ensuring(Effect.sync(() => {
-        pace.done(target)
-        if (reached !== undefined) pace.done(reached)
-      })),
-      Effect.map(({ body, status }): Attempt | PutOff => {
-        const answer = `Answered with ${status}`
-        if (status >= 200 && status < 300) return succeeded(answer)
-        const detail = body === "" ? answer : `${answer}: ${body.slice(0, maxShownBody)}`
+    const { connectTimeout, method, requestTimeout, url } = action
+    const outcome = yield* webhooks.send(execution.projectId, {
+      id: `msg_${execution.executionId}_${position}`,
+      url,
+      method,
+      body,
+      connectTimeout,
+      requestTimeout,
+      hasWaited: execution.outcomes[position]!.hasWaited === true
+    })
+    switch (outcome._tag) {
+      case "PutOff":
+        return { status: "put-off", until: outcome.until, detail: outcome.detail }
+      case "Unanswered": {
+        const { message, reason } = outcome.error
+        return reason === "forbidden" ? failed(message) : tryAgain(message)
+      }
+      case "Answered": {
+        const { status } = outcome.response
+        const detail = shownResponse(outcome.response)
+        if (isSuccess(status)) return succeeded(detail)
         return isTransient(status) ? tryAgain(detail) : failed(detail)
-      }),
-      Effect.catch(({ message, reason }): Effect.Effect<Attempt | PutOff> =>
-        addressUntil === null
-          ? Effect.succeed(reason === "forbidden" ? failed(message) : tryAgain(message))
-          : putOff(addressUntil)
-      )
-    )
+      }
+    }
   })
 
   const attemptCustom = (

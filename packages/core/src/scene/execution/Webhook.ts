@@ -7,12 +7,12 @@ import { Result } from "effect"
 import type { Json } from "../../kernel/Json.ts"
 import type { Mac } from "../../kernel/Mac.ts"
 import type { Execution } from "./Execution.ts"
-import type { WebhookAction } from "../definition/Action.ts"
 import { renderBody } from "../definition/BodyTemplate.ts"
 import type { Scene } from "../definition/Scene.ts"
 import { encodeTrigger } from "../definition/Trigger.ts"
 import { deviceOf, type SceneEvent } from "../matching/SceneEvent.ts"
 import type { WebhookRequest } from "./WebhookClient.ts"
+import type { Webhook } from "./WebhookDelivery.ts"
 
 /** The keys with which the webhooks of a project are signed. */
 export interface WebhookKeys {
@@ -99,28 +99,23 @@ export const webhookBody = (
 const signature = (mac: Mac["Service"], key: string, text: string): string =>
   `v1,${Base64.encode(Result.getOrThrow(Hex.decode(mac.sign("hmacsha256", key, text))))}`
 
-/** Makes the request of one attempt at `now` (Unix milliseconds). Its id is the same for each attempt. */
+/** Makes the request of one attempt at `now` (Unix milliseconds). */
 export const webhookRequest = (
-  options: Pick<WebhookRequest, "admits" | "body"> & {
-    readonly executionId: string
-    /** The place of the action in the scene, from 0. */
-    readonly position: number
-    readonly action: WebhookAction
+  { body, connectTimeout, id, method, requestTimeout, url }: Webhook,
+  { admits, keys, mac, now }: Pick<WebhookRequest, "admits"> & {
     readonly keys: WebhookKeys
     readonly mac: Mac["Service"]
     readonly now: number
   }
 ): WebhookRequest => {
-  const { action, admits, body, executionId, keys, mac, now, position } = options
-  const id = `msg_${executionId}_${position}`
   const timestamp = String(Math.floor(now / 1000))
   const signing = [
     keys.current,
     ...keys.previous !== null && now < keys.previous.until ? [keys.previous.key] : []
   ]
   return {
-    url: action.url,
-    method: action.method,
+    url,
+    method,
     headers: {
       "content-type": "application/json",
       "user-agent": "device-cloud",
@@ -129,8 +124,8 @@ export const webhookRequest = (
       "webhook-signature": signing.map((key) => signature(mac, key, `${id}.${timestamp}.${body}`)).join(" ")
     },
     body,
-    connectTimeout: 1000 * (action.connectTimeout ?? defaultConnectTimeout),
-    requestTimeout: 1000 * (action.requestTimeout ?? defaultRequestTimeout),
+    connectTimeout: 1000 * (connectTimeout ?? defaultConnectTimeout),
+    requestTimeout: 1000 * (requestTimeout ?? defaultRequestTimeout),
     admits
   }
 }

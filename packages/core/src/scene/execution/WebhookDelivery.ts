@@ -1,0 +1,110 @@
+/**
+ * Sends signed webhooks at the pace of their hosts and addresses, one attempt at
+ * a time (docs/api/scenes.md).
+ */
+import { Clock, Context, Effect, Layer, Metric } from "effect"
+import { Mac } from "../../kernel/Mac.ts"
+import type { StoreError } from "../../kernel/StoreError.ts"
+import type { ProjectId } from "../../project/Project.ts"
+import type { WebhookMethod } from "../definition/Action.ts"
+import { webhookRequest } from "./Webhook.ts"
+import { WebhookClient, type WebhookError, type WebhookResponse } from "./WebhookClient.ts"
+import { type WebhookAddresses, WebhookPace, webhookTarget } from "./WebhookPace.ts"
+import { WebhookSigning } from "./WebhookSigning.ts"
+
+/** A webhook to send. */
+export interface Webhook {
+  /** The same for each attempt, so that the receiver knows it. */
+  readonly id: string
+  readonly url: string
+  readonly method: WebhookMethod
+  readonly body: string
+  /** Seconds; null: the default, 5. */
+  readonly connectTimeout: number | null
+  /** Seconds; null: the default, 10. */
+  readonly requestTimeout: number | null
+  /** It was put off before, so it does not queue behind those that came later. */
+  readonly hasWaited: boolean
+}
+
+/** The webhook was not sent: its host gets as many as it may. */
+export interface PutOffWebhook {
+  readonly _tag: "PutOff"
+  /** When its turn comes, Unix milliseconds. */
+  readonly until: number
+  /** A sentence. */
+  readonly detail: string
+}
+
+/** What became of an attempt. */
+export type WebhookOutcome =
+  | { readonly _tag: "Answered"; readonly response: WebhookResponse }
+  | { readonly _tag: "Unanswered"; readonly error: WebhookError }
+  | PutOffWebhook
+
+export class WebhookDelivery extends Context.Service<WebhookDelivery, {
+  /** Signs the webhook with the keys of the project and sends it, unless its target gets enough already. */
+  readonly send: (projectId: ProjectId, webhook: Webhook) => Effect.Effect<WebhookOutcome, StoreError>
+}>()("@device-cloud/core/scene/execution/WebhookDelivery") {
+  static readonly layer: Layer.Layer<
+    WebhookDelivery,
+    never,
+    WebhookClient | WebhookPace | WebhookSigning | Mac
+  > = Layer.effect(WebhookDelivery, Effect.suspend(() => make))
+}
+
+/** How much of the response to a webhook an outcome shows, in UTF-16 code units. */
+const maxShownBody = 200
+
+/** A sentence about a response. */
+export const shownResponse = ({ body, status }: WebhookResponse): string =>
+  isSuccess(status) || body === ""
+    ? `Answered with ${status}`
+    : `Answered with ${status}: ${body.slice(0, maxShownBody)}`
+
+export const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
+const putOffWebhooks = Metric.counter("device_cloud_webhooks_put_off_total", {
+  description: "Webhooks that were put off because their host gets enough already",
+  incremental: true
+})
+
+const make = Effect.gen(function*() {
+  const client = yield* WebhookClient
+  const pace = yield* WebhookPace
+  const signing = yield* WebhookSigning
+  const mac = yield* Mac
+
+  const send = Effect.fnUntraced(function*(projectId: ProjectId, webhook: Webhook) {
+    const keys = yield* signing.keys(projectId)
+    const now = yield* Clock.currentTimeMillis
+    const target = webhookTarget(projectId, webhook.url)
+    const putOff = (until: number): Effect.Effect<WebhookOutcome> =>
+      Effect.as(Metric.update(putOffWebhooks, 1), {
+        _tag: "PutOff",
+        until,
+        detail: `Waits for its turn: ${target.host} gets as many webhooks as it may`
+      })
+    const until = pace.take(target, now, webhook.hasWaited)
+    if (until !== null) return yield* putOff(until)
+    let reached: WebhookAddresses | undefined
+    let addressUntil: number | null = null
+    const admits = (addresses: ReadonlyArray<string>) => {
+      addressUntil = pace.take({ projectId, addresses }, now, webhook.hasWaited)
+      if (addressUntil === null) reached = { projectId, addresses }
+      return addressUntil === null
+    }
+    return yield* Effect.suspend(() => client.send(webhookRequest(webhook, { keys, mac, now, admits }))).pipe(
+      Effect.ensuring(Effect.sync(() => {
+        pace.done(target)
+        if (reached !== undefined) pace.done(reached)
+      })),
+      Effect.map((response): WebhookOutcome => ({ _tag: "Answered", response })),
+      Effect.catch((error): Effect.Effect<WebhookOutcome> =>
+        addressUntil === null ? Effect.succeed({ _tag: "Unanswered", error }) : putOff(addressUntil)
+      )
+    )
+  })
+
+  return WebhookDelivery.of({ send })
+})
