@@ -28,6 +28,7 @@ import { SceneStore } from "./scene/definition/SceneStore.ts"
 import { ExecutionStore } from "./scene/execution/ExecutionStore.ts"
 import { WebhookKeyStore } from "./scene/execution/WebhookKeyStore.ts"
 import { ShadowStore } from "./shadow/ShadowStore.ts"
+import { SubscriptionStore } from "./subscription/SubscriptionStore.ts"
 import { ThingModelStore } from "./thing-model/ThingModelStore.ts"
 import { TopologyStore } from "./gateway/TopologyStore.ts"
 
@@ -50,6 +51,7 @@ type Audited =
   | QuotaStore
   | SceneStore
   | ShadowStore
+  | SubscriptionStore
   | ThingModelStore
   | TopologyStore
   | WebhookKeyStore
@@ -196,6 +198,17 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
         })
       ),
       Context.add(WebhookKeyStore, wrap(yield* WebhookKeyStore, { put: isTrue }))
+    ).pipe(
+      Context.add(
+        SubscriptionStore,
+        wrap(yield* SubscriptionStore, {
+          insert: (subscription) =>
+            typeof subscription === "object" && resource("subscription", subscription.subscriptionId),
+          update: (changed) => typeof changed === "object" && Option.isSome(changed),
+          remove: isTrue,
+          modify: Option.isSome
+        })
+      )
     )
   })
 )

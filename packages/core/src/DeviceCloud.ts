@@ -112,6 +112,10 @@ import { TopologyStore } from "./gateway/TopologyStore.ts"
 import { ThingModels } from "./thing-model/ThingModels.ts"
 import { ThingModelStore } from "./thing-model/ThingModelStore.ts"
 import { ModelCache } from "./thing-model/ModelCache.ts"
+import { SubscriptionReader } from "./subscription/SubscriptionReader.ts"
+import * as SubscriptionPush from "./subscription/SubscriptionPush.ts"
+import { Subscriptions } from "./subscription/Subscriptions.ts"
+import { SubscriptionStore } from "./subscription/SubscriptionStore.ts"
 import { NodeBus } from "./cluster/NodeBus.ts"
 import type { StoreError } from "./kernel/StoreError.ts"
 
@@ -151,6 +155,8 @@ export const services = [
   Scenes,
   Shadows,
   SubDeviceSessions,
+  SubscriptionReader,
+  Subscriptions,
   ThingModels,
   Topologies,
   Upgrades,
@@ -192,6 +198,7 @@ export const stores = [
   SceneStore,
   ShadowStore,
   HistoryStore,
+  SubscriptionStore,
   ThingModelStore,
   TopologyStore,
   UplinkStore,
@@ -233,6 +240,11 @@ const upgrades = Layer.mergeAll(DueUpgrades.layer, UpgradeLifecycle.layer, Upgra
   Layer.provide(FirmwareFiles.layer)
 )
 
+/** Subscriptions and their webhooks. */
+const subscriptions = Layer.mergeAll(Subscriptions.layer, SubscriptionPush.layer).pipe(
+  Layer.provideMerge(SubscriptionReader.layer)
+)
+
 /** How webhooks are sent. */
 const webhooks = Layer.provideMerge(WebhookDelivery.layer, WebhookPace.layer)
 
@@ -265,6 +277,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Scenes.layer,
   Shadows.layer,
   SubDeviceSessions.layer,
+  subscriptions,
   ThingModels.layer.pipe(Layer.provide(Shadows.layerReportedValues)),
   Topologies.layer
 ).pipe(

@@ -435,6 +435,44 @@ export { shadowDocument } from "./shadow/ShadowDocument.ts"
 export { PropertyNotReported, Shadows, ShadowVersionConflict } from "./shadow/Shadows.ts"
 export * from "./shadow/ShadowStore.ts"
 export {
+  beginAt,
+  cursorAt,
+  type Progress,
+  type PushFailure,
+  type Shard,
+  type Worker as SubscriptionWorkerLease
+} from "./subscription/Shards.ts"
+export {
+  defaultWorker,
+  maxEvents,
+  maxWait,
+  type NewSubscription,
+  type Subscription,
+  SubscriptionChanges,
+  SubscriptionDraft,
+  SubscriptionFilter,
+  SubscriptionLeaseLost,
+  SubscriptionNameTaken,
+  SubscriptionNotFound,
+  SubscriptionPushes,
+  SubscriptionPushesNot,
+  SubscriptionStart,
+  SubscriptionWebhook,
+  TooManyWorkers,
+  WorkerName
+} from "./subscription/Subscription.ts"
+export { SubscriptionEvent, subscriptionEvent } from "./subscription/SubscriptionEvent.ts"
+export { type SubscriptionLag } from "./subscription/SubscriptionLag.ts"
+export {
+  type DeliveredEvents,
+  Lease as SubscriptionLease,
+  type ReadOptions,
+  SubscriptionReader,
+  type SubscriptionWorker
+} from "./subscription/SubscriptionReader.ts"
+export { type SubscriptionDetail, Subscriptions } from "./subscription/Subscriptions.ts"
+export * from "./subscription/SubscriptionStore.ts"
+export {
   type ArrayType,
   type DataType,
   type DateType,

@@ -28,6 +28,7 @@ import { ProjectApi } from "./project/ProjectApi.ts"
 import { RequestCheck } from "./middleware/RequestCheck.ts"
 import { SceneApi } from "./scene/SceneApi.ts"
 import { HistoryApi } from "./history/HistoryApi.ts"
+import { SubscriptionApi } from "./subscription/SubscriptionApi.ts"
 import { TopologyApi } from "./gateway/TopologyApi.ts"
 import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
@@ -49,7 +50,8 @@ export class Api extends HttpApi.make("device-cloud")
     BulkCommandApi,
     DeviceGroupApi,
     AuditApi,
-    QuotaApi
+    QuotaApi,
+    SubscriptionApi
   )
   .middleware(Authorization)
   .add(DeviceAccessApi)

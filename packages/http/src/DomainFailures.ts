@@ -21,6 +21,7 @@ import { productFailures } from "./product/ProductFailures.ts"
 import { projectFailures } from "./project/ProjectFailures.ts"
 import { provisioningFailures } from "./provisioning/ProvisioningFailures.ts"
 import { sceneFailures } from "./scene/SceneFailures.ts"
+import { subscriptionFailures } from "./subscription/SubscriptionFailures.ts"
 import { thingModelFailures } from "./thing-model/ThingModelFailures.ts"
 
 const mappings = {
@@ -40,6 +41,7 @@ const mappings = {
   ...projectFailures,
   ...provisioningFailures,
   ...sceneFailures,
+  ...subscriptionFailures,
   ...thingModelFailures,
   ...topologyFailures
 }

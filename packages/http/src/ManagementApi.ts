@@ -45,6 +45,7 @@ import * as ProjectHandlers from "./project/ProjectHandlers.ts"
 import * as BindingHandlers from "./provisioning/BindingHandlers.ts"
 import * as BleHandlers from "./provisioning/BleHandlers.ts"
 import * as SceneHandlers from "./scene/SceneHandlers.ts"
+import * as SubscriptionHandlers from "./subscription/SubscriptionHandlers.ts"
 import * as ThingModelHandlers from "./thing-model/ThingModelHandlers.ts"
 
 /** How the API is served. */
@@ -292,7 +293,8 @@ const handlers = Layer.mergeAll(
   BulkCommandHandlers.layer,
   DeviceGroupHandlers.layer,
   AuditHandlers.layer,
-  QuotaHandlers.layer
+  QuotaHandlers.layer,
+  SubscriptionHandlers.layer
 )
 
 /** The routes for operators and developers, without an access key. */

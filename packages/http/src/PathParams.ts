@@ -35,6 +35,8 @@ export const job = { job_id: number }
 export const batch = { ...productKey, batch_id: number }
 /** A group of devices. */
 export const deviceGroup = { group_id: number }
+/** A subscription. */
+export const subscription = { subscription_id: number }
 /** A bulk command. */
 export const bulkCommand = { bulk_id: number }
 /** A mesh network by its key. */

@@ -99,6 +99,11 @@ const bodies: Readonly<Record<string, object>> = {
   "deviceGroups.changeDeviceGroup": { name: "Stolen" },
   "deviceGroups.addDevicesToGroup": { device_ids: ["x"] },
   "deviceGroups.removeDevicesFromGroup": { device_ids: ["x"] },
+  "subscriptions.createSubscription": { name: "Stolen" },
+  "subscriptions.changeSubscription": { name: "Stolen" },
+  "subscriptions.acknowledgeSubscriptionEvents": { cursor: "1-" },
+  "subscriptions.seekSubscription": { to: "now" },
+  "subscriptions.resumeSubscription": {},
   "bulkCommands.createBulkCommand": { device_ids: ["x"], params: { stolen: true } },
   "certificates.addCertificate": {},
   "certificates.registerAuthority": { name: "Stolen", certificate: "x" },
@@ -232,12 +237,12 @@ for (const [name, storage] of storages) {
             ? "admin"
             : /^ota\.(?:set|remove)SigningKey$/.test(operation.operationId)
             ? "admin"
-            : operation.method === "GET"
+            : operation.method === "GET" && operation.operationId !== "subscriptions.readSubscriptionEvents"
             ? "viewer"
             : "operator"
           const path = urlOf(
             operation,
-            (name) => /^(?:batch|bulk|firmware|group|job|task)_id$/.test(name) ? "1" : "missing"
+            (name) => /^(?:batch|bulk|firmware|group|job|subscription|task)_id$/.test(name) ? "1" : "missing"
           )
           for (const [role, key] of Object.entries(keys)) {
             const { body, status } = yield* call(operation.method, path, { key, body: bodyOf(operation) })
@@ -265,6 +270,7 @@ for (const [name, storage] of storages) {
         })
         const group = yield* call("POST", "/device-groups", { body: { name: `Mine ${device_id}` } })
         const bulk = yield* call("POST", "/bulk-commands", { body: { device_ids: [device_id], params: { power: 1 } } })
+        const subscription = yield* call("POST", "/subscriptions", { body: { name: `Mine ${device_id}` } })
         const network = yield* call("POST", "/mesh/networks")
         const { network_key } = network.body.data
         const { body: { data: mine } } = yield* call("POST", "/access-keys", { body: { name: "mine", role: "viewer" } })
@@ -278,6 +284,7 @@ for (const [name, storage] of storages) {
           device_id,
           batch_id: String(batch_id),
           group_id: String(group.body.data.group_id),
+          subscription_id: String(subscription.body.data.subscription_id),
           bulk_id: String(bulk.body.data.bulk_id),
           firmware_id: String(firmware_id),
           task_id: String(task.body.data.task_id),

@@ -25,6 +25,7 @@ const make = (
     projects,
     quotas,
     scenes,
+    subscriptions,
     timers,
     webhookKeys
   }: Tables["Service"]
@@ -50,6 +51,9 @@ const make = (
           if (network.projectId === id) meshNetworks.delete(networkId)
         }
         for (const [jobId, { job }] of jobs) if (job.projectId === id) jobs.delete(jobId)
+        for (const [subscriptionId, { subscription }] of subscriptions) {
+          if (subscription.projectId === id) subscriptions.delete(subscriptionId)
+        }
         for (const scene of scenes.values()) {
           if (scene.projectId !== id) continue
           scenes.delete(scene.sceneId)

@@ -28,7 +28,8 @@ const make = (
     products,
     projects,
     quotas,
-    scenes
+    scenes,
+    subscriptions
   }: Tables["Service"]
 ) => {
   /** Of each product. `minute`: Unix milliseconds / 60,000. */
@@ -63,6 +64,8 @@ const make = (
         return count(scenes.values(), projectId)
       case "jobs":
         return count([...jobs.values()].map(({ job }) => job), projectId)
+      case "subscriptions":
+        return count([...subscriptions.values()].map(({ subscription }) => subscription), projectId)
       case "objectBytes":
         return of(projectId).objectBytes
     }
@@ -90,6 +93,7 @@ const make = (
               accessKeys: used("accessKeys", projectId),
               scenes: used("scenes", projectId),
               jobs: used("jobs", projectId),
+              subscriptions: used("subscriptions", projectId),
               objectBytes: used("objectBytes", projectId)
             }
           })

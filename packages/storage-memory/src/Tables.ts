@@ -41,6 +41,7 @@ import type {
   Shadow,
   StoredAnswer,
   StoredCodec,
+  StoredSubscription,
   TopologyClaim,
   WaitingExecution,
   WebhookKeys
@@ -180,6 +181,7 @@ export class Tables extends Context.Service<Tables, {
   readonly meshNetworks: Map<number, StoredNetwork>
   /** The oldest first. */
   readonly jobs: Map<number, StoredJob>
+  readonly subscriptions: Map<number, StoredSubscription>
   /** By id, the oldest first. */
   readonly authorities: Map<string, StoredAuthority>
   /** The certificates of each device that has some, the newest first. */
@@ -190,7 +192,7 @@ export class Tables extends Context.Service<Tables, {
   readonly bindings: Map<DeviceId, Binding>
   /** Why devices could not connect, the latest first. */
   readonly connectRefusals: Map<DeviceId, ReadonlyArray<ConnectRefusal>>
-  /** Returns the next id of a product, device, batch, group, bulk command, network, job or entry of the audit log. */
+  /** Returns the next id of a product, device, batch, group, bulk command, network, job, subscription or entry of the audit log. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
   static readonly layer: Layer.Layer<Tables> = Layer.effect(
@@ -233,6 +235,7 @@ export class Tables extends Context.Service<Tables, {
         onProductRemoved: [],
         meshNetworks: new Map(),
         jobs: new Map(),
+        subscriptions: new Map(),
         authorities: new Map(),
         certificates: new Map(),
         holders: new Map(),

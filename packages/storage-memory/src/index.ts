@@ -20,7 +20,7 @@
  *
  * - **Alone.** No other store reads or writes the data of `AccessKeyStore`,
  *   `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`, `MeshStore`, `ReplayStore`,
- *   `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
+ *   `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
  *   a device, a product or a project that is removed. A store that lives elsewhere
  *   removes it itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
@@ -64,6 +64,7 @@ import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
 import * as Health from "./StoreHealth.ts"
 import { Tables } from "./Tables.ts"
+import * as SubscriptionStore from "./SubscriptionStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
@@ -99,6 +100,7 @@ export { layer as layerReplayStore } from "./ReplayStore.ts"
 export { layer as layerSceneStore } from "./SceneStore.ts"
 export { layer as layerShadowStore } from "./ShadowStore.ts"
 export { layer as layerStoreHealth } from "./StoreHealth.ts"
+export { layer as layerSubscriptionStore } from "./SubscriptionStore.ts"
 export { layer as layerThingModelStore } from "./ThingModelStore.ts"
 export { layer as layerTopologyStore } from "./TopologyStore.ts"
 export { layer as layerUplinkStore } from "./UplinkStore.ts"
@@ -137,6 +139,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   SceneStore.layer,
   ShadowStore.layer,
   Health.layer,
+  SubscriptionStore.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
   UplinkStore.layer,

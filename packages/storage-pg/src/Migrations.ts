@@ -36,6 +36,7 @@ import recordsByEnd from "./migrations/0039_records_by_end.ts"
 import feed from "./migrations/0035_feed.ts"
 import history from "./migrations/0036_history.ts"
 import feedReaders from "./migrations/0038_feed_readers.ts"
+import subscriptions from "./migrations/0037_subscriptions.ts"
 import signedFirmware from "./migrations/0034_signed_firmware.ts"
 import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
 import accessKeyRights from "./migrations/0016_access_key_rights.ts"
@@ -84,6 +85,7 @@ export const migrations = {
   "0034_signed_firmware": signedFirmware,
   "0035_feed": feed,
   "0036_history": history,
+  "0037_subscriptions": subscriptions,
   "0038_feed_readers": feedReaders,
   "0039_records_by_end": recordsByEnd
 }

@@ -20,7 +20,7 @@
  *
  * - **Alone.** No statement of another store reads or writes the tables of
  *   `AccessKeyStore`, `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`,
- *   `MeshStore`, `ReplayStore`, `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
+ *   `MeshStore`, `ReplayStore`, `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
  *   device, a product or a project go when it is removed; a store that lives
  *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history in its own
@@ -74,6 +74,7 @@ import * as QuotaStore from "./QuotaStore.ts"
 import * as SceneStore from "./SceneStore.ts"
 import * as ShadowStore from "./ShadowStore.ts"
 import * as Health from "./StoreHealth.ts"
+import * as SubscriptionStore from "./SubscriptionStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
@@ -112,6 +113,7 @@ export { layer as layerSceneStore } from "./SceneStore.ts"
 export { layer as layerSecretResealing } from "./SecretResealing.ts"
 export { layer as layerShadowStore } from "./ShadowStore.ts"
 export { layer as layerStoreHealth } from "./StoreHealth.ts"
+export { layer as layerSubscriptionStore } from "./SubscriptionStore.ts"
 export { layer as layerThingModelStore } from "./ThingModelStore.ts"
 export { layer as layerTopologyStore } from "./TopologyStore.ts"
 export { layer as layerUplinkStore } from "./UplinkStore.ts"
@@ -150,6 +152,7 @@ export const layerClient: Layer.Layer<
   QuotaStore.layer,
   SceneStore.layer,
   Health.layer,
+  SubscriptionStore.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
   UplinkStore.layer,

@@ -33,6 +33,7 @@ import * as QuotaStoreContract from "./contracts/QuotaStoreContract.ts"
 import * as SceneStoreContract from "./contracts/SceneStoreContract.ts"
 import * as ShadowStoreContract from "./contracts/ShadowStoreContract.ts"
 import * as HistoryStoreContract from "./contracts/HistoryStoreContract.ts"
+import * as SubscriptionStoreContract from "./contracts/SubscriptionStoreContract.ts"
 import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts"
 import * as TopologyStoreContract from "./contracts/TopologyStoreContract.ts"
 
@@ -69,6 +70,7 @@ export {
   SceneBudgetContract,
   SceneStoreContract,
   ShadowStoreContract,
+  SubscriptionStoreContract,
   ThingModelStoreContract,
   TopologyStoreContract
 }
@@ -104,6 +106,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   ShadowStoreContract.suite(name, stores)
   HistoryStoreContract.suite(name, stores)
   HistoryStoreContract.suiteOfCommits(name, stores)
+  SubscriptionStoreContract.suite(name, stores)
   ThingModelStoreContract.suite(name, stores)
   TopologyStoreContract.suite(name, stores)
 }

@@ -12,6 +12,7 @@ export const QuotaName = Schema.Literals([
   "accessKeys",
   "scenes",
   "jobs",
+  "subscriptions",
   "objectBytes"
 ])
 export type QuotaName = typeof QuotaName.Type
@@ -26,6 +27,7 @@ export const QuotaLimits = Schema.Struct({
   accessKeys: Limit,
   scenes: Limit,
   jobs: Limit,
+  subscriptions: Limit,
   /** Bytes. */
   objectBytes: Limit,
   /** Registrations with the secret of one product that succeed in a minute of the clock. */
@@ -44,6 +46,7 @@ export const QuotaChange = Schema.Struct({
   accessKeys: Schema.optional(Schema.NullOr(Limit)),
   scenes: Schema.optional(Schema.NullOr(Limit)),
   jobs: Schema.optional(Schema.NullOr(Limit)),
+  subscriptions: Schema.optional(Schema.NullOr(Limit)),
   objectBytes: Schema.optional(Schema.NullOr(Limit)),
   registrationsPerMinute: Schema.optional(Schema.NullOr(Limit))
 })
@@ -58,6 +61,7 @@ export const DefaultQuotas = Context.Reference<QuotaLimits>("@device-cloud/core/
     accessKeys: 1000,
     scenes: 10_000,
     jobs: 10_000,
+    subscriptions: 100,
     objectBytes: 100 * 1024 ** 3,
     registrationsPerMinute: 10_000
   })

@@ -14,7 +14,7 @@ export interface QuotaState {
 
 /**
  * Laws: each call is one transaction. The counts of products, devices, access keys,
- * scenes and jobs are those of the stores, whichever method changes them; only bytes
+ * scenes, jobs and subscriptions are those of the stores, whichever method changes them; only bytes
  * of objects are counted by `take`. All that belongs to a project goes
  * with it.
  */

@@ -36,6 +36,9 @@ export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Caller>(
  */
 export class RequiredRole extends Context.Service<RequiredRole, Role>()("@device-cloud/http/RequiredRole") {}
 
+/** Annotates an endpoint that changes nothing that the audit log is about, whatever its method. */
+export const Unaudited = Context.Reference<boolean>("@device-cloud/http/Unaudited", { defaultValue: () => false })
+
 /** Requires an access key, counts its project's requests, and checks role, address and scopes. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentPrincipal }>()(
   "@device-cloud/http/Authorization",
@@ -64,7 +67,8 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
                 area: group.identifier,
                 action: `${group.identifier}.${endpoint.identifier}`,
                 method: endpoint.method,
-                path: endpoint.path
+                path: endpoint.path,
+                isAudited: !Context.get(endpoint.annotations, Unaudited)
               },
               (caller) => warned(Effect.provideService(handler, CurrentPrincipal, caller), caller)
             )
@@ -98,6 +102,8 @@ const warned = <E, R>(
 /** A route with the name of its operation in the audit log. */
 export interface AuditedRoute extends KeyScope.ScopedRoute {
   readonly action: string
+  /** False: the route changes nothing that the log is about. */
+  readonly isAudited?: boolean
 }
 
 /**
@@ -150,7 +156,7 @@ export const makeAuthorize = Effect.gen(function*() {
       admit(principal, required, route),
       ({ code }) => statusOf(code) === 403 ? audit.refused(principal, route.action, code) : Effect.void
     )
-    return yield* audit.handle(principal, route.action, handle)
+    return yield* audit.handle(principal, route, handle)
   })
 })
 

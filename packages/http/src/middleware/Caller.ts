@@ -16,6 +16,13 @@ export interface Caller extends Principal {
 /** What a viewer reads in place of a secret. */
 export const maskedSecret = "********"
 
+/** Shows the URL of a webhook. Its path and query are often secrets: a viewer reads the host alone. */
+export const shownUrl = ({ reveal }: Caller, url: string): string =>
+  reveal(url, URL.canParse(url) ? `${new URL(url).origin}/…` : maskedSecret)
+
+/** Shows what a receiver of webhooks has answered. It may repeat its address: a viewer reads what stands before it. */
+export const shownAnswer = ({ reveal }: Caller, detail: string): string => reveal(detail, detail.split(": ", 1)[0])
+
 /** The lowest role that reads secrets. */
 export const secretsRole = "operator"
 

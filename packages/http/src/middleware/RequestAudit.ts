@@ -15,6 +15,13 @@ import { clientAddress } from "./ClientAddress.ts"
 /** The key that a request came with, as the log names it. */
 type Key = Pick<Principal, "accessKeyId" | "accessKeyName" | "projectId">
 
+/** What the log is told of a route. */
+interface AuditedRoute {
+  readonly action: string
+  /** Whether it changes what the API manages. Default: unless its method is GET. */
+  readonly isAudited?: boolean
+}
+
 /** Makes the two functions that tell the audit log of requests. */
 export const make = Effect.gen(function*() {
   const log = yield* AuditLog
@@ -29,12 +36,12 @@ export const make = Effect.gen(function*() {
    */
   const handle = <E, R>(
     principal: Principal,
-    action: string,
+    { action, isAudited }: AuditedRoute,
     run: (caller: Caller) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, E | typeof StorageUnreachable.Type, R> =>
     Effect.withFiber((fiber) => {
       const { method } = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-      if (method !== "GET" && method !== "HEAD") {
+      if (method !== "GET" && method !== "HEAD" && isAudited !== false) {
         const caller = makeCaller(principal, () => undefined)
         return orUnreachable<HttpServerResponse.HttpServerResponse, E, R>(
           log.carryOut(subjectOf(fiber.context, principal, action), run(caller), resultOf)
@@ -95,6 +102,7 @@ const kinds = {
   firmware_id: "firmware",
   task_id: "task",
   job_id: "job",
+  subscription_id: "subscription",
   network_key: "mesh-network",
   object_id: "object",
   project_id: "project",

@@ -10,7 +10,7 @@ import { StorageUnreachable } from "../Failure.ts"
 /** Seconds that a response may take. */
 const seconds = 15
 
-/** Seconds that a call may wait for a device, on top of that. */
+/** Seconds that a request may wait for a device or an event, on top of that. */
 const waitSeconds = 30
 
 /** How often the fiber looks for requests that are late. */
@@ -28,9 +28,11 @@ export type Watch = (
   route: string | undefined
 ) => () => boolean
 
-/** The routes of calls, which may wait for the reply of a device. */
-const isCall = (route: string | undefined): boolean =>
-  route !== undefined && /\/things\/:device_id\/(?:properties|services\/:service_id|user-messages)$/.test(route)
+/** The routes of calls, which may wait for the reply of a device, and of reads that may wait for an event. */
+const mayWait = (route: string | undefined): boolean =>
+  route !== undefined &&
+  /\/(?:things\/:device_id\/(?:properties|services\/:service_id|user-messages)|subscriptions\/:subscription_id\/events)$/
+    .test(route)
 
 interface Running {
   readonly number: number
@@ -57,7 +59,7 @@ export const make: Effect.Effect<Watch, never, Scope.Scope> = Effect.gen(functio
   }).pipe(Effect.repeat(Schedule.spaced(lookEvery)), Effect.forkScoped)
 
   return (fiber, startedAt, route) => {
-    const deadline = startedAt + (isCall(route) ? seconds + waitSeconds : seconds) * 1000
+    const deadline = startedAt + (mayWait(route) ? seconds + waitSeconds : seconds) * 1000
     const request: Running = { number: ++last, fiber, deadline, isLate: false }
     running.set(request.number, request)
     return () => {

@@ -51,6 +51,7 @@ const counted = {
   products: "products",
   devices: "devices",
   deviceGroups: "device groups",
+  subscriptions: "subscriptions",
   accessKeys: "access keys",
   scenes: "scenes",
   jobs: "jobs",

@@ -20,6 +20,7 @@ export const QuotaRecord = Schema.Struct({
     access_keys: Schema.Int,
     scenes: Schema.Int,
     jobs: Schema.Int,
+    subscriptions: Schema.Int,
     object_bytes: Schema.Int
   })
 }).annotate({ identifier: "Quotas" })

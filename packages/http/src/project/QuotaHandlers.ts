@@ -41,6 +41,7 @@ const quotaRecord = ({ limits, used }: QuotaReport): typeof QuotaRecord.Type => 
     access_keys: limits.accessKeys,
     scenes: limits.scenes,
     jobs: limits.jobs,
+    subscriptions: limits.subscriptions,
     object_bytes: limits.objectBytes,
     registrations_per_minute: limits.registrationsPerMinute
   },
@@ -51,6 +52,7 @@ const quotaRecord = ({ limits, used }: QuotaReport): typeof QuotaRecord.Type => 
     access_keys: used.accessKeys,
     scenes: used.scenes,
     jobs: used.jobs,
+    subscriptions: used.subscriptions,
     object_bytes: used.objectBytes
   }
 })

@@ -24,7 +24,7 @@ import {
 } from "@device-cloud/core"
 import { Effect, Record } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
-import { type Caller, maskedSecret } from "../middleware/Caller.ts"
+import { type Caller, shownAnswer, shownUrl } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond, respondPage } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
@@ -84,12 +84,9 @@ const empty = () => ({})
 
 const seconds = (millis: number): number => Math.floor(millis / 1000)
 
-/** Paths and queries of webhooks are often secrets: a viewer reads the host alone. */
-const maskedUrl = (url: string): string => URL.canParse(url) ? `${new URL(url).origin}/…` : maskedSecret
-
 const actionRecord = (caller: Caller) => (action: Action): ActionRecord => {
   if (action._tag !== "Webhook") return encodeAction(action)
-  const url = caller.reveal(action.url, maskedUrl(action.url))
+  const url = shownUrl(caller, action.url)
   return encodeAction({
     ...action,
     url,
@@ -170,9 +167,8 @@ const eventRecord = (event: SceneEvent): Json => {
   }
 }
 
-/** What a receiver says may repeat the address of the webhook: a viewer reads what stands before it. */
 const shownDetail = (caller: Caller, action: Action, detail: string): string =>
-  action._tag === "Webhook" ? caller.reveal(detail, detail.split(": ", 1)[0]) : detail
+  action._tag === "Webhook" ? shownAnswer(caller, detail) : detail
 
 const executionRecord = (caller: Caller) => (execution: Execution) =>
   ({

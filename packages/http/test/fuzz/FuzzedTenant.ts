@@ -65,6 +65,7 @@ const newProject = (name: string) =>
 /** A new project, with keys of each role, and one of an admin of another project. */
 export const newTenant = Effect.gen(function*() {
   const project_id = yield* newProject("Fuzzed")
+  yield* call("PUT", `/projects/${project_id}/quotas`, { body: { subscriptions: 100_000 } })
   const keys: Given["keys"] = {
     owner: ownerKey,
     admin: yield* newKey({ role: "admin", project_id }),
@@ -181,6 +182,7 @@ export const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenan
   const { batch_id } = yield* ask("POST", `/products/${product_key}/batch-things`, { num: 1 })
   const { group_id } = yield* ask("POST", "/device-groups", { name: `Given ${device_id}` })
   yield* ask("POST", `/device-groups/${group_id}/things`, { device_ids: [device_id] })
+  const { subscription_id } = yield* ask("POST", "/subscriptions", { name: `Given ${device_id}` })
   const { message_id } = yield* ask("POST", `/things/${device_id}/properties`, { params: { power: 1 } })
   const { id } = yield* ask("POST", "/access-keys", { name: "Disposable", role: "viewer" })
   yield* ask("PUT", `/things/${device_id}/shadow`, { state: { desired: { label: "desired" } } })
@@ -263,6 +265,8 @@ export const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenan
       device_name,
       batch_id,
       group_id,
+      subscription_id,
+      wait: 0,
       message_id,
       id,
       project_id: yield* newProject("Disposable"),

@@ -19,7 +19,16 @@ import { epoch, insertProject, newDevice, newProduct, unique } from "./Samples.t
 const used = (projectId: ProjectId) =>
   Effect.map(Effect.flatMap(QuotaStore, (store) => store.state(projectId)), (state) => Option.getOrThrow(state).used)
 
-const none = { products: 0, devices: 0, deviceGroups: 0, accessKeys: 0, scenes: 0, jobs: 0, objectBytes: 0 }
+const none = {
+  products: 0,
+  devices: 0,
+  deviceGroups: 0,
+  accessKeys: 0,
+  scenes: 0,
+  jobs: 0,
+  subscriptions: 0,
+  objectBytes: 0
+}
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
   layer(stores)(`QuotaStore: ${name}`, (it) => {

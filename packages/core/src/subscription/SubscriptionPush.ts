@@ -1,0 +1,122 @@
+/**
+ * Pushes the events of subscriptions to their webhooks. Each node pushes the shards
+ * that it has, one request after the other (docs/decisions/0081-subscriptions.md).
+ */
+import { Clock, Effect, FiberMap, Layer, Option, Schedule } from "effect"
+import { Identifiers } from "../kernel/Identifiers.ts"
+import { isSuccess, shownResponse, WebhookDelivery } from "../scene/execution/WebhookDelivery.ts"
+import { failedAgain, maxBatch, type PushBatch, pushBatch } from "./PushBatch.ts"
+import { acknowledge, type Cursor, decodeCursor, leave, type Progress } from "./Shards.ts"
+import type { Subscription } from "./Subscription.ts"
+import { type DeliveredEvents, Lease, renewAfter, SubscriptionReader } from "./SubscriptionReader.ts"
+import { type StoredSubscription, SubscriptionStore } from "./SubscriptionStore.ts"
+
+/** Works for as long as the scope lives. */
+export const layer: Layer.Layer<never, never, SubscriptionStore | SubscriptionReader | WebhookDelivery | Identifiers> =
+  Layer.effectDiscard(Effect.suspend(() => make))
+
+/** How often a node looks for subscriptions to push. */
+const lookEvery = "1 second"
+
+/** How long a node waits for events before it looks at the subscription again, milliseconds. */
+const wait = 20_000
+
+const isGoing = ({ progress, subscription }: StoredSubscription): boolean =>
+  subscription.webhook !== null && progress.failure?.pausedAt == null
+
+const make = Effect.gen(function*() {
+  const store = yield* SubscriptionStore
+  const reader = yield* SubscriptionReader
+  const webhooks = yield* WebhookDelivery
+  const lease = yield* Lease
+  const worker = `node-${yield* (yield* Identifiers).nodeId}`
+  const pushing = yield* FiberMap.make<number>()
+
+  const push = ({ projectId, subscriptionId }: Subscription) => {
+    const own = { projectId, subscriptionId, worker }
+    const modify = (step: (progress: Progress, now: number) => Progress | undefined) =>
+      store.modify(projectId, subscriptionId, ({ progress }, now) => [undefined, step(progress, now)])
+
+    /** Keeps the shards while something takes long. */
+    const keepingLease = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.raceFirst(
+        effect,
+        Effect.forever(Effect.andThen(Effect.sleep(renewAfter(lease)), Effect.ignore(reader.renew(own))))
+      )
+
+    /** Returns why the attempt has failed; undefined: it went well. */
+    const attempt = Effect.fnUntraced(function*(subscription: Subscription, batch: PushBatch, id: string) {
+      let hasWaited = false
+      while (true) {
+        const outcome = yield* webhooks.send(projectId, {
+          id,
+          url: subscription.webhook!.url,
+          method: "POST",
+          body: batch.body,
+          connectTimeout: null,
+          requestTimeout: null,
+          hasWaited
+        })
+        if (outcome._tag === "Unanswered") return outcome.error.message
+        if (outcome._tag === "Answered") {
+          return isSuccess(outcome.response.status) ? undefined : shownResponse(outcome.response)
+        }
+        hasWaited = true
+        yield* Effect.sleep(Math.max(0, outcome.until - (yield* Clock.currentTimeMillis)))
+      }
+    })
+
+    const pushEvents = Effect.fnUntraced(function*({ cursor, entries, isGap, subscription }: DeliveredEvents) {
+      const batch = pushBatch(subscription, entries, isGap)
+      const read: Cursor = { epoch: decodeCursor(cursor)!.epoch, place: batch.last.id }
+      // With this epoch and these events, a request has the same content.
+      const id = `msg_${subscriptionId}_${read.epoch}_${entries[0]!.id}_${read.place}_${batch.count}`
+      const reason = yield* keepingLease(attempt(subscription, batch, id))
+      yield* modify((progress, now) => {
+        if (reason !== undefined) return { ...progress, failure: failedAgain(progress.failure, now, reason) }
+        const after = acknowledge(progress, worker, read, now + lease)
+        return after === undefined ? undefined : { ...after, failure: null }
+      })
+    })
+
+    const work = Effect.gen(function*() {
+      let isGap = false
+      while (true) {
+        const stored = yield* store.get(projectId, subscriptionId)
+        if (Option.isNone(stored) || !isGoing(stored.value)) return
+        const left = (stored.value.progress.failure?.nextAt ?? 0) - (yield* Clock.currentTimeMillis)
+        if (left > 0) {
+          yield* Effect.sleep(Math.min(left, renewAfter(lease)))
+          yield* reader.renew(own)
+          continue
+        }
+        const delivered = yield* reader.read({ ...own, isPush: true, cursor: undefined, limit: maxBatch, wait })
+        isGap ||= delivered.isGap
+        if (delivered.entries.length === 0) continue
+        yield* pushEvents({ ...delivered, isGap })
+        isGap = false
+      }
+    })
+
+    return work.pipe(
+      Effect.catchTags({ SubscriptionNotFound: () => Effect.void, SubscriptionPushesNot: () => Effect.void }),
+      Effect.catchCause((cause) => Effect.logWarning(`Subscription ${subscriptionId} is not pushed for now`, cause)),
+      // Another node goes on at once.
+      Effect.ensuring(Effect.ignore(modify((progress) => leave(progress, worker))))
+    )
+  }
+
+  const look = Effect.gen(function*() {
+    for (const stored of yield* store.pushing) {
+      const { subscription } = stored
+      if (isGoing(stored)) {
+        yield* FiberMap.run(pushing, subscription.subscriptionId, push(subscription), { onlyIfMissing: true })
+      }
+    }
+  })
+  yield* look.pipe(
+    Effect.catch((error) => Effect.logWarning("Subscriptions with webhooks could not be read", error)),
+    Effect.repeat(Schedule.spaced(lookEvery)),
+    Effect.forkScoped
+  )
+})

@@ -1,0 +1,253 @@
+/**
+ * Reads the events of subscriptions for their workers (docs/decisions/0081-subscriptions.md).
+ */
+import { Clock, Context, Effect, Layer, Option } from "effect"
+import type { DeviceStore } from "../device/DeviceStore.ts"
+import { type FeedEntry, type FeedPlace, feedStart, FeedStore } from "../feed/FeedStore.ts"
+import { InvalidInput } from "../kernel/InvalidInput.ts"
+import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProjectId } from "../project/Project.ts"
+import * as FilteredEvents from "./FilteredEvents.ts"
+import {
+  acknowledge,
+  claim,
+  type Cursor,
+  decodeCursor,
+  earliest,
+  encodeCursor,
+  type Progress,
+  shardCount,
+  shardOf,
+  startsOf
+} from "./Shards.ts"
+import {
+  type Subscription,
+  SubscriptionLeaseLost,
+  SubscriptionNotFound,
+  SubscriptionPushes,
+  SubscriptionPushesNot,
+  TooManyWorkers
+} from "./Subscription.ts"
+import { SubscriptionStore } from "./SubscriptionStore.ts"
+
+/** A worker of a subscription. */
+export interface SubscriptionWorker {
+  readonly projectId: ProjectId
+  readonly subscriptionId: number
+  readonly worker: string
+}
+
+export interface ReadOptions extends SubscriptionWorker {
+  /** Where to read on without acknowledging; undefined: after what is acknowledged. */
+  readonly cursor: string | undefined
+  /** The most events to return, 1 to 1,000. */
+  readonly limit: number
+  /** How long to wait for an event, milliseconds, at most 30,000. */
+  readonly wait: number
+  /** Whether the caller pushes the events to the webhook of the subscription. Default false. */
+  readonly isPush?: boolean
+}
+
+/** Events of a subscription, in the order of the feed. */
+export interface DeliveredEvents {
+  readonly entries: ReadonlyArray<FeedEntry>
+  /** Acknowledges these events, or reads on after them. */
+  readonly cursor: string
+  /** Events before these were dropped before they were read. */
+  readonly isGap: boolean
+  /** As it was when they were read. */
+  readonly subscription: Subscription
+}
+
+export class SubscriptionReader extends Context.Service<SubscriptionReader, {
+  /**
+   * Gives the worker its part of the devices and returns their next events. Events
+   * that are not acknowledged are returned again, to the worker or to the one that
+   * takes its place when it has neither read nor acknowledged for 10 seconds.
+   * Fails with `SubscriptionPushes` if the subscription has a webhook and this is
+   * not for it, with `SubscriptionPushesNot` if it is and there is no webhook.
+   */
+  readonly read: (
+    options: ReadOptions
+  ) => Effect.Effect<
+    DeliveredEvents,
+    InvalidInput | SubscriptionNotFound | SubscriptionPushes | SubscriptionPushesNot | TooManyWorkers | StoreError
+  >
+  /**
+   * Acknowledges the events up to the cursor. Fails with `SubscriptionLeaseLost` if
+   * the worker has nothing of it any more.
+   */
+  readonly acknowledge: (
+    worker: SubscriptionWorker,
+    cursor: string
+  ) => Effect.Effect<
+    void,
+    InvalidInput | SubscriptionNotFound | SubscriptionPushes | SubscriptionLeaseLost | StoreError
+  >
+  /** Renews the lease of the worker, if it has one. */
+  readonly renew: (worker: SubscriptionWorker) => Effect.Effect<void, StoreError>
+}>()("@device-cloud/core/subscription/SubscriptionReader") {
+  static readonly layer: Layer.Layer<SubscriptionReader, never, SubscriptionStore | FeedStore | DeviceStore> = Layer
+    .effect(SubscriptionReader, Effect.suspend(() => make))
+}
+
+/** How long a worker keeps its shards without a sign of it, milliseconds. */
+export const Lease = Context.Reference<number>("@device-cloud/core/subscription/Lease", {
+  defaultValue: () => 10_000
+})
+
+/** How long after the last time a lease is renewed, milliseconds: it may fail twice. */
+export const renewAfter = (lease: number): number => Math.ceil(lease / 3)
+
+/** Entries that are read from the feed at once, at most. */
+const maxRead = 1000
+
+const decode = (cursor: string): Effect.Effect<Cursor, InvalidInput> =>
+  Effect.suspend(() => {
+    const decoded = decodeCursor(cursor)
+    return decoded === undefined
+      ? Effect.fail(InvalidInput.of("cursor", "Expected a cursor that a read of this subscription has returned"))
+      : Effect.succeed(decoded)
+  })
+
+/** What a worker has of a subscription. */
+interface Claimed {
+  readonly subscription: Subscription
+  readonly epoch: number
+  /** By shard; undefined: the worker does not have it. */
+  readonly starts: ReadonlyArray<FeedPlace | undefined>
+}
+
+type Refusal = SubscriptionPushes | SubscriptionPushesNot | TooManyWorkers
+
+const make = Effect.gen(function*() {
+  const store = yield* SubscriptionStore
+  const feed = yield* FeedStore
+  const lease = yield* Lease
+  const filtered = yield* FilteredEvents.make
+
+  /** Claims shards. `passed`: up to here, the shards have no events that the filter admits. */
+  const claimShards = Effect.fnUntraced(function*(
+    { isPush = false, projectId, subscriptionId, worker }: ReadOptions,
+    from: Cursor | undefined,
+    passed: Cursor | undefined
+  ) {
+    const outcome = yield* store.modify(
+      projectId,
+      subscriptionId,
+      ({ progress, subscription }, now): readonly [Claimed | Refusal, Progress?] => {
+        if (isPush !== (subscription.webhook !== null)) {
+          return [new (isPush ? SubscriptionPushesNot : SubscriptionPushes)({ subscriptionId })]
+        }
+        const before = passed === undefined ? undefined : acknowledge(progress, worker, passed, now + lease)
+        const after = claim(before ?? progress, worker, now, lease)
+        if (after === undefined) return [new TooManyWorkers({ subscriptionId })]
+        return [{ subscription, epoch: after.epoch, starts: startsOf(after, worker, from) }, after]
+      }
+    )
+    if (Option.isNone(outcome)) return yield* new SubscriptionNotFound({ subscriptionId })
+    if (outcome.value instanceof Error) return yield* outcome.value
+    return outcome.value
+  })
+
+  /** Reads on after `place` until there are `limit` events, the feed ends, or it is `until` (Unix milliseconds). */
+  const gather = Effect.fnUntraced(function*(
+    { starts, subscription }: Claimed,
+    place: FeedPlace,
+    limit: number,
+    until: number
+  ) {
+    const owned = starts.filter((start) => start !== undefined).length
+    const select = FilteredEvents.selectionOf(subscription.filter)
+    const entries: Array<FeedEntry> = []
+    let [next, isGap] = [place, false]
+    while (true) {
+      const page = yield* feed.read({
+        projectId: subscription.projectId,
+        after: next,
+        limit: Math.min(maxRead, Math.ceil(limit * shardCount / owned)),
+        select
+      })
+      isGap ||= page.isGap
+      const own = page.entries.filter(({ event, id }) => {
+        const start = starts[shardOf(event)]
+        return start !== undefined && id > start
+      })
+      for (const entry of yield* filtered(subscription, own)) {
+        entries.push(entry)
+        if (entries.length === limit) return { entries, place: entry.id, isGap }
+      }
+      next = page.next
+      if (!page.hasMore || (yield* Clock.currentTimeMillis) >= until) return { entries, place: next, isGap }
+    }
+  })
+
+  const read = Effect.fn("SubscriptionReader.read")(function*(options: ReadOptions) {
+    const { cursor, limit, wait } = options
+    const from = cursor === undefined ? undefined : yield* decode(cursor)
+    const end = (yield* Clock.currentTimeMillis) + wait
+    let passed: Cursor | undefined
+    while (true) {
+      const claimed = yield* claimShards(options, from, passed)
+      const renewAt = (yield* Clock.currentTimeMillis) + renewAfter(lease)
+      const start = earliest(claimed.starts)
+      const hasShards = start !== undefined
+      let place = start ?? from?.place ?? feedStart
+      while (true) {
+        const found = hasShards ? yield* gather(claimed, place, limit, renewAt) : { entries: [], place, isGap: false }
+        place = found.place
+        const reached = { epoch: hasShards ? claimed.epoch : 0, place }
+        // Without events there is nothing to acknowledge: the place of the subscription moves on by itself.
+        if (from === undefined && hasShards && found.entries.length === 0 && place > start) passed = reached
+        const now = yield* Clock.currentTimeMillis
+        if (found.entries.length > 0 || found.isGap || now >= end) {
+          if (found.entries.length === 0 && passed !== undefined) yield* claimShards(options, from, passed)
+          const { entries, isGap } = found
+          return { entries, cursor: encodeCursor(reached), isGap, subscription: claimed.subscription }
+        }
+        if (now >= renewAt) break
+        yield* waitForNews(Math.min(renewAt, end) - now)
+      }
+    }
+  })
+
+  const acknowledgeUpTo = Effect.fn("SubscriptionReader.acknowledge")(
+    function*(worker: SubscriptionWorker, cursor: string) {
+      const { projectId, subscriptionId } = worker
+      const upTo = yield* decode(cursor)
+      const outcome = yield* store.modify(
+        projectId,
+        subscriptionId,
+        (
+          { progress, subscription },
+          now
+        ): readonly [SubscriptionPushes | SubscriptionLeaseLost | undefined, (Progress | undefined)?] => {
+          if (subscription.webhook !== null) return [new SubscriptionPushes({ subscriptionId })]
+          const after = acknowledge(progress, worker.worker, upTo, now + lease)
+          return [
+            after === undefined ? new SubscriptionLeaseLost({ subscriptionId, worker: worker.worker }) : undefined,
+            after
+          ]
+        }
+      )
+      if (Option.isNone(outcome)) return yield* new SubscriptionNotFound({ subscriptionId })
+      if (outcome.value !== undefined) return yield* outcome.value
+    }
+  )
+
+  return SubscriptionReader.of({
+    read,
+    acknowledge: acknowledgeUpTo,
+    renew: ({ projectId, subscriptionId, worker }) =>
+      Effect.asVoid(store.modify(projectId, subscriptionId, ({ progress }, now) => [
+        undefined,
+        acknowledge(progress, worker, { epoch: progress.epoch, place: feedStart }, now + lease)
+      ]))
+  })
+})
+
+/** How often a worker that waits looks for new events, milliseconds. */
+const lookEvery = 250
+
+/** Waits until there may be new events, at most `millis`. */
+const waitForNews = (millis: number): Effect.Effect<void> => Effect.sleep(Math.min(millis, lookEvery))

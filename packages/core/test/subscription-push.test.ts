@@ -1,0 +1,154 @@
+import {
+  defaultProjectId,
+  DeviceCloud,
+  SubscriptionReader,
+  Subscriptions,
+  WebhookClient,
+  WebhookError,
+  type WebhookRequest,
+  type WebhookResponse
+} from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { type Duration, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+
+/** A receiver that the test tells what to answer. */
+class Receiver {
+  readonly requests: Array<WebhookRequest> = []
+  answer: WebhookResponse | WebhookError = { status: 204, body: "" }
+
+  readonly client = WebhookClient.of({
+    refuse: (url) => url.startsWith("http://10.") ? "Expected a public address" : undefined,
+    send: (request) =>
+      Effect.suspend(() => {
+        assert.isTrue(request.admits(["192.0.2.1:443"]))
+        this.requests.push(request)
+        return this.answer instanceof WebhookError ? Effect.fail(this.answer) : Effect.succeed(this.answer)
+      })
+  })
+
+  /** What was sent since the last call. */
+  take() {
+    return this.requests.splice(0).map(({ body, headers }) => ({ id: headers["webhook-id"]!, ...JSON.parse(body) }))
+  }
+}
+
+/** The values of `n`. */
+// oxlint-disable-next-line no-explicit-any -- a test looks into whatever came
+const numbers = ({ events }: any): ReadonlyArray<number> =>
+  // oxlint-disable-next-line no-explicit-any -- a test looks into whatever came
+  events.map(({ data }: any) => data.properties.n.value)
+
+/** Lets time pass in steps, as nodes look for work. */
+const pass = (duration: Duration.Input, times = 1) => Effect.repeat(TestClock.adjust(duration), { times: times - 1 })
+
+const pushing = Effect.fnUntraced(function*() {
+  const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
+  const connected = yield* SimulatedDevice.connect(device)
+  const subscriptions = yield* Subscriptions
+  const { subscriptionId } = yield* subscriptions.create(defaultProjectId, {
+    name: "Push",
+    filter: { kinds: ["PropertiesReported"] },
+    webhook: { url: "https://example.com/hook" }
+  })
+  const detail = subscriptions.get(defaultProjectId, subscriptionId)
+  return { connected, subscriptions, subscriptionId, detail }
+})
+
+const cloudWith = (receiver: Receiver) =>
+  DeviceCloud.layer.pipe(
+    Layer.provideMerge(StorageMemory.layer),
+    Layer.provideMerge(Layer.mergeAll(PlatformNode.layer, Layer.succeed(WebhookClient, receiver.client)))
+  )
+
+it.effect("events are pushed in order, in batches, and not again", () => {
+  const receiver = new Receiver()
+  return Effect.gen(function*() {
+    const { connected, detail, subscriptionId, subscriptions } = yield* pushing()
+    for (let n = 0; n < 250; n++) yield* connected.postProperties({ n })
+    yield* pass("1 second", 8)
+    const requests = receiver.take()
+    assert.deepStrictEqual(requests.flatMap(numbers), Array.from({ length: 250 }, (_, n) => n))
+    assert.isTrue(requests.every(({ events }) => events.length <= 100))
+    assert.deepInclude(requests[0], { subscription_id: subscriptionId, subscription_name: "Push", gap: false })
+    assert.strictEqual(new Set(requests.map(({ id }) => id)).size, requests.length)
+    assert.strictEqual((yield* detail).lag.events, 0)
+    yield* subscriptions.seek(defaultProjectId, subscriptionId, "earliest")
+    yield* pass("1 second", 8)
+    assert.deepStrictEqual(receiver.take().flatMap(({ events }) => events), requests.flatMap(({ events }) => events))
+  }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
+})
+
+it.effect("large events go in smaller batches", () => {
+  const receiver = new Receiver()
+  return Effect.gen(function*() {
+    const { connected } = yield* pushing()
+    for (let n = 0; n < 10; n++) yield* connected.postProperties({ n, text: "ü".repeat(30_000) })
+    yield* pass("1 second", 8)
+    const bodies = receiver.requests.map(({ body }) => Buffer.byteLength(body))
+    assert.isAtMost(Math.max(...bodies), 256 * 1024 + 200)
+    assert.deepStrictEqual(receiver.take().flatMap(numbers), Array.from({ length: 10 }, (_, n) => n))
+  }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
+})
+
+it.effect("what was not taken goes again, ever later; after an hour it is paused, and resumed without loss", () => {
+  const receiver = new Receiver()
+  return Effect.gen(function*() {
+    const { connected, detail, subscriptionId, subscriptions } = yield* pushing()
+    receiver.answer = { status: 503, body: "closed" }
+    yield* connected.postProperties({ n: 1 })
+    yield* pass("1 second", 10)
+    const first = receiver.take()
+    assert.isAtLeast(first.length, 2)
+    assert.isBelow(first.length, 6)
+    assert.strictEqual(new Set(first.map(({ id }) => id)).size, 1)
+    assert.deepInclude((yield* detail).progress.failure, { pausedAt: null, reason: "Answered with 503: closed" })
+    receiver.answer = new WebhookError({ reason: "unreachable", message: "example.com cannot be reached" })
+    yield* connected.postProperties({ n: 2 })
+    yield* pass("10 seconds", 380)
+    const { lag, progress: { failure } } = yield* detail
+    assert.strictEqual(failure?.reason, "example.com cannot be reached")
+    assert.isNotNull(failure?.pausedAt)
+    assert.strictEqual(lag.events, 2)
+    receiver.take()
+    receiver.answer = { status: 200, body: "" }
+    yield* pass("1 minute", 10)
+    assert.isEmpty(receiver.take())
+    yield* connected.postProperties({ n: 3 })
+    yield* subscriptions.resume(defaultProjectId, subscriptionId)
+    yield* pass("1 second", 5)
+    assert.deepStrictEqual(receiver.take().flatMap(numbers), [1, 2, 3])
+    assert.isNull((yield* detail).progress.failure)
+  }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
+})
+
+it.effect("nobody else reads what is pushed; workers go on where the push has ended", () => {
+  const receiver = new Receiver()
+  return Effect.gen(function*() {
+    const { connected, subscriptionId, subscriptions } = yield* pushing()
+    const reader = yield* SubscriptionReader
+    const worker = { projectId: defaultProjectId, subscriptionId, worker: "one" }
+    const read = reader.read({ ...worker, cursor: undefined, limit: 10, wait: 30_000 })
+    yield* connected.postProperties({ n: 1 })
+    yield* pass("1 second", 5)
+    assert.strictEqual((yield* Effect.flip(read))._tag, "SubscriptionPushes")
+    assert.strictEqual((yield* Effect.flip(reader.acknowledge(worker, "1-")))._tag, "SubscriptionPushes")
+    const refused = yield* Effect.flip(
+      subscriptions.change(defaultProjectId, subscriptionId, { webhook: { url: "http://10.0.0.1/" } })
+    )
+    assert.strictEqual(refused.message, "webhook.url: Expected a public address")
+    yield* subscriptions.change(defaultProjectId, subscriptionId, { webhook: null })
+    yield* pass("1 second", 5)
+    yield* connected.postProperties({ n: 2 })
+    yield* pass("1 second", 5)
+    const { entries } = yield* read
+    assert.deepStrictEqual(
+      entries.map(({ event }) => event._tag === "PropertiesReported" && event.properties["n"]?.value),
+      [2]
+    )
+    assert.deepStrictEqual(receiver.take().flatMap(numbers), [1])
+  }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
+})

@@ -1,0 +1,40 @@
+/**
+ * The events of a subscription as server-sent events.
+ */
+import { cursorAt, type DeliveredEvents, type ReadOptions, type SubscriptionReader } from "@device-cloud/core"
+import { Effect, Option, Stream } from "effect"
+import { failWith } from "../DomainFailures.ts"
+import { beginning, encode, gap, heartbeat } from "../events/ServerSentEvent.ts"
+
+/** How long a stream that has nothing to say waits until it says so, milliseconds. */
+const wait = 15_000
+
+const bytesOf = ({ cursor, entries, isGap }: DeliveredEvents): ReadonlyArray<Uint8Array> => {
+  const events = entries.map(({ event, id }) => encode({ id: cursorAt(cursor, id), event }))
+  if (isGap) return [gap, ...events]
+  return events.length === 0 ? [heartbeat] : events
+}
+
+/**
+ * Opens a stream. Fails if the first read does; the stream ends when a later one
+ * fails, and the client comes back.
+ */
+export const open = Effect.fnUntraced(function*(
+  reader: SubscriptionReader["Service"],
+  options: Omit<ReadOptions, "wait">
+) {
+  const first = yield* reader.read({ ...options, wait: 0 }).pipe(Effect.catch(failWith))
+  const rest = Stream.paginate(first.cursor, (cursor) =>
+    reader.read({ ...options, cursor, wait }).pipe(
+      Effect.map((read) => [bytesOf(read), Option.some(read.cursor)] as const),
+      Effect.catchCause((cause) =>
+        Effect.as(
+          Effect.logWarning("A stream of a subscription has ended", cause),
+          [[], Option.none<string>()] as const
+        )
+      )
+    ))
+  return Stream.fromIterable([beginning, ...first.entries.length === 0 && !first.isGap ? [] : bytesOf(first)]).pipe(
+    Stream.concat(rest)
+  )
+})

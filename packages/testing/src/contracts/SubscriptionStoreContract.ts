@@ -1,0 +1,135 @@
+/**
+ * The laws of `SubscriptionStore`.
+ */
+import {
+  beginAt,
+  type DeviceCloud,
+  type NewSubscription,
+  type Progress,
+  ProjectId,
+  ProjectStore,
+  type Subscription,
+  SubscriptionStore
+} from "@device-cloud/core"
+import { assert, layer } from "@effect/vitest"
+import { Effect, type Layer, Option } from "effect"
+import { epoch, insertProject, unique } from "./Samples.ts"
+
+const newSubscription = (projectId: ProjectId, fields: Partial<NewSubscription> = {}): NewSubscription => ({
+  projectId,
+  name: unique("subscription"),
+  filter: {},
+  webhook: null,
+  createdAt: epoch,
+  updatedAt: epoch,
+  ...fields
+})
+
+const insertSubscription = Effect.fnUntraced(function*(projectId: ProjectId, fields: Partial<NewSubscription> = {}) {
+  const subscription = yield* (yield* SubscriptionStore).insert(newSubscription(projectId, fields), beginAt("7"))
+  assert.isObject(subscription)
+  return subscription as Subscription
+})
+
+const firstPage = { page: 1, pageSize: 100 }
+
+export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>
+  layer(stores)(`SubscriptionStore: ${name}`, (it) => {
+    it.effect("keeps subscriptions of a project, each name once", () =>
+      Effect.gen(function*() {
+        const store = yield* SubscriptionStore
+        const { id } = yield* insertProject
+        const { id: stranger } = yield* insertProject
+        const filter = { kinds: ["PropertiesReported"], tags: { room: "küche" }, propertyIds: ["temp"] } as const
+        const one = yield* insertSubscription(id, { name: "One", filter })
+        const two = yield* insertSubscription(id, {
+          webhook: { url: "https://example.com/hook" },
+          createdAt: epoch + 1,
+          updatedAt: epoch + 1
+        })
+        assert.deepStrictEqual(one, {
+          ...newSubscription(id, { name: "One", filter }),
+          subscriptionId: one.subscriptionId
+        })
+        assert.deepStrictEqual(
+          yield* store.get(id, two.subscriptionId),
+          Option.some({ subscription: two, progress: beginAt("7") })
+        )
+        assert.isTrue(Option.isNone(yield* store.get(stranger, two.subscriptionId)))
+        assert.deepStrictEqual(yield* store.list(id, firstPage), { items: [two, one], total: 2 })
+        const [next] = yield* store.all(one.subscriptionId, 1)
+        assert.deepStrictEqual(next, { subscription: two, progress: beginAt("7") })
+        const pushing = yield* store.pushing
+        assert.deepInclude(pushing, { subscription: two, progress: beginAt("7") })
+        assert.isTrue(pushing.every(({ subscription }) => subscription.webhook !== null))
+        assert.strictEqual(yield* store.insert(newSubscription(id, { name: "One" }), beginAt("")), "taken")
+        yield* insertSubscription(stranger, { name: "One" })
+        assert.strictEqual(yield* store.insert(newSubscription(ProjectId.make("missing")), beginAt("")), "no-project")
+      }))
+
+    it.effect("changes and removes subscriptions of their project only", () =>
+      Effect.gen(function*() {
+        const store = yield* SubscriptionStore
+        const { id } = yield* insertProject
+        const { id: stranger } = yield* insertProject
+        const one = yield* insertSubscription(id, { webhook: { url: "https://example.com/" } })
+        const { subscriptionId } = one
+        yield* insertSubscription(id, { name: "Two" })
+        assert.strictEqual(yield* store.update(id, subscriptionId, { name: "Two", updatedAt: epoch + 1 }), "taken")
+        const changed = { ...one, filter: { propertyIds: ["temp"] }, updatedAt: epoch + 2 }
+        assert.deepStrictEqual(
+          yield* store.update(id, subscriptionId, {
+            name: one.name,
+            filter: { propertyIds: ["temp"] },
+            updatedAt: epoch + 2
+          }),
+          Option.some(changed)
+        )
+        assert.deepStrictEqual(
+          yield* store.update(id, subscriptionId, { webhook: null, updatedAt: epoch + 3 }),
+          Option.some({ ...changed, webhook: null, updatedAt: epoch + 3 })
+        )
+        assert.deepStrictEqual(
+          yield* store.update(stranger, subscriptionId, { name: "x", updatedAt: epoch }),
+          Option.none()
+        )
+        assert.isFalse(yield* store.remove(stranger, subscriptionId))
+        assert.isTrue(yield* store.remove(id, subscriptionId))
+        assert.isFalse(yield* store.remove(id, subscriptionId))
+      }))
+
+    it.effect("goes with its project", () =>
+      Effect.gen(function*() {
+        const store = yield* SubscriptionStore
+        const { id } = yield* insertProject
+        const { subscriptionId } = yield* insertSubscription(id)
+        assert.strictEqual(yield* (yield* ProjectStore).remove(id), "removed")
+        assert.isTrue(Option.isNone(yield* store.get(id, subscriptionId)))
+        assert.deepStrictEqual(yield* store.all(subscriptionId - 1, 1), [])
+      }))
+
+    it.effect("makes steps of a subscription one after the other, by one clock", () =>
+      Effect.gen(function*() {
+        const store = yield* SubscriptionStore
+        const { id } = yield* insertProject
+        const { id: stranger } = yield* insertProject
+        const { subscriptionId } = yield* insertSubscription(id)
+        const times = yield* Effect.all(
+          Array.from({ length: 10 }, () =>
+            store.modify(id, subscriptionId, ({ progress }, now): readonly [number, Progress] => [
+              now,
+              { ...progress, epoch: progress.epoch + 1 }
+            ])),
+          { concurrency: "unbounded" }
+        )
+        assert.isTrue(times.every(Option.isSome))
+        const unchanged = yield* store.modify(id, subscriptionId, ({ progress }) => [progress.epoch])
+        assert.deepStrictEqual(unchanged, Option.some(10))
+        assert.deepStrictEqual(
+          Option.map(yield* store.get(id, subscriptionId), ({ progress }) =>
+            progress),
+          Option.some({ ...beginAt("7"), epoch: 10 })
+        )
+        assert.isTrue(Option.isNone(yield* store.modify(stranger, subscriptionId, () => [undefined])))
+      }))
+  })
