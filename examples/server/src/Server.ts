@@ -6,6 +6,7 @@ import {
   AllowPrivateWebhooks,
   AuditDays,
   DeviceCloud,
+  HistoryDays,
   Objects,
   RecordDays,
   SceneLimits,
@@ -267,6 +268,14 @@ const sceneLimits = ({ scenePending: pending, webhookRate: rate }: ServerConfig)
     Layer.succeed(WebhookLimits, { rate, burst: 5 * rate, atOnce: rate })
   )
 
+/** How long the server keeps what. */
+const retention = ({ auditDays, historyDays, recordDays }: ServerConfig) =>
+  Layer.mergeAll(
+    Layer.succeed(AuditDays, auditDays),
+    Layer.succeed(HistoryDays, historyDays),
+    Layer.succeed(RecordDays, recordDays)
+  )
+
 /** Prints one line that says where the server can be reached. */
 const announce = Layer.effectDiscard(Effect.gen(function*() {
   const { mqtt = null, mqtts } = yield* MqttServer
@@ -294,8 +303,7 @@ export const layer = (config: ServerConfig) =>
     Layer.provide(Layer.succeed(UplinkRateLimits, config.uplinkRates)),
     Layer.provide(Layer.succeed(AllowPrivateWebhooks, config.webhookAllowPrivate)),
     Layer.provide(sceneLimits(config)),
-    Layer.provide(Layer.succeed(AuditDays, config.auditDays)),
-    Layer.provide(Layer.succeed(RecordDays, config.recordDays)),
+    Layer.provide(retention(config)),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, config.logLevel)),
     // One line for each entry, whatever is in it: no text from outside becomes a line of its own.
     Layer.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt), Logger.tracerLogger]))

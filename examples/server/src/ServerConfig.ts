@@ -66,6 +66,10 @@ const config = Config.all({
   webhookRate: positive("WEBHOOK_RATE").pipe(Config.withDefault(10)),
   scenePending: positive("SCENE_PENDING").pipe(Config.withDefault(10_000)),
   auditDays: days("AUDIT_DAYS").pipe(Config.withDefault(365)),
+  historyDays: Config.schema(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3650 })),
+    "HISTORY_DAYS"
+  ).pipe(Config.withDefault(365)),
   recordDays: days("RECORD_DAYS").pipe(Config.withDefault(90)),
   logLevel: Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const))
 })

@@ -17,6 +17,7 @@ import { CommandStore } from "./command/CommandStore.ts"
 import { DeviceGroupStore } from "./group/DeviceGroupStore.ts"
 import { DeviceStore } from "./device/DeviceStore.ts"
 import { JobStore } from "./job/JobStore.ts"
+import { HistoryRetentionStore } from "./history/HistoryRetentionStore.ts"
 import { MeshStore } from "./mesh/MeshStore.ts"
 import { OtaStore } from "./ota/task/OtaStore.ts"
 import { ProductStore } from "./product/ProductStore.ts"
@@ -43,6 +44,7 @@ type Audited =
   | DeviceGroupStore
   | DeviceStore
   | ExecutionStore
+  | HistoryRetentionStore
   | JobStore
   | MeshStore
   | OtaStore
@@ -61,7 +63,7 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
   Effect.gen(function*() {
     const store = yield* AuditStore
     const wrap = audited(store)
-    return Context.empty().pipe(
+    return Context.make(HistoryRetentionStore, wrap(yield* HistoryRetentionStore, { put: isTrue })).pipe(
       Context.add(
         AccessKeyStore,
         wrap(yield* AccessKeyStore, {

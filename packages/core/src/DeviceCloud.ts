@@ -104,6 +104,8 @@ import { SignatureGuard } from "./provisioning/SignatureGuard.ts"
 import type { Mac } from "./kernel/Mac.ts"
 import type { Randomness } from "./kernel/Randomness.ts"
 import { History } from "./history/History.ts"
+import { HistoryRetention } from "./history/HistoryRetention.ts"
+import { HistoryRetentionStore } from "./history/HistoryRetentionStore.ts"
 import { HistoryStore } from "./history/HistoryStore.ts"
 import * as GatewayMethods from "./gateway/GatewayMethods.ts"
 import { SubDeviceSessions } from "./gateway/SubDeviceSessions.ts"
@@ -144,6 +146,7 @@ export const services = [
   Firmwares,
   SigningKeys,
   History,
+  HistoryRetention,
   Idempotency,
   Jobs,
   KnownAddresses,
@@ -197,6 +200,7 @@ export const stores = [
   ReplayStore,
   SceneStore,
   ShadowStore,
+  HistoryRetentionStore,
   HistoryStore,
   SubscriptionStore,
   ThingModelStore,
@@ -271,6 +275,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Codecs.layer,
   Configurations.layer,
   History.layer,
+  HistoryRetention.layer,
   Idempotency.layer,
   Jobs.layer,
   Projects.layer,

@@ -178,6 +178,8 @@ export * from "./history/Aggregate.ts"
 export { History, HistoryLimit } from "./history/History.ts"
 export * from "./history/HistoryEntry.ts"
 export * from "./history/HistoryOf.ts"
+export * from "./history/HistoryRetention.ts"
+export * from "./history/HistoryRetentionStore.ts"
 export { type HistoryAddition, type HistoryScan, HistoryStore } from "./history/HistoryStore.ts"
 export {
   Idempotency,

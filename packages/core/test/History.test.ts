@@ -1,33 +1,40 @@
-import { DeviceId, History, HistoryStore } from "@device-cloud/core"
+import { DeviceCloud, HistoryDays, HistoryRetention, HistoryStore } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
+import { Fixtures } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 
-const histories = History.layerRetention(2).pipe(
-  Layer.provideMerge(StorageMemory.layerHistoryStore),
-  Layer.provide(StorageMemory.layerTables)
+const cloud = DeviceCloud.layer.pipe(
+  Layer.provideMerge(StorageMemory.layer),
+  Layer.provideMerge(PlatformNode.layer),
+  Layer.provide(Layer.succeed(HistoryDays, 3))
 )
 
-const deviceId = DeviceId.make("d")
+const [minute, day] = [60_000, 86_400_000]
+const start = Date.UTC(2026, 0, 10)
 
-const keepsTwoDays = Effect.gen(function*() {
+/** Values that are ten days old, and those that are two and three days old in half an hour. */
+const ages = { ten: 10 * day, three: 3 * day - 30 * minute, two: 2 * day - 30 * minute, none: 0 }
+
+const forgets = Effect.gen(function*() {
   const store = yield* HistoryStore
-  const values = Effect.map(
-    store.samples(deviceId, "a", { start: 0, end: 8.64e15, limit: 10, order: "asc" }),
-    (samples) => samples.map(({ value }) => value)
-  )
-  const samples = [9, 10].map((day) => ({ propertyId: "a", time: Date.UTC(2026, 0, day), value: day }))
-  yield* store.append([{ deviceId, samples, events: [] }])
-  yield* TestClock.adjust("12 hours")
-  assert.deepStrictEqual(yield* values, [9, 10])
-  yield* TestClock.adjust("1 day")
-  assert.deepStrictEqual(yield* values, [10])
-  yield* TestClock.adjust("1 day")
-  assert.deepStrictEqual(yield* values, [])
+  const [product, brief] = [yield* Fixtures.createProduct(), yield* Fixtures.createProduct()]
+  yield* (yield* HistoryRetention).set(brief.projectId, brief.productKey, 2)
+  const devices = yield* Effect.forEach([product, brief], (product) => Fixtures.createDevice(product))
+  const samples = Object.entries(ages).map(([value, age]) => ({ propertyId: "a", time: start - age, value }))
+  yield* store.append(devices.map(({ deviceId }) => ({ deviceId, samples, events: [] })))
+  const values = Effect.forEach(devices, ({ deviceId }) =>
+    Effect.map(
+      store.samples(deviceId, "a", { start: 0, end: 8.64e15, limit: 10, order: "asc" }),
+      (found) => found.map(({ value }) => value)
+    ))
+  yield* TestClock.adjust("15 minutes")
+  assert.deepStrictEqual(yield* values, [["three", "two", "none"], ["two", "none"]])
+  yield* TestClock.adjust("30 minutes")
+  assert.deepStrictEqual(yield* values, [["two", "none"], ["none"]])
 })
 
-it.effect("history is forgotten by when it was measured", () =>
-  TestClock.setTime(Date.UTC(2026, 0, 10)).pipe(
-    Effect.andThen(Effect.provide(keepsTwoDays, histories))
-  ))
+it.effect("history is forgotten by when it was measured, after the days of the product or else of all", () =>
+  TestClock.setTime(start).pipe(Effect.andThen(Effect.provide(forgets, cloud))))

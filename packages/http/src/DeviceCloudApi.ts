@@ -27,6 +27,7 @@ import { QuotaApi } from "./project/QuotaApi.ts"
 import { ProjectApi } from "./project/ProjectApi.ts"
 import { RequestCheck } from "./middleware/RequestCheck.ts"
 import { SceneApi } from "./scene/SceneApi.ts"
+import { HistoryRetentionApi } from "./history/HistoryRetentionApi.ts"
 import { HistoryApi } from "./history/HistoryApi.ts"
 import { SubscriptionApi } from "./subscription/SubscriptionApi.ts"
 import { TopologyApi } from "./gateway/TopologyApi.ts"
@@ -34,7 +35,17 @@ import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
 /** The routes under `/openapi/v1`. */
 export class Api extends HttpApi.make("device-cloud")
-  .add(ProductApi, ThingModelApi, CodecApi, DeviceApi, BatchApi, TopologyApi, CommandApi, HistoryApi)
+  .add(
+    ProductApi,
+    ThingModelApi,
+    CodecApi,
+    DeviceApi,
+    BatchApi,
+    TopologyApi,
+    CommandApi,
+    HistoryApi,
+    HistoryRetentionApi
+  )
   .add(
     CertificateApi,
     ConfigurationApi,

@@ -22,6 +22,7 @@ import * as EventHandlers from "./events/EventHandlers.ts"
 import type { EventStreamLimits } from "./events/EventStreams.ts"
 import * as TopologyHandlers from "./gateway/TopologyHandlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
+import * as HistoryRetentionHandlers from "./history/HistoryRetentionHandlers.ts"
 import * as HistoryHandlers from "./history/HistoryHandlers.ts"
 import * as DeviceGroupHandlers from "./group/DeviceGroupHandlers.ts"
 import * as JobHandlers from "./job/JobHandlers.ts"
@@ -281,6 +282,7 @@ const handlers = Layer.mergeAll(
   DeviceAccessHandlers.layer,
   CommandHandlers.layer,
   HistoryHandlers.layer,
+  HistoryRetentionHandlers.layer,
   JobHandlers.layer,
   EventHandlers.layer,
   ObjectHandlers.layer,

@@ -89,6 +89,7 @@ const bodies: Readonly<Record<string, object>> = {
   "projects.createProject": { name: "Another" },
   "projects.createAccessKey": { name: "Another", role: "viewer" },
   "quotas.setQuotas": { devices: 1 },
+  "historyRetention.setHistoryRetention": { days: 1 },
   "codecs.putCodec": { codec: {} },
   "codecs.tryCodec": { direction: "reports", hex: "a1", codec: {} },
   "commands.sendRaw": { data: "a1" },

@@ -71,7 +71,7 @@ const everything = { limit: Number.POSITIVE_INFINITY, order: "asc" } as const
 const millisOfDay = 86_400_000
 
 const make = (tables: Tables["Service"]): HistoryStore["Service"] => {
-  const { histories } = tables
+  const { devices, histories, historyDays } = tables
   return {
     samples: (deviceId, propertyId, range) =>
       Effect.sync(() =>
@@ -116,11 +116,14 @@ const make = (tables: Tables["Service"]): HistoryStore["Service"] => {
         for (const deviceId of deviceIds) histories.delete(deviceId)
       }),
     prune: ({ keepDays }) =>
-      keepDays === 0 ? Effect.void : Effect.clockWith((clock) =>
+      Effect.clockWith((clock) =>
         Effect.sync(() => {
-          const oldest = clock.currentTimeMillisUnsafe() - keepDays * millisOfDay
-          for (const { events, samples } of histories.values()) {
-            for (const series of [events, ...samples.values()]) series.prune(oldest)
+          const now = clock.currentTimeMillisUnsafe()
+          for (const [deviceId, { events, samples }] of histories) {
+            const productKey = devices.get(deviceId)?.productKey
+            const days = (productKey === undefined ? undefined : historyDays.get(productKey)) ?? keepDays
+            if (days === 0) continue
+            for (const series of [events, ...samples.values()]) series.prune(now - days * millisOfDay)
           }
         })
       ),

@@ -12,7 +12,8 @@ export const layer: Layer.Layer<ProductStore, never, Tables> = Layer.effect(
 )
 
 const make = (
-  { batches, codecs, configurations, devices, models, nextId, onProductRemoved, products }: Tables["Service"]
+  { batches, codecs, historyDays, configurations, devices, models, nextId, onProductRemoved, products }:
+    Tables["Service"]
 ) => {
   const find = (projectId: ProjectId, productKey: ProductKey): Product | undefined => {
     const product = products.get(productKey)
@@ -54,6 +55,7 @@ const make = (
         products.delete(productKey)
         models.delete(productKey)
         codecs.delete(productKey)
+        historyDays.delete(productKey)
         configurations.delete(productKey)
         for (const { batch } of batches.values()) if (batch.productKey === productKey) batches.delete(batch.batchId)
         for (const forget of onProductRemoved) forget(productKey)

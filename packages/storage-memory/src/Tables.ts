@@ -151,6 +151,8 @@ export class Tables extends Context.Service<Tables, {
   readonly configurations: Map<string, ReadonlyArray<Configuration>>
   readonly configurationProgress: Map<DeviceId, ConfigurationProgress>
   readonly codecs: Map<ProductKey, StoredCodec>
+  /** How many days products keep history that have days of their own. */
+  readonly historyDays: Map<ProductKey, number>
   /** By `project/key`, the oldest claim first. */
   readonly requests: Map<string, StoredRequest>
   /** The current connection of each device that has one. */
@@ -214,6 +216,7 @@ export class Tables extends Context.Service<Tables, {
         histories: new Map(),
         models: new Map(),
         codecs: new Map(),
+        historyDays: new Map(),
         configurations: new Map(),
         configurationProgress: new Map(),
         requests: new Map(),

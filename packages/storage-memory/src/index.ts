@@ -25,6 +25,7 @@
  *   removes it itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
  *   `HistoryApart.layer` of the core writes it to another `HistoryStore` instead.
+ *   `HistoryStore` goes by `HistoryRetentionStore`.
  * - **Only together**: `ProjectStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`,
  *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `FeedStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`,
  *   `JobStore`, `SceneStore` and `ExecutionStore`. Each of them reads or writes data of the others.
@@ -49,6 +50,7 @@ import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
 import * as FeedReaderStore from "./FeedReaderStore.ts"
 import * as FeedStore from "./FeedStore.ts"
+import * as HistoryRetentionStore from "./HistoryRetentionStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import * as JobStore from "./JobStore.ts"
@@ -86,6 +88,7 @@ export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerFeedReaderStore } from "./FeedReaderStore.ts"
 export { layer as layerFeedStore } from "./FeedStore.ts"
+export { layer as layerHistoryRetentionStore } from "./HistoryRetentionStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
 export { layer as layerJobStore } from "./JobStore.ts"
@@ -125,6 +128,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeA
   ExecutionStore.layer,
   FeedReaderStore.layer,
   FeedStore.layer,
+  HistoryRetentionStore.layer,
   HistoryStore.layer,
   IdempotencyStore.layer,
   JobStore.layer,

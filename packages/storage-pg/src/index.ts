@@ -26,6 +26,7 @@
  * - **History, with one layer more.** `UplinkStore.commit` writes history in its own
  *   transaction. `HistoryApart.layer` of the core writes it to another
  *   `HistoryStore` instead.
+ *   `HistoryStore` goes by `HistoryRetentionStore`.
  * - **Only together.** One transaction or one statement spans the tables of
  *   `ProjectStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`, `PresenceStore`, `ShadowStore`,
  *   `UplinkStore`, `FeedStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`, `JobStore`, `SceneStore` and `ExecutionStore`: a commit of what
@@ -56,6 +57,7 @@ import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
 import * as FeedReaderStore from "./FeedReaderStore.ts"
 import * as FeedStore from "./FeedStore.ts"
+import * as HistoryRetentionStore from "./HistoryRetentionStore.ts"
 import * as HistoryStore from "./HistoryStore.ts"
 import * as IdempotencyStore from "./IdempotencyStore.ts"
 import { LongReads } from "./LongReads.ts"
@@ -97,6 +99,7 @@ export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
 export { layer as layerFeedReaderStore } from "./FeedReaderStore.ts"
 export { layer as layerFeedStore } from "./FeedStore.ts"
+export { layer as layerHistoryRetentionStore } from "./HistoryRetentionStore.ts"
 export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
 export { layer as layerJobStore } from "./JobStore.ts"
@@ -139,6 +142,7 @@ export const layerClient: Layer.Layer<
   ExecutionStore.layer,
   FeedReaderStore.layer,
   FeedStore.layer,
+  HistoryRetentionStore.layer,
   HistoryStore.layer,
   IdempotencyStore.layer,
   JobStore.layer,

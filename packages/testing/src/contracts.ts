@@ -32,6 +32,7 @@ import * as ReplayStoreContract from "./contracts/ReplayStoreContract.ts"
 import * as QuotaStoreContract from "./contracts/QuotaStoreContract.ts"
 import * as SceneStoreContract from "./contracts/SceneStoreContract.ts"
 import * as ShadowStoreContract from "./contracts/ShadowStoreContract.ts"
+import * as HistoryRetentionStoreContract from "./contracts/HistoryRetentionStoreContract.ts"
 import * as HistoryStoreContract from "./contracts/HistoryStoreContract.ts"
 import * as SubscriptionStoreContract from "./contracts/SubscriptionStoreContract.ts"
 import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts"
@@ -55,6 +56,7 @@ export {
   ExecutionStoreContract,
   FeedReaderStoreContract,
   FeedStoreContract,
+  HistoryRetentionStoreContract,
   HistoryStoreContract,
   IdempotencyStoreContract,
   JobStoreContract,
@@ -104,6 +106,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   QuotaStoreContract.suite(name, stores)
   SceneStoreContract.suite(name, stores)
   ShadowStoreContract.suite(name, stores)
+  HistoryRetentionStoreContract.suite(name, stores)
   HistoryStoreContract.suite(name, stores)
   HistoryStoreContract.suiteOfCommits(name, stores)
   SubscriptionStoreContract.suite(name, stores)

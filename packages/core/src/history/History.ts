@@ -8,6 +8,7 @@ import { Devices } from "../device/Devices.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { EventRecord, HistoryRange, PropertySample } from "./HistoryEntry.ts"
+import { HistoryDays } from "./HistoryRetention.ts"
 import { HistoryStandsApart, HistoryStore } from "./HistoryStore.ts"
 
 /** How many entries one call may ask for: 1 to 1000. */
@@ -33,17 +34,13 @@ export class History extends Context.Service<History, {
   ) => Effect.Effect<ReadonlyArray<EventRecord>, DeviceNotFound | StoreError>
 }>()("@device-cloud/core/history/History") {
   /**
-   * Also maintains the store, and removes the history of deleted devices if it
-   * stands apart (`HistoryApart`).
+   * Also maintains the store, forgets what is more than `HistoryDays` old, and
+   * removes the history of deleted devices if it stands apart (`HistoryApart`).
    */
   static readonly layer: Layer.Layer<History, never, HistoryStore | Devices | DeviceLifecycle> = Layer.effect(
     History,
     Effect.suspend(() => make)
   )
-
-  /** While this layer lives, forgets history that is more than `keepDays` days old; 0: none. */
-  static readonly layerRetention = (keepDays: number): Layer.Layer<never, never, HistoryStore> =>
-    Layer.effectDiscard(prunePeriodically(keepDays))
 }
 
 /** How often the store is maintained. */
@@ -69,6 +66,8 @@ const make = Effect.gen(function*() {
     yield* lifecycle.register({ stage: "feature", deleting: (deleted) => Effect.as(remove(deleted), removeRest) })
   }
 
+  const keepDays = yield* HistoryDays
+  yield* inBackground(store.prune({ keepDays }), pruneEvery, "Old history could not be forgotten")
   yield* inBackground(store.maintain, maintainEvery, "The history could not be maintained")
 
   const properties = Effect.fn("History.properties")(
@@ -87,12 +86,6 @@ const make = Effect.gen(function*() {
 
   return History.of({ properties, events })
 })
-
-const prunePeriodically = (keepDays: number): Effect.Effect<void, never, HistoryStore | Scope.Scope> =>
-  Effect.flatMap(
-    HistoryStore,
-    (store) => inBackground(store.prune({ keepDays }), pruneEvery, "Old history could not be forgotten")
-  )
 
 const inBackground = (
   work: Effect.Effect<void, StoreError>,
