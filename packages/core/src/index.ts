@@ -175,9 +175,29 @@ export {
 export { DeviceGroups } from "./group/DeviceGroups.ts"
 export * from "./group/DeviceGroupStore.ts"
 export * from "./history/Aggregate.ts"
-export { History, HistoryLimit } from "./history/History.ts"
+export { type DeviceHistory, History } from "./history/History.ts"
 export * from "./history/HistoryEntry.ts"
 export * from "./history/HistoryOf.ts"
+export type { HistoryPoint } from "./history/HistoryPoint.ts"
+export {
+  type HistoryEntries,
+  type HistoryQuery,
+  type HistorySeries,
+  maxQueried as maxQueriedHistory,
+  maxSeries as maxHistorySeries
+} from "./history/HistoryQuery.ts"
+export {
+  type HistoryDraft,
+  HistoryFill,
+  HistoryFunction,
+  HistoryInterval,
+  HistoryLimit,
+  type HistoryPlot,
+  type HistoryRead,
+  historyRead,
+  HistoryTime,
+  maxPoints as maxHistoryPoints
+} from "./history/HistoryRead.ts"
 export * from "./history/HistoryRetention.ts"
 export * from "./history/HistoryRetentionStore.ts"
 export { type HistoryAddition, type HistoryScan, HistoryStore } from "./history/HistoryStore.ts"

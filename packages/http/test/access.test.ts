@@ -93,6 +93,7 @@ const bodies: Readonly<Record<string, object>> = {
   "codecs.putCodec": { codec: {} },
   "codecs.tryCodec": { direction: "reports", hex: "a1", codec: {} },
   "commands.sendRaw": { data: "a1" },
+  "history.queryHistory": { devices: [{ device_id: "x" }], properties: ["x"] },
   "jobs.createJob": { name: "Stolen", document: {}, device_ids: ["x"] },
   "jobs.cancelJob": {},
   "commands.broadcast": { topic: "stolen", payload: "" },
@@ -230,7 +231,7 @@ for (const [name, storage] of storages) {
         for (const operation of yield* operations) {
           // It does not end.
           if (operation.operationId === "events.streamEvents") continue
-          const needed = operation.operationId === "quotas.getQuotas"
+          const needed = ["history.queryHistory", "quotas.getQuotas"].includes(operation.operationId)
             ? "viewer"
             : operation.path.startsWith("/projects")
             ? "owner"

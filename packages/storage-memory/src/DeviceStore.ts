@@ -24,6 +24,10 @@ export const layer: Layer.Layer<DeviceStore, never, Tables> = Layer.effect(
   Effect.map(Tables, (tables) => make(tables))
 )
 
+type Creation = Pick<Device, "createdAt" | "id">
+
+const byCreation = (a: Creation, b: Creation): number => a.createdAt - b.createdAt || a.id - b.id
+
 const make = (tables: Tables["Service"]) => {
   const { addSessions, batches, connections, deviceNames, devices, gatewayOf, histories, ledger, nextId } = tables
   const { products, shadows, sightings } = tables
@@ -212,6 +216,15 @@ const make = (tables: Tables["Service"]) => {
         const { items, total } = paginate(matchingDevices(tables, projectId, filter), page)
         return { items: items.map(detail), total }
       }),
+    ofProduct: (productKey, { after, limit }) =>
+      Effect.sync(() =>
+        [...devices.values()]
+          .filter((device) =>
+            device.productKey === productKey && (after === undefined || byCreation(device, after) > 0)
+          )
+          .sort(byCreation)
+          .slice(0, limit)
+      ),
     update: (projectId, deviceId, change) =>
       Effect.sync(() =>
         Option.map(find(projectId, { deviceId }), (device) => {

@@ -3,6 +3,7 @@
  */
 import {
   type DeviceId,
+  type DeviceName,
   type DeviceReference,
   DeviceStore,
   type KeyRing,
@@ -159,6 +160,22 @@ const make = Effect.gen(function*() {
           Effect.map(secrets.ready(items), (rows) => ({ items: rows.map(fromRow), total }))
         ),
         Effect.mapError(storeError("DeviceStore.list"))
+      ),
+    ofProduct: (productKey, { after, limit }) =>
+      reads<Pick<DeviceRow, "id" | "device_id" | "device_name" | "created_at">>`
+        SELECT id, device_id, device_name, created_at FROM device
+        WHERE product_key = ${productKey}
+          AND (created_at, id) > (${instant(after?.createdAt ?? 0)}::timestamptz, ${after?.id ?? 0}::bigint)
+        ORDER BY created_at, id LIMIT ${limit}`.pipe(
+        Effect.map((rows) =>
+          rows.map((row) => ({
+            id: Number(row.id),
+            deviceId: row.device_id as DeviceId,
+            deviceName: row.device_name as DeviceName,
+            createdAt: row.created_at.getTime()
+          }))
+        ),
+        Effect.mapError(storeError("DeviceStore.ofProduct"))
       ),
     update: (projectId, deviceId, change) =>
       sql<DeviceDetailRow>`UPDATE device SET

@@ -110,6 +110,11 @@ export class DeviceStore extends Context.Service<DeviceStore, {
     filter: DeviceFilter,
     page: PageRequest
   ) => Effect.Effect<Page<DeviceDetail>, StoreError>
+  /** Returns devices of the product in the order in which they were created, at most `limit`, those after `after`. */
+  readonly ofProduct: (
+    productKey: ProductKey,
+    options: { readonly after: Pick<Device, "createdAt" | "id"> | undefined; readonly limit: number }
+  ) => Effect.Effect<ReadonlyArray<Pick<Device, "id" | "deviceId" | "deviceName" | "createdAt">>, StoreError>
   /** Changes the given fields. Returns the device after the change; none if there is no such device. */
   readonly update: (
     projectId: ProjectId,

@@ -1,18 +1,34 @@
 /**
  * Reads the history of devices, and forgets history that is too old.
  */
-import { Context, type Duration, Effect, Layer, Schedule, Schema, type Scope } from "effect"
-import type { DeviceId, DeviceIdentity, DeviceNotFound } from "../device/Device.ts"
+import { Context, type Duration, Effect, Layer, Option, Result, Schedule, type Scope, Stream } from "effect"
+import {
+  type Device,
+  type DeviceId,
+  type DeviceIdentity,
+  DeviceNotFound,
+  type DeviceReference
+} from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
+import { DeviceStore } from "../device/DeviceStore.ts"
+import type { InvalidInput } from "../kernel/InvalidInput.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
+import type { ProductKey, ProductNotFound } from "../product/Product.ts"
+import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { EventRecord, HistoryRange, PropertySample } from "./HistoryEntry.ts"
+import { type HistoryPoint, pointsOf } from "./HistoryPoint.ts"
+import { checkSize, type HistoryEntries, type HistoryQuery, type HistorySeries } from "./HistoryQuery.ts"
+import type { HistoryPlot, HistoryRead } from "./HistoryRead.ts"
 import { HistoryDays } from "./HistoryRetention.ts"
-import { HistoryStandsApart, HistoryStore } from "./HistoryStore.ts"
+import { type HistoryScan, HistoryStandsApart, HistoryStore } from "./HistoryStore.ts"
 
-/** How many entries one call may ask for: 1 to 1000. */
-export const HistoryLimit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
+/** A part of the history of a device. */
+export interface DeviceHistory {
+  readonly device: Pick<Device, "deviceId" | "deviceName">
+  readonly samples: ReadonlyArray<PropertySample>
+}
 
 export class History extends Context.Service<History, {
   /** Returns the values of one property. Fails with `DeviceNotFound` if the project has no such device. */
@@ -32,12 +48,48 @@ export class History extends Context.Service<History, {
     eventId: string | undefined,
     range: HistoryRange
   ) => Effect.Effect<ReadonlyArray<EventRecord>, DeviceNotFound | StoreError>
+  /** Returns the points of one property. Fails with `DeviceNotFound` if the project has no such device. */
+  readonly points: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    propertyId: string,
+    plot: HistoryPlot
+  ) => Effect.Effect<ReadonlyArray<HistoryPoint>, DeviceNotFound | StoreError>
+  /**
+   * Reads each property of each device, in this order, and says for each device
+   * that the project does not have so. Fails with `InvalidInput` beyond `maxSeries`
+   * or `maxQueried`. A few series are read at the same time.
+   */
+  readonly query: (
+    projectId: ProjectId,
+    query: HistoryQuery
+  ) => Effect.Effect<ReadonlyArray<HistorySeries>, InvalidInput | StoreError>
+  /** Streams the values of a device. Fails with `DeviceNotFound` if the project has no such device. */
+  readonly exportDevice: (
+    projectId: ProjectId,
+    deviceId: DeviceId,
+    scan: HistoryScan
+  ) => Effect.Effect<Stream.Stream<DeviceHistory, StoreError>, DeviceNotFound | StoreError>
+  /**
+   * Streams the values of all devices of a product, one device after the other, in
+   * the order in which they were created. Fails with `ProductNotFound` if the
+   * project has no such product.
+   */
+  readonly exportProduct: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    scan: HistoryScan
+  ) => Effect.Effect<Stream.Stream<DeviceHistory, StoreError>, ProductNotFound | StoreError>
 }>()("@device-cloud/core/history/History") {
   /**
    * Also maintains the store, forgets what is more than `HistoryDays` old, and
    * removes the history of deleted devices if it stands apart (`HistoryApart`).
    */
-  static readonly layer: Layer.Layer<History, never, HistoryStore | Devices | DeviceLifecycle> = Layer.effect(
+  static readonly layer: Layer.Layer<
+    History,
+    never,
+    HistoryStore | Devices | DeviceLifecycle | DeviceStore | Products
+  > = Layer.effect(
     History,
     Effect.suspend(() => make)
   )
@@ -48,9 +100,16 @@ const maintainEvery = "1 minute"
 /** How often old history is forgotten. */
 const pruneEvery = "10 minutes"
 
+/** Series of one query that are read at the same time. */
+const concurrency = 4
+/** Devices that an export looks up at once. */
+const devicesPage = 1000
+
 const make = Effect.gen(function*() {
   const store = yield* HistoryStore
   const devices = yield* Devices
+  const products = yield* Products
+  const { ofProduct } = yield* DeviceStore
   const lifecycle = yield* DeviceLifecycle
 
   const remove = (deleted: ReadonlyArray<DeviceIdentity>) => store.remove(deleted.map(({ deviceId }) => deviceId))
@@ -84,7 +143,91 @@ const make = Effect.gen(function*() {
     }
   )
 
-  return History.of({ properties, events })
+  const readPoints = Effect.fnUntraced(function*(deviceId: DeviceId, propertyId: string, plot: HistoryPlot) {
+    const buckets = yield* store.aggregate(deviceId, propertyId, plot)
+    if (plot.fill !== "previous") return pointsOf(buckets, plot, null)
+    const range = { start: 0, end: plot.start - 1, limit: 1, order: "desc" } as const
+    const [before] = yield* store.samples(deviceId, propertyId, range)
+    return pointsOf(buckets, plot, typeof before?.value === "number" ? before.value : null)
+  })
+
+  const points = Effect.fn("History.points")(
+    function*(projectId: ProjectId, deviceId: DeviceId, propertyId: string, plot: HistoryPlot) {
+      yield* devices.get(projectId, { deviceId })
+      return yield* readPoints(deviceId, propertyId, plot)
+    }
+  )
+
+  const read = (
+    deviceId: DeviceId,
+    propertyId: string,
+    wanted: HistoryRead
+  ): Effect.Effect<HistoryEntries, StoreError> =>
+    wanted._tag === "Values"
+      ? store.samples(deviceId, propertyId, wanted.range)
+      : readPoints(deviceId, propertyId, wanted.plot)
+
+  const find = Effect.fnUntraced(
+    function*(projectId: ProjectId, reference: DeviceReference, productKeys?: ReadonlyArray<string>) {
+      const { device } = yield* devices.get(projectId, reference)
+      return productKeys?.includes(device.productKey) === false ? yield* DeviceNotFound.of(reference) : device
+    }
+  )
+
+  const query = Effect.fn("History.query")(function*(projectId: ProjectId, wanted: HistoryQuery) {
+    const { productKeys, propertyIds } = wanted
+    yield* checkSize(wanted)
+    const found = yield* Effect.forEach(
+      wanted.devices,
+      (reference) =>
+        find(projectId, reference, productKeys).pipe(
+          Effect.map(Result.succeed),
+          Effect.catchTag("DeviceNotFound", (error) => Effect.succeed(Result.fail(error)))
+        ),
+      { concurrency }
+    )
+    const series = wanted.devices.flatMap((reference, i) =>
+      propertyIds.map((propertyId) => ({ reference, propertyId, device: found[i]! }))
+    )
+    return yield* Effect.forEach(
+      series,
+      ({ device, propertyId, reference }): Effect.Effect<HistorySeries, StoreError> =>
+        Result.isFailure(device)
+          ? Effect.succeed({ reference, propertyId, result: Result.fail(device.failure) })
+          : Effect.map(read(device.success.deviceId, propertyId, wanted.read), (entries) => ({
+            reference,
+            propertyId,
+            result: Result.succeed({ device: device.success, entries })
+          })),
+      { concurrency }
+    )
+  })
+
+  const scanDevice = (device: DeviceHistory["device"], scan: HistoryScan) =>
+    Stream.map(store.scan(device.deviceId, scan), (samples): DeviceHistory => ({ device, samples }))
+
+  const exportDevice = Effect.fn("History.exportDevice")(
+    function*(projectId: ProjectId, deviceId: DeviceId, scan: HistoryScan) {
+      const { device } = yield* devices.get(projectId, { deviceId })
+      return scanDevice(device, scan)
+    }
+  )
+
+  const exportProduct = Effect.fn("History.exportProduct")(
+    function*(projectId: ProjectId, productKey: ProductKey, scan: HistoryScan) {
+      yield* products.get(projectId, productKey)
+      return Stream.paginate(
+        undefined as Pick<Device, "createdAt" | "id"> | undefined,
+        (after) =>
+          Effect.map(
+            ofProduct(productKey, { after, limit: devicesPage }),
+            (page) => [page, page.length < devicesPage ? Option.none() : Option.some(page.at(-1)!)] as const
+          )
+      ).pipe(Stream.flatMap((device) => scanDevice(device, scan)))
+    }
+  )
+
+  return History.of({ properties, events, points, query, exportDevice, exportProduct })
 })
 
 const inBackground = (

@@ -5,6 +5,7 @@ import { type AuditEntry, AuditLog } from "@device-cloud/core"
 import { DateTime, Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { group } from "../ApiHandlers.ts"
+import * as Csv from "../Csv.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
@@ -77,10 +78,6 @@ const auditRecord = (entry: AuditEntry): typeof AuditRecord.Type => ({
 
 const columns = Object.keys(AuditRecord.fields) as ReadonlyArray<keyof typeof AuditRecord.Type>
 
-/** A cell of a table that a spreadsheet takes for text, not for a formula. */
-const cell = (value: string | number): string =>
-  `"${String(value).replace(/^[=+\-@]/, "'$&").replaceAll("\"", "\"\"")}"`
-
 const formats = {
   ndjson: {
     contentType: "application/x-ndjson",
@@ -88,8 +85,8 @@ const formats = {
     line: (record: typeof AuditRecord.Type) => JSON.stringify(record) + "\n"
   },
   csv: {
-    contentType: "text/csv; charset=utf-8",
-    head: [columns.join(",") + "\r\n"],
-    line: (record: typeof AuditRecord.Type) => columns.map((column) => cell(record[column])).join(",") + "\r\n"
+    contentType: Csv.contentType,
+    head: [Csv.line(columns)],
+    line: (record: typeof AuditRecord.Type) => Csv.line(columns.map((column) => Csv.textCell(String(record[column]))))
   }
 } as const

@@ -1,13 +1,25 @@
 /**
  * Handlers of the routes of the history.
  */
-import { History } from "@device-cloud/core"
-import { Effect } from "effect"
+import {
+  type DeviceReference,
+  History,
+  type HistoryDraft,
+  type HistoryFunction,
+  historyRead,
+  type HistoryScan,
+  type HistorySeries
+} from "@device-cloud/core"
+import { Clock, Effect, Result } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
+import { deviceFailures } from "../device/DeviceFailures.ts"
+import { failWith } from "../DomainFailures.ts"
 import { respond } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
-import { historyRange } from "./HistoryApi.ts"
+import { type HistoryQueryBody, historyRange } from "./HistoryApi.ts"
+import { entriesText, successResponse } from "./HistoryEntriesText.ts"
+import { exportResponse } from "./HistoryExport.ts"
 
 /** Implements the group `history`. */
 export const layer = group(
@@ -15,12 +27,50 @@ export const layer = group(
   "history",
   Effect.fnUntraced(function*(handlers) {
     const history = yield* History
+    const read = (draft: HistoryDraft) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => historyRead(draft, now)).pipe(Effect.catch(failWith))
+
     return handlers.handleAll({
-      listPropertyHistory: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          respond(
-            history.properties(projectId, params.device_id, params.property_id, historyRange(query)),
+      listPropertyHistory: Effect.fnUntraced(function*({ params: { device_id, property_id }, query }) {
+        const { projectId } = yield* CurrentPrincipal
+        const wanted = yield* read(query)
+        if (wanted._tag === "Values") {
+          return yield* respond(
+            history.properties(projectId, device_id, property_id, wanted.range),
             (samples) => ({ results: samples.map(({ time, value }) => ({ time, value })) })
+          )
+        }
+        const points = yield* history.points(projectId, device_id, property_id, wanted.plot).pipe(
+          Effect.catch(failWith)
+        )
+        return successResponse(`{"results":${entriesText(points, wanted.functions)}}`)
+      }),
+      queryHistory: Effect.fnUntraced(function*({ payload: { devices, properties, ...draft } }) {
+        const { projectId, scopes } = yield* CurrentPrincipal
+        const wanted = yield* read(draft)
+        const series = yield* history.query(projectId, {
+          devices: devices.map(reference),
+          propertyIds: properties,
+          read: wanted,
+          productKeys: scopes.products
+        }).pipe(Effect.catch(failWith))
+        const functions = wanted._tag === "Values" ? [] : wanted.functions
+        // Other requests have their turn between two series.
+        const texts = yield* Effect.forEach(series, (one) => Effect.as(Effect.yieldNow, seriesText(one, functions)))
+        return successResponse(`{"series":[${texts.join(",")}]}`)
+      }),
+      exportDeviceHistory: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          history.exportDevice(projectId, params.device_id, scanOf(query)).pipe(
+            Effect.map((stream) => exportResponse(stream, query.format ?? "csv")),
+            Effect.catch(failWith)
+          )
+        ),
+      exportProductHistory: ({ params, query }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          history.exportProduct(projectId, params.product_key, scanOf(query)).pipe(
+            Effect.map((stream) => exportResponse(stream, query.format ?? "csv")),
+            Effect.catch(failWith)
           )
         ),
       listDeviceEvents: ({ params, query: { event_id, ...range } }) =>
@@ -32,3 +82,35 @@ export const layer = group(
     })
   })
 )
+
+const reference = (device: (typeof HistoryQueryBody.Type)["devices"][number]): DeviceReference =>
+  "device_id" in device
+    ? { deviceId: device.device_id }
+    : { productKey: device.product_key, deviceName: device.device_name }
+
+const seriesText = (
+  { propertyId, reference, result }: HistorySeries,
+  functions: ReadonlyArray<HistoryFunction>
+): string => {
+  const text = (info: object, results: string) => `${JSON.stringify(info).slice(0, -1)},"results":${results}}`
+  if (Result.isFailure(result)) {
+    const named = "deviceId" in reference
+      ? { device_id: reference.deviceId, product_key: "", device_name: "" }
+      : { device_id: "", product_key: reference.productKey, device_name: reference.deviceName }
+    const { code, message } = deviceFailures.DeviceNotFound(result.failure)
+    return text({ ...named, property_id: propertyId, code, message }, "[]")
+  }
+  const { device: { deviceId, deviceName, productKey }, entries } = result.success
+  const named = { device_id: deviceId, product_key: productKey, device_name: deviceName, property_id: propertyId }
+  return text({ ...named, code: 0, message: "success" }, entriesText(entries, functions))
+}
+
+const scanOf = ({ end = 8.64e15, property, start = 0 }: {
+  readonly start?: number | undefined
+  readonly end?: number | undefined
+  readonly property?: string | ReadonlyArray<string> | undefined
+}): HistoryScan => ({
+  start,
+  end,
+  propertyIds: property === undefined ? undefined : [...new Set(typeof property === "string" ? [property] : property)]
+})

@@ -32,12 +32,18 @@ export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Caller>(
 
 /**
  * Annotates an endpoint that needs another role than its method says: `viewer`
- * for GET, `operator` for all others.
+ * for reads, `operator` for all others.
  */
 export class RequiredRole extends Context.Service<RequiredRole, Role>()("@device-cloud/http/RequiredRole") {}
 
 /** Annotates an endpoint that changes nothing that the audit log is about, whatever its method. */
 export const Unaudited = Context.Reference<boolean>("@device-cloud/http/Unaudited", { defaultValue: () => false })
+
+/**
+ * Annotates an endpoint that changes nothing, though its method is not GET: any
+ * role may call it, and it is a read for scopes of access keys and the audit log.
+ */
+export const ReadOnly = Context.Reference<boolean>("@device-cloud/http/ReadOnly", { defaultValue: () => false })
 
 /** Requires an access key, counts its project's requests, and checks role, address and scopes. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentPrincipal }>()(
@@ -66,9 +72,9 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
               {
                 area: group.identifier,
                 action: `${group.identifier}.${endpoint.identifier}`,
-                method: endpoint.method,
-                path: endpoint.path,
-                isAudited: !Context.get(endpoint.annotations, Unaudited)
+                isRead: isRead(endpoint),
+                isAudited: !Context.get(endpoint.annotations, Unaudited),
+                path: endpoint.path
               },
               (caller) => warned(Effect.provideService(handler, CurrentPrincipal, caller), caller)
             )
@@ -161,4 +167,7 @@ export const makeAuthorize = Effect.gen(function*() {
 })
 
 const requiredRole = (endpoint: HttpApiEndpoint.Top): Role =>
-  Context.getOrUndefined(endpoint.annotations, RequiredRole) ?? (endpoint.method === "GET" ? "viewer" : "operator")
+  Context.getOrUndefined(endpoint.annotations, RequiredRole) ?? (isRead(endpoint) ? "viewer" : "operator")
+
+const isRead = ({ annotations, method }: HttpApiEndpoint.Top): boolean =>
+  method === "GET" || Context.get(annotations, ReadOnly)

@@ -18,7 +18,9 @@ type Key = Pick<Principal, "accessKeyId" | "accessKeyName" | "projectId">
 /** What the log is told of a route. */
 interface AuditedRoute {
   readonly action: string
-  /** Whether it changes what the API manages. Default: unless its method is GET. */
+  /** Whether it changes nothing. */
+  readonly isRead: boolean
+  /** False: what it changes is not what the log is about. */
   readonly isAudited?: boolean
 }
 
@@ -36,12 +38,11 @@ export const make = Effect.gen(function*() {
    */
   const handle = <E, R>(
     principal: Principal,
-    { action, isAudited }: AuditedRoute,
+    { action, isAudited, isRead }: AuditedRoute,
     run: (caller: Caller) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, E | typeof StorageUnreachable.Type, R> =>
     Effect.withFiber((fiber) => {
-      const { method } = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-      if (method !== "GET" && method !== "HEAD" && isAudited !== false) {
+      if (!isRead && isAudited !== false) {
         const caller = makeCaller(principal, () => undefined)
         return orUnreachable<HttpServerResponse.HttpServerResponse, E, R>(
           log.carryOut(subjectOf(fiber.context, principal, action), run(caller), resultOf)

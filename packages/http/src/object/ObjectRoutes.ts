@@ -27,7 +27,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
 
   const remove = Effect.gen(function*() {
     const accessKey = yield* HttpApiBuilder.securityDecode(Authorization.security.accessKey)
-    const route = { area: "objects", action: "objects.deleteObject", method: "DELETE", path }
+    const route = { area: "objects", action: "objects.deleteObject", isRead: false, path }
     return yield* authorize(accessKey, "operator", route, ({ projectId }) =>
       Effect.gen(function*() {
         const { objectId } = yield* find(objects)

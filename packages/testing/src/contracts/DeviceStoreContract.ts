@@ -161,6 +161,28 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isSome(yield* store.get(projectId, { deviceId })))
       }))
 
+    it.effect("walks through the devices of a product in the order in which they were created", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const product = yield* insertProduct
+        const { productKey } = product
+        const later = yield* insertDevices(product, [newDevice({ createdAt: epoch + 1 })])
+        const first = yield* insertDevices(product, Array.from({ length: 3 }, () => newDevice()))
+        const all = [...first, ...later].map(({ createdAt, deviceId, deviceName, id }) => ({
+          createdAt,
+          deviceId,
+          deviceName,
+          id
+        }))
+        const pick = (devices: ReadonlyArray<(typeof all)[number]>) =>
+          devices.map(({ createdAt, deviceId, deviceName, id }) => ({ createdAt, deviceId, deviceName, id }))
+        const start = pick(yield* store.ofProduct(productKey, { after: undefined, limit: 2 }))
+        assert.deepStrictEqual(start, all.slice(0, 2))
+        assert.deepStrictEqual(pick(yield* store.ofProduct(productKey, { after: start[1]!, limit: 9 })), all.slice(2))
+        assert.deepStrictEqual(yield* store.ofProduct(productKey, { after: all[3]!, limit: 9 }), [])
+        assert.deepStrictEqual(yield* store.ofProduct(ProductKey.make("missing"), { after: undefined, limit: 9 }), [])
+      }))
+
     it.effect("finds nothing under a name that is missing", () =>
       Effect.gen(function*() {
         const store = yield* DeviceStore

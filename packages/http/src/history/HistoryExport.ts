@@ -1,0 +1,60 @@
+/**
+ * The forms in which history is exported.
+ */
+import type { DeviceHistory, Json } from "@device-cloud/core"
+import { Schema, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import * as Csv from "../Csv.ts"
+
+export const ExportFormat = Schema.Literals(["csv", "ndjson"])
+
+const columns = ["device_id", "device_name", "property_id", "time", "value"]
+
+/** Texts as they are; numbers, and all else, as JSON. */
+const valueCell = (value: Json): string => {
+  if (typeof value === "number") return String(value)
+  return Csv.textCell(typeof value === "string" ? value : JSON.stringify(value))
+}
+
+const formats = {
+  csv: {
+    contentType: Csv.contentType,
+    head: [Csv.line(columns)],
+    lines: ({ device: { deviceId, deviceName }, samples }: DeviceHistory) => {
+      const cells = [Csv.textCell(deviceId), Csv.textCell(deviceName)]
+      return samples.map(({ propertyId, time, value }) =>
+        Csv.line([...cells, Csv.textCell(propertyId), String(time), valueCell(value)])
+      ).join("")
+    }
+  },
+  ndjson: {
+    contentType: "application/x-ndjson",
+    head: [],
+    lines: ({ device: { deviceId, deviceName }, samples }: DeviceHistory) =>
+      samples.map(({ propertyId, time, value }) =>
+        JSON.stringify({
+          device_id: deviceId,
+          device_name: deviceName,
+          property_id: propertyId,
+          time,
+          value
+        }) + "\n"
+      ).join("")
+  }
+} as const
+
+/**
+ * A response that is written while it is read: a client that does not read stops
+ * the stream, and a failure of the stream ends the connection before the response
+ * is whole.
+ */
+export const exportResponse = <E>(
+  history: Stream.Stream<DeviceHistory, E>,
+  format: typeof ExportFormat.Type
+): HttpServerResponse.HttpServerResponse => {
+  const { contentType, head, lines } = formats[format]
+  return HttpServerResponse.stream(
+    Stream.encodeText(Stream.concat(Stream.fromIterable(head), Stream.map(history, lines))),
+    { contentType, headers: { "content-disposition": `attachment; filename="history.${format}"` } }
+  )
+}

@@ -1,0 +1,94 @@
+import { HistoryStore, StoreError } from "@device-cloud/core"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { eventually } from "@device-cloud/testing"
+import { call, createDevice, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Stream } from "effect"
+import { HttpServer } from "effect/http"
+import { type IncomingMessage, request } from "node:http"
+
+const chunk = Array.from({ length: 1000 }, (_, time) => ({ propertyId: "t", time, value: time / 7 }))
+
+/** What the exports of this test have read of the store. */
+const reading = { chunks: 0, hasEnded: false }
+
+/** A history that has no end. After `failsAfter` chunks it cannot be read any more. */
+const endless = (failsAfter: number) =>
+  Layer.effectContext(Effect.map(HistoryStore, (history) =>
+    Context.make(HistoryStore, {
+      ...history,
+      scan: () =>
+        Stream.fromEffectRepeat(Effect.suspend(() =>
+          ++reading.chunks > failsAfter
+            ? Effect.fail(new StoreError({ operation: "HistoryStore.scan", retryable: true, cause: "away" }))
+            : Effect.succeed(chunk)
+        )).pipe(Stream.ensuring(Effect.sync(() => {
+          reading.hasEnded = true
+        })))
+    }))).pipe(Layer.provideMerge(StorageMemory.layer))
+
+/** Begins an export of a new product. Its connection ends with the scope. */
+const beginExport = (suffix: string) =>
+  Effect.gen(function*() {
+    Object.assign(reading, { chunks: 0, hasEnded: false })
+    const { product_key } = yield* createProduct()
+    yield* createDevice(product_key)
+    const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+    return yield* Effect.callback<IncomingMessage>((resume) => {
+      const sent = request(`${url}/openapi/v1/products/${product_key}/history/export${suffix}`, {
+        agent: false,
+        headers: { authorization: `Bearer ${ownerKey}` }
+      }, (response) => {
+        response.on("error", () => {})
+        resume(Effect.succeed(response))
+      })
+      sent.on("error", () => {})
+      sent.end()
+    })
+  })
+
+const patient = testApi(endless(Number.POSITIVE_INFINITY), { expensiveReads: { atOnce: 1, waiting: 0 } })
+
+layer(patient, { excludeTestServices: true })("an export of a history that has no end", (it) => {
+  it.effect("reads no more than its client takes, holds its turn, and ends when the client leaves", () =>
+    Effect.gen(function*() {
+      const response = yield* beginExport("?format=ndjson")
+      response.once("data", () => response.pause())
+      // Buffers of the sockets fill up, then nothing more is read.
+      let before = -1
+      yield* eventually(Effect.sync(() => reading.chunks), {
+        until: (chunks) => {
+          const isStill = chunks > 0 && chunks === before
+          before = chunks
+          return isStill
+        },
+        interval: "200 millis"
+      })
+      assert.strictEqual((yield* call("GET", "/products")).status, 429)
+      assert.isFalse(reading.hasEnded)
+      response.resume()
+      yield* eventually(Effect.sync(() => reading.chunks), { until: (chunks) => chunks > before })
+      response.destroy()
+      yield* eventually(Effect.sync(() => reading.hasEnded), { until: (hasEnded) => hasEnded })
+      yield* eventually(call("GET", "/products"), { until: ({ status }) => status === 200 })
+    }))
+})
+
+layer(testApi(endless(3)), { excludeTestServices: true })("an export of a history that fails", (it) => {
+  for (const format of ["csv", "ndjson"]) {
+    it.effect(`breaks off and does not end like a whole file (${format})`, () =>
+      Effect.gen(function*() {
+        const response = yield* beginExport(`?format=${format}`)
+        const text = yield* Effect.callback<string>((resume) => {
+          let received = ""
+          response.on("data", (data) => {
+            received += String(data)
+          })
+          response.on("close", () => resume(Effect.succeed(received)))
+        })
+        assert.strictEqual(response.statusCode, 200)
+        assert.isAtMost(text.split("\n").length, 3 * chunk.length + 2)
+        assert.isFalse(response.complete)
+      }))
+  }
+})
