@@ -6,6 +6,7 @@ import {
   AllowPrivateWebhooks,
   AuditDays,
   DeviceCloud,
+  FeedLimits,
   HistoryDays,
   Objects,
   RecordDays,
@@ -269,9 +270,10 @@ const sceneLimits = ({ scenePending: pending, webhookRate: rate }: ServerConfig)
   )
 
 /** How long the server keeps what. */
-const retention = ({ auditDays, historyDays, recordDays }: ServerConfig) =>
+const retention = ({ auditDays, feedDays, feedMaxBytes, historyDays, recordDays }: ServerConfig) =>
   Layer.mergeAll(
     Layer.succeed(AuditDays, auditDays),
+    Layer.succeed(FeedLimits, { days: feedDays, maxBytes: feedMaxBytes }),
     Layer.succeed(HistoryDays, historyDays),
     Layer.succeed(RecordDays, recordDays)
   )

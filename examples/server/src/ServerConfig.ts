@@ -71,6 +71,11 @@ const config = Config.all({
     "HISTORY_DAYS"
   ).pipe(Config.withDefault(365)),
   recordDays: days("RECORD_DAYS").pipe(Config.withDefault(90)),
+  feedDays: days("FEED_DAYS").pipe(Config.withDefault(7)),
+  feedMaxBytes: Config.schema(
+    Schema.Int.check(Schema.isBetween({ minimum: 1_000_000, maximum: 1e15 })),
+    "FEED_MAX_BYTES"
+  ).pipe(Config.withDefault(20e9)),
   logLevel: Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const))
 })
 

@@ -33,9 +33,10 @@ import { Devices } from "./device/Devices.ts"
 import { DeviceStore } from "./device/DeviceStore.ts"
 import { Presence } from "./connection/Presence.ts"
 import { PresenceStore } from "./connection/PresenceStore.ts"
-import { EventBus } from "./events/EventBus.ts"
 import { FeedStore } from "./feed/FeedStore.ts"
-import * as LifecycleEvents from "./events/LifecycleEvents.ts"
+import { Feed } from "./feed/Feed.ts"
+import * as FeedRetention from "./FeedRetention.ts"
+import * as LifecycleEvents from "./feed/LifecycleEvents.ts"
 import { FeedReaderStore } from "./feed/FeedReaderStore.ts"
 import { DeviceGroups } from "./group/DeviceGroups.ts"
 import { DeviceGroupStore } from "./group/DeviceGroupStore.ts"
@@ -142,7 +143,7 @@ export const services = [
   DeviceMethods,
   DeviceSessions,
   Devices,
-  EventBus,
+  Feed,
   Firmwares,
   SigningKeys,
   History,
@@ -215,12 +216,13 @@ export type Stores = Context.Service.Identifier<(typeof stores)[number]>
 /** The ports that a platform adapter provides. */
 export type Platform = ImageSignatures | Mac | Randomness | WebhookClient | X509
 
-/** The registries that features fill: hooks of the lifecycle, device methods, and subscriptions to events. */
-const registries = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpty, EventBus.layer)
+/** The feed, and the registries that features fill: hooks of the lifecycle and device methods. */
+const registries = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpty).pipe(Layer.provideMerge(Feed.layer))
 
 /** Features that fill the registries or run in the background, and offer no service. */
 const declarations = Layer.mergeAll(
   LifecycleEvents.layer,
+  FeedRetention.layer,
   CommandExpiry.layer,
   BulkTurns.layer,
   UplinkMethods.layer,

@@ -1,4 +1,4 @@
-import { type DeviceId, type DeviceIdentity, EventBus, PresenceStore, Reactions } from "@device-cloud/core"
+import { type DeviceId, type DeviceIdentity, Feed, PresenceStore, Reactions } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as LapsedDevices from "../src/connection/LapsedDevices.ts"
@@ -8,7 +8,7 @@ const deviceOf = (i: number) => ({ deviceId: `device-${i}`, productKey: "product
 it.effect("devices that come back meanwhile do not end the round early", () =>
   Effect.gen(function*() {
     const online = new Map(Array.from({ length: 2500 }, (_, i) => [`device-${i}` as DeviceId, deviceOf(i)]))
-    let published = 0
+    let recorded = 0
     const services = Layer.mergeAll(
       Layer.mock(PresenceStore, {
         lapsed: (_, limit) => Effect.sync(() => [...online.values()].slice(0, limit)),
@@ -22,9 +22,10 @@ it.effect("devices that come back meanwhile do not end the round early", () =>
             })
           })
       }),
-      Layer.mock(EventBus, {
-        publish: (events) => Effect.sync(() => void (published += events.length)),
-        since: () => ({ events: [], isGap: false })
+      Layer.mock(Feed, {
+        wake: () => {},
+        commit: (write, eventsOf) =>
+          Effect.tap(write, (result) => Effect.sync(() => (recorded += eventsOf(result).length)))
       }),
       Layer.succeed(Reactions, {
         isLoaded: () => true,
@@ -39,5 +40,5 @@ it.effect("devices that come back meanwhile do not end the round early", () =>
     yield* setOffline({ _tag: "SeenUntil", now: 0 })
     assert.strictEqual(online.size, 0)
     // One of each of three rounds has come back.
-    assert.strictEqual(published, 2497)
+    assert.strictEqual(recorded, 2497)
   }))

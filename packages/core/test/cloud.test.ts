@@ -5,7 +5,7 @@ import {
   DeviceCloud,
   DeviceId,
   Devices,
-  EventBus,
+  Feed,
   type ProductDraft,
   ProductKey,
   Products,
@@ -174,9 +174,14 @@ layer(TestCloud.layer)("the whole cloud in memory", (it) => {
   it.effect("publishes what happened, after it was stored", () =>
     Effect.gen(function*() {
       const cloud = yield* TestCloud
-      const events = yield* EventBus
-      const seen = yield* Effect.forkChild(Stream.runCollect(Stream.take(events.events, 4)))
-      yield* Effect.yieldNow
+      const feed = yield* Feed
+      const after = yield* feed.end
+      const seen = yield* feed.stream({ projectId: undefined, after }).pipe(
+        Stream.take(4),
+        Stream.map(({ event }) => event),
+        Stream.runCollect,
+        Effect.forkChild
+      )
       const device = yield* cloud.createDevice()
       const simulated = yield* cloud.connect(device)
       yield* simulated.postProperties({ a: 1 })
@@ -314,12 +319,13 @@ layer(TestCloud.layer)("the whole cloud in memory", (it) => {
 
 /** The status events of one device from now on. */
 const statusesOf = Effect.fnUntraced(function*(device: Device) {
-  const events = yield* EventBus
+  const feed = yield* Feed
+  const after = yield* feed.end
   const queue = yield* Queue.unbounded<{ readonly status: string; readonly version: number }>()
   yield* Effect.forkScoped(
     Stream.runForEach(
-      events.events,
-      (event) =>
+      feed.stream({ projectId: undefined, after }),
+      ({ event }) =>
         event._tag === "DeviceStatusChanged" && event.device.deviceId === device.deviceId
           ? Queue.offer(queue, { status: event.status, version: event.version })
           : Effect.void

@@ -1,7 +1,7 @@
 import {
   defaultProjectId,
   type Device,
-  EventBus,
+  Feed,
   History,
   type Json,
   type Product,
@@ -422,13 +422,14 @@ layer(TestCloud.layer)("what devices say", (it) => {
 
   it.effect("listeners hear of what was kept, after it was stored", () =>
     Effect.gen(function*() {
-      const bus = yield* EventBus
+      const feed = yield* Feed
       const { device } = yield* connectModelled()
-      const heard = yield* bus.events.pipe(
+      const heard = yield* feed.stream({ projectId: undefined, after: yield* feed.end }).pipe(
+        Stream.map(({ event }) => event),
         Stream.filter((event) => event._tag === "PropertiesReported" || event._tag === "EventReported"),
         Stream.take(2),
         Stream.runCollect,
-        Effect.forkChild({ startImmediately: true })
+        Effect.forkChild
       )
       yield* device.postProperties({ WindSpeed: 9 })
       yield* device.postProperties({ WindSpeed: 1, Unknown: 1 })

@@ -6,7 +6,7 @@ import {
   type DeviceCloud,
   type DeviceId,
   type DomainEvent,
-  EventBus,
+  Feed,
   UplinkRateLimits,
   UplinkStore
 } from "@device-cloud/core"
@@ -106,8 +106,9 @@ layer(serverWithoutRates(StorageMemory.layer), { excludeTestServices: true })("i
         const devices = yield* Fixtures.createDevices(500)
         const told = new Map<DeviceId, Array<DomainEvent & { readonly _tag: "DeviceStatusChanged" }>>()
         for (const { deviceId } of devices) told.set(deviceId, [])
-        yield* (yield* EventBus).events.pipe(
-          Stream.runForEach((event) =>
+        const feed = yield* Feed
+        yield* feed.stream({ projectId: undefined, after: yield* feed.end }).pipe(
+          Stream.runForEach(({ event }) =>
             Effect.sync(() => {
               if (event._tag === "DeviceStatusChanged") told.get(event.device.deviceId)?.push(event)
             })

@@ -24,10 +24,13 @@ export const layer: Layer.Layer<FeedStore, never, Tables> = Layer.effect(
 /** Entries that one read may look at. */
 const maxScanned = 10_000
 
-const selects = ({ deviceIds, kinds, productKeys }: FeedSelection, { _tag, device }: DomainEvent): boolean =>
-  (kinds === undefined || kinds.includes(_tag)) &&
-  (productKeys === undefined || (device !== null && productKeys.includes(device.productKey))) &&
-  (deviceIds === undefined || (device !== null && deviceIds.includes(device.deviceId)))
+const selects = ({ deviceIds, kinds, productKeys, projectIds }: FeedSelection, event: DomainEvent): boolean => {
+  const { _tag, device } = event
+  return (projectIds === undefined || projectIds.includes(projectOf(event))) &&
+    (kinds === undefined || kinds.includes(_tag)) &&
+    (productKeys === undefined || (device !== null && productKeys.includes(device.productKey))) &&
+    (deviceIds === undefined || (device !== null && deviceIds.includes(device.deviceId)))
+}
 
 const make = ({ feed }: Tables["Service"]) => {
   const append = (events: ReadonlyArray<DomainEvent>) =>

@@ -95,8 +95,9 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
     ), pg_snapshot_xmax(pg_current_snapshot())::text::bigint) AS horizon, slot AS newest, forgotten_xid, forgotten_seq
     FROM feed_slot ORDER BY slot DESC LIMIT 1`
 
-  const selects = ({ deviceIds, kinds, productKeys }: NonNullable<FeedRead["select"]>) =>
+  const selects = ({ deviceIds, kinds, productKeys, projectIds }: NonNullable<FeedRead["select"]>) =>
     sql.and([
+      ...projectIds === undefined ? [] : [sql`project.id = ANY(${texts(projectIds)})`],
       ...kinds === undefined ? [] : [sql`scanned.kind = ANY(${wholeNumbers(kinds.map(kindNumber))}::smallint[])`],
       ...productKeys === undefined
         ? []

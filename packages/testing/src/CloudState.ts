@@ -9,7 +9,7 @@ import {
   Devices,
   type DeviceStatus,
   type DomainEvent,
-  EventBus,
+  Feed,
   History,
   type HistoryRange,
   type Json,
@@ -64,6 +64,9 @@ export const untilState = Effect.fnUntraced(
 /** Emits the events of the project from now on, in order, until the scope closes. */
 export const follow = Effect.fnUntraced(function*(projectId: ProjectId) {
   const events = yield* Queue.unbounded<DomainEvent>()
-  yield* (yield* EventBus).follow(projectId, ({ event }) => void Queue.offerUnsafe(events, event))
+  yield* (yield* Feed).follow(projectId, {
+    hear: ({ event }) => void Queue.offerUnsafe(events, event),
+    missed: () => {}
+  })
   return Stream.fromQueue(events)
 })

@@ -4,8 +4,8 @@
  */
 import { Array, Clock, Effect } from "effect"
 import type { DeviceId } from "../device/Device.ts"
-import { EventBus } from "../events/EventBus.ts"
 import { Reactions } from "../events/Reactions.ts"
+import { Feed } from "../feed/Feed.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type Lapse, type LostDevice, PresenceStore } from "./PresenceStore.ts"
 import { productsOf, reactionsTo, type StatusChange, statusEvent } from "./StatusChange.ts"
@@ -20,9 +20,9 @@ export interface LapsedDevices {
 /** Devices that go offline in one transaction. */
 const limit = 1000
 
-export const make: Effect.Effect<LapsedDevices, never, PresenceStore | EventBus | Reactions> = Effect.gen(function*() {
+export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Reactions> = Effect.gen(function*() {
   const store = yield* PresenceStore
-  const events = yield* EventBus
+  const feed = yield* Feed
   const reactions = yield* Reactions
 
   /** Sets at most `limit` devices offline. Returns false when there may be more: some of them may have come back meanwhile. */
@@ -32,7 +32,7 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | EventBus 
     yield* reactions.load(productsOf(devices))
     const at = yield* Clock.currentTimeMillis
     const changeOf = ({ device }: LostDevice): StatusChange => ({ device, at, status: "offline" })
-    const lost = yield* store.markOffline({
+    const markOffline = store.markOffline({
       deviceIds: devices.map(({ deviceId }) => deviceId),
       lapse,
       at,
@@ -42,8 +42,11 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | EventBus 
         }
         : {}
     })
+    const lost = yield* feed.commit(
+      markOffline,
+      (lost) => lost.map((each) => statusEvent(changeOf(each), each.version))
+    )
     if (lost.length > 0) reactions.wake()
-    yield* events.publish(lost.map((each) => statusEvent(changeOf(each), each.version)))
     return devices.length < limit || lost.length === 0
   })
 

@@ -4,9 +4,8 @@
  */
 import { Cause, Clock, Context, Effect, Layer, PubSub, Schedule, Stream } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
-import type { DomainEvent } from "../events/DomainEvent.ts"
-import { EventBus } from "../events/EventBus.ts"
 import { Reactions } from "../events/Reactions.ts"
+import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
@@ -52,7 +51,7 @@ export class Presence extends Context.Service<Presence, {
    * offline that has been silent for 12 seconds, and those of this node when the
    * layer closes.
    */
-  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | EventBus | Identifiers | Reactions> = Layer
+  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | Feed | Identifiers | Reactions> = Layer
     .effect(Presence, Effect.suspend(() => make))
 }
 
@@ -91,14 +90,13 @@ const statusOf = { Online: "online", Offline: "offline" } as const
 
 const make = Effect.gen(function*() {
   const store = yield* PresenceStore
-  const events = yield* EventBus
+  const feed = yield* Feed
   const nodeId = yield* (yield* Identifiers).nodeId
   const reactions = yield* Reactions
   const lapsed = yield* LapsedDevices.make
 
   const commit = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
     const outcomes = new Map<Item, PresenceOutcome>()
-    const happened: Array<DomainEvent> = []
     for (const group of oncePerDevice(items)) {
       const changes = group.map(({ change, device }): StatusChange => ({
         device,
@@ -106,12 +104,13 @@ const make = Effect.gen(function*() {
         status: statusOf[change._tag]
       }))
       const reactTo = yield* reactToOutcomes(reactions, changes)
-      const recorded = yield* store.record(group.map(({ change }) => change), reactTo)
+      const recorded = yield* feed.commit(
+        store.record(group.map(({ change }) => change), reactTo),
+        (recorded) => statusEvents(changes, recorded)
+      )
       if (reactTo !== undefined) reactions.wake()
       for (const [i, item] of group.entries()) outcomes.set(item, recorded[i]!)
-      happened.push(...statusEvents(changes, recorded))
     }
-    yield* events.publish(happened)
     return items.map((item) => outcomes.get(item)!)
   })
 

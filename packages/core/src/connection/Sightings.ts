@@ -4,8 +4,8 @@
  */
 import { Clock, Effect, type Scope } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
-import { EventBus } from "../events/EventBus.ts"
 import { Reactions } from "../events/Reactions.ts"
+import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type PresenceOutcome, PresenceStore, type Sighting } from "./PresenceStore.ts"
@@ -47,20 +47,22 @@ interface Seen {
 export const make: Effect.Effect<
   Sightings,
   never,
-  Scope.Scope | PresenceStore | EventBus | Reactions
+  Scope.Scope | PresenceStore | Feed | Reactions
 > = Effect.gen(function*() {
   const clock = yield* Clock.Clock
   const store = yield* PresenceStore
-  const events = yield* EventBus
+  const feed = yield* Feed
   const reactions = yield* Reactions
 
   /** Stores sightings, at most one for each device. */
   const storeSeen = Effect.fnUntraced(function*(seen: ReadonlyArray<Seen>) {
     const changes = seen.map(({ device, sighting: { at } }): StatusChange => ({ device, at, status: "online" }))
     const reactTo = yield* reactToOutcomes(reactions, changes)
-    const outcomes = yield* store.markSeen(seen.map(({ sighting }) => sighting), reactTo)
+    const outcomes = yield* feed.commit(
+      store.markSeen(seen.map(({ sighting }) => sighting), reactTo),
+      (outcomes) => statusEvents(changes, outcomes)
+    )
     if (reactTo !== undefined) reactions.wake()
-    yield* events.publish(statusEvents(changes, outcomes))
     return outcomes
   })
 

@@ -1,6 +1,6 @@
 /**
  * Changes of the status of devices: the reactions that are stored with them, and
- * the events that are published once they are stored.
+ * the events that are recorded with them.
  */
 import { Effect } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"

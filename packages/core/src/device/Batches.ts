@@ -99,14 +99,24 @@ const make = Effect.gen(function*() {
         deviceSecret
       }))
       const insert = store.insertBatch(projectId, productKey, { description: desc, createdAt }, triples)
-      const batch = yield* quotas.within(projectId, "devices", num, insert)
-      if (Option.isNone(batch)) return yield* new ProductNotFound({ productKey })
-      yield* lifecycle.changed(
-        "created",
-        triples.map(({ deviceId, deviceName }) => ({ deviceId, projectId, productKey, deviceName, validateType })),
-        createdAt
+      const batch = yield* lifecycle.commit(
+        quotas.within(projectId, "devices", num, insert),
+        (batch) =>
+          Option.isSome(batch)
+            ? {
+              change: "created",
+              devices: triples.map(({ deviceId, deviceName }) => ({
+                deviceId,
+                projectId,
+                productKey,
+                deviceName,
+                validateType
+              })),
+              at: createdAt
+            }
+            : undefined
       )
-      return batch.value
+      return yield* Effect.fromOption(batch, () => new ProductNotFound({ productKey }))
     }
   )
 

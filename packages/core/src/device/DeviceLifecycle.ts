@@ -5,6 +5,7 @@
  */
 import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import type { StoreError } from "../kernel/StoreError.ts"
+import { Transactions } from "../kernel/Transactions.ts"
 import type { DeviceIdentity } from "./Device.ts"
 
 /**
@@ -14,11 +15,20 @@ import type { DeviceIdentity } from "./Device.ts"
 export type LifecycleChange = "created" | "enabled" | "disabled" | "bound" | "unbound" | "configured" | "rotated"
 
 /**
- * When a hook runs. Hooks of an earlier stage run first: `access` stops admitting
- * devices, `connection` ends connections, `feature` cleans up, `event` publishes
- * events.
+ * When a hook runs. `record` runs in the transaction of the change and records it;
+ * if such a hook fails, the change has not happened. The other hooks run after the
+ * transaction, those of an earlier stage first: `access` stops admitting devices,
+ * `connection` ends connections, `feature` cleans up.
  */
-export type LifecycleStage = "access" | "connection" | "feature" | "event"
+export type LifecycleStage = "record" | "access" | "connection" | "feature"
+
+/** A change that a write has made. */
+export interface StoredChange {
+  readonly change: LifecycleChange
+  readonly devices: ReadonlyArray<DeviceIdentity>
+  /** Unix milliseconds. */
+  readonly at: number
+}
 
 /** Runs after a change of these devices is stored. `at`: Unix milliseconds. */
 export type LifecycleHandler = (
@@ -42,14 +52,14 @@ export class DeviceLifecycle extends Context.Service<DeviceLifecycle, {
   /** Calls the hook for all changes from now on, until the scope closes. */
   readonly register: (hook: LifecycleHook) => Effect.Effect<void, never, Scope.Scope>
   /**
-   * Calls the hooks for a stored change. Calls all of them, even if one fails;
-   * then fails with the first failure. `at`: Unix milliseconds.
+   * Runs `write` and calls the hooks for the change that `changeOf` finds in its
+   * result; undefined: it has changed nothing. After the transaction, calls all
+   * hooks, even if one fails; then fails with the first failure.
    */
-  readonly changed: (
-    change: LifecycleChange,
-    devices: ReadonlyArray<DeviceIdentity>,
-    at: number
-  ) => Effect.Effect<void, StoreError>
+  readonly commit: <A, E, R>(
+    write: Effect.Effect<A, E, R>,
+    changeOf: (result: A) => StoredChange | undefined
+  ) => Effect.Effect<A, E | StoreError, R>
   /**
    * Deletes devices: calls the `deleting` hooks, runs `remove`, and calls the
    * returned handlers. `remove` returns the devices that it has removed; none: it
@@ -61,10 +71,13 @@ export class DeviceLifecycle extends Context.Service<DeviceLifecycle, {
     at: number
   ) => Effect.Effect<Option.Option<ReadonlyArray<DeviceIdentity>>, StoreError>
 }>()("@device-cloud/core/device/DeviceLifecycle") {
-  static readonly layer: Layer.Layer<DeviceLifecycle> = Layer.sync(DeviceLifecycle, () => make())
+  static readonly layer: Layer.Layer<DeviceLifecycle, never, Transactions> = Layer.effect(
+    DeviceLifecycle,
+    Effect.map(Transactions, (transactions) => make(transactions))
+  )
 }
 
-const stages: ReadonlyArray<LifecycleStage> = ["access", "connection", "feature", "event"]
+const stages: ReadonlyArray<LifecycleStage> = ["record", "access", "connection", "feature"]
 
 /** Runs all effects, even if one fails; then fails with the first failure. */
 const runAll = (effects: ReadonlyArray<Effect.Effect<void, StoreError>>): Effect.Effect<void, StoreError> =>
@@ -73,8 +86,35 @@ const runAll = (effects: ReadonlyArray<Effect.Effect<void, StoreError>>): Effect
     (exits) => exits.find(Exit.isFailure) ?? Effect.void
   )
 
-const make = (): DeviceLifecycle["Service"] => {
+/** A handler with the stage of its hook. */
+interface Staged {
+  readonly stage: LifecycleStage
+  readonly handler: LifecycleHandler
+}
+
+const make = ({ within }: Transactions["Service"]): DeviceLifecycle["Service"] => {
   let hooks: ReadonlyArray<LifecycleHook> = []
+
+  /** Runs the write with the handlers that record it, then the other handlers. */
+  const run = Effect.fnUntraced(function*<A, E, R>(
+    write: Effect.Effect<A, E, R>,
+    changeOf: (result: A) => { readonly devices: ReadonlyArray<DeviceIdentity>; readonly at: number } | undefined,
+    handlersOf: (result: A) => ReadonlyArray<Staged>
+  ) {
+    const handle = (result: A, isRecord: boolean) => {
+      const stored = changeOf(result)
+      return stored === undefined ?
+        [] :
+        handlersOf(result).flatMap(({ handler, stage }) =>
+          (stage === "record") === isRecord ? [handler(stored.devices, stored.at)] : []
+        )
+    }
+    const result = yield* within(
+      Effect.tap(write, (result) => Effect.all(handle(result, true), { discard: true }))
+    )
+    yield* runAll(handle(result, false))
+    return result
+  })
 
   const inOrder = (all: ReadonlyArray<LifecycleHook>) =>
     all.toSorted((a, b) => stages.indexOf(a.stage) - stages.indexOf(b.stage))
@@ -90,16 +130,23 @@ const make = (): DeviceLifecycle["Service"] => {
             hooks = hooks.filter((each) => each !== hook)
           })
       )),
-    changed: (change, devices, at) =>
-      Effect.suspend(() => runAll(hooks.flatMap((hook) => hook[change]?.(devices, at) ?? []))),
+    commit: (write, changeOf) =>
+      run(write, changeOf, (result) => {
+        const stored = changeOf(result)
+        return stored === undefined ?
+          [] :
+          hooks.flatMap(({ [stored.change]: handler, stage }) => handler === undefined ? [] : { stage, handler })
+      }),
     remove: Effect.fnUntraced(function*(devices, remove, at) {
       const handlers = yield* Effect.forEach(
-        hooks.flatMap(({ deleting }) => deleting ?? []),
-        (deleting) => deleting(devices)
+        hooks.flatMap(({ deleting, stage }) => deleting === undefined ? [] : { deleting, stage }),
+        ({ deleting, stage }) => Effect.map(deleting(devices), (handler): Staged => ({ stage, handler }))
       )
-      const removed = yield* remove
-      if (Option.isSome(removed)) yield* runAll(handlers.map((handler) => handler(removed.value, at)))
-      return removed
+      return yield* run(
+        remove,
+        (removed) => Option.isSome(removed) ? { devices: removed.value, at } : undefined,
+        () => handlers
+      )
     })
   }
 }

@@ -158,11 +158,19 @@ const make = Effect.gen(function*() {
         cloudGateway: yield* cloudGatewayAccount(product.dataSource, productKey, draft),
         createdAt
       }])
-      const stored = yield* quotas.within(projectId, "devices", 1, insert)
+      const stored = yield* lifecycle.commit(
+        quotas.within(projectId, "devices", 1, insert),
+        (stored) =>
+          Option.isSome(stored)
+            ? {
+              change: "created",
+              devices: stored.value.map((device) => deviceIdentity({ device, product })),
+              at: createdAt
+            }
+            : undefined
+      )
       const device = Option.getOrUndefined(stored)?.[0]
-      if (device === undefined) return yield* new ProductNotFound({ productKey })
-      yield* lifecycle.changed("created", [deviceIdentity({ device, product })], createdAt)
-      return device
+      return device ?? (yield* new ProductNotFound({ productKey }))
     }
   )
 
@@ -188,8 +196,11 @@ const make = Effect.gen(function*() {
     fields: Omit<DeviceUpdate, "updatedAt">,
     kind: LifecycleChange
   ) {
-    const detail = yield* save(projectId, deviceId, fields)
-    yield* lifecycle.changed(kind, [deviceIdentity(detail)], detail.device.updatedAt)
+    yield* lifecycle.commit(save(projectId, deviceId, fields), (detail) => ({
+      change: kind,
+      devices: [deviceIdentity(detail)],
+      at: detail.device.updatedAt
+    }))
   })
 
   const change = Effect.fn("Devices.change")(
@@ -236,11 +247,12 @@ const make = Effect.gen(function*() {
       const at = yield* Clock.currentTimeMillis
       const secret = yield* identifiers.deviceSecret
       const previousUntil = overlap === 0 ? null : at + overlap * 1000
-      const detail = yield* found(yield* store.rotateSecret(projectId, deviceId, { secret, previousUntil, at }), {
-        deviceId
-      })
-      yield* lifecycle.changed("rotated", [deviceIdentity(detail)], at)
-      return detail.device
+      const rotated = yield* lifecycle.commit(
+        store.rotateSecret(projectId, deviceId, { secret, previousUntil, at }),
+        (rotated) =>
+          Option.isSome(rotated) ? { change: "rotated", devices: [deviceIdentity(rotated.value)], at } : undefined
+      )
+      return (yield* found(rotated, { deviceId })).device
     }
   )
 

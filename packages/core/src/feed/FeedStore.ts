@@ -26,6 +26,7 @@ export interface FeedEntry {
 
 /** Which events a read returns: those that fulfil every member. A member that is left out admits all. */
 export interface FeedSelection {
+  readonly projectIds?: ReadonlyArray<ProjectId> | undefined
   readonly kinds?: ReadonlyArray<DomainEvent["_tag"]> | undefined
   readonly productKeys?: ReadonlyArray<ProductKey> | undefined
   readonly deviceIds?: ReadonlyArray<DeviceId> | undefined

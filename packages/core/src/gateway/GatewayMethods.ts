@@ -5,7 +5,7 @@
 import { Clock, Effect, Layer, Option, Result } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
-import { EventBus } from "../events/EventBus.ts"
+import { Feed } from "../feed/Feed.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import * as DeviceMethod from "../uplink/DeviceMethod.ts"
 import { DeviceMethods } from "../uplink/DeviceMethods.ts"
@@ -31,7 +31,7 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import type { SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 import { admits } from "./Topology.ts"
 import { timeOfProof } from "./TopologyClaim.ts"
-import { announceDetached, attachSubDevices, nameOf } from "./TopologyChange.ts"
+import { announceDetached, attachSubDevices, nameOf, topologyEvents } from "./TopologyChange.ts"
 import {
   type ProxiedRegistration,
   readFound,
@@ -73,8 +73,8 @@ const make = Effect.gen(function*() {
   const authenticator = yield* DeviceAuthenticator
   const provisioning = yield* Provisioning
   const sessions = yield* DeviceSessions
-  const events = yield* EventBus
-  const attach = attachSubDevices(store, sessions, events)
+  const feed = yield* Feed
+  const attach = attachSubDevices(store, sessions, feed)
 
   /** Returns the product of this key in the gateway's project if its devices are of the node type. */
   const productOf = Effect.fnUntraced(
@@ -148,24 +148,28 @@ const make = Effect.gen(function*() {
 
   const remove = Effect.fnUntraced(function*(gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) {
     const subDevices = yield* own(gateway, names)
-    const detached = yield* store.detach({
-      subDeviceIds: subDevices.map(({ deviceId }) => deviceId),
-      gatewayId: gateway.deviceId,
-      state: "released",
-      at: yield* Clock.currentTimeMillis
-    })
-    yield* announceDetached(sessions, events, detached, true)
+    const at = yield* Clock.currentTimeMillis
+    const detached = yield* feed.commit(
+      store.detach({
+        subDeviceIds: subDevices.map(({ deviceId }) => deviceId),
+        gatewayId: gateway.deviceId,
+        state: "released",
+        at
+      }),
+      topologyEvents("delete", at)
+    )
+    yield* announceDetached(sessions, detached, true)
     return success(subDevices.map(nameOf))
   })
 
-  /** Publishes what the gateway has found; in an add-session, tells the gateway at once to add it. */
+  /** Records what the gateway has found; in an add-session, tells the gateway at once to add it. */
   const found = Effect.fnUntraced(function*(gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) {
     for (const { productKey } of names) {
       if ((yield* productOf(gateway, productKey, "gateway-sub")) === undefined) return yield* refuse(productNotFound)
     }
     const at = yield* Clock.currentTimeMillis
     const value = { devices: names.map(nameOf) }
-    yield* events.publish([{ _tag: "EventReported", device: gateway, at, eventId: "found", time: at, value }])
+    yield* feed.append([{ _tag: "EventReported", device: gateway, at, eventId: "found", time: at, value }])
     const [session] = yield* store.openSessions(gateway.deviceId)
     const wanted = session === undefined ? [] : names.filter(({ productKey }) => admits(session, productKey))
     if (wanted.length > 0) {
@@ -291,5 +295,5 @@ export const layer: Layer.Layer<
   | DeviceAuthenticator
   | Provisioning
   | DeviceSessions
-  | EventBus
+  | Feed
 > = Layer.effectDiscard(make)

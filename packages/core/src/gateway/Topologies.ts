@@ -15,7 +15,7 @@ import {
 } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
-import { EventBus } from "../events/EventBus.ts"
+import { Feed } from "../feed/Feed.ts"
 import type { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InputIssue, InvalidInput } from "../kernel/InvalidInput.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
@@ -41,7 +41,7 @@ import {
   SubDeviceNames,
   TooManySubDevices
 } from "./Topology.ts"
-import { announceDetached, attachSubDevices, notifyGateways, topologyHook } from "./TopologyChange.ts"
+import { announceDetached, attachSubDevices, notifyGateways, topologyEvents, topologyHooks } from "./TopologyChange.ts"
 import { TopologyStore } from "./TopologyStore.ts"
 
 type GatewayFailure = DeviceNotFound | NotAGateway | StoreError
@@ -116,7 +116,7 @@ export class Topologies extends Context.Service<Topologies, {
     | Products
     | DeviceAuthenticator
     | DeviceSessions
-    | EventBus
+    | Feed
     | Identifiers
   > = Layer.effect(Topologies, Effect.suspend(() => make))
 
@@ -165,11 +165,11 @@ const make = Effect.gen(function*() {
   const products = yield* Products
   const authenticator = yield* DeviceAuthenticator
   const sessions = yield* DeviceSessions
-  const events = yield* EventBus
+  const feed = yield* Feed
   const lifecycle = yield* DeviceLifecycle
-  const attach = attachSubDevices(store, sessions, events)
+  const attach = attachSubDevices(store, sessions, feed)
   const addSessions = yield* AddSessions.make
-  yield* lifecycle.register(topologyHook(store, sessions, events))
+  yield* Effect.forEach(topologyHooks(store, sessions, feed), lifecycle.register, { discard: true })
 
   /** Returns the device if it is a gateway. */
   const gateway = Effect.fnUntraced(function*(projectId: ProjectId, gatewayId: DeviceId) {
@@ -290,11 +290,11 @@ const make = Effect.gen(function*() {
           : new BelongsToOtherGateway({ device })
       })
       const at = yield* Clock.currentTimeMillis
-      yield* announceDetached(
-        sessions,
-        events,
-        yield* store.detach({ subDeviceIds, gatewayId, state: "closed", at })
+      const detached = yield* feed.commit(
+        store.detach({ subDeviceIds, gatewayId, state: "closed", at }),
+        topologyEvents("delete", at)
       )
+      yield* announceDetached(sessions, detached)
     }
   )
 

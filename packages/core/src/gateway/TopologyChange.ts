@@ -1,11 +1,12 @@
 /**
- * What follows a change of a topology: notices to gateways, domain events, and
+ * What belongs to a change of a topology: domain events, notices to gateways, and
  * the end of sessions.
  */
 import { Array, Clock, Effect } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import type { LifecycleHook } from "../device/DeviceLifecycle.ts"
-import type { EventBus } from "../events/EventBus.ts"
+import type { DomainEvent } from "../events/DomainEvent.ts"
+import type { Feed } from "../feed/Feed.ts"
 import type { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { Attachment, SubDeviceName } from "../uplink/SubDeviceDirectory.ts"
 import type { AttachedBy } from "./TopologyClaim.ts"
@@ -44,74 +45,65 @@ export const notifyGateways = (
     { discard: true }
   )
 
-/** Publishes that sub-devices were attached or detached. */
-export const publishTopology = (
-  events: EventBus["Service"],
-  attachments: ReadonlyArray<Attachment>,
-  action: "create" | "delete"
-) =>
-  Effect.flatMap(
-    Clock.currentTimeMillis,
-    (at) =>
-      events.publish(
-        byGateway(attachments).map(({ gateway, subDevices }) => ({
-          _tag: "TopologyChanged",
-          device: gateway,
-          at,
-          action,
-          subDevices
-        }))
-      )
-  )
+/** The events of sub-devices that are attached or detached. `at`: Unix milliseconds. */
+export const topologyEvents =
+  (action: "create" | "delete", at: number) => (attachments: ReadonlyArray<Attachment>): ReadonlyArray<DomainEvent> =>
+    byGateway(attachments).map(({ gateway, subDevices }) => ({
+      _tag: "TopologyChanged",
+      device: gateway,
+      at,
+      action,
+      subDevices: subDevices.map(({ deviceId, deviceName, productKey }) => ({ deviceId, productKey, deviceName }))
+    }))
 
 /**
- * Ends the sessions of detached sub-devices, publishes the change, and tells
- * their gateways, unless the gateway itself has asked for it (`isOwnWish`).
+ * Ends the sessions of detached sub-devices and tells their gateways, unless the
+ * gateway itself has asked for it (`isOwnWish`).
  */
 export const announceDetached = Effect.fnUntraced(function*(
   sessions: DeviceSessions["Service"],
-  events: EventBus["Service"],
   attachments: ReadonlyArray<Attachment>,
   isOwnWish = false
 ) {
   if (attachments.length === 0) return
   yield* sessions.cutOff(attachments.map(({ subDevice }) => subDevice.deviceId), "detached")
   if (!isOwnWish) yield* notifyGateways(sessions, attachments, "delete")
-  yield* publishTopology(events, attachments, "delete")
 })
 
-/** Attaches all or none, as the store does. Announces it to gateways that lose a sub-device and as an event. */
+/** Attaches all or none, as the store does, with the events of it. Tells gateways that lose a sub-device. */
 export const attachSubDevices = (
   store: TopologyStore["Service"],
   sessions: DeviceSessions["Service"],
-  events: EventBus["Service"]
+  feed: Feed["Service"]
 ) =>
   Effect.fnUntraced(function*({ by, gatewayId, subDevices }: {
     readonly gatewayId: DeviceId
     readonly subDevices: ReadonlyArray<DeviceIdentity>
     readonly by: AttachedBy
   }) {
-    const outcome = yield* store.attach({
-      gatewayId,
-      subDeviceIds: subDevices.map(({ deviceId }) => deviceId),
-      by,
-      at: yield* Clock.currentTimeMillis
+    const at = yield* Clock.currentTimeMillis
+    const subDeviceIds = subDevices.map(({ deviceId }) => deviceId)
+    const attach = Effect.gen(function*() {
+      const outcome = yield* store.attach({ gatewayId, subDeviceIds, by, at })
+      if (outcome._tag !== "Attached") return outcome
+      const found = yield* store.attachmentsOf(outcome.added)
+      return { ...outcome, attachments: found.filter(({ gateway }) => gateway.deviceId === gatewayId) }
     })
+    const outcome = yield* feed.commit(attach, (outcome) =>
+      outcome._tag === "Attached"
+        ? [...topologyEvents("delete", at)(outcome.moved), ...topologyEvents("create", at)(outcome.attachments)]
+        : [])
     if (outcome._tag !== "Attached") return outcome
-    yield* announceDetached(sessions, events, outcome.moved)
-    const attachments = (yield* store.attachmentsOf(outcome.added)).filter(({ gateway }) =>
-      gateway.deviceId === gatewayId
-    )
-    yield* publishTopology(events, attachments, "create")
-    return { _tag: "Attached", attachments } as const
+    yield* announceDetached(sessions, outcome.moved)
+    return { _tag: "Attached", attachments: outcome.attachments } as const
   })
 
-/** Tells gateways when their sub-devices are enabled, disabled, unbound or deleted. */
-export const topologyHook = (
+/** Tells gateways when their sub-devices are enabled, disabled, unbound or deleted, and records that they are detached. */
+export const topologyHooks = (
   store: TopologyStore["Service"],
   sessions: DeviceSessions["Service"],
-  events: EventBus["Service"]
-): LifecycleHook => {
+  feed: Feed["Service"]
+): ReadonlyArray<LifecycleHook> => {
   const idsOf = (devices: ReadonlyArray<DeviceIdentity>) => devices.map(({ deviceId }) => deviceId)
 
   const notify = (change: "enable" | "disable") => (devices: ReadonlyArray<DeviceIdentity>) =>
@@ -128,19 +120,31 @@ export const topologyHook = (
       ))).flat()
   })
 
-  return {
-    stage: "feature",
-    enabled: notify("enable"),
-    disabled: notify("disable"),
-    unbound: (devices, at) =>
-      Effect.flatMap(
-        store.detach({ subDeviceIds: idsOf(devices), state: "closed", at }),
-        (detached) => announceDetached(sessions, events, detached)
-      ),
-    deleting: Effect.fnUntraced(function*(devices) {
-      const above = yield* store.attachmentsOf(idsOf(devices))
-      const ended = [...above, ...yield* below(devices)]
-      return () => Effect.andThen(notifyGateways(sessions, above, "delete"), publishTopology(events, ended, "delete"))
-    })
-  }
+  return [
+    {
+      stage: "feature",
+      enabled: notify("enable"),
+      disabled: notify("disable"),
+      unbound: (devices, at) =>
+        Effect.flatMap(
+          feed.commit(
+            store.detach({ subDeviceIds: idsOf(devices), state: "closed", at }),
+            topologyEvents("delete", at)
+          ),
+          (detached) => announceDetached(sessions, detached)
+        ),
+      deleting: (devices) =>
+        Effect.map(
+          store.attachmentsOf(idsOf(devices)),
+          (above) => () => notifyGateways(sessions, above, "delete")
+        )
+    },
+    {
+      stage: "record",
+      deleting: Effect.fnUntraced(function*(devices) {
+        const ended = [...yield* store.attachmentsOf(idsOf(devices)), ...yield* below(devices)]
+        return (_, at) => feed.append(topologyEvents("delete", at)(ended))
+      })
+    }
+  ]
 }

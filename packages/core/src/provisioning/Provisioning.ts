@@ -241,12 +241,17 @@ const make = Effect.gen(function*() {
       createdAt: at
     })
     const known = yield* devices.claimByName(productKey, deviceName)
-    const claimed = known === "none" ? yield* quotas.within(projectId, "devices", 1, create) : known
+    const claimed = known === "none"
+      ? yield* lifecycle.commit(
+        quotas.within(projectId, "devices", 1, create),
+        (claimed) =>
+          typeof claimed === "object" && claimed.device.deviceId === deviceId
+            ? { change: "created", devices: [deviceIdentity(claimed)], at }
+            : undefined
+      )
+      : known
     if (claimed === "active") return yield* new AlreadyActive({ device: deviceName })
     if (claimed === "none") return yield* new ProductNotFound({ productKey })
-    if (claimed.device.deviceId === deviceId) {
-      yield* lifecycle.changed("created", [deviceIdentity(claimed)], at)
-    }
     return yield* tripleOf(claimed)
   })
 

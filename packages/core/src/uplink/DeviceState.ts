@@ -29,7 +29,7 @@ export interface StateMark {
 /** Ends the update of a message that sets off too much. */
 class TooManyReactions extends Error {}
 
-/** The shadow of a device with what must be stored beside it and published after the commit. */
+/** The shadow of a device with what must be stored beside it. */
 export class DeviceState {
   readonly device: DeviceIdentity
   /** The shadow of the device. Call `accept` after a change. */

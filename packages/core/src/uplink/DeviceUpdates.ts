@@ -2,7 +2,6 @@
  * The updates of one device in a batch, and how they run. Pure.
  */
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
-import type { DomainEvent } from "../events/DomainEvent.ts"
 import type { Shadow } from "../shadow/Shadow.ts"
 import type { Update } from "./DeviceMethod.ts"
 import { type DeviceReply, systemError } from "./DeviceReply.ts"
@@ -24,8 +23,6 @@ export interface DeviceUpdates {
 export interface DeviceResult {
   /** In the order of the updates. */
   readonly replies: ReadonlyArray<DeviceReply>
-  /** The events to publish. */
-  readonly happened: ReadonlyArray<DomainEvent>
   /** Reactions are stored, so that their runner must wake. */
   readonly reacts: boolean
   /** Values and events whose time was too far ahead. */
@@ -51,9 +48,8 @@ export const commitOf = (
       const replies = applyAll(ofDevice, state, defects)
       if (replies === undefined) continue
       const { facts, timesAhead } = state
-      const { happened, reactions } = facts
       return [
-        { replies, happened, reacts: reactions.length > 0, timesAhead, defects: [...defects.values()] },
+        { replies, reacts: facts.reactions.length > 0, timesAhead, defects: [...defects.values()] },
         state.draft.finish(),
         facts
       ]

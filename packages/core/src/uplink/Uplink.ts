@@ -7,8 +7,8 @@ import { CommandAnswers } from "../command/CommandAnswers.ts"
 import { CommandLedger } from "../command/CommandLedger.ts"
 import type { CommandProgress } from "../command/Command.ts"
 import { deviceKey } from "../device/Device.ts"
-import { EventBus } from "../events/EventBus.ts"
 import { Reactions } from "../events/Reactions.ts"
+import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { ModelCache } from "../thing-model/ModelCache.ts"
@@ -48,7 +48,7 @@ export class Uplink extends Context.Service<Uplink, {
   static readonly layer: Layer.Layer<
     Uplink | CommandLedger,
     never,
-    CommandAnswers | DeviceMethods | UplinkStore | UplinkRates | SubDeviceDirectory | ModelCache | Reactions | EventBus
+    CommandAnswers | DeviceMethods | UplinkStore | UplinkRates | SubDeviceDirectory | ModelCache | Reactions | Feed
   > = Layer.effectContext(Effect.suspend(() => make))
 }
 
@@ -83,7 +83,7 @@ const make = Effect.gen(function*() {
   const directory = yield* SubDeviceDirectory
   const models = yield* ModelCache
   const reactions = yield* Reactions
-  const events = yield* EventBus
+  const feed = yield* Feed
   const rates = yield* UplinkRates
   const answers = yield* CommandAnswers
   const metrics = UplinkMetrics.make()
@@ -166,7 +166,7 @@ const make = Effect.gen(function*() {
     { batch, results }: Effect.Success<ReturnType<typeof commit>>
   ) {
     UplinkBatch.settle(batch, results)
-    const { happened, progress, replies, requests } = batch
+    const { progress, replies, requests } = batch
     let timesAhead = 0
     for (const result of results) {
       if (Option.isNone(result)) continue
@@ -175,7 +175,7 @@ const make = Effect.gen(function*() {
       result.value.defects.forEach(logDefect)
     }
     if (progress.length > 0) answers.stepped(progress)
-    if (happened.length > 0) yield* safely(events.publish(happened))
+    if (results.length + progress.length > 0) feed.wake()
     if (requests.length > 0) yield* runRequests(batch)
     if (timesAhead > 0) yield* safely(metrics.timesAhead(timesAhead))
     yield* safely(metrics.concluded(progress, replies.filter((_, place) => !UplinkBatch.isProgress(items[place]!))))

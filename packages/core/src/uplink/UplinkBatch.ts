@@ -34,8 +34,8 @@ export interface UplinkBatch {
   readonly requests: ReadonlyArray<PlacedRequest>
   /** The budgets of messages about several devices. */
   readonly budgets: ReadonlyArray<ReactionBudget>
-  /** The events to publish after the commit. */
-  readonly happened: Array<DomainEvent>
+  /** What else is recorded in the feed: replies to commands. */
+  readonly happened: ReadonlyArray<DomainEvent>
   /** By the place of the item. Until its handler has replied, a request has the reply `systemError`. */
   readonly replies: Array<DeviceReply>
 }
@@ -168,9 +168,9 @@ export const isWithinBudgets = ({ budgets }: UplinkBatch): boolean => {
 const worse = (known: DeviceReply | undefined, reply: DeviceReply): DeviceReply =>
   known === undefined || (known.code === 200 && reply.code !== 200) ? reply : known
 
-/** Puts the replies and events of the devices in their places. A device without a result does not exist. */
+/** Puts the replies of the devices in their places. A device without a result does not exist. */
 export const settle = (
-  { devices, happened, replies }: UplinkBatch,
+  { devices, replies }: UplinkBatch,
   results: ReadonlyArray<Option.Option<DeviceResult>>
 ): void => {
   const decided = new Map<number, DeviceReply>()
@@ -183,6 +183,5 @@ export const settle = (
       decided.set(place, reply)
       replies[place] = reply
     }
-    if (result !== undefined) { for (const event of result.happened) happened.push(event) }
   }
 }

@@ -1,10 +1,10 @@
 /**
  * One stream of events on its way to a client: what waits for the client to read
- * it, within bounds.
+ * it, within bounds. A client that is further behind gets its events from the feed.
  */
-import type { PublishedEvent } from "@device-cloud/core"
+import { type FeedPage, type FeedPlace, feedStart } from "@device-cloud/core"
 import { Cause, Effect } from "effect"
-import { encode, gap } from "./ServerSentEvent.ts"
+import { encode, gap, heartbeat } from "./ServerSentEvent.ts"
 
 /** Bytes that wait for all clients of this server together, before each may have but little. */
 export interface WaitingBytes {
@@ -19,37 +19,63 @@ const little = 64 * 1024
 /** Bytes that are written at once, unless one event has more. */
 const chunkBytes = 64 * 1024
 
+/** What a listener gets its events from. */
+export interface EventSource {
+  /** Reads events for the listener from the feed. */
+  readonly read: (after: FeedPlace) => Effect.Effect<FeedPage>
+  /** The place after which the listener is offered all of its events. */
+  readonly offeredFrom: () => FeedPlace
+}
+
 export class EventListener {
   readonly #sum: WaitingBytes
-  #beginning: Array<Uint8Array>
-  /** What the client has missed, the latest first. */
-  readonly #missed: Array<PublishedEvent>
+  readonly #source: EventSource
+  /** Everything up to here is on its way to the client. */
+  #place: FeedPlace
+  /** Whether events after the place have to be read: offers are then left out. */
+  #isBehind: boolean
   #waiting: Array<Uint8Array> = []
   #bytes = 0
   #wake: (() => void) | undefined
   #hasEnded = false
 
-  /** Begins with the bytes of `beginning`, then what was missed. */
-  constructor(sum: WaitingBytes, missed: ReadonlyArray<PublishedEvent>, beginning: ReadonlyArray<Uint8Array>) {
+  /** Begins with the bytes of `beginning`, then the events after `after`. */
+  constructor(
+    sum: WaitingBytes,
+    source: EventSource,
+    { after, beginning }: { readonly after: FeedPlace; readonly beginning: ReadonlyArray<Uint8Array> }
+  ) {
     this.#sum = sum
-    this.#beginning = [...beginning]
-    this.#missed = missed.toReversed()
+    this.#source = source
+    this.#place = after
+    this.#isBehind = after < source.offeredFrom()
+    for (const bytes of beginning) this.#push(bytes)
   }
 
-  /** Whether the client has read all. */
-  get isIdle(): boolean {
-    return this.#wake !== undefined && this.#waiting.length === 0
+  /** Tells a client that has read all that the stream lives. */
+  beat(): void {
+    if (this.#wake === undefined || this.#waiting.length > 0) return
+    this.#push(heartbeat)
+    this.flush()
   }
 
-  /** Keeps bytes for the client. One that is too far behind loses what waits for it, and is told so. */
-  offer(bytes: Uint8Array): void {
-    if (this.#hasEnded) return
+  /** Keeps the bytes of an event for the client, unless too much waits for it. */
+  offer(place: FeedPlace, bytes: Uint8Array): void {
+    if (this.#hasEnded || this.#isBehind || place <= this.#place) return
     const limit = this.#sum.total < totalBytes ? much : little
     if (this.#bytes + bytes.length > limit && this.#bytes > 0) {
-      this.#drop()
-      this.#push(gap)
+      this.#isBehind = true
+      return
     }
     this.#push(bytes)
+    this.#place = place
+  }
+
+  /** Tells the client that events are missing. What is offered from now on counts, wherever it is in the feed. */
+  missed(): void {
+    this.#push(gap)
+    this.#place = feedStart
+    this.#isBehind = false
   }
 
   /** Lets the client have what waits. */
@@ -62,24 +88,38 @@ export class EventListener {
     const isReading = this.#wake !== undefined
     this.#hasEnded = true
     this.#drop()
-    this.#missed.length = 0
     this.#resume()
     return isReading
   }
 
   /** Returns the next bytes when there are some; is done when the stream has ended. */
-  readonly next: Effect.Effect<Uint8Array, Cause.Done> = Effect.callback((resume) => {
+  readonly next: Effect.Effect<Uint8Array, Cause.Done> = Effect.suspend(() => {
     const chunk = this.#take()
-    if (chunk !== undefined) return resume(Effect.succeed(chunk))
-    if (this.#hasEnded) return resume(Cause.done())
+    if (chunk !== undefined) return Effect.succeed(chunk)
+    if (this.#hasEnded) return Cause.done()
+    return Effect.flatMap(this.#isBehind ? this.#catchUp : this.#news, () => this.next)
+  })
+
+  readonly #news: Effect.Effect<void> = Effect.callback((resume) => {
     this.#wake = () => {
       this.#wake = undefined
-      resume(this.next)
+      resume(Effect.void)
     }
     return Effect.sync(() => {
       this.#wake = undefined
     })
   })
+
+  /** Reads what comes next; from the end of the feed on, events are offered. */
+  readonly #catchUp: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.map(this.#source.read(this.#place), ({ entries, hasMore, isGap, next }) => {
+      if (this.#hasEnded) return
+      if (isGap) this.#push(gap)
+      for (const entry of entries) this.#push(encode(entry))
+      this.#place = next
+      this.#isBehind = hasMore || next < this.#source.offeredFrom()
+    })
+  )
 
   #resume(): void {
     this.#wake?.()
@@ -98,23 +138,13 @@ export class EventListener {
   }
 
   #take(): Uint8Array | undefined {
-    const chunk = this.#beginning
-    this.#beginning = []
-    let length = chunk.reduce((sum, bytes) => sum + bytes.length, 0)
-    while (length < chunkBytes && this.#missed.length > 0) {
-      const bytes = encode(this.#missed.pop()!)
-      chunk.push(bytes)
-      length += bytes.length
-    }
     let count = 0
-    let taken = 0
-    while (length + taken < chunkBytes && count < this.#waiting.length) taken += this.#waiting[count++]!.length
-    if (count > 0) {
-      chunk.push(...this.#waiting.splice(0, count))
-      this.#bytes -= taken
-      this.#sum.total -= taken
-    }
-    return chunk.length <= 1 ? chunk[0] : joined(chunk, length + taken)
+    let length = 0
+    while (length < chunkBytes && count < this.#waiting.length) length += this.#waiting[count++]!.length
+    const chunk = this.#waiting.splice(0, count)
+    this.#bytes -= length
+    this.#sum.total -= length
+    return chunk.length <= 1 ? chunk[0] : joined(chunk, length)
   }
 }
 

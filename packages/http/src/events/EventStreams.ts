@@ -4,11 +4,23 @@
  * grow with the number of streams, but for the writing itself
  * (docs/decisions/0054-shared-event-streams.md).
  */
-import { type DomainEvent, EventBus, eventTypes, type ProjectId, type PublishedEvent } from "@device-cloud/core"
-import { Effect, Exit, Latch, Schedule, Scope } from "effect"
+import {
+  type DeviceId,
+  type DomainEvent,
+  eventTypes,
+  Feed,
+  type FeedEntry,
+  type FeedPlace,
+  type FeedSelection,
+  isFeedPlace,
+  type ProductKey,
+  type ProjectId,
+  untilStored
+} from "@device-cloud/core"
+import { Deferred, Effect, Exit, Latch, Schedule, Scope } from "effect"
 import { TooManyRequests } from "../Failure.ts"
 import { EventListener } from "./EventListener.ts"
-import { beginning, encode, gap, heartbeat } from "./ServerSentEvent.ts"
+import { beginning, encode, gap } from "./ServerSentEvent.ts"
 
 /** How many streams there may be. */
 export interface EventStreamLimits {
@@ -28,8 +40,8 @@ export interface EventFilter {
 
 export interface EventStreams {
   /**
-   * Opens a stream, which is open until the scope closes. Begins with what was
-   * missed since the event `lastEventId`.
+   * Opens a stream, which is open until the scope closes. Begins after the event
+   * `lastEventId`, on whichever server the client got it.
    */
   readonly open: (options: {
     readonly projectId: ProjectId
@@ -44,6 +56,9 @@ const heartbeatEvery = "15 seconds"
 /** Seconds after which there may be room for another stream. */
 const retryAfter = 30
 
+/** Events that a stream reads at once which is behind. */
+const pageSize = 100
+
 /** Streams that one millisecond of pause between two rounds of writing stands for. */
 const streamsPerMilli = 10
 
@@ -56,12 +71,14 @@ interface ProjectStreams {
   /** By the text of their filter. */
   readonly groups: Map<string, Group>
   count: number
+  /** Where the groups are. */
+  readonly followed: Deferred.Deferred<() => FeedPlace>
   readonly scope: Scope.Closeable
 }
 
 /** Makes the streams, in the scope. */
 export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
-  const bus = yield* EventBus
+  const feed = yield* Feed
   const { project: maxOfProject = 100, total: maxTotal = 1000 } = limits
   const projects = new Map<ProjectId, ProjectStreams>()
   const waiting = { total: 0 }
@@ -69,17 +86,27 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
   let behind = new Set<EventListener>()
   let total = 0
 
-  const hear = ({ groups }: ProjectStreams) => (published: PublishedEvent): void => {
+  const hear = ({ groups }: ProjectStreams, entry: FeedEntry): void => {
     let bytes: Uint8Array | undefined
     for (const { concerns, listeners } of groups.values()) {
-      if (!concerns(published.event)) continue
-      bytes ??= encode(published)
+      if (!concerns(entry.event)) continue
+      bytes ??= encode(entry)
       for (const listener of listeners) {
-        listener.offer(bytes)
+        listener.offer(entry.id, bytes)
         behind.add(listener)
       }
     }
     if (bytes !== undefined) hasNews.openUnsafe()
+  }
+
+  const missed = ({ groups }: ProjectStreams): void => {
+    for (const { listeners } of groups.values()) {
+      for (const listener of listeners) {
+        listener.missed()
+        behind.add(listener)
+      }
+    }
+    hasNews.openUnsafe()
   }
 
   const tooMany = (message: string) => Effect.fail(TooManyRequests.make({ message, data: { retry_after: retryAfter } }))
@@ -90,12 +117,16 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
       return yield* tooMany(`The project has ${maxOfProject} streams of events already; close one`)
     }
     if (total >= maxTotal) return yield* tooMany("The server has as many streams of events as it may have")
-    const streams: ProjectStreams = known ?? { groups: new Map(), count: 0, scope: Scope.makeUnsafe() }
+    const streams: ProjectStreams = known ??
+      { groups: new Map(), count: 0, followed: Deferred.makeUnsafe(), scope: Scope.makeUnsafe() }
     total++
     streams.count++
     if (known === undefined) {
       projects.set(projectId, streams)
-      yield* Scope.provide(bus.follow(projectId, hear(streams)), streams.scope)
+      yield* feed.follow(projectId, {
+        hear: (entry) => hear(streams, entry),
+        missed: () => missed(streams)
+      }).pipe(Deferred.into(streams.followed), Scope.provide(streams.scope), Effect.forkIn(streams.scope))
     }
     return streams
   })
@@ -109,16 +140,22 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
 
   const open: EventStreams["open"] = Effect.fnUntraced(function*({ filter, lastEventId, projectId }) {
     const streams = yield* Effect.acquireRelease(enter(projectId), (streams) => leave(projectId, streams))
+    const offeredFrom = yield* Deferred.await(streams.followed)
     const concerns = concernsOf(filter)
+    const select = selectionOf(filter)
+    const source = {
+      read: (after: FeedPlace) => Effect.orDie(untilStored(feed.read({ projectId, after, limit: pageSize, select }))),
+      offeredFrom
+    }
+    const isKnown = lastEventId === undefined || isFeedPlace(lastEventId)
+    const after = lastEventId !== undefined && isKnown ? lastEventId : yield* Effect.orDie(untilStored(feed.end))
     const name = JSON.stringify([filter.productKey, filter.deviceId, filter.types?.toSorted()])
     return yield* Effect.acquireRelease(
-      // One turn of the event loop: no event is published between what was missed and what comes.
       Effect.sync(() => {
-        const missed = lastEventId === undefined ? undefined : bus.since(projectId, lastEventId)
-        const listener = new EventListener(waiting, missed?.events.filter(({ event }) => concerns(event)) ?? [], [
-          beginning,
-          ...missed?.isGap === true ? [gap] : []
-        ])
+        const listener = new EventListener(waiting, source, {
+          after,
+          beginning: isKnown ? [beginning] : [beginning, gap]
+        })
         const group = streams.groups.get(name) ?? { concerns, listeners: new Set() }
         group.listeners.add(listener)
         streams.groups.set(name, group)
@@ -149,11 +186,7 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
   const beat = Effect.sync(() => {
     for (const { groups } of projects.values()) {
       for (const { listeners } of groups.values()) {
-        for (const listener of listeners) {
-          if (!listener.isIdle) continue
-          listener.offer(heartbeat)
-          listener.flush()
-        }
+        for (const listener of listeners) listener.beat()
       }
     }
   })
@@ -169,3 +202,12 @@ const concernsOf = ({ deviceId, productKey, types }: EventFilter) => {
     (deviceId === undefined || event.device?.deviceId === deviceId) &&
     (wanted === undefined || wanted.has(eventTypes[event._tag]))
 }
+
+/** The same for reads of the feed. */
+const selectionOf = ({ deviceId, productKey, types }: EventFilter): FeedSelection => ({
+  productKeys: productKey === undefined ? undefined : [productKey as ProductKey],
+  deviceIds: deviceId === undefined ? undefined : [deviceId as DeviceId],
+  kinds: types === undefined ? undefined : kinds.filter((kind) => types.includes(eventTypes[kind]))
+})
+
+const kinds = Object.keys(eventTypes) as ReadonlyArray<DomainEvent["_tag"]>

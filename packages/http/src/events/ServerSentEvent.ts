@@ -1,14 +1,14 @@
 /**
  * A domain event on the wire, as a server-sent event (docs/api/events.md).
  */
-import { eventDocument, eventTypes, type PublishedEvent } from "@device-cloud/core"
+import { eventDocument, eventTypes, type FeedEntry } from "@device-cloud/core"
 
 const encoder = new TextEncoder()
 
 const bytesOf = (text: string): Uint8Array => encoder.encode(text)
 
 /** The bytes of an event. */
-export const encode = ({ event, id }: PublishedEvent): Uint8Array =>
+export const encode = ({ event, id }: FeedEntry): Uint8Array =>
   bytesOf(`id: ${id}\nevent: ${eventTypes[event._tag]}\ndata: ${JSON.stringify(eventDocument(event))}\n\n`)
 
 /** Events are missing here. */

@@ -74,6 +74,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual((yield* readAll(one.projectId, before)).map(versionOf), [1, 3])
         assert.deepStrictEqual((yield* readAll(two.projectId, before)).map(versionOf), [2])
         assert.deepStrictEqual((yield* readAll(undefined, before)).map(versionOf), [1, 2, 3])
+        const ofTwo = { projectIds: [two.projectId] }
+        assert.deepStrictEqual((yield* readAll(undefined, before, ofTwo)).map(versionOf), [2])
       }))
 
     it.effect("selects by kind, product and device", () =>

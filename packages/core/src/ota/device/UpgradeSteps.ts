@@ -1,8 +1,9 @@
 /**
- * Stores what happens to devices in tasks, and publishes it.
+ * Stores what happens to devices in tasks, with its events.
  */
 import { Context, Effect, Layer, Option, Random } from "effect"
-import { EventBus } from "../../events/EventBus.ts"
+import type { DomainEvent } from "../../events/DomainEvent.ts"
+import { Feed } from "../../feed/Feed.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 import { advance, isAborted, type UpgradeEvent } from "../task/UpgradeStateMachine.ts"
@@ -24,7 +25,7 @@ export const postponed = (assignment: Assignment, at: number): Effect.Effect<Upg
 
 export class UpgradeSteps extends Context.Service<UpgradeSteps, {
   /**
-   * Advances the record of each step, stores those that change and publishes an
+   * Advances the record of each step, stores those that change and records an
    * `UpgradeProgressed` event for each. If somebody has changed a record since it
    * was read, `take` advances the newer record instead. It cancels a task in which
    * too many devices have failed. Returns the assignments afterwards, in the order
@@ -32,33 +33,32 @@ export class UpgradeSteps extends Context.Service<UpgradeSteps, {
    */
   readonly take: (steps: ReadonlyArray<UpgradeStep>) => Effect.Effect<ReadonlyArray<Assignment>, StoreError>
 }>()("@device-cloud/core/ota/device/UpgradeSteps") {
-  static readonly layer: Layer.Layer<UpgradeSteps, never, OtaStore | EventBus> = Layer.effect(
+  static readonly layer: Layer.Layer<UpgradeSteps, never, OtaStore | Feed> = Layer.effect(
     UpgradeSteps,
     Effect.suspend(() => make)
   )
 }
 
+const eventOf = ({ record, task }: Assignment): DomainEvent => ({
+  _tag: "UpgradeProgressed",
+  device: {
+    projectId: task.projectId,
+    productKey: task.productKey,
+    deviceId: record.deviceId,
+    deviceName: record.deviceName
+  },
+  at: record.updatedAt,
+  taskId: task.taskId,
+  module: task.module,
+  version: task.version,
+  status: record.status,
+  step: record.step,
+  reason: record.reason
+})
+
 const make = Effect.gen(function*() {
   const store = yield* OtaStore
-  const events = yield* EventBus
-
-  const publish = (changed: ReadonlyArray<Assignment>) =>
-    events.publish(changed.map(({ record, task }) => ({
-      _tag: "UpgradeProgressed",
-      device: {
-        projectId: task.projectId,
-        productKey: task.productKey,
-        deviceId: record.deviceId,
-        deviceName: record.deviceName
-      },
-      at: record.updatedAt,
-      taskId: task.taskId,
-      module: task.module,
-      version: task.version,
-      status: record.status,
-      step: record.step,
-      reason: record.reason
-    })))
+  const feed = yield* Feed
 
   const take = Effect.fnUntraced(function*(steps: ReadonlyArray<UpgradeStep>) {
     const results: Array<Assignment> = steps.map(({ assignment }) => assignment)
@@ -68,14 +68,19 @@ const make = Effect.gen(function*() {
         const after = advance(assignment.record, assignment.task, event)
         return after === assignment.record ? [] : [{ before: assignment.record, after, place, event }]
       })
-      const { saved, tasks } = yield* store.save(changes)
-      const changed: Array<Assignment> = []
+      if (changes.length === 0) break
+      const { saved, tasks } = yield* feed.commit(
+        store.save(changes),
+        ({ saved }) =>
+          changes.flatMap(({ after, place }, i) =>
+            saved[i] === true ? [eventOf({ ...results[place]!, record: after })] : []
+          )
+      )
       const again: typeof pending = []
       for (let i = 0; i < changes.length; i++) {
         const { after, event, place } = changes[i]!
         if (saved[i] === true) {
           results[place] = { ...results[place]!, record: after }
-          changed.push(results[place])
           continue
         }
         const newer = Option.getOrUndefined(yield* store.record(after.deviceId, after.taskId))
@@ -83,7 +88,6 @@ const make = Effect.gen(function*() {
         results[place] = newer
         again.push({ assignment: newer, event, place })
       }
-      yield* publish(changed)
       for (const task of tasks) {
         if (isAborted(task)) yield* store.endTask(task.taskId, "cancelled", ["pending"], task.updatedAt)
       }

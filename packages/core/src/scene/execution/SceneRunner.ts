@@ -7,7 +7,7 @@
 import { Clock, Effect, Layer, Queue, Schedule } from "effect"
 import type { DeviceStore } from "../../device/DeviceStore.ts"
 import type { DomainEvent } from "../../events/DomainEvent.ts"
-import { EventBus } from "../../events/EventBus.ts"
+import { Feed } from "../../feed/Feed.ts"
 import { untilStored } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { ShadowStore } from "../../shadow/ShadowStore.ts"
@@ -32,7 +32,7 @@ const maxRunning = 512
 export const layer: Layer.Layer<
   never,
   never,
-  SceneStore | ExecutionStore | SceneTriggers | SceneActions | DeviceStore | ShadowStore | EventBus
+  SceneStore | ExecutionStore | SceneTriggers | SceneActions | DeviceStore | ShadowStore | Feed
 > = Layer.effectDiscard(Effect.suspend(() => make))
 
 /** An execution and the scene that it is of. */
@@ -72,7 +72,7 @@ const make = Effect.gen(function*() {
   const store = yield* ExecutionStore
   const triggers = yield* SceneTriggers
   const actions = yield* SceneActions
-  const events = yield* EventBus
+  const feed = yield* Feed
   const limits = yield* SceneLimits
   const { decide } = yield* makeSceneDecisions
   const scope = yield* Effect.scope
@@ -85,15 +85,16 @@ const make = Effect.gen(function*() {
    */
   let heldBack: ReadonlySet<ProjectId> = new Set()
 
-  const publish = (runs: ReadonlyArray<Run>) => events.publish(runs.map(toEvent))
-
-  /** Publishes the decisions that end an execution. A scene whose conditions do not hold is no news. */
-  const publishEnds = (runs: ReadonlyArray<Run>) =>
-    publish(runs.filter(({ execution: { dueAt, status } }) => dueAt === null && status !== "not_met"))
-
-  const save = Effect.fnUntraced(function*(executions: ReadonlyArray<Execution>) {
+  /** Stores executions, with an event of each of the runs that has ended. A scene whose conditions do not hold is no news. */
+  const save = Effect.fnUntraced(function*(runs: ReadonlyArray<Run>, others: ReadonlyArray<Execution> = []) {
     const now = yield* Clock.currentTimeMillis
-    return yield* untilStored(store.save(executions, now - firedWindowMillis))
+    const executions = [...runs.map(({ execution }) => execution), ...others]
+    const write = store.save(executions, now - firedWindowMillis)
+    const hasEnded = ({ execution: { dueAt, status } }: Run) => dueAt === null && status !== "not_met"
+    if (!runs.some(hasEnded)) return yield* untilStored(write)
+    return yield* untilStored(
+      feed.commit(write, (saved) => runs.filter((run, i) => saved[i] === true && hasEnded(run)).map(toEvent))
+    )
   })
 
   /** Attempts an action and notes its outcome; undefined: another node has the execution, or the scene is gone. */
@@ -106,7 +107,7 @@ const make = Effect.gen(function*() {
     const left = outcomes.flatMap(({ nextAt, status }) => status === "pending" ? [nextAt ?? now] : [])
     const dueAt = left.length === 0 ? null : follows ? now + leaseMillis : Math.min(...left)
     const after: Execution = { ...execution, outcomes, status: statusOf(outcomes), dueAt, updatedAt: now }
-    const [saved] = yield* save([after])
+    const [saved] = yield* save([{ execution: after, scene }])
     return saved === true ? after : undefined
   })
 
@@ -119,16 +120,13 @@ const make = Effect.gen(function*() {
       if (after === undefined) return
       execution = after
     }
-    if (execution.dueAt === null) yield* publish([{ execution, scene }])
   })
 
   /** Decides an execution by itself and acts on it. */
   const decideAndAct = Effect.fnUntraced(function*({ execution, scene }: Run, recent: RecentRuns) {
     const run = { execution: yield* decide(execution, scene, recent), scene }
-    const [saved] = yield* save([run.execution])
-    if (saved !== true) return
-    if (run.execution.dueAt === null) yield* publishEnds([run])
-    else yield* act(run)
+    const [saved] = yield* save([run])
+    if (saved === true && run.execution.dueAt !== null) yield* act(run)
   })
 
   /** Carries an execution out beside the others. */
@@ -193,10 +191,9 @@ const make = Effect.gen(function*() {
       } else decided.push({ execution: yield* decide(execution, scene, recent.get(sceneId)!), scene })
     }
     if (decided.length + gone.length === 0) return
-    const saved = yield* save([...decided.map(({ execution }) => execution), ...gone])
+    const saved = yield* save(decided, gone)
     const stored = decided.filter((_, place) => saved[place])
     for (const run of stored) if (run.execution.dueAt !== null) yield* start(run.scene.projectId, act(run))
-    yield* publishEnds(stored)
   })
 
   const work = Effect.gen(function*() {

@@ -1,0 +1,123 @@
+/**
+ * The one reader of the feed's end in this process: it reads while somebody
+ * follows, and hands events to all followers of their project.
+ */
+import { Deferred, Effect, Queue, type Scope } from "effect"
+import type { ProjectId } from "../project/Project.ts"
+import { projectOf } from "../events/DomainEvent.ts"
+import type { FeedFollower } from "./Feed.ts"
+import type { FeedPage, FeedPlace, FeedStore } from "./FeedStore.ts"
+
+/** How long the tail waits for news that other nodes may have stored. */
+const lookEvery = "100 millis"
+/** How long the tail waits after a failure of the store. */
+const retryAfter = "1 second"
+/** Entries of one read. */
+const pageSize = 1000
+
+export interface FeedTail {
+  readonly wake: () => void
+  readonly follow: (
+    projectId: ProjectId | undefined,
+    follower: FeedFollower
+  ) => Effect.Effect<() => FeedPlace, never, Scope.Scope>
+}
+
+interface Joining {
+  readonly projectId: ProjectId | undefined
+  readonly follower: FeedFollower
+  readonly joined: Deferred.Deferred<void>
+}
+
+export const make = Effect.fnUntraced(function*(store: FeedStore["Service"]) {
+  const wakeUps = yield* Queue.sliding<void>(1)
+  const followers = new Map<ProjectId | undefined, Set<FeedFollower>>()
+  /** They join between two reads: a read knows the projects that are followed when it begins. */
+  let joining: Array<Joining> = []
+  /** Up to where followers have heard everything; undefined: nobody follows. */
+  let place: FeedPlace | undefined
+
+  const wake = () => {
+    if (followers.size + joining.length > 0) Queue.offerUnsafe(wakeUps, undefined)
+  }
+
+  const everyone = function*() {
+    for (const ofProject of followers.values()) yield* ofProject
+  }
+
+  const handOut = ({ entries, isGap, next }: FeedPage): void => {
+    if (isGap) { for (const { missed } of everyone()) missed() }
+    const ofAll = followers.get(undefined)
+    for (const entry of entries) {
+      const ofProject = followers.get(projectOf(entry.event))
+      if (ofProject !== undefined) { for (const { hear } of ofProject) hear(entry) }
+      if (ofAll !== undefined) { for (const { hear } of ofAll) hear(entry) }
+    }
+    place = next
+  }
+
+  const admit = Effect.gen(function*() {
+    place ??= yield* store.end
+    for (const { follower, joined, projectId } of joining) {
+      followers.set(projectId, (followers.get(projectId) ?? new Set()).add(follower))
+      Deferred.doneUnsafe(joined, Effect.void)
+    }
+    joining = []
+  })
+
+  /** One turn: returns whether there may be more to read at once. */
+  const look = Effect.gen(function*() {
+    if (joining.length > 0) yield* admit
+    if (followers.size === 0) {
+      place = undefined
+      yield* Queue.take(wakeUps)
+      return joining.length > 0
+    }
+    const projectIds = [...followers.keys()].filter((projectId) => projectId !== undefined)
+    const page = yield* store.read({
+      projectId: undefined,
+      after: place!,
+      limit: pageSize,
+      select: followers.has(undefined) ? undefined : { projectIds }
+    })
+    handOut(page)
+    return page.hasMore || joining.length > 0
+  })
+
+  yield* look.pipe(
+    Effect.catch((error) =>
+      Effect.andThen(
+        Effect.logWarning("The feed could not be read; followers wait", error),
+        Effect.as(Effect.sleep(retryAfter), true)
+      )
+    ),
+    Effect.flatMap((hasMore) =>
+      hasMore || followers.size === 0
+        ? Effect.yieldNow
+        : Effect.asVoid(Effect.timeoutOption(Queue.take(wakeUps), lookEvery))
+    ),
+    Effect.forever,
+    Effect.forkScoped
+  )
+
+  const follow: FeedTail["follow"] = Effect.fnUntraced(function*(projectId, follower) {
+    const entering = { projectId, follower, joined: yield* Deferred.make<void>() }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        joining.push(entering)
+        wake()
+      }),
+      () =>
+        Effect.sync(() => {
+          joining = joining.filter((each) => each !== entering)
+          const ofProject = followers.get(projectId)
+          ofProject?.delete(follower)
+          if (ofProject?.size === 0) followers.delete(projectId)
+        })
+    )
+    yield* Deferred.await(entering.joined)
+    return () => place!
+  })
+
+  return { wake, follow } satisfies FeedTail
+})
