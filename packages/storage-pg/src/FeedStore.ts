@@ -15,6 +15,7 @@ import {
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { SqlError } from "effect/sql"
+import * as FeedHorizon from "./FeedHorizon.ts"
 import * as FeedParts from "./FeedParts.ts"
 import { entryFromRow, type FeedRow, kindNumber } from "./FeedRow.ts"
 import { insertEvents } from "./FeedWriter.ts"
@@ -80,19 +81,8 @@ const endOf = ({ horizon, newest }: Horizon): FeedPlace =>
   placeOf({ transaction: Number(horizon), sequence: 0, part: newest })
 
 const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
-  /**
-   * Every transaction of this database with a number below the horizon has ended:
-   * nothing appears there any more. Those of other databases in the cluster write
-   * no feed.
-   */
   const horizon = sql`
-    SELECT xid_offset + coalesce((
-      SELECT min(running::text::bigint) FROM pg_snapshot_xip(pg_current_snapshot()) AS running
-      WHERE NOT EXISTS (
-        SELECT FROM pg_stat_activity
-        WHERE backend_xid = running::xid AND datid <> (SELECT oid FROM pg_database WHERE datname = current_database())
-      )
-    ), pg_snapshot_xmax(pg_current_snapshot())::text::bigint) AS horizon, slot AS newest, forgotten_xid, forgotten_seq
+    SELECT ${FeedHorizon.horizon(sql)} AS horizon, slot AS newest, forgotten_xid, forgotten_seq
     FROM feed_slot ORDER BY slot DESC LIMIT 1`
 
   const selects = ({ deviceIds, kinds, productKeys, projectIds }: NonNullable<FeedRead["select"]>) =>

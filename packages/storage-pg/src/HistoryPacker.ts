@@ -8,6 +8,7 @@
 import type { Json } from "@device-cloud/core"
 import { Clock, Effect, Option, Schedule } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import { horizon } from "./FeedHorizon.ts"
 import { kindNumber } from "./FeedRow.ts"
 import { dayOf, type EntryKind, HistoryEntries } from "./HistoryEntries.ts"
 import { mergeSegments } from "./HistoryMerger.ts"
@@ -46,7 +47,7 @@ const dropOld = (sql: Sql) => Effect.flatMap(today, (day) => dropOldParts(sql, d
 /** All the work. Whoever calls it has the lease. `enough`: entries after which a transaction has enough. */
 export const round = Effect.fnUntraced(function*(sql: Sql, enough = 200_000) {
   const [start] = yield* sql<{ readonly horizon: bigint; readonly seq: bigint; readonly at: Date }>`
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint + xid_offset AS horizon,
+    SELECT ${horizon(sql)} AS horizon,
       (SELECT last_value FROM feed_seq) AS seq, clock_timestamp() AS at
     FROM feed_slot ORDER BY slot DESC LIMIT 1`
   while (yield* packSome(sql, start!.horizon, enough)) yield* renew(sql)
