@@ -24,7 +24,7 @@
  *   a device, a product or a project that is removed. A store that lives elsewhere
  *   removes it itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
- *   `HistoryApart.layer` of the core writes it to another `HistoryStore` instead.
+ *   `HistoryApart.layer` or `HistoryFromFeed.layer` of the core writes it to another `HistoryStore` instead.
  *   `HistoryStore` goes by `HistoryRetentionStore`.
  * - **Only together**: `ProjectStore`, `ProductStore`, `DeviceStore`, `DeviceGroupStore`,
  *   `PresenceStore`, `ShadowStore`, `UplinkStore`, `FeedStore`, `CommandStore`, `BulkCommandStore`, `OtaStore`,

@@ -24,7 +24,7 @@
  *   device, a product or a project go when it is removed; a store that lives
  *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history in its own
- *   transaction. `HistoryApart.layer` of the core writes it to another
+ *   transaction. `HistoryApart.layer` or `HistoryFromFeed.layer` of the core writes it to another
  *   `HistoryStore` instead.
  *   `HistoryStore` goes by `HistoryRetentionStore`.
  * - **Only together.** One transaction or one statement spans the tables of

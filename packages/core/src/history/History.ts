@@ -22,7 +22,7 @@ import { type HistoryPoint, pointsOf } from "./HistoryPoint.ts"
 import { checkSize, type HistoryEntries, type HistoryQuery, type HistorySeries } from "./HistoryQuery.ts"
 import type { HistoryPlot, HistoryRead } from "./HistoryRead.ts"
 import { HistoryDays } from "./HistoryRetention.ts"
-import { type HistoryScan, HistoryStandsApart, HistoryStore } from "./HistoryStore.ts"
+import { HistoryFollowsFeed, type HistoryScan, HistoryStandsApart, HistoryStore } from "./HistoryStore.ts"
 
 /** A part of the history of a device. */
 export interface DeviceHistory {
@@ -121,7 +121,7 @@ const make = Effect.gen(function*() {
 
   // Removes the history before the deletion, so that a device is deleted only if its
   // history can be removed; and again after it, for reports in between.
-  if (yield* HistoryStandsApart) {
+  if ((yield* HistoryStandsApart) && !(yield* HistoryFollowsFeed)) {
     yield* lifecycle.register({ stage: "feature", deleting: (deleted) => Effect.as(remove(deleted), removeRest) })
   }
 

@@ -25,10 +25,19 @@ export interface HistoryScan {
 }
 
 /**
- * Whether the history stands apart from the other stores, as `HistoryApart` says.
+ * Whether the history stands apart from the other stores, as `HistoryApart` and
+ * `HistoryFromFeed` say.
  * The history of a deleted device is then removed through `HistoryStore`.
  */
 export const HistoryStandsApart = Context.Reference<boolean>("@device-cloud/core/history/HistoryStandsApart", {
+  defaultValue: () => false
+})
+
+/**
+ * Whether a history that stands apart is fed from the feed, as `HistoryFromFeed`
+ * says. It then learns of deletions there.
+ */
+export const HistoryFollowsFeed = Context.Reference<boolean>("@device-cloud/core/history/HistoryFollowsFeed", {
   defaultValue: () => false
 })
 
@@ -44,7 +53,7 @@ export const HistoryStandsApart = Context.Reference<boolean>("@device-cloud/core
  * A storage adapter writes most history in `UplinkStore.commit`, in the
  * transaction of the shadow, and deletes it with the device. `append` and
  * `remove` are for a store that stands apart from the other stores
- * (`HistoryApart`).
+ * (`HistoryApart`, `HistoryFromFeed`).
  */
 export class HistoryStore extends Context.Service<HistoryStore, {
   /** The values of one property. */
