@@ -8,6 +8,7 @@ import {
   DeviceCloud,
   FeedLimits,
   HistoryDays,
+  HistoryFromFeed,
   Objects,
   RecordDays,
   SceneLimits,
@@ -17,6 +18,7 @@ import {
   UplinkTolerance,
   WebhookLimits
 } from "@device-cloud/core"
+import * as HistoryClickHouse from "@device-cloud/history-clickhouse"
 import { ManagementApi } from "@device-cloud/http"
 import {
   CertificateFiles,
@@ -59,7 +61,18 @@ const keyRing = ({ dataDir, secretsKey }: ServerConfig) =>
     onSome: (keys) => PlatformNode.NodeKeyRing.layerKeys(keys).pipe(blame("SECRETS_KEY", ({ message }) => message))
   })
 
-const storage = (
+/** The storage of the configuration, whose history is on ClickHouse if that has an address. */
+const storage = (config: ServerConfig): Layer.Layer<DeviceCloud.Stores | StoreHealth, InvalidConfig> =>
+  Option.match(config.clickHouseUrl, {
+    onNone: () => database(config),
+    onSome: (url) =>
+      HistoryFromFeed.layer.pipe(
+        Layer.provideMerge(HistoryClickHouse.layer({ url })),
+        Layer.provideMerge(database(config))
+      )
+  })
+
+const database = (
   config: ServerConfig
 ): Layer.Layer<DeviceCloud.Stores | StoreHealth, InvalidConfig> => {
   if (config.storage === "memory") return StorageMemory.layer

@@ -2,7 +2,7 @@
  * The configuration of the reference server, from the environment.
  */
 import { inputIssues, parseTrustedProxies, type UplinkRate, UplinkRateLimits } from "@device-cloud/core"
-import { Config, ConfigProvider, Duration, Effect, Option, Result, Schema } from "effect"
+import { Config, ConfigProvider, Duration, Effect, Option, Redacted, Result, Schema } from "effect"
 
 /** A variable has a value that cannot be used. */
 export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidConfig", {
@@ -49,6 +49,7 @@ const config = Config.all({
   metricsPort: Config.option(port("METRICS_PORT")),
   eventStreamsProject: count("EVENT_STREAMS_PROJECT").pipe(Config.withDefault(100)),
   eventStreamsTotal: count("EVENT_STREAMS_TOTAL").pipe(Config.withDefault(1000)),
+  clickHouseUrl: Config.option(Config.Redacted("CLICKHOUSE_URL")),
   natsUrl: Config.option(Config.String("NATS_URL")),
   natsCredentialsFile: Config.option(Config.String("NATS_CREDENTIALS_FILE")),
   natsCaFile: Config.option(Config.String("NATS_CA_FILE")),
@@ -123,6 +124,11 @@ export const load = Effect.gen(function*() {
   if (Result.isFailure(proxies)) {
     return yield* new InvalidConfig({
       message: `TRUSTED_PROXIES: expected addresses or networks such as 10.0.0.0/8, not ${proxies.failure}`
+    })
+  }
+  if (Option.isSome(rest.clickHouseUrl) && !/^https?:/.test(Redacted.value(rest.clickHouseUrl.value))) {
+    return yield* new InvalidConfig({
+      message: "CLICKHOUSE_URL: expected the HTTP interface, like http://user:password@127.0.0.1:8123/database"
     })
   }
   const origins = corsOrigins === "" ? [] : corsOrigins.split(",").map((origin) => origin.trim())

@@ -1,0 +1,80 @@
+/**
+ * A real `clickhouse-server`, which tests start, kill and start again.
+ */
+import { Effect, Redacted } from "effect"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { type AddressInfo, createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+/** Debian has it among the programs of the system, which are not on every path. */
+const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin` }
+
+export const isInstalled = spawnSync("clickhouse-server", ["--help"], { env }).error === undefined
+
+/** The name of a test or suite, which says so when it is left out. */
+export const named = (name: string): string =>
+  isInstalled ? name : `${name} (SKIPPED: clickhouse-server is not installed)`
+
+const freePort = Effect.callback<number>((resume) => {
+  const server = createServer().listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as AddressInfo
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const config = (directory: string, port: number) =>
+  `<yandex>
+  <logger><level>error</level><console>1</console></logger>
+  <listen_host>127.0.0.1</listen_host>
+  <http_port>${port}</http_port>
+  <path>${directory}/</path>
+  <tmp_path>${directory}/tmp/</tmp_path>
+  <mark_cache_size>67108864</mark_cache_size>
+  <users_config>users.xml</users_config>
+  <default_profile>default</default_profile>
+  <default_database>default</default_database>
+</yandex>`
+
+const users = `<yandex>
+  <profiles><default></default></profiles>
+  <quotas><default></default></quotas>
+  <users>
+    <default>
+      <password>secret</password>
+      <networks><ip>127.0.0.1</ip></networks>
+      <profile>default</profile>
+      <quota>default</quota>
+    </default>
+  </users>
+</yandex>`
+
+/** A server that is not running yet, with a directory of its own. */
+export const make = Effect.gen(function*() {
+  const directory = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-clickhouse-"))),
+    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+  )
+  const port = yield* freePort
+  const configFile = join(directory, "config.xml")
+  yield* Effect.promise(() => writeFile(configFile, config(directory, port)))
+  yield* Effect.promise(() => writeFile(join(directory, "users.xml"), users))
+  let child: ChildProcess | undefined
+
+  const kill = Effect.callback<void>((resume) => {
+    if (child === undefined) return resume(Effect.void)
+    child.once("exit", () => resume(Effect.void))
+    child.kill("SIGKILL")
+    child = undefined
+  })
+  yield* Effect.addFinalizer(() => kill)
+
+  const start = Effect.gen(function*() {
+    child = spawn("clickhouse-server", [`--config-file=${configFile}`], { env, stdio: "ignore" })
+    const isListening = Effect.promise(() => fetch(`http://127.0.0.1:${port}/ping`).then(({ ok }) => ok, () => false))
+    while (!(yield* isListening)) yield* Effect.sleep(20)
+  })
+
+  return { kill, start, url: Redacted.make(`http://default:secret@127.0.0.1:${port}`) }
+})
