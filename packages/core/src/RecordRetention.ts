@@ -19,9 +19,9 @@ type Stores = BulkCommandStore | CommandStore | ExecutionStore | JobStore | OtaS
 export const layer: Layer.Layer<never, never, Stores> = Layer.effectDiscard(Effect.suspend(() => make))
 
 const pruneEvery = "10 minutes"
-/** Rows that are removed in one transaction: some milliseconds. */
+/** Records that are removed at once: some milliseconds. */
 const limit = 1000
-/** Between two transactions, so that vacuum and everybody else keep up: at most 20,000 rows a second. */
+/** Between two calls of the store, so that vacuum and everybody else keep up. */
 const pause = "50 millis"
 
 type Prune = (options: { readonly before: number; readonly limit: number }) => Effect.Effect<number, StoreError>

@@ -150,7 +150,7 @@ const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
     },
     prune: ({ before, limit }) =>
       pruneWithParts(
-        sql,
+        reads,
         { table: "bulk_command", parts: "bulk_command_device", id: "bulk_id" },
         // The first comparison with the time has an index.
         sql`turns = 0 AND updated_at < ${instant(before)}

@@ -187,7 +187,7 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
         Effect.mapError(storeError("CommandStore.expire"))
       ),
     prune: ({ before, limit }) =>
-      sql`DELETE FROM command WHERE message_id = ANY(ARRAY(
+      reads`DELETE FROM command WHERE message_id = ANY(ARRAY(
           SELECT message_id FROM command WHERE ${sql.literal(hasEnded)} AND updated_at < ${instant(before)}
           ORDER BY updated_at LIMIT ${limit}
         )) RETURNING 1`.pipe(

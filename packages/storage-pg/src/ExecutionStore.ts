@@ -258,7 +258,7 @@ const make = Effect.gen(function*() {
         return rows.length
       }).pipe(sql.withTransaction, Effect.mapError(storeError("ExecutionStore.tickLasting"))),
     prune: ({ before, limit }) =>
-      sql`DELETE FROM scene_execution WHERE execution_id = ANY(ARRAY(
+      reads`DELETE FROM scene_execution WHERE execution_id = ANY(ARRAY(
           SELECT execution_id FROM scene_execution WHERE due_at IS NULL AND updated_at < ${instant(before)}
           ORDER BY updated_at LIMIT ${limit}
         )) RETURNING 1`.pipe(

@@ -241,7 +241,7 @@ const make = ({ reads, sql }: Clients) => {
       ),
     prune: ({ before, limit }) =>
       pruneWithParts(
-        sql,
+        reads,
         { table: "job", parts: "job_task", id: "job_id" },
         sql`created_at < ${instant(before)} AND NOT EXISTS (
           SELECT FROM job_task WHERE job_task.job_id = job.job_id AND ${open}

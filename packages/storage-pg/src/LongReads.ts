@@ -15,7 +15,7 @@ export const LongReads = Context.Reference<PgClient.PgClient | undefined>("@devi
 export interface Clients {
   /** For short statements and transactions. */
   readonly sql: PgClient.PgClient
-  /** For reads of many rows: pages of lists, histories, exports. */
+  /** For statements about many rows: pages of lists, histories, exports, what is forgotten. */
   readonly reads: PgClient.PgClient
 }
 

@@ -234,7 +234,7 @@ export const make: Effect.Effect<
       }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.removeTask"))),
     pruneTasks: ({ before, limit }) =>
       pruneWithParts(
-        sql,
+        reads,
         { table: "ota_task", parts: "ota_record", id: "task_id" },
         sql`ota_task.kind = 'upgrade' AND ota_task.created_at < ${instant(before)}
           AND ota_task.updated_at < ${instant(before)} AND NOT ota_task.${isOngoing} AND NOT EXISTS (

@@ -1,9 +1,10 @@
 /**
- * Removes what has ended in slices, so that no statement takes long.
+ * Removes what has ended, with its many parts, in slices: no statement takes long.
  */
 import type { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { SqlError, Statement } from "effect/sql"
+import { wholeNumbers } from "./PgParameters.ts"
 
 /** A table, and another one with the parts of its rows. Both have the column `id`. */
 export interface Whole {
@@ -12,9 +13,12 @@ export interface Whole {
   readonly id: string
 }
 
+/** Parts that one statement removes: some milliseconds. */
+const sliceSize = 1000
+
 /**
- * Removes parts of rows for which `ended` holds, at most `limit`; and if there are
- * no more than that, the rows themselves, at most `limit`. Returns how many.
+ * Removes rows for which `ended` holds, now and for ever, at most `limit`, after
+ * their parts. Returns how many rows.
  */
 export const pruneWithParts = (
   sql: PgClient.PgClient,
@@ -23,18 +27,18 @@ export const pruneWithParts = (
   limit: number
 ): Effect.Effect<number, SqlError.SqlError> =>
   Effect.gen(function*() {
-    const removed = yield* sql`
-      WITH ended AS MATERIALIZED (SELECT ${sql(id)} FROM ${sql(table)} WHERE ${ended} LIMIT ${limit})
-      DELETE FROM ${sql(parts)} WHERE ctid = ANY(ARRAY(
-        SELECT part.ctid FROM ended JOIN ${sql(parts)} AS part USING (${sql(id)}) LIMIT ${limit}
-      )) RETURNING 1`
-    if (removed.length === limit) return limit
-    // While another node removes parts of a row, the row stays: without them, it takes no others along.
-    const whole = yield* sql`
-      DELETE FROM ${sql(table)} WHERE ${sql(id)} = ANY(ARRAY(
-        SELECT ${sql(id)} FROM ${sql(table)} WHERE ${ended}
-          AND NOT EXISTS (SELECT FROM ${sql(parts)} AS part WHERE part.${sql(id)} = ${sql(table)}.${sql(id)})
-        LIMIT ${limit}
-      )) RETURNING 1`
-    return removed.length + whole.length
+    const rows = yield* sql<{ readonly id: bigint }>`
+      SELECT ${sql(id)} AS id FROM ${sql(table)} WHERE ${ended} LIMIT ${limit}`
+    if (rows.length === 0) return 0
+    const ids = wholeNumbers(rows.map(({ id }) => Number(id)))
+    for (let removed = sliceSize; removed === sliceSize;) {
+      const slice = yield* sql`DELETE FROM ${sql(parts)} WHERE ctid = ANY(ARRAY(
+          SELECT ctid FROM ${sql(parts)} WHERE ${sql(id)} = ANY(${ids}::bigint[]) LIMIT ${sliceSize}
+        )) RETURNING 1`
+      removed = slice.length
+      yield* Effect.yieldNow
+    }
+    // Parts that another node has in hand go with their row.
+    const gone = yield* sql`DELETE FROM ${sql(table)} WHERE ${sql(id)} = ANY(${ids}::bigint[]) RETURNING 1`
+    return gone.length
   })

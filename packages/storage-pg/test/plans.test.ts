@@ -9,7 +9,7 @@ import { inject } from "vitest"
 
 const at = Date.UTC(2026, 0, 1)
 
-it.live("plans that serve all parameters find open commands by their own index", () =>
+it.live("plans that serve all parameters find open and ended commands by their own indexes", () =>
   Effect.gen(function*() {
     const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
     const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
@@ -40,13 +40,17 @@ it.live("plans that serve all parameters find open commands by their own index",
       yield* commands.unfinished({ deviceId, after: 0, limit: 10, now: at })
       yield* commands.advance([{ deviceId, messageId, state: "acked", code: null, message: "", data: {}, at }])
       yield* commands.expire({ now: at, grace: 0, limit: 10 })
+      yield* commands.prune({ before: at, limit: 10 })
     }).pipe(Effect.provide(Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))), Effect.scoped)
     const scans = yield* sql<{ readonly name: string; readonly scans: bigint }>`
       SELECT indexrelname AS name, idx_scan AS scans FROM pg_stat_user_indexes WHERE relname = 'command'`.pipe(
       Effect.map((rows) => Object.fromEntries(rows.map(({ name, scans }) => [name, Number(scans)]))),
       // Each connection tells by itself.
       (scans) =>
-        eventually(scans, { until: ({ command_due = 0, command_open = 0 }) => command_due > 0 && command_open >= 3 })
+        eventually(scans, {
+          until: ({ command_due = 0, command_ended_at = 0, command_open = 0 }) =>
+            command_due > 0 && command_ended_at > 0 && command_open >= 3
+        })
     )
     assert.strictEqual(scans["command_newest"], 0)
   }).pipe(Effect.scoped))

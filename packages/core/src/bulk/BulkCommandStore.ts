@@ -89,9 +89,9 @@ export class BulkCommandStore extends Context.Service<BulkCommandStore, {
   readonly settle: (outcomes: ReadonlyArray<BulkOutcome>, at: number) => Effect.Effect<void, StoreError>
   /**
    * Removes bulk commands without turns of which the last command was over before
-   * `before`, Unix milliseconds: they last changed `ttl` before that. `limit` bounds
-   * the rows that one transaction removes: devices first, and a bulk command after
-   * all of its devices. Returns how many rows; 0: none is left.
+   * `before`, Unix milliseconds: they last changed `ttl` before that. At most
+   * `limit`, after their devices: in several transactions, so that none is long.
+   * Returns how many bulk commands.
    */
   readonly prune: (options: { readonly before: number; readonly limit: number }) => Effect.Effect<number, StoreError>
 }>()("@device-cloud/core/bulk/BulkCommandStore") {}

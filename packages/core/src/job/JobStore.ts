@@ -92,9 +92,9 @@ export class JobStore extends Context.Service<JobStore, {
     readonly limit: number
   }) => Effect.Effect<ReadonlyArray<{ readonly deviceId: DeviceId; readonly isOnline: boolean }>, StoreError>
   /**
-   * Removes jobs whose last task ended before `before`, Unix milliseconds. `limit`
-   * bounds the rows that one transaction removes: tasks first, and a job after all
-   * of its tasks. Returns how many rows; 0: none is left.
+   * Removes jobs whose last task ended before `before`, Unix milliseconds, at most
+   * `limit`, after their tasks: in several transactions, so that none is long.
+   * Returns how many jobs.
    */
   readonly prune: (options: { readonly before: number; readonly limit: number }) => Effect.Effect<number, StoreError>
 }>()("@device-cloud/core/job/JobStore") {}

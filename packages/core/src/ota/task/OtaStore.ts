@@ -144,9 +144,9 @@ export class OtaStore extends Context.Service<OtaStore, {
   readonly removeTask: (taskId: number) => Effect.Effect<boolean, StoreError>
   /**
    * Removes upgrade tasks that last changed before `before`, Unix milliseconds, and
-   * have ended with all their records. `limit` bounds the rows that one transaction
-   * removes: records first, and a task after all of its records. Returns how many
-   * rows; 0: none is left. Verify tasks stay with their firmware.
+   * have ended with all their records, at most `limit`, after their records: in
+   * several transactions, so that none is long. Returns how many tasks. Verify tasks
+   * stay with their firmware.
    */
   readonly pruneTasks: (options: {
     readonly before: number
