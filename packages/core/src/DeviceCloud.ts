@@ -116,6 +116,8 @@ import { ThingModels } from "./thing-model/ThingModels.ts"
 import { ThingModelStore } from "./thing-model/ThingModelStore.ts"
 import { ModelCache } from "./thing-model/ModelCache.ts"
 import { SubscriptionReader } from "./subscription/SubscriptionReader.ts"
+import { FilteredEvents } from "./subscription/FilteredEvents.ts"
+import * as SubscriptionMetrics from "./subscription/SubscriptionMetrics.ts"
 import * as SubscriptionPush from "./subscription/SubscriptionPush.ts"
 import { Subscriptions } from "./subscription/Subscriptions.ts"
 import { SubscriptionStore } from "./subscription/SubscriptionStore.ts"
@@ -247,8 +249,9 @@ const upgrades = Layer.mergeAll(DueUpgrades.layer, UpgradeLifecycle.layer, Upgra
 )
 
 /** Subscriptions and their webhooks. */
-const subscriptions = Layer.mergeAll(Subscriptions.layer, SubscriptionPush.layer).pipe(
-  Layer.provideMerge(SubscriptionReader.layer)
+const subscriptions = Layer.mergeAll(Subscriptions.layer, SubscriptionMetrics.layer, SubscriptionPush.layer).pipe(
+  Layer.provideMerge(SubscriptionReader.layer),
+  Layer.provide(FilteredEvents.layer)
 )
 
 /** How webhooks are sent. */

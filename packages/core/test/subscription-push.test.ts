@@ -12,7 +12,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { type Duration, Effect, Layer } from "effect"
+import { type Duration, Effect, Layer, Metric } from "effect"
 import { TestClock } from "effect/testing"
 
 /** A receiver that the test tells what to answer. */
@@ -150,5 +150,29 @@ it.effect("nobody else reads what is pushed; workers go on where the push has en
       [2]
     )
     assert.deepStrictEqual(receiver.take().flatMap(numbers), [1])
+  }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
+})
+
+it.effect("the lag of each subscription is a metric, and 0 when it is gone", () => {
+  const receiver = new Receiver()
+  receiver.answer = { status: 500, body: "" }
+  return Effect.gen(function*() {
+    const { connected, subscriptionId, subscriptions } = yield* pushing()
+    const valueOf = (name: string) =>
+      Effect.map(Metric.snapshot, (metrics) => {
+        const found = metrics.find(({ attributes, id }) =>
+          id === name && attributes?.["subscription"] === String(subscriptionId)
+        )
+        return found?.type === "Gauge" ? Number(found.state.value) : Number.NaN
+      })
+    yield* connected.postProperties({ n: 1 })
+    yield* pass("1 second", 5)
+    yield* connected.postProperties({ n: 2 })
+    yield* pass("5 seconds", 10)
+    assert.strictEqual(yield* valueOf("device_cloud_subscription_lag_events"), 2)
+    assert.isAtLeast(yield* valueOf("device_cloud_subscription_lag_seconds"), 30)
+    yield* subscriptions.remove(defaultProjectId, subscriptionId)
+    yield* pass("5 seconds", 5)
+    assert.strictEqual(yield* valueOf("device_cloud_subscription_lag_events"), 0)
   }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
 })

@@ -1,8 +1,20 @@
 import { AllowPrivateWebhooks, SubscriptionLease } from "@device-cloud/core"
 import { eventually } from "@device-cloud/testing"
-import { call, createDevice, createProduct, type DeviceTriple, testApi, uplink } from "@device-cloud/testing/http"
+import {
+  call,
+  createDevice,
+  createProduct,
+  type DeviceTriple,
+  ownerKey,
+  testApi,
+  uplink
+} from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Queue } from "effect"
+import { HttpServer } from "effect/http"
+import { createHmac } from "node:crypto"
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
 
 interface Delivered {
@@ -20,6 +32,36 @@ const data = (method: string, path: string, body?: object) =>
 
 const code = (method: string, path: string, body?: object) =>
   Effect.map(call(method, path, { body }), (response) => response.body.code)
+
+/** The next `count` events of the stream. */
+const streamed = Effect.fnUntraced(function*(path: string, count: number, lastEventId?: string) {
+  const { address } = yield* HttpServer.HttpServer
+  return yield* Effect.promise(async () => {
+    const stop = new AbortController()
+    const response = await fetch(`${HttpServer.formatAddress(address)}/openapi/v1${path}/events`, {
+      headers: {
+        authorization: `Bearer ${ownerKey}`,
+        accept: "text/event-stream",
+        ...lastEventId === undefined ? {} : { "last-event-id": lastEventId }
+      },
+      signal: stop.signal
+    })
+    assert.match(response.headers.get("content-type") ?? "", /^text\/event-stream/)
+    const events: Array<Delivered> = []
+    let text = ""
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+      const blocks = (text + chunk).split("\n\n")
+      text = blocks.pop()!
+      for (const block of blocks) {
+        const { data, event, id } = Object.fromEntries(block.split("\n").map((line) => line.split(/: ?(.*)/s, 2)))
+        if (event !== undefined) events.push({ id, type: event, data: JSON.parse(data) })
+      }
+      if (events.length >= count) break
+    }
+    stop.abort()
+    return events
+  })
+})
 
 let last = 0
 const subscribe = (body: object = {}) => data("POST", "/subscriptions", { name: `Subscription ${++last}`, ...body })
@@ -257,5 +299,78 @@ for (const [name, storage] of storages) {
           [["subscriptions.seekSubscription", "subscription"], ["subscriptions.createSubscription", "subscription"]]
         )
       }))
+
+    it.effect("streams events as they happen, and goes on where the client was", () =>
+      Effect.gen(function*() {
+        const device = yield* newDevice()
+        const { subscription_id } = yield* subscribe({
+          filter: { device_ids: [device.device_id], types: ["property"] }
+        })
+        const path = `/subscriptions/${subscription_id}`
+        for (const n of [1, 2]) yield* post(device, { n })
+        const [first] = yield* Effect.all([
+          streamed(path, 3),
+          Effect.delay(post(device, { n: 3 }), "300 millis")
+        ], { concurrency: 2 })
+        assert.deepStrictEqual(numbers(first), [1, 2, 3])
+        assert.deepStrictEqual(first.map(({ type }) => type), ["property", "property", "property"])
+        yield* post(device, { n: 4 })
+        assert.deepStrictEqual(numbers(yield* streamed(path, 2, first[1]!.id)), [3, 4])
+        // Nothing was acknowledged.
+        assert.deepStrictEqual(numbers(yield* streamed(path, 4)), [1, 2, 3, 4])
+        yield* call("POST", `${path}/ack`, { body: { cursor: first[2]!.id } })
+        const [event] = yield* streamed(path, 1)
+        assert.deepStrictEqual(numbers([event!]), [4])
+        const { results } = yield* data("GET", `${path}/events`)
+        assert.strictEqual(event!.id.split("-")[1], results[0].id)
+        const missing = yield* call("GET", "/subscriptions/999999/events", { headers: { accept: "text/event-stream" } })
+        assert.strictEqual(missing.body.code, 40422)
+      }))
+
+    it.effect("pushes signed requests, which a receiver can check", () =>
+      Effect.gen(function*() {
+        const requests = yield* Queue.unbounded<{ readonly headers: IncomingHttpHeaders; readonly text: string }>()
+        let status = 500
+        const server = yield* Effect.acquireRelease(
+          Effect.callback<Server>((resume) => {
+            const server = createServer((request, response) => {
+              let text = ""
+              request.on("data", (chunk) => text += chunk)
+              request.on("end", () => {
+                Queue.offerUnsafe(requests, { headers: request.headers, text })
+                response.writeHead(status).end("not yet")
+                status = 204
+              })
+            }).listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+          }),
+          (server) => Effect.sync(() => server.close())
+        )
+        const device = yield* newDevice()
+        const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?token=1`
+        const { subscription_id } = yield* subscribe({
+          filter: { device_ids: [device.device_id], types: ["property"] },
+          webhook: { url }
+        })
+        const path = `/subscriptions/${subscription_id}`
+        yield* post(device, { n: 1 })
+        yield* Queue.take(requests)
+        const { push } = yield* eventually(data("GET", path), { until: ({ push }) => push.status === "failing" })
+        assert.strictEqual(push.reason, "Answered with 500: not yet")
+        const viewer = (yield* data("POST", "/access-keys", { name: "viewer", role: "viewer" })).key
+        const shown = (yield* call("GET", path, { key: viewer })).body.data
+        assert.strictEqual(shown.webhook.url, `${new URL(url).origin}/…`)
+        assert.strictEqual(shown.push.reason, "Answered with 500")
+        const { headers, text } = yield* Queue.take(requests)
+        const { key } = yield* data("GET", "/rule-engine/webhook-key")
+        const signature = createHmac("sha256", Buffer.from(key.slice("whsec_".length), "base64"))
+          .update(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${text}`).digest("base64")
+        assert.strictEqual(headers["webhook-signature"], `v1,${signature}`)
+        const body = JSON.parse(text)
+        assert.deepInclude(body, { subscription_id, gap: false })
+        assert.deepStrictEqual(numbers(body.events), [1])
+        yield* eventually(data("GET", path), { until: ({ lag, push }) => push.status === "ok" && lag.events === 0 })
+        assert.strictEqual(yield* code("GET", `${path}/events`), 40004)
+        assert.strictEqual(yield* code("POST", `${path}/resume`), 0)
+      }).pipe(Effect.scoped))
   })
 }

@@ -1,7 +1,7 @@
 /**
  * Applies the filters of subscriptions to what is read from the feed.
  */
-import { Effect, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import type { DeviceId } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import type { DomainEvent } from "../events/DomainEvent.ts"
@@ -10,6 +10,19 @@ import * as NodeCache from "../kernel/NodeCache.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import type { Subscription, SubscriptionFilter } from "./Subscription.ts"
+
+export class FilteredEvents extends Context.Service<FilteredEvents, {
+  /** Returns those of the entries that the subscription delivers, as it delivers them. */
+  readonly of: (
+    subscription: Subscription,
+    entries: ReadonlyArray<FeedEntry>
+  ) => Effect.Effect<ReadonlyArray<FeedEntry>, StoreError>
+}>()("@device-cloud/core/subscription/FilteredEvents") {
+  static readonly layer: Layer.Layer<FilteredEvents, never, DeviceStore> = Layer.effect(
+    FilteredEvents,
+    Effect.suspend(() => make)
+  )
+}
 
 /** Devices whose tags are kept. */
 const capacity = 100_000
@@ -46,8 +59,7 @@ export const withProperties = (
 const hasTags = (tags: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): boolean =>
   Object.entries(wanted).every(([key, value]) => tags[key] === value)
 
-/** Makes a function that returns those of the entries that a subscription delivers. */
-export const make = Effect.gen(function*() {
+const make = Effect.gen(function*() {
   const devices = yield* DeviceStore
 
   const load = (keys: ReadonlyArray<string>) =>
@@ -76,10 +88,7 @@ export const make = Effect.gen(function*() {
     return entries.filter((entry) => hasTags(tags.get(keyOf(entry)) ?? {}, wanted))
   })
 
-  return (
-    subscription: Subscription,
-    entries: ReadonlyArray<FeedEntry>
-  ): Effect.Effect<ReadonlyArray<FeedEntry>, StoreError> => {
+  const of: FilteredEvents["Service"]["of"] = (subscription, entries) => {
     const { propertyIds, tags } = subscription.filter
     const narrowed = entries.flatMap(({ event, id }) => {
       const kept = withProperties(event, propertyIds)
@@ -87,4 +96,6 @@ export const make = Effect.gen(function*() {
     })
     return tags === undefined ? Effect.succeed(narrowed) : withTags(subscription, narrowed, tags)
   }
+
+  return FilteredEvents.of({ of })
 })

@@ -3,7 +3,7 @@
  */
 import { Effect } from "effect"
 import { FeedStore } from "../feed/FeedStore.ts"
-import * as FilteredEvents from "./FilteredEvents.ts"
+import { FilteredEvents, selectionOf } from "./FilteredEvents.ts"
 import { earliest, shardOf } from "./Shards.ts"
 import type { StoredSubscription } from "./SubscriptionStore.ts"
 
@@ -30,17 +30,17 @@ export interface SubscriptionLag {
 /** Makes a function that measures the lag of a subscription. */
 export const make = Effect.gen(function*() {
   const feed = yield* FeedStore
-  const filtered = yield* FilteredEvents.make
+  const filtered = yield* FilteredEvents
 
   return Effect.fnUntraced(function*({ progress, subscription }: StoredSubscription) {
     const places = progress.shards.map(({ place }) => place)
-    const select = FilteredEvents.selectionOf(subscription.filter)
+    const select = selectionOf(subscription.filter)
     let lag: SubscriptionLag = { events: 0, hasMore: true, oldestAt: null, isGap: false }
     let after = earliest(places)!
     for (let read = 0; read < maxPages && lag.hasMore && lag.events < maxLag; read++) {
       const page = yield* feed.read({ projectId: subscription.projectId, after, limit: pageSize, select })
       const left = page.entries.filter(({ event, id }) => id > places[shardOf(event)]!)
-      const found = yield* filtered(subscription, left)
+      const found = yield* filtered.of(subscription, left)
       lag = {
         events: Math.min(maxLag, lag.events + found.length),
         hasMore: page.hasMore,

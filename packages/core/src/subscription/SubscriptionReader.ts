@@ -2,12 +2,11 @@
  * Reads the events of subscriptions for their workers (docs/decisions/0081-subscriptions.md).
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import type { DeviceStore } from "../device/DeviceStore.ts"
 import { type FeedEntry, type FeedPlace, feedStart, FeedStore } from "../feed/FeedStore.ts"
 import { InvalidInput } from "../kernel/InvalidInput.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
-import * as FilteredEvents from "./FilteredEvents.ts"
+import { FilteredEvents, selectionOf } from "./FilteredEvents.ts"
 import {
   acknowledge,
   claim,
@@ -87,7 +86,7 @@ export class SubscriptionReader extends Context.Service<SubscriptionReader, {
   /** Renews the lease of the worker, if it has one. */
   readonly renew: (worker: SubscriptionWorker) => Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/subscription/SubscriptionReader") {
-  static readonly layer: Layer.Layer<SubscriptionReader, never, SubscriptionStore | FeedStore | DeviceStore> = Layer
+  static readonly layer: Layer.Layer<SubscriptionReader, never, SubscriptionStore | FeedStore | FilteredEvents> = Layer
     .effect(SubscriptionReader, Effect.suspend(() => make))
 }
 
@@ -124,7 +123,7 @@ const make = Effect.gen(function*() {
   const store = yield* SubscriptionStore
   const feed = yield* FeedStore
   const lease = yield* Lease
-  const filtered = yield* FilteredEvents.make
+  const filtered = yield* FilteredEvents
 
   /** Claims shards. `passed`: up to here, the shards have no events that the filter admits. */
   const claimShards = Effect.fnUntraced(function*(
@@ -158,7 +157,7 @@ const make = Effect.gen(function*() {
     until: number
   ) {
     const owned = starts.filter((start) => start !== undefined).length
-    const select = FilteredEvents.selectionOf(subscription.filter)
+    const select = selectionOf(subscription.filter)
     const entries: Array<FeedEntry> = []
     let [next, isGap] = [place, false]
     while (true) {
@@ -173,7 +172,7 @@ const make = Effect.gen(function*() {
         const start = starts[shardOf(event)]
         return start !== undefined && id > start
       })
-      for (const entry of yield* filtered(subscription, own)) {
+      for (const entry of yield* filtered.of(subscription, own)) {
         entries.push(entry)
         if (entries.length === limit) return { entries, place: entry.id, isGap }
       }

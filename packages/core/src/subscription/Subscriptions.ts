@@ -2,7 +2,6 @@
  * Manages subscriptions. `SubscriptionReader` reads their events.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import type { DeviceStore } from "../device/DeviceStore.ts"
 import { type FeedPlace, feedStart, FeedStore } from "../feed/FeedStore.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
@@ -11,6 +10,7 @@ import { type ProjectId, ProjectNotFound } from "../project/Project.ts"
 import type { QuotaExceeded } from "../project/Quota.ts"
 import { Quotas } from "../project/Quotas.ts"
 import { WebhookClient } from "../scene/execution/WebhookClient.ts"
+import type { FilteredEvents } from "./FilteredEvents.ts"
 import { beginAt, moveTo, type Progress } from "./Shards.ts"
 import {
   type Subscription,
@@ -76,7 +76,7 @@ export class Subscriptions extends Context.Service<Subscriptions, {
   static readonly layer: Layer.Layer<
     Subscriptions,
     never,
-    SubscriptionStore | FeedStore | DeviceStore | Quotas | WebhookClient
+    SubscriptionStore | FeedStore | FilteredEvents | Quotas | WebhookClient
   > = Layer.effect(Subscriptions, Effect.suspend(() => make))
 }
 
