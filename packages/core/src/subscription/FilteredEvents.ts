@@ -40,6 +40,13 @@ export const selectionOf = ({ deviceIds, kinds, productKeys }: SubscriptionFilte
   deviceIds
 })
 
+/** Whether a subscription with the filter may deliver the event: only its tags are not looked at. */
+export const mayDeliver = ({ deviceIds, kinds, productKeys, propertyIds }: SubscriptionFilter, event: DomainEvent) =>
+  kinds?.includes(event._tag) !== false &&
+  (productKeys === undefined || (event.device !== null && productKeys.includes(event.device.productKey))) &&
+  (deviceIds === undefined || (event.device !== null && deviceIds.includes(event.device.deviceId))) &&
+  withProperties(event, propertyIds) !== undefined
+
 /** The event with the wanted properties alone; undefined: it has none of them. */
 export const withProperties = (
   event: DomainEvent,

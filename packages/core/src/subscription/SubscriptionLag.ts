@@ -2,7 +2,7 @@
  * How far a subscription is behind the feed.
  */
 import { Effect } from "effect"
-import { FeedStore } from "../feed/FeedStore.ts"
+import { Feed } from "../feed/Feed.ts"
 import { FilteredEvents, selectionOf } from "./FilteredEvents.ts"
 import { earliest, shardOf } from "./Shards.ts"
 import type { StoredSubscription } from "./SubscriptionStore.ts"
@@ -29,7 +29,7 @@ export interface SubscriptionLag {
 
 /** Makes a function that measures the lag of a subscription. */
 export const make = Effect.gen(function*() {
-  const feed = yield* FeedStore
+  const feed = yield* Feed
   const filtered = yield* FilteredEvents
 
   return Effect.fnUntraced(function*({ progress, subscription }: StoredSubscription) {

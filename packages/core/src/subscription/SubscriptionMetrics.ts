@@ -3,13 +3,13 @@
  * (docs/operations.md).
  */
 import { Clock, Duration, Effect, Layer, Metric, Schedule } from "effect"
-import type { FeedStore } from "../feed/FeedStore.ts"
+import type { Feed } from "../feed/Feed.ts"
 import type { FilteredEvents } from "./FilteredEvents.ts"
 import * as SubscriptionLag from "./SubscriptionLag.ts"
 import { type StoredSubscription, SubscriptionStore } from "./SubscriptionStore.ts"
 
 /** Works for as long as the scope lives. */
-export const layer: Layer.Layer<never, never, SubscriptionStore | FeedStore | FilteredEvents> = Layer.effectDiscard(
+export const layer: Layer.Layer<never, never, SubscriptionStore | Feed | FilteredEvents> = Layer.effectDiscard(
   Effect.suspend(() => make)
 )
 

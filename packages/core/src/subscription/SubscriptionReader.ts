@@ -2,11 +2,14 @@
  * Reads the events of subscriptions for their workers (docs/decisions/0081-subscriptions.md).
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import { type FeedEntry, type FeedPlace, feedStart, FeedStore } from "../feed/FeedStore.ts"
+import { Feed } from "../feed/Feed.ts"
+import { type FeedEntry, type FeedPlace, feedStart } from "../feed/FeedStore.ts"
 import { InvalidInput } from "../kernel/InvalidInput.ts"
+import type { DomainEvent } from "../events/DomainEvent.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
-import { FilteredEvents, selectionOf } from "./FilteredEvents.ts"
+import { FilteredEvents, mayDeliver, selectionOf } from "./FilteredEvents.ts"
+import * as News from "./News.ts"
 import {
   acknowledge,
   claim,
@@ -86,7 +89,7 @@ export class SubscriptionReader extends Context.Service<SubscriptionReader, {
   /** Renews the lease of the worker, if it has one. */
   readonly renew: (worker: SubscriptionWorker) => Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/subscription/SubscriptionReader") {
-  static readonly layer: Layer.Layer<SubscriptionReader, never, SubscriptionStore | FeedStore | FilteredEvents> = Layer
+  static readonly layer: Layer.Layer<SubscriptionReader, never, SubscriptionStore | Feed | FilteredEvents> = Layer
     .effect(SubscriptionReader, Effect.suspend(() => make))
 }
 
@@ -121,7 +124,7 @@ type Refusal = SubscriptionPushes | SubscriptionPushesNot | TooManyWorkers
 
 const make = Effect.gen(function*() {
   const store = yield* SubscriptionStore
-  const feed = yield* FeedStore
+  const feed = yield* Feed
   const lease = yield* Lease
   const filtered = yield* FilteredEvents
 
@@ -182,33 +185,42 @@ const make = Effect.gen(function*() {
   })
 
   const read = Effect.fn("SubscriptionReader.read")(function*(options: ReadOptions) {
-    const { cursor, limit, wait } = options
+    const { cursor, limit, projectId, wait } = options
     const from = cursor === undefined ? undefined : yield* decode(cursor)
     const end = (yield* Clock.currentTimeMillis) + wait
     let passed: Cursor | undefined
+    let news: News.News | undefined
+    let claimed = yield* claimShards(options, from, passed)
+    const concerns = (event: DomainEvent) =>
+      claimed.starts[shardOf(event)] !== undefined && mayDeliver(claimed.subscription.filter, event)
     while (true) {
-      const claimed = yield* claimShards(options, from, passed)
       const renewAt = (yield* Clock.currentTimeMillis) + renewAfter(lease)
       const start = earliest(claimed.starts)
       const hasShards = start !== undefined
       let place = start ?? from?.place ?? feedStart
       while (true) {
         const found = hasShards ? yield* gather(claimed, place, limit, renewAt) : { entries: [], place, isGap: false }
+        const { entries, isGap } = found
         place = found.place
         const reached = { epoch: hasShards ? claimed.epoch : 0, place }
         // Without events there is nothing to acknowledge: the place of the subscription moves on by itself.
-        if (from === undefined && hasShards && found.entries.length === 0 && place > start) passed = reached
+        if (from === undefined && hasShards && entries.length === 0 && place > start) passed = reached
         const now = yield* Clock.currentTimeMillis
-        if (found.entries.length > 0 || found.isGap || now >= end) {
-          if (found.entries.length === 0 && passed !== undefined) yield* claimShards(options, from, passed)
-          const { entries, isGap } = found
+        if (entries.length > 0 || isGap || now >= end) {
+          if (entries.length === 0 && passed !== undefined) yield* claimShards(options, from, passed)
           return { entries, cursor: encodeCursor(reached), isGap, subscription: claimed.subscription }
         }
         if (now >= renewAt) break
-        yield* waitForNews(Math.min(renewAt, end) - now)
+        // What comes between the first read and the beginning of news is read again.
+        if (news === undefined) news = yield* News.follow(feed, projectId, concerns)
+        else {
+          const quietUntil = yield* news.wait(Math.min(renewAt, end) - now)
+          if (quietUntil !== undefined && quietUntil > place) place = quietUntil
+        }
       }
+      claimed = yield* claimShards(options, from, passed)
     }
-  })
+  }, Effect.scoped)
 
   const acknowledgeUpTo = Effect.fn("SubscriptionReader.acknowledge")(
     function*(worker: SubscriptionWorker, cursor: string) {
@@ -244,9 +256,3 @@ const make = Effect.gen(function*() {
       ]))
   })
 })
-
-/** How often a worker that waits looks for new events, milliseconds. */
-const lookEvery = 250
-
-/** Waits until there may be new events, at most `millis`. */
-const waitForNews = (millis: number): Effect.Effect<void> => Effect.sleep(Math.min(millis, lookEvery))

@@ -2,7 +2,8 @@
  * Manages subscriptions. `SubscriptionReader` reads their events.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { type FeedPlace, feedStart, FeedStore } from "../feed/FeedStore.ts"
+import { Feed } from "../feed/Feed.ts"
+import { type FeedPlace, feedStart } from "../feed/FeedStore.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
@@ -76,7 +77,7 @@ export class Subscriptions extends Context.Service<Subscriptions, {
   static readonly layer: Layer.Layer<
     Subscriptions,
     never,
-    SubscriptionStore | FeedStore | FilteredEvents | Quotas | WebhookClient
+    SubscriptionStore | Feed | FilteredEvents | Quotas | WebhookClient
   > = Layer.effect(Subscriptions, Effect.suspend(() => make))
 }
 
@@ -86,7 +87,7 @@ const decodeStart = decodeInput(SubscriptionStart)
 
 const make = Effect.gen(function*() {
   const store = yield* SubscriptionStore
-  const feed = yield* FeedStore
+  const feed = yield* Feed
   const quotas = yield* Quotas
   const client = yield* WebhookClient
   const measure = yield* SubscriptionLag.make
