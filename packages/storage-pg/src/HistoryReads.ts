@@ -134,16 +134,20 @@ const within = ({ name, times, values }: Run, isIn: (time: number) => boolean): 
   values: values.filter((_, i) => isIn(times[i]!))
 })
 
-/** The entries of a range in pages: all that a page has come before or after all of the next page, by time. */
+/**
+ * The entries of a range in pages: all that a page has come before or after all of
+ * the next page, by time. `largest`: segments of each name on a page.
+ */
 export const pages = (
   sql: SqlClient.SqlClient,
   wanted: Wanted,
-  range: Range
+  range: Range,
+  largest = 32
 ): Stream.Stream<ReadonlyArray<Run>, SqlError.SqlError> =>
   wanted.names.length === 0 ? Stream.empty : Stream.paginate(
     { rest: range, place: 0 },
     ({ place, rest }) => {
-      const size = sizes[Math.min(place, sizes.length - 1)]!
+      const size = Math.min(largest, sizes[Math.min(place, sizes.length - 1)]!)
       return Effect.map(rowsOf(sql, wanted, rest, size), (rows) => {
         const page = pageOf(rows, wanted, rest, size)
         const next = Option.map(Option.fromUndefinedOr(page.rest), (rest) => ({ rest, place: place + 1 }))

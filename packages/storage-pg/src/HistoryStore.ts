@@ -30,6 +30,9 @@ interface Entry {
   readonly value: Json
 }
 
+/** Segments that a scan reads at once: nobody waits for it, and to sort more would hold up others. */
+const scanned = 4
+
 /** By time; entries of the same time in the order in which they were stored. */
 const sorted = (runs: ReadonlyArray<Run>): Array<Entry> =>
   runs.flatMap(({ name, times, values }) => times.map((time, i): Entry => ({ name, time, value: values[i]! })))
@@ -57,7 +60,7 @@ const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
     ).pipe(
       Stream.flatMap((names) => Stream.fromIterable(names)),
       Stream.flatMap((name) =>
-        pages(reads, { deviceId, kind: "property", names: [name] }, { start, end, order: "asc" })
+        pages(reads, { deviceId, kind: "property", names: [name] }, { start, end, order: "asc" }, scanned)
       ),
       Stream.map((runs) => sorted(runs).map(({ name, time, value }) => ({ propertyId: name, time, value }))),
       Stream.filter((samples) => samples.length > 0)

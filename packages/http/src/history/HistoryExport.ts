@@ -2,7 +2,7 @@
  * The forms in which history is exported.
  */
 import type { DeviceHistory, Json } from "@device-cloud/core"
-import { Schema, Stream } from "effect"
+import { Effect, Schema, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import * as Csv from "../Csv.ts"
 
@@ -43,6 +43,17 @@ const formats = {
   }
 } as const
 
+/** Values that are written at once: about a millisecond. Others have their turn after them. */
+const sliceSize = 1000
+
+const inSlices = ({ device, samples }: DeviceHistory): Stream.Stream<DeviceHistory> =>
+  Stream.range(0, Math.ceil(samples.length / sliceSize) - 1).pipe(
+    Stream.rechunk(1),
+    Stream.mapEffect((slice) =>
+      Effect.as(Effect.yieldNow, { device, samples: samples.slice(slice * sliceSize, (slice + 1) * sliceSize) })
+    )
+  )
+
 /**
  * A response that is written while it is read: a client that does not read stops
  * the stream, and a failure of the stream ends the connection before the response
@@ -54,7 +65,12 @@ export const exportResponse = <E>(
 ): HttpServerResponse.HttpServerResponse => {
   const { contentType, head, lines } = formats[format]
   return HttpServerResponse.stream(
-    Stream.encodeText(Stream.concat(Stream.fromIterable(head), Stream.map(history, lines))),
+    history.pipe(
+      Stream.flatMap(inSlices),
+      Stream.map(lines),
+      (text) => Stream.concat(Stream.fromIterable(head), text),
+      Stream.encodeText
+    ),
     { contentType, headers: { "content-disposition": `attachment; filename="history.${format}"` } }
   )
 }
