@@ -12,6 +12,9 @@ import { otaCampaign } from "./OtaCampaign.ts"
 import { downlink } from "./Downlink.ts"
 import { attackNames, fairness, storages } from "./fairness/Fairness.ts"
 import { head, rowOf } from "./fairness/Report.ts"
+import { historyBytes } from "./HistoryBytes.ts"
+import { historyGrowth } from "./HistoryGrowth.ts"
+import { historyRead } from "./HistoryRead.ts"
 import { httpRead } from "./HttpRead.ts"
 import { httpUplink } from "./HttpUplink.ts"
 import { modelCheck } from "./ModelCheck.ts"
@@ -32,6 +35,9 @@ const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison
   "ota-campaign": otaCampaign,
   "http-uplink": httpUplink,
   "http-read": httpRead,
+  "history-bytes": historyBytes,
+  "history-growth": historyGrowth,
+  "history-read": historyRead,
   "model-check": modelCheck,
   "scene-match": sceneMatch,
   "scene-ingest": sceneIngest

@@ -25,27 +25,36 @@ export interface Gathered {
   readonly texts: Array<string>
 }
 
+/** By device, kind, name and day: no key is made for each entry. */
+type Series = Readonly<Record<EntryKind, Map<string, Map<number, Gathered>>>>
+
+const known = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
+  const value = map.get(key)
+  if (value !== undefined) return value
+  const made = make()
+  map.set(key, made)
+  return made
+}
+
 export class HistoryEntries {
-  readonly #gathered = new Map<string, Gathered>()
+  readonly #devices = new Map<number, Series>()
+  readonly all: Array<Gathered> = []
   /** How many entries there are. */
   count = 0
 
   /** `time`: Unix milliseconds. `text`: the value as JSON. */
   add(device: number, kind: EntryKind, name: string, time: number, text: string): void {
     const day = dayOf(time)
-    const key = `${device} ${day} ${kind} ${name}`
-    let gathered = this.#gathered.get(key)
-    if (gathered === undefined) {
-      gathered = { device, kind, name, day, times: [], texts: [] }
-      this.#gathered.set(key, gathered)
-    }
-    gathered.times.push(time - day * millisOfDay)
-    gathered.texts.push(text)
+    const series = known(this.#devices, device, () => ({ property: new Map(), event: new Map() }))
+    const days = known(series[kind], name, () => new Map<number, Gathered>())
+    const { texts, times } = known(days, day, () => {
+      const gathered: Gathered = { device, kind, name, day, times: [], texts: [] }
+      this.all.push(gathered)
+      return gathered
+    })
+    times.push(time - day * millisOfDay)
+    texts.push(text)
     this.count++
-  }
-
-  get all(): ReadonlyArray<Gathered> {
-    return [...this.#gathered.values()]
   }
 }
 

@@ -1,0 +1,98 @@
+/**
+ * `history-growth`: `mqtt-ingest-durable` beside 100,000,000 stored values, also while
+ * old ones go, and how long a server takes to start there.
+ */
+import { HistoryStore } from "@device-cloud/core"
+import { Clock, Effect } from "effect"
+import { setTimeout } from "node:timers/promises"
+import type { CloudPlan } from "./Cloud.ts"
+import { compare, type Comparison } from "./Comparison.ts"
+import type { LoadDevice, LoadPlan } from "./Load.ts"
+import type { LoadResult } from "./Measurement.ts"
+import { withDatabase } from "./MqttIngest.ts"
+import { load, withServer } from "./Processes.ts"
+import { fill, layer, millisOfDay } from "./StoredHistory.ts"
+
+const job: LoadPlan["job"] = {
+  kind: "ingest",
+  qos: 1,
+  window: 8,
+  subscribe: false,
+  warmupMillis: 1500,
+  measureMillis: 3000
+}
+const maxStartMillis = 5000
+/** Days of a part. */
+const partDays = 5
+
+interface Said {
+  readonly port: number
+  readonly devices: ReadonlyArray<LoadDevice>
+}
+
+/** Forgets what is too old after some more days. */
+const forgetAfter = (url: string, days: number): Promise<void> =>
+  HistoryStore.use((store) => store.prune({ keepDays: 60 })).pipe(
+    Effect.updateService(Clock.Clock, (clock) => {
+      const then = () => Date.now() + days * millisOfDay
+      return Object.assign(Object.create(clock), {
+        currentTimeMillisUnsafe: then,
+        currentTimeMillis: Effect.sync(then)
+      })
+    }),
+    Effect.provide(layer(url)),
+    Effect.runPromise
+  )
+
+export const historyGrowth = (): Promise<ReadonlyArray<Comparison>> =>
+  withDatabase((empty) =>
+    withDatabase(async (grown) => {
+      await Effect.runPromise(Effect.provide(fill, layer(grown)))
+      const from = performance.now()
+      const started = await withServer("./Cloud", [JSON.stringify({ devices: 1, databaseUrl: grown })], () =>
+        Promise.resolve(performance.now() - from))
+      const results: Array<Comparison> = [{
+        benchmark: "history-growth",
+        scenario: "start beside 100 M values, ms",
+        reference: "the limit",
+        ours: { perSecond: Math.round(started), p50: 0, p99: 0 },
+        theirs: { perSecond: maxStartMillis, p50: 0, p99: 0 },
+        ratio: maxStartMillis / started,
+        bar: 1
+      }]
+      let forgotten = 0
+      for (const connections of [200, 2000]) {
+        const plan = (databaseUrl: string): CloudPlan => ({ devices: connections, databaseUrl })
+        await withServer("./Cloud", [JSON.stringify(plan(grown))], (beside: Said) =>
+          withServer("./Cloud", [JSON.stringify(plan(empty))], async (alone: Said) => {
+            const measure = ({ devices, port }: Said) =>
+            (): Promise<LoadResult> =>
+              load({ port, devices, job })
+            const references = { "an empty database": { measure: measure(alone) } }
+            const common = { benchmark: "history-growth", bar: 0.9, references }
+            results.push(
+              ...await compare({
+                ...common,
+                scenario: `${connections} connections, 100 M values`,
+                ours: measure(beside)
+              })
+            )
+            const whileForgetting = async () => {
+              const measuring = measure(beside)()
+              await setTimeout(2000)
+              // The server itself does it once in ten minutes.
+              await forgetAfter(grown, ++forgotten * partDays)
+              return measuring
+            }
+            results.push(
+              ...await compare({
+                ...common,
+                scenario: `${connections} connections, while 9 M values go`,
+                ours: whileForgetting
+              })
+            )
+          }))
+      }
+      return results
+    })
+  )
