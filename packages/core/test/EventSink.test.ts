@@ -9,7 +9,7 @@ import {
 } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { assert, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Logger, Option, Ref, Scope } from "effect"
+import { Effect, Exit, Layer, Logger, Metric, Option, Ref, Scope } from "effect"
 import { TestClock } from "effect/testing"
 
 const event = (number: number): DomainEvent => ({
@@ -69,21 +69,35 @@ it.effect("what a sink does not take comes again, whole, until it takes it; the 
     const messages: Array<unknown> = []
     const logger = Logger.layer([Logger.make(({ message }) => void messages.push(message))])
     yield* append(1, 2)
+    const metrics = new Map()
     yield* start({
       deliver: (entries) =>
         Effect.flatMap(Ref.get(isOpen), (isOpen) => {
           attempts.push(numbersOf(entries))
           return isOpen ? Effect.void : new EventSinkError({ message: "closed" })
         })
-    }).pipe(Effect.provide(logger))
+    }).pipe(Effect.provide(logger), Effect.provideService(Metric.MetricRegistry, metrics))
+    const gauges = Metric.snapshot.pipe(
+      Effect.provideService(Metric.MetricRegistry, metrics),
+      Effect.map((all) =>
+        ["device_cloud_sink_lag_events", "device_cloud_sink_lag_seconds"].map((id) => {
+          const { state } = all.find((metric) => metric.id === id)!
+          return "value" in state ? state.value : undefined
+        })
+      )
+    )
     yield* TestClock.adjust("1 minute")
     assert.isAbove(attempts.length, 5)
+    const [lag, age] = yield* gauges
+    assert.strictEqual(lag, 2)
+    assert.isAbove(Number(age), 50)
     yield* append(3)
     yield* Ref.set(isOpen, true)
     yield* TestClock.adjust("6 seconds")
     assert.deepStrictEqual(attempts[0], [1, 2])
     assert.deepStrictEqual(attempts.at(-1), [1, 2, 3])
     assert.lengthOf(messages, 2)
+    assert.deepStrictEqual(yield* gauges, [0, 0])
   }).pipe(Effect.provide(stores)))
 
 it.effect("a sink that dies in the middle gets the same again", () =>

@@ -4,7 +4,6 @@ import {
   type DeviceId,
   Devices,
   FeedReaderStore,
-  FeedStore,
   HistoryFromFeed,
   HistoryStore,
   StoreError
@@ -126,7 +125,6 @@ it.effect("a device is deleted while the store is away; its history goes when th
     yield* Ref.set(isAway, true)
     yield* gone.report(3)
     yield* (yield* Devices).remove(defaultProjectId, gone.device.deviceId)
-    yield* (yield* FeedStore).append([{ _tag: "DeviceLifecycle", device: gone.device, at: 0, action: "delete" }])
     yield* Ref.set(isAway, false)
     yield* TestClock.adjust("6 seconds")
     assert.deepStrictEqual(yield* values(gone.device.deviceId), [])

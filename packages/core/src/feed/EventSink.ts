@@ -7,7 +7,7 @@
  */
 import { type Cause, Clock, Effect, Layer, Metric, Option, Schema } from "effect"
 import { FeedReaderStore, type HeldReader } from "./FeedReaderStore.ts"
-import { type FeedEntry, type FeedSelection, FeedStore } from "./FeedStore.ts"
+import { type FeedEntry, type FeedPage, type FeedPlace, type FeedSelection, FeedStore } from "./FeedStore.ts"
 
 /** A sink could not take events. */
 export class EventSinkError extends Schema.TaggedError<EventSinkError>()("EventSinkError", {
@@ -47,6 +47,9 @@ const claimEvery = "1 second"
 /** How often the end of the feed is read again. */
 const pollEvery = "250 millis"
 const batchSize = 1000
+/** How many events are counted that a sink has not taken, and how often while there are many. */
+const maxLag = 10_000
+const countEveryMillis = 15_000
 
 /** Milliseconds until the next attempt. */
 const pauseAfter = (failures: number): number => Math.min(100 * 2 ** failures, 5000)
@@ -59,16 +62,39 @@ const failed = Metric.counter("device_cloud_sink_failures_total", {
   description: "Attempts to feed a sink that failed",
   incremental: true
 })
-const age = Metric.gauge("device_cloud_sink_age_seconds", {
+const age = Metric.gauge("device_cloud_sink_lag_seconds", {
   description: "The age of the oldest event that a sink has not taken; 0 on nodes that do not feed it"
+})
+
+const lag = Metric.gauge("device_cloud_sink_lag_events", {
+  description: "Events that a sink has not taken, at most 10,000; 0 on nodes that do not feed it"
 })
 
 const make = Effect.fnUntraced(function*({ deliver, name, select }: EventSink) {
   const feed = yield* FeedStore
   const readers = yield* FeedReaderStore
   const ofSink = { sink: name }
-  const ageOfSink = Metric.withAttributes(age, ofSink)
   let failures = 0
+  /** When events that wait were last counted, Unix milliseconds. */
+  let countedAt = 0
+
+  const tell = (waiting: { readonly events: number; readonly millis: number }) =>
+    Effect.andThen(
+      Metric.update(Metric.withAttributes(lag, ofSink), waiting.events),
+      Metric.update(Metric.withAttributes(age, ofSink), waiting.millis / 1000)
+    )
+  const tellNone = tell({ events: 0, millis: 0 })
+
+  /** Measures what waits. Looks beyond the page now and then only. */
+  const measure = Effect.fnUntraced(function*(after: FeedPlace, { entries, hasMore }: FeedPage) {
+    const now = yield* Clock.currentTimeMillis
+    if (hasMore && now < countedAt + countEveryMillis) return
+    countedAt = now
+    const { length } = hasMore
+      ? (yield* feed.read({ projectId: undefined, after, limit: maxLag, select })).entries
+      : entries
+    yield* tell({ events: length, millis: Math.max(now - entries[0]!.event.at, 0) })
+  })
 
   const recovered = Effect.suspend(() => {
     if (failures === 0) return Effect.void
@@ -84,17 +110,17 @@ const make = Effect.fnUntraced(function*({ deliver, name, select }: EventSink) {
     const step = Effect.gen(function*() {
       const page = yield* feed.read({ projectId: undefined, after: place, limit: batchSize, select })
       if (page.isGap) yield* Effect.logWarning(`The event sink ${name} misses events that the feed no longer keeps`)
-      const first = page.entries[0]
-      if (first !== undefined) {
-        yield* Metric.update(ageOfSink, Math.max((yield* Clock.currentTimeMillis) - first.event.at, 0) / 1000)
+      const isEmpty = page.entries.length === 0
+      if (!isEmpty) {
+        yield* measure(place, page)
         yield* deliver(page.entries)
         yield* Metric.update(Metric.withAttributes(delivered, ofSink), page.entries.length)
       }
       yield* recovered
-      if (!page.hasMore) yield* Metric.update(ageOfSink, 0)
-      const hasMoved = page.next !== place
+      if (!page.hasMore) yield* tellNone
       place = page.next
-      const isHeld = !hasMoved || (yield* advance)
+      // A place behind events that are not for the sink is stored with the next renewal.
+      const isHeld = isEmpty || (yield* advance)
       if (isHeld && !page.hasMore) yield* Effect.sleep(pollEvery)
       return isHeld
     })
@@ -109,7 +135,7 @@ const make = Effect.fnUntraced(function*({ deliver, name, select }: EventSink) {
   const attempt = Effect.flatMap(
     readers.claim({ name, leaseMillis }),
     Option.match({
-      onNone: () => Effect.andThen(Metric.update(ageOfSink, 0), Effect.sleep(claimEvery)),
+      onNone: () => Effect.andThen(tellNone, Effect.sleep(claimEvery)),
       onSome: (held) => Effect.ensuring(feedAs(held), Effect.ignore(readers.release({ name, epoch: held.epoch })))
     })
   )
