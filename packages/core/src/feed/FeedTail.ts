@@ -58,11 +58,13 @@ export const make = Effect.fnUntraced(function*(store: FeedStore["Service"]) {
 
   const admit = Effect.gen(function*() {
     place ??= yield* store.end
-    for (const { follower, joined, projectId } of joining) {
-      followers.set(projectId, (followers.get(projectId) ?? new Set()).add(follower))
-      Deferred.doneUnsafe(joined, Effect.void)
-    }
+    const entering = joining
+    // A follower that has joined goes on at once, and may leave or join again meanwhile.
     joining = []
+    for (const { follower, projectId } of entering) {
+      followers.set(projectId, (followers.get(projectId) ?? new Set()).add(follower))
+    }
+    for (const { joined } of entering) Deferred.doneUnsafe(joined, Effect.void)
   })
 
   /** One turn: returns whether there may be more to read at once. */
