@@ -12,7 +12,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { type Duration, Effect, Layer, Metric } from "effect"
+import { type Duration, Effect, Exit, Layer, Metric, Scope } from "effect"
 import { TestClock } from "effect/testing"
 
 /** A receiver that the test tells what to answer. */
@@ -175,4 +175,52 @@ it.effect("the lag of each subscription is a metric, and 0 when it is gone", () 
     yield* pass("5 seconds", 5)
     assert.strictEqual(yield* valueOf("device_cloud_subscription_lag_events"), 0)
   }).pipe(Effect.scoped, Effect.provide(cloudWith(receiver)))
+})
+
+it.effect("two nodes share a push; what one has had goes to the other when it ends", () => {
+  const receivers = [new Receiver(), new Receiver()] as const
+  return Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    const node = (receiver: Receiver) =>
+      Layer.build(
+        Layer.fresh(DeviceCloud.layer).pipe(
+          Layer.provide(Layer.succeedContext(stores)),
+          Layer.provide(Layer.mergeAll(PlatformNode.layer, Layer.succeed(WebhookClient, receiver.client)))
+        )
+      )
+    const second = yield* Scope.make()
+    const services = yield* node(receivers[0])
+    yield* Scope.provide(node(receivers[1]), second)
+    yield* Effect.gen(function*() {
+      const product = yield* Fixtures.createProduct({ validateType: "none" })
+      const devices = yield* Effect.forEach(
+        Array.from({ length: 12 }),
+        () => Effect.flatMap(Fixtures.createDevice(product), SimulatedDevice.connect)
+      )
+      const { subscriptionId } = yield* (yield* Subscriptions).create(defaultProjectId, {
+        name: "Push",
+        filter: { kinds: ["PropertiesReported"] },
+        webhook: { url: "https://example.com/hook" }
+      })
+      yield* pass("500 millis", 40)
+      const { progress } = yield* (yield* Subscriptions).get(defaultProjectId, subscriptionId)
+      assert.strictEqual(progress.workers.length, 2)
+      const report = (n: number) =>
+        Effect.andThen(
+          Effect.forEach(devices, (device) => device.postProperties({ n }), { discard: true }),
+          pass("500 millis", 10)
+        )
+      yield* report(1)
+      yield* report(2)
+      const before = receivers.map((receiver) => receiver.take().flatMap(({ events }) => events))
+      assert.isTrue(before.every(({ length }) => length > 0))
+      assert.strictEqual(new Set(before.flat().map(({ id }) => id)).size, 24)
+      assert.strictEqual(before.flat().length, 24)
+      yield* Scope.close(second, Exit.void)
+      yield* report(3)
+      yield* pass("500 millis", 30)
+      assert.deepStrictEqual(receivers[0].take().flatMap(numbers), Array.from({ length: 12 }, () => 3))
+      assert.isEmpty(receivers[1].take())
+    }).pipe(Effect.scoped, Effect.provide(Layer.mergeAll(Layer.succeedContext(services), PlatformNode.layer)))
+  }).pipe(Effect.scoped)
 })

@@ -42,6 +42,11 @@ export interface SubscriptionWorker {
 export interface ReadOptions extends SubscriptionWorker {
   /** Where to read on without acknowledging; undefined: after what is acknowledged. */
   readonly cursor: string | undefined
+  /**
+   * The id of the last event before the cursor that the worker has got. When it is
+   * acknowledged, the place moves on by itself. Default: that in the cursor.
+   */
+  readonly delivered?: FeedPlace
   /** The most events to return, 1 to 1,000. */
   readonly limit: number
   /** How long to wait for an event, milliseconds, at most 30,000. */
@@ -118,6 +123,8 @@ interface Claimed {
   readonly epoch: number
   /** By shard; undefined: the worker does not have it. */
   readonly starts: ReadonlyArray<FeedPlace | undefined>
+  /** Up to where all is acknowledged; undefined: the worker has got something that is not, or has no shard. */
+  readonly settled: FeedPlace | undefined
 }
 
 type Refusal = SubscriptionPushes | SubscriptionPushesNot | TooManyWorkers
@@ -130,7 +137,7 @@ const make = Effect.gen(function*() {
 
   /** Claims shards. `passed`: up to here, the shards have no events that the filter admits. */
   const claimShards = Effect.fnUntraced(function*(
-    { isPush = false, projectId, subscriptionId, worker }: ReadOptions,
+    { delivered, isPush = false, projectId, subscriptionId, worker }: ReadOptions,
     from: Cursor | undefined,
     passed: Cursor | undefined
   ) {
@@ -144,7 +151,10 @@ const make = Effect.gen(function*() {
         const before = passed === undefined ? undefined : acknowledge(progress, worker, passed, now + lease)
         const after = claim(before ?? progress, worker, now, lease)
         if (after === undefined) return [new TooManyWorkers({ subscriptionId })]
-        return [{ subscription, epoch: after.epoch, starts: startsOf(after, worker, from) }, after]
+        const got = delivered ?? from?.place ?? feedStart
+        const acknowledged = earliest(startsOf(after, worker, undefined))
+        const settled = acknowledged !== undefined && acknowledged >= got ? acknowledged : undefined
+        return [{ subscription, epoch: after.epoch, starts: startsOf(after, worker, from), settled }, after]
       }
     )
     if (Option.isNone(outcome)) return yield* new SubscriptionNotFound({ subscriptionId })
@@ -204,7 +214,8 @@ const make = Effect.gen(function*() {
         place = found.place
         const reached = { epoch: hasShards ? claimed.epoch : 0, place }
         // Without events there is nothing to acknowledge: the place of the subscription moves on by itself.
-        if (from === undefined && hasShards && entries.length === 0 && place > start) passed = reached
+        const { settled } = claimed
+        if (settled !== undefined && entries.length === 0 && place > settled) passed = reached
         const now = yield* Clock.currentTimeMillis
         if (entries.length > 0 || isGap || now >= end) {
           if (entries.length === 0 && passed !== undefined) yield* claimShards(options, from, passed)

@@ -15,6 +15,18 @@ const bytesOf = ({ cursor, entries, isGap }: DeliveredEvents): ReadonlyArray<Uin
   return events.length === 0 ? [heartbeat] : events
 }
 
+/** How far a stream has come. */
+interface Position {
+  readonly cursor: string
+  /** The id of the last event that the client has got. */
+  readonly delivered: string
+}
+
+const after = ({ cursor, entries }: DeliveredEvents, before?: Position): Position => ({
+  cursor,
+  delivered: entries.at(-1)?.id ?? before?.delivered ?? cursor.slice(cursor.indexOf("-") + 1)
+})
+
 /**
  * Opens a stream. Fails if the first read does; the stream ends when a later one
  * fails, and the client comes back.
@@ -24,13 +36,13 @@ export const open = Effect.fnUntraced(function*(
   options: Omit<ReadOptions, "wait">
 ) {
   const first = yield* reader.read({ ...options, wait: 0 }).pipe(Effect.catch(failWith))
-  const rest = Stream.paginate(first.cursor, (cursor) =>
-    reader.read({ ...options, cursor, wait }).pipe(
-      Effect.map((read) => [bytesOf(read), Option.some(read.cursor)] as const),
+  const rest = Stream.paginate(after(first), (position) =>
+    reader.read({ ...options, ...position, wait }).pipe(
+      Effect.map((read) => [bytesOf(read), Option.some(after(read, position))] as const),
       Effect.catchCause((cause) =>
         Effect.as(
           Effect.logWarning("A stream of a subscription has ended", cause),
-          [[], Option.none<string>()] as const
+          [[], Option.none<Position>()] as const
         )
       )
     ))
