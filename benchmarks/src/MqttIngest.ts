@@ -17,6 +17,7 @@ const times = { warmupMillis: 1500, measureMillis: 3000 }
 interface Said {
   readonly port: number
   readonly devices: ReadonlyArray<LoadDevice>
+  readonly http: { readonly url: string; readonly accessKey: string }
 }
 
 const job = (qos: 0 | 1, window: number, subscribe: boolean): LoadPlan["job"] => ({
@@ -119,3 +120,25 @@ export const mqttIngestDurable = () =>
       }
     })
   )
+
+/** `feed`: the same with a subscriber of the stream of events that reads every one. */
+export const feed = () =>
+  withDatabase(async (databaseUrl) => {
+    const results: Array<Comparison> = []
+    for (const window of [1, 8]) {
+      const plan: CloudPlan = { devices: 200, databaseUrl }
+      results.push(
+        ...await withServer("./Cloud", [JSON.stringify(plan)], ({ devices, http, port }: Said) => {
+          const measure = () => load({ port, devices, job: job(1, window, false) })
+          return compare({
+            benchmark: "feed",
+            scenario: `200 connections, window ${window}`,
+            bar: 0.85,
+            ours: () => withServer("./EventReader", [http.url, http.accessKey], measure),
+            references: { "no subscriber": { measure } }
+          })
+        })
+      )
+    }
+    return results
+  })

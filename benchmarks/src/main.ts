@@ -19,7 +19,7 @@ import { httpRead } from "./HttpRead.ts"
 import { httpUplink } from "./HttpUplink.ts"
 import { modelCheck } from "./ModelCheck.ts"
 import { mqttConnect } from "./MqttConnect.ts"
-import { mqttIngestDurable, mqttIngestMemory, sceneIngest } from "./MqttIngest.ts"
+import { feed, mqttIngestDurable, mqttIngestMemory, sceneIngest } from "./MqttIngest.ts"
 import { mqttMemory } from "./MqttMemory.ts"
 import { mqttLatency } from "./MqttLatency.ts"
 import { sceneMatch } from "./SceneMatch.ts"
@@ -27,6 +27,7 @@ import { sceneMatch } from "./SceneMatch.ts"
 const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison>>>> = {
   "mqtt-ingest-memory": mqttIngestMemory,
   "mqtt-ingest-durable": mqttIngestDurable,
+  "feed": feed,
   "mqtt-connect": mqttConnect,
   "mqtt-latency": mqttLatency,
   "mqtt-memory": mqttMemory,

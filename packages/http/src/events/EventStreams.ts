@@ -56,8 +56,8 @@ const heartbeatEvery = "15 seconds"
 /** Seconds after which there may be room for another stream. */
 const retryAfter = 30
 
-/** Events that a stream reads at once which is behind. */
-const pageSize = 100
+/** Events that a stream reads at once which is behind: what waits for many slow clients stays little. */
+const pageSize = 25
 
 /** Streams that one millisecond of pause between two rounds of writing stands for. */
 const streamsPerMilli = 10
