@@ -11,14 +11,19 @@ import type { SqlClient, SqlError } from "effect/sql"
 import { kindNumber } from "./FeedRow.ts"
 import { dayOf, type EntryKind, millisOfDay, signs } from "./HistoryEntries.ts"
 import { texts } from "./PgParameters.ts"
-import { decode } from "./SegmentCodec.ts"
+import { type Columns, decode } from "./SegmentCodec.ts"
+import type { Segment } from "./Segments.ts"
 
 /** Entries of one name, by time. */
 export interface Run {
   readonly name: string
-  /** Unix milliseconds. */
-  readonly times: ReadonlyArray<number>
-  readonly values: ReadonlyArray<Json>
+  /** No entry is before or after, Unix milliseconds. */
+  readonly first: number
+  readonly last: number
+  /** It has at least so many entries. */
+  readonly count: number
+  /** Unpacks the entries. Times are Unix milliseconds. */
+  readonly read: () => Columns
 }
 
 /** What is to be read of a device. */
@@ -37,7 +42,7 @@ type Range = Pick<HistoryRange, "start" | "end" | "order">
 const sizes = [1, 8, 32] as const
 
 type Row =
-  | { readonly day: number; readonly name: string; readonly data: Uint8Array }
+  | Pick<Segment, "day" | "first" | "last" | "count" | "data"> & { readonly name: string }
   | { readonly day: null; readonly body: Json }
 
 /** The number that segments and the feed have for the device. */
@@ -63,10 +68,10 @@ export const entriesOf = (kind: EntryKind, body: Json): ReadonlyArray<Entry> =>
 const rowsOf = (sql: SqlClient.SqlClient, { deviceId, kind, names }: Wanted, range: Range, size: number) => {
   const [first, last] = [dayOf(range.start), dayOf(range.end)]
   return sql<Row>`
-    SELECT found.day, history_name.name, found.data, NULL::json AS body,
-      NULL::bigint AS xid, found.seq, found.first
+    SELECT found.day, history_name.name, found.first, found.last, found.count, found.data, NULL::json AS body,
+      NULL::bigint AS xid, found.seq
     FROM history_name CROSS JOIN LATERAL (
-      SELECT day, seq, first, data FROM history_segment
+      SELECT day, seq, first, last, count, data FROM history_segment
       WHERE device = ${numberOf(sql, deviceId)} AND series = ${signs[kind]} * history_name.number
         AND day BETWEEN ${first} AND ${last}
         AND (day > ${first} OR last >= ${range.start - first * millisOfDay})
@@ -76,7 +81,7 @@ const rowsOf = (sql: SqlClient.SqlClient, { deviceId, kind, names }: Wanted, ran
     ) AS found
     WHERE history_name.name = ANY(${texts(names)})
     UNION ALL
-    SELECT NULL, NULL, NULL, body, xid, seq, NULL ${unpacked(sql, deviceId, kind)}
+    SELECT NULL, NULL, NULL, NULL, NULL, NULL, body, xid, seq ${unpacked(sql, deviceId, kind)}
     ORDER BY xid NULLS FIRST, seq, first`
 }
 
@@ -115,21 +120,28 @@ const pageOf = (rows: ReadonlyArray<Row>, { kind, names }: Wanted, range: Range,
   for (const row of rows) {
     if (row.day === null) {
       for (const [name, time, value] of entriesOf(kind, row.body)) {
-        if (isIn(time) && names.includes(name)) runs.push({ name, times: [time], values: [value] })
+        if (isIn(time) && names.includes(name)) {
+          runs.push({ name, first: time, last: time, count: 1, read: () => ({ times: [time], values: [value] }) })
+        }
       }
     } else if (row.day >= dayOf(from) && row.day <= dayOf(to)) {
-      const { times, values } = decode(row.data)
-      const start = row.day * millisOfDay
-      const run = { name: row.name, times: times.map((time) => start + time), values }
-      runs.push(isIn(run.times[0]!) && isIn(run.times.at(-1)!) ? run : within(run, isIn))
+      const { count, data, name } = row
+      const day = row.day * millisOfDay
+      const [first, last] = [day + row.first, day + row.last]
+      const isWhole = isIn(first) && isIn(last)
+      const read = (): Columns => {
+        const { times, values } = decode(data)
+        const columns = { times: times.map((time) => day + time), values }
+        return isWhole ? columns : within(columns, isIn)
+      }
+      runs.push({ name, first: Math.max(first, from), last: Math.min(last, to), count: isWhole ? count : 0, read })
     }
   }
   const rest = order === "asc" ? { start: to + 1, end, order } : { start, end: from - 1, order }
   return { runs, rest: edge === undefined || rest.start > rest.end ? undefined : rest }
 }
 
-const within = ({ name, times, values }: Run, isIn: (time: number) => boolean): Run => ({
-  name,
+const within = ({ times, values }: Columns, isIn: (time: number) => boolean): Columns => ({
   times: times.filter(isIn),
   values: values.filter((_, i) => isIn(times[i]!))
 })
@@ -155,6 +167,25 @@ export const pages = (
       })
     }
   )
+
+/** Returns those of the runs that have the first entries, or the last ones if the order is `desc`: at least `limit`. */
+export const outermost = (
+  runs: ReadonlyArray<Run>,
+  { limit, order }: Pick<HistoryRange, "limit" | "order">
+): ReadonlyArray<Run> => {
+  const isAscending = order === "asc"
+  const nearest = ({ first, last }: Run) => isAscending ? first : -last
+  const farthest = ({ first, last }: Run) => isAscending ? last : -first
+  const picked = new Set<Run>()
+  let [count, reached] = [0, -Infinity]
+  for (const run of runs.toSorted((a, b) => nearest(a) - nearest(b))) {
+    if (count >= limit && nearest(run) > reached) break
+    picked.add(run)
+    count += run.count
+    reached = Math.max(reached, farthest(run))
+  }
+  return runs.filter((run) => picked.has(run))
+}
 
 /** Numbers of names are below. */
 const maxNumber = 2_147_483_647

@@ -14,7 +14,7 @@ import { Effect, Layer, Stream } from "effect"
 import type { EntryKind } from "./HistoryEntries.ts"
 import { append, remove } from "./HistoryApartWrites.ts"
 import { maintain, prune } from "./HistoryPacker.ts"
-import { namesOf, pages, type Run } from "./HistoryReads.ts"
+import { namesOf, outermost, pages, type Run } from "./HistoryReads.ts"
 import { type Clients, clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
 
@@ -33,24 +33,27 @@ interface Entry {
 /** Segments that a scan reads at once: nobody waits for it, and to sort more would hold up others. */
 const scanned = 4
 
-/** By time; entries of the same time in the order in which they were stored. */
-const sorted = (runs: ReadonlyArray<Run>): Array<Entry> =>
-  runs.flatMap(({ name, times, values }) => times.map((time, i): Entry => ({ name, time, value: values[i]! })))
-    .sort((a, b) => a.time - b.time)
+/**
+ * The first entries by time, or the last ones; those of the same time in the order in
+ * which they were stored, or its reverse.
+ */
+const select = (runs: ReadonlyArray<Run>, bounds: Pick<HistoryRange, "limit" | "order">): ReadonlyArray<Entry> => {
+  const { limit, order } = bounds
+  const entries = outermost(runs, bounds).flatMap(({ name, read }) => {
+    const { times, values } = read()
+    const start = order === "asc" ? 0 : Math.max(0, times.length - limit)
+    return times.slice(start, start + limit).map((time, i): Entry => ({ name, time, value: values[start + i]! }))
+  }).sort((a, b) => a.time - b.time)
+  return order === "asc" ? entries : entries.toReversed()
+}
+
+const everything = { limit: Number.POSITIVE_INFINITY, order: "asc" } as const
 
 const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
-  const select = (
-    deviceId: DeviceId,
-    kind: EntryKind,
-    names: ReadonlyArray<string>,
-    { limit, ...range }: HistoryRange
-  ) =>
+  const read = (deviceId: DeviceId, kind: EntryKind, names: ReadonlyArray<string>, range: HistoryRange) =>
     pages(reads, { deviceId, kind, names }, range).pipe(
-      Stream.flatMap((runs) => {
-        const entries = sorted(runs)
-        return Stream.fromIterable(range.order === "asc" ? entries : entries.toReversed())
-      }),
-      Stream.take(limit),
+      Stream.flatMap((runs) => Stream.fromIterable(select(runs, range))),
+      Stream.take(range.limit),
       Stream.runCollect
     )
 
@@ -62,19 +65,21 @@ const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
       Stream.flatMap((name) =>
         pages(reads, { deviceId, kind: "property", names: [name] }, { start, end, order: "asc" }, scanned)
       ),
-      Stream.map((runs) => sorted(runs).map(({ name, time, value }) => ({ propertyId: name, time, value }))),
+      Stream.map((runs) =>
+        select(runs, everything).map(({ name, time, value }) => ({ propertyId: name, time, value }))
+      ),
       Stream.filter((samples) => samples.length > 0)
     )
 
   return {
     samples: (deviceId, propertyId, range) =>
-      select(deviceId, "property", [propertyId], range).pipe(
+      read(deviceId, "property", [propertyId], range).pipe(
         Effect.map((entries) => entries.map(({ time, value }) => ({ propertyId, time, value }))),
         Effect.mapError(storeError("HistoryStore.samples"))
       ),
     events: (deviceId, eventId, range) =>
       (eventId === undefined ? namesOf(reads, deviceId, "event") : Effect.succeed([eventId])).pipe(
-        Effect.flatMap((names) => select(deviceId, "event", names, range)),
+        Effect.flatMap((names) => read(deviceId, "event", names, range)),
         Effect.map((entries) => entries.map(({ name, time, value }) => ({ eventId: name, time, value }))),
         Effect.mapError(storeError("HistoryStore.events"))
       ),
@@ -85,7 +90,8 @@ const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
         return pages(reads, { deviceId, kind: "property", names: [propertyId] }, { start, end, order: "asc" }).pipe(
           Stream.runForEach((runs) =>
             Effect.sync(() => {
-              for (const { times, values } of runs) {
+              for (const { read } of runs) {
+                const { times, values } = read()
                 for (let i = 0; i < times.length; i++) aggregate.add(times[i]!, values[i]!)
               }
             })
