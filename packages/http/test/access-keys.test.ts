@@ -34,7 +34,11 @@ for (const [name, storage] of storages) {
           const before = yield* snapshot(send, tenant.keys)
           const all = (yield* operations).filter(({ secured }) => secured)
           assert.isAbove(all.length, 70)
-          for (const operation of all) {
+          // It refuses each series for itself.
+          const devices = [{ device_id: given.values["device_id"] }, { device_id: data.device_id }]
+          const { body } = yield* call("POST", "/history/query", { key, body: { devices, properties: ["power"] } })
+          assert.deepStrictEqual(body.data.series.map(({ code }: { readonly code: number }) => code), [40402, 0])
+          for (const operation of all.filter(({ path }) => !path.endsWith("/history/query"))) {
             const { values } = givenFor(operation, given)
             const valueOf = (parameter: string) => {
               const value = parameter === "project_id" ? project_id : values[parameter]
