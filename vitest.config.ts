@@ -31,7 +31,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
-    globalSetup: ["vitest.postgres.ts"],
+    globalSetup: ["vitest.postgres.ts", "vitest.programs.ts"],
     // Tests keep no state in modules; to load them anew for each file takes a third of the time.
     isolate: false,
     // Much of the time is spent on waiting for servers that start and stop.
