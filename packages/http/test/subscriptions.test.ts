@@ -1,4 +1,4 @@
-import { AllowPrivateWebhooks, SubscriptionLease } from "@device-cloud/core"
+import { AllowPrivateWebhooks, ProjectId, SubscriptionLease } from "@device-cloud/core"
 import { eventually } from "@device-cloud/testing"
 import {
   call,
@@ -9,13 +9,14 @@ import {
   testApi,
   uplink
 } from "@device-cloud/testing/http"
-import { assert, layer } from "@effect/vitest"
+import { assert, it, layer } from "@effect/vitest"
 import { Effect, Layer, Queue } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { storages } from "../../../vitest.storages.ts"
+import * as OpenReads from "../src/subscription/OpenReads.ts"
 
 interface Delivered {
   readonly id: string
@@ -374,3 +375,24 @@ for (const [name, storage] of storages) {
       }).pipe(Effect.scoped))
   })
 }
+
+it.effect("streams and waiting reads are bounded, for a project and in all", () =>
+  Effect.gen(function*() {
+    const open = OpenReads.make()
+    const isRefused = (projectId: string) =>
+      Effect.match(Effect.scoped(open(ProjectId.make(projectId))), {
+        onSuccess: () => false,
+        onFailure: ({ code, data }) => code === 42900 && data.retry_after > 0
+      })
+    yield* Effect.scoped(Effect.gen(function*() {
+      for (let i = 0; i < 1000; i++) {
+        const projectId = `project-${Math.floor(i / 100)}`
+        assert.isFalse(yield* isRefused(projectId))
+        yield* open(ProjectId.make(projectId))
+        assert.strictEqual(yield* isRefused("project-0"), i >= 99)
+      }
+      assert.isTrue(yield* isRefused("another"))
+    }))
+    assert.isFalse(yield* isRefused("project-0"))
+    assert.isFalse(yield* isRefused("another"))
+  }))
