@@ -1,17 +1,40 @@
 import * as PlatformNode from "@device-cloud/platform-node"
-import { eventually } from "@device-cloud/testing"
-import { callTo, ownerKey, productBody, signedQuery } from "@device-cloud/testing/http"
+import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { callTo, type DeviceTriple, ownerKey, productBody, signedQuery } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { jetstream, jetstreamManager } from "@nats-io/jetstream"
 import { connect } from "@nats-io/transport-node"
 import { Effect, Redacted } from "effect"
 import { fileURLToPath } from "node:url"
+import { inject } from "vitest"
 import * as NatsTestServer from "../../../packages/events-nats/test/NatsTestServer.ts"
 import * as ClickHouseTestServer from "../../../packages/history-clickhouse/test/ClickHouseTestServer.ts"
 import * as ServerProcess from "../src/ServerProcess.ts"
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
+
+const nodeOptions = ["--conditions=device-cloud-source", "--import", "tsx"]
+
+const ports = { HTTP_PORT: "0", MQTTS_PORT: "0", ADMIN_KEY: ownerKey, ALLOW_PLAIN_HTTP: "true" }
+
+/** Makes a product with a device. */
+const createDevice = Effect.fnUntraced(function*(server: { readonly http: string }) {
+  const post = (path: string, body: object) =>
+    Effect.map(callTo(server.http, "POST", path, { body }), ({ body }) => body.data)
+  const { product_info: { product_key } } = yield* post("/products", productBody)
+  return yield* post(`/products/${product_key}/things`, {})
+})
+
+/** Reports a value as the device. */
+const report = Effect.fnUntraced(function*(server: { readonly http: string }, device: DeviceTriple, power: number) {
+  const query = new URLSearchParams(yield* signedQuery(device, "PostProperty"))
+  const { body } = yield* callTo(server.http, "POST", `/thing-uplink?${query}`, {
+    key: null,
+    body: { id: 1, params: { power } }
+  })
+  assert.strictEqual(body.code, 0)
+})
 
 it.live.skipIf(!NatsTestServer.isInstalled || !ClickHouseTestServer.isInstalled)(
   NatsTestServer.named(
@@ -25,24 +48,17 @@ it.live.skipIf(!NatsTestServer.isInstalled || !ClickHouseTestServer.isInstalled)
       yield* clickHouse.start
       const server = yield* ServerProcess.start({
         env: {
+          ...ports,
           STORAGE: "memory",
-          HTTP_PORT: "0",
-          MQTTS_PORT: "0",
-          ADMIN_KEY: ownerKey,
-          ALLOW_PLAIN_HTTP: "true",
           DATA_DIR: nats.directory,
           NATS_URL: nats.url,
           CLICKHOUSE_URL: Redacted.value(clickHouse.url)
         },
-        nodeOptions: ["--conditions=device-cloud-source", "--import", "tsx"],
+        nodeOptions,
         main
       })
-      const call = (method: string, path: string, body?: object) =>
-        Effect.map(callTo(server.http, method, path, { body }), ({ body }) => body.data)
-      const { product_info: { product_key } } = yield* call("POST", "/products", productBody)
-      const device = yield* call("POST", `/products/${product_key}/things`, {})
-      const query = new URLSearchParams(yield* signedQuery(device, "PostProperty"))
-      yield* callTo(server.http, "POST", `/thing-uplink?${query}`, { key: null, body: { id: 1, params: { power: 1 } } })
+      const device = yield* createDevice(server)
+      yield* report(server, device, 1)
 
       const connection = yield* Effect.acquireRelease(
         Effect.promise(() => connect({ servers: nats.url })),
@@ -56,10 +72,11 @@ it.live.skipIf(!NatsTestServer.isInstalled || !ClickHouseTestServer.isInstalled)
         (await jetstream(connection).consumers.get("DEVICE_CLOUD", { filter_subjects: "device-cloud.*.property.>" }))
           .next()
       )
-      assert.strictEqual(message!.subject, `device-cloud.default.property.${product_key}.${device.device_name}`)
+      assert.strictEqual(message!.subject, `device-cloud.default.property.${device.product_key}.${device.device_name}`)
       assert.deepInclude(message!.json<object>(), { type: "property", device_id: device.device_id })
 
-      const { results } = yield* eventually(call("GET", `/things/${device.device_id}/properties/power/history`), {
+      const read = callTo(server.http, "GET", `/things/${device.device_id}/properties/power/history`)
+      const { results } = yield* eventually(Effect.map(read, ({ body }) => body.data), {
         until: ({ results }) => results.length > 0
       })
       assert.deepStrictEqual(results.map(({ value }: { readonly value: number }) => value), [1])
@@ -69,5 +86,49 @@ it.live.skipIf(!NatsTestServer.isInstalled || !ClickHouseTestServer.isInstalled)
         return (await fetch(origin, { method: "POST", headers, body: "SELECT value FROM device_history" })).text()
       })
       assert.strictEqual(stored, "1\n")
+    }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, PlatformNode.layer]))
+)
+
+it.live.skipIf(!NatsTestServer.isInstalled)(
+  NatsTestServer.named(
+    "another server goes on when the one is killed that publishes: every report is there once, in order"
+  ),
+  () =>
+    Effect.gen(function*() {
+      const nats = yield* NatsTestServer.make()
+      yield* nats.start
+      const databaseUrl = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+      const start = ServerProcess.start({
+        env: { ...ports, DATABASE_URL: Redacted.value(databaseUrl), DATA_DIR: nats.directory, NATS_URL: nats.url },
+        nodeOptions,
+        main
+      })
+      const publishing = yield* start
+      const other = yield* start
+      const device = yield* createDevice(other)
+      const connection = yield* Effect.acquireRelease(
+        Effect.promise(() => connect({ servers: nats.url })),
+        (connection) => Effect.promise(() => connection.close())
+      )
+      const stored = Effect.promise(async () => {
+        const found: Array<number> = []
+        const consumer = await jetstream(connection).consumers.get("DEVICE_CLOUD", {
+          filter_subjects: "device-cloud.*.property.>"
+        })
+        for await (const message of await consumer.fetch({ max_messages: 1000, expires: 1000 })) {
+          found.push(
+            message.json<{ readonly properties: { readonly power: { readonly value: number } } }>().properties.power
+              .value
+          )
+        }
+        return found
+      })
+      const numbers = Array.from({ length: 120 }, (_, i) => i)
+      for (const number of numbers) {
+        yield* report(other, device, number)
+        if (number === 40) yield* Effect.ignore(publishing.child.kill({ killSignal: "SIGKILL" }))
+      }
+      const found = yield* eventually(stored, { until: ({ length }) => length >= numbers.length })
+      assert.deepStrictEqual(found, numbers)
     }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, PlatformNode.layer]))
 )
