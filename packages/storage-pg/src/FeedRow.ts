@@ -6,6 +6,7 @@ import {
   type DeviceName,
   type DomainEvent,
   type FeedEntry,
+  type FeedPlace,
   type Json,
   placeOf,
   type ProductKey,
@@ -98,7 +99,9 @@ const eventFromRow = (row: FeedRow): DomainEvent => {
   }
 }
 
-export const entryFromRow = (row: FeedRow): FeedEntry => ({
-  id: placeOf({ transaction: Number(row.xid), sequence: Number(row.seq), part: row.slot }),
-  event: eventFromRow(row)
-})
+export const placeOfRow = ({ seq, slot, xid }: FeedRow): FeedPlace =>
+  placeOf({ transaction: Number(xid), sequence: Number(seq), part: slot })
+
+/** No entries: a newer server has written an event that this one does not know. */
+export const entriesFromRow = (row: FeedRow): ReadonlyArray<FeedEntry> =>
+  kinds[row.kind] === undefined ? [] : [{ id: placeOfRow(row), event: eventFromRow(row) }]

@@ -189,3 +189,36 @@ it.live("finds the place of a time among events of many hours", () =>
       assert.isUndefined(yield* first(at + 60 * hour))
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
+
+it.live("a read looks at what it returns, also in a part that the planner knows nothing of", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* sql`ALTER DATABASE ${
+      sql(new URL(Redacted.value(url)).pathname.slice(1))
+    } SET plan_cache_mode = force_generic_plan`
+    yield* Effect.gen(function*() {
+      const store = yield* FeedStore
+      const { device } = yield* insertDevice
+      yield* sql`ALTER TABLE feed_1 SET (autovacuum_enabled = false)`
+      for (let i = 0; i < 3; i++) {
+        yield* store.append(Array.from({ length: 10_000 }, (_, version) => online(device, version)))
+      }
+      const { projectId } = device
+      const { entries, next } = yield* store.read({ projectId, after: feedStart, limit: 100 })
+      assert.lengthOf(entries, 100)
+      yield* store.read({ projectId: undefined, after: next, limit: 100 })
+    }).pipe(Effect.provide(storage(url)))
+    const counts = yield* sql<{ readonly name: string; readonly tuples: bigint }>`
+      SELECT indexrelname AS name, idx_tup_read AS tuples FROM pg_stat_user_indexes WHERE relname = 'feed_1'
+      UNION ALL SELECT 'all', seq_tup_read FROM pg_stat_user_tables WHERE relname = 'feed_1'`.pipe(
+      Effect.map((rows) => new Map(rows.map(({ name, tuples }) => [name, Number(tuples)]))),
+      // Each connection tells by itself.
+      (counts) =>
+        eventually(counts, {
+          until: (counts) => counts.get("feed_1_project_xid_seq_idx")! > 0 && counts.get("feed_1_xid_seq_idx")! > 0
+        })
+    )
+    assert.isBelow(counts.get("feed_1_project_xid_seq_idx")!, 1000)
+    assert.isBelow(counts.get("feed_1_xid_seq_idx")!, 1000)
+    assert.isBelow(counts.get("all")!, 1000)
+  }).pipe(Effect.scoped))

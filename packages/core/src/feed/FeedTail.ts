@@ -2,7 +2,7 @@
  * The one reader of the feed's end in this process: it reads while somebody
  * follows, and hands events to all followers of their project.
  */
-import { Deferred, Effect, Queue, type Scope } from "effect"
+import { Cause, Deferred, Effect, Queue, type Scope } from "effect"
 import type { ProjectId } from "../project/Project.ts"
 import { projectOf } from "../events/DomainEvent.ts"
 import type { FeedFollower } from "./Feed.ts"
@@ -87,11 +87,13 @@ export const make = Effect.fnUntraced(function*(store: FeedStore["Service"]) {
   })
 
   yield* look.pipe(
-    Effect.catch((error) =>
-      Effect.andThen(
-        Effect.logWarning("The feed could not be read; followers wait", error),
-        Effect.as(Effect.sleep(retryAfter), true)
-      )
+    Effect.catchCauseIf(
+      (cause) => !Cause.hasInterrupts(cause),
+      (cause) =>
+        Effect.andThen(
+          Effect.logWarning("The feed could not be read; followers wait", cause),
+          Effect.as(Effect.sleep(retryAfter), true)
+        )
     ),
     Effect.flatMap((hasMore) =>
       hasMore || followers.size === 0
