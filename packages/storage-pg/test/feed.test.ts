@@ -1,18 +1,23 @@
 import {
+  defaultProjectId,
   type Device,
+  DeviceCloud,
+  Devices,
   DeviceStore,
   type DomainEvent,
   feedStart,
   FeedStore,
   parsePlace,
-  placeOf
+  placeOf,
+  StoreError
 } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually, TestKeyRing } from "@device-cloud/testing"
+import { EmbeddedPostgres, eventually, Fixtures, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Layer, Option, Redacted } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted } from "effect"
 import { inject } from "vitest"
 
 const hour = 3_600_000
@@ -221,4 +226,50 @@ it.live("a read looks at what it returns, also in a part that the planner knows 
     assert.isBelow(counts.get("feed_1_project_xid_seq_idx")!, 1000)
     assert.isBelow(counts.get("feed_1_xid_seq_idx")!, 1000)
     assert.isBelow(counts.get("all")!, 1000)
+  }).pipe(Effect.scoped))
+
+it.live("a change of a device that cannot be recorded has not happened", () =>
+  Effect.gen(function*() {
+    const { url } = yield* database
+    let isBroken = false
+    const brokenFeed = Layer.effect(
+      FeedStore,
+      Effect.map(FeedStore, (store) => ({
+        ...store,
+        append: (events) =>
+          isBroken
+            ? new StoreError({ operation: "FeedStore.append", retryable: false, cause: "broken" })
+            : store.append(events)
+      }))
+    )
+    const cloud = DeviceCloud.layer.pipe(
+      Layer.provideMerge(brokenFeed),
+      Layer.provideMerge(storage(url)),
+      Layer.provide(PlatformNode.layer)
+    )
+    yield* Effect.gen(function*() {
+      const devices = yield* Devices
+      const product = yield* Fixtures.createProduct()
+      const { deviceId } = yield* Fixtures.createDevice(product)
+      const list = devices.list(defaultProjectId, {}, { page: 1, pageSize: 10 })
+      isBroken = true
+      assert.strictEqual((yield* Effect.flip(devices.disable(defaultProjectId, deviceId)))._tag, "StoreError")
+      assert.strictEqual((yield* Effect.flip(devices.remove(defaultProjectId, deviceId)))._tag, "StoreError")
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(Fixtures.createDevice(product))))
+      isBroken = false
+      const { items } = yield* list
+      assert.deepStrictEqual(items.map(({ device }) => [device.deviceId, device.enabled]), [[deviceId, true]])
+      yield* devices.disable(defaultProjectId, deviceId)
+      yield* devices.remove(defaultProjectId, deviceId)
+      const { entries } = yield* (yield* FeedStore).read({
+        projectId: defaultProjectId,
+        after: feedStart,
+        limit: 10,
+        select: { deviceIds: [deviceId] }
+      })
+      assert.deepStrictEqual(
+        entries.map(({ event }) => event._tag === "DeviceLifecycle" ? event.action : event._tag),
+        ["create", "disable", "delete"]
+      )
+    }).pipe(Effect.provide(cloud))
   }).pipe(Effect.scoped))
