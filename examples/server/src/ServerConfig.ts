@@ -99,8 +99,10 @@ const readRate = Effect.fnUntraced(function*(variable: string, text: Option.Opti
   })
 })
 
+const isHttp = (text: string): boolean => /^https?:/.test(text) && URL.canParse(text)
+
 /** Whether a browser would write the origin of a page like this. */
-const isOrigin = (text: string): boolean => /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text
+const isOrigin = (text: string): boolean => isHttp(text) && new URL(text).origin === text
 
 /** Reads the configuration from the environment variables. Fails with `InvalidConfig`. */
 export const load = Effect.gen(function*() {
@@ -126,7 +128,7 @@ export const load = Effect.gen(function*() {
       message: `TRUSTED_PROXIES: expected addresses or networks such as 10.0.0.0/8, not ${proxies.failure}`
     })
   }
-  if (Option.isSome(rest.clickHouseUrl) && !/^https?:/.test(Redacted.value(rest.clickHouseUrl.value))) {
+  if (Option.isSome(rest.clickHouseUrl) && !isHttp(Redacted.value(rest.clickHouseUrl.value))) {
     return yield* new InvalidConfig({
       message: "CLICKHOUSE_URL: expected the HTTP interface, like http://user:password@127.0.0.1:8123/database"
     })

@@ -16,7 +16,7 @@ import { Effect, Redacted } from "effect"
 export interface NatsOptions {
   /**
    * `nats://host:4222`, or `tls://host:4222`, which insists on TLS. Several servers of
-   * one cluster are separated by commas.
+   * one cluster are separated by commas. User and password are in `credentials`.
    */
   readonly url: string
   /** Who the cloud is: the text of a credentials file, a token, or a user with a password. */
@@ -57,7 +57,7 @@ export const connect = (
 ): Effect.Effect<Connected, EventSinkError> =>
   Effect.gen(function*() {
     const connection = yield* attempt(
-      `NATS at ${options.url} cannot be reached`,
+      `NATS at ${withoutSecrets(options.url)} cannot be reached`,
       () => open(connectionOptions(options))
     )
     const connected: Connected = {
@@ -89,6 +89,9 @@ export const connect = (
     yield* connected.close
     return yield* new EventSinkError({ message: `The stream ${name} ${misfit}` })
   })
+
+/** The URL without what somebody may have written before the host. */
+const withoutSecrets = (url: string): string => url.replace(/\/\/[^/,]*@/g, "//")
 
 const isUnknownStream = (error: unknown): boolean =>
   error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound
