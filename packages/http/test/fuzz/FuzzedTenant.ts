@@ -266,7 +266,6 @@ export const makeGiven = Effect.fnUntraced(function*({ keys, project_id }: Tenan
       batch_id,
       group_id,
       subscription_id,
-      wait: 0,
       message_id,
       id,
       project_id: yield* newProject("Disposable"),
@@ -353,6 +352,7 @@ const own: Readonly<Record<string, (values: Given["values"]) => object>> = {
   ),
   "POST /openapi/v1/rule-engine/scenes": () => ({ name: Array.from({ length: 200 }, (_, i) => `Scene ${i}`) }),
   "GET /openapi/v1/events": () => ({ type: ["status", "property,event"] }),
+  "GET /openapi/v1/subscriptions/{subscription_id}/events": () => ({ wait: 0 }),
   "POST /openapi/v1/products/{product_key}/things": ({ source_product_key }) => ({
     product_key: source_product_key,
     clientid: "client",

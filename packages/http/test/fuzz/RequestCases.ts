@@ -171,7 +171,8 @@ const oddUrls = ({ isClaim, odd, pathFields, queryFields, random, secured }: Wri
   ...pathFields.filter(isFree).flatMap(({ name }) =>
     random.some(12, segments).map((segment) => odd(`${name} ${short(segment)}`, withSegment(name, segment)))
   ),
-  ...queryFields.filter(({ name }) => !isClaim(name)).flatMap(({ name, schema }) =>
+  // Who asks to wait for an event may wait for as long.
+  ...queryFields.filter(({ name }) => !isClaim(name) && name !== "wait").flatMap(({ name, schema }) =>
     [...worstTexts, ...random.some(4, texts), ...JsonSchema.bounds(schema).map(String)].filter((text) =>
       JsonSchema.fitsAsText(schema, text) && (secured || isWellFormed(text))
     ).map((text) => odd(`${name} ${short(text)}`, withQuery(name, encode(text))))
