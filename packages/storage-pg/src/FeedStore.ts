@@ -21,6 +21,7 @@ import { entriesFromRow, type FeedRow, kindNumber, placeOfRow } from "./FeedRow.
 import { insertEvents } from "./FeedWriter.ts"
 import { type Clients, clients } from "./LongReads.ts"
 import { type DatabaseError, databaseError, storeError } from "./PgErrors.ts"
+import { inOrder } from "./OrderedReads.ts"
 import { instant, texts, wholeNumbers } from "./PgParameters.ts"
 
 /**
@@ -85,17 +86,6 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
     SELECT ${FeedHorizon.horizon(sql)} AS horizon, slot AS newest, forgotten_xid, forgotten_seq
     FROM feed_slot ORDER BY slot DESC LIMIT 1`
 
-  /**
-   * Runs a read with plans that follow the order of an index and stop at the limit.
-   * The planner knows little of a part that is new, and else reads and sorts all of it.
-   */
-  const inOrder = <A>(read: Effect.Effect<A, SqlError.SqlError>) =>
-    reads.withTransaction(Effect.andThen(
-      reads`SELECT set_config(name, 'off', true)
-        FROM unnest(ARRAY['enable_sort', 'enable_seqscan', 'enable_bitmapscan', 'jit']) AS name`,
-      read
-    ))
-
   const selects = ({ deviceIds, kinds, productKeys, projectIds }: NonNullable<FeedRead["select"]>) =>
     sql.and([
       ...projectIds === undefined ? [] : [sql`project.id = ANY(${texts(projectIds)})`],
@@ -142,7 +132,7 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
 
   const read = Effect.fnUntraced(function*(options: FeedRead) {
     const after = yield* numbersOf(options.after)
-    const rows = yield* inOrder(rowsOf(options, after))
+    const rows = yield* inOrder(reads, rowsOf(options, after))
     const known = rows[0]!
     const found = rows.flatMap((row) => row.seq === null ? [] : [row as ReadRow & FeedRow])
     const isFull = found.length === options.limit
@@ -166,25 +156,31 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
   /** Whether one of the events from this transaction on was recorded at `time` or later; undefined: there are none. */
   const isRecent = (transaction: number, part: number, time: number) =>
     Effect.map(
-      inOrder(reads<{ readonly recent: boolean | null }>`
+      inOrder(
+        reads,
+        reads<{ readonly recent: boolean | null }>`
         SELECT max(at) >= ${instant(time)} AS recent FROM (
           SELECT at FROM feed WHERE slot >= ${part - 1} AND xid >= ${String(transaction)}::bigint
           ORDER BY xid, seq LIMIT ${sql.literal(String(probed))}
-        ) AS probe`),
+        ) AS probe`
+      ),
       ([row]) => row?.recent ?? true
     )
 
   /** Searches by halves: the times of events go up with their transactions, but for a delay. */
   const placeAt = Effect.fnUntraced(function*(time: number) {
     const from = time - maxDelay
-    const [start] = yield* inOrder(reads<Horizon & { readonly part: number; readonly first: bigint | null }>`
+    const [start] = yield* inOrder(
+      reads,
+      reads<Horizon & { readonly part: number; readonly first: bigint | null }>`
       WITH horizon AS (${horizon}), part AS (
         SELECT coalesce(max(slot), (SELECT min(slot) FROM feed_slot)) AS slot
         FROM feed_slot WHERE opened_at <= ${instant(from)}
       )
       SELECT horizon.*, part.slot AS part, (
         SELECT xid FROM feed WHERE slot >= (SELECT slot - 1 FROM part) ORDER BY xid LIMIT 1
-      ) AS first FROM horizon, part`)
+      ) AS first FROM horizon, part`
+    )
     const { first, part } = start!
     const end = Number(start!.horizon)
     let low = Math.min(Number(first ?? end), end)

@@ -15,6 +15,7 @@ import { mergeSegments } from "./HistoryMerger.ts"
 import { dropOldParts } from "./HistoryParts.ts"
 import { isDue, renew, withLease } from "./HistoryPlace.ts"
 import { entriesOf } from "./HistoryReads.ts"
+import { inOrder } from "./OrderedReads.ts"
 import { wholeNumbers } from "./PgParameters.ts"
 import { insertSegments, segmentsOf } from "./Segments.ts"
 
@@ -93,11 +94,14 @@ const gather = Effect.fnUntraced(function*(
     last = []
   }
   while (true) {
-    const rows: ReadonlyArray<FeedRow> = yield* sql<FeedRow>`
-      SELECT kind, device, xid, seq, body FROM feed
-      WHERE (xid, seq) > (${after.xid}, ${after.seq}) AND xid < ${horizon}
-        AND kind = ANY(${wholeNumbers(kinds.map(([number]) => number))}::smallint[])
-      ORDER BY xid, seq LIMIT ${pageSize}`
+    const rows: ReadonlyArray<FeedRow> = yield* inOrder(
+      sql,
+      sql<FeedRow>`
+        SELECT kind, device, xid, seq, body FROM feed
+        WHERE (xid, seq) > (${after.xid}, ${after.seq}) AND xid < ${horizon}
+          AND kind = ANY(${wholeNumbers(kinds.map(([number]) => number))}::smallint[])
+        ORDER BY xid, seq LIMIT ${sql.literal(String(pageSize))}`
+    )
     for (const row of rows) {
       if (last.length > 0 && last[0]!.xid !== row.xid) {
         add()

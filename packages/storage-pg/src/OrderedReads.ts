@@ -1,0 +1,19 @@
+/**
+ * Reads of a part of the feed in its order.
+ */
+import { Effect } from "effect"
+import type { SqlClient, SqlError } from "effect/sql"
+
+/**
+ * Runs a read with plans that follow the order of an index and stop at the limit.
+ * The planner knows little of a part that is new, and else reads and sorts all of it.
+ */
+export const inOrder = <A>(
+  sql: SqlClient.SqlClient,
+  read: Effect.Effect<A, SqlError.SqlError>
+): Effect.Effect<A, SqlError.SqlError> =>
+  sql.withTransaction(Effect.andThen(
+    sql`SELECT set_config(name, 'off', true)
+      FROM unnest(ARRAY['enable_sort', 'enable_seqscan', 'enable_bitmapscan', 'jit']) AS name`,
+    read
+  ))
