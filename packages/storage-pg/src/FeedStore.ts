@@ -40,8 +40,8 @@ export const layer: Layer.Layer<FeedStore, DatabaseError, PgClient.PgClient> = L
 
 /** Rows that one read may look at. It is part of the statement, so that the plan is made for it. */
 const scans = [100, 1000, 10_000] as const
-/** Rows that a read looks at for each entry that it may select. */
-const scannedPerEntry = 10
+/** Rows that a read looks at, at least, when it selects some of them. */
+const minScanned = 1000
 
 /** How much clocks of nodes differ, and how long events wait until they are stored, milliseconds. */
 const maxDelay = 60_000
@@ -56,13 +56,12 @@ interface Horizon {
   readonly forgotten_seq: bigint
 }
 
-type ReadRow =
-  & Horizon
-  & { readonly last_xid: bigint | null; readonly last_seq: bigint; readonly last_slot: number }
-  & (
-    | FeedRow
-    | { readonly seq: null }
-  )
+/** The first row of a read: also the place up to which it has looked, if it has not come to the horizon. */
+interface Head extends Horizon {
+  readonly last_xid: bigint | null
+  readonly last_seq: bigint
+  readonly last_slot: number
+}
 
 /** Fails for a text that is no place, and cannot pass. */
 const numbersOf = (place: FeedPlace): Effect.Effect<PlaceNumbers, StoreError> =>
@@ -100,9 +99,9 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
     ])
 
   const rowsOf = ({ limit, projectId, select }: FeedRead, after: PlaceNumbers) => {
-    const wanted = select === undefined ? limit : limit * scannedPerEntry
+    const wanted = select === undefined ? limit : Math.max(limit, minScanned)
     const scan = scans.find((size) => size >= wanted) ?? scans[2]
-    return reads<ReadRow>`
+    return reads<Head | FeedRow>`
       WITH horizon AS MATERIALIZED (${horizon}), scanned AS MATERIALIZED (
         SELECT slot, kind, project, device, xid, seq, at, body FROM feed
         WHERE slot >= ${after.part - 1}
@@ -121,20 +120,23 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
         WHERE ${selects(select ?? {})}
         ORDER BY scanned.xid, scanned.seq LIMIT ${limit}
       )
-      SELECT horizon.*, last.xid AS last_xid, last.seq AS last_seq, last.slot AS last_slot, found.*
+      SELECT horizon.*, last.xid AS last_xid, last.seq AS last_seq, last.slot AS last_slot, NULL::int AS slot,
+        NULL::smallint AS kind, NULL::bigint AS xid, NULL::bigint AS seq, NULL::timestamptz AS at, NULL::json AS body,
+        NULL AS project_id, NULL AS device_id, NULL AS product_key, NULL AS device_name
       FROM horizon
       LEFT JOIN (
         SELECT xid, seq, slot FROM scanned ORDER BY xid, seq OFFSET ${sql.literal(String(scan - 1))}
       ) AS last ON true
-      LEFT JOIN found ON true
-      ORDER BY found.xid, found.seq`
+      UNION ALL
+      SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, found.* FROM found
+      ORDER BY xid NULLS FIRST, seq`
   }
 
   const read = Effect.fnUntraced(function*(options: FeedRead) {
     const after = yield* numbersOf(options.after)
-    const rows = yield* inOrder(reads, rowsOf(options, after))
-    const known = rows[0]!
-    const found = rows.flatMap((row) => row.seq === null ? [] : [row as ReadRow & FeedRow])
+    const [first, ...others] = yield* inOrder(reads, rowsOf(options, after))
+    const known = first as Head
+    const found = others as ReadonlyArray<FeedRow>
     const isFull = found.length === options.limit
     const { forgotten_seq, forgotten_xid, last_seq, last_slot, last_xid } = known
     const page: FeedPage = {

@@ -14,6 +14,9 @@ const lookEvery = "100 millis"
 const retryAfter = "1 second"
 /** Entries of one read. */
 const pageSize = 1000
+/** After a read with this many entries the tail pauses: a few large reads cost less than many small ones. */
+const many = 50
+const pause = "25 millis"
 
 export interface FeedTail {
   readonly wake: () => void
@@ -83,6 +86,7 @@ export const make = Effect.fnUntraced(function*(store: FeedStore["Service"]) {
       select: followers.has(undefined) ? undefined : { projectIds }
     })
     handOut(page)
+    if (page.entries.length >= many && !page.hasMore) yield* Effect.sleep(pause)
     return page.hasMore || joining.length > 0
   })
 
