@@ -24,7 +24,7 @@ import { type Case, describe } from "./RequestWriter.ts"
 import * as SeededRandom from "./SeededRandom.ts"
 
 /** Milliseconds; for slow machines. */
-const timeout = 180_000
+const timeout = 600_000
 
 /** An address of its own, where the machine has them: many wrong signatures from one are not looked at. */
 const addressOf = (i: number): string | undefined =>
