@@ -170,7 +170,7 @@ export class SubscriptionApi extends HttpApiGroup.make("subscriptions").add(
   HttpApiEndpoint.post("acknowledgeSubscriptionEvents", "/subscriptions/:subscription_id/ack", {
     params: PathParams.subscription,
     payload: Schema.Struct({ cursor: Cursor, worker }).annotate({
-      examples: [{ cursor: "1-00000000l3x0000000007500001", worker: "billing-1" }]
+      examples: [{ cursor: "1-0000000l3x80000000007p00001", worker: "billing-1" }]
     }),
     success: EnvelopeOnly,
     error: [NoSuchSubscription, SubscriptionUnfit, SubscriptionLeaseLost]
