@@ -7,12 +7,14 @@ import {
   type FeedRead,
   type FeedSelection,
   FeedStore,
+  historyOf,
   parsePlace,
   projectOf,
   StoreError
 } from "@device-cloud/core"
 import { Clock, Effect, Layer, Option } from "effect"
 import { placeOfNumber } from "./FeedLog.ts"
+import { append as appendHistory } from "./HistoryStore.ts"
 import { Tables } from "./Tables.ts"
 
 /** Keeps the latest 50,000 events. Part of the group that is replaced together: other stores write events. */
@@ -32,9 +34,18 @@ const selects = ({ deviceIds, kinds, productKeys, projectIds }: FeedSelection, e
     (deviceIds === undefined || (device !== null && deviceIds.includes(device.deviceId)))
 }
 
-const make = ({ feed }: Tables["Service"]) => {
+const make = (tables: Tables["Service"]) => {
+  const { feed } = tables
+
   const append = (events: ReadonlyArray<DomainEvent>) =>
-    Effect.clockWith((clock) => Effect.sync(() => feed.append(events, clock.currentTimeMillisUnsafe())))
+    Effect.clockWith((clock) =>
+      Effect.sync(() => {
+        feed.append(events, clock.currentTimeMillisUnsafe())
+        for (const event of events) {
+          if (event.device !== null) appendHistory(tables, event.device.deviceId, historyOf([event]))
+        }
+      })
+    )
 
   const pageOf = ({ limit, projectId, select = {}, ...options }: FeedRead, after: number): FeedPage => {
     const scanned = feed.after(after, maxScanned)

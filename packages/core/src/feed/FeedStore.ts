@@ -65,6 +65,7 @@ export interface FeedPage {
  * - Events of one device are in the order in which they were stored.
  * - A read costs the same wherever it begins, and is bounded however few events
  *   it selects.
+ * - What a device has reported is part of its history, whoever records it.
  * - Events of a device that was deleted stay, with the device's names.
  */
 export class FeedStore extends Context.Service<FeedStore, {

@@ -11,6 +11,7 @@ import {
   type FeedSelection,
   feedStart,
   FeedStore,
+  HistoryStore,
   isFeedPlace,
   type Product,
   type ProjectId,
@@ -31,6 +32,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const events = everyKind(device)
         yield* store.append(events)
         assert.deepStrictEqual((yield* readAll(device.projectId)).map(({ event }) => event), events)
+      }))
+
+    it.effect("what a device has reported is part of its history", () =>
+      Effect.gen(function*() {
+        const { device } = yield* insertDevice
+        const event = { eventId: "found", time: epoch, value: { count: 1 } }
+        yield* (yield* FeedStore).append([{ _tag: "EventReported", device, at: epoch, ...event }])
+        const range = { start: 0, end: 2 * epoch, limit: 10, order: "asc" } as const
+        assert.deepStrictEqual(yield* (yield* HistoryStore).events(device.deviceId, undefined, range), [event])
       }))
 
     it.effect("goes on from the place of any event, page by page, to the end", () =>
