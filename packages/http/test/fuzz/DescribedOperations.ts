@@ -30,8 +30,9 @@ const timeout = 600_000
 const addressOf = (i: number): string | undefined =>
   process.platform === "linux" ? `127.1.${i >> 8}.${i & 255}` : undefined
 
-/** The tests of the operations on one storage. */
+/** The tests of the operations on one storage: of cases that may succeed, each runs on one of the storages. */
 export const testDescribedOperations = ([name, storage]: (typeof storages)[number]): void => {
+  const isOurs = (_: Case, i: number) => (i % 2 === 0) === (name === "memory")
   layer(testApi(storage), { excludeTestServices: true })(`fuzzed operations on ${name}`, (it) => {
     it.effect("answers whatever it is asked, and what it refuses changes nothing", () =>
       Effect.gen(function*() {
@@ -53,7 +54,7 @@ export const testDescribedOperations = ([name, storage]: (typeof storages)[numbe
             // What a model refuses is taken without one.
             if (method === "POST" && /thing-uplink|device_id/.test(path)) givens.push(yield* makeGiven(tenant, false))
             const random = SeededRandom.make(seed)
-            return givens.map((given) => uncertainCases(operation, givenFor(operation, given), random))
+            return givens.map((given) => uncertainCases(operation, givenFor(operation, given), random).filter(isOurs))
           }), { concurrency })
         yield* Effect.forEach(blocks.flat(), (cases) =>
           Effect.gen(function*() {
@@ -68,7 +69,7 @@ export const testDescribedOperations = ([name, storage]: (typeof storages)[numbe
             }
           }), { concurrency })
         assertNone(complaints)
-        assert.isAbove(blocks.flat(2).length, 5000)
+        assert.isAbove(blocks.flat(2).length, 4000)
 
         // What was refused once is mostly refused again. Operations of which a request is not are left out.
         const refuse = Effect.fnUntraced(function*(cases: ReadonlyArray<Case>) {
@@ -90,7 +91,7 @@ export const testDescribedOperations = ([name, storage]: (typeof storages)[numbe
           again = stillRefused
         }
         assertNone([...complaints, ...changes])
-        assert.isAbove(again.length, 2000)
+        assert.isAbove(again.length, 1000)
       }).pipe(Effect.scoped), timeout)
 
     it.effect("refuses what it does not describe, and that changes nothing", () =>
