@@ -7,7 +7,7 @@ import {
   MeshNetworks,
   type ProductDraft
 } from "@device-cloud/core"
-import { Fixtures } from "@device-cloud/testing"
+import { eventually, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -70,7 +70,7 @@ for (const [name, storage] of storages) {
           ]
         })
         yield* gateway.end
-        const nobody = yield* Effect.flip(networks.sendRaw(defaultProjectId, networkKey, { rawData: "00" }))
+        const nobody = yield* eventually(Effect.flip(networks.sendRaw(defaultProjectId, networkKey, { rawData: "00" })))
         assert.strictEqual(nobody._tag, "NoGatewayOnline")
       }))
 
