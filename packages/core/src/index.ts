@@ -129,6 +129,7 @@ export { eventDocument, eventTypes, upgradeStatuses } from "./events/EventDocume
 export * from "./events/Reactions.ts"
 export { EventSink, EventSinkError } from "./feed/EventSink.ts"
 export * from "./feed/Feed.ts"
+export type { FeedFollower } from "./feed/FeedFollower.ts"
 export * from "./feed/FeedPlace.ts"
 export * from "./feed/FeedReaderStore.ts"
 export * from "./feed/FeedStore.ts"

@@ -8,15 +8,8 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import { Transactions } from "../kernel/Transactions.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { type FeedEntry, type FeedPlace, type FeedSelection, FeedStore } from "./FeedStore.ts"
+import type { FeedFollower } from "./FeedFollower.ts"
 import * as FeedTail from "./FeedTail.ts"
-
-/** Whoever follows a project. Its functions run while a page of the feed is handed out: they return at once and do not throw. */
-export interface FeedFollower {
-  /** Takes the next event of the project. */
-  readonly hear: (entry: FeedEntry) => void
-  /** Events are missing here: the feed no longer has them. */
-  readonly missed: () => void
-}
 
 export class Feed extends Context.Service<
   Feed,

@@ -5,7 +5,7 @@
 import { Cause, Deferred, Effect, Queue, type Scope } from "effect"
 import type { ProjectId } from "../project/Project.ts"
 import { projectOf } from "../events/DomainEvent.ts"
-import type { FeedFollower } from "./Feed.ts"
+import type { FeedFollower } from "./FeedFollower.ts"
 import type { FeedPage, FeedPlace, FeedStore } from "./FeedStore.ts"
 
 /** How long the tail waits for news that other nodes may have stored. */

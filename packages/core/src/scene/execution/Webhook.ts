@@ -7,12 +7,27 @@ import { Result } from "effect"
 import type { Json } from "../../kernel/Json.ts"
 import type { Mac } from "../../kernel/Mac.ts"
 import type { Execution } from "./Execution.ts"
+import type { WebhookMethod } from "../definition/Action.ts"
 import { renderBody } from "../definition/BodyTemplate.ts"
 import type { Scene } from "../definition/Scene.ts"
 import { encodeTrigger } from "../definition/Trigger.ts"
 import { deviceOf, type SceneEvent } from "../matching/SceneEvent.ts"
 import type { WebhookRequest } from "./WebhookClient.ts"
-import type { Webhook } from "./WebhookDelivery.ts"
+
+/** A webhook to send. */
+export interface Webhook {
+  /** The same for each attempt, so that the receiver knows it. */
+  readonly id: string
+  readonly url: string
+  readonly method: WebhookMethod
+  readonly body: string
+  /** Seconds; null: the default, 5. */
+  readonly connectTimeout: number | null
+  /** Seconds; null: the default, 10. */
+  readonly requestTimeout: number | null
+  /** It was put off before, so it does not queue behind those that came later. */
+  readonly hasWaited: boolean
+}
 
 /** The keys with which the webhooks of a project are signed. */
 export interface WebhookKeys {

@@ -6,26 +6,10 @@ import { Clock, Context, Effect, Layer, Metric } from "effect"
 import { Mac } from "../../kernel/Mac.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
-import type { WebhookMethod } from "../definition/Action.ts"
-import { webhookRequest } from "./Webhook.ts"
+import { type Webhook, webhookRequest } from "./Webhook.ts"
 import { WebhookClient, type WebhookError, type WebhookResponse } from "./WebhookClient.ts"
 import { type WebhookAddresses, WebhookPace, webhookTarget } from "./WebhookPace.ts"
 import { WebhookSigning } from "./WebhookSigning.ts"
-
-/** A webhook to send. */
-export interface Webhook {
-  /** The same for each attempt, so that the receiver knows it. */
-  readonly id: string
-  readonly url: string
-  readonly method: WebhookMethod
-  readonly body: string
-  /** Seconds; null: the default, 5. */
-  readonly connectTimeout: number | null
-  /** Seconds; null: the default, 10. */
-  readonly requestTimeout: number | null
-  /** It was put off before, so it does not queue behind those that came later. */
-  readonly hasWaited: boolean
-}
 
 /** The webhook was not sent: its host gets as many as it may. */
 export interface PutOffWebhook {
