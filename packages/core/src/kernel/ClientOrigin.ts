@@ -1,6 +1,6 @@
 /**
  * Where a request or a connection comes from, also behind proxies
- * (docs/operations.md#proxies).
+ * (docs/operations/README.md#proxies).
  */
 import { Context, Result } from "effect"
 import { type AddressRange, isInRange, parseAddress, parseRange, plainAddress } from "./NetworkAddress.ts"

@@ -1,6 +1,6 @@
 /**
  * How far subscriptions are behind, for those who watch the cloud
- * (docs/operations.md).
+ * (docs/operations/README.md).
  */
 import { Clock, Duration, Effect, Layer, Metric, Schedule } from "effect"
 import type { Feed } from "../feed/Feed.ts"
