@@ -36,7 +36,7 @@ it.effect("a key works as soon as the store is back", () =>
 
 it.effect("a key that is removed on one node is refused on the others", () =>
   Effect.gen(function*() {
-    const node = Layer.build(Layer.fresh(DeviceCloud.layer))
+    const node = Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))))
     const [first, second] = [yield* node, yield* node]
     // A node hears the others a moment after its start.
     yield* TestClock.adjust("1 milli")
@@ -102,7 +102,7 @@ it.effect("notes the latest use of a key once a minute, off the way of requests"
   Effect.gen(function*() {
     let writes = 0
     const store = yield* AccessKeyStore
-    const node = yield* Layer.build(Layer.fresh(DeviceCloud.layer)).pipe(
+    const node = yield* Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode)))).pipe(
       Effect.provideService(AccessKeyStore, {
         ...store,
         markUsed: (uses) =>

@@ -18,7 +18,7 @@ import { TestClock } from "effect/testing"
 const stores = StorageMemory.layer.pipe(Layer.provideMerge(PlatformNode.layer))
 
 /** One node of a cloud whose nodes share their stores. */
-const startNode = Layer.build(Layer.fresh(DeviceCloud.layer))
+const startNode = Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))))
 
 const createDevice = Effect.flatMap(Fixtures.createProduct({ validateType: "none" }), Fixtures.createDevice)
 /** What becomes of a device that shows its signature: `accepted`, or the tag of what it is refused with. */

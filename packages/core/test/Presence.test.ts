@@ -19,7 +19,10 @@ import { TestClock } from "effect/testing"
 /** One node of a cloud whose nodes share their stores; it lives in a scope of its own. */
 const startNode = Effect.gen(function*() {
   const scope = yield* Scope.make()
-  const context = yield* Layer.buildWithScope(Layer.fresh(DeviceCloud.layer), scope)
+  const context = yield* Layer.buildWithScope(
+    Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))),
+    scope
+  )
   return { context, stop: Scope.close(scope, Exit.void) }
 })
 

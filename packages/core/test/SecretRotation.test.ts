@@ -23,7 +23,7 @@ import { TestClock } from "effect/testing"
 const stores = StorageMemory.layer.pipe(Layer.provideMerge(PlatformNode.layer))
 
 /** One node of a cloud whose nodes share their stores. */
-const startNode = Layer.build(Layer.fresh(DeviceCloud.layer))
+const startNode = Layer.build(Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))))
 
 /** Whether each way in which a device signs with its secret is let in. */
 const waysIn = Effect.fnUntraced(function*({ deviceName, productKey, projectId }: Device, secret: string) {

@@ -138,6 +138,7 @@ for (
       const bus = Layer.succeed(
         NodeBus,
         NodeBus.of({
+          nodeId: "node",
           publish: (sent) => Effect.asVoid(PubSub.publishAll(notices, sent)),
           notices: Stream.fromPubSub(notices)
         })

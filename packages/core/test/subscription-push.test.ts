@@ -183,7 +183,7 @@ it.effect("two nodes share a push; what one has had goes to the other when it en
     const stores = yield* Layer.build(StorageMemory.layer)
     const node = (receiver: Receiver) =>
       Layer.build(
-        Layer.fresh(DeviceCloud.layer).pipe(
+        Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode))).pipe(
           Layer.provide(Layer.succeedContext(stores)),
           Layer.provide(Layer.mergeAll(PlatformNode.layer, Layer.succeed(WebhookClient, receiver.client)))
         )

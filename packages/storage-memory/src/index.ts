@@ -16,6 +16,13 @@
  * const History = StorageMemory.layerHistoryStore.pipe(Layer.provide(StorageMemory.layerTables))
  * ```
  *
+ * Several nodes in one process share the stores; each has its own place among the
+ * nodes ({@link layerNode}):
+ *
+ * ```ts
+ * const Node = Layer.fresh(DeviceCloud.layer.pipe(Layer.provide(StorageMemory.layerNode)))
+ * ```
+ *
  * What can be replaced, and what it takes:
  *
  * - **Alone.** No other store reads or writes the data of `AccessKeyStore`,
@@ -93,7 +100,7 @@ export { layer as layerHistoryStore } from "./HistoryStore.ts"
 export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
 export { layer as layerJobStore } from "./JobStore.ts"
 export { layer as layerMeshStore } from "./MeshStore.ts"
-export { layer as layerNodeBus } from "./NodeBus.ts"
+export { layer as layerNodeBus, layerNode, type NodeNetwork } from "./NodeBus.ts"
 export { layer as layerOtaStore } from "./OtaStore.ts"
 export { layer as layerPresenceStore } from "./PresenceStore.ts"
 export { layer as layerProductStore } from "./ProductStore.ts"
@@ -113,7 +120,7 @@ export { layer as layerWebhookKeyStore } from "./WebhookKeyStore.ts"
 export const layerTables: Layer.Layer<Tables> = Tables.layer
 
 /** The stores on empty tables of their own, wherever the layer is built. */
-export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth> = Layer.mergeAll(
+export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth | NodeBus.NodeNetwork> = Layer.mergeAll(
   AccessKeyStore.layer,
   AuditStore.layer,
   BindingStore.layer,

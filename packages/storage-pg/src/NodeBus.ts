@@ -1,51 +1,91 @@
 /**
  * Notices between nodes, over the notifications of PostgreSQL.
+ *
+ * Transactions that notify commit one after the other, whoever listens. So the
+ * notices of a node are gathered into few of them, and none waits for the disk: a
+ * notice is a hint, which the end of the database may take with it
+ * (docs/decisions/0088-notices-have-addresses.md).
  */
-import { NodeBus, type Notice } from "@device-cloud/core"
-import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, PubSub, Schedule, Stream } from "effect"
+import { Batcher, NodeBus, type Notice, type StoreError } from "@device-cloud/core"
+import { PgClient, PgConnection } from "@effect/sql-pg"
+import { Effect, Layer, PubSub, Queue, Schedule, Stream } from "effect"
 import type { SqlError } from "effect/sql"
 import { storeError } from "./PgErrors.ts"
 import { texts } from "./PgParameters.ts"
 
-const notification = "device_cloud_node"
+/** All nodes listen here. */
+const everybody = "device_cloud_node"
+
+/** One node listens here. */
+const oneNode = (nodeId: string): string => `${everybody}_${nodeId}`
 
 interface Payload extends Notice {
   /** The node that publishes the notice. */
   readonly from: string
 }
 
+interface Notification {
+  readonly channel: string
+  readonly payload: string
+}
+
+/** Calls that may wait to be published. */
+const capacity = 1024
+/** Calls in one transaction. */
+const maxBatch = 256
+
 const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
   const [own] = yield* sql<{ readonly id: string }>`SELECT gen_random_uuid()::text AS id`
-  const from = own!.id
+  const nodeId = own!.id
   const heard = yield* Effect.acquireRelease(PubSub.unbounded<Notice | "missed">(), PubSub.shutdown)
 
-  // One connection listens for all channels.
-  yield* Stream.unwrap(Effect.map(sql.listen(notification), (notifications) =>
-    Stream.fromQueue(notifications).pipe(
-      Stream.map(({ payload }) => JSON.parse(payload) as Payload),
-      Stream.filter((notice) => notice.from !== from),
-      // Each connection that begins to listen has missed what was published before.
-      (notices) => Stream.concat(Stream.succeed("missed" as const), notices)
-    ))).pipe(
-      Stream.runForEach((notice) => PubSub.publish(heard, notice)),
-      Effect.tapError((error) => Effect.logWarning("Other nodes cannot be heard", error)),
-      Effect.retry(Schedule.spaced("1 second")),
-      Effect.orDie,
-      Effect.forkScoped
+  /** Hears what comes for all and for this node, on a connection of its own, until that breaks. */
+  const listen = Effect.gen(function*() {
+    const connection = yield* Effect.flatMap(PgConnection.make(sql.config), ({ pin }) => pin)
+    const queues = [yield* connection.listen(everybody), yield* connection.listen(oneNode(nodeId))]
+    // What was published before is missed.
+    yield* PubSub.publish(heard, "missed")
+    yield* Effect.forEach(
+      queues,
+      (queue) =>
+        Effect.forever(Effect.flatMap(Queue.takeAll(queue), (notifications) =>
+          PubSub.publishAll(
+            heard,
+            notifications.map(({ payload }) => JSON.parse(payload) as Payload).filter(({ from }) => from !== nodeId)
+          ))),
+      { concurrency: "unbounded" }
     )
+  })
+  yield* Effect.scoped(listen).pipe(
+    Effect.tapError((error) => Effect.logWarning("Other nodes cannot be heard", error)),
+    Effect.retry(Schedule.spaced("1 second")),
+    Effect.orDie,
+    Effect.forkScoped
+  )
+
+  const notify = (notifications: ReadonlyArray<Notification>) =>
+    sql`WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+      SELECT pg_notify(channel, payload) FROM quick, unnest(
+        ${texts(notifications.map(({ channel }) => channel))}, ${texts(notifications.map(({ payload }) => payload))}
+      ) WITH ORDINALITY AS notification (channel, payload, position) ORDER BY position`
+  const publisher = yield* Batcher.make<ReadonlyArray<Notification>, void, StoreError>({
+    capacity,
+    maxBatch,
+    commit: (calls) =>
+      Effect.as(notify(calls.flat()), calls.map(() => undefined)).pipe(
+        Effect.mapError(storeError("NodeBus.publish"))
+      ),
+    isolates: ({ retryable }) => !retryable
+  })
 
   return NodeBus.of({
-    publish: (notices) =>
-      notices.length === 0
-        ? Effect.void
-        : sql`SELECT pg_notify(${notification}, payload) FROM unnest(${
-          texts(notices.map(({ channel, payload }) => JSON.stringify({ from, channel, payload } satisfies Payload)))
-        }) AS payload`.pipe(
-          Effect.asVoid,
-          Effect.mapError(storeError("NodeBus.publish"))
-        ),
+    nodeId,
+    publish: (notices, to) =>
+      notices.length === 0 ? Effect.void : publisher.submit(notices.map((notice) => ({
+        channel: to === undefined ? everybody : oneNode(to),
+        payload: JSON.stringify({ from: nodeId, ...notice } satisfies Payload)
+      }))),
     notices: Stream.fromPubSub(heard)
   })
 })

@@ -17,13 +17,20 @@ export interface Notice {
 }
 
 /**
- * Port. Laws: the other nodes hear the notices of a node in the order in which
- * that node publishes them, or they hear `missed` in place of lost ones. A node
- * may hear its own notices. A notice has at most 7 KB as JSON.
+ * Port. Laws: a node hears what another one publishes to all nodes in the order in
+ * which that node publishes it, and so what it publishes to this node alone, or it
+ * hears `missed` in place of what is lost. Equal notices that are published
+ * together may be heard as one. A node may hear its own notices. A notice has at
+ * most 7 KB as JSON; `publish` fails for a larger one.
  */
 export class NodeBus extends Context.Service<NodeBus, {
-  /** Sends notices to the other nodes. */
-  readonly publish: (notices: ReadonlyArray<Notice>) => Effect.Effect<void, StoreError>
+  /** Who this node is to the others: another id whenever it starts, at most 40 characters `[A-Za-z0-9-]`. */
+  readonly nodeId: string
+  /**
+   * Sends notices to the other nodes. `to`: only the node with this id hears them, if it
+   * is there. May return before they are heard.
+   */
+  readonly publish: (notices: ReadonlyArray<Notice>, to?: string) => Effect.Effect<void, StoreError>
   /** Emits the notices from now on. `missed`: notices before this point may be lost. The stream never ends. */
   readonly notices: Stream.Stream<Notice | "missed">
 }>()("@device-cloud/core/cluster/NodeBus") {
@@ -39,11 +46,11 @@ export class NodeBus extends Context.Service<NodeBus, {
     const encode = Schema.encodeUnknownSync(schema)
     const decode = Schema.decodeUnknownEffect(schema)
     return Effect.map(NodeBus, (bus) => ({
-      publish: (notices) =>
+      publish: (notices, to) =>
         Effect.suspend(() =>
           notices.length === 0
             ? Effect.void
-            : bus.publish(notices.map((notice) => ({ channel: name, payload: encode(notice) as Json })))
+            : bus.publish(notices.map((notice) => ({ channel: name, payload: encode(notice) as Json })), to)
         ),
       subscribe: ({ heard, missed }) =>
         bus.notices.pipe(
@@ -62,8 +69,8 @@ export class NodeBus extends Context.Service<NodeBus, {
 
 /** A channel between nodes. */
 export interface Channel<A> {
-  /** Sends notices to the other nodes. Without effect for an empty list. */
-  readonly publish: (notices: ReadonlyArray<A>) => Effect.Effect<void, StoreError>
+  /** Sends notices to the other nodes, or to the one with the id `to`. Without effect for an empty list. */
+  readonly publish: (notices: ReadonlyArray<A>, to?: string) => Effect.Effect<void, StoreError>
   /**
    * Calls `heard` with each notice, one after the other, and `missed` when
    * notices may be lost, until the scope closes. Logs a notice that does not fit

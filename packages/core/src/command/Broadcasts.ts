@@ -6,7 +6,6 @@ import { Clock, Context, Effect, Layer, Option, Result, Schema, type Scope } fro
 import { DomainError } from "../kernel/DomainError.ts"
 import { Base64 } from "effect/encoding"
 import { NodeBus } from "../cluster/NodeBus.ts"
-import { Identifiers } from "../kernel/Identifiers.ts"
 import { InvalidInput } from "../kernel/InvalidInput.ts"
 import { RateWindow } from "../kernel/RateWindow.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
@@ -30,7 +29,7 @@ export class Broadcasts extends Context.Service<Broadcasts, {
   /** For transports: calls `deliver` with each broadcast until the scope closes. */
   readonly listen: (deliver: (broadcast: Broadcast) => void) => Effect.Effect<void, never, Scope.Scope>
 }>()("@device-cloud/core/command/Broadcasts") {
-  static readonly layer: Layer.Layer<Broadcasts, never, ProductStore | NodeBus | Identifiers> = Layer.effect(
+  static readonly layer: Layer.Layer<Broadcasts, never, ProductStore | NodeBus> = Layer.effect(
     Broadcasts,
     Effect.suspend(() => make)
   )
@@ -74,7 +73,7 @@ const BroadcastSent = NodeBus.channel(
 const make = Effect.gen(function*() {
   const products = yield* ProductStore
   const channel = yield* BroadcastSent
-  const node = yield* (yield* Identifiers).nodeId
+  const { nodeId: node } = yield* NodeBus
   const sent = new RateWindow(rate)
   const listeners = new Set<(broadcast: Broadcast) => void>()
   let number = 0

@@ -104,7 +104,7 @@ const make = Effect.gen(function*() {
   const lifecycle = yield* DeviceLifecycle
   const identifiers = yield* Identifiers
   const nodeSessions = new NodeSessions()
-  const sessionPrefix = yield* identifiers.nodeId
+  const sessionPrefix = yield* identifiers.prefix
   let lastSession = 0
   let lastMessageId = 0
 

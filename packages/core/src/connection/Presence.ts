@@ -3,11 +3,11 @@
  * (docs/decisions/0008-presence.md).
  */
 import { Cause, Clock, Context, Effect, Layer, PubSub, Schedule, Stream } from "effect"
+import { NodeBus } from "../cluster/NodeBus.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
-import { Identifiers } from "../kernel/Identifiers.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import * as LapsedDevices from "./LapsedDevices.ts"
 import { type PresenceChange, type PresenceOutcome, PresenceStore } from "./PresenceStore.ts"
@@ -51,7 +51,7 @@ export class Presence extends Context.Service<Presence, {
    * offline that has been silent for 12 seconds, and those of this node when the
    * layer closes.
    */
-  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | Feed | Identifiers | Reactions> = Layer
+  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | Feed | NodeBus | Reactions> = Layer
     .effect(Presence, Effect.suspend(() => make))
 }
 
@@ -91,7 +91,7 @@ const statusOf = { Online: "online", Offline: "offline" } as const
 const make = Effect.gen(function*() {
   const store = yield* PresenceStore
   const feed = yield* Feed
-  const nodeId = yield* (yield* Identifiers).nodeId
+  const { nodeId } = yield* NodeBus
   const reactions = yield* Reactions
   const lapsed = yield* LapsedDevices.make
 

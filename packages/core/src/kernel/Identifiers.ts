@@ -27,8 +27,8 @@ export class Identifiers extends Context.Service<Identifiers, {
   readonly projectId: Effect.Effect<string>
   /** Makes the id of an access key: 12 characters `[A-Za-z0-9]`. */
   readonly accessKeyId: Effect.Effect<string>
-  /** Makes the id of a node: 16 characters `[A-Za-z0-9]`. */
-  readonly nodeId: Effect.Effect<string>
+  /** Makes the beginning of ids that a node numbers by itself: 16 characters `[A-Za-z0-9]`. */
+  readonly prefix: Effect.Effect<string>
   /** Makes the id of a scene or a timer: 20 characters `[A-Za-z0-9]`. */
   readonly sceneId: Effect.Effect<string>
   /** Makes the id of a certificate authority: 20 characters `[A-Za-z0-9]`. */
@@ -85,7 +85,7 @@ const make = Effect.gen(function*() {
     hexKey: text(digits + "abcdef", 32),
     projectId: text(lower + digits, 12),
     accessKeyId: text(letters + digits, 12),
-    nodeId: text(letters + digits, 16),
+    prefix: text(letters + digits, 16),
     sceneId: text(letters + digits, 20),
     authorityId: text(letters + digits, 20),
     webhookKey: text(letters + digits, 32)

@@ -5,7 +5,6 @@
 import { Array, Clock, Context, Effect, Layer, Queue, Result, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { DomainError } from "../kernel/DomainError.ts"
-import { Identifiers } from "../kernel/Identifiers.ts"
 import { addressGroup } from "../kernel/NetworkAddress.ts"
 import { RateWindow } from "../kernel/RateWindow.ts"
 import { ProofTurns } from "./ProofTurns.ts"
@@ -39,7 +38,7 @@ export class SignatureGuard extends Context.Service<SignatureGuard, {
     check: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | TooManyWrongSignatures, R>
 }>()("@device-cloud/core/provisioning/SignatureGuard") {
-  static readonly layer: Layer.Layer<SignatureGuard, never, NodeBus | Identifiers> = Layer.effect(
+  static readonly layer: Layer.Layer<SignatureGuard, never, NodeBus> = Layer.effect(
     SignatureGuard,
     Effect.suspend(() => make)
   )
@@ -82,7 +81,7 @@ const make = Effect.gen(function*() {
   const clock = yield* Clock.Clock
   const now = () => clock.currentTimeMillisUnsafe()
   const channel = yield* SignatureFailed
-  const node = yield* (yield* Identifiers).nodeId
+  const { nodeId: node } = yield* NodeBus
   const names = new RateWindow({ limit: nameLimit, window: windowMillis, capacity })
   const addresses = new RateWindow({ limit: addressLimit, window: windowMillis, capacity })
 

@@ -3,7 +3,7 @@
  * that it has, one request after the other (docs/decisions/0081-subscriptions.md).
  */
 import { Clock, Effect, FiberMap, Layer, Option, Schedule } from "effect"
-import { Identifiers } from "../kernel/Identifiers.ts"
+import { NodeBus } from "../cluster/NodeBus.ts"
 import { isSuccess, shownResponse, WebhookDelivery } from "../scene/execution/WebhookDelivery.ts"
 import { failedAgain, maxBatch, type PushBatch, pushBatch } from "./PushBatch.ts"
 import { acknowledge, type Cursor, decodeCursor, leave, type Progress } from "./Shards.ts"
@@ -12,7 +12,7 @@ import { type DeliveredEvents, Lease, renewAfter, SubscriptionReader } from "./S
 import { type StoredSubscription, SubscriptionStore } from "./SubscriptionStore.ts"
 
 /** Works for as long as the scope lives. */
-export const layer: Layer.Layer<never, never, SubscriptionStore | SubscriptionReader | WebhookDelivery | Identifiers> =
+export const layer: Layer.Layer<never, never, SubscriptionStore | SubscriptionReader | WebhookDelivery | NodeBus> =
   Layer.effectDiscard(Effect.suspend(() => make))
 
 /** How often a node looks for subscriptions to push. */
@@ -29,7 +29,7 @@ const make = Effect.gen(function*() {
   const reader = yield* SubscriptionReader
   const webhooks = yield* WebhookDelivery
   const lease = yield* Lease
-  const worker = `node-${yield* (yield* Identifiers).nodeId}`
+  const worker = `node-${(yield* NodeBus).nodeId}`
   const pushing = yield* FiberMap.make<number>()
 
   const push = ({ projectId, subscriptionId }: Subscription) => {

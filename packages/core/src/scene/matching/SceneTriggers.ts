@@ -85,7 +85,7 @@ const make = Effect.gen(function*() {
   const store = yield* SceneStore
   const backlog = yield* SceneBacklog
   const channel = yield* SceneChanged
-  const nodeId = yield* (yield* Identifiers).nodeId
+  const prefix = yield* (yield* Identifiers).prefix
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const wakeUps = yield* Queue.sliding<void>(1)
   /** Reading scenes and hearing of changes: one after the other, so that the newer counts. */
@@ -113,7 +113,7 @@ const make = Effect.gen(function*() {
     event: SceneEvent,
     at: number
   ): NewExecution => ({
-    executionId: `${nodeId}${(++lastNumber).toString(36)}`,
+    executionId: `${prefix}${(++lastNumber).toString(36)}`,
     sceneId,
     projectId,
     at,
