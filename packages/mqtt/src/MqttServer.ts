@@ -1,6 +1,7 @@
 /**
  * The MQTT broker through which devices reach the cloud.
  */
+import { isBroadcastFilter, makeRouter } from "@device-cloud/alink"
 import {
   type Broadcasts,
   type ConnectRefusals,
@@ -17,7 +18,7 @@ import {
 } from "@device-cloud/core"
 import { Clock, Context, Duration, Effect, Layer, Metric, Schedule, type Scope } from "effect"
 import type { Duplex } from "node:stream"
-import * as MessageHandling from "./alink/MessageHandling.ts"
+import * as MessageHandling from "./session/MessageHandling.ts"
 import { complete, type Limits } from "./Limits.ts"
 import { type ListenError, listenTcp, listenTls, type TlsOptions } from "./Listening.ts"
 import { DeviceBroker, LimitExceeded } from "./protocol/DeviceBroker.ts"
@@ -32,8 +33,6 @@ import { makeWatch } from "./session/Readiness.ts"
 import { shadowOwnersOf } from "./session/Subscriptions.ts"
 import { UnsentOutput } from "./session/UnsentOutput.ts"
 import * as TopicAccess from "./session/TopicAccess.ts"
-import { isBroadcastFilter } from "./topics/TopicOwner.ts"
-import { makeRouter } from "./topics/TopicRouter.ts"
 
 export interface Options {
   /** The address to listen on, for example `127.0.0.1`. */

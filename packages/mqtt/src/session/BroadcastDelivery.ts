@@ -3,9 +3,9 @@
  * take turns, so that one to many devices holds up neither another nor what else
  * the broker does.
  */
+import { broadcastTopic } from "@device-cloud/alink"
 import { type Broadcast, Broadcasts, type ProductKey } from "@device-cloud/core"
 import { Effect, type Scope, Semaphore } from "effect"
-import { broadcastTopic } from "../topics/TopicOwner.ts"
 import type { ConnectionState } from "./ConnectionState.ts"
 
 export interface BroadcastDelivery {

@@ -1,6 +1,7 @@
 /**
  * Lets devices in: from a CONNECT packet to an attached device, or to a refusal.
  */
+import { ConnectPacket, type Router } from "@device-cloud/alink"
 import {
   ChurnMap,
   ConnectRefusals,
@@ -14,11 +15,9 @@ import {
 import type { AedesOptions, Client } from "aedes"
 import { Cause, Clock, Effect, Exit, Fiber, Metric, Option, Schedule, Schema, type Scope } from "effect"
 import * as PublishPacket from "../protocol/PublishPacket.ts"
-import type { Router } from "../topics/TopicRouter.ts"
 import type { Arrivals } from "./Arrivals.ts"
 import type { UnsentOutput } from "./UnsentOutput.ts"
 import type { Connections, ConnectionState } from "./ConnectionState.ts"
-import * as ConnectPacket from "./ConnectPacket.ts"
 import { MqttConnection } from "./MqttConnection.ts"
 import type { ReadinessWatch } from "./Readiness.ts"
 

@@ -2,6 +2,25 @@
  * The MQTT connection of one authenticated device: what the cloud sends to it.
  */
 import {
+  encodeControl,
+  encodeRequest,
+  encodeSessionError,
+  encodeUpgrade,
+  encodeUserMessage,
+  methodPrefix,
+  methodToTopic,
+  ownerKey,
+  type Payload,
+  type Route,
+  type Router,
+  rrpcTopic,
+  sessionErrorTopic,
+  shadowTopic,
+  upgradeTopic,
+  userCallTopic,
+  userTopicPrefix
+} from "@device-cloud/alink"
+import {
   type DeviceConnection,
   type DeviceIdentity,
   type DeviceSession,
@@ -15,30 +34,9 @@ import {
 import type { Client } from "aedes"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
-import {
-  encodeControl,
-  encodeRequest,
-  encodeSessionError,
-  encodeUpgrade,
-  encodeUserMessage,
-  type Payload
-} from "../alink/AlinkMessage.ts"
 import { nextPacketId } from "../protocol/AedesInternals.ts"
 import * as PublishPacket from "../protocol/PublishPacket.ts"
 import { writeInTurn } from "../protocol/TurnWrites.ts"
-import {
-  methodPrefix,
-  methodToTopic,
-  type Route,
-  type Router,
-  rrpcTopic,
-  sessionErrorTopic,
-  shadowTopic,
-  upgradeTopic,
-  userCallTopic,
-  userTopicPrefix
-} from "../topics/TopicRouter.ts"
-import { ownerKey } from "../topics/TopicOwner.ts"
 import { Readiness, type ReadinessWatch } from "./Readiness.ts"
 import { Subscriptions } from "./Subscriptions.ts"
 import { Output, type UnsentOutput } from "./UnsentOutput.ts"

@@ -2,10 +2,10 @@
  * The subscriptions of one connection: how many it may have, and the quality of
  * service that they set for a topic.
  */
+import { ownerKey } from "@device-cloud/alink"
 import type { Client } from "aedes"
 import { subscriptionsOf } from "../protocol/AedesInternals.ts"
-import { covers, hasWildcard } from "../topics/TopicFilter.ts"
-import { ownerKey } from "../topics/TopicOwner.ts"
+import { covers, hasWildcard } from "./TopicFilter.ts"
 
 /** Subscriptions of one session: a gateway has some for each of its 1,500 sub-devices. */
 const maxSubscriptions = 25_000

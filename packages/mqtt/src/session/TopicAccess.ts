@@ -2,10 +2,10 @@
  * Which topics a connection may use: those of its device, and those of the
  * sub-devices that are online through it (docs/protocol/topics.md).
  */
+import { type Owner, ownerOf } from "@device-cloud/alink"
 import { type DeviceIdentity, RateWindow, SubDeviceSessions } from "@device-cloud/core"
 import { Clock, Effect, Exit, Metric } from "effect"
 import type { Done } from "../protocol/DeviceBroker.ts"
-import { type Owner, ownerOf } from "../topics/TopicOwner.ts"
 import type { ConnectionState } from "./ConnectionState.ts"
 import type { MqttConnection } from "./MqttConnection.ts"
 

@@ -1,6 +1,6 @@
 import { type DeviceMethod, DeviceName, ProductKey, userMethod, userReplyMethod } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
-import { makeRouter, methodPrefix, type Route } from "../src/topics/TopicRouter.ts"
+import { makeRouter, methodPrefix, type Route } from "../src/TopicRouter.ts"
 
 const owner = { productKey: ProductKey.make("pk"), deviceName: DeviceName.make("dn") }
 

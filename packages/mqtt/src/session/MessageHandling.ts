@@ -3,6 +3,17 @@
  * back.
  */
 import {
+  type AlinkRequest,
+  decode,
+  encodeReply,
+  methodPrefix,
+  ownerKey,
+  type Payload,
+  type Router,
+  unreadable,
+  userTopicPrefix
+} from "@device-cloud/alink"
+import {
   type DeviceIdentity,
   DeviceReply,
   networkTime,
@@ -16,11 +27,8 @@ import {
 import type { AedesPublishPacket } from "aedes"
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { Done } from "../protocol/DeviceBroker.ts"
-import type { ConnectionState } from "../session/ConnectionState.ts"
-import { countDropped, type TopicAccess } from "../session/TopicAccess.ts"
-import { ownerKey } from "../topics/TopicOwner.ts"
-import { methodPrefix, type Router, userTopicPrefix } from "../topics/TopicRouter.ts"
-import { type AlinkRequest, decode, encodeReply, type Payload, unreadable } from "./AlinkMessage.ts"
+import type { ConnectionState } from "./ConnectionState.ts"
+import { countDropped, type TopicAccess } from "./TopicAccess.ts"
 
 export interface MessageHandling {
   /**

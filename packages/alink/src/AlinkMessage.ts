@@ -4,7 +4,7 @@
 import { DeviceReply, type DownlinkMessage, type Json, type UserMessage } from "@device-cloud/core"
 import { Predicate } from "effect"
 import { isUtf8 } from "node:buffer"
-import type { Form, Route } from "../topics/TopicRouter.ts"
+import type { Form, Route } from "./TopicRouter.ts"
 import { crc16 } from "./Crc16.ts"
 
 /** A message of a device. */

@@ -1,0 +1,35 @@
+/**
+ * What devices say over MQTT: topics, payloads, and the fields of CONNECT
+ * (docs/protocol). Every transport that carries MQTT reads and writes them here.
+ *
+ * - `ConnectPacket`: what a device says about itself when it connects.
+ * - `ownerOf`, `makeRouter`: whose a topic is, and what a message on it wants.
+ * - `decode`, `encodeReply`: the messages of devices, and the replies to them.
+ */
+export {
+  type AlinkRequest,
+  decode,
+  encodeControl,
+  encodeReply,
+  encodeRequest,
+  encodeSessionError,
+  encodeUpgrade,
+  encodeUserMessage,
+  type Payload,
+  unreadable
+} from "./AlinkMessage.ts"
+export * as ConnectPacket from "./ConnectPacket.ts"
+export { broadcastTopic, isBroadcastFilter, type Owner, ownerKey, ownerOf } from "./TopicOwner.ts"
+export {
+  makeRouter,
+  methodPrefix,
+  methodToTopic,
+  type Route,
+  type Router,
+  rrpcTopic,
+  sessionErrorTopic,
+  shadowTopic,
+  upgradeTopic,
+  userCallTopic,
+  userTopicPrefix
+} from "./TopicRouter.ts"
