@@ -5,31 +5,10 @@
  * - `ConnectPacket`: what a device says about itself when it connects.
  * - `ownerOf`, `makeRouter`: whose a topic is, and what a message on it wants.
  * - `decode`, `encodeReply`: the messages of devices, and the replies to them.
+ * - `downlinkOf`: the messages of the cloud.
  */
-export {
-  type AlinkRequest,
-  decode,
-  encodeControl,
-  encodeReply,
-  encodeRequest,
-  encodeSessionError,
-  encodeUpgrade,
-  encodeUserMessage,
-  type Payload,
-  unreadable
-} from "./AlinkMessage.ts"
+export { type AlinkRequest, decode, encodeReply, type Payload, unreadable } from "./AlinkMessage.ts"
 export * as ConnectPacket from "./ConnectPacket.ts"
+export { type Downlink, downlinkOf } from "./Downlink.ts"
 export { broadcastTopic, isBroadcastFilter, type Owner, ownerKey, ownerOf } from "./TopicOwner.ts"
-export {
-  makeRouter,
-  methodPrefix,
-  methodToTopic,
-  type Route,
-  type Router,
-  rrpcTopic,
-  sessionErrorTopic,
-  shadowTopic,
-  upgradeTopic,
-  userCallTopic,
-  userTopicPrefix
-} from "./TopicRouter.ts"
+export { makeRouter, methodPrefix, type Route, type Router, shadowTopic, userTopicPrefix } from "./TopicRouter.ts"

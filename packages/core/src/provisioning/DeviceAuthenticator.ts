@@ -92,6 +92,12 @@ export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
   ) => Effect.Effect<AuthenticatedUplink, DirectlyRefused | UnfreshSignature>
   /** Checks the signature of a sub-device that logs in through its gateway. */
   readonly authenticateSubDevice: (credentials: SubDeviceCredentials) => Effect.Effect<DeviceIdentity, Refused>
+  /**
+   * Returns the enabled device of these names; none if there is none. For messages
+   * of devices that somebody else has let in after one of the checks above, for
+   * example a broker in front of the cloud.
+   */
+  readonly admitted: (device: ProvedDevice) => Effect.Effect<Option.Option<DeviceIdentity>, StoreError>
 }>()("@device-cloud/core/provisioning/DeviceAuthenticator") {
   static readonly layer: Layer.Layer<
     DeviceAuthenticator,
@@ -248,6 +254,11 @@ const make = Effect.gen(function*() {
       })
       return Effect.map(admitted, () => token)
     },
+    admitted: ({ deviceName, productKey }) =>
+      Effect.map(
+        credentialsOf(productKey, deviceName),
+        Option.flatMap(({ enabled, identity }) => enabled ? Option.some(identity) : Option.none())
+      ),
     authenticateAccessToken: (credentials) => {
       const { deviceName, productKey } = credentials
       const presented = credentials.token.toLowerCase()

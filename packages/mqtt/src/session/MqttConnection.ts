@@ -2,23 +2,13 @@
  * The MQTT connection of one authenticated device: what the cloud sends to it.
  */
 import {
-  encodeControl,
-  encodeRequest,
-  encodeSessionError,
-  encodeUpgrade,
-  encodeUserMessage,
+  downlinkOf,
   methodPrefix,
-  methodToTopic,
   ownerKey,
   type Payload,
   type Route,
   type Router,
-  rrpcTopic,
-  sessionErrorTopic,
-  shadowTopic,
-  upgradeTopic,
-  userCallTopic,
-  userTopicPrefix
+  shadowTopic
 } from "@device-cloud/alink"
 import {
   type DeviceConnection,
@@ -26,9 +16,6 @@ import {
   type DeviceSession,
   type DisconnectReason,
   type DownlinkMessage,
-  rawMethod,
-  sessionErrorMethod,
-  upgradeMethod,
   userMethod
 } from "@device-cloud/core"
 import type { Client } from "aedes"
@@ -108,39 +95,11 @@ export class MqttConnection implements DeviceConnection {
     return Effect.sync(() => {
       // The message counts as not delivered: it is told again to those who come back.
       if (this.#stream.writableLength > this.#maxUnsentBytes) return void this.#stream.destroy()
-      const owner = message.subDevice ?? this.device
-      if (message.bytes !== undefined) {
-        return this.send(methodToTopic(methodPrefix(owner), rawMethod), Buffer.from(message.bytes), 1, acknowledged)
-      }
-      switch (message.method) {
-        case "thing.shadow":
-          return this.send(shadowTopic(owner), encodeControl(message), 1, acknowledged)
-        case upgradeMethod:
-          return this.send(upgradeTopic(owner), encodeUpgrade(message), 1, acknowledged)
-        case sessionErrorMethod:
-          return this.send(sessionErrorTopic(owner), encodeSessionError(message), 1, acknowledged)
-        case userMethod: {
-          const { payload, topic } = encodeUserMessage(message)
-          if (message.synchronous === true) {
-            return this.send(userCallTopic(owner, message.id, topic), payload, 1, acknowledged)
-          }
-          const fullTopic = userTopicPrefix(owner) + topic
-          // It goes out again when the device comes back.
-          if (this.subscriptions.isStopped(fullTopic)) return
-          return this.send(fullTopic, payload, 1, acknowledged)
-        }
-        default: {
-          const prefix = owner === this.device ? this.#prefix : methodPrefix(owner)
-          if (message.synchronous === true) {
-            const topic = rrpcTopic(prefix, message.id)
-            // A device without a subscription may not know the topic.
-            if (this.subscriptions.granted(topic) !== undefined) {
-              return this.send(topic, encodeRequest(message), 1, acknowledged)
-            }
-          }
-          return this.send(methodToTopic(prefix, message.method), encodeRequest(message), 1, acknowledged)
-        }
-      }
+      const { callTopic, payload, topic } = downlinkOf(message, message.subDevice ?? this.device)
+      // It goes out again when the device comes back.
+      if (message.method === userMethod && this.subscriptions.isStopped(topic)) return
+      const isCall = callTopic !== undefined && this.subscriptions.granted(callTopic) !== undefined
+      this.send(isCall ? callTopic : topic, payload, 1, acknowledged)
     })
   }
 
