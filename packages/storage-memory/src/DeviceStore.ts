@@ -16,17 +16,13 @@ import {
   type ProjectId
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
-import { deviceDetail, matchingDevices, paginate, previousAfter, Tables } from "./Tables.ts"
+import { deviceDetail, matchingDevices, pageOf, paginate, previousAfter, Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together: everything about a device goes with it. */
 export const layer: Layer.Layer<DeviceStore, never, Tables> = Layer.effect(
   DeviceStore,
   Effect.map(Tables, (tables) => make(tables))
 )
-
-type Creation = Pick<Device, "createdAt" | "id">
-
-const byCreation = (a: Creation, b: Creation): number => a.createdAt - b.createdAt || a.id - b.id
 
 const make = (tables: Tables["Service"]) => {
   const { addSessions, batches, connections, deviceNames, devices, gatewayOf, histories, ledger, nextId } = tables
@@ -213,16 +209,17 @@ const make = (tables: Tables["Service"]) => {
       ),
     list: (projectId, filter, page) =>
       Effect.sync(() => {
-        const { items, total } = paginate(matchingDevices(tables, projectId, filter), page)
+        const { items, total } = pageOf(
+          matchingDevices(tables, projectId, filter).toSorted((a, b) => b.id - a.id),
+          page
+        )
         return { items: items.map(detail), total }
       }),
     ofProduct: (productKey, { after, limit }) =>
       Effect.sync(() =>
         [...devices.values()]
-          .filter((device) =>
-            device.productKey === productKey && (after === undefined || byCreation(device, after) > 0)
-          )
-          .sort(byCreation)
+          .filter((device) => device.productKey === productKey && device.id > (after ?? 0))
+          .sort((a, b) => a.id - b.id)
           .slice(0, limit)
       ),
     update: (projectId, deviceId, change) =>

@@ -275,9 +275,13 @@ export const previousAfter = ({ previousUntil }: Rotation, secret: string): Prev
 /** The page of `items`, newest first. `items` come oldest first. */
 export const paginate = <A extends { readonly createdAt: number }>(
   items: ReadonlyArray<A>,
-  { page, pageSize }: PageRequest
-): Page<A> => ({
+  page: PageRequest
+): Page<A> =>
   // The sort is stable: of items of one instant, the one that was stored later comes first.
-  items: items.toReversed().sort((a, b) => b.createdAt - a.createdAt).slice((page - 1) * pageSize, page * pageSize),
+  pageOf(items.toReversed().sort((a, b) => b.createdAt - a.createdAt), page)
+
+/** The page of `items` in their order. */
+export const pageOf = <A>(items: ReadonlyArray<A>, { page, pageSize }: PageRequest): Page<A> => ({
+  items: items.slice((page - 1) * pageSize, page * pageSize),
   total: items.length
 })

@@ -18,9 +18,9 @@ import { type PgClient, PgTypes } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import type { Statement } from "effect/sql"
 import * as DeviceBatches from "./DeviceBatches.ts"
-import { matches } from "./DeviceFilter.ts"
 import { checkStored } from "./DeviceNames.ts"
 import * as DeviceLookUps from "./DeviceLookUps.ts"
+import { devicePage } from "./DevicePages.ts"
 import * as DeviceRegistration from "./DeviceRegistration.ts"
 import { removeDevices } from "./DeviceRemoval.ts"
 import {
@@ -31,7 +31,6 @@ import {
   type DeviceRow
 } from "./DeviceRow.ts"
 import { clients } from "./LongReads.ts"
-import { paginate } from "./Pagination.ts"
 import { type DatabaseError, isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { instant, instants, texts, wholeNumbers } from "./PgParameters.ts"
 import { SealedSecrets } from "./SealedSecrets.ts"
@@ -148,14 +147,7 @@ const make = Effect.gen(function*() {
     credentials: (productKey, deviceName) =>
       Effect.mapError(byName({ productKey, deviceName }), storeError("DeviceStore.credentials")),
     list: (projectId, filter, page) =>
-      paginate<DeviceDetailRow>(reads, {
-        table: "device",
-        where: matches(sql, projectId, filter),
-        tieBreaker: "id",
-        select: sql`SELECT ${columns} FROM page JOIN device USING (device_id)
-          JOIN product ON product.product_key = device.product_key`,
-        page
-      }).pipe(
+      devicePage(reads, projectId, filter, page).pipe(
         Effect.flatMap(({ items, total }) =>
           Effect.map(secrets.ready(items), (rows) => ({ items: rows.map(fromRow), total }))
         ),
@@ -164,9 +156,7 @@ const make = Effect.gen(function*() {
     ofProduct: (productKey, { after, limit }) =>
       reads<Pick<DeviceRow, "id" | "device_id" | "device_name" | "created_at">>`
         SELECT id, device_id, device_name, created_at FROM device
-        WHERE product_key = ${productKey}
-          AND (created_at, id) > (${instant(after?.createdAt ?? 0)}::timestamptz, ${after?.id ?? 0}::bigint)
-        ORDER BY created_at, id LIMIT ${limit}`.pipe(
+        WHERE product_key = ${productKey} AND id > ${after ?? 0}::bigint ORDER BY id LIMIT ${limit}`.pipe(
         Effect.map((rows) =>
           rows.map((row) => ({
             id: Number(row.id),

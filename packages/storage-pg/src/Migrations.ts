@@ -32,6 +32,7 @@ import groupsAndBulkCommands from "./migrations/0029_groups_and_bulk_commands.ts
 import lastingStatuses from "./migrations/0030_lasting_statuses.ts"
 import otaStages from "./migrations/0031_ota_stages.ts"
 import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
+import deviceCounts from "./migrations/0042_device_counts.ts"
 import recordsByEnd from "./migrations/0039_records_by_end.ts"
 import feed from "./migrations/0035_feed.ts"
 import history from "./migrations/0036_history.ts"
@@ -87,7 +88,8 @@ export const migrations = {
   "0036_history": history,
   "0037_subscriptions": subscriptions,
   "0038_feed_readers": feedReaders,
-  "0039_records_by_end": recordsByEnd
+  "0039_records_by_end": recordsByEnd,
+  "0042_device_counts": deviceCounts
 }
 
 /**

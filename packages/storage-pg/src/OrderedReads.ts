@@ -1,12 +1,12 @@
 /**
- * Reads of a part of the feed in its order.
+ * Reads in the order of an index: of a part of the feed, of devices that a search finds.
  */
 import { Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 
 /**
  * Runs a read with plans that follow the order of an index and stop at the limit.
- * The planner knows little of a part that is new, and else reads and sorts all of it.
+ * The planner knows little of a table that is new or of a search that finds much, and else reads and sorts all of it.
  */
 export const inOrder = <A>(
   sql: SqlClient.SqlClient,

@@ -31,7 +31,7 @@ const make = Effect.gen(function*() {
       sql<ShadowRow>`
         WITH newest AS (
           SELECT device_id FROM device WHERE product_key = ${productKey}
-          ORDER BY created_at DESC, id DESC LIMIT ${limit}
+          ORDER BY id DESC LIMIT ${limit}
         )
         SELECT shadow.* FROM newest JOIN shadow USING (device_id)`.pipe(
         Effect.map((rows) => rows.map(shadowFromRow)),

@@ -104,16 +104,16 @@ export class DeviceStore extends Context.Service<DeviceStore, {
     deviceName: DeviceName,
     draft?: NewDevice
   ) => Effect.Effect<DeviceDetail | "active" | "none", StoreError>
-  /** Returns a page of the devices of the project that `filter` selects. */
+  /** Returns a page of the devices of the project that `filter` selects, those with the highest `id` first. */
   readonly list: (
     projectId: ProjectId,
     filter: DeviceFilter,
     page: PageRequest
   ) => Effect.Effect<Page<DeviceDetail>, StoreError>
-  /** Returns devices of the product in the order in which they were created, at most `limit`, those after `after`. */
+  /** Returns devices of the product in the order of their `id`, at most `limit`, those after `after`. */
   readonly ofProduct: (
     productKey: ProductKey,
-    options: { readonly after: Pick<Device, "createdAt" | "id"> | undefined; readonly limit: number }
+    options: { readonly after: Device["id"] | undefined; readonly limit: number }
   ) => Effect.Effect<ReadonlyArray<Pick<Device, "id" | "deviceId" | "deviceName" | "createdAt">>, StoreError>
   /** Changes the given fields. Returns the device after the change; none if there is no such device. */
   readonly update: (

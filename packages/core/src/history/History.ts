@@ -217,11 +217,11 @@ const make = Effect.gen(function*() {
     function*(projectId: ProjectId, productKey: ProductKey, scan: HistoryScan) {
       yield* products.get(projectId, productKey)
       return Stream.paginate(
-        undefined as Pick<Device, "createdAt" | "id"> | undefined,
+        undefined as Device["id"] | undefined,
         (after) =>
           Effect.map(
             ofProduct(productKey, { after, limit: devicesPage }),
-            (page) => [page, page.length < devicesPage ? Option.none() : Option.some(page.at(-1)!)] as const
+            (page) => [page, page.length < devicesPage ? Option.none() : Option.some(page.at(-1)!.id)] as const
           )
       ).pipe(Stream.flatMap((device) => scanDevice(device, scan)))
     }

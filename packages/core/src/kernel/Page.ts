@@ -1,6 +1,7 @@
 /**
  * Paged lists. The order is newest first: `createdAt` descending, then `id`
- * descending, so that items of the same instant keep their places.
+ * descending, so that items of the same instant keep their places. Devices are in
+ * the order of their `id` alone.
  */
 import { Schema } from "effect"
 
@@ -19,6 +20,9 @@ export interface PageRequest {
 
 export interface Page<A> {
   readonly items: ReadonlyArray<A>
-  /** How many items the whole list holds. */
+  /**
+   * How many items the whole list holds. Of a long list a store may count only a part, and at least
+   * what stands up to the end of this page; it then says one more.
+   */
   readonly total: number
 }

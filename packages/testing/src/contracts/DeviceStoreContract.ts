@@ -161,14 +161,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(Option.isSome(yield* store.get(projectId, { deviceId })))
       }))
 
-    it.effect("walks through the devices of a product in the order in which they were created", () =>
+    it.effect("walks through the devices of a product in the order of their numbers", () =>
       Effect.gen(function*() {
         const store = yield* DeviceStore
         const product = yield* insertProduct
         const { productKey } = product
-        const later = yield* insertDevices(product, [newDevice({ createdAt: epoch + 1 })])
-        const first = yield* insertDevices(product, Array.from({ length: 3 }, () => newDevice()))
-        const all = [...first, ...later].map(({ createdAt, deviceId, deviceName, id }) => ({
+        const first = yield* insertDevices(product, [newDevice({ createdAt: epoch + 1 })])
+        const others = yield* insertDevices(product, Array.from({ length: 3 }, () => newDevice()))
+        const all = [...first, ...others].map(({ createdAt, deviceId, deviceName, id }) => ({
           createdAt,
           deviceId,
           deviceName,
@@ -178,8 +178,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           devices.map(({ createdAt, deviceId, deviceName, id }) => ({ createdAt, deviceId, deviceName, id }))
         const start = pick(yield* store.ofProduct(productKey, { after: undefined, limit: 2 }))
         assert.deepStrictEqual(start, all.slice(0, 2))
-        assert.deepStrictEqual(pick(yield* store.ofProduct(productKey, { after: start[1]!, limit: 9 })), all.slice(2))
-        assert.deepStrictEqual(yield* store.ofProduct(productKey, { after: all[3]!, limit: 9 }), [])
+        assert.deepStrictEqual(
+          pick(yield* store.ofProduct(productKey, { after: start[1]!.id, limit: 9 })),
+          all.slice(2)
+        )
+        assert.deepStrictEqual(yield* store.ofProduct(productKey, { after: all[3]!.id, limit: 9 }), [])
         assert.deepStrictEqual(yield* store.ofProduct(ProductKey.make("missing"), { after: undefined, limit: 9 }), [])
       }))
 
@@ -231,9 +234,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             }
             return Option.getOrThrow(yield* store.get(projectId, { deviceId }))
           }))
-        const expected = devices.toSorted((a, b) =>
-          b.device.createdAt - a.device.createdAt || b.device.id - a.device.id
-        )
+        const expected = devices.toSorted((a, b) => b.device.id - a.device.id)
         const productKeys = [undefined, ...products.map(({ productKey }) => productKey), ProductKey.make("missing")]
         for (const productKey of productKeys) {
           for (const batchId of [undefined, ...batches]) {
