@@ -76,8 +76,9 @@ const database = (
   config: ServerConfig
 ): Layer.Layer<DeviceCloud.Stores | StoreHealth, InvalidConfig> => {
   if (config.storage === "memory") return StorageMemory.layer
+  const connections = config.databaseConnections
   const stores = (url: Redacted.Redacted, variable: string) =>
-    StoragePg.layer({ url }).pipe(
+    StoragePg.layer({ url, connections }).pipe(
       Layer.catch((error) =>
         Layer.unwrap<DeviceCloud.Stores | StoreHealth, never, never, InvalidConfig, never>(
           Effect.fail(
@@ -92,7 +93,10 @@ const database = (
   if (Option.isSome(config.databaseUrl)) return stores(config.databaseUrl.value, "DATABASE_URL")
   return Layer.unwrap(
     Effect.map(
-      EmbeddedPostgres.make({ directory: join(config.dataDir, "postgres") }),
+      EmbeddedPostgres.make({
+        directory: join(config.dataDir, "postgres"),
+        connections: Math.max(100, connections + StoragePg.otherConnections + 20)
+      }),
       ({ url }) => stores(url, "DATA_DIR")
     ).pipe(Effect.mapError((error) => new InvalidConfig({ message: `DATA_DIR: ${explain(error)}` })))
   )

@@ -35,6 +35,10 @@ const config = Config.all({
   sessionExpiry: Config.Duration("SESSION_EXPIRY").pipe(Config.withDefault(Duration.days(1))),
   storage: Config.Literals(["postgres", "memory"], "STORAGE").pipe(Config.withDefault("postgres" as const)),
   databaseUrl: Config.option(Config.Redacted("DATABASE_URL")),
+  databaseConnections: Config.schema(
+    Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 1000 })),
+    "DATABASE_CONNECTIONS"
+  ).pipe(Config.withDefault(10)),
   dataDir: Config.String("DATA_DIR").pipe(Config.withDefault("./.device-cloud")),
   adminKey: Config.option(Config.Redacted("ADMIN_KEY")),
   secretsKey: Config.option(Config.Redacted("SECRETS_KEY")),

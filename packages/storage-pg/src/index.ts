@@ -169,6 +169,9 @@ export const layerClient: Layer.Layer<
 /** Connections for statements that read many rows. */
 const readConnections = 4
 
+/** The connections that {@link layer} opens, beside those for short statements: for long reads, and to hear other nodes. */
+export const otherConnections = readConnections + 1
+
 const connect = (options: PgClient.PgPoolConfig) =>
   Effect.mapError(
     Layer.build(PgClient.layer({ ...options, applicationName: "device-cloud" })),
@@ -176,15 +179,23 @@ const connect = (options: PgClient.PgPoolConfig) =>
   )
 
 /** Short statements of many fibers share connections; reads of many rows have others. */
-const client = (url: Redacted.Redacted) =>
+const client = ({ connections = 10, url }: Options) =>
   Layer.effectContext(Effect.gen(function*() {
-    const short = yield* connect({ url, multiplex: true })
+    const short = yield* connect({ url, multiplex: true, maxConnections: connections })
     const long = yield* connect({ url, maxConnections: readConnections })
     return Context.add(short, LongReads, Context.get(long, PgClient.PgClient))
   }))
 
-/** The stores on the database at `url`, for example `postgres://user:password@host:5432/database`. */
-export const layer = (options: {
+/** Where the database is, and how much of it {@link layer} uses. */
+export interface Options {
+  /** For example `postgres://user:password@host:5432/database`. */
   readonly url: Redacted.Redacted
-}): Layer.Layer<DeviceCloud.Stores | StoreHealth, DatabaseError | KeyRingError, KeyRing> =>
-  layerClient.pipe(Layer.provide(client(options.url)))
+  /** Connections for short statements, at most; {@link otherConnections} are opened beside them. Default: 10. */
+  readonly connections?: number
+}
+
+/** The stores on the database at `url`. */
+export const layer = (
+  options: Options
+): Layer.Layer<DeviceCloud.Stores | StoreHealth, DatabaseError | KeyRingError, KeyRing> =>
+  layerClient.pipe(Layer.provide(client(options)))

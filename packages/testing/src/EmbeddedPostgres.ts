@@ -17,6 +17,8 @@ export interface Options {
   readonly directory: string
   /** False gives up durability for speed: for tests. Default true. */
   readonly durable?: boolean
+  /** Connections that it takes at once. Default: 100. */
+  readonly connections?: number
 }
 
 /** A running database. */
@@ -43,13 +45,13 @@ const realTime = Clock.Clock.defaultValue()
  * the directory (as root, PostgreSQL runs as another account).
  */
 export const make = Effect.fnUntraced(function*(
-  { directory, durable = true }: Options
+  { connections = 100, directory, durable = true }: Options
 ): Effect.fn.Return<
   EmbeddedPostgres["Service"],
   EmbeddedPostgresError | PostgresAccount.UnreachableForPostgres,
   Scope.Scope
 > {
-  const cluster = yield* open({ directory, durable })
+  const cluster = yield* open({ connections, directory, durable })
   const port = yield* keepRunning(cluster)
   return { url: Redacted.make(`postgres://${user}:${cluster.password}@${host}:${port}/${database}`) }
 }, Effect.provideService(Clock.Clock, realTime))

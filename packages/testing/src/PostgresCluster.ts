@@ -28,6 +28,8 @@ export interface PostgresCluster {
   readonly log: string
   /** False: what was committed may be lost in a crash. */
   readonly durable: boolean
+  /** Connections that it takes at once. */
+  readonly connections: number
   readonly password: string
   readonly account: PostgresAccount.PostgresAccount
   readonly programs: Programs
@@ -39,7 +41,9 @@ interface Programs {
 }
 
 /** Opens the database in a directory; makes it when it is missing. */
-export const open = Effect.fnUntraced(function*(options: { readonly directory: string; readonly durable: boolean }) {
+export const open = Effect.fnUntraced(function*(
+  options: Pick<PostgresCluster, "directory" | "durable" | "connections">
+) {
   const directory = resolve(options.directory)
   yield* attempt(`${directory} cannot be made`, () => mkdir(directory, { recursive: true }))
   const programs = yield* findPrograms
@@ -49,6 +53,7 @@ export const open = Effect.fnUntraced(function*(options: { readonly directory: s
     data: join(directory, "data"),
     log: join(directory, "log"),
     durable: options.durable,
+    connections: options.connections,
     account,
     programs
   }

@@ -4,7 +4,7 @@
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Redacted, Schedule, type Scope } from "effect"
 import { closeSync, openSync, readFileSync } from "node:fs"
-import { readFile, rm } from "node:fs/promises"
+import { readFile, readlink, realpath, rm } from "node:fs/promises"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { attempt, EmbeddedPostgresError, type PostgresCluster, spawnUnder, user } from "./PostgresCluster.ts"
@@ -92,11 +92,18 @@ const isZombie = (pid: number): boolean => {
   }
 }
 
-/** Whether a process is known to be something else, which got the number of a server that has ended. */
-const isSomethingElse = (pid: number) =>
+/**
+ * Whether a process may be the server of the data directory. Another one got its
+ * number after the server had ended, or nobody has collected what is left of it.
+ */
+const mayServe = ({ data }: PostgresCluster, pid: number) =>
   Effect.promise(async () => {
+    if (!isAlive(pid)) return false
     const command = await readText(`/proc/${pid}/cmdline`)
-    return command !== "" && !command.includes("postgres")
+    if (command !== "" && !command.includes("postgres")) return false
+    // PostgreSQL works in its data directory. Not Linux, or the process of another account: not known.
+    const directory = await readlink(`/proc/${pid}/cwd`).catch(() => undefined)
+    return directory === undefined || directory === await realpath(data)
   })
 
 const connect = ({ password }: PostgresCluster, port: number) =>
@@ -119,9 +126,10 @@ const accepts = (cluster: PostgresCluster, port: number) =>
  */
 const leftRunning = Effect.fnUntraced(function*(cluster: PostgresCluster) {
   const server = yield* readPidFile(cluster)
-  if (server === undefined || !isAlive(server.pid)) return undefined
-  if (yield* isSomethingElse(server.pid)) {
-    yield* attempt(`${pidFile(cluster)} cannot be removed`, () => rm(pidFile(cluster)))
+  if (server === undefined) return undefined
+  if (!(yield* mayServe(cluster, server.pid))) {
+    // PostgreSQL itself does not start while any process has this number, even one that is not collected.
+    yield* attempt(`${pidFile(cluster)} cannot be removed`, () => rm(pidFile(cluster), { force: true }))
     return undefined
   }
   const answers = yield* accepts(cluster, server.port).pipe(
@@ -165,6 +173,8 @@ const start = Effect.fnUntraced(function*(
     `listen_addresses=${host}`,
     "-c",
     "unix_socket_directories=",
+    "-c",
+    `max_connections=${cluster.connections}`,
     // Filling a new segment of the log with zeros would hold up commits.
     "-c",
     "wal_init_zero=off",

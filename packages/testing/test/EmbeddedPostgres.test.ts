@@ -2,7 +2,9 @@ import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
 import { PgConnection } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, type Redacted, Result } from "effect"
-import { existsSync } from "node:fs"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync, readFileSync } from "node:fs"
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -82,6 +84,45 @@ it.live("starts over an interrupted installation and over the mark of a process 
     yield* Effect.promise(() => writeFile(join(directory, "data", "postmaster.pid"), mark))
     const { url } = yield* EmbeddedPostgres.make({ directory })
     assert.strictEqual((yield* query(url, "SELECT 1 AS one")).rows.length, 1)
+  }))
+
+/** The number of a process that has ended and that its parent never collects. */
+const zombie = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const parent = spawn("sh", ["-c", "sleep 0.2 & echo $!; exec sleep 1000"], { stdio: ["ignore", "pipe", "ignore"] })
+    const [pid] = await once(parent.stdout, "data")
+    return { parent, pid: Number(pid) }
+  }),
+  ({ parent }) => Effect.sync(() => void parent.kill("SIGKILL"))
+)
+
+const isZombie = (pid: number) => readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ")
+
+it.live.runIf(existsSync("/proc/self/stat"))(
+  "starts when nobody has collected the process that was killed",
+  () =>
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      yield* Effect.scoped(EmbeddedPostgres.make({ directory }))
+      const { pid } = yield* zombie
+      yield* eventually(Effect.sync(() => isZombie(pid)), { until: (ended) => ended })
+      const mark = [pid, join(directory, "data"), 1, 5432, "", "127.0.0.1", "", "ready"].join("\n")
+      yield* Effect.promise(() => writeFile(join(directory, "data", "postmaster.pid"), mark))
+      const { url } = yield* EmbeddedPostgres.make({ directory })
+      assert.strictEqual((yield* query(url, "SELECT 1 AS one")).rows.length, 1)
+    })
+)
+
+it.live("starts when the number of the process that was killed belongs to another PostgreSQL", () =>
+  Effect.gen(function*() {
+    const [directory, other] = [yield* temporaryDirectory, yield* temporaryDirectory]
+    yield* Effect.scoped(EmbeddedPostgres.make({ directory }))
+    const { url: url2 } = yield* EmbeddedPostgres.make({ directory: other, connections: 30 })
+    const mark = yield* Effect.promise(() => readFile(join(other, "data", "postmaster.pid"), "utf8"))
+    yield* Effect.promise(() => writeFile(join(directory, "data", "postmaster.pid"), mark))
+    const { url } = yield* EmbeddedPostgres.make({ directory })
+    const limits = yield* Effect.forEach([url, url2], (each) => query(each, "SHOW max_connections"))
+    assert.deepStrictEqual(limits.map(({ rows }) => rows), [[{ max_connections: "100" }], [{ max_connections: "30" }]])
   }))
 
 it.live("serves one of several that start at the same time in an empty directory, and tells the others", () =>
