@@ -1,15 +1,49 @@
 /**
- * The health of the database.
+ * The health of the database: it answers, and it can write.
  */
-import { StoreHealth } from "@device-cloud/core"
+import { StoreError, StoreHealth } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer, Semaphore } from "effect"
 import { storeError } from "./PgErrors.ts"
 
-/** Runs `SELECT 1` for each check. */
-export const layer: Layer.Layer<StoreHealth, never, PgClient.PgClient> = Layer.effect(
-  StoreHealth,
-  Effect.map(PgClient.PgClient, (sql) => ({
-    check: Effect.asVoid(Effect.mapError(sql`SELECT 1`, storeError("StoreHealth.check")))
+/** How long a database counts as one that can write, milliseconds. */
+const writableMillis = 2000
+
+const make = Effect.gen(function*() {
+  const sql = yield* PgClient.PgClient
+  const inTurn = yield* Semaphore.make(1)
+  let writableUntil = 0
+
+  /**
+   * To sort 200 kB in less memory, PostgreSQL writes them to a file where its tables
+   * are. That fails when there is no room, and leaves nothing behind.
+   */
+  const write = sql.withTransaction(Effect.gen(function*() {
+    yield* sql`SET LOCAL work_mem = '64kB'`
+    const [found] = yield* sql<{ readonly is_read_only: boolean }>`
+      SELECT count(DISTINCT repeat('x', 1000) || n), current_setting('transaction_read_only')::boolean AS is_read_only
+      FROM generate_series(1, 200) AS n`
+    return found?.is_read_only === false
   }))
-)
+
+  const check = Effect.gen(function*() {
+    const now = yield* Clock.currentTimeMillis
+    if (now < writableUntil) {
+      yield* sql`SELECT 1`
+      return
+    }
+    if (!(yield* write)) {
+      return yield* new StoreError({
+        operation: "StoreHealth.check",
+        retryable: true,
+        cause: new Error("The database is read-only")
+      })
+    }
+    writableUntil = now + writableMillis
+  }).pipe(inTurn.withPermit, Effect.catchTag("SqlError", (error) => storeError("StoreHealth.check")(error)))
+
+  return StoreHealth.of({ check })
+})
+
+/** Each check asks the database; one in two seconds finds out whether it can write. */
+export const layer: Layer.Layer<StoreHealth, never, PgClient.PgClient> = Layer.effect(StoreHealth, make)

@@ -5,6 +5,6 @@ import { Context, type Effect } from "effect"
 import type { StoreError } from "./StoreError.ts"
 
 export class StoreHealth extends Context.Service<StoreHealth, {
-  /** Succeeds if the storage can be reached now. */
+  /** Succeeds if the storage can be reached now, and could write within the last two seconds. */
   readonly check: Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/kernel/StoreHealth") {}

@@ -1,0 +1,81 @@
+import { StoreHealth } from "@device-cloud/core"
+import * as StoragePg from "@device-cloud/storage-pg"
+import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { PgClient, PgConnection } from "@effect/sql-pg"
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { spawnSync } from "node:child_process"
+import { appendFileSync, rmSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { inspect } from "node:util"
+import { inject } from "vitest"
+
+const disk = Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-disk-")))
+
+const mount = (directory: string) =>
+  spawnSync("mount", ["-t", "tmpfs", "-o", "size=96m", "tmpfs", directory]).status === 0
+
+const mayMount = await Effect.runPromise(disk).then(async (directory) => {
+  const isMounted = mount(directory)
+  if (isMounted) spawnSync("umount", [directory])
+  await rm(directory, { recursive: true })
+  return isMounted
+})
+
+/** A disk with little room of its own. */
+const smallDisk = Effect.acquireRelease(
+  Effect.tap(disk, (directory) => Effect.sync(() => assert.isTrue(mount(directory)))),
+  (directory) =>
+    Effect.promise(async () => {
+      spawnSync("umount", [directory])
+      await rm(directory, { recursive: true })
+    })
+)
+
+/** Writes until there is no room. */
+const fill = (file: string) => {
+  for (const bytes of [1 << 20, 4096]) {
+    try {
+      for (;;) appendFileSync(file, Buffer.alloc(bytes, 1))
+    } catch (error) {
+      assert.strictEqual((error as NodeJS.ErrnoException).code, "ENOSPC")
+    }
+  }
+}
+
+const healthOf = (url: Redacted.Redacted) =>
+  Effect.map(
+    Layer.build(StoragePg.layerStoreHealth.pipe(Layer.provide(PgClient.layer({ url, multiplex: true })))),
+    (context) => StoreHealth.pipe(Effect.provide(context))
+  ).pipe(Effect.flatten)
+
+it.live.runIf(mayMount)(
+  "a database whose disk is full is not healthy until it has room again",
+  () =>
+    Effect.gen(function*() {
+      const directory = yield* smallDisk
+      const { url } = yield* EmbeddedPostgres.make({ directory, durable: false })
+      const { check } = yield* healthOf(url)
+      yield* check
+      const filler = join(directory, "filler")
+      fill(filler)
+      const error = yield* eventually(Effect.flip(check))
+      assert.include(inspect(error, { depth: 9 }), "No space left on device")
+      const connection = yield* PgConnection.make({ url })
+      assert.strictEqual((yield* connection.query("SELECT 1 AS one")).rows.length, 1)
+      rmSync(filler)
+      yield* check
+    })
+)
+
+it.live("a database that takes no writes is not healthy", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const connection = yield* PgConnection.make({ url })
+    const name = new URL(Redacted.value(url)).pathname.slice(1)
+    yield* connection.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+    const { check } = yield* healthOf(url)
+    assert.include(String((yield* Effect.flip(check)).cause), "read-only")
+  }))
