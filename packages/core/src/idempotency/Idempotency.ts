@@ -2,7 +2,7 @@
  * Runs a request once and returns the same response when the request is repeated
  * (docs/decisions/0015-idempotent-posts.md, docs/decisions/0053-idempotency-keys-keep-no-secrets.md).
  */
-import { Clock, Context, Effect, Layer, Redacted, Schedule, Schema } from "effect"
+import { Cause, Clock, Context, Effect, Fiber, Layer, Redacted, Schedule, Schema } from "effect"
 import { DomainError } from "../kernel/DomainError.ts"
 import { Mac } from "../kernel/Mac.ts"
 import type { Randomness } from "../kernel/Randomness.ts"
@@ -30,7 +30,8 @@ export interface Answer {
 export class Idempotency extends Context.Service<Idempotency, {
   /**
    * Runs a request and stores its response for 24 hours, if that is a success
-   * (status below 400) of at most 64 KiB. Returns the stored response when the
+   * (status below 400) of at most 64 KiB. The request runs to its end, also when
+   * its caller does not wait for it. Returns the stored response when the
    * same request comes again with the same access key. Fails with
    * `IdempotencyConflict` if the key belongs to another request, to one of another
    * access key, to one that is still running, or to one whose response was too
@@ -103,6 +104,7 @@ const make = Effect.gen(function*() {
   const mac = yield* Mac
   const sealOf = yield* makeSeal
   const maximum = yield* MaxIdempotencyKeys
+  const scope = yield* Effect.scope
 
   /** Nobody without the access key can find out by guessing what the request was. */
   const fingerprintOf = ({ accessKey, text }: RepeatableRequest) =>
@@ -157,17 +159,23 @@ const make = Effect.gen(function*() {
       if (known !== undefined) known.used--
       return store.release(request)
     })
-    const response = yield* Effect.andThen(countKey(projectId), run).pipe(Effect.onError(() => Effect.ignore(release)))
-    // What was refused can be corrected, and what failed may succeed the next time.
-    if (response.status >= 400) yield* release
-    else {
-      const isKept = new TextEncoder().encode(response.body).length <= maxAnswerBytes
-      yield* store.answer(request, {
-        status: response.status,
-        body: isKept ? yield* seal.close(response.body) : null
-      })
-    }
-    return response
+    const carriedOut = Effect.gen(function*() {
+      const response = yield* Effect.andThen(countKey(projectId), run).pipe(
+        // Nobody knows how much of a request was carried out that was interrupted: it does not run again.
+        Effect.tapCause((cause) => Cause.hasInterrupts(cause) ? Effect.void : Effect.ignore(release))
+      )
+      // What was refused can be corrected, and what failed may succeed the next time.
+      if (response.status >= 400) yield* release
+      else {
+        const isKept = new TextEncoder().encode(response.body).length <= maxAnswerBytes
+        yield* store.answer(request, {
+          status: response.status,
+          body: isKept ? yield* seal.close(response.body) : null
+        })
+      }
+      return response
+    })
+    return yield* Fiber.join(yield* Effect.forkIn(carriedOut, scope))
   })
 
   const prune = Effect.gen(function*() {
