@@ -37,8 +37,8 @@ import { Otlp } from "effect/observability"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
-import * as EventsOnNats from "./EventsOnNats.ts"
 import { explain } from "./Explanation.ts"
+import * as Nats from "./Nats.ts"
 import { openFiles, shareOf } from "./OpenFiles.ts"
 import * as SecureHttp from "./SecureHttp.ts"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
@@ -313,8 +313,8 @@ export const layer = (config: ServerConfig) =>
     Layer.provideMerge(adminKey(config)),
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(Layer.provide(Objects.layer, objects(config))),
-    Layer.provideMerge(EventsOnNats.layer(config)),
-    Layer.provideMerge(storage(config)),
+    Layer.provideMerge(Nats.layerEvents(config)),
+    Layer.provideMerge(Layer.provideMerge(Nats.layerBus(config), storage(config))),
     Layer.provide(PlatformNode.layer),
     Layer.provide(telemetry(config)),
     Layer.provide(Layer.succeed(UplinkTolerance, config.uplinkTolerance * 1000)),

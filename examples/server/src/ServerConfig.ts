@@ -54,6 +54,7 @@ const config = Config.all({
   eventStreamsProject: count("EVENT_STREAMS_PROJECT").pipe(Config.withDefault(100)),
   eventStreamsTotal: count("EVENT_STREAMS_TOTAL").pipe(Config.withDefault(1000)),
   clickHouseUrl: Config.option(Config.Redacted("CLICKHOUSE_URL")),
+  busUrl: Config.option(Config.String("BUS_URL")),
   natsUrl: Config.option(Config.String("NATS_URL")),
   natsCredentialsFile: Config.option(Config.String("NATS_CREDENTIALS_FILE")),
   natsCaFile: Config.option(Config.String("NATS_CA_FILE")),

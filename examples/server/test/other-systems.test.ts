@@ -52,6 +52,7 @@ it.live.skipIf(!NatsTestServer.isInstalled || !ClickHouseTestServer.isInstalled)
           STORAGE: "memory",
           DATA_DIR: nats.directory,
           NATS_URL: nats.url,
+          BUS_URL: nats.url,
           CLICKHOUSE_URL: Redacted.value(clickHouse.url)
         },
         nodeOptions,
@@ -74,6 +75,12 @@ it.live.skipIf(!NatsTestServer.isInstalled || !ClickHouseTestServer.isInstalled)
       )
       assert.strictEqual(message!.subject, `device-cloud.default.property.${device.product_key}.${device.device_name}`)
       assert.deepInclude(message!.json<object>(), { type: "property", device_id: device.device_id })
+
+      const told = connection.subscribe("device-cloud-bus.all", { max: 1 })
+      yield* Effect.promise(() => connection.flush())
+      yield* callTo(server.http, "PUT", `/things/${device.device_id}/status`, { body: { action: "disable" } })
+      const { value: notice } = yield* Effect.promise(() => told[Symbol.asyncIterator]().next())
+      assert.include(notice!.string(), device.device_name)
 
       const read = callTo(server.http, "GET", `/things/${device.device_id}/properties/power/history`)
       const { results } = yield* eventually(Effect.map(read, ({ body }) => body.data), {

@@ -10,25 +10,11 @@ import {
   jetstreamManager,
   type StreamInfo
 } from "@nats-io/jetstream"
-import { connect as open, credsAuthenticator, nanos, type NodeConnectionOptions } from "@nats-io/transport-node"
-import { Effect, Redacted } from "effect"
+import { connect as open, type ConnectionOptions } from "@device-cloud/nats"
+import { nanos } from "@nats-io/transport-node"
+import { Effect } from "effect"
 
-export interface NatsOptions {
-  /**
-   * `nats://host:4222`, or `tls://host:4222`, which insists on TLS. Several servers of
-   * one cluster are separated by commas. User and password are in `credentials`.
-   */
-  readonly url: string
-  /** Who the cloud is: the text of a credentials file, a token, or a user with a password. */
-  readonly credentials?:
-    | { readonly file: Redacted.Redacted }
-    | { readonly token: Redacted.Redacted }
-    | { readonly user: string; readonly password: Redacted.Redacted }
-    | undefined
-  /** In PEM: whom to trust in place of the authorities of Node.js, and the certificate of the cloud with its key. */
-  readonly tls?:
-    | { readonly ca?: string | undefined; readonly certificate?: string | undefined; readonly key?: string | undefined }
-    | undefined
+export interface NatsOptions extends ConnectionOptions {
   /** The beginning of all subjects. Default `device-cloud`. */
   readonly prefix?: string | undefined
   /** The name of the stream, which is made if it does not exist. Default `DEVICE_CLOUD`. */
@@ -56,9 +42,8 @@ export const connect = (
   options: NatsOptions & { readonly prefix: string; readonly stream: string }
 ): Effect.Effect<Connected, EventSinkError> =>
   Effect.gen(function*() {
-    const connection = yield* attempt(
-      `NATS at ${withoutSecrets(options.url)} cannot be reached`,
-      () => open(connectionOptions(options))
+    const connection = yield* open(options).pipe(
+      Effect.mapError(({ cause, message }) => new EventSinkError({ message, cause }))
     )
     const connected: Connected = {
       client: jetstream(connection, { timeout }),
@@ -90,9 +75,6 @@ export const connect = (
     return yield* new EventSinkError({ message: `The stream ${name} ${misfit}` })
   })
 
-/** The URL without what somebody may have written before the host. */
-const withoutSecrets = (url: string): string => url.replace(/\/\/[^/,]*@/g, "//")
-
 const isUnknownStream = (error: unknown): boolean =>
   error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound
 
@@ -103,35 +85,6 @@ const misfitOf = ({ config }: StreamInfo, subject: string): string | undefined =
     : config.no_ack
     ? "does not acknowledge; expected no_ack to be false"
     : undefined
-
-const connectionOptions = ({ credentials, tls, url }: NatsOptions): NodeConnectionOptions => {
-  const servers = url.split(",").map((server) => server.trim())
-  const encrypted = tls !== undefined || servers.some((server) => server.startsWith("tls:"))
-  const { ca, certificate: cert, key } = tls ?? {}
-  return {
-    servers,
-    name: "device-cloud",
-    reconnect: false,
-    timeout,
-    pingInterval: timeout,
-    ...encrypted
-      ? {
-        tls: {
-          ...ca === undefined ? {} : { ca },
-          ...cert === undefined ? {} : { cert },
-          ...key === undefined ? {} : { key }
-        }
-      }
-      : {},
-    ...credentials === undefined
-      ? {}
-      : "file" in credentials
-      ? { authenticator: credsAuthenticator(new TextEncoder().encode(Redacted.value(credentials.file))) }
-      : "token" in credentials
-      ? { token: Redacted.value(credentials.token) }
-      : { user: credentials.user, pass: Redacted.value(credentials.password) }
-  }
-}
 
 const attempt = <A>(what: string, run: () => Promise<A>): Effect.Effect<A, EventSinkError> =>
   Effect.tryPromise({

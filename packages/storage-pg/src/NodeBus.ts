@@ -14,14 +14,20 @@ import { storeError } from "./PgErrors.ts"
 import { texts } from "./PgParameters.ts"
 
 /** All nodes listen here. */
-const everybody = "device_cloud_node"
+const everybody = "device_cloud"
 
 /** One node listens here. */
 const oneNode = (nodeId: string): string => `${everybody}_${nodeId}`
 
-interface Payload extends Notice {
-  /** The node that publishes the notice. */
-  readonly from: string
+/** A notice of a node, in its notification. */
+const textOf = (from: string, { channel, payload }: Notice): string => `${from} ${channel} ${payload}`
+
+/** Returns the notice; undefined: it is of the node `own`. */
+const noticeOf = (text: string, own: string): Notice | undefined => {
+  if (text.startsWith(own)) return undefined
+  const start = text.indexOf(" ") + 1
+  const end = text.indexOf(" ", start)
+  return { channel: text.slice(start, end), payload: text.slice(end + 1) }
 }
 
 interface Notification {
@@ -52,7 +58,7 @@ const make = Effect.gen(function*() {
         Effect.forever(Effect.flatMap(Queue.takeAll(queue), (notifications) =>
           PubSub.publishAll(
             heard,
-            notifications.map(({ payload }) => JSON.parse(payload) as Payload).filter(({ from }) => from !== nodeId)
+            notifications.map(({ payload }) => noticeOf(payload, nodeId)).filter((notice) => notice !== undefined)
           ))),
       { concurrency: "unbounded" }
     )
@@ -84,7 +90,7 @@ const make = Effect.gen(function*() {
     publish: (notices, to) =>
       notices.length === 0 ? Effect.void : publisher.submit(notices.map((notice) => ({
         channel: to === undefined ? everybody : oneNode(to),
-        payload: JSON.stringify({ from: nodeId, ...notice } satisfies Payload)
+        payload: textOf(nodeId, notice)
       }))),
     notices: Stream.fromPubSub(heard)
   })

@@ -355,7 +355,7 @@ it.live("what is told right after a node has said that it may have missed someth
         Effect.forkScoped
       )
       assert.strictEqual(yield* Queue.take(heard), "missed")
-      yield* first.publish([{ channel: "nodes", payload: { round } }])
+      yield* first.publish([{ channel: "nodes", payload: String(round) }])
       assert.strictEqual(yield* Queue.take(heard), "nodes")
     }
   }).pipe(Effect.scoped))

@@ -21,6 +21,7 @@ import * as FeedStoreContract from "./contracts/FeedStoreContract.ts"
 import * as IdempotencyStoreContract from "./contracts/IdempotencyStoreContract.ts"
 import * as JobStoreContract from "./contracts/JobStoreContract.ts"
 import * as MeshStoreContract from "./contracts/MeshStoreContract.ts"
+import * as NodeBusContract from "./contracts/NodeBusContract.ts"
 import * as ObjectStoreContract from "./contracts/ObjectStoreContract.ts"
 import * as OtaStageContract from "./contracts/OtaStageContract.ts"
 import * as OtaStoreContract from "./contracts/OtaStoreContract.ts"
@@ -61,6 +62,7 @@ export {
   IdempotencyStoreContract,
   JobStoreContract,
   MeshStoreContract,
+  NodeBusContract,
   ObjectStoreContract,
   OtaStageContract,
   OtaStoreContract,

@@ -6,22 +6,24 @@
  * notice reads the store again.
  */
 import { Context, Effect, Schema, type Scope, Stream } from "effect"
-import type { Json } from "../kernel/Json.ts"
-import type { StoreError } from "../kernel/StoreError.ts"
+import { StoreError } from "../kernel/StoreError.ts"
 
 /** A notice on its way between nodes. */
 export interface Notice {
-  /** The name of the channel. */
+  /** The name of the channel, without spaces. */
   readonly channel: string
-  readonly payload: Json
+  /** At most {@link maxNoticeBytes}. */
+  readonly payload: string
 }
+
+/** Bytes of UTF-8 in a notice. */
+export const maxNoticeBytes = 7 * 1024
 
 /**
  * Port. Laws: a node hears what another one publishes to all nodes in the order in
  * which that node publishes it, and so what it publishes to this node alone, or it
  * hears `missed` in place of what is lost. Equal notices that are published
- * together may be heard as one. A node may hear its own notices. A notice has at
- * most 7 KB as JSON; `publish` fails for a larger one.
+ * together may be heard as one. A node may hear its own notices.
  */
 export class NodeBus extends Context.Service<NodeBus, {
   /** Who this node is to the others: another id whenever it starts, at most 40 characters `[A-Za-z0-9-]`. */
@@ -40,25 +42,33 @@ export class NodeBus extends Context.Service<NodeBus, {
    */
   static readonly channel = <A>(
     name: string,
-    /** The encoded form is JSON. */
+    /** The encoded form is JSON, of at most 7 KB. */
     schema: Schema.Codec<A, unknown>
   ): Effect.Effect<Channel<A>, never, NodeBus> => {
     const encode = Schema.encodeUnknownSync(schema)
     const decode = Schema.decodeUnknownEffect(schema)
+    const publish = (bus: NodeBus["Service"], payloads: ReadonlyArray<string>, to: string | undefined) => {
+      const longest = payloads.reduce((longest, payload) => Math.max(longest, sizeOf(payload)), 0)
+      return longest <= maxNoticeBytes
+        ? bus.publish(payloads.map((payload) => ({ channel: name, payload })), to)
+        : Effect.fail(tooLarge(name, longest))
+    }
     return Effect.map(NodeBus, (bus) => ({
       publish: (notices, to) =>
         Effect.suspend(() =>
           notices.length === 0
             ? Effect.void
-            : bus.publish(notices.map((notice) => ({ channel: name, payload: encode(notice) as Json })), to)
+            : publish(bus, notices.map((notice) => JSON.stringify(encode(notice))), to)
         ),
       subscribe: ({ heard, missed }) =>
         bus.notices.pipe(
           Stream.filter((notice) => notice === "missed" || notice.channel === name),
           Stream.runForEach((notice) =>
-            (notice === "missed" ? missed : Effect.flatMap(decode(notice.payload), heard)).pipe(
-              Effect.catchCause((cause) => Effect.logWarning(`A notice of ${name} has no effect here`, cause))
-            )
+            (notice === "missed"
+              ? missed
+              : Effect.flatMap(Effect.suspend(() => decode(JSON.parse(notice.payload))), heard)).pipe(
+                Effect.catchCause((cause) => Effect.logWarning(`A notice of ${name} has no effect here`, cause))
+              )
           ),
           Effect.forkScoped,
           Effect.asVoid
@@ -67,9 +77,24 @@ export class NodeBus extends Context.Service<NodeBus, {
   }
 }
 
+const encoder = new TextEncoder()
+
+/** Bytes of UTF-8. */
+const sizeOf = (text: string): number => 3 * text.length <= maxNoticeBytes ? text.length : encoder.encode(text).length
+
+const tooLarge = (channel: string, size: number) =>
+  new StoreError({
+    operation: "NodeBus.publish",
+    retryable: false,
+    cause: new Error(`A notice of ${channel} has ${size} bytes; expected at most ${maxNoticeBytes}`)
+  })
+
 /** A channel between nodes. */
 export interface Channel<A> {
-  /** Sends notices to the other nodes, or to the one with the id `to`. Without effect for an empty list. */
+  /**
+   * Sends notices to the other nodes, or to the one with the id `to`. Without effect
+   * for an empty list. Fails if one is larger than 7 KB.
+   */
   readonly publish: (notices: ReadonlyArray<A>, to?: string) => Effect.Effect<void, StoreError>
   /**
    * Calls `heard` with each notice, one after the other, and `missed` when

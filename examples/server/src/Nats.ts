@@ -1,0 +1,39 @@
+/**
+ * NATS: the events of all projects, if `NATS_URL` is set, and what servers tell each
+ * other, if `BUS_URL` is set.
+ */
+import * as BusNats from "@device-cloud/bus-nats"
+import type { FeedReaderStore, FeedStore, NodeBus } from "@device-cloud/core"
+import * as EventsNats from "@device-cloud/events-nats"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { readFile } from "node:fs/promises"
+import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
+
+/** Publishes events while it lives. Fails if a file of the configuration cannot be read. */
+export const layerEvents = (config: ServerConfig): Layer.Layer<never, InvalidConfig, FeedStore | FeedReaderStore> =>
+  Option.match(config.natsUrl, {
+    onNone: () => Layer.empty,
+    onSome: (url) => Layer.unwrap(Effect.map(optionsOf(config), (options) => EventsNats.layer({ url, ...options })))
+  })
+
+/** Takes the place of the bus of the storage. Fails as `layerEvents`. */
+export const layerBus = (config: ServerConfig): Layer.Layer<NodeBus, InvalidConfig, NodeBus> =>
+  Option.match(config.busUrl, {
+    onNone: () => Layer.effectContext(Effect.context<NodeBus>()),
+    onSome: (url) => Layer.unwrap(Effect.map(optionsOf(config), (options) => BusNats.layer({ url, ...options })))
+  })
+
+const optionsOf = Effect.fnUntraced(function*({ natsCaFile, natsCredentialsFile }: ServerConfig) {
+  const credentials = yield* read("NATS_CREDENTIALS_FILE", natsCredentialsFile)
+  const ca = yield* read("NATS_CA_FILE", natsCaFile)
+  return {
+    credentials: credentials === undefined ? undefined : { file: Redacted.make(credentials) },
+    tls: ca === undefined ? undefined : { ca }
+  }
+})
+
+const read = (variable: string, file: Option.Option<string>) =>
+  Option.isNone(file) ? Effect.undefined : Effect.tryPromise({
+    try: () => readFile(file.value, "utf8"),
+    catch: (cause) => new InvalidConfig({ message: `${variable}: ${file.value} cannot be read (${String(cause)})` })
+  })

@@ -1,0 +1,86 @@
+/**
+ * One connection to NATS, until it breaks.
+ */
+import {
+  connect as open,
+  credsAuthenticator,
+  type NatsConnection,
+  type NodeConnectionOptions
+} from "@nats-io/transport-node"
+import { Effect, Redacted, Schema } from "effect"
+
+export interface ConnectionOptions {
+  /**
+   * `nats://host:4222`, or `tls://host:4222`, which insists on TLS. Several servers of
+   * one cluster are separated by commas. User and password are in `credentials`.
+   */
+  readonly url: string
+  /** Who the cloud is: the text of a credentials file, a token, or a user with a password. */
+  readonly credentials?:
+    | { readonly file: Redacted.Redacted }
+    | { readonly token: Redacted.Redacted }
+    | { readonly user: string; readonly password: Redacted.Redacted }
+    | undefined
+  /** In PEM: whom to trust in place of the authorities of Node.js, and the certificate of the cloud with its key. */
+  readonly tls?:
+    | { readonly ca?: string | undefined; readonly certificate?: string | undefined; readonly key?: string | undefined }
+    | undefined
+}
+
+/** No server of the URL lets the cloud in. */
+export class NatsUnreachable extends Schema.TaggedError<NatsUnreachable>()("NatsUnreachable", {
+  message: Schema.String,
+  cause: Schema.Defect()
+}) {}
+
+/** Milliseconds until a server that does not reply counts as lost. */
+const timeout = 5000
+
+/**
+ * Connects. The connection ends when it breaks: it never comes back by itself, so
+ * that whoever uses it knows what may be lost. It hears nothing of what it publishes.
+ */
+export const connect = (options: ConnectionOptions): Effect.Effect<NatsConnection, NatsUnreachable> =>
+  Effect.tryPromise({
+    try: () => open(connectionOptions(options)),
+    catch: (cause) =>
+      new NatsUnreachable({
+        message: `NATS at ${withoutSecrets(options.url)} cannot be reached: ${
+          cause instanceof Error ? cause.message : String(cause)
+        }`,
+        cause
+      })
+  })
+
+/** The URL without what somebody may have written before the host. */
+const withoutSecrets = (url: string): string => url.replace(/\/\/[^/,]*@/g, "//")
+
+const connectionOptions = ({ credentials, tls, url }: ConnectionOptions): NodeConnectionOptions => {
+  const servers = url.split(",").map((server) => server.trim())
+  const encrypted = tls !== undefined || servers.some((server) => server.startsWith("tls:"))
+  const { ca, certificate: cert, key } = tls ?? {}
+  return {
+    servers,
+    name: "device-cloud",
+    reconnect: false,
+    noEcho: true,
+    timeout,
+    pingInterval: timeout,
+    ...encrypted
+      ? {
+        tls: {
+          ...ca === undefined ? {} : { ca },
+          ...cert === undefined ? {} : { cert },
+          ...key === undefined ? {} : { key }
+        }
+      }
+      : {},
+    ...credentials === undefined
+      ? {}
+      : "file" in credentials
+      ? { authenticator: credsAuthenticator(new TextEncoder().encode(Redacted.value(credentials.file))) }
+      : "token" in credentials
+      ? { token: Redacted.value(credentials.token) }
+      : { user: credentials.user, pass: Redacted.value(credentials.password) }
+  }
+}
