@@ -92,6 +92,7 @@ export * from "./configuration/ConfigurationStore.ts"
 export * from "./connection/DeviceSession.ts"
 export * from "./connection/DeviceSessions.ts"
 export * from "./connection/PresenceStore.ts"
+export * from "./connection/PresenceTimes.ts"
 export { Batches } from "./device/Batches.ts"
 export {
   type Batch,

@@ -37,7 +37,7 @@ it.effect("devices that come back meanwhile do not end the round early", () =>
       })
     )
     const { setOffline } = yield* LapsedDevices.make.pipe(Effect.provide(services))
-    yield* setOffline({ _tag: "SeenUntil", now: 0 })
+    yield* setOffline({ _tag: "NodeStops", nodeId: "node" })
     assert.strictEqual(online.size, 0)
     // One of each of three rounds has come back.
     assert.strictEqual(recorded, 2497)

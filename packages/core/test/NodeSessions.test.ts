@@ -1,12 +1,13 @@
-import type { DeviceId, DeviceIdentity, DeviceSession } from "@device-cloud/core"
+import type { DeviceId, DeviceIdentity } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { NodeSessions } from "../src/connection/NodeSessions.ts"
+import { NodeSessions, type OwnedSession } from "../src/connection/NodeSessions.ts"
 
 const deviceId = "device" as DeviceId
 
-const sessionOf = (id: string): DeviceSession => ({
+const sessionOf = (id: string): OwnedSession => ({
   id,
+  epoch: 1,
   connection: {
     device: { deviceId } as DeviceIdentity,
     ip: "192.0.2.1",
@@ -49,15 +50,31 @@ it.effect("a listener hears of sessions until its scope closes", () =>
     yield* Effect.scoped(Effect.gen(function*() {
       yield* sessions.listen({
         attaching: ({ id }) => heard.push(`attaching ${id}`),
-        attached: ({ id }, waiting) => heard.push(`attached ${id} ${waiting}`),
+        attached: ({ id }, { waiting }) => heard.push(`attached ${id} ${waiting}`),
+        handingOver: ({ id }) => Effect.sync(() => heard.push(`handing over ${id}`)),
+        settled: ({ id }) => Effect.sync(() => heard.push(`settled ${id}`)),
+        swept: ({ id }, { lastCommand }) => heard.push(`swept ${id} ${lastCommand}`),
         detached: ({ id }) => heard.push(`detached ${id}`),
         cutOff: (deviceId) => heard.push(`cut off ${deviceId}`)
       })
       sessions.open(session)
-      sessions.announce(session, true)
+      const claim = { epoch: 1, lastCommand: 7, desiredChanges: 0, waiting: true, previous: undefined }
+      sessions.announce(session, claim)
+      sessions.sweep(session, claim)
       sessions.cutOff(deviceId)
+      yield* sessions.retire(session)
       sessions.end(session)
+      assert.isFalse(sessions.end(session))
+      yield* sessions.settle(session)
     }))
     sessions.open(session)
-    assert.deepStrictEqual(heard, ["attaching 1", "attached 1 true", "cut off device", "detached 1"])
+    assert.deepStrictEqual(heard, [
+      "attaching 1",
+      "attached 1 true",
+      "swept 1 7",
+      "cut off device",
+      "handing over 1",
+      "detached 1",
+      "settled 1"
+    ])
   }))

@@ -54,7 +54,7 @@ it.effect("the devices of a node that died go offline after its silence, those o
     const [ghost, alive] = yield* Effect.provide(Effect.all([createDevice, createDevice]), node.context)
     yield* Effect.provide(SimulatedDevice.connect(alive), node.context)
     const presence = yield* PresenceStore
-    yield* presence.heartbeat("dead node", 0)
+    yield* presence.heartbeat("dead node", { silence: 9000, gap: 5000 })
     const at = 0
     const { deviceId } = ghost
     yield* presence.record([{ _tag: "Online", deviceId, connectionId: "c", nodeId: "dead node", ip: "", at }])
@@ -71,9 +71,11 @@ it.effect("the devices of a node that could not speak for too long are online ag
     const presence = yield* PresenceStore
     let isCutOff = false
     const cutOff = Effect.fail(new StoreError({ operation: "heartbeat", retryable: true, cause: undefined }))
+    const unlessCutOff = <A>(effect: Effect.Effect<A, StoreError>) => Effect.suspend(() => isCutOff ? cutOff : effect)
     const unreliable = PresenceStore.of({
       ...presence,
-      heartbeat: (nodeId, at) => isCutOff ? cutOff : presence.heartbeat(nodeId, at)
+      heartbeat: (nodeId, limits) => unlessCutOff(presence.heartbeat(nodeId, limits)),
+      connectionsOf: (deviceIds) => unlessCutOff(presence.connectionsOf(deviceIds))
     })
     const [frozen, other] = [yield* Effect.provideService(startNode, PresenceStore, unreliable), yield* startNode]
     const [device, left] = yield* Effect.provide(Effect.all([createDevice, createDevice]), other.context)

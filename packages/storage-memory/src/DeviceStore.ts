@@ -26,7 +26,7 @@ export const layer: Layer.Layer<DeviceStore, never, Tables> = Layer.effect(
 
 const make = (tables: Tables["Service"]) => {
   const { addSessions, batches, connections, deviceNames, devices, gatewayOf, histories, ledger, nextId } = tables
-  const { products, shadows, sightings } = tables
+  const { ownerships, products, shadows, sightings } = tables
 
   const find = (projectId: ProjectId, reference: DeviceReference): Option.Option<Device> => {
     const deviceId = "deviceId" in reference
@@ -91,6 +91,7 @@ const make = (tables: Tables["Service"]) => {
     ledger.remove(deviceId)
     histories.delete(deviceId)
     connections.delete(deviceId)
+    ownerships.delete(deviceId)
     sightings.delete(deviceId)
     gatewayOf.delete(deviceId)
     tables.topologyClaims.delete(deviceId)

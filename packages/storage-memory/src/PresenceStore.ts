@@ -6,6 +6,7 @@ import {
   type DeviceId,
   deviceIdentity,
   executionsOf,
+  type Judge,
   type Lapse,
   type PresenceChange,
   type PresenceOutcome,
@@ -13,9 +14,9 @@ import {
   type ReactTo,
   type Sighting
 } from "@device-cloud/core"
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { addReactions } from "./ExecutionStore.ts"
-import { deviceDetail, Tables } from "./Tables.ts"
+import { deviceDetail, type Ownership, Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together: presence is kept on the device, reads commands and stores executions. */
 export const layer: Layer.Layer<PresenceStore, never, Tables> = Layer.effect(
@@ -23,9 +24,14 @@ export const layer: Layer.Layer<PresenceStore, never, Tables> = Layer.effect(
   Effect.suspend(() => make)
 )
 
+const neverOwned: Ownership = { epoch: 0, lastCommand: 0, desiredChanges: 0 }
+
 const make = Effect.gen(function*() {
   const tables = yield* Tables
-  const { connections, devices, ledger, nodes, shadows, sightings } = tables
+  const clock = yield* Clock.Clock
+  const { connections, devices, heartbeats, ledger, ownerships, shadows, sightings } = tables
+  const now = () => clock.currentTimeMillisUnsafe()
+  let lastEpoch = 0
 
   const setOffline = (device: Device, at: number): number => {
     const statusVersion = device.statusVersion + 1
@@ -34,77 +40,88 @@ const make = Effect.gen(function*() {
     return statusVersion
   }
 
+  /** Stores that the device is online. Returns the new version of its status; undefined: it was online. */
+  const setOnline = (device: Device, { at, ip }: { readonly at: number; readonly ip: string }) => {
+    const changed = device.status !== "online"
+    const statusVersion = changed ? device.statusVersion + 1 : device.statusVersion
+    devices.set(device.deviceId, {
+      ...device,
+      status: "online",
+      statusVersion,
+      statusChangedAt: changed ? at : device.statusChangedAt,
+      activatedAt: device.activatedAt ?? at,
+      ip
+    })
+    return changed ? statusVersion : undefined
+  }
+
   const record = (change: PresenceChange): PresenceOutcome => {
     const device = devices.get(change.deviceId)
     if (device === undefined) return { _tag: "Ignored" }
     if (change._tag === "Offline") {
       if (connections.get(change.deviceId)?.connectionId !== change.connectionId) return { _tag: "Ignored" }
-      return { _tag: "Changed", version: setOffline(device, change.at), activated: false, waiting: false }
+      return { _tag: "Changed", version: setOffline(device, change.at), activated: false }
     }
-    if (!device.enabled) return { _tag: "Ignored" }
-    const { at, connectionId, ip, nodeId } = change
-    const changed = device.status !== "online"
-    const version = changed ? device.statusVersion + 1 : device.statusVersion
-    connections.set(change.deviceId, { connectionId, nodeId })
-    sightings.delete(change.deviceId)
-    devices.set(change.deviceId, {
-      ...device,
-      status: "online",
-      statusVersion: version,
-      statusChangedAt: changed ? at : device.statusChangedAt,
-      activatedAt: device.activatedAt ?? at,
-      ip
-    })
-    const waiting = ledger.openOf(change.deviceId).some(({ expiresAt }) => expiresAt > at) ||
-      Object.keys(shadows.get(change.deviceId)?.desired ?? {}).length > 0
-    return changed
-      ? { _tag: "Changed", version, activated: device.activatedAt === null, waiting }
-      : { _tag: "Replaced", waiting }
+    const { at, connectionId, deviceId, nodeId, resumes } = change
+    const known = ownerships.get(deviceId) ?? neverOwned
+    const replaced = connections.get(deviceId)
+    const isLater = replaced?.connectionId === connectionId || known.epoch <= (resumes ?? known.epoch)
+    if (!device.enabled || !isLater) return { _tag: "Ignored" }
+    const epoch = ++lastEpoch
+    connections.set(deviceId, { connectionId, nodeId })
+    ownerships.set(deviceId, { ...known, epoch })
+    sightings.delete(deviceId)
+    const version = setOnline(device, change)
+    const waiting = ledger.openOf(deviceId).some(({ expiresAt }) => expiresAt > at) ||
+      Object.keys(shadows.get(deviceId)?.desired ?? {}).length > 0
+    const previous = replaced && { nodeId: replaced.nodeId }
+    const claim = { ...known, epoch, waiting, previous }
+    return version === undefined
+      ? { _tag: "Replaced", claim }
+      : { _tag: "Changed", version, activated: device.activatedAt === null, claim }
   }
 
-  const markSeen = ({ at, deviceId, ip, until }: Sighting): PresenceOutcome => {
+  const markSeen = (sighting: Sighting): PresenceOutcome => {
+    const { deviceId, lasts } = sighting
     const device = devices.get(deviceId)
     if (device === undefined || !device.enabled) return { _tag: "Ignored" }
-    if (connections.has(deviceId)) return { _tag: "Replaced", waiting: false }
-    sightings.set(deviceId, Math.max(until, sightings.get(deviceId) ?? 0))
-    const changed = device.status !== "online"
-    const version = changed ? device.statusVersion + 1 : device.statusVersion
-    devices.set(deviceId, {
-      ...device,
-      status: "online",
-      statusVersion: version,
-      statusChangedAt: changed ? at : device.statusChangedAt,
-      activatedAt: device.activatedAt ?? at,
-      ip
-    })
-    return changed
-      ? { _tag: "Changed", version, activated: device.activatedAt === null, waiting: false }
-      : { _tag: "Replaced", waiting: false }
+    if (connections.has(deviceId)) return { _tag: "Replaced" }
+    sightings.set(deviceId, Math.max(now() + lasts, sightings.get(deviceId) ?? 0))
+    const version = setOnline(device, sighting)
+    return version === undefined
+      ? { _tag: "Replaced" }
+      : { _tag: "Changed", version, activated: device.activatedAt === null }
   }
 
-  const isConnectedThrough = (deviceId: DeviceId, isGone: (nodeId: string) => boolean): boolean => {
-    const connection = connections.get(deviceId)
-    return connection !== undefined && isGone(connection.nodeId)
+  /** How old the latest heartbeat of the node is; one from the future is as old as it is ahead. */
+  const ageOf = (nodeId: string): number => {
+    const heartbeat = heartbeats.get(nodeId)
+    return heartbeat === undefined ? 0 : Math.abs(now() - heartbeat.at)
   }
 
-  const isSilent = (since: number) => (nodeId: string): boolean => (nodes.get(nodeId) ?? 0) < since
+  const isSteady = ({ limits: { gap, silence }, nodeId }: Judge): boolean => {
+    const heartbeat = heartbeats.get(nodeId)
+    return heartbeat !== undefined && ageOf(nodeId) <= gap && heartbeat.at - heartbeat.steadySince >= silence
+  }
+
+  const isSilent = (nodeId: string, judge: Judge): boolean => ageOf(nodeId) > judge.limits.silence && isSteady(judge)
 
   const appliesTo = (lapse: Lapse, deviceId: DeviceId): boolean => {
     switch (lapse._tag) {
-      case "SeenUntil":
-        return (sightings.get(deviceId) ?? Number.POSITIVE_INFINITY) <= lapse.now
+      case "SightingEnds":
+        return (sightings.get(deviceId) ?? Number.POSITIVE_INFINITY) <= now() && isSteady(lapse.judge)
       case "NotConnected":
         return sightings.has(deviceId)
       case "NodeStops":
-        return isConnectedThrough(deviceId, (nodeId) => nodeId === lapse.nodeId)
+        return connections.get(deviceId)?.nodeId === lapse.nodeId
       case "NodeSilent":
-        return isConnectedThrough(deviceId, isSilent(lapse.since))
+        return connections.get(deviceId)?.nodeId === lapse.nodeId && isSilent(lapse.nodeId, lapse.judge)
     }
   }
 
   const candidates = (lapse: Lapse): Iterable<DeviceId> => {
     switch (lapse._tag) {
-      case "SeenUntil":
+      case "SightingEnds":
         return sightings.keys()
       case "NotConnected":
         return lapse.deviceIds
@@ -115,6 +132,8 @@ const make = Effect.gen(function*() {
   }
 
   const identityOf = (deviceId: DeviceId) => deviceIdentity(deviceDetail(tables, devices.get(deviceId)!))
+
+  const holders = () => new Set([...connections.values()].map(({ nodeId }) => nodeId))
 
   /** Stores the reactions to changes with them. */
   const withReactions = <A>(make: () => ReadonlyArray<A>, reactTo: ReactTo<A> | undefined) =>
@@ -127,10 +146,12 @@ const make = Effect.gen(function*() {
   return PresenceStore.of({
     record: (changes, reactTo) => withReactions(() => changes.map(record), reactTo),
     markSeen: (all, reactTo) => withReactions(() => all.map(markSeen), reactTo),
-    lapsed: (lapse, limit) =>
-      Effect.sync(() =>
-        [...candidates(lapse)].filter((deviceId) => appliesTo(lapse, deviceId)).slice(0, limit).map(identityOf)
-      ),
+    lapsed: (lapse, limit, after = "" as DeviceId) =>
+      Effect.sync(() => {
+        const found = [...candidates(lapse)].filter((deviceId) => appliesTo(lapse, deviceId))
+        const wanted = "nodeId" in lapse ? found.filter((deviceId) => deviceId > after).toSorted() : found
+        return wanted.slice(0, limit).map(identityOf)
+      }),
     markOffline: ({ at, deviceIds, lapse, reactTo }) =>
       withReactions(() =>
         deviceIds.flatMap((deviceId) => {
@@ -143,17 +164,40 @@ const make = Effect.gen(function*() {
       Effect.sync(() =>
         new Map(deviceIds.flatMap((deviceId) => {
           const connection = connections.get(deviceId)
-          return connection === undefined || devices.get(deviceId)?.enabled !== true
-            ? []
-            : [[deviceId, connection.connectionId] as const]
+          if (connection === undefined) return []
+          return [[deviceId, { ...connection, ...ownerships.get(deviceId)!, enabled: devices.get(deviceId)!.enabled }]]
         }))
       ),
-    heartbeat: (nodeId, at) => Effect.sync(() => void nodes.set(nodeId, at)),
-    forgetNodes: (lapse) =>
+    noteDesired: (deviceId) =>
       Effect.sync(() => {
-        const isGone = lapse._tag === "NodeStops" ? (nodeId: string) => nodeId === lapse.nodeId : isSilent(lapse.since)
-        const held = new Set([...connections.values()].map(({ nodeId }) => nodeId))
-        for (const nodeId of nodes.keys()) if (isGone(nodeId) && !held.has(nodeId)) nodes.delete(nodeId)
+        const connection = connections.get(deviceId)
+        if (connection === undefined) return undefined
+        const known = ownerships.get(deviceId)!
+        ownerships.set(deviceId, { ...known, desiredChanges: known.desiredChanges + 1 })
+        return { nodeId: connection.nodeId }
+      }),
+    heartbeat: (nodeId, { gap, silence }) =>
+      Effect.sync(() => {
+        const age = ageOf(nodeId)
+        const known = heartbeats.get(nodeId)
+        heartbeats.set(nodeId, {
+          at: now(),
+          steadySince: known === undefined || age > gap ? now() : known.steadySince
+        })
+        return { wasSilent: known === undefined || age > silence }
+      }),
+    silentNodes: (judge) =>
+      Effect.sync(() => {
+        for (const nodeId of holders()) {
+          if (!heartbeats.has(nodeId)) heartbeats.set(nodeId, { at: now(), steadySince: now() })
+        }
+        return [...heartbeats.keys()].filter((nodeId) => isSilent(nodeId, judge))
+      }),
+    forgetNode: (lapse) =>
+      Effect.sync(() => {
+        const { nodeId } = lapse
+        const isGone = lapse._tag === "NodeStops" || isSilent(nodeId, lapse.judge)
+        if (isGone && !holders().has(nodeId)) heartbeats.delete(nodeId)
       })
   })
 })

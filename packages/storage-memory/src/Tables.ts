@@ -123,6 +123,21 @@ export interface StoredAuthority {
   readonly revoked: ReadonlyMap<string, number>
 }
 
+/** As the columns of `presence` on PostgreSQL. */
+export interface Ownership {
+  /** The epoch of the latest connection; 0: there was none. */
+  readonly epoch: number
+  readonly lastCommand: number
+  readonly desiredChanges: number
+}
+
+export interface Heartbeat {
+  /** The latest one, Unix milliseconds. */
+  readonly at: number
+  /** Since when they have come without a gap, Unix milliseconds. */
+  readonly steadySince: number
+}
+
 export interface StoredNetwork {
   network: MeshNetwork
   /** In the order in which they were added. */
@@ -159,8 +174,9 @@ export class Tables extends Context.Service<Tables, {
   readonly connections: Map<DeviceId, { readonly connectionId: string; readonly nodeId: string }>
   /** Devices that are online without a connection, and until when, Unix milliseconds. */
   readonly sightings: Map<DeviceId, number>
-  /** The latest heartbeat of each node, Unix milliseconds. */
-  readonly nodes: Map<string, number>
+  /** What is known of the owners of each device that has had a connection or a command. */
+  readonly ownerships: Map<DeviceId, Ownership>
+  readonly heartbeats: Map<string, Heartbeat>
   readonly scenes: Map<SceneId, Scene>
   /** By cron id. */
   readonly timers: Map<string, SceneTimer>
@@ -222,7 +238,8 @@ export class Tables extends Context.Service<Tables, {
         requests: new Map(),
         connections: new Map(),
         sightings: new Map(),
-        nodes: new Map(),
+        ownerships: new Map(),
+        heartbeats: new Map(),
         scenes: new Map(),
         timers: new Map(),
         executions: new Executions(),

@@ -39,6 +39,7 @@ import history from "./migrations/0036_history.ts"
 import feedReaders from "./migrations/0038_feed_readers.ts"
 import subscriptions from "./migrations/0037_subscriptions.ts"
 import signedFirmware from "./migrations/0034_signed_firmware.ts"
+import presence from "./migrations/0040_presence.ts"
 import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
 import accessKeyRights from "./migrations/0016_access_key_rights.ts"
 import commandDeliveries from "./migrations/0018_command_deliveries.ts"
@@ -89,6 +90,7 @@ export const migrations = {
   "0037_subscriptions": subscriptions,
   "0038_feed_readers": feedReaders,
   "0039_records_by_end": recordsByEnd,
+  "0040_presence": presence,
   "0042_device_counts": deviceCounts
 }
 
@@ -96,4 +98,4 @@ export const migrations = {
  * Migrations after which a version that does not know them cannot use the database.
  * All others leave it as such a version needs it, so that both run beside each other.
  */
-export const contracting: ReadonlyArray<keyof typeof migrations> = ["0036_history"]
+export const contracting: ReadonlyArray<keyof typeof migrations> = ["0036_history", "0040_presence"]

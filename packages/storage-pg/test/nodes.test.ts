@@ -316,11 +316,12 @@ it.live("a node that did not hear the others finds out what became of its device
     )
     // Another node has counted it out, and set the devices offline.
     const other = yield* Layer.build(Layer.fresh(storage(url)))
-    const lapse = { _tag: "NodeSilent", since: Number.MAX_SAFE_INTEGER / 1000 } as const
-    yield* Effect.flatMap(PresenceStore, (store) =>
-      store.markOffline({ deviceIds: devices.map(({ deviceId }) => deviceId), lapse, at: epoch })).pipe(
-        Effect.provide(other)
-      )
+    yield* Effect.gen(function*() {
+      const store = yield* PresenceStore
+      const deviceIds = devices.map(({ deviceId }) => deviceId)
+      const { nodeId } = (yield* store.connectionsOf(deviceIds)).get(deviceIds[0]!)!
+      yield* store.markOffline({ deviceIds, lapse: { _tag: "NodeStops", nodeId }, at: epoch })
+    }).pipe(Effect.provide(other))
     yield* Effect.flatMap(DeviceStore, (store) =>
       store.update(defaultProjectId, devices[1].deviceId, { enabled: false, updatedAt: epoch })).pipe(
         Effect.provide(other)
@@ -331,8 +332,7 @@ it.live("a node that did not hear the others finds out what became of its device
         rows.length > 0
     })
     yield* eventually(Effect.provide(statusOf(devices[0]), deaf), {
-      until: ([status]) =>
-        status === "online"
+      until: ([status]) => status === "online"
     })
     assert.deepStrictEqual(yield* Effect.provide(statusOf(devices[0]), deaf), ["online", 3])
     assert.deepInclude(yield* released!.postProperties({ on: 1 }), { code: 200 })

@@ -243,7 +243,7 @@ const make = Effect.gen(function*() {
   yield* sessions.listen({
     // Commands that come while the device is attached wait in the store.
     attaching: (session) => deliveries.set(session, DeliveryMachine.starting),
-    attached: (session, waiting) => {
+    attached: (session, { waiting }) => {
       const delivery = deliveries.get(session)
       if (delivery !== undefined && keep(session, DeliveryMachine.attached(delivery, waiting)) === "read") {
         readBeside(session)

@@ -5,6 +5,7 @@
 import { type Effect, Schema } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import type { Json } from "../kernel/Json.ts"
+import type { Owner, OwnerClaim } from "./PresenceStore.ts"
 
 /** A message from the cloud to a device, whatever transport carries it. */
 export interface DownlinkMessage {
@@ -56,16 +57,51 @@ export interface DeviceSession {
   /** Unique among the sessions of all nodes. */
   readonly id: string
   readonly connection: DeviceConnection
+  /**
+   * The fencing number under which the store knows the session as the owner of its
+   * device: a later session of the device has a larger one. 0: it is not stored yet.
+   * Grows when the device was set offline by mistake and the session claims it again.
+   */
+  readonly epoch: number
 }
 
-/** Hears about sessions synchronously, in the turn of the event loop in which something happens to them. */
+/** What the store knows of a device that a session may not have heard of. */
+export type StoredNews = Pick<Owner, "lastCommand" | "desiredChanges">
+
+/**
+ * Hears about sessions. What returns nothing runs synchronously, in the turn of the
+ * event loop in which something happens.
+ */
 export interface SessionListener {
   /** The device has connected; its status is about to be stored. */
   readonly attaching: (session: DeviceSession) => void
-  /** The device is online and can be reached. `waiting`: as in `PresenceOutcome`. */
-  readonly attached: (session: DeviceSession, waiting: boolean) => void
+  /**
+   * The device is online and can be reached. The session before this one, on
+   * whichever node, has ended and has stored what it did, or has had a second for it.
+   */
+  readonly attached: (session: DeviceSession, claim: OwnerClaim) => void
+  /**
+   * Another session has become the owner of the device: nothing more may be delivered
+   * through this one. The effect waits until the device has confirmed what is on its
+   * way. It is interrupted after 250 milliseconds; then the connection closes.
+   */
+  readonly handingOver: (session: DeviceSession) => Effect.Effect<void>
   /** The session has ended, or attaching it failed. */
   readonly detached: (session: DeviceSession) => void
-  /** The device must no longer be connected, on any node. The device may have no session. */
+  /**
+   * Runs after `detached`, before the next session of the device is announced and
+   * before the device is set offline: waits until what was done through this session
+   * is stored.
+   */
+  readonly settled: (session: DeviceSession) => Effect.Effect<void>
+  /**
+   * The session was compared with the store and is the owner still. Happens every 10
+   * seconds at least, and when notices of other nodes may be lost.
+   */
+  readonly swept: (session: DeviceSession, news: StoredNews) => void
+  /**
+   * The device must no longer be connected. Heard on the node that says so and on the
+   * owner's. The device may have no session.
+   */
   readonly cutOff: (deviceId: DeviceId) => void
 }

@@ -3,12 +3,11 @@
  * devices that it has authenticated; the cloud sends messages to devices and
  * ends connections through this service.
  */
-import { Context, Effect, Layer, Metric, Schema, type Scope, Stream } from "effect"
+import { Array, Context, Effect, Layer, Metric, Schedule, Schema, type Scope, Semaphore, Stream } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { DeviceId, type DeviceIdentity } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { DomainError } from "../kernel/DomainError.ts"
-import { Identifiers } from "../kernel/Identifiers.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import {
   type DeviceConnection,
@@ -17,17 +16,19 @@ import {
   type DownlinkMessage,
   type SessionListener
 } from "./DeviceSession.ts"
-import { NodeSessions } from "./NodeSessions.ts"
+import * as HandOver from "./HandOver.ts"
+import { NodeSessions, type OwnedSession } from "./NodeSessions.ts"
 import { Presence } from "./Presence.ts"
+import { PresenceTimes } from "./PresenceTimes.ts"
 import { reconcile } from "./SessionReconciliation.ts"
 
 export class DeviceSessions extends Context.Service<DeviceSessions, {
   /**
-   * Sets the device online through `connection` until `detach`. Closes an earlier
-   * session of the same device: a device has one session.
+   * Sets the device online through `connection` until `detach`. An earlier session of
+   * the same device ends, on whichever node: a device has one session.
    */
   readonly attach: (connection: DeviceConnection) => Effect.Effect<DeviceSession, DeviceNotConnectable | StoreError>
-  /** Ends the session whose connection has ended. Waits until the status is stored. */
+  /** Ends the session whose connection has ended. Waits until the status is stored. Without effect for a session that has ended. */
   readonly detach: (session: DeviceSession) => Effect.Effect<void>
   /** Returns the session of the device on this node. */
   readonly session: (deviceId: DeviceId) => DeviceSession | undefined
@@ -66,7 +67,7 @@ export class DeviceSessions extends Context.Service<DeviceSessions, {
     method?: string
   ) => Effect.Effect<void>
 }>()("@device-cloud/core/connection/DeviceSessions") {
-  static readonly layer: Layer.Layer<DeviceSessions, never, Presence | NodeBus | Identifiers | DeviceLifecycle> = Layer
+  static readonly layer: Layer.Layer<DeviceSessions, never, Presence | NodeBus | DeviceLifecycle> = Layer
     .effect(DeviceSessions, Effect.suspend(() => make))
 }
 
@@ -85,8 +86,10 @@ const SessionNotice = Schema.TaggedUnion({
   CutOff: { deviceId: DeviceId, method: Schema.optional(Schema.String), reason: DisconnectReason },
   /** A message for a device, from a node that the device is not connected to. */
   Deliver: { deviceId: DeviceId, method: Schema.String, params: Schema.Json },
-  /** The device has connected while it was online through another connection. */
-  Replaced: { deviceId: DeviceId }
+  /** The device has a later session, with this epoch on that node. */
+  Replaced: { deviceId: DeviceId, epoch: Schema.Int, nodeId: Schema.String },
+  /** The sessions of the device before that with this epoch have ended on the node that says so. */
+  Released: { deviceId: DeviceId, epoch: Schema.Int }
 })
 type SessionNotice = typeof SessionNotice.Type
 type CutOff = SessionNotice & { readonly _tag: "CutOff" }
@@ -101,10 +104,11 @@ const connections = Metric.gauge("device_cloud_connections", { description: "Dev
 const make = Effect.gen(function*() {
   const presence = yield* Presence
   const channel = yield* SessionChannel
+  const { nodeId } = yield* NodeBus
   const lifecycle = yield* DeviceLifecycle
-  const identifiers = yield* Identifiers
+  const { sweep } = yield* PresenceTimes
+  const scope = yield* Effect.scope
   const nodeSessions = new NodeSessions()
-  const sessionPrefix = yield* identifiers.prefix
   let lastSession = 0
   let lastMessageId = 0
 
@@ -112,38 +116,48 @@ const make = Effect.gen(function*() {
   const count = () => connections.updateUnsafe(nodeSessions.size, context)
   count()
 
-  const publish = (...notices: ReadonlyArray<SessionNotice>) =>
-    channel.publish(notices).pipe(
+  const publish = (notices: ReadonlyArray<SessionNotice>, to?: string) =>
+    channel.publish(notices, to).pipe(
       Effect.catch((error) => Effect.logWarning("Other nodes could not be told of a device", error))
     )
 
+  const handOver = yield* HandOver.make(nodeSessions, {
+    replaced: (deviceId, epoch, to) => publish([{ _tag: "Replaced", deviceId, epoch, nodeId }], to),
+    released: (deviceId, epoch, to) => publish([{ _tag: "Released", deviceId, epoch }], to)
+  })
+
   const attach = Effect.fnUntraced(function*(connection: DeviceConnection) {
     const { device, ip } = connection
-    const session: DeviceSession = { id: `${sessionPrefix}-${++lastSession}`, connection }
+    const session: OwnedSession = { id: `${nodeId}-${++lastSession}`, connection, epoch: 0 }
     // The session counts before its status is stored: `cutOff` finds a device that is disabled meanwhile.
     const previous = nodeSessions.open(session)
-    const connected = yield* presence.online(device, { id: session.id, ip }).pipe(
+    const claim = yield* presence.online(device, { id: session.id, ip }).pipe(
       Effect.onError(() => Effect.sync(() => nodeSessions.end(session, previous))),
       // An interrupted `online` may still be stored.
       Effect.onInterrupt(() => Effect.forkDetach(presence.offline(device, session.id)))
     )
-    if (connected === undefined) {
+    if (claim === undefined) {
       nodeSessions.end(session)
       return yield* new DeviceNotConnectable({ deviceId: device.deviceId })
     }
-    nodeSessions.markStored(session)
-    // The earlier connection closes after the new one is stored, so that its end does not set the device offline.
-    if (previous !== undefined) yield* previous.connection.close("replaced")
-    else if (connected.replaced) yield* publish({ _tag: "Replaced", deviceId: device.deviceId })
+    session.epoch = claim.epoch
     count()
-    nodeSessions.announce(session, connected.waiting)
+    const announce = () => {
+      if (nodeSessions.isCurrent(session)) nodeSessions.announce(session, claim)
+    }
+    const elsewhere = claim.previous?.nodeId === nodeId ? undefined : claim.previous?.nodeId
+    const ends = handOver.isReplaced(session)
+      ? handOver.replace(session)
+      : handOver.awaitPrevious(session, previous, elsewhere)
+    if (ends === undefined) announce()
+    else yield* Effect.forkIn(Effect.map(ends, announce), scope)
     return session
   })
 
   const detach = Effect.fnUntraced(function*(session: DeviceSession) {
-    nodeSessions.end(session)
+    const hasEnded = yield* handOver.end(session)
     count()
-    yield* presence.offline(session.connection.device, session.id)
+    if (hasEnded) yield* presence.offline(session.connection.device, session.id)
   })
 
   const deliver = Effect.fnUntraced(function*(deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) {
@@ -158,9 +172,23 @@ const make = Effect.gen(function*() {
     yield* nodeSessions.current(deviceId)?.connection.close(reason) ?? Effect.void
   })
 
+  /** Sends notices to the nodes that own the devices; to all nodes those of devices without an owner if `others` is set. */
+  const tellOwners = Effect.fnUntraced(function*(
+    notices: ReadonlyArray<CutOff | SessionNotice & { readonly _tag: "Deliver" }>,
+    others: boolean
+  ) {
+    const owners = yield* presence.connectionsOf(notices.map(({ deviceId }) => deviceId))
+    const byNode = Array.groupBy(notices, ({ deviceId }) => owners.get(deviceId)?.nodeId ?? "")
+    for (const [owner, some] of Object.entries(byNode)) {
+      if (owner !== "") yield* owner === nodeId ? Effect.void : publish(some, owner)
+      else if (others) yield* publish(some)
+    }
+  }, Effect.catch((error) => Effect.logWarning("The owners of devices could not be found", error)))
+
   const deliverAnywhere = Effect.fnUntraced(
     function*(deviceId: DeviceId, { method, params }: Pick<DownlinkMessage, "method" | "params">) {
-      if (!(yield* deliver(deviceId, { method, params }))) yield* publish({ _tag: "Deliver", deviceId, method, params })
+      if (yield* deliver(deviceId, { method, params })) return
+      yield* tellOwners([{ _tag: "Deliver", deviceId, method, params }], false)
     }
   )
 
@@ -179,16 +207,16 @@ const make = Effect.gen(function*() {
         ...method === undefined ? {} : { method }
       }))
       yield* Effect.forEach(cutOffs, cutOffHere, { concurrency: "unbounded", discard: true })
-      yield* publish(...cutOffs)
+      // The store no longer knows where a deleted device was connected.
+      yield* tellOwners(cutOffs, reason === "deleted")
       yield* presence.markOffline(deviceIds).pipe(
         Effect.catch((error) => Effect.logWarning("Devices without a connection could not be set offline", error))
       )
     }
   )
 
-  const reconcileAll = Effect.suspend(() =>
-    reconcile(presence, nodeSessions, nodeSessions.all().filter((session) => nodeSessions.isStored(session)))
-  )
+  const oneAtATime = yield* Semaphore.make(1)
+  const reconcileAll = oneAtATime.withPermits(1)(reconcile(presence, nodeSessions, handOver.replace))
 
   const heard = (notice: SessionNotice): Effect.Effect<void> => {
     switch (notice._tag) {
@@ -196,16 +224,19 @@ const make = Effect.gen(function*() {
         return cutOffHere(notice)
       case "Deliver":
         return Effect.asVoid(deliver(notice.deviceId, { method: notice.method, params: notice.params }))
-      case "Replaced": {
-        const session = nodeSessions.current(notice.deviceId)
-        return session !== undefined && nodeSessions.isStored(session)
-          ? reconcile(presence, nodeSessions, [session])
-          : Effect.void
-      }
+      case "Replaced":
+        return handOver.heardReplaced(notice.deviceId, notice.epoch, notice.nodeId)
+      case "Released":
+        return Effect.sync(() => handOver.heardReleased(notice.deviceId, notice.epoch))
     }
   }
   yield* channel.subscribe({ heard, missed: reconcileAll })
   yield* Effect.forkScoped(Stream.runForEach(presence.silences, () => reconcileAll))
+  yield* reconcileAll.pipe(
+    Effect.repeat(Schedule.spaced(sweep)),
+    Effect.delay(sweep),
+    Effect.forkScoped
+  )
 
   const idsOf = (devices: ReadonlyArray<DeviceIdentity>) => devices.map(({ deviceId }) => deviceId)
   yield* lifecycle.register({
@@ -229,7 +260,11 @@ const make = Effect.gen(function*() {
       nodeSessions.current(device.deviceId) === undefined ? presence.markSeen(device, ip) : Effect.void,
     deliver,
     deliverAnywhere,
-    connected: (deviceIds) => Effect.map(presence.connectionsOf(deviceIds), (stored) => [...stored.keys()]),
+    connected: (deviceIds) =>
+      Effect.map(
+        presence.connectionsOf(deviceIds),
+        (owners) => [...owners].flatMap(([deviceId, { enabled }]) => enabled ? [deviceId] : [])
+      ),
     cutOff
   })
 })

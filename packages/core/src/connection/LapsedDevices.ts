@@ -25,10 +25,16 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Re
   const feed = yield* Feed
   const reactions = yield* Reactions
 
-  /** Sets at most `limit` devices offline. Returns false when there may be more: some of them may have come back meanwhile. */
-  const setSomeOffline = Effect.fnUntraced(function*(lapse: Lapse) {
-    const devices = yield* store.lapsed(lapse, limit)
-    if (devices.length === 0) return true
+  /**
+   * Sets at most `limit` devices offline. Returns the last of them when there may be
+   * more: some may have come back meanwhile. If all have, another node sets them offline.
+   */
+  const setSomeOffline = Effect.fnUntraced(function*(
+    lapse: Lapse,
+    after?: DeviceId
+  ): Effect.fn.Return<DeviceId | undefined, StoreError> {
+    const devices = yield* store.lapsed(lapse, limit, after)
+    if (devices.length === 0) return undefined
     yield* reactions.load(productsOf(devices))
     const at = yield* Clock.currentTimeMillis
     const changeOf = ({ device }: LostDevice): StatusChange => ({ device, at, status: "offline" })
@@ -47,11 +53,13 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Re
       (lost) => lost.map((each) => statusEvent(changeOf(each), each.version))
     )
     if (lost.length > 0) reactions.wake()
-    return devices.length < limit || lost.length === 0
+    return devices.length < limit || lost.length === 0 ? undefined : devices.at(-1)!.deviceId
   })
 
-  const setOffline = (lapse: Lapse): Effect.Effect<void, StoreError> =>
-    Effect.flatMap(setSomeOffline(lapse), (isDone) => isDone ? Effect.void : setOffline(lapse))
+  const setOffline = Effect.fnUntraced(function*(lapse: Lapse) {
+    let last = yield* setSomeOffline(lapse)
+    while (last !== undefined) last = yield* setSomeOffline(lapse, last)
+  })
 
   const setUnconnectedOffline = (deviceIds: ReadonlyArray<DeviceId>) =>
     Effect.forEach(

@@ -10,20 +10,28 @@ import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import * as LapsedDevices from "./LapsedDevices.ts"
-import { type PresenceChange, type PresenceOutcome, PresenceStore } from "./PresenceStore.ts"
+import {
+  type Judge,
+  type Lapse,
+  type OwnerClaim,
+  type PresenceChange,
+  type PresenceOutcome,
+  PresenceStore
+} from "./PresenceStore.ts"
+import { PresenceTimes } from "./PresenceTimes.ts"
 import * as Sightings from "./Sightings.ts"
 import { reactToOutcomes, type StatusChange, statusEvents } from "./StatusChange.ts"
 
 export class Presence extends Context.Service<Presence, {
   /**
    * Stores that the device is online through this connection, in place of an
-   * earlier one. `waiting`: as in `PresenceOutcome`; `replaced`: the device was
-   * online already. Returns undefined if the device is disabled or deleted.
+   * earlier one. `resumes`: as in `PresenceChange`. Returns undefined if the device is
+   * disabled or deleted, or has had a later owner than the connection that resumes.
    */
   readonly online: (
     device: DeviceIdentity,
-    connection: { readonly id: string; readonly ip: string }
-  ) => Effect.Effect<{ readonly waiting: boolean; readonly replaced: boolean } | undefined, StoreError>
+    connection: { readonly id: string; readonly ip: string; readonly resumes?: number }
+  ) => Effect.Effect<OwnerClaim | undefined, StoreError>
   /**
    * Stores that the connection has ended. Tries again while the store fails in a
    * way that can pass; logs any other failure. Without effect if the device has a
@@ -38,18 +46,15 @@ export class Presence extends Context.Service<Presence, {
   readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
   /** Sets those of the devices offline that are online without a connection. */
   readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
-  /** Returns the stored connection of each device that has one and is enabled. */
+  /** Returns the stored owner of each device that is connected. */
   readonly connectionsOf: PresenceStore["Service"]["connectionsOf"]
-  /**
-   * Emits when this node speaks again after a silence of 12 seconds or more:
-   * other nodes may have set its devices offline.
-   */
+  /** Emits when this node speaks again after it was silent: other nodes may have set its devices offline. */
   readonly silences: Stream.Stream<void>
 }>()("@device-cloud/core/connection/Presence") {
   /**
-   * Stores every 3 seconds that this node is alive. Sets the devices of a node
-   * offline that has been silent for 12 seconds, and those of this node when the
-   * layer closes.
+   * Stores every 2 seconds that this node is alive. Sets the devices of a node
+   * offline that has been silent for 9 seconds, and those of this node when the
+   * layer closes. All of that goes by the clock of the store; see `PresenceTimes`.
    */
   static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | Feed | NodeBus | Reactions> = Layer
     .effect(Presence, Effect.suspend(() => make))
@@ -60,10 +65,8 @@ const capacity = 8192
 /** Changes in one transaction. */
 const maxBatch = 1024
 
-/** How often a node stores that it is alive. */
-const heartbeatEvery = "3 seconds"
-/** How long a node may be silent before its devices go offline, milliseconds. */
-const silenceLimitMillis = 12_000
+/** How long a heartbeat may take. The next one follows on another connection. */
+const heartbeatTime = "3 seconds"
 
 /** A change, with the device whose event it may become. */
 interface Item {
@@ -121,19 +124,15 @@ const make = Effect.gen(function*() {
     isolates: ({ retryable }) => !retryable
   })
 
-  const online = Effect.fnUntraced(function*(
-    device: DeviceIdentity,
-    connection: { readonly id: string; readonly ip: string }
-  ) {
-    const at = yield* Clock.currentTimeMillis
-    const { deviceId } = device
-    const { id: connectionId, ip } = connection
-    const change: PresenceChange = { _tag: "Online", deviceId, connectionId, nodeId, ip, at }
-    const outcome = yield* changes.submit({ device, change })
-    return outcome._tag === "Ignored"
-      ? undefined
-      : { waiting: outcome.waiting, replaced: outcome._tag === "Replaced" }
-  })
+  const online: Presence["Service"]["online"] = Effect.fnUntraced(
+    function*(device, { id: connectionId, ...connection }) {
+      const at = yield* Clock.currentTimeMillis
+      const { deviceId } = device
+      const change: PresenceChange = { _tag: "Online", deviceId, connectionId, nodeId, at, ...connection }
+      const outcome = yield* changes.submit({ device, change })
+      return outcome._tag === "Ignored" ? undefined : outcome.claim
+    }
+  )
 
   const offline = Effect.fnUntraced(function*(device: DeviceIdentity, connectionId: string) {
     const at = yield* Clock.currentTimeMillis
@@ -154,28 +153,37 @@ const make = Effect.gen(function*() {
     return lapsed.setUnconnectedOffline(deviceIds)
   }
 
+  const times = yield* PresenceTimes
+  const judge: Judge = { nodeId, limits: times }
   const silences = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
-  let lastBeat = yield* Clock.currentTimeMillis
-  yield* store.heartbeat(nodeId, lastBeat)
+  yield* store.heartbeat(nodeId, times)
 
-  /** Sets the devices of nodes offline that stop or are silent, and forgets the nodes. */
-  const release = (lapse: Parameters<PresenceStore["Service"]["forgetNodes"]>[0]) =>
-    Effect.andThen(lapsed.setOffline(lapse), store.forgetNodes(lapse))
+  const beat = store.heartbeat(nodeId, times).pipe(
+    Effect.timeout(heartbeatTime),
+    Effect.tap(({ wasSilent }) => wasSilent ? PubSub.publish(silences, undefined) : Effect.void),
+    Effect.catch((error) => Effect.logWarning("The node could not say that it is alive", error))
+  )
 
-  const beat = Effect.gen(function*() {
-    const now = yield* Clock.currentTimeMillis
-    yield* store.heartbeat(nodeId, now)
-    if (now - lastBeat >= silenceLimitMillis) yield* PubSub.publish(silences, undefined)
-    lastBeat = now
-    yield* sightings.prolong
-    yield* lapsed.setOffline({ _tag: "SeenUntil", now })
-    yield* release({ _tag: "NodeSilent", since: now - silenceLimitMillis })
-  })
+  /** Sets the devices of a node offline that stops or is silent, and forgets the node. */
+  const release = (lapse: Lapse & { readonly _tag: "NodeStops" | "NodeSilent" }) =>
+    Effect.andThen(lapsed.setOffline(lapse), store.forgetNode(lapse))
 
-  yield* beat.pipe(
-    Effect.catch((error) => Effect.logWarning("The node could not say that it is alive", error)),
-    Effect.repeat(Schedule.spaced(heartbeatEvery)),
-    Effect.forkScoped
+  const releaseSilent = store.silentNodes(judge).pipe(
+    Effect.flatMap(
+      Effect.forEach((silent) => release({ _tag: "NodeSilent", nodeId: silent, judge }), { discard: true })
+    ),
+    Effect.catch((error) => Effect.logWarning("Silent nodes could not be looked for", error))
+  )
+
+  const endSightings = Effect.andThen(sightings.prolong, lapsed.setOffline({ _tag: "SightingEnds", judge })).pipe(
+    Effect.catch((error) => Effect.logWarning("Sightings could not be looked after", error))
+  )
+
+  // Each in a fiber of its own: what takes long never delays a heartbeat.
+  yield* Effect.forEach(
+    [beat, releaseSilent, endSightings],
+    (each) => Effect.forkScoped(Effect.repeat(each, Schedule.spaced(times.beat))),
+    { discard: true }
   )
 
   yield* Effect.addFinalizer(() =>

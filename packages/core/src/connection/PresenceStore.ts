@@ -1,5 +1,6 @@
 /**
- * Port: which devices are online, and through which connection and node.
+ * Port: which devices are online, and which session on which node owns each of them
+ * (docs/ownership.md).
  */
 import { Context, type Effect } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
@@ -18,6 +19,12 @@ export type PresenceChange =
     readonly ip: string
     /** Unix milliseconds. */
     readonly at: number
+    /**
+     * The epoch of a connection that goes on, whose device may have been set offline
+     * meanwhile: without effect if the device has had a later owner. Absent: the
+     * connection is new.
+     */
+    readonly resumes?: number
   }
   | {
     readonly _tag: "Offline"
@@ -27,21 +34,45 @@ export type PresenceChange =
     readonly at: number
   }
 
-/**
- * What a change did. `waiting`: the device came online and has commands that have
- * not ended, or desired values.
- */
+/** What a connection learns when it becomes the owner of its device. */
+export interface OwnerClaim {
+  /** The fencing number of the session: later sessions of the device have larger ones. At least 1. */
+  readonly epoch: number
+  /** The message id of the device's latest command that is stored; 0: it never had one. */
+  readonly lastCommand: number
+  /** How often another node than the owner's has said that it has changed what is desired. */
+  readonly desiredChanges: number
+  /** The device has commands that have not ended, or desired values. */
+  readonly waiting: boolean
+  /** The node of the connection that this one replaces; undefined: the device had none. */
+  readonly previous: { readonly nodeId: string } | undefined
+}
+
+/** What a change did. `claim`: that of the connection; absent for `Offline` and for sightings. */
 export type PresenceOutcome =
   /** The status has changed. `activated`: this is the first time that the device is online. */
-  | { readonly _tag: "Changed"; readonly version: number; readonly activated: boolean; readonly waiting: boolean }
-  /** The device was online already through another connection, which this one replaces. */
-  | { readonly _tag: "Replaced"; readonly waiting: boolean }
+  | { readonly _tag: "Changed"; readonly version: number; readonly activated: boolean; readonly claim?: OwnerClaim }
+  /** The device was online already: through another connection, which this one replaces, or through sightings. */
+  | { readonly _tag: "Replaced"; readonly claim?: OwnerClaim }
   /**
-   * Nothing has changed: `Online` for a device that is disabled or deleted,
-   * `Offline` for a connection that is not the stored one, or a sighting of a
-   * device that is connected.
+   * Nothing has changed: the device is disabled or deleted, a connection that resumes
+   * has had a later owner after it, or `Offline` names a connection that is not the
+   * stored one.
    */
   | { readonly _tag: "Ignored" }
+
+/** The stored owner of a device. */
+export interface Owner {
+  readonly nodeId: string
+  readonly connectionId: string
+  readonly epoch: number
+  /** As in `OwnerClaim`. */
+  readonly lastCommand: number
+  /** As in `OwnerClaim`. */
+  readonly desiredChanges: number
+  /** Whether the device is enabled. */
+  readonly enabled: boolean
+}
 
 /** A device has sent something without holding a connection. */
 export interface Sighting {
@@ -49,8 +80,8 @@ export interface Sighting {
   readonly ip: string
   /** Unix milliseconds. */
   readonly at: number
-  /** Until when the device is online, Unix milliseconds. */
-  readonly until: number
+  /** For how long the device is online from now on, by the store's clock, milliseconds. */
+  readonly lasts: number
 }
 
 /** A device that the store has set offline because of a lapse. */
@@ -60,25 +91,46 @@ export interface LostDevice {
   readonly version: number
 }
 
+/** What the heartbeats of nodes say, all in milliseconds and by the store's clock. */
+export interface HeartbeatLimits {
+  /** A node whose latest heartbeat is older than this is silent. */
+  readonly silence: number
+  /**
+   * A node is steady, and may judge others, if its latest heartbeat is not older
+   * than this and for as long as `silence` its heartbeats have been no further apart.
+   */
+  readonly gap: number
+}
+
+/** Who sets devices offline that are not its own. Without effect unless the node is steady. */
+export interface Judge {
+  readonly nodeId: string
+  readonly limits: HeartbeatLimits
+}
+
 /** Why devices that are stored as online must go offline. */
 export type Lapse =
-  /** They hold no connection, and their last sighting counts until `now` at the latest, Unix milliseconds. */
-  | { readonly _tag: "SeenUntil"; readonly now: number }
+  /** They hold no connection, and the time of their last sighting is over. */
+  | { readonly _tag: "SightingEnds"; readonly judge: Judge }
   /** They hold no connection: only a sighting keeps them online. */
   | { readonly _tag: "NotConnected"; readonly deviceIds: ReadonlyArray<DeviceId> }
   /** They are connected through this node, which stops. */
   | { readonly _tag: "NodeStops"; readonly nodeId: string }
-  /** They are connected through nodes whose last heartbeat is older than `since`, Unix milliseconds. */
-  | { readonly _tag: "NodeSilent"; readonly since: number }
+  /** They are connected through this node, which is silent. */
+  | { readonly _tag: "NodeSilent"; readonly nodeId: string; readonly judge: Judge }
 
 /**
  * Laws: each call is one transaction. `record` and `markSeen` take at most one
  * change for each device and return outcomes in the order of the changes.
  * `Online` stores status, address, connection and node, sets the activation time
- * the first time, and raises the version if the status changes. `Offline` has an
- * effect only for the stored connection, so that a late one never overwrites a
- * newer connection. The store calls `reactTo` with the outcomes and stores the
- * returned reactions in the same transaction.
+ * the first time, hands out a new epoch, and raises the version if the status
+ * changes. `Offline` has an effect only for the stored connection, so that a late
+ * one never overwrites a newer connection. The store calls `reactTo` with the
+ * outcomes and stores the returned reactions in the same transaction.
+ *
+ * Whether a node is silent or a sighting is over is decided by the clock of the
+ * store alone. While devices of a silent node go offline, its heartbeat waits: it
+ * comes wholly before them or after them.
  */
 export class PresenceStore extends Context.Service<PresenceStore, {
   /** Stores that devices have come online or gone offline. */
@@ -87,15 +139,22 @@ export class PresenceStore extends Context.Service<PresenceStore, {
     reactTo?: ReactTo<PresenceOutcome>
   ) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
   /**
-   * Sets devices without connection online until the given times and activates
+   * Sets devices without connection online for the given times and activates
    * them. Without effect for a device that holds a connection.
    */
   readonly markSeen: (
     sightings: ReadonlyArray<Sighting>,
     reactTo?: ReactTo<PresenceOutcome>
   ) => Effect.Effect<ReadonlyArray<PresenceOutcome>, StoreError>
-  /** Returns online devices to which the lapse applies, at most `limit`. */
-  readonly lapsed: (lapse: Lapse, limit: number) => Effect.Effect<ReadonlyArray<DeviceIdentity>, StoreError>
+  /**
+   * Returns online devices to which the lapse applies, at most `limit`. Those of a
+   * node come in the order of their ids, beginning after the id `after`.
+   */
+  readonly lapsed: (
+    lapse: Lapse,
+    limit: number,
+    after?: DeviceId
+  ) => Effect.Effect<ReadonlyArray<DeviceIdentity>, StoreError>
   /** Sets those of the devices offline to which the lapse still applies, and returns them. `at`: Unix milliseconds. */
   readonly markOffline: (options: {
     readonly deviceIds: ReadonlyArray<DeviceId>
@@ -103,14 +162,25 @@ export class PresenceStore extends Context.Service<PresenceStore, {
     readonly at: number
     readonly reactTo?: ReactTo<LostDevice>
   }) => Effect.Effect<ReadonlyArray<LostDevice>, StoreError>
-  /** Returns the id of the stored connection of each device that has one and is enabled. */
+  /** Returns the stored owner of each device that is connected. */
   readonly connectionsOf: (
     deviceIds: ReadonlyArray<DeviceId>
-  ) => Effect.Effect<ReadonlyMap<DeviceId, string>, StoreError>
-  /** Stores that the node is alive at `at`, Unix milliseconds. */
-  readonly heartbeat: (nodeId: string, at: number) => Effect.Effect<void, StoreError>
-  /** Forgets the stopping node, or all silent nodes, if no device is connected through it. */
-  readonly forgetNodes: (
-    lapse: Lapse & { readonly _tag: "NodeStops" | "NodeSilent" }
-  ) => Effect.Effect<void, StoreError>
+  ) => Effect.Effect<ReadonlyMap<DeviceId, Owner>, StoreError>
+  /** Counts a change of what is desired of the device, and returns its owner; undefined: it is not connected. */
+  readonly noteDesired: (deviceId: DeviceId) => Effect.Effect<{ readonly nodeId: string } | undefined, StoreError>
+  /**
+   * Stores that the node is alive. `wasSilent`: its devices may have been set offline
+   * since its last heartbeat, or it had none.
+   */
+  readonly heartbeat: (
+    nodeId: string,
+    limits: HeartbeatLimits
+  ) => Effect.Effect<{ readonly wasSilent: boolean }, StoreError>
+  /**
+   * Returns the nodes that are silent. A node that has devices and no heartbeat
+   * counts as heard now.
+   */
+  readonly silentNodes: (judge: Judge) => Effect.Effect<ReadonlyArray<string>, StoreError>
+  /** Forgets the node to which the lapse applies, if no device is connected through it. */
+  readonly forgetNode: (lapse: Lapse & { readonly _tag: "NodeStops" | "NodeSilent" }) => Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/connection/PresenceStore") {}

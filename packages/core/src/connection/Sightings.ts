@@ -34,10 +34,12 @@ const sightingMillis = 300_000
 /** How long before its end a sighting is prolonged, milliseconds. */
 const prolongMillis = 30_000
 
-/** A sighting, with the device whose event it may become. */
+/** A sighting, with the device whose event it may become, and its end by the clock of this node. */
 interface Seen {
   readonly device: DeviceIdentity
   readonly sighting: Sighting
+  /** Unix milliseconds. */
+  readonly until: number
 }
 
 /**
@@ -87,11 +89,12 @@ export const make: Effect.Effect<
       const at = clock.currentTimeMillisUnsafe()
       const { deviceId } = device
       const known = visible.get(deviceId)
-      if (known !== undefined && at < known.seen.sighting.until - prolongMillis && known.seen.sighting.ip === ip) {
+      if (known !== undefined && at < known.seen.until - prolongMillis && known.seen.sighting.ip === ip) {
         known.lastAt = at
         return Effect.void
       }
-      const seen: Seen = { device, sighting: { deviceId, ip, at, until: at + sightingMillis } }
+      const sighting: Sighting = { deviceId, ip, at, lasts: sightingMillis }
+      const seen: Seen = { device, sighting, until: at + sightingMillis }
       return Effect.map(batcher.submit(seen), (outcome) => {
         if (outcome._tag === "Ignored") visible.delete(deviceId)
         else visible.set(deviceId, { seen, lastAt: at })
@@ -104,10 +107,13 @@ export const make: Effect.Effect<
 
   const prolong = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
-    const ending = [...visible.values()].filter(({ seen }) => seen.sighting.until - prolongMillis <= now)
-    const prolonged = ending.flatMap(({ lastAt, seen: { device, sighting } }) =>
-      lastAt > sighting.at ? [{ device, sighting: { ...sighting, at: lastAt, until: lastAt + sightingMillis } }] : []
-    )
+    const ending = [...visible.values()].filter(({ seen }) => seen.until - prolongMillis <= now)
+    const prolonged = ending.flatMap(({ lastAt, seen: { device, sighting } }) => {
+      const until = lastAt + sightingMillis
+      return lastAt > sighting.at
+        ? [{ device, sighting: { ...sighting, at: lastAt, lasts: Math.max(until - now, 0) }, until }]
+        : []
+    })
     for (const { seen } of ending) visible.delete(seen.sighting.deviceId)
     for (const seen of prolonged) visible.set(seen.sighting.deviceId, { seen, lastAt: seen.sighting.at })
     for (let start = 0; start < prolonged.length; start += maxBatch) {

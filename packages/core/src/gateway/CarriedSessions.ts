@@ -91,7 +91,11 @@ export const make = Effect.gen(function*() {
           // Sub-devices have no certificates.
           if (reason === "revoked" || reason === "shutdown") return
           isClosed = true
-          yield* sessions.deliver(gateway.connection.device.deviceId, sessionError(errors[reason], subDevice))
+          const gatewayId = gateway.connection.device.deviceId
+          // A later connection of the gateway knows nothing of this session.
+          if (sessions.session(gatewayId) === gateway) {
+            yield* sessions.deliver(gatewayId, sessionError(errors[reason], subDevice))
+          }
           if (session !== undefined) yield* sessions.detach(session)
         })
       }

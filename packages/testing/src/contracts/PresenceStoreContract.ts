@@ -9,13 +9,17 @@ import {
   type DeviceId,
   deviceIdentity,
   DeviceStore,
+  type HeartbeatLimits,
   type Lapse,
   type LostDevice,
+  type OwnerClaim,
+  type PresenceOutcome,
   PresenceStore,
   ShadowStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
 import { epoch, insertDevice, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
 
 const online = (deviceId: DeviceId, connectionId: string, at: number, nodeId = "node") =>
@@ -28,6 +32,40 @@ const read = ({ deviceId, projectId }: Device) =>
   Effect.gen(function*() {
     return Option.getOrThrow(yield* (yield* DeviceStore).get(projectId, { deviceId })).device
   })
+
+const claimOf = (outcome: PresenceOutcome | undefined): OwnerClaim => {
+  if (outcome === undefined || outcome._tag === "Ignored" || outcome.claim === undefined) {
+    return assert.fail("there is no claim")
+  }
+  return outcome.claim
+}
+
+/** Shorter than those of a cloud. */
+const limits = { silence: 500, gap: 5000 }
+
+/** Lets time pass for stores of either kind: by the clock of the test, and in the world. */
+const pass = (millis: number) =>
+  Effect.andThen(
+    TestClock.adjust(millis),
+    Effect.promise(() => new Promise((resolve) => setTimeout(resolve, millis)))
+  )
+
+/** Lets a node speak until it may judge others. */
+const beatSteadily = Effect.fnUntraced(function*(nodeId: string, limits: HeartbeatLimits) {
+  const store = yield* PresenceStore
+  for (let passed = 0; passed <= limits.silence; passed += 100) {
+    yield* store.heartbeat(nodeId, limits)
+    yield* pass(100)
+  }
+  yield* store.heartbeat(nodeId, limits)
+})
+
+/** A node that has been heard for so long that others who have not are silent. */
+const steadyJudge = Effect.gen(function*() {
+  const nodeId = unique("judge")
+  yield* beatSteadily(nodeId, limits)
+  return { nodeId, limits }
+})
 
 /** Sets at most `limit` devices offline to which the lapse applies. */
 const endLapsed = Effect.fnUntraced(function*(lapse: Lapse, at: number, limit: number) {
@@ -43,9 +81,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* PresenceStore
         const { device } = yield* insertDevice
         const { deviceId } = device
-        assert.deepStrictEqual(yield* store.record([online(deviceId, "c1", epoch + 5)]), [
-          { _tag: "Changed", version: 1, activated: true, waiting: false }
-        ])
+        const [first] = yield* store.record([online(deviceId, "c1", epoch + 5)])
+        assert.deepInclude(first, { _tag: "Changed", version: 1, activated: true })
+        assert.deepInclude(claimOf(first), { lastCommand: 0, desiredChanges: 0, waiting: false, previous: undefined })
         assert.deepStrictEqual(yield* read(device), {
           ...device,
           status: "online",
@@ -55,11 +93,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           ip: "192.0.2.7"
         })
         assert.deepStrictEqual(yield* store.record([offline(deviceId, "c1", epoch + 6)]), [
-          { _tag: "Changed", version: 2, activated: false, waiting: false }
+          { _tag: "Changed", version: 2, activated: false }
         ])
-        assert.deepStrictEqual(yield* store.record([online(deviceId, "c2", epoch + 7)]), [
-          { _tag: "Changed", version: 3, activated: false, waiting: false }
-        ])
+        const [second] = yield* store.record([online(deviceId, "c2", epoch + 7)])
+        assert.deepInclude(second, { _tag: "Changed", version: 3, activated: false })
+        assert.isAbove(claimOf(second).epoch, claimOf(first).epoch)
         const { activatedAt, statusChangedAt } = yield* read(device)
         assert.deepStrictEqual([activatedAt, statusChangedAt], [epoch + 5, epoch + 7])
       }))
@@ -72,7 +110,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* insertDevice,
           yield* insertDevice
         ]
-        yield* store.markSeen([{ deviceId: seen.deviceId, ip: "192.0.2.8", at: epoch, until: epoch + 90 }])
+        yield* store.markSeen([{ deviceId: seen.deviceId, ip: "192.0.2.8", at: epoch, lasts: 90_000 }])
         yield* store.record([online(connected.deviceId, "c", epoch)])
         const deviceIds = [seen, connected, idle].map(({ deviceId }) => deviceId)
         const lost = yield* store.markOffline({ deviceIds, lapse: { _tag: "NotConnected", deviceIds }, at: epoch + 5 })
@@ -86,7 +124,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
       }))
 
-    it.effect("counts a device without a connection as online for a time", () =>
+    it.effect("counts a device without a connection as online for a time, by the clock of the store", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore
         const [{ device }, { device: connected }, { device: disabled }] = [
@@ -94,61 +132,115 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           yield* insertDevice,
           yield* insertDevice
         ]
-        // This time is later than every other time in this suite.
-        const at = epoch + 7_200_000
-        const sighting = ({ deviceId }: Device, seen: number) => ({
+        const judge = yield* steadyJudge
+        const sighting = ({ deviceId }: Device, at: number, lasts: number) => ({
           deviceId,
           ip: "192.0.2.8",
-          at: seen,
-          until: seen + 60
+          at,
+          lasts
         })
         const mine = (lost: ReadonlyArray<LostDevice>) =>
           lost.flatMap(({ device: { deviceId }, version }) => deviceId === device.deviceId ? [version] : [])
-        const expire = (now: number) => Effect.map(endLapsed({ _tag: "SeenUntil", now }, now, 1000), mine)
-        yield* store.record([online(connected.deviceId, "c", at)])
-        yield* (yield* DeviceStore).update(disabled.projectId, disabled.deviceId, { enabled: false, updatedAt: at })
-        const changed = { _tag: "Changed", version: 1, activated: true, waiting: false } as const
+        const expire = (at: number) => Effect.map(endLapsed({ _tag: "SightingEnds", judge }, at, 1000), mine)
+        yield* store.record([online(connected.deviceId, "c", epoch)])
+        yield* (yield* DeviceStore).update(disabled.projectId, disabled.deviceId, { enabled: false, updatedAt: epoch })
         assert.deepStrictEqual(
-          yield* store.markSeen([sighting(connected, at + 1), sighting(device, at + 1), sighting(disabled, at + 1)]),
-          [{ _tag: "Replaced", waiting: false }, changed, { _tag: "Ignored" }]
+          yield* store.markSeen([connected, device, disabled].map((each) => sighting(each, epoch + 1, 60_000))),
+          [{ _tag: "Replaced" }, { _tag: "Changed", version: 1, activated: true }, { _tag: "Ignored" }]
         )
         const seen = yield* read(device)
-        assert.deepStrictEqual([seen.status, seen.activatedAt, seen.ip], ["online", at + 1, "192.0.2.8"])
+        assert.deepStrictEqual([seen.status, seen.activatedAt, seen.ip], ["online", epoch + 1, "192.0.2.8"])
         assert.strictEqual((yield* read(connected)).ip, "192.0.2.7")
-        assert.deepStrictEqual(yield* store.markSeen([sighting(device, at + 10)]), [{
-          _tag: "Replaced",
-          waiting: false
-        }])
-        assert.deepStrictEqual(yield* store.markSeen([sighting(device, at + 5)]), [{
-          _tag: "Replaced",
-          waiting: false
-        }])
-        assert.deepStrictEqual(yield* expire(at + 69), [])
-        assert.strictEqual((yield* read(device)).status, "online")
-        assert.deepStrictEqual(yield* expire(at + 70), [2])
+        // The later end counts.
+        assert.deepStrictEqual(yield* store.markSeen([sighting(device, epoch + 10, 0)]), [{ _tag: "Replaced" }])
+        yield* pass(2)
+        assert.deepStrictEqual(yield* expire(epoch + 69), [])
+        // A connection takes the place of sightings.
+        yield* store.record([online(device.deviceId, "c", epoch + 70)])
+        yield* store.record([offline(device.deviceId, "c", epoch + 71)])
+        yield* store.markSeen([sighting(device, epoch + 72, 0)])
+        yield* pass(2)
+        assert.deepStrictEqual(
+          yield* endLapsed({ _tag: "SightingEnds", judge: { ...judge, nodeId: unique("node") } }, epoch + 73, 1000),
+          []
+        )
+        yield* store.heartbeat(judge.nodeId, judge.limits)
+        assert.deepStrictEqual(yield* expire(epoch + 74), [4])
         const { status, statusChangedAt } = yield* read(device)
-        assert.deepStrictEqual([status, statusChangedAt], ["offline", at + 70])
-        // A connection takes the place of a sighting.
-        yield* store.markSeen([sighting(device, at + 80)])
-        yield* store.record([online(device.deviceId, "c2", at + 81)])
-        assert.deepStrictEqual(yield* expire(at + 10_000), [])
+        assert.deepStrictEqual([status, statusChangedAt], ["offline", epoch + 74])
+        yield* store.markSeen([sighting(device, epoch + 80, 0)])
+        yield* store.record([online(device.deviceId, "c2", epoch + 81)])
+        yield* pass(2)
+        yield* store.heartbeat(judge.nodeId, judge.limits)
+        assert.deepStrictEqual(yield* expire(epoch + 82), [])
         assert.strictEqual((yield* read(connected)).status, "online")
       }))
 
-    it.effect("tells which connections count, of devices that are enabled", () =>
+    it.effect("tells who owns devices", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore
         const devices = yield* insertDevices(yield* insertProduct, [newDevice(), newDevice(), newDevice()])
         const [first, second, third] = devices.map(({ deviceId }) => deviceId) as [DeviceId, DeviceId, DeviceId]
-        yield* store.record([online(first, "c1", epoch), online(second, "c2", epoch), online(third, "c3", epoch)])
+        const outcomes = yield* store.record([
+          online(first, "c1", epoch, "n1"),
+          online(second, "c2", epoch),
+          online(third, "c3", epoch, "n3")
+        ])
         yield* store.record([offline(second, "c2", epoch + 1)])
-        assert.deepStrictEqual(
-          [...yield* store.connectionsOf([first, second, third, "unknown" as DeviceId])].toSorted(),
-          [[first, "c1"], [third, "c3"]].toSorted()
-        )
-        yield* (yield* DeviceStore).update(devices[0]!.projectId, first, { enabled: false, updatedAt: epoch + 2 })
-        assert.deepStrictEqual([...yield* store.connectionsOf([first])], [])
+        yield* (yield* DeviceStore).update(devices[2]!.projectId, third, { enabled: false, updatedAt: epoch + 2 })
+        const owner = (i: number, nodeId: string, enabled: boolean) => ({
+          nodeId,
+          connectionId: `c${i + 1}`,
+          epoch: claimOf(outcomes[i]).epoch,
+          lastCommand: 0,
+          desiredChanges: 0,
+          enabled
+        })
+        const owners = yield* store.connectionsOf([first, second, third, "unknown" as DeviceId])
+        assert.strictEqual(owners.size, 2)
+        assert.deepStrictEqual(owners.get(first), owner(0, "n1", true))
+        assert.deepStrictEqual(owners.get(third), owner(2, "n3", false))
         assert.deepStrictEqual([...yield* store.connectionsOf([])], [])
+      }))
+
+    it.effect("counts what is desired of connected devices", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const { device: { deviceId } } = yield* insertDevice
+        assert.isUndefined(yield* store.noteDesired(deviceId))
+        yield* store.record([online(deviceId, "c", epoch, "n")])
+        assert.deepStrictEqual(yield* store.noteDesired(deviceId), { nodeId: "n" })
+        yield* store.noteDesired(deviceId)
+        assert.strictEqual((yield* store.connectionsOf([deviceId])).get(deviceId)?.desiredChanges, 2)
+        const [outcome] = yield* store.record([online(deviceId, "c2", epoch)])
+        assert.strictEqual(claimOf(outcome).desiredChanges, 2)
+      }))
+
+    it.effect("hands out larger epochs, and lets a connection go on that had no later owner", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const { device: { deviceId } } = yield* insertDevice
+        const claim = (connectionId: string, nodeId: string, resumes?: number) =>
+          Effect.map(
+            store.record([{
+              ...online(deviceId, connectionId, epoch, nodeId),
+              ...resumes === undefined ? {} : { resumes }
+            }]),
+            ([outcome]) => outcome?._tag === "Ignored" ? undefined : claimOf(outcome)
+          )
+        const first = yield* claim("a", "A")
+        assert.isUndefined(first?.previous)
+        const second = yield* claim("b", "B")
+        assert.deepStrictEqual(second?.previous, { nodeId: "A" })
+        assert.isAbove(second!.epoch, first!.epoch)
+        assert.isUndefined(yield* claim("a", "A", first!.epoch))
+        yield* store.record([offline(deviceId, "b", epoch + 1)])
+        assert.isUndefined(yield* claim("a", "A", first!.epoch))
+        const resumed = yield* claim("b", "B", second!.epoch)
+        assert.isAbove(resumed!.epoch, second!.epoch)
+        assert.isUndefined(resumed!.previous)
+        // The answer to the call before was lost.
+        assert.isAbove((yield* claim("b", "B", second!.epoch))!.epoch, resumed!.epoch)
       }))
 
     it.effect("says when something waits for a device that comes online", () =>
@@ -160,7 +252,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const waiting = (device: Device, connection: string, at: number) =>
           Effect.map(
             store.record([online(device.deviceId, connection, at)]),
-            ([outcome]) => outcome?._tag === "Ignored" ? undefined : outcome?.waiting
+            ([outcome]) => claimOf(outcome).waiting
           )
         const [command] = yield* commands.enqueue([{
           command: {
@@ -206,15 +298,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { device } = yield* insertDevice
         const { deviceId } = device
         yield* store.record([online(deviceId, "old", epoch)])
-        assert.deepStrictEqual(yield* store.record([online(deviceId, "new", epoch + 1)]), [{
-          _tag: "Replaced",
-          waiting: false
-        }])
+        const [replacing] = yield* store.record([online(deviceId, "new", epoch + 1)])
+        assert.strictEqual(replacing?._tag, "Replaced")
+        assert.deepStrictEqual(claimOf(replacing).previous, { nodeId: "node" })
         assert.deepStrictEqual(yield* store.record([offline(deviceId, "old", epoch + 2)]), [{ _tag: "Ignored" }])
         const { status, statusChangedAt, statusVersion } = yield* read(device)
         assert.deepStrictEqual([status, statusChangedAt, statusVersion], ["online", epoch, 1])
         assert.deepStrictEqual(yield* store.record([offline(deviceId, "new", epoch + 3)]), [
-          { _tag: "Changed", version: 2, activated: false, waiting: false }
+          { _tag: "Changed", version: 2, activated: false }
         ])
         assert.deepStrictEqual(yield* store.record([offline(deviceId, "new", epoch + 4)]), [{ _tag: "Ignored" }])
       }))
@@ -245,7 +336,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const node = unique("node")
         const devices = yield* insertDevices(product, [0, 1, 2].map(() => newDevice()))
         const { device: elsewhere } = yield* insertDevice
-        yield* store.heartbeat(node, epoch)
+        yield* store.heartbeat(node, limits)
         yield* store.record(devices.map(({ deviceId }) => online(deviceId, "c", epoch, node)))
         yield* store.record([online(elsewhere.deviceId, "c", epoch, unique("node"))])
         const portions = yield* Effect.forEach([0, 1, 2], () =>
@@ -272,19 +363,61 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("releases the devices of silent nodes and leaves those of live ones", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore
-        const [silent, live] = [unique("node"), unique("node")]
-        const { device: lost } = yield* insertDevice
-        const { device: kept } = yield* insertDevice
-        // This time is later than every other time in this suite.
-        const now = epoch + 3_600_000
-        yield* store.heartbeat(silent, now)
-        yield* store.heartbeat(live, now)
-        yield* store.record([online(lost.deviceId, "c", now, silent), online(kept.deviceId, "c", now, live)])
-        yield* store.heartbeat(live, now + 60_000)
-        const released = yield* endLapsed({ _tag: "NodeSilent", since: now + 30_000 }, now + 60_000, 1000)
-        assert.isTrue(released.some(({ device }) => device.deviceId === lost.deviceId))
+        const [silent, live, unheard] = [unique("node"), unique("node"), unique("node")]
+        const devices = [yield* insertDevice, yield* insertDevice, yield* insertDevice].map(({ device }) => device)
+        const [lost, kept, never] = devices as [Device, Device, Device]
+        yield* store.heartbeat(silent, limits)
+        yield* store.record([online(lost.deviceId, "c", epoch, silent), online(kept.deviceId, "c", epoch, live)])
+        yield* store.record([online(never.deviceId, "c", epoch, unheard)])
+        const judge = yield* steadyJudge
+        yield* store.heartbeat(live, limits)
+        const found = yield* store.silentNodes(judge)
+        assert.include(found, silent)
+        assert.notInclude(found, live)
+        // It counts as heard now.
+        assert.notInclude(found, unheard)
+        const release = (nodeId: string) => endLapsed({ _tag: "NodeSilent", nodeId, judge }, epoch + 9, 1000)
+        assert.deepStrictEqual(yield* release(live), [])
+        assert.deepStrictEqual((yield* release(silent)).map(({ device }) => device.deviceId), [lost.deviceId])
         assert.strictEqual((yield* read(lost)).status, "offline")
         assert.strictEqual((yield* read(kept)).status, "online")
+        assert.strictEqual((yield* read(never)).status, "online")
+        yield* store.forgetNode({ _tag: "NodeSilent", nodeId: silent, judge })
+        const later = yield* steadyJudge
+        const silentLater = yield* store.silentNodes(later)
+        assert.notInclude(silentLater, silent)
+        assert.include(silentLater, unheard)
+        // It has devices and is not forgotten.
+        yield* store.forgetNode({ _tag: "NodeSilent", nodeId: unheard, judge: later })
+        assert.include(yield* store.silentNodes(later), unheard)
+        yield* endLapsed({ _tag: "NodeSilent", nodeId: unheard, judge: later }, epoch + 9, 1000)
+        yield* store.forgetNode({ _tag: "NodeSilent", nodeId: unheard, judge: later })
+      }))
+
+    it.effect("tells a node whether it was silent, and lets no node judge that is not steady", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const { device: { deviceId } } = yield* insertDevice
+        const limits = { silence: 600, gap: 500 }
+        const [dead, frozen] = [unique("node"), unique("node")]
+        assert.deepStrictEqual(yield* store.heartbeat(frozen, limits), { wasSilent: true })
+        assert.deepStrictEqual(yield* store.heartbeat(frozen, limits), { wasSilent: false })
+        yield* store.heartbeat(dead, limits)
+        yield* store.record([online(deviceId, "c", epoch, dead)])
+        yield* pass(limits.silence + 50)
+        const judge = { nodeId: frozen, limits }
+        const judged = Effect.all([
+          Effect.map(store.silentNodes(judge), (nodes) => nodes.includes(dead)),
+          Effect.map(store.lapsed({ _tag: "NodeSilent", nodeId: dead, judge }, 10), ({ length }) => length > 0)
+        ])
+        assert.deepStrictEqual(yield* judged, [false, false])
+        assert.deepStrictEqual(yield* store.heartbeat(frozen, limits), { wasSilent: true })
+        // Everybody may have been frozen with it, and has time to say that it is alive.
+        assert.deepStrictEqual(yield* judged, [false, false])
+        yield* beatSteadily(frozen, limits)
+        assert.deepStrictEqual(yield* judged, [true, true])
+        yield* endLapsed({ _tag: "NodeStops", nodeId: dead }, epoch, 10)
+        yield* store.forgetNode({ _tag: "NodeStops", nodeId: dead })
       }))
 
     it.effect("sets no device offline to which the lapse applies no longer", () =>
@@ -297,6 +430,6 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.lengthOf(yield* store.lapsed(lapse, 10), 1)
         yield* store.record([online(deviceId, "c2", epoch + 1, other)])
         assert.deepStrictEqual(yield* store.markOffline({ deviceIds: [deviceId], lapse, at: epoch + 2 }), [])
-        assert.deepStrictEqual(yield* store.connectionsOf([deviceId]), new Map([[deviceId, "c2"]]))
+        assert.strictEqual((yield* store.connectionsOf([deviceId])).get(deviceId)?.connectionId, "c2")
       }))
   })

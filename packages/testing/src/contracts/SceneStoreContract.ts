@@ -134,10 +134,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const deviceIds = [deviceId]
         yield* presence.record([online], reactTo)
         yield* presence.markOffline({ deviceIds, lapse: { _tag: "NodeStops", nodeId }, at: epoch, reactTo })
-        yield* presence.markSeen([{ deviceId, ip: "127.0.0.1", at: epoch, until: epoch + 1 }], reactTo)
+        yield* presence.markSeen([{ deviceId, ip: "127.0.0.1", at: epoch, lasts: 1000 }], reactTo)
         yield* presence.markOffline({
           deviceIds,
-          lapse: { _tag: "SeenUntil", now: epoch + 1 },
+          lapse: { _tag: "NotConnected", deviceIds },
           at: epoch + 1,
           reactTo
         })

@@ -1,0 +1,158 @@
+/**
+ * Passes a device from its session to the next one, on this node or another one,
+ * so that the next one begins when the one before has ended and has stored what it
+ * did (docs/ownership.md).
+ */
+import { Deferred, Effect, type Scope } from "effect"
+import type { DeviceId } from "../device/Device.ts"
+import type { DeviceSession } from "./DeviceSession.ts"
+import type { NodeSessions, OwnedSession } from "./NodeSessions.ts"
+
+/** How long a session that is replaced waits for what is on its way to the device. */
+const drainTime = "250 millis"
+/** How long the next session waits for the one before. */
+const waitTime = "1 second"
+/** How often another node is asked to release a device until it does: notices may be lost. */
+const askEvery = "300 millis"
+
+/** What the nodes tell each other. */
+export interface Messages {
+  /** Tells a node that its session of the device is replaced by that with the epoch. */
+  readonly replaced: (deviceId: DeviceId, epoch: number, nodeId: string) => Effect.Effect<void>
+  /** Tells a node that the sessions of the device before that with the epoch have ended here. */
+  readonly released: (deviceId: DeviceId, epoch: number, nodeId: string) => Effect.Effect<void>
+}
+
+export interface HandOver {
+  /** Ends a session that another one of its device has replaced. */
+  readonly replace: (session: OwnedSession) => Effect.Effect<void>
+  /** Ends the session whose connection has ended, and waits until what it did is stored. Returns false if it had ended. */
+  readonly end: (session: DeviceSession) => Effect.Effect<boolean>
+  /**
+   * Waits until all earlier sessions of the device have ended, for a second at most.
+   * `previous`: the one on this node. `nodeId`: another node with one. Returns
+   * undefined if there is none.
+   */
+  readonly awaitPrevious: (
+    session: OwnedSession,
+    previous: OwnedSession | undefined,
+    nodeId: string | undefined
+  ) => Effect.Effect<void> | undefined
+  /** Another node has a session of the device with this epoch. */
+  readonly heardReplaced: (deviceId: DeviceId, epoch: number, nodeId: string) => Effect.Effect<void>
+  /** Another node has ended its sessions of the device before that with this epoch. */
+  readonly heardReleased: (deviceId: DeviceId, epoch: number) => void
+  /** Whether another node has said that it has a session of the device that is later than this one. */
+  readonly isReplaced: (session: OwnedSession) => boolean
+}
+
+export const make: (
+  nodeSessions: NodeSessions,
+  messages: Messages
+) => Effect.Effect<HandOver, never, Scope.Scope> = Effect.fnUntraced(function*(nodeSessions, messages) {
+  const scope = yield* Effect.scope
+  /** What ends of the sessions of each device. */
+  const ending = new Map<DeviceId, Set<Deferred.Deferred<void>>>()
+  /** The releases that sessions of this node wait for. */
+  const awaited = new Map<DeviceId, { readonly epoch: number; readonly released: Deferred.Deferred<void> }>()
+  /** The epochs of later sessions elsewhere, of sessions that are being stored. */
+  const later = new WeakMap<DeviceSession, number>()
+
+  /** Ends a session with `run`, beside others of its device that end. */
+  const ends = <A>(deviceId: DeviceId, run: Effect.Effect<A>): Effect.Effect<A> =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => {
+        const hasEnded = Deferred.makeUnsafe<void>()
+        const others = ending.get(deviceId)
+        if (others === undefined) ending.set(deviceId, new Set([hasEnded]))
+        else others.add(hasEnded)
+        return hasEnded
+      }),
+      () => run,
+      (hasEnded) =>
+        Effect.suspend(() => {
+          const all = ending.get(deviceId)!
+          all.delete(hasEnded)
+          if (all.size === 0) ending.delete(deviceId)
+          return Deferred.succeed(hasEnded, undefined)
+        })
+    )
+
+  /** Waits for what ends now of the device's sessions. */
+  const ended = (deviceId: DeviceId) =>
+    Effect.suspend(() =>
+      Effect.forEach([...ending.get(deviceId) ?? []], Deferred.await, { concurrency: "unbounded", discard: true })
+    )
+
+  const end = (session: DeviceSession) =>
+    ends(
+      session.connection.device.deviceId,
+      Effect.suspend(() =>
+        nodeSessions.end(session) ? Effect.as(nodeSessions.settle(session), true) : Effect.succeed(false)
+      )
+    )
+
+  const replace = (session: OwnedSession) =>
+    ends(
+      session.connection.device.deviceId,
+      Effect.gen(function*() {
+        if (!nodeSessions.isLive(session)) return
+        yield* Effect.timeoutOption(nodeSessions.retire(session), drainTime)
+        yield* session.connection.close("replaced")
+        yield* end(session)
+      })
+    )
+
+  /** Asks a node to release the device until it does. */
+  const askFor = (deviceId: DeviceId, epoch: number, nodeId: string) =>
+    Effect.suspend(() => {
+      const wanted = { epoch, released: Deferred.makeUnsafe<void>() }
+      awaited.set(deviceId, wanted)
+      return messages.replaced(deviceId, epoch, nodeId).pipe(
+        Effect.andThen(Effect.sleep(askEvery)),
+        Effect.forever,
+        Effect.raceFirst(Deferred.await(wanted.released)),
+        Effect.ensuring(Effect.sync(() => {
+          if (awaited.get(deviceId) === wanted) awaited.delete(deviceId)
+        }))
+      )
+    })
+
+  const awaitPrevious: HandOver["awaitPrevious"] = (
+    { connection: { device: { deviceId } }, epoch },
+    previous,
+    nodeId
+  ) => {
+    if (previous === undefined && nodeId === undefined && !ending.has(deviceId)) return undefined
+    return Effect.gen(function*() {
+      // Its end goes on when the wait is over.
+      if (previous !== undefined) yield* Effect.forkIn(replace(previous), scope, { startImmediately: true })
+      const elsewhere = nodeId === undefined ? Effect.void : askFor(deviceId, epoch, nodeId)
+      yield* Effect.timeoutOption(
+        Effect.all([ended(deviceId), elsewhere], { concurrency: "unbounded", discard: true }),
+        waitTime
+      )
+    })
+  }
+
+  const heardReplaced = Effect.fnUntraced(function*(deviceId: DeviceId, epoch: number, nodeId: string) {
+    const session = nodeSessions.current(deviceId)
+    if (session !== undefined && session.epoch === 0) later.set(session, Math.max(later.get(session) ?? 0, epoch))
+    else if (session !== undefined && session.epoch < epoch) yield* replace(session)
+    yield* ended(deviceId)
+    yield* messages.released(deviceId, epoch, nodeId)
+  })
+
+  return {
+    replace,
+    end,
+    awaitPrevious,
+    heardReplaced: (deviceId, epoch, nodeId) =>
+      Effect.asVoid(Effect.forkIn(heardReplaced(deviceId, epoch, nodeId), scope)),
+    heardReleased: (deviceId, epoch) => {
+      const wanted = awaited.get(deviceId)
+      if (wanted?.epoch === epoch) Deferred.doneUnsafe(wanted.released, Effect.void)
+    },
+    isReplaced: (session) => (later.get(session) ?? 0) > session.epoch
+  }
+})
