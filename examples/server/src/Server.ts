@@ -78,7 +78,7 @@ const database = (
   if (config.storage === "memory") return StorageMemory.layer
   const connections = config.databaseConnections
   const stores = (url: Redacted.Redacted, variable: string) =>
-    StoragePg.layer({ url, connections }).pipe(
+    StoragePg.layerClocked({ url, connections }).pipe(
       Layer.catch((error) =>
         Layer.unwrap<DeviceCloud.Stores | StoreHealth, never, never, InvalidConfig, never>(
           Effect.fail(

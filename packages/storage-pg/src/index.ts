@@ -52,6 +52,7 @@ import * as CodecStore from "./CodecStore.ts"
 import * as CommandStore from "./CommandStore.ts"
 import * as ConnectRefusalStore from "./ConnectRefusalStore.ts"
 import * as ConfigurationStore from "./ConfigurationStore.ts"
+import * as DatabaseClock from "./DatabaseClock.ts"
 import * as DeviceGroupStore from "./DeviceGroupStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import * as ExecutionStore from "./ExecutionStore.ts"
@@ -94,6 +95,7 @@ export { layer as layerCodecStore } from "./CodecStore.ts"
 export { layer as layerCommandStore } from "./CommandStore.ts"
 export { layer as layerConfigurationStore } from "./ConfigurationStore.ts"
 export { layer as layerConnectRefusalStore } from "./ConnectRefusalStore.ts"
+export { layer as layerClock } from "./DatabaseClock.ts"
 export { layer as layerDeviceGroupStore } from "./DeviceGroupStore.ts"
 export { layer as layerDeviceStore } from "./DeviceStore.ts"
 export { layer as layerExecutionStore } from "./ExecutionStore.ts"
@@ -199,3 +201,12 @@ export const layer = (
   options: Options
 ): Layer.Layer<DeviceCloud.Stores | StoreHealth, DatabaseError | KeyRingError, KeyRing> =>
   layerClient.pipe(Layer.provide(client(options)))
+
+/**
+ * As {@link layer}, and all that is built on it has the time of the database, as
+ * its `Clock`: whatever the clock of the server says, and if it jumps.
+ */
+export const layerClocked = (
+  options: Options
+): Layer.Layer<DeviceCloud.Stores | StoreHealth, DatabaseError | KeyRingError, KeyRing> =>
+  layerClient.pipe(Layer.provideMerge(DatabaseClock.layer), Layer.provide(client(options)))

@@ -1,0 +1,91 @@
+/**
+ * A clock that follows another one and runs by the time that has passed: it is
+ * never set back, does not stand still, and a jump of the system's clock does not
+ * reach it.
+ */
+import { Clock, type Duration, Effect } from "effect"
+
+/** Between what the difference to the other clock lies, milliseconds. */
+export interface Bounds {
+  readonly least: number
+  readonly most: number
+}
+
+/** A difference above this is followed only when it lasts, milliseconds. */
+const unlikely = 5000
+/** How long it has to last, milliseconds. */
+const lasting = 60_000
+/** By how much of the time that passes the clock is slower or faster while it follows. */
+const rate = 0.1
+
+const nanosPerMilli = 1_000_000n
+
+export class SteadyClock implements Clock.Clock {
+  readonly #passed: () => number
+  readonly #system = Clock.Clock.defaultValue()
+  /** What is added to the time that has passed, and to what it goes. */
+  #offset: number
+  #goal: number
+  #lastRead: number
+  /** Since when the other clock differs by much; undefined: it does not. */
+  #differsSince: number | undefined
+
+  /** `passed`: milliseconds since any instant; the time at which the other clock is later by `bounds`. */
+  constructor(passed: () => number, bounds: Bounds) {
+    this.#passed = passed
+    this.#offset = (bounds.least + bounds.most) / 2
+    this.#goal = this.#offset
+    this.#lastRead = passed()
+  }
+
+  /** Takes note of where the other clock is. What lies between the bounds is right already. */
+  follow({ least, most }: Bounds): void {
+    const now = this.#read()
+    const goal = Math.min(Math.max(this.#offset, least), most)
+    if (Math.abs(goal - this.#offset) <= unlikely) {
+      this.#goal = goal
+      this.#differsSince = undefined
+      return
+    }
+    this.#differsSince ??= now
+    if (now - this.#differsSince < lasting) return
+    this.#goal = goal
+    if (goal < this.#offset) return
+    this.#offset = goal
+    this.#differsSince = undefined
+  }
+
+  #read(): number {
+    const now = this.#passed()
+    const step = (now - this.#lastRead) * rate
+    this.#offset += Math.min(Math.max(this.#goal - this.#offset, -step), step)
+    this.#lastRead = now
+    return now
+  }
+
+  #millis(): number {
+    return this.#read() + this.#offset
+  }
+
+  currentTimeMillisUnsafe(): number {
+    return Math.floor(this.#millis())
+  }
+
+  currentTimeNanosUnsafe(): bigint {
+    const millis = this.#millis()
+    const whole = Math.floor(millis)
+    return BigInt(whole) * nanosPerMilli + BigInt(Math.floor((millis - whole) * Number(nanosPerMilli)))
+  }
+
+  monotonicTimeNanosUnsafe(): bigint {
+    return this.#system.monotonicTimeNanosUnsafe()
+  }
+
+  readonly currentTimeMillis = Effect.sync(() => this.currentTimeMillisUnsafe())
+  readonly currentTimeNanos = Effect.sync(() => this.currentTimeNanosUnsafe())
+  readonly monotonicTimeNanos = this.#system.monotonicTimeNanos
+
+  sleep(duration: Duration.Duration): Effect.Effect<void> {
+    return this.#system.sleep(duration)
+  }
+}
