@@ -47,6 +47,31 @@ const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> =
   clearTimeout(timer)
 }
 
+/** A running program. */
+export interface Program<Said> {
+  readonly pid: number
+  /** The first line of its output, decoded. */
+  readonly said: Said
+  /** Sends a signal and waits until the process has ended; it is killed after eight seconds. */
+  readonly end: (signal: NodeJS.Signals) => Promise<void>
+}
+
+/** Starts a program and waits for its first line of output. Fails when it ends before. */
+export const startProgram = async <Said>(
+  program: string,
+  args: ReadonlyArray<string>,
+  options: ServerOptions = {}
+): Promise<Program<Said>> => {
+  const child = run(program, args, options)
+  try {
+    const said = JSON.parse(await firstLine(child)) as Said
+    return { pid: child.pid!, said, end: (signal) => end(child, signal) }
+  } catch (error) {
+    await end(child, "SIGKILL")
+    throw error
+  }
+}
+
 /** Runs a server while `use` runs. `use` gets the first line of the server's output, decoded. */
 export const withServer = async <Said, A>(
   program: string,
@@ -54,11 +79,11 @@ export const withServer = async <Said, A>(
   use: (said: Said & { readonly pid: number }) => Promise<A>,
   options: ServerOptions = {}
 ): Promise<A> => {
-  const child = run(program, args, options)
+  const { end, pid, said } = await startProgram<Said>(program, args, options)
   try {
-    return await use({ ...JSON.parse(await firstLine(child)) as Said, pid: child.pid! })
+    return await use({ ...said, pid })
   } finally {
-    await end(child, "SIGTERM")
+    await end("SIGTERM")
   }
 }
 

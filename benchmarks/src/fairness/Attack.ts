@@ -1,7 +1,7 @@
 /**
  * The shape of an attack: what one project, device or stranger does to the others.
  */
-import { type Tenant, type TenantPlan } from "./Tenant.ts"
+import { type Tenant, type TenantPlan } from "../Tenant.ts"
 import type { LoadDevice } from "../Load.ts"
 
 export interface Attack {

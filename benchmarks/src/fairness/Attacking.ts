@@ -4,7 +4,7 @@
 import { answer } from "../Processes.ts"
 import type { Attacker } from "./Attack.ts"
 import { attacks } from "./Attacks.ts"
-import { Tenant, type TenantPlan } from "./Tenant.ts"
+import { Tenant, type TenantPlan } from "../Tenant.ts"
 
 export interface AttackingPlan {
   readonly attack: string

@@ -7,9 +7,9 @@ import { Agent, request } from "node:http"
 import type { Socket } from "node:net"
 import type { LoadDevice } from "../Load.ts"
 import { answer } from "../Processes.ts"
-import { openDevice, publish } from "./DeviceSocket.ts"
+import { openDevice, publish } from "../DeviceSocket.ts"
 import { Series, type Summary } from "./Series.ts"
-import type { TenantPlan } from "./Tenant.ts"
+import type { TenantPlan } from "../Tenant.ts"
 
 export interface BystandersPlan {
   readonly cloud: TenantPlan

@@ -2,17 +2,16 @@
  * `fairness`: each attack beside bystanders of another project, on the reference
  * server as it starts, in memory and on PostgreSQL.
  */
-import { open } from "node:fs/promises"
 import { getPriority, setPriority } from "node:os"
-import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { withDatabase } from "../MqttIngest.ts"
-import { type Helper, load, withDirectory, withHelper, withServer } from "../Processes.ts"
+import { type Helper, load, withDirectory, withHelper } from "../Processes.ts"
 import type { Attack } from "./Attack.ts"
 import type { AttackingPlan, Counts } from "./Attacking.ts"
 import { attacks } from "./Attacks.ts"
 import type { BystandersPlan, Seen } from "./Bystanders.ts"
-import { type CloudAddress, Owner, Tenant } from "./Tenant.ts"
+import { ownerKey, startReferenceServer } from "../ReferenceServer.ts"
+import { type CloudAddress, Owner, Tenant } from "../Tenant.ts"
 import { openFiles, residentBytes } from "./Watch.ts"
 
 /** Where the cloud keeps what it knows. */
@@ -49,30 +48,17 @@ const warmUp = { devices: 100, perSecond: 2000, warmupMillis: 0, measureMillis: 
 /** How much nicer the attacker's process is than this one. */
 const lowerPriority = 10
 
-const ownerKey = `dck_${"b".repeat(12)}_${"0".repeat(43)}`
-
-/** Runs the reference server with its defaults. */
+/** Runs the reference server while `use` runs. */
 const withReferenceServer = <A>(
   databaseUrl: string | undefined,
   use: (server: CloudAddress & { readonly pid: number }) => Promise<A>
 ): Promise<A> =>
   withDirectory(async (directory) => {
-    const log = await open(join(directory, "server.log"), "w")
-    const env = {
-      PATH: process.env["PATH"] ?? "",
-      HTTP_PORT: "0",
-      MQTT_PORT: "0",
-      MQTTS_PORT: "0",
-      DATA_DIR: directory,
-      ADMIN_KEY: ownerKey,
-      // The victim of webhooks is on this machine.
-      WEBHOOK_ALLOW_PRIVATE: "true",
-      ...databaseUrl === undefined ? { STORAGE: "memory" } : { DATABASE_URL: databaseUrl }
-    }
+    const { end, pid, said } = await startReferenceServer({ directory, databaseUrl })
     try {
-      return await withServer("../../examples/server/dist/main", [], use, { env, log: log.fd })
+      return await use({ ...said, pid })
     } finally {
-      await log.close()
+      await end("SIGTERM")
     }
   })
 

@@ -3,7 +3,7 @@
  */
 import { connectPacket } from "../../MqttPackets.ts"
 import type { Attack } from "../Attack.ts"
-import { flood, openSocket, publish } from "../DeviceSocket.ts"
+import { flood, openSocket, publish } from "../../DeviceSocket.ts"
 
 const devices = 200
 

@@ -2,7 +2,7 @@
  * Many streams of events of one project, some of which are never read.
  */
 import type { Attack } from "../Attack.ts"
-import { openDevice, openSocket, publish } from "../DeviceSocket.ts"
+import { openDevice, openSocket, publish } from "../../DeviceSocket.ts"
 
 const streams = 1000
 /** Milliseconds between the posts of the project's own device. */

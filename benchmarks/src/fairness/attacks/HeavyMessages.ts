@@ -3,7 +3,7 @@
  * at each value.
  */
 import type { Attack } from "../Attack.ts"
-import { openDevice, publish } from "../DeviceSocket.ts"
+import { openDevice, publish } from "../../DeviceSocket.ts"
 
 /** Messages that wait for their acknowledgement at a time. */
 const window = 4

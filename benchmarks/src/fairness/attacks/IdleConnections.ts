@@ -3,7 +3,7 @@
  */
 import { connect as connectTls } from "node:tls"
 import type { Attack } from "../Attack.ts"
-import { openSocket } from "../DeviceSocket.ts"
+import { openSocket } from "../../DeviceSocket.ts"
 
 const connections = 6000
 /** Connections that are opened in each turn of 10 ms. */

@@ -4,7 +4,7 @@
  */
 import { packet, text } from "../../MqttPackets.ts"
 import type { Attack } from "../Attack.ts"
-import { openDevice, publish } from "../DeviceSocket.ts"
+import { openDevice, publish } from "../../DeviceSocket.ts"
 
 const devices = 100
 const subscriptions = 4000

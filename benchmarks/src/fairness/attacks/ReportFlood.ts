@@ -2,7 +2,7 @@
  * Devices of one project that report as fast as their reports are acknowledged.
  */
 import type { Attack } from "../Attack.ts"
-import { openDevice, publish } from "../DeviceSocket.ts"
+import { openDevice, publish } from "../../DeviceSocket.ts"
 
 const devices = 200
 /** Reports of each device that wait for their acknowledgement. */

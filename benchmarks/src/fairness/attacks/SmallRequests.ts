@@ -4,7 +4,7 @@
  */
 import type { LoadDevice } from "../../Load.ts"
 import type { Attack, Attacker } from "../Attack.ts"
-import { flood, openDevice, publish } from "../DeviceSocket.ts"
+import { flood, openDevice, publish } from "../../DeviceSocket.ts"
 
 const perSecond = 4000
 /** Milliseconds. */

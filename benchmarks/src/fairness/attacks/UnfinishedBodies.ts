@@ -3,7 +3,7 @@
  * messages of devices without a signature, and requests with a key.
  */
 import type { Attack } from "../Attack.ts"
-import { openSocket } from "../DeviceSocket.ts"
+import { openSocket } from "../../DeviceSocket.ts"
 
 const connections = 600
 /** Bytes of each body: below every limit of a management route, far above what a registration needs. */

@@ -3,7 +3,7 @@
  */
 import { randomBytes } from "node:crypto"
 import type { Attack } from "../Attack.ts"
-import { openSocket } from "../DeviceSocket.ts"
+import { openSocket } from "../../DeviceSocket.ts"
 
 const connections = 1500
 /** Bytes of the CONNECT that each connection announces; it sends all but the last. */

@@ -4,7 +4,7 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Attack } from "../Attack.ts"
-import { openDevice, publish } from "../DeviceSocket.ts"
+import { openDevice, publish } from "../../DeviceSocket.ts"
 
 const scenes = 40
 /** Milliseconds between the posts that fire every scene. */

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto"
 import type { Attack } from "../Attack.ts"
-import { openDevice } from "../DeviceSocket.ts"
+import { openDevice } from "../../DeviceSocket.ts"
 
 const attempts = 2000
 /** Milliseconds between the waves. */

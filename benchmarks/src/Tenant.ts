@@ -2,7 +2,7 @@
  * A project in the measured cloud: what bystanders and attackers make before they begin.
  */
 import { createHmac } from "node:crypto"
-import type { LoadDevice } from "../Load.ts"
+import type { LoadDevice } from "./Load.ts"
 
 /** Where the cloud listens. */
 export interface CloudAddress {
@@ -48,6 +48,11 @@ export class Tenant {
     return response
   }
 
+  /** The body of a response that is no envelope. */
+  async text(path: string): Promise<string> {
+    return (await this.send("GET", path)).text()
+  }
+
   /** Fails if the response is not 200. */
   async call<A>(method: "GET" | "POST" | "PUT", path: string, body?: unknown): Promise<A> {
     const response = await this.send(method, path, body)
@@ -81,7 +86,7 @@ export class Tenant {
   async createDevices({ product_key }: Product, num: number): Promise<ReadonlyArray<LoadDevice>> {
     const batches = `/products/${product_key}/batch-things`
     const { batch_id } = await this.call<{ readonly batch_id: number }>("POST", batches, { num, desc: "" })
-    const csv = await (await this.send("GET", `${batches}/${batch_id}?format=csv`)).text()
+    const csv = await this.text(`${batches}/${batch_id}?format=csv`)
     return csv.trim().split("\n").slice(1).map((line) => {
       const [productKey, deviceName, deviceSecret, deviceId] = line.trim().split(",") as [
         string,

@@ -2,11 +2,12 @@
  * The MQTT connection of a device that attacks or stands by.
  */
 import { connect, type Socket } from "node:net"
-import type { LoadDevice } from "../Load.ts"
-import { connectPacket, packet, puback, splitter, text } from "../MqttPackets.ts"
+import { connect as connectTls, TLSSocket } from "node:tls"
+import type { LoadDevice } from "./Load.ts"
+import { connectPacket, packet, puback, splitter, text } from "./MqttPackets.ts"
 
 export interface DeviceSocketOptions {
-  /** The URL of plain MQTT. */
+  /** The URL of MQTT, plain or over TLS. */
   readonly mqtt: string
   /** The address to connect from. Default: the system's choice. */
   readonly from?: string | undefined
@@ -16,8 +17,8 @@ export interface DeviceSocketOptions {
   readonly onConnack?: (code: number, socket: Socket) => void
   /** Called with the topic and payload of each message of the cloud, which is acknowledged. */
   readonly onMessage?: (topic: string, payload: Buffer, socket: Socket) => void
-  /** Called when a PUBLISH of QoS 1 was acknowledged. */
-  readonly onPuback?: (socket: Socket) => void
+  /** Called with the packet identifier when a PUBLISH of QoS 1 was acknowledged. */
+  readonly onPuback?: (socket: Socket, packetId: number) => void
   readonly onClose?: () => void
 }
 
@@ -44,24 +45,29 @@ export const openDevice = (device: LoadDevice, options: DeviceSocketOptions): So
         return
       }
       case 4:
-        options.onPuback?.(socket)
+        options.onPuback?.(socket, bytes.readUInt16BE(start))
     }
   })
   const socket = openSocket(options.mqtt, options.from)
-  socket.once("connect", () => socket.write(connectPacket(device, options.cleanSession)))
+  socket.once(
+    socket instanceof TLSSocket ? "secureConnect" : "connect",
+    () => socket.write(connectPacket(device, options.cleanSession))
+  )
   socket.on("data", split)
   socket.once("close", () => options.onClose?.())
   return socket
 }
 
-/** Opens a TCP connection to the URL's port. Errors end it, as everything else does. */
+/** Opens a connection to the URL's port, over TLS with whatever certificate. Errors end it, as everything else does. */
 export const openSocket = (url: string, from?: string): Socket => {
-  const socket = connect({
+  const { port, protocol } = new URL(url)
+  const options = {
     host: "127.0.0.1",
-    port: Number(new URL(url).port),
+    port: Number(port),
     noDelay: true,
     ...from === undefined ? {} : { localAddress: from }
-  })
+  }
+  const socket = protocol === "mqtts:" ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options)
   socket.on("error", () => {})
   return socket
 }
