@@ -30,19 +30,21 @@ import {
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres } from "@device-cloud/testing"
-import { Console, Context, Effect, Layer, Logger, Option, type Redacted, References } from "effect"
+import { Context, Effect, Layer, Option, type Redacted } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { Otlp } from "effect/observability"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
+import * as EmbeddedDatabase from "./EmbeddedDatabase.ts"
 import { explain } from "./Explanation.ts"
+import * as Logging from "./Logging.ts"
 import * as Nats from "./Nats.ts"
 import { openFiles, shareOf } from "./OpenFiles.ts"
 import * as SecureHttp from "./SecureHttp.ts"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
 import { answerUnservedRequests } from "./UnservedRequests.ts"
+import * as WorkerChannel from "./WorkerChannel.ts"
 
 /** Fails with `InvalidConfig` that names the variables to check when a part cannot be built. */
 const blame = <E>(variables: string, explain: (error: E) => string) => <A, R>(layer: Layer.Layer<A, E, R>) =>
@@ -91,15 +93,7 @@ const database = (
       Layer.provide(keyRing(config))
     )
   if (Option.isSome(config.databaseUrl)) return stores(config.databaseUrl.value, "DATABASE_URL")
-  return Layer.unwrap(
-    Effect.map(
-      EmbeddedPostgres.make({
-        directory: join(config.dataDir, "postgres"),
-        connections: Math.max(100, connections + StoragePg.otherConnections + 20)
-      }),
-      ({ url }) => stores(url, "DATA_DIR")
-    ).pipe(Effect.mapError((error) => new InvalidConfig({ message: `DATA_DIR: ${explain(error)}` })))
-  )
+  return Layer.unwrap(Effect.map(EmbeddedDatabase.make(config), (url) => stores(url, "DATA_DIR")))
 }
 
 /** Objects are files in the data directory, also when the database is elsewhere. */
@@ -129,10 +123,13 @@ const loadCertificate = Effect.fnUntraced(function*(config: ServerConfig) {
   return { ...current, renewals: CertificateFiles.renewals(files, current) }
 })
 
-/** How many connections the server takes. HTTP and HTTPS take half each of what is for HTTP. */
-const connections = ({ httpsPort, maxConnections }: ServerConfig) => {
+/** How many connections this process takes. HTTP and HTTPS take half each of what is for HTTP. */
+const connections = ({ httpsPort, maxConnections, workers }: ServerConfig) => {
   const shares = shareOf(openFiles())
-  const mqtt = Option.getOrElse(maxConnections, () => shares.mqtt)
+  const mqtt = Option.match(maxConnections, {
+    onNone: () => shares.mqtt,
+    onSome: (ofAll) => Math.ceil(ofAll / workers)
+  })
   const http = Math.min(mqtt, shares.http)
   return { mqtt, http: Option.isSome(httpsPort) ? Math.ceil(http / 2) : http }
 }
@@ -211,7 +208,8 @@ const api = (
     rateLimitAddress,
     rateLimitDevice,
     rateLimitProject,
-    strictReplay
+    strictReplay,
+    workers
   }: ServerConfig
 ) =>
   Layer.unwrap(Effect.gen(function*() {
@@ -219,8 +217,12 @@ const api = (
     return ManagementApi.layer({
       readiness: yield* readiness,
       docs: docs && Option.isNone(metricsPort),
-      metrics: Option.isNone(metricsPort),
-      eventStreams: { project: eventStreamsProject, total: eventStreamsTotal },
+      // Those of one worker would be a part that nobody has asked for.
+      metrics: Option.isNone(metricsPort) && workers === 1,
+      eventStreams: {
+        project: Math.ceil(eventStreamsProject / workers),
+        total: Math.ceil(eventStreamsTotal / workers)
+      },
       strictReplay,
       secureDevices: !allowPlainHttp,
       corsOrigins,
@@ -235,18 +237,28 @@ const api = (
     )
   }))
 
-/** Health, metrics and documentation on a port of their own, if the configuration has one. Prints where. */
-const operations = ({ docs, httpHost: host, metricsPort }: ServerConfig) =>
-  Option.match(metricsPort, {
+/**
+ * Health, metrics and documentation on a port of their own, if the configuration
+ * has one. A worker has them for its supervisor, on a port that it shares with no
+ * other worker.
+ */
+const operations = ({ docs, httpHost, metricsPort, workers }: ServerConfig) => {
+  const host = workers === 1 ? httpHost : "127.0.0.1"
+  return Option.match(metricsPort, {
     onNone: () => Layer.empty,
     onSome: (port) =>
       Layer.unwrap(Effect.gen(function*() {
         const http = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
-        yield* Console.log(JSON.stringify({ event: "operations", http }))
+        yield* WorkerChannel.announceOperations(http)
         return ManagementApi.layerOperations({ readiness: yield* readiness, docs })
       })).pipe(
         Layer.provide(
-          PlatformNode.HttpServer.layer(() => createServer(), { host, port, gracefulShutdownTimeout: httpGrace }).pipe(
+          PlatformNode.HttpServer.layer(() => createServer(), {
+            host,
+            port,
+            exclusive: workers > 1,
+            gracefulShutdownTimeout: httpGrace
+          }).pipe(
             blame(
               "HTTP_HOST, METRICS_PORT",
               ({ cause }) => `cannot listen on ${host}, port ${port} (${String(cause)})`
@@ -255,6 +267,7 @@ const operations = ({ docs, httpHost: host, metricsPort }: ServerConfig) =>
         )
       )
   })
+}
 
 /** Sends traces, metrics and logs to a collector of OpenTelemetry. */
 const telemetry = ({ otlpUrl }: ServerConfig) =>
@@ -295,12 +308,13 @@ const retention = ({ auditDays, feedDays, feedMaxBytes, historyDays, recordDays 
     Layer.succeed(RecordDays, recordDays)
   )
 
-/** Prints one line that says where the server can be reached. */
+/** Says where the server can be reached. */
 const announce = Layer.effectDiscard(Effect.gen(function*() {
   const { mqtt = null, mqtts } = yield* MqttServer
   const http = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
   const { https } = yield* SecureUrl
-  yield* Console.log(JSON.stringify({ event: "ready", http, https, mqtts, mqtt }))
+  // The broker of this server always listens for TLS.
+  yield* WorkerChannel.announceReady({ event: "ready", http, https, mqtts: mqtts!, mqtt })
 }))
 
 /** The server runs while this layer lives. Fails with `InvalidConfig` that says what to change. */
@@ -310,7 +324,7 @@ export const layer = (config: ServerConfig) =>
     Layer.provide(httpServer(config)),
     Layer.provideMerge(broker(config)),
     Layer.provide(Certificate.layer(config)),
-    Layer.provideMerge(adminKey(config)),
+    Layer.provideMerge(Layer.merge(adminKey(config), WorkerChannel.layerEndedNodes)),
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(Layer.provide(Objects.layer, objects(config))),
     Layer.provideMerge(Nats.layerEvents(config)),
@@ -323,7 +337,5 @@ export const layer = (config: ServerConfig) =>
     Layer.provide(Layer.succeed(AllowPrivateWebhooks, config.webhookAllowPrivate)),
     Layer.provide(sceneLimits(config)),
     Layer.provide(retention(config)),
-    Layer.provide(Layer.succeed(References.MinimumLogLevel, config.logLevel)),
-    // One line for each entry, whatever is in it: no text from outside becomes a line of its own.
-    Layer.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt), Logger.tracerLogger]))
+    Layer.provide(Logging.layer(config))
   )

@@ -24,6 +24,9 @@ const days = (variable: string) =>
   Config.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 36_500 })), variable)
 
 const config = Config.all({
+  workers: Config.schema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), "WORKERS").pipe(
+    Config.withDefault(1)
+  ),
   httpHost: Config.String("HTTP_HOST").pipe(Config.withDefault("127.0.0.1")),
   httpPort: port("HTTP_PORT").pipe(Config.withDefault(8080)),
   httpsPort: Config.option(port("HTTPS_PORT")),
@@ -122,6 +125,9 @@ export const load = Effect.gen(function*() {
           })
         )
       )
+  if (rest.workers > 1 && rest.storage === "memory") {
+    return yield* new InvalidConfig({ message: "WORKERS: workers share a database; STORAGE=memory allows 1" })
+  }
   const certificate = Option.getOrUndefined(tlsCertFile)
   const key = Option.getOrUndefined(tlsKeyFile)
   if ((certificate === undefined) !== (key === undefined)) {

@@ -6,17 +6,7 @@ import { Deferred, Effect, Schema, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import { extname } from "node:path"
 import { fileURLToPath } from "node:url"
-
-/** The line that the server prints when it can be reached. */
-const Ready = Schema.Struct({
-  event: Schema.Literal("ready"),
-  http: Schema.String,
-  /** Absent without `HTTPS_PORT`. */
-  https: Schema.optional(Schema.String),
-  mqtts: Schema.String,
-  mqtt: Schema.NullOr(Schema.String)
-})
-export interface Ready extends Schema.Schema.Type<typeof Ready> {}
+import { Ready } from "./WorkerChannel.ts"
 
 const AdminKey = Schema.Struct({ event: Schema.Literal("admin_key"), key: Schema.String })
 

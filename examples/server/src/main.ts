@@ -5,20 +5,27 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { IdleCollection } from "@device-cloud/platform-node"
 import { NodeRuntime } from "@effect/platform-node"
 import { Cause, Effect, Exit, Layer } from "effect"
+import cluster from "node:cluster"
 import { explain } from "./Explanation.ts"
 import * as Server from "./Server.ts"
 import * as ServerConfig from "./ServerConfig.ts"
+import * as Signals from "./Signals.ts"
+import * as Supervisor from "./Supervisor.ts"
+import * as WorkerChannel from "./WorkerChannel.ts"
 
 /** How long a server may take to stop before the process exits, milliseconds. */
 const shutdownLimit = 10_000
 
-const endBy = (signal: NodeJS.Signals) =>
-  process.once(signal, () => setTimeout(() => process.exit(1), shutdownLimit).unref())
-endBy("SIGTERM")
-endBy("SIGINT")
+const stop = Signals.install(shutdownLimit)
+if (cluster.isWorker) WorkerChannel.onStop(stop)
+
+const run = Effect.fnUntraced(function*(config: ServerConfig.ServerConfig) {
+  if (config.workers > 1 && cluster.isPrimary) return yield* Layer.launch(Supervisor.layer(config))
+  return yield* Layer.launch(Layer.merge(Server.layer(config), IdleCollection.layer))
+})
 
 ServerConfig.load.pipe(
-  Effect.flatMap((config) => Layer.launch(Layer.merge(Server.layer(config), IdleCollection.layer))),
+  Effect.flatMap(run),
   Effect.tapCause((cause) =>
     Cause.hasInterruptsOnly(cause)
       ? Effect.void

@@ -66,6 +66,21 @@ it.effect("the devices of a node that died go offline after its silence, those o
     yield* node.stop
   }).pipe(Effect.provide(stores)))
 
+it.effect("the devices of a node that is known to have ended go offline at once, those of others stay", () =>
+  Effect.gen(function*() {
+    const node = yield* startNode
+    const [ghost, alive] = yield* Effect.provide(Effect.all([createDevice, createDevice]), node.context)
+    yield* Effect.provide(SimulatedDevice.connect(alive), node.context)
+    const presence = yield* PresenceStore
+    yield* presence.heartbeat("ended node", { silence: 9000, gap: 5000 })
+    const { deviceId } = ghost
+    yield* presence.record([{ _tag: "Online", deviceId, connectionId: "c", nodeId: "ended node", ip: "", at: 0 }])
+    yield* Effect.provide(DeviceSessions.use(({ nodeEnded }) => nodeEnded("ended node")), node.context)
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(ghost), node.context), ["offline", 2])
+    assert.deepStrictEqual(yield* Effect.provide(statusOf(alive), node.context), ["online", 1])
+    yield* node.stop
+  }).pipe(Effect.provide(stores)))
+
 it.effect("the devices of a node that could not speak for too long are online again when it can", () =>
   Effect.gen(function*() {
     const presence = yield* PresenceStore

@@ -43,6 +43,11 @@ export class DeviceSessions extends Context.Service<DeviceSessions, {
   readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
   /** Sets those of the devices offline that are online through `markSeen`. */
   readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
+  /**
+   * Sets the devices of another node offline whose process is known to have ended, at
+   * once: nodes wait nine seconds for one that is only silent.
+   */
+  readonly nodeEnded: (nodeId: string) => Effect.Effect<void>
   /** Sends a message to a device. Returns false when the device is not connected to this node. */
   readonly deliver: (deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) => Effect.Effect<boolean>
   /**
@@ -256,6 +261,7 @@ const make = Effect.gen(function*() {
     sessions: () => nodeSessions.all(),
     listen: (listener) => nodeSessions.listen(listener),
     markOffline: presence.markOffline,
+    nodeEnded: presence.nodeEnded,
     markSeen: (device, ip) =>
       nodeSessions.current(device.deviceId) === undefined ? presence.markSeen(device, ip) : Effect.void,
     deliver,

@@ -48,6 +48,11 @@ export class Presence extends Context.Service<Presence, {
   readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
   /** Returns the stored owner of each device that is connected. */
   readonly connectionsOf: PresenceStore["Service"]["connectionsOf"]
+  /**
+   * Sets the devices of a node offline whose process is known to have ended; a node
+   * that is silent for another reason is waited for.
+   */
+  readonly nodeEnded: (nodeId: string) => Effect.Effect<void>
   /** Emits when this node speaks again after it was silent: other nodes may have set its devices offline. */
   readonly silences: Stream.Stream<void>
 }>()("@device-cloud/core/connection/Presence") {
@@ -199,6 +204,11 @@ const make = Effect.gen(function*() {
     markSeen: sightings.markSeen,
     markOffline,
     connectionsOf: store.connectionsOf,
+    nodeEnded: (ended) =>
+      release({ _tag: "NodeStops", nodeId: ended }).pipe(
+        // Its silence does the same later.
+        Effect.catch((error) => Effect.logWarning("The devices of a node that has ended could not be released", error))
+      ),
     silences: Stream.fromPubSub(silences)
   })
 })

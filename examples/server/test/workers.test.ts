@@ -1,0 +1,89 @@
+import { eventually } from "@device-cloud/testing"
+import { NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { EmbeddedPostgres } from "@device-cloud/testing"
+import { existsSync } from "node:fs"
+import { beforeAll, inject } from "vitest"
+import { mergeMetrics } from "../src/MergedMetrics.ts"
+import { build, call, connectObedient, createDevices, start, temporaryDirectory, workersOf } from "./BuiltServer.ts"
+
+beforeAll(build)
+
+const patient = { timeout: "60 seconds" } as const
+
+/** Devices connected to each worker, by its number. */
+const connectionsOf = (operations: string) =>
+  Effect.promise(async () => {
+    const text = await (await fetch(`${operations}/metrics`)).text()
+    const samples = text.matchAll(/^device_cloud_connections\{worker="(\d+)"\} (\d+)$/gm)
+    return Object.fromEntries([...samples].map(([, worker, count]) => [worker, Number(count)]))
+  })
+
+it.live.runIf(existsSync("/proc/self/task"))(
+  "workers are one cloud: one is killed, its devices come back elsewhere and are told",
+  () =>
+    Effect.gen(function*() {
+      const url = Redacted.value(yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
+      const server = yield* start({
+        DATA_DIR: yield* temporaryDirectory,
+        DATABASE_URL: url,
+        DATABASE_CONNECTIONS: "3",
+        WORKERS: "2",
+        METRICS_PORT: "0",
+        LOG_LEVEL: "Error"
+      })
+      const devices = yield* createDevices(server.http, 6)
+      const connected = yield* Effect.forEach(devices, (device) => connectObedient(server.mqtt!, device))
+      const before = yield* connectionsOf(server.operations!)
+      assert.deepStrictEqual(Object.keys(before), ["1", "2"])
+      assert.strictEqual(before["1"]! + before["2"]!, 6)
+      assert.isAbove(Math.min(before["1"]!, before["2"]!), 0)
+
+      const [victim] = workersOf(server.child.pid)
+      let lost = 0
+      for (const { client } of connected) client.once("close", () => lost++)
+      process.kill(victim!, "SIGKILL")
+      yield* eventually(Effect.sync(() => lost > 0 && connected.every(({ client }) => client.connected)), {
+        ...patient,
+        until: (back) => back
+      })
+      assert.isBelow(lost, 6)
+      const ids = yield* Effect.forEach(devices, ({ id }, i) =>
+        Effect.map(
+          call(server.http, "POST", `/things/${id}/properties`, { params: { i } }),
+          ({ data }) => data.message_id
+        ))
+      for (const [i, { id }] of devices.entries()) {
+        yield* eventually(call(server.http, "GET", `/things/${id}/messages/${ids[i]}`), {
+          ...patient,
+          until: ({ data }) => data.state === "succeeded"
+        })
+      }
+      assert.deepStrictEqual(connected.map(({ told }) => told), ids.map((id) => [id]))
+      // The supervisor has started another one.
+      yield* eventually(connectionsOf(server.operations!), {
+        ...patient,
+        until: (counts) => Object.keys(counts).length === 2
+      })
+      assert.include(yield* server.output, "it is started again")
+      assert.strictEqual((yield* Effect.promise(() => fetch(`${server.operations}/readyz`))).status, 200)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+  120_000
+)
+
+it.live("workers need a database", () =>
+  Effect.gen(function*() {
+    const refused = yield* Effect.flip(start({ STORAGE: "memory", WORKERS: "2", DATA_DIR: yield* temporaryDirectory }))
+    assert.include(refused.message, "WORKERS: workers share a database")
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+it("metrics of workers are one text, with the worker of each sample", () => {
+  const text = (count: number) =>
+    `# HELP a_total Things\n# TYPE a_total counter\na_total{kind="x"} ${count}\n# TYPE b gauge\nb 1\n`
+  assert.strictEqual(
+    mergeMetrics([{ worker: 1, text: text(3) }, { worker: 2, text: text(4) }]),
+    "# HELP a_total Things\n# TYPE a_total counter\na_total{kind=\"x\",worker=\"1\"} 3\na_total{kind=\"x\",worker=\"2\"} 4\n" +
+      "\n# TYPE b gauge\nb{worker=\"1\"} 1\nb{worker=\"2\"} 1\n"
+  )
+})
