@@ -170,11 +170,11 @@ const make = Effect.gen(function*() {
       ),
     noteDesired: (deviceId) =>
       Effect.sync(() => {
-        const connection = connections.get(deviceId)
-        if (connection === undefined) return undefined
-        const known = ownerships.get(deviceId)!
-        ownerships.set(deviceId, { ...known, desiredChanges: known.desiredChanges + 1 })
-        return { nodeId: connection.nodeId }
+        const known = ownerships.get(deviceId)
+        if (known === undefined) return undefined
+        const desiredChanges = known.desiredChanges + 1
+        ownerships.set(deviceId, { ...known, desiredChanges })
+        return { desiredChanges, nodeId: connections.get(deviceId)?.nodeId }
       }),
     heartbeat: (nodeId, { gap, silence }) =>
       Effect.sync(() => {

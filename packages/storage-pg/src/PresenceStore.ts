@@ -223,7 +223,7 @@ const make = Effect.gen(function*() {
   const appliesTo = (lapse: Lapse): Statement.Fragment => {
     switch (lapse._tag) {
       case "SightingEnds":
-        return sql`presence.online_until <= clock_timestamp() AND ${isSteady(lapse.judge)}`
+        return sql`presence.online_until <= now() AND ${isSteady(lapse.judge)}`
       case "NotConnected":
         return sql`presence.device_id = ANY(${texts(lapse.deviceIds)}) AND presence.online_until IS NOT NULL`
       case "NodeStops":
@@ -322,10 +322,10 @@ const make = Effect.gen(function*() {
         Effect.mapError(storeError("PresenceStore.connectionsOf"))
       ),
     noteDesired: (deviceId) =>
-      sql<{ readonly node_id: string }>`
+      sql<{ readonly node_id: string | null; readonly desired_changes: bigint }>`
         UPDATE presence SET desired_changes = desired_changes + 1
-        WHERE device_id = ${deviceId} AND node_id IS NOT NULL RETURNING node_id`.pipe(
-        Effect.map(([row]) => row && { nodeId: row.node_id }),
+        WHERE device_id = ${deviceId} RETURNING node_id, desired_changes`.pipe(
+        Effect.map(([row]) => row && { nodeId: row.node_id ?? undefined, desiredChanges: Number(row.desired_changes) }),
         Effect.mapError(storeError("PresenceStore.noteDesired"))
       ),
     heartbeat: (nodeId, { gap, silence }) =>

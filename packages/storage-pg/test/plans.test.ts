@@ -9,11 +9,16 @@ import { inject } from "vitest"
 
 const at = Date.UTC(2026, 0, 1)
 
-it.live("plans that serve all parameters find open and ended commands by their own indexes", () =>
+const judge = { nodeId: "judge", limits: { silence: 0, gap: 60_000 } }
+
+const storage = (url: Redacted.Redacted) => Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
+
+it.live("plans that serve all parameters find open and ended commands, and devices of nodes, by their own indexes", () =>
   Effect.gen(function*() {
     const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
     const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
     const database = sql(new URL(Redacted.value(url)).pathname.slice(1))
+    yield* Effect.scoped(Layer.build(storage(url)))
     // As when a statement has been used often, on a table that has grown.
     yield* sql`ALTER DATABASE ${database} SET plan_cache_mode = force_generic_plan`
     yield* sql`ALTER DATABASE ${database} SET enable_seqscan = off`
@@ -41,16 +46,23 @@ it.live("plans that serve all parameters find open and ended commands by their o
       yield* commands.advance([{ deviceId, messageId, state: "acked", code: null, message: "", data: {}, at }])
       yield* commands.expire({ now: at, grace: 0, limit: 10 })
       yield* commands.prune({ before: at, limit: 10 })
-    }).pipe(Effect.provide(Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))), Effect.scoped)
+      const presence = yield* PresenceStore
+      yield* presence.heartbeat(judge.nodeId, judge.limits)
+      yield* presence.connectionsOf([deviceId])
+      yield* presence.lapsed({ _tag: "NodeStops", nodeId: "node" }, 10)
+      yield* presence.lapsed({ _tag: "NodeSilent", nodeId: "node", judge }, 10)
+      yield* presence.silentNodes(judge)
+    }).pipe(Effect.provide(storage(url)), Effect.scoped)
     const scans = yield* sql<{ readonly name: string; readonly scans: bigint }>`
-      SELECT indexrelname AS name, idx_scan AS scans FROM pg_stat_user_indexes WHERE relname = 'command'`.pipe(
-      Effect.map((rows) => Object.fromEntries(rows.map(({ name, scans }) => [name, Number(scans)]))),
-      // Each connection tells by itself.
-      (scans) =>
-        eventually(scans, {
-          until: ({ command_due = 0, command_ended_at = 0, command_open = 0 }) =>
-            command_due > 0 && command_ended_at > 0 && command_open >= 3
-        })
-    )
+      SELECT indexrelname AS name, idx_scan AS scans FROM pg_stat_user_indexes WHERE relname IN ('command', 'presence')`
+      .pipe(
+        Effect.map((rows) => Object.fromEntries(rows.map(({ name, scans }) => [name, Number(scans)]))),
+        // Each connection tells by itself.
+        (scans) =>
+          eventually(scans, {
+            until: ({ command_due = 0, command_ended_at = 0, command_open = 0, presence_of_node = 0 }) =>
+              command_due > 0 && command_ended_at > 0 && command_open >= 3 && presence_of_node >= 3
+          })
+      )
     assert.strictEqual(scans["command_newest"], 0)
   }).pipe(Effect.scoped))

@@ -143,6 +143,7 @@ const make = Effect.gen(function*() {
     )
     if (claim === undefined) {
       nodeSessions.end(session)
+      yield* previous?.connection.close("disabled") ?? Effect.void
       return yield* new DeviceNotConnectable({ deviceId: device.deviceId })
     }
     session.epoch = claim.epoch
@@ -151,11 +152,9 @@ const make = Effect.gen(function*() {
       if (nodeSessions.isCurrent(session)) nodeSessions.announce(session, claim)
     }
     const elsewhere = claim.previous?.nodeId === nodeId ? undefined : claim.previous?.nodeId
-    const ends = handOver.isReplaced(session)
-      ? handOver.replace(session)
-      : handOver.awaitPrevious(session, previous, elsewhere)
-    if (ends === undefined) announce()
-    else yield* Effect.forkIn(Effect.map(ends, announce), scope)
+    const others = handOver.begin(session, previous, elsewhere)
+    if (others === undefined) announce()
+    else yield* Effect.forkIn(Effect.map(others, announce), scope)
     return session
   })
 

@@ -29,11 +29,11 @@ export interface HandOver {
   /** Ends the session whose connection has ended, and waits until what it did is stored. Returns false if it had ended. */
   readonly end: (session: DeviceSession) => Effect.Effect<boolean>
   /**
-   * Waits until all earlier sessions of the device have ended, for a second at most.
-   * `previous`: the one on this node. `nodeId`: another node with one. Returns
-   * undefined if there is none.
+   * Ends all earlier sessions of the device and waits for that, for a second at most.
+   * `previous`: the one on this node. `nodeId`: another node with one. Ends the session
+   * itself if another node has a later one. Returns undefined if nothing ends.
    */
-  readonly awaitPrevious: (
+  readonly begin: (
     session: OwnedSession,
     previous: OwnedSession | undefined,
     nodeId: string | undefined
@@ -42,8 +42,6 @@ export interface HandOver {
   readonly heardReplaced: (deviceId: DeviceId, epoch: number, nodeId: string) => Effect.Effect<void>
   /** Another node has ended its sessions of the device before that with this epoch. */
   readonly heardReleased: (deviceId: DeviceId, epoch: number) => void
-  /** Whether another node has said that it has a session of the device that is later than this one. */
-  readonly isReplaced: (session: OwnedSession) => boolean
 }
 
 export const make: (
@@ -79,7 +77,7 @@ export const make: (
     )
 
   /** Waits for what ends now of the device's sessions. */
-  const ended = (deviceId: DeviceId) =>
+  const whileEnding = (deviceId: DeviceId) =>
     Effect.suspend(() =>
       Effect.forEach([...ending.get(deviceId) ?? []], Deferred.await, { concurrency: "unbounded", discard: true })
     )
@@ -118,18 +116,17 @@ export const make: (
       )
     })
 
-  const awaitPrevious: HandOver["awaitPrevious"] = (
-    { connection: { device: { deviceId } }, epoch },
-    previous,
-    nodeId
-  ) => {
-    if (previous === undefined && nodeId === undefined && !ending.has(deviceId)) return undefined
+  const begin: HandOver["begin"] = (session, previous, nodeId) => {
+    const { deviceId } = session.connection.device
+    const isReplaced = (later.get(session) ?? 0) > session.epoch
+    const ended = [...previous === undefined ? [] : [previous], ...isReplaced ? [session] : []]
+    if (ended.length === 0 && nodeId === undefined && !ending.has(deviceId)) return undefined
     return Effect.gen(function*() {
-      // Its end goes on when the wait is over.
-      if (previous !== undefined) yield* Effect.forkIn(replace(previous), scope, { startImmediately: true })
-      const elsewhere = nodeId === undefined ? Effect.void : askFor(deviceId, epoch, nodeId)
+      // Their end goes on when the wait is over.
+      for (const each of ended) yield* Effect.forkIn(replace(each), scope, { startImmediately: true })
+      const elsewhere = nodeId === undefined || isReplaced ? Effect.void : askFor(deviceId, session.epoch, nodeId)
       yield* Effect.timeoutOption(
-        Effect.all([ended(deviceId), elsewhere], { concurrency: "unbounded", discard: true }),
+        Effect.all([whileEnding(deviceId), elsewhere], { concurrency: "unbounded", discard: true }),
         waitTime
       )
     })
@@ -139,20 +136,19 @@ export const make: (
     const session = nodeSessions.current(deviceId)
     if (session !== undefined && session.epoch === 0) later.set(session, Math.max(later.get(session) ?? 0, epoch))
     else if (session !== undefined && session.epoch < epoch) yield* replace(session)
-    yield* ended(deviceId)
+    yield* whileEnding(deviceId)
     yield* messages.released(deviceId, epoch, nodeId)
   })
 
   return {
     replace,
     end,
-    awaitPrevious,
+    begin,
     heardReplaced: (deviceId, epoch, nodeId) =>
       Effect.asVoid(Effect.forkIn(heardReplaced(deviceId, epoch, nodeId), scope)),
     heardReleased: (deviceId, epoch) => {
       const wanted = awaited.get(deviceId)
       if (wanted?.epoch === epoch) Deferred.doneUnsafe(wanted.released, Effect.void)
-    },
-    isReplaced: (session) => (later.get(session) ?? 0) > session.epoch
+    }
   }
 })

@@ -40,7 +40,7 @@ export interface OwnerClaim {
   readonly epoch: number
   /** The message id of the device's latest command that is stored; 0: it never had one. */
   readonly lastCommand: number
-  /** How often another node than the owner's has said that it has changed what is desired. */
+  /** How often what is desired of the device has changed since it first connected. */
   readonly desiredChanges: number
   /** The device has commands that have not ended, or desired values. */
   readonly waiting: boolean
@@ -166,8 +166,16 @@ export class PresenceStore extends Context.Service<PresenceStore, {
   readonly connectionsOf: (
     deviceIds: ReadonlyArray<DeviceId>
   ) => Effect.Effect<ReadonlyMap<DeviceId, Owner>, StoreError>
-  /** Counts a change of what is desired of the device, and returns its owner; undefined: it is not connected. */
-  readonly noteDesired: (deviceId: DeviceId) => Effect.Effect<{ readonly nodeId: string } | undefined, StoreError>
+  /**
+   * Counts a change of what is desired of the device. Returns how many there were and
+   * the node that it is connected to; undefined: the device has never been connected.
+   */
+  readonly noteDesired: (
+    deviceId: DeviceId
+  ) => Effect.Effect<
+    { readonly desiredChanges: number; readonly nodeId: string | undefined } | undefined,
+    StoreError
+  >
   /**
    * Stores that the node is alive. `wasSilent`: its devices may have been set offline
    * since its last heartbeat, or it had none.

@@ -2,7 +2,9 @@
  * Reads and changes shadows on behalf of the application.
  */
 import { Clock, Context, Effect, Layer, Option, Record, Schema } from "effect"
+import type { NodeBus } from "../cluster/NodeBus.ts"
 import type { DeviceSessions } from "../connection/DeviceSessions.ts"
+import type { PresenceStore } from "../connection/PresenceStore.ts"
 import { type Device, type DeviceId, DeviceNotFound } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
@@ -27,7 +29,7 @@ export class Shadows extends Context.Service<Shadows, {
   /**
    * Merges `desired` into the desired values of the device: null removes a
    * property; arrays and objects are replaced as a whole. Tells the device if it
-   * is connected to this node, as soon as it listens to its shadow. Fails with `ShadowVersionConflict` if `version` is
+   * is connected, as soon as it listens to its shadow. Fails with `ShadowVersionConflict` if `version` is
    * given and is not the version of the shadow, with `InvalidValues` if a value
    * does not fit the thing model, and with `InvalidInput` if the shadow would break
    * a limit.
@@ -51,7 +53,7 @@ export class Shadows extends Context.Service<Shadows, {
   static readonly layer: Layer.Layer<
     Shadows,
     never,
-    ShadowStore | Devices | DeviceLifecycle | ModelCache | DeviceSessions
+    ShadowStore | PresenceStore | NodeBus | Devices | DeviceLifecycle | ModelCache | DeviceSessions
   > = Layer.effect(Shadows, Effect.suspend(() => make))
 
   /** Reads the values for `ReportedValues` from the shadows. */
@@ -92,7 +94,7 @@ const make = Effect.gen(function*() {
   const store = yield* ShadowStore
   const devices = yield* Devices
   const models = yield* ModelCache
-  const push = yield* ShadowPush.make
+  const push = yield* ShadowPush.makeAnywhere
   const lifecycle = yield* DeviceLifecycle
 
   yield* lifecycle.register({

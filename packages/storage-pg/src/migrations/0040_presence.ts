@@ -18,7 +18,7 @@ export default statements([
     replaced_node_id text COLLATE "C",
     online_until timestamptz,
     last_command bigint NOT NULL DEFAULT 0,
-    -- How often another node than the owner's has changed what is desired.
+    -- How often what is desired has changed since the row was made.
     desired_changes bigint NOT NULL DEFAULT 0
   ) WITH (fillfactor = 70)`,
   `INSERT INTO presence (device_id, node_id, connection_id, epoch, online_until, last_command)

@@ -203,14 +203,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual([...yield* store.connectionsOf([])], [])
       }))
 
-    it.effect("counts what is desired of connected devices", () =>
+    it.effect("counts what is desired of devices that have been connected", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore
         const { device: { deviceId } } = yield* insertDevice
         assert.isUndefined(yield* store.noteDesired(deviceId))
         yield* store.record([online(deviceId, "c", epoch, "n")])
-        assert.deepStrictEqual(yield* store.noteDesired(deviceId), { nodeId: "n" })
-        yield* store.noteDesired(deviceId)
+        assert.deepStrictEqual(yield* store.noteDesired(deviceId), { nodeId: "n", desiredChanges: 1 })
+        yield* store.record([offline(deviceId, "c", epoch)])
+        assert.deepStrictEqual(yield* store.noteDesired(deviceId), { nodeId: undefined, desiredChanges: 2 })
+        yield* store.record([online(deviceId, "c", epoch, "n")])
         assert.strictEqual((yield* store.connectionsOf([deviceId])).get(deviceId)?.desiredChanges, 2)
         const [outcome] = yield* store.record([online(deviceId, "c2", epoch)])
         assert.strictEqual(claimOf(outcome).desiredChanges, 2)

@@ -1,0 +1,264 @@
+import {
+  defaultProjectId,
+  type Device,
+  DeviceCloud,
+  Devices,
+  DeviceSessions,
+  type DisconnectReason,
+  PresenceStore,
+  PresenceTimes,
+  Shadows,
+  type StoreError
+} from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import * as StoragePg from "@device-cloud/storage-pg"
+import {
+  EmbeddedPostgres,
+  eventually,
+  Fixtures,
+  LossyNodeBus,
+  SimulatedDevice,
+  TestKeyRing
+} from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { Clock, Effect, Latch, Layer, Queue, Random, Redacted, type Scope } from "effect"
+import { describe, inject } from "vitest"
+
+/** Shorter than those of a cloud. */
+const times: PresenceTimes = { beat: 50, gap: 400, silence: 700, sweep: 300 }
+
+/** Presence that waits while the node cannot reach the store. */
+const reachable = (reach: Latch.Latch) =>
+  Layer.effect(
+    PresenceStore,
+    Effect.map(PresenceStore, (store) => {
+      const late = <A>(effect: Effect.Effect<A, StoreError>) => Effect.andThen(reach.await, effect)
+      return PresenceStore.of({
+        record: (changes, reactTo) => late(store.record(changes, reactTo)),
+        markSeen: (sightings, reactTo) => late(store.markSeen(sightings, reactTo)),
+        lapsed: (lapse, limit, after) => late(store.lapsed(lapse, limit, after)),
+        markOffline: (options) => late(store.markOffline(options)),
+        connectionsOf: (deviceIds) => late(store.connectionsOf(deviceIds)),
+        noteDesired: (deviceId) => late(store.noteDesired(deviceId)),
+        heartbeat: (nodeId, limits) => late(store.heartbeat(nodeId, limits)),
+        silentNodes: (judge) => late(store.silentNodes(judge)),
+        forgetNode: (lapse) => late(store.forgetNode(lapse))
+      })
+    })
+  )
+
+/** A clock that is off by so many milliseconds. */
+const clockOff = (millis: number): Clock.Clock => {
+  const clock = Clock.Clock.defaultValue()
+  return Object.assign(Object.create(clock) as Clock.Clock, {
+    currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + millis,
+    currentTimeMillis: Effect.sync(() => clock.currentTimeMillisUnsafe() + millis)
+  })
+}
+
+type Storage = Layer.Layer<DeviceCloud.Stores, unknown>
+
+/** Starts another node of the cloud on its stores. */
+const startNode = Effect.fnUntraced(function*(storage: Storage, clock?: Clock.Clock) {
+  const reach = Latch.makeUnsafe(true)
+  let faults = LossyNodeBus.faultless
+  const cloud = DeviceCloud.layer.pipe(
+    Layer.provide(Layer.mergeAll(reachable(reach), LossyNodeBus.layer(() => faults))),
+    Layer.provide(storage),
+    Layer.provideMerge(PlatformNode.layer),
+    Layer.provide(Layer.succeed(PresenceTimes, times)),
+    Layer.provide(Layer.succeed(Clock.Clock, clock ?? Clock.Clock.defaultValue()))
+  )
+  const context = yield* Layer.build(Layer.fresh(cloud))
+  return {
+    /** Closed while the node cannot reach what the store knows of presence. */
+    reach,
+    suffer: (next: LossyNodeBus.Faults) => void (faults = next),
+    run: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provide(effect, context)
+  }
+})
+
+/** A node of a cloud, and what a test does to it. */
+type Node = Effect.Success<ReturnType<typeof startNode>>
+
+const inMemory: Effect.Effect<Storage, never, Scope.Scope> = Effect.map(
+  Layer.build(StorageMemory.layer),
+  (stores) => Layer.provideMerge(StorageMemory.layerNode, Layer.succeedContext(stores))
+)
+
+const onPostgres: Effect.Effect<Storage, unknown> = Effect.map(
+  Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),
+  (url) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
+)
+
+/** A connection that a test has made, and why it was closed. */
+interface Connected extends SimulatedDevice.SimulatedDevice {
+  readonly node: Node
+  reason?: DisconnectReason
+}
+
+const connect = Effect.fnUntraced(function*(node: Node, device: Device) {
+  const connected: Connected = { ...yield* node.run(SimulatedDevice.connect(device)), node }
+  yield* Effect.forkScoped(Effect.map(connected.closed, (reason) => (connected.reason = reason)))
+  return connected
+})
+
+const createDevices = (node: Node, count: number) => node.run(Fixtures.createDevices(count))
+
+const statusOf = (node: Node, { deviceId }: Device) =>
+  node.run(Effect.map(
+    Effect.flatMap(Devices, (devices) => devices.get(defaultProjectId, { deviceId })),
+    ({ device: { status, statusVersion } }) => `${status} ${statusVersion}`
+  ))
+
+const sessionAt = (node: Node, { deviceId }: Device) =>
+  node.run(Effect.map(DeviceSessions, (sessions) => sessions.session(deviceId)))
+
+/** Waits until a device has one session on all nodes and one open connection. */
+const onlyOne = (nodes: ReadonlyArray<Node>, device: Device, connections: ReadonlyArray<Connected>) =>
+  eventually(
+    Effect.map(Effect.forEach(nodes, (node) => sessionAt(node, device)), (sessions) => ({
+      sessions: sessions.filter((session) => session !== undefined).map(({ id }) => id),
+      open: connections.filter(({ reason }) => reason === undefined).length
+    })),
+    { until: ({ open, sessions }) => sessions.length === 1 && open === 1, timeout: "10 seconds" }
+  )
+
+const lossy: LossyNodeBus.Faults = { lost: 0.5, doubled: 0.2, latest: 30 }
+const deaf: LossyNodeBus.Faults = { lost: 1, doubled: 0, latest: 0 }
+
+for (const [name, makeStorage] of [["in memory", inMemory], ["on PostgreSQL", onPostgres]] as const) {
+  describe(`nodes ${name}`, () => {
+    it.live("a device that moves there and back has one session, its latest", () =>
+      Effect.gen(function*() {
+        const storage = yield* makeStorage
+        const nodes = [yield* startNode(storage), yield* startNode(storage)] as const
+        const devices = yield* createDevices(nodes[0], 20)
+        for (const node of nodes) node.suffer(lossy)
+        yield* Effect.forEach(devices, (device) =>
+          Effect.gen(function*() {
+            const connections = yield* Effect.forEach([0, 1, 0] as const, (i) => connect(nodes[i], device))
+            yield* onlyOne(nodes, device, connections)
+            assert.deepStrictEqual(connections.map(({ reason }) => reason), ["replaced", "replaced", undefined])
+            assert.strictEqual(yield* statusOf(nodes[1], device), "online 1")
+          }), { concurrency: "unbounded", discard: true })
+      }).pipe(Effect.scoped))
+
+    it.live("storms of moves leave no ghost", () =>
+      Effect.gen(function*() {
+        const storage = yield* makeStorage
+        const nodes = [yield* startNode(storage), yield* startNode(storage), yield* startNode(storage)]
+        const devices = yield* createDevices(nodes[0]!, 10)
+        for (const node of nodes) node.suffer(lossy)
+        yield* Effect.forEach(devices, (device) =>
+          Effect.gen(function*() {
+            const connections = yield* Effect.forEach(Array.from({ length: 20 }), () =>
+              Effect.gen(function*() {
+                yield* Effect.sleep(yield* Random.nextIntBetween(0, 200))
+                return yield* connect(nodes[yield* Random.nextIntBetween(0, 2)]!, device)
+              }), { concurrency: "unbounded" })
+            const { sessions: [id] } = yield* onlyOne(nodes, device, connections)
+            const owners = yield* nodes[0]!.run(
+              Effect.flatMap(PresenceStore, (store) => store.connectionsOf([device.deviceId]))
+            ).pipe(Effect.provide(yield* Layer.build(storage)))
+            assert.strictEqual(owners.get(device.deviceId)?.connectionId, id)
+            assert.strictEqual(yield* statusOf(nodes[0]!, device), "online 1")
+          }), { concurrency: "unbounded", discard: true })
+      }).pipe(Effect.scoped))
+
+    it.live("a node that was frozen has its devices again, but for those that have moved", () =>
+      Effect.gen(function*() {
+        const storage = yield* makeStorage
+        const [frozen, other] = [yield* startNode(storage), yield* startNode(storage)]
+        const [moved, gone, kept, elsewhere] = (yield* createDevices(other, 4)) as [Device, Device, Device, Device]
+        const connections = yield* Effect.forEach([moved, gone, kept], (device) => connect(frozen, device))
+        yield* connect(other, elsewhere)
+        frozen.suffer(deaf)
+        other.suffer(deaf)
+        yield* frozen.reach.close
+        yield* eventually(statusOf(other, kept), { until: (status) => status === "offline 2" })
+        yield* connect(other, moved)
+        const left = yield* connect(other, gone)
+        yield* left.disconnect
+        yield* frozen.reach.open
+        yield* eventually(statusOf(other, kept), { until: (status) => status === "online 3" })
+        assert.strictEqual(yield* connections[0]!.closed, "replaced")
+        // It has had a later owner, which has left.
+        yield* connections[1]!.closed
+        assert.isUndefined(connections[2]!.reason)
+        assert.strictEqual(yield* statusOf(other, moved), "online 3")
+        assert.strictEqual(yield* statusOf(other, gone), "offline 4")
+        assert.strictEqual(yield* statusOf(other, elsewhere), "online 1")
+      }).pipe(Effect.scoped))
+
+    it.live("a device that is disabled elsewhere ends its connection, whatever is lost", () =>
+      Effect.gen(function*() {
+        const storage = yield* makeStorage
+        const [here, there] = [yield* startNode(storage), yield* startNode(storage)]
+        const [device] = yield* createDevices(here, 1)
+        const connected = yield* connect(here, device!)
+        there.suffer(deaf)
+        yield* there.run(Effect.flatMap(Devices, (devices) => devices.disable(defaultProjectId, device!.deviceId)))
+        assert.strictEqual(yield* connected.closed, "disabled")
+        yield* eventually(statusOf(there, device!), { until: (status) => status === "offline 2" })
+      }).pipe(Effect.scoped))
+
+    it.live("what is desired through another node reaches the device, whatever is lost, and once", () =>
+      Effect.gen(function*() {
+        const storage = yield* makeStorage
+        const [here, there] = [yield* startNode(storage), yield* startNode(storage)]
+        const [device] = yield* createDevices(here, 1)
+        const { received } = yield* connect(here, device!)
+        const desire = (node: Node, power: number) =>
+          node.run(Effect.flatMap(Shadows, (shadows) => shadows.desire(defaultProjectId, device!.deviceId, { power })))
+        yield* desire(there, 1)
+        assert.nestedInclude(yield* Queue.take(received), { "params.state.desired.power": 1 })
+        there.suffer(deaf)
+        yield* desire(there, 2)
+        assert.nestedInclude(yield* Queue.take(received), { "params.state.desired.power": 2 })
+        there.suffer({ ...deaf, lost: 0, doubled: 1 })
+        yield* desire(there, 3)
+        yield* desire(here, 4)
+        yield* Effect.sleep(2 * times.sweep)
+        const powers = (yield* Queue.takeAll(received)).map(({ params }) =>
+          (params as { readonly state: { readonly desired: { readonly power: number } } }).state.desired.power
+        )
+        assert.include([[3, 4], [4, 4]].map(String), String(powers))
+      }).pipe(Effect.scoped))
+  })
+}
+
+it.live("clocks of nodes that are off make nobody offline, and a dead node is found all the same", () =>
+  Effect.gen(function*() {
+    const storage = yield* onPostgres
+    const [ahead, behind] = [
+      yield* startNode(storage, clockOff(3_600_000)),
+      yield* startNode(storage, clockOff(-3_600_000))
+    ]
+    const dead = yield* startNode(storage)
+    const devices = yield* createDevices(ahead, 3)
+    yield* Effect.forEach([ahead, behind, dead], (node, i) => connect(node, devices[i]!))
+    yield* Effect.sleep(times.silence + 300)
+    for (const device of devices) assert.strictEqual(yield* statusOf(behind, device), "online 1")
+    yield* dead.reach.close
+    yield* eventually(statusOf(ahead, devices[2]!), { until: (status) => status === "offline 2" })
+    for (const device of devices.slice(0, 2)) assert.strictEqual(yield* statusOf(behind, device), "online 1")
+    yield* dead.reach.open
+  }).pipe(Effect.scoped))
+
+it.live("nobody flaps when no node could reach the store for a time", () =>
+  Effect.gen(function*() {
+    const storage = yield* onPostgres
+    const nodes = [yield* startNode(storage), yield* startNode(storage)] as const
+    const devices = yield* createDevices(nodes[0], 2)
+    yield* Effect.forEach(nodes, (node, i) => connect(node, devices[i]!))
+    yield* Effect.sleep(times.silence)
+    for (const node of nodes) yield* node.reach.close
+    yield* Effect.sleep(times.silence + 300)
+    yield* nodes[0].reach.open
+    yield* Effect.sleep(times.gap)
+    yield* nodes[1].reach.open
+    yield* Effect.sleep(times.silence)
+    for (const device of devices) assert.strictEqual(yield* statusOf(nodes[0], device), "online 1")
+  }).pipe(Effect.scoped))
