@@ -2,16 +2,17 @@
  * Says in one line which programs are not installed: the tests that need them are
  * left out. `.ci/run` installs them.
  */
-import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
+import { delimiter, join } from "node:path"
 import type { TestProject } from "vitest/node"
 
-const programs = ["mosquitto_pub", "nats-server", "clickhouse-server"]
+const programs = ["mosquitto_pub", "nats-server", "clickhouse-server", "rabbitmq-server"]
 
 /** Debian has servers among the programs of the system, which are not on every path. */
-const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin` }
+const path = [...process.env["PATH"]?.split(delimiter) ?? [], "/usr/sbin"]
 
 export const setup = (project: TestProject) => {
-  const missing = programs.filter((program) => spawnSync(program, ["--help"], { env }).error !== undefined)
+  const missing = programs.filter((program) => !path.some((directory) => existsSync(join(directory, program))))
   if (missing.length > 0) {
     project.vitest.logger.warn(`The tests are left out that need ${missing.join(", ")}: not installed here.`)
   }

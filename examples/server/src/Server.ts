@@ -36,6 +36,7 @@ import { Otlp } from "effect/observability"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
+import * as BrokerInFront from "./BrokerInFront.ts"
 import * as EmbeddedDatabase from "./EmbeddedDatabase.ts"
 import { explain } from "./Explanation.ts"
 import * as Logging from "./Logging.ts"
@@ -320,7 +321,7 @@ const announce = Layer.effectDiscard(Effect.gen(function*() {
 /** The server runs while this layer lives. Fails with `InvalidConfig` that says what to change. */
 export const layer = (config: ServerConfig) =>
   announce.pipe(
-    Layer.provide([api(config), operations(config)]),
+    Layer.provide([api(config), operations(config), BrokerInFront.layer(config)]),
     Layer.provide(httpServer(config)),
     Layer.provideMerge(broker(config)),
     Layer.provide(Certificate.layer(config)),

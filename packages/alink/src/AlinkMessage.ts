@@ -77,6 +77,14 @@ const parseJson = (text: string): unknown => {
 /** A payload, or the parts of one: large parts that many devices get are never copied. */
 export type Payload = string | Buffer | ReadonlyArray<Uint8Array>
 
+/** Returns the bytes of a payload. */
+export const bytesOf = (payload: Payload): Buffer =>
+  typeof payload === "string"
+    ? Buffer.from(payload)
+    : Buffer.isBuffer(payload)
+    ? payload
+    : Buffer.concat(payload as ReadonlyArray<Uint8Array>)
+
 /** Returns the payload of a reply. `at`: Unix milliseconds. */
 export const encodeReply = (
   { form, method }: Route,

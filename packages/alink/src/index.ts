@@ -7,7 +7,7 @@
  * - `decode`, `encodeReply`: the messages of devices, and the replies to them.
  * - `downlinkOf`: the messages of the cloud.
  */
-export { type AlinkRequest, decode, encodeReply, type Payload, unreadable } from "./AlinkMessage.ts"
+export { type AlinkRequest, bytesOf, decode, encodeReply, type Payload, unreadable } from "./AlinkMessage.ts"
 export * as ConnectPacket from "./ConnectPacket.ts"
 export { type Downlink, downlinkOf } from "./Downlink.ts"
 export { broadcastTopic, isBroadcastFilter, type Owner, ownerKey, ownerOf } from "./TopicOwner.ts"

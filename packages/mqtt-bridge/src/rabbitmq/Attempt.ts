@@ -1,0 +1,13 @@
+/**
+ * Calls of the AMQP client as effects.
+ */
+import { Effect } from "effect"
+import { BrokerUnreachable } from "../BrokerLink.ts"
+
+/** Runs a call. Its failure does not show the URL. */
+export const attempt = <A>(call: () => PromiseLike<A>): Effect.Effect<A, BrokerUnreachable> =>
+  Effect.tryPromise({
+    try: async () => await call(),
+    catch: (cause) =>
+      new BrokerUnreachable({ message: `RabbitMQ: ${cause instanceof Error ? cause.message : String(cause)}` })
+  })

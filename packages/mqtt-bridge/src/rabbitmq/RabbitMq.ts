@@ -1,0 +1,109 @@
+/**
+ * RabbitMQ with its MQTT plug-in as the broker in front of the cloud, over AMQP
+ * 0-9-1 (docs/mqtt-bridge.md).
+ */
+import { connect } from "amqplib"
+import { Deferred, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
+import mqtt from "mqtt"
+import { BrokerLink, BrokerUnreachable, type ShareHandler } from "../BrokerLink.ts"
+import { attempt } from "./Attempt.ts"
+import * as Publisher from "./Publisher.ts"
+import * as Shares from "./Shares.ts"
+import { declare, topology } from "./Topology.ts"
+
+export interface RabbitMqOptions {
+  /** `amqp://user:password@host:5672/vhost`, or `amqps:`. The user may do everything in the virtual host. */
+  readonly url: Redacted.Redacted
+  /** Where devices connect, for example `mqtt://host:1883`: the cloud ends connections of devices there, as the same user. */
+  readonly mqttUrl: string
+  /** The beginning of the names of exchanges and queues. Default `device-cloud`. */
+  readonly prefix?: string | undefined
+  /** Shares of messages and connections, the same on all nodes: at most as many nodes have work. Default: 8. */
+  readonly shares?: number | undefined
+}
+
+/** Links this node with RabbitMQ. Connects when it serves. */
+export const layer = (options: RabbitMqOptions): Layer.Layer<BrokerLink> => Layer.sync(BrokerLink, () => make(options))
+
+/** How long a broker may take to answer before the connection counts as lost, seconds, and milliseconds. */
+const heartbeat = 5
+const connectTimeout = 5000
+/** How often nodes look whether a share is free. */
+const balanceInterval = "1 second"
+
+const make = (
+  { mqttUrl, prefix = "device-cloud", shares = 8, url }: RabbitMqOptions
+): BrokerLink["Service"] => {
+  let publisher: Publisher.Publisher | undefined
+  let nodes = 1
+
+  /** Works until the connection ends. */
+  const work = Effect.fnUntraced(function*(
+    open: (share: number) => Effect.Effect<ShareHandler, never, Scope.Scope>
+  ) {
+    const ended = yield* Deferred.make<never, BrokerUnreachable>()
+    const connection = yield* Effect.acquireRelease(
+      attempt(() => connect(withHeartbeat(url), { timeout: connectTimeout, noDelay: true })),
+      (connection) => Effect.ignore(attempt(() => connection.close()))
+    )
+    connection.on("error", () => {})
+    connection.on(
+      "close",
+      () =>
+        Deferred.doneUnsafe(ended, Effect.fail(new BrokerUnreachable({ message: "RabbitMQ: the connection ended" })))
+    )
+    const declaring = yield* attempt(() => connection.createChannel())
+    declaring.on("error", () => {})
+    yield* attempt(() => declare(declaring, prefix, shares))
+    yield* attempt(() => declaring.close())
+    publisher = yield* Publisher.make(connection)
+    yield* Effect.logInfo("Devices at RabbitMQ are carried")
+    const { balance } = yield* Shares.make({ connection, names: topology(prefix, shares), count: shares, open })
+    yield* balance.pipe(
+      Effect.map((count) => {
+        nodes = count
+      }),
+      Effect.repeat(Schedule.spaced(balanceInterval)),
+      Effect.raceFirst(Deferred.await(ended))
+    )
+  })
+
+  const unreachable = new BrokerUnreachable({ message: "RabbitMQ: not connected" })
+
+  return BrokerLink.of({
+    serve: (open) =>
+      Effect.scoped(work(open)).pipe(
+        Effect.tapError(({ message }) => Effect.logWarning(`Devices at RabbitMQ are not carried now: ${message}`)),
+        Effect.retry(Schedule.spaced("1 second")),
+        Effect.forkScoped,
+        Effect.asVoid
+      ),
+    nodes: () => nodes,
+    publish: (topic, payload) => publisher?.publish(topic, payload) ?? Effect.fail(unreachable),
+    send: (topic, payload) => publisher?.send(topic, payload),
+    // A broker ends the connection whose client id comes again, and a clean session forgets what was kept.
+    disconnect: (clientId) => {
+      const { password, username } = new URL(Redacted.value(url))
+      return Effect.flatMap(
+        attempt(() =>
+          mqtt.connectAsync(mqttUrl, {
+            clientId,
+            username: decodeURIComponent(username),
+            password: decodeURIComponent(password),
+            protocolVersion: 4,
+            clean: true,
+            reconnectPeriod: 0,
+            connectTimeout
+          })
+        ),
+        (client) => attempt(() => client.endAsync())
+      )
+    }
+  })
+}
+
+const withHeartbeat = (url: Redacted.Redacted): string => {
+  const given = new URL(Redacted.value(url))
+  given.searchParams.set("heartbeat", String(heartbeat))
+  return given.href
+}

@@ -1,0 +1,137 @@
+/**
+ * Divides the shares among the nodes. One node at a time consumes a share; RabbitMQ
+ * refuses a second. Every second each node counts the nodes, takes shares that
+ * nobody has, up to its part, and gives away what it has above it.
+ */
+import type { Channel, ChannelModel, ConsumeMessage } from "amqplib"
+import { Effect, Exit, Scope } from "effect"
+import type { BrokerUnreachable, ShareHandler } from "../BrokerLink.ts"
+import { attempt } from "./Attempt.ts"
+import { connectionOf, endedOf, messageOf } from "./Notices.ts"
+import type { Topology } from "./Topology.ts"
+
+/** Messages of a share that are on their way to the store. */
+const maxUnsettled = 512
+/** How long a share waits for these before it goes to another node, which gets those that are left. */
+const drainTime = "5 seconds"
+
+export interface SharesOptions {
+  readonly connection: ChannelModel
+  readonly names: Topology
+  readonly count: number
+  readonly open: (share: number) => Effect.Effect<ShareHandler, never, Scope.Scope>
+}
+
+interface Held {
+  readonly handler: ShareHandler
+  readonly scope: Scope.Closeable
+  readonly channels: ReadonlyArray<Channel>
+  /** Nothing more is handled: what comes goes to the next node. */
+  isLeaving: boolean
+}
+
+export interface Shares {
+  /** Takes and gives away shares. Returns how many nodes there are. */
+  readonly balance: Effect.Effect<number, BrokerUnreachable>
+}
+
+/** Makes the shares of one connection. They are given away when the scope closes. */
+export const make = Effect.fnUntraced(function*(
+  { connection, count, names, open }: SharesOptions
+): Effect.fn.Return<Shares, BrokerUnreachable, Scope.Scope> {
+  const held = new Map<number, Held>()
+  const asking = yield* attempt(() => connection.createChannel())
+  asking.on("error", () => {})
+  const consumersOf = (queue: string) =>
+    Effect.map(attempt(() => asking.checkQueue(queue)), ({ consumerCount }) => consumerCount)
+  yield* attempt(() => asking.consume(names.nodes, () => {}, { noAck: true }))
+
+  /** Opens a channel and consumes a queue alone. Fails if another node does, or the broker is away. */
+  const consume = Effect.fnUntraced(function*(
+    queue: string,
+    unsettled: number,
+    onMessage: (message: ConsumeMessage, settle: () => void) => void
+  ) {
+    const channel = yield* attempt(() => connection.createChannel())
+    channel.on("error", () => {})
+    yield* attempt(async () => {
+      await channel.prefetch(unsettled)
+      await channel.consume(
+        queue,
+        (message) => {
+          // The queue has gone: everything is declared again.
+          if (message === null) return void connection.close().catch(() => {})
+          onMessage(message, () => {
+            try {
+              channel.ack(message)
+            } catch {
+              // The channel has ended: the message went back to the broker.
+            }
+          })
+        },
+        { exclusive: true }
+      )
+    })
+    return channel
+  })
+
+  const take = Effect.fnUntraced(function*(share: number) {
+    const scope = yield* Scope.make()
+    const handler = yield* Scope.provide(open(share), scope)
+    const own = { handler, scope, channels: new Array<Channel>(), isLeaving: false }
+    yield* Effect.gen(function*() {
+      // Without a limit: connections that last stay unsettled.
+      own.channels.push(
+        yield* consume(names.connections(share), 0, (message, settle) => {
+          if (own.isLeaving) return
+          const ended = endedOf(message)
+          if (ended !== undefined) {
+            handler.disconnected(ended)
+            return settle()
+          }
+          const connection = connectionOf(message, settle)
+          if (connection === undefined) settle()
+          else handler.connected(connection)
+        })
+      )
+      own.channels.push(
+        yield* consume(names.messages(share), maxUnsettled, (message, settle) => {
+          if (!own.isLeaving) handler.message(messageOf(message, settle))
+        })
+      )
+      held.set(share, own)
+    }).pipe(
+      // Another node was faster.
+      Effect.catch((error) => Effect.andThen(Effect.logDebug(error.message), giveAway(own)))
+    )
+  })
+
+  /** Stops taking messages, waits until those under way are stored, and leaves the rest to the next node. */
+  const giveAway = Effect.fnUntraced(function*(own: Held) {
+    own.isLeaving = true
+    yield* Effect.timeoutOption(own.handler.drained, drainTime)
+    yield* Effect.forEach(own.channels, (channel) => Effect.ignore(attempt(() => channel.close())), { discard: true })
+    yield* Scope.close(own.scope, Exit.void)
+  })
+
+  const leave = (share: number) =>
+    Effect.suspend(() => {
+      const own = held.get(share)
+      held.delete(share)
+      return own === undefined ? Effect.void : giveAway(own)
+    })
+
+  yield* Effect.addFinalizer(() => Effect.forEach([...held.keys()], leave, { concurrency: "unbounded", discard: true }))
+
+  return {
+    balance: Effect.gen(function*() {
+      const nodes = Math.max(1, yield* consumersOf(names.nodes))
+      const part = Math.ceil(count / nodes)
+      yield* Effect.forEach([...held.keys()].slice(part), leave, { concurrency: "unbounded", discard: true })
+      for (let share = 0; share < count && held.size < part; share++) {
+        if (!held.has(share) && (yield* consumersOf(names.messages(share))) === 0) yield* take(share)
+      }
+      return nodes
+    })
+  }
+})

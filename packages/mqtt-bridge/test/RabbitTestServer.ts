@@ -1,0 +1,110 @@
+/**
+ * A real RabbitMQ with the plug-ins that the bridge needs, in directories and on
+ * ports of its own.
+ */
+import { Effect } from "effect"
+import { type ChildProcess, spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { type AddressInfo, connect, createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+/** Debian's script without the part that becomes the user of the service. */
+const program = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+
+export const isInstalled = existsSync(program)
+
+/** The name of a test or suite, which says so when it is left out. */
+export const named = (name: string): string =>
+  isInstalled ? name : `${name} (SKIPPED: rabbitmq-server is not installed)`
+
+export const freePort = Effect.callback<number>((resume) => {
+  const server = createServer().listen(0, "127.0.0.1", () => {
+    const { port } = server.address() as AddressInfo
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const isListening = (port: number) =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect(port, "127.0.0.1")
+    socket.once("connect", () => {
+      socket.destroy()
+      resume(Effect.succeed(true))
+    })
+    socket.once("error", () => resume(Effect.succeed(false)))
+  })
+
+const spawned = (command: string, args: ReadonlyArray<string>, env: NodeJS.ProcessEnv) =>
+  Effect.acquireRelease(
+    // A group of its own: the script starts further processes.
+    Effect.sync(() => spawn(command, args, { env, stdio: "ignore", detached: true })),
+    (child: ChildProcess) =>
+      Effect.callback<void>((resume) => {
+        if (child.exitCode !== null || child.pid === undefined) return resume(Effect.void)
+        child.once("exit", () => resume(Effect.void))
+        process.kill(-child.pid, "SIGKILL")
+      })
+  )
+
+const plugins = "[rabbitmq_mqtt,rabbitmq_auth_backend_http,rabbitmq_event_exchange,rabbitmq_consistent_hash_exchange]."
+
+/** Notices about connections stay unsettled as long as the connections last. */
+const advanced = "[{rabbit, [{consumer_timeout, undefined}]}]."
+
+/** Starts a broker that asks `hooks`, for example `http://127.0.0.1:9000/mqtt-bridge/{credential}`. */
+export const start = Effect.fnUntraced(function*(hooks: string) {
+  const directory = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-rabbitmq-"))),
+    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }))
+  )
+  const [amqp, mqtt, distribution, epmd] = yield* Effect.all([freePort, freePort, freePort, freePort])
+  const write = (name: string, text: string) => Effect.promise(() => writeFile(join(directory, name), text))
+  yield* write("plugins", plugins)
+  yield* write("advanced.config", advanced)
+  yield* write(
+    "rabbitmq.conf",
+    `
+listeners.tcp.1 = 127.0.0.1:${amqp}
+mqtt.listeners.tcp.1 = 127.0.0.1:${mqtt}
+mqtt.allow_anonymous = false
+default_user = cloud
+default_pass = secret
+auth_backends.1 = internal
+auth_backends.2 = http
+auth_http.http_method = post
+auth_http.user_path = ${hooks}/user
+auth_http.vhost_path = ${hooks}/vhost
+auth_http.resource_path = ${hooks}/resource
+auth_http.topic_path = ${hooks}/topic
+log.console = false
+log.file = false
+`
+  )
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: directory,
+    ERL_EPMD_PORT: String(epmd),
+    ERL_EPMD_ADDRESS: "127.0.0.1",
+    RABBITMQ_NODENAME: `bridge${epmd}@localhost`,
+    RABBITMQ_DIST_PORT: String(distribution),
+    RABBITMQ_MNESIA_BASE: join(directory, "mnesia"),
+    RABBITMQ_LOG_BASE: join(directory, "log"),
+    RABBITMQ_PID_FILE: join(directory, "pid"),
+    RABBITMQ_CONFIG_FILE: join(directory, "rabbitmq"),
+    RABBITMQ_ADVANCED_CONFIG_FILE: join(directory, "advanced.config"),
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(directory, "plugins"),
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "+S 1:1 +sbwt none"
+  }
+  yield* spawned("epmd", ["-port", String(epmd), "-address", "127.0.0.1"], env)
+  yield* spawned(program, [], env)
+  return {
+    amqpUrl: `amqp://cloud:secret@127.0.0.1:${amqp}`,
+    mqttUrl: `mqtt://127.0.0.1:${mqtt}`,
+    /** Waits until devices can connect. */
+    ready: Effect.gen(function*() {
+      while (!(yield* isListening(mqtt))) yield* Effect.sleep(50)
+    })
+  }
+})
