@@ -10,6 +10,7 @@ import {
   HistoryDays,
   HistoryFromFeed,
   Objects,
+  type ObjectStore,
   RecordDays,
   SceneLimits,
   StoreHealth,
@@ -41,6 +42,7 @@ import * as EmbeddedDatabase from "./EmbeddedDatabase.ts"
 import { explain } from "./Explanation.ts"
 import * as Logging from "./Logging.ts"
 import * as Nats from "./Nats.ts"
+import * as ObjectStorage from "./ObjectStorage.ts"
 import { openFiles, shareOf } from "./OpenFiles.ts"
 import * as SecureHttp from "./SecureHttp.ts"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
@@ -64,8 +66,10 @@ const keyRing = ({ dataDir, secretsKey }: ServerConfig) =>
     onSome: (keys) => PlatformNode.NodeKeyRing.layerKeys(keys).pipe(blame("SECRETS_KEY", ({ message }) => message))
   })
 
+type Storage = DeviceCloud.Stores | ObjectStore | StoreHealth
+
 /** The storage of the configuration, whose history is on ClickHouse if that has an address. */
-const storage = (config: ServerConfig): Layer.Layer<DeviceCloud.Stores | StoreHealth, InvalidConfig> =>
+const storage = (config: ServerConfig): Layer.Layer<Storage, InvalidConfig> =>
   Option.match(config.clickHouseUrl, {
     onNone: () => database(config),
     onSome: (url) =>
@@ -77,13 +81,13 @@ const storage = (config: ServerConfig): Layer.Layer<DeviceCloud.Stores | StoreHe
 
 const database = (
   config: ServerConfig
-): Layer.Layer<DeviceCloud.Stores | StoreHealth, InvalidConfig> => {
-  if (config.storage === "memory") return StorageMemory.layer
+): Layer.Layer<Storage, InvalidConfig> => {
+  if (config.storage === "memory") return Layer.merge(StorageMemory.layer, PlatformNode.MemoryObjectStore.layer)
   const connections = config.databaseConnections
   const stores = (url: Redacted.Redacted, variable: string) =>
-    StoragePg.layerClocked({ url, connections }).pipe(
+    StoragePg.layerCloud({ url, connections }).pipe(
       Layer.catch((error) =>
-        Layer.unwrap<DeviceCloud.Stores | StoreHealth, never, never, InvalidConfig, never>(
+        Layer.unwrap<Storage, never, never, InvalidConfig, never>(
           Effect.fail(
             new InvalidConfig({
               message: `${error._tag === "KeyRingError" ? "SECRETS_KEY, or DATA_DIR" : variable}: ${error.message}`
@@ -96,14 +100,6 @@ const database = (
   if (Option.isSome(config.databaseUrl)) return stores(config.databaseUrl.value, "DATABASE_URL")
   return Layer.unwrap(Effect.map(EmbeddedDatabase.make(config), (url) => stores(url, "DATA_DIR")))
 }
-
-/** Objects are files in the data directory, also when the database is elsewhere. */
-const objects = (config: ServerConfig) =>
-  config.storage === "memory"
-    ? PlatformNode.MemoryObjectStore.layer
-    : PlatformNode.FileObjectStore.layer({ directory: join(config.dataDir, "objects") }).pipe(
-      blame("DATA_DIR", ({ cause }) => String(cause))
-    )
 
 /** The certificate, and its renewals if it is in files. */
 class Certificate extends Context.Service<Certificate, Pick<TlsOptions, "certificate" | "key" | "renewals">>()(
@@ -327,7 +323,7 @@ export const layer = (config: ServerConfig) =>
     Layer.provide(Certificate.layer(config)),
     Layer.provideMerge(Layer.merge(adminKey(config), WorkerChannel.layerEndedNodes)),
     Layer.provideMerge(DeviceCloud.layer),
-    Layer.provideMerge(Layer.provide(Objects.layer, objects(config))),
+    Layer.provideMerge(Layer.provide(Objects.layer, ObjectStorage.layer(config))),
     Layer.provideMerge(Nats.layerEvents(config)),
     Layer.provideMerge(Layer.provideMerge(Nats.layerBus(config), storage(config))),
     Layer.provide(PlatformNode.layer),

@@ -42,6 +42,14 @@ const config = Config.all({
     Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 1000 })),
     "DATABASE_CONNECTIONS"
   ).pipe(Config.withDefault(10)),
+  objects: Config.Literals(["database", "files", "s3"], "OBJECTS").pipe(Config.withDefault("database" as const)),
+  s3: Config.all({
+    endpoint: Config.option(Config.String("S3_ENDPOINT")),
+    bucket: Config.option(Config.String("S3_BUCKET")),
+    region: Config.String("S3_REGION").pipe(Config.withDefault("us-east-1")),
+    accessKeyId: Config.option(Config.String("S3_ACCESS_KEY_ID")),
+    secretAccessKey: Config.option(Config.Redacted("S3_SECRET_ACCESS_KEY"))
+  }),
   dataDir: Config.String("DATA_DIR").pipe(Config.withDefault("./.device-cloud")),
   adminKey: Config.option(Config.Redacted("ADMIN_KEY")),
   secretsKey: Config.option(Config.Redacted("SECRETS_KEY")),
@@ -113,6 +121,22 @@ const readRate = Effect.fnUntraced(function*(variable: string, text: Option.Opti
 
 const isHttp = (text: string): boolean => /^https?:/.test(text) && URL.canParse(text)
 
+/** The bucket of the objects; undefined: they are elsewhere. */
+const readBucket = Effect.fnUntraced(function*({ objects, s3 }: Pick<Config.Success<typeof config>, "objects" | "s3">) {
+  if (objects !== "s3") return undefined
+  const given = Option.all({
+    endpoint: s3.endpoint,
+    bucket: s3.bucket,
+    accessKeyId: s3.accessKeyId,
+    secretAccessKey: s3.secretAccessKey
+  })
+  if (Option.isSome(given) && isHttp(given.value.endpoint)) return { ...given.value, region: s3.region }
+  return yield* new InvalidConfig({
+    message: "OBJECTS=s3: expected S3_ENDPOINT like https://s3.eu-central-1.amazonaws.com, S3_BUCKET, " +
+      "S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY"
+  })
+})
+
 /** Whether a browser would write the origin of a page like this. */
 const isOrigin = (text: string): boolean => isHttp(text) && new URL(text).origin === text
 
@@ -158,6 +182,7 @@ export const load = Effect.gen(function*() {
   const byDefault = yield* UplinkRateLimits
   return {
     ...rest,
+    s3: yield* readBucket(rest),
     uplinkRates: {
       device: yield* readRate("UPLINK_RATE_DEVICE", uplinkRateDevice, byDefault.device),
       project: yield* readRate("UPLINK_RATE_PROJECT", uplinkRateProject, byDefault.project)

@@ -279,6 +279,7 @@ export {
 } from "./mesh/MeshNetwork.ts"
 export { MeshNetworks } from "./mesh/MeshNetworks.ts"
 export * from "./mesh/MeshStore.ts"
+export { inParts } from "./object/ObjectParts.ts"
 export { MaxObjectSize, Objects } from "./object/Objects.ts"
 export * from "./object/ObjectStore.ts"
 export {

@@ -33,6 +33,7 @@ import lastingStatuses from "./migrations/0030_lasting_statuses.ts"
 import otaStages from "./migrations/0031_ota_stages.ts"
 import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
 import deviceCounts from "./migrations/0042_device_counts.ts"
+import objects from "./migrations/0043_objects.ts"
 import recordsByEnd from "./migrations/0039_records_by_end.ts"
 import feed from "./migrations/0035_feed.ts"
 import history from "./migrations/0036_history.ts"
@@ -91,7 +92,8 @@ export const migrations = {
   "0038_feed_readers": feedReaders,
   "0039_records_by_end": recordsByEnd,
   "0040_presence": presence,
-  "0042_device_counts": deviceCounts
+  "0042_device_counts": deviceCounts,
+  "0043_objects": objects
 }
 
 /**

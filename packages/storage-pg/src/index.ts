@@ -20,7 +20,7 @@
  *
  * - **Alone.** No statement of another store reads or writes the tables of
  *   `AccessKeyStore`, `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`,
- *   `MeshStore`, `ReplayStore`, `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
+ *   `MeshStore`, `ObjectStore`, `ReplayStore`, `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
  *   device, a product or a project go when it is removed; a store that lives
  *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history in its own
@@ -36,10 +36,16 @@
  *   products.
  *
  * What can be used from here while the group is elsewhere: `AuditStore`, `FeedReaderStore`, `HistoryStore`,
- * `IdempotencyStore`, `ReplayStore`, `NodeBus` and `StoreHealth`. The tables of all other stores
+ * `IdempotencyStore`, `ObjectStore`, `ReplayStore`, `NodeBus` and `StoreHealth`. The tables of all other stores
  * have foreign keys to projects, products or devices in the same database.
  */
-import type { DeviceCloud, KeyRing, KeyRingError, StoreHealth } from "@device-cloud/core"
+import type {
+  DeviceCloud,
+  KeyRing,
+  KeyRingError,
+  ObjectStore as ObjectStoreService,
+  StoreHealth
+} from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, type Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -66,6 +72,7 @@ import * as JobStore from "./JobStore.ts"
 import * as MeshStore from "./MeshStore.ts"
 import * as Migrations from "./Migrations.ts"
 import * as NodeBus from "./NodeBus.ts"
+import * as ObjectStore from "./ObjectStore.ts"
 import * as OtaStore from "./OtaStore.ts"
 import { type DatabaseError, databaseError } from "./PgErrors.ts"
 import * as PresenceStore from "./PresenceStore.ts"
@@ -108,6 +115,7 @@ export { layer as layerJobStore } from "./JobStore.ts"
 export { layer as layerMeshStore } from "./MeshStore.ts"
 export { layer as layerMigrations } from "./Migrations.ts"
 export { layer as layerNodeBus } from "./NodeBus.ts"
+export { layer as layerObjectStore } from "./ObjectStore.ts"
 export { layer as layerOtaStore } from "./OtaStore.ts"
 export { layer as layerPresenceStore } from "./PresenceStore.ts"
 export { layer as layerProductStore } from "./ProductStore.ts"
@@ -203,10 +211,13 @@ export const layer = (
   layerClient.pipe(Layer.provide(client(options)))
 
 /**
- * As {@link layer}, and all that is built on it has the time of the database, as
- * its `Clock`: whatever the clock of the server says, and if it jumps.
+ * What servers of one cloud share: the stores, objects, and the time of the database
+ * as the `Clock` of all that is built on it, whatever the clock of the server says.
  */
-export const layerClocked = (
+export const layerCloud = (
   options: Options
-): Layer.Layer<DeviceCloud.Stores | StoreHealth, DatabaseError | KeyRingError, KeyRing> =>
-  layerClient.pipe(Layer.provideMerge(DatabaseClock.layer), Layer.provide(client(options)))
+): Layer.Layer<DeviceCloud.Stores | StoreHealth | ObjectStoreService, DatabaseError | KeyRingError, KeyRing> =>
+  Layer.merge(layerClient, ObjectStore.layer.pipe(Layer.provide(Migrations.layer))).pipe(
+    Layer.provideMerge(DatabaseClock.layer),
+    Layer.provide(client(options))
+  )

@@ -1,0 +1,90 @@
+/**
+ * Every server of a cloud has the objects that one of them has taken.
+ */
+import { EmbeddedPostgres } from "@device-cloud/testing"
+import { ownerKey } from "@device-cloud/testing/http"
+import { NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { execFileSync } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { mkdtemp, rm } from "node:fs/promises"
+import { createRequire } from "node:module"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { beforeAll, inject } from "vitest"
+import * as ServerProcess from "../src/ServerProcess.ts"
+
+const folder = fileURLToPath(new URL("..", import.meta.url))
+
+/** The server as it is shipped. */
+beforeAll(() => {
+  const require = createRequire(import.meta.url)
+  const compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc")
+  execFileSync(process.execPath, [compiler, "-b", folder], { stdio: "inherit" })
+})
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-objects-"))),
+  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+)
+
+const authorization = `Bearer ${ownerKey}`
+
+/** Returns the path of the object. */
+const upload = (http: string, bytes: Uint8Array<ArrayBuffer>) =>
+  Effect.promise(async () => {
+    const body = new FormData()
+    body.append("file", new Blob([bytes]), "firmware.bin")
+    const response = await fetch(`${http}/openapi/v1/oss`, { method: "POST", headers: { authorization }, body })
+    const { data } = await response.json() as { readonly data: { readonly url: string } }
+    return new URL(data.url).pathname
+  })
+
+const download = (address: string, range: string) =>
+  Effect.promise(async () => {
+    const response = await fetch(address, { headers: { range } })
+    return { status: response.status, bytes: Buffer.from(await response.arrayBuffer()) }
+  })
+
+it.live("what one server has taken another has, and files from before are found", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const start = (dataDir: string, env: Readonly<Record<string, string>> = {}) =>
+      ServerProcess.start({
+        env: {
+          HTTP_PORT: "0",
+          MQTTS_PORT: "0",
+          DATA_DIR: dataDir,
+          ADMIN_KEY: ownerKey,
+          SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
+          DATABASE_URL: Redacted.value(url),
+          ...env
+        },
+        nodeOptions: [],
+        main: join(folder, "dist", "main.js")
+      })
+    const [one, two] = [yield* temporaryDirectory, yield* temporaryDirectory]
+    const bytes = randomBytes(700_000)
+    const part = { range: "bytes=262100-524300", bytes: bytes.subarray(262_100, 524_301) }
+
+    const former = yield* Effect.scoped(
+      Effect.flatMap(start(one, { OBJECTS: "files" }), ({ http }) => upload(http, bytes))
+    )
+    const { http } = yield* start(one)
+    const other = yield* start(two)
+    const current = yield* upload(http, bytes)
+    for (const address of [http + former, http + current, other.http + current]) {
+      const { bytes, status } = yield* download(address, part.range)
+      assert.strictEqual(status, 206)
+      assert.isTrue(bytes.equals(part.bytes))
+    }
+    for (const [path, status] of [[current, 200], [former, 404]] as const) {
+      const removed = yield* Effect.promise(() =>
+        fetch(other.http + path, { method: "DELETE", headers: { authorization } })
+      )
+      assert.strictEqual(removed.status, status)
+    }
+    assert.strictEqual((yield* download(http + current, part.range)).status, 404)
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
