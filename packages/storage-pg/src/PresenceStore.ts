@@ -234,10 +234,10 @@ const make = Effect.gen(function*() {
     }
   }
 
-  /** The row of a silent node is locked until its devices are offline: its heartbeat waits, and other judges pass by. */
+  /** The row of a silent node is locked until its devices are offline: its heartbeat waits. */
   const locked = (lapse: Lapse): Statement.Fragment =>
     lapse._tag === "NodeSilent"
-      ? sql`SELECT FROM node WHERE ${isSilent(lapse)} FOR NO KEY UPDATE SKIP LOCKED`
+      ? sql`SELECT FROM node WHERE ${isSilent(lapse)} FOR SHARE`
       : sql`SELECT`
 
   const markOffline = (deviceIds: ReadonlyArray<DeviceId>, lapse: Lapse, at: number) =>

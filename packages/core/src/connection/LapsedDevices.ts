@@ -2,8 +2,8 @@
  * Sets devices offline whose time online has lapsed: no sighting for five
  * minutes, or a node that stops or is silent (docs/decisions/0008-presence.md).
  */
-import { Array, Clock, Effect } from "effect"
-import type { DeviceId } from "../device/Device.ts"
+import { Array, Clock, Effect, Option, Stream } from "effect"
+import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
@@ -19,52 +19,66 @@ export interface LapsedDevices {
 
 /** Devices that go offline in one transaction. */
 const limit = 1000
+/** Transactions for the devices of one node at a time. */
+const concurrency = 4
 
 export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Reactions> = Effect.gen(function*() {
   const store = yield* PresenceStore
   const feed = yield* Feed
   const reactions = yield* Reactions
 
-  /**
-   * Sets at most `limit` devices offline. Returns the last of them when there may be
-   * more: some may have come back meanwhile. If all have, another node sets them offline.
-   */
-  const setSomeOffline = Effect.fnUntraced(function*(
-    lapse: Lapse,
-    after?: DeviceId
-  ): Effect.fn.Return<DeviceId | undefined, StoreError> {
-    const devices = yield* store.lapsed(lapse, limit, after)
-    if (devices.length === 0) return undefined
+  /** Sets those of the devices offline that have not come back meanwhile, and returns how many. */
+  const markOffline = Effect.fnUntraced(function*(lapse: Lapse, devices: ReadonlyArray<DeviceIdentity>) {
     yield* reactions.load(productsOf(devices))
     const at = yield* Clock.currentTimeMillis
     const changeOf = ({ device }: LostDevice): StatusChange => ({ device, at, status: "offline" })
-    const markOffline = store.markOffline({
-      deviceIds: devices.map(({ deviceId }) => deviceId),
-      lapse,
-      at,
-      ...devices.some((device) => reactions.watches("StatusChanged", device))
-        ? {
-          reactTo: (lost: ReadonlyArray<LostDevice>) => lost.flatMap((each) => reactionsTo(reactions, changeOf(each)))
-        }
-        : {}
-    })
     const lost = yield* feed.commit(
-      markOffline,
+      store.markOffline({
+        deviceIds: devices.map(({ deviceId }) => deviceId),
+        lapse,
+        at,
+        ...devices.some((device) => reactions.watches("StatusChanged", device))
+          ? {
+            reactTo: (lost: ReadonlyArray<LostDevice>) => lost.flatMap((each) => reactionsTo(reactions, changeOf(each)))
+          }
+          : {}
+      }),
       (lost) => lost.map((each) => statusEvent(changeOf(each), each.version))
     )
     if (lost.length > 0) reactions.wake()
-    return devices.length < limit || lost.length === 0 ? undefined : devices.at(-1)!.deviceId
+    return lost.length
   })
 
-  const setOffline = Effect.fnUntraced(function*(lapse: Lapse) {
-    let last = yield* setSomeOffline(lapse)
-    while (last !== undefined) last = yield* setSomeOffline(lapse, last)
+  /** Ends when there are no more devices, or when another node sets them offline. */
+  const setNodeOffline = (lapse: Lapse) =>
+    Stream.paginate(
+      undefined as DeviceId | undefined,
+      (after) =>
+        Effect.map(store.lapsed(lapse, limit, after), (devices) =>
+          [
+            devices.length === 0 ? [] : [devices],
+            devices.length < limit ? Option.none() : Option.some(devices.at(-1)!.deviceId)
+          ] as const)
+    ).pipe(
+      Stream.mapEffect((devices) => markOffline(lapse, devices), { concurrency }),
+      Stream.takeWhile((lost) => lost > 0),
+      Stream.runDrain
+    )
+
+  const setOthersOffline = Effect.fnUntraced(function*(lapse: Lapse) {
+    let isDone = false
+    while (!isDone) {
+      const devices = yield* store.lapsed(lapse, limit)
+      isDone = devices.length === 0 || (yield* markOffline(lapse, devices)) === 0 || devices.length < limit
+    }
   })
+
+  const setOffline = (lapse: Lapse) => "nodeId" in lapse ? setNodeOffline(lapse) : setOthersOffline(lapse)
 
   const setUnconnectedOffline = (deviceIds: ReadonlyArray<DeviceId>) =>
     Effect.forEach(
       Array.chunksOf(deviceIds, limit),
-      (some) => setSomeOffline({ _tag: "NotConnected", deviceIds: some }),
+      (some) => setOthersOffline({ _tag: "NotConnected", deviceIds: some }),
       { discard: true }
     )
 

@@ -165,7 +165,8 @@ const make = Effect.gen(function*() {
 
   const beat = store.heartbeat(nodeId, times).pipe(
     Effect.timeout(heartbeatTime),
-    Effect.tap(({ wasSilent }) => wasSilent ? PubSub.publish(silences, undefined) : Effect.void),
+    Effect.flatMap(({ wasSilent }) => wasSilent ? PubSub.publish(silences, undefined) : Effect.void),
+    Effect.asVoid,
     Effect.catch((error) => Effect.logWarning("The node could not say that it is alive", error))
   )
 
@@ -185,11 +186,11 @@ const make = Effect.gen(function*() {
   )
 
   // Each in a fiber of its own: what takes long never delays a heartbeat.
-  yield* Effect.forEach(
-    [beat, releaseSilent, endSightings],
-    (each) => Effect.forkScoped(Effect.repeat(each, Schedule.spaced(times.beat))),
-    { discard: true }
-  )
+  const every = (millis: number, run: Effect.Effect<void>) =>
+    Effect.forkScoped(Effect.repeat(run, Schedule.spaced(millis)))
+  yield* every(times.beat, beat)
+  yield* every(times.beat / 2, releaseSilent)
+  yield* every(times.beat, endSightings)
 
   yield* Effect.addFinalizer(() =>
     release({ _tag: "NodeStops", nodeId }).pipe(

@@ -7,7 +7,7 @@ import type { HeartbeatLimits } from "./PresenceStore.ts"
 
 /** In milliseconds. */
 export interface PresenceTimes extends HeartbeatLimits {
-  /** Between two heartbeats of a node, and between its looks for silent nodes and for sightings that end. */
+  /** Between two heartbeats of a node, and between its looks for sightings that end. It looks twice as often for silent nodes. */
   readonly beat: number
   /** Between two comparisons of all sessions of a node with the store. */
   readonly sweep: number
