@@ -296,6 +296,30 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       assert.isAbove(items[0]!.messageId, items[1]!.messageId)
     }))
 
+  it.effect("a device that confirms commands and answers none takes new ones in place of those of a minute ago", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const connected = yield* connect(device)
+      const first: Array<Command> = []
+      for (let i = 0; i < 90; i++) first.push(yield* call(device, "reboot", { i }))
+      yield* TestClock.adjust("1 minute")
+      for (let i = 90; i < 100; i++) yield* call(device, "reboot", { i })
+      yield* all(connected)
+      const latest = yield* call(device, "reboot", { i: 100 })
+      assert.deepStrictEqual((yield* all(connected)).map(({ id }) => id), [String(latest.messageId)])
+      // The oldest ten are over; the others may still be answered.
+      const states = yield* Effect.forEach(first, stored)
+      assert.deepStrictEqual(states.map(({ state }) => state), [
+        ...Array.from({ length: 10 }, () => "failed"),
+        ...Array.from({ length: 80 }, () => "acked")
+      ])
+      assert.strictEqual(states[0]!.message, "the device has not answered, and others need the place")
+      for (let i = 0; i < 89; i++) yield* call(device, "reboot", { i })
+      // What is left was confirmed within a minute.
+      assert.strictEqual((yield* Effect.flip(call(device, "reboot")))._tag, "TooManyCommands")
+      yield* connected.disconnect
+    }))
+
   it.effect("refuses what the model does not admit, and says what", () =>
     Effect.gen(function*() {
       const device = yield* createModelled

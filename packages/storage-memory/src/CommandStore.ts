@@ -1,10 +1,17 @@
 /**
  * The commands of devices in memory.
  */
-import { type Command, CommandStore, type Enqueue, maxWaiting } from "@device-cloud/core"
+import {
+  type Command,
+  CommandStore,
+  type Enqueue,
+  type Enqueued,
+  maxWaiting,
+  type NotEnqueued
+} from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
 import { modifyShadow } from "./ShadowStore.ts"
-import { paginate, Tables } from "./Tables.ts"
+import { neverOwned, paginate, Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together: a command may change the shadow. */
 export const layer: Layer.Layer<CommandStore, never, Tables> = Layer.effect(
@@ -16,39 +23,47 @@ export const layer: Layer.Layer<CommandStore, never, Tables> = Layer.effect(
 const maxNamed = 10_000
 
 const make = (tables: Tables["Service"]) => {
-  const { devices, ledger } = tables
+  const { connections, devices, ledger, ownerships } = tables
   let lastId = 0
 
   /** Message id by device and origin, the oldest first. */
   const named = new Map<string, number>()
 
   const enqueue = (
-    { command: { origin, synchronous = false, ...command }, desire }: Enqueue
-  ): Command | "full" | "no-device" => {
+    { command: { origin, synchronous = false, ...command }, desire, epoch }: Enqueue
+  ): Enqueued | NotEnqueued => {
     const { createdAt, deviceId } = command
     const name = `${deviceId} ${origin}`
     const known = origin === undefined ? undefined : ledger.get(deviceId, named.get(name) ?? 0)
-    if (known !== undefined) return known
-    if (!devices.has(deviceId)) return "no-device"
+    if (known !== undefined) return { command: known, previous: undefined, owner: undefined }
+    const device = devices.get(deviceId)
+    if (device === undefined) return "no-device"
+    if (!device.enabled) return "disabled"
     if (ledger.countOpen(deviceId) >= maxWaiting) return "full"
+    const ownership = ownerships.get(deviceId) ?? neverOwned
+    const connection = connections.get(deviceId)
+    const owner = connection && { nodeId: connection.nodeId, epoch: ownership.epoch }
+    const isSent = owner !== undefined && owner.epoch === epoch
     const stored: Command = {
       messageId: ++lastId,
       code: null,
       message: "",
       data: {},
       synchronous,
-      deliveries: command.state === "sent" ? 1 : 0,
+      state: isSent ? "sent" : "queued",
+      deliveries: isSent ? 1 : 0,
       updatedAt: createdAt,
       // A spread is fast only after the other members.
       ...command
     }
     ledger.put(stored)
+    ownerships.set(deviceId, { ...ownership, lastCommand: stored.messageId })
     if (origin !== undefined) {
       named.set(name, stored.messageId)
       if (named.size > maxNamed) named.delete(named.keys().next().value!)
     }
     if (desire !== undefined) modifyShadow(tables, { deviceId, modify: desire })
-    return stored
+    return { command: stored, previous: ownership.lastCommand, owner }
   }
 
   return CommandStore.of({

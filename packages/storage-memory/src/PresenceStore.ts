@@ -16,15 +16,13 @@ import {
 } from "@device-cloud/core"
 import { Clock, Effect, Layer } from "effect"
 import { addReactions } from "./ExecutionStore.ts"
-import { deviceDetail, type Ownership, Tables } from "./Tables.ts"
+import { deviceDetail, neverOwned, Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together: presence is kept on the device, reads commands and stores executions. */
 export const layer: Layer.Layer<PresenceStore, never, Tables> = Layer.effect(
   PresenceStore,
   Effect.suspend(() => make)
 )
-
-const neverOwned: Ownership = { epoch: 0, lastCommand: 0, desiredChanges: 0 }
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables

@@ -131,6 +131,9 @@ export interface Ownership {
   readonly desiredChanges: number
 }
 
+/** Of a device that has had neither. */
+export const neverOwned: Ownership = { epoch: 0, lastCommand: 0, desiredChanges: 0 }
+
 export interface Heartbeat {
   /** The latest one, Unix milliseconds. */
   readonly at: number

@@ -1,7 +1,15 @@
 /**
  * The commands of devices on PostgreSQL.
  */
-import { type Command, CommandStore, type DeviceId, type Enqueue, maxWaiting, ShadowStore } from "@device-cloud/core"
+import {
+  CommandStore,
+  type DeviceId,
+  type Enqueue,
+  type Enqueued,
+  maxWaiting,
+  type NotEnqueued,
+  ShadowStore
+} from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Option } from "effect"
 import { advanceCommands, commandFromRow, type CommandRow, hasEnded, hasNotEnded, stateNumber } from "./CommandRow.ts"
@@ -27,12 +35,30 @@ const sent = stateNumber("sent")
 const expired = stateNumber("expired")
 const cancelled = stateNumber("cancelled")
 
+/** A command that is stored; all its columns are null for a device of which none is. */
+interface EnqueuedRow extends Omit<CommandRow, "message_id"> {
+  readonly message_id: bigint | null
+  readonly locked_id: string
+  readonly last_command: bigint
+  readonly node_id: string | null
+  readonly epoch: bigint
+  readonly enabled: boolean
+}
+
+const isStored = (row: EnqueuedRow): row is EnqueuedRow & CommandRow => row.message_id !== null
+
 const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
   const open = sql.literal(hasNotEnded)
 
-  const insert = (items: ReadonlyArray<Enqueue>) =>
-    sql<CommandRow & { readonly position: bigint }>`
-      WITH new AS (
+  /**
+   * Stores commands, unless a device has no row in `presence`. That row is locked before
+   * ids are taken, in the order of device ids, so that the ids of a device grow in the
+   * order of the commits. Returns a row for each command that is stored, and one for
+   * each other device.
+   */
+  const insert = (items: ReadonlyArray<Enqueue>, deviceIds: ReadonlyArray<DeviceId>) =>
+    sql<EnqueuedRow>`
+      WITH new AS MATERIALIZED (
         SELECT *, row_number() OVER (PARTITION BY device_id ORDER BY position) AS place FROM unnest(
           ${texts(items.map(({ command }) => command.projectId))},
           ${texts(items.map(({ command }) => command.deviceId))},
@@ -41,47 +67,84 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
           ${texts(items.map(({ command }) => JSON.stringify(command.params)))}::json[],
           ${instants(items.map(({ command }) => command.createdAt))},
           ${instants(items.map(({ command }) => command.expiresAt))},
-          ${wholeNumbers(items.map(({ command }) => stateNumber(command.state)))}::smallint[],
+          ${wholeNumbers(items.map(({ epoch }) => epoch ?? 0))}::bigint[],
           ${texts(items.map(({ command }) => command.origin ?? null))},
           ${wholeNumbers(items.map(({ command }) => command.synchronous === true ? 1 : 0))}::smallint[]
-        ) WITH ORDINALITY AS new (project_id, device_id, service_id, user_topic, params, created_at, expires_at, state,
+        ) WITH ORDINALITY AS new (project_id, device_id, service_id, user_topic, params, created_at, expires_at, epoch,
           origin, synchronous, position)
-      ), waiting AS (
-        SELECT ids.device_id, (
-          SELECT count(*) FROM command WHERE command.device_id = ids.device_id AND ${open}
+      ), locked AS MATERIALIZED (
+        SELECT presence.device_id, presence.last_command, presence.node_id, presence.epoch, device.enabled
+        FROM presence JOIN device USING (device_id)
+        WHERE presence.device_id = ANY(${texts(deviceIds)})
+        ORDER BY presence.device_id FOR NO KEY UPDATE OF presence
+      ), waiting AS MATERIALIZED (
+        SELECT locked.*, (
+          SELECT count(*) FROM command WHERE command.device_id = locked.device_id AND ${open}
         ) AS count
-        FROM (SELECT DISTINCT device_id FROM new) AS ids JOIN device USING (device_id)
+        FROM locked WHERE enabled AND (SELECT count(*) FROM locked) = ${deviceIds.length}
+      ), stored AS (
+        INSERT INTO command (project_id, device_id, service_id, user_topic, params, state, created_at, expires_at,
+          updated_at, origin, synchronous, deliveries)
+        SELECT project_id, device_id, service_id, user_topic, params, CASE WHEN is_sent THEN ${sent} ELSE ${queued} END,
+          created_at, expires_at, created_at, origin, synchronous = 1, CASE WHEN is_sent THEN 1 ELSE 0 END
+        FROM (
+          SELECT new.*, coalesce(waiting.node_id IS NOT NULL AND waiting.epoch = new.epoch, false) AS is_sent
+          FROM new JOIN waiting USING (device_id) WHERE waiting.count + new.place <= ${maxWaiting}
+        ) AS fitting
+        ORDER BY position
+        RETURNING *
+      ), known AS (
+        UPDATE presence SET last_command = latest.message_id
+        FROM (SELECT device_id, max(message_id) AS message_id FROM stored GROUP BY device_id) AS latest
+        WHERE presence.device_id = latest.device_id
       )
-      INSERT INTO command (project_id, device_id, service_id, user_topic, params, state, created_at, expires_at,
-        updated_at, origin, synchronous, deliveries)
-      SELECT project_id, device_id, service_id, user_topic, params, state, created_at, expires_at, created_at, origin,
-        synchronous = 1, CASE WHEN state = ${sent} THEN 1 ELSE 0 END
-      FROM new JOIN waiting USING (device_id) WHERE waiting.count + new.place <= ${maxWaiting}
-      ORDER BY position
-      RETURNING *`
+      SELECT stored.*, locked.device_id AS locked_id, locked.last_command, locked.node_id, locked.epoch, locked.enabled
+      FROM locked LEFT JOIN stored USING (device_id) ORDER BY stored.message_id`
 
-  const exists = (deviceIds: ReadonlyArray<DeviceId>) =>
+  /** Makes rows in `presence` for devices without one, and returns those of the devices that exist. */
+  const makeOwnable = (deviceIds: ReadonlyArray<DeviceId>) =>
     Effect.map(
-      sql<{ readonly device_id: string }>`SELECT device_id FROM device WHERE device_id = ANY(${texts(deviceIds)})`,
+      sql<{ readonly device_id: string }>`
+        WITH existing AS (
+          SELECT device_id FROM device WHERE device_id = ANY(${texts(deviceIds)}) ORDER BY device_id
+        ), made AS (
+          INSERT INTO presence (device_id) SELECT device_id FROM existing ON CONFLICT DO NOTHING
+        )
+        SELECT device_id FROM existing`,
       (rows) => new Set(rows.map(({ device_id }) => device_id))
     )
 
   /** Stores the first commands of a device that fit; the others are `full`. */
-  const enqueueAll = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
+  const enqueueAll = Effect.fnUntraced(function*(
+    items: ReadonlyArray<Enqueue>
+  ): Effect.fn.Return<ReadonlyArray<Enqueued | NotEnqueued>, SqlError.SqlError> {
     if (items.length === 0) return []
-    const stored = new Map<DeviceId, Array<Command>>()
-    const rows = yield* insert(items)
-    for (const command of rows.map(commandFromRow)) {
-      const known = stored.get(command.deviceId)
-      if (known === undefined) stored.set(command.deviceId, [command])
-      else known.push(command)
+    const deviceIds = [...new Set(items.map(({ command }) => command.deviceId))]
+    const rows = yield* insert(items, deviceIds)
+    const found = new Map<string, Array<EnqueuedRow>>()
+    for (const row of rows) {
+      const known = found.get(row.locked_id)
+      if (known === undefined) found.set(row.locked_id, [row])
+      else known.push(row)
     }
-    const left = rows.length === items.length
-      ? new Set<string>()
-      : yield* exists(items.map(({ command }) => command.deviceId))
-    return items.map(({ command: { deviceId } }): Command | "full" | "no-device" =>
-      stored.get(deviceId)?.shift() ?? (left.has(deviceId) ? "full" : "no-device")
-    )
+    const unknown = deviceIds.filter((deviceId) => !found.has(deviceId))
+    if (unknown.length > 0) {
+      const made = yield* makeOwnable(unknown)
+      const isThere = ({ command: { deviceId } }: Enqueue) => found.has(deviceId) || made.has(deviceId)
+      const results = (yield* enqueueAll(items.filter(isThere))).values()
+      return items.map((item) => isThere(item) ? results.next().value! : "no-device")
+    }
+    const previous = new Map(rows.map(({ last_command, locked_id }) => [locked_id, Number(last_command)]))
+    const disabled = new Set(rows.flatMap(({ enabled, locked_id }) => enabled ? [] : [locked_id]))
+    return items.map(({ command: { deviceId } }) => {
+      const row = found.get(deviceId)!.shift()
+      if (row === undefined || !isStored(row)) return disabled.has(deviceId) ? "disabled" : "full"
+      const command = commandFromRow(row)
+      const before = previous.get(deviceId)!
+      previous.set(deviceId, command.messageId)
+      const { epoch, node_id: nodeId } = row
+      return { command, previous: before, owner: nodeId === null ? undefined : { nodeId, epoch: Number(epoch) } }
+    })
   })
 
   const enqueueWithDesire = (item: Enqueue) =>
@@ -96,12 +159,15 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
   /** The stored commands with the origins of these items, by device and origin. */
   const existing = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
     const named = items.filter(({ command }) => command.origin !== undefined)
-    if (named.length === 0) return new Map<string, Command>()
+    if (named.length === 0) return new Map<string, Enqueued>()
     const rows = yield* sql<CommandRow & { readonly origin: string }>`
       SELECT command.* FROM command JOIN unnest(
         ${texts(named.map(({ command }) => command.deviceId))}, ${texts(named.map(({ command }) => command.origin))}
       ) AS named (device_id, origin) USING (device_id, origin)`
-    return new Map(rows.map((row) => [`${row.device_id} ${row.origin}`, commandFromRow(row)]))
+    return new Map(rows.map((row): [string, Enqueued] => [
+      `${row.device_id} ${row.origin}`,
+      { command: commandFromRow(row), previous: undefined, owner: undefined }
+    ]))
   })
 
   const enqueueOnce = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
@@ -115,7 +181,7 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
 
   /** Stores the items in their order, so that message ids grow with it: each item that changes the shadow alone, the others together. */
   const enqueueAnew = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
-    const results: Array<Command | "full" | "no-device"> = []
+    const results: Array<Enqueued | NotEnqueued> = []
     while (results.length < items.length) {
       const rest = items.slice(results.length)
       const plain = rest.findIndex(({ desire }) => desire !== undefined)

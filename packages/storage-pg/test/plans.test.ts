@@ -31,14 +31,13 @@ it.live("plans that serve all parameters find open and ended commands, and devic
         serviceId: null,
         userTopic: null,
         params: { power: 1 },
-        state: "sent",
         createdAt: at,
         expiresAt: at + 60_000
       }
       const commands = yield* CommandStore
       const [enqueued] = yield* commands.enqueue([{ command }])
       assert.isObject(enqueued)
-      const { messageId } = enqueued as Exclude<typeof enqueued, string | undefined>
+      const { command: { messageId } } = enqueued as Exclude<typeof enqueued, string | undefined>
       yield* (yield* PresenceStore).record([
         { _tag: "Online", deviceId, connectionId: "connection", nodeId: "node", ip: "::1", at }
       ])

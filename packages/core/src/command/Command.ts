@@ -70,8 +70,6 @@ export type NewCommand =
   & {
     /** Default false. */
     readonly synchronous?: boolean | undefined
-    /** `sent`: the command is handed to the device's connection as soon as it is stored. */
-    readonly state: "queued" | "sent"
     /** Names the call among those of the device, so that a repeated call makes no second command. */
     readonly origin?: string | undefined
   }
@@ -93,6 +91,12 @@ export const maxDeliveries = 3
 
 /** Commands of one device that may be unfinished at the same time. */
 export const maxWaiting = 100
+
+/**
+ * How long a command that the device has confirmed keeps its place while no other
+ * needs it, milliseconds: then the device counts as one that does not answer.
+ */
+export const answerTime = 60_000
 
 /** What a caller may decide about a call. */
 export interface CallOptions {

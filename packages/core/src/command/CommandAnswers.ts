@@ -2,18 +2,19 @@
  * Tells callers that wait for a command that it has ended, on whichever node the
  * device is connected (docs/decisions/0063-calls-that-wait.md).
  */
-import { Clock, Context, Effect, Latch, Layer, Option, Schema } from "effect"
+import { Array as Arr, Clock, Context, Effect, Latch, Layer, Option, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
-import { DeviceId } from "../device/Device.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type Command, type CommandProgress, finalRank, rankOf } from "./Command.ts"
 import { CommandStore } from "./CommandStore.ts"
 
 export class CommandAnswers extends Context.Service<CommandAnswers, {
-  /** Asks other nodes to tell this one, for so many seconds, which commands of the device end. Call it before the call is stored. */
-  readonly announce: (deviceId: DeviceId, seconds: number) => Effect.Effect<void>
   /** Waits until the command has ended, at most so many seconds, and returns it; none: it has not ended. */
   readonly untilEnded: (command: Command, seconds: number) => Effect.Effect<Option.Option<Command>, StoreError>
+  /** Somebody on the node `nodeId` waits for the command, for so many seconds: that node is told when the command ends here. */
+  readonly awaitedBy: (nodeId: string, messageId: number, seconds: number) => void
+  /** Calls `ended` with each command that ends on this node, for as long as this layer lives. */
+  readonly onEnd: (ended: (messageId: number) => void) => void
   /** Commands have taken these steps, which are stored. */
   readonly stepped: (steps: ReadonlyArray<CommandProgress>) => void
 }>()("@device-cloud/core/command/CommandAnswers") {
@@ -23,55 +24,49 @@ export class CommandAnswers extends Context.Service<CommandAnswers, {
   )
 }
 
-/** Somebody on another node waits for commands of the device. */
-const CommandAwaited = NodeBus.channel("command/awaited", Schema.Struct({ deviceId: DeviceId, seconds: Schema.Finite }))
-
-/** A command of a device has ended for which somebody on another node waits. */
+/** A command has ended for which somebody on the node that hears this waits. */
 const CommandEnded = NodeBus.channel("command/ended", Schema.Struct({ messageId: Schema.Int }))
 
-/** Devices whose commands are awaited on other nodes. Of more, the first are forgotten: their callers look at the end of their wait. */
+/** Commands that are awaited on other nodes. Of more, the first are forgotten: their callers look at the store by themselves. */
 const maxAwaited = 10_000
+
+/** How often who waits looks at the store: notices may be lost, and the device may answer on a third node. */
+const lookEvery = "2 seconds"
 
 const make = Effect.gen(function*() {
   const store = yield* CommandStore
-  const awaitedElsewhere = yield* CommandAwaited
   const endedElsewhere = yield* CommandEnded
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const listeners: Array<(messageId: number) => void> = []
   /** Who waits on this node, by message id. */
   const waiting = new Map<number, Set<Latch.Latch>>()
-  /** Until when other nodes wait for commands of the device, Unix milliseconds. */
-  const awaited = new Map<DeviceId, number>()
+  /** Which node waits for a command, and until when, Unix milliseconds. */
+  const awaited = new Map<number, { readonly nodeId: string; readonly until: number }>()
 
   const wake = (messageId: number) => {
     for (const latch of waiting.get(messageId) ?? []) latch.openUnsafe()
   }
 
-  yield* awaitedElsewhere.subscribe({
-    heard: ({ deviceId, seconds }) =>
-      Effect.sync(() => {
-        const until = Math.max(clock.currentTimeMillisUnsafe() + seconds * 1000, awaited.get(deviceId) ?? 0)
-        awaited.delete(deviceId)
-        if (awaited.size >= maxAwaited) awaited.delete(awaited.keys().next().value!)
-        awaited.set(deviceId, until)
-      }),
-    missed: Effect.void
-  })
   yield* endedElsewhere.subscribe({
     heard: ({ messageId }) => Effect.sync(() => wake(messageId)),
     missed: Effect.sync(() => [...waiting.keys()].forEach(wake))
   })
 
-  const tellOthers = (ended: ReadonlyArray<CommandProgress>) => {
+  const tellOthers = (ended: ReadonlyArray<number>) => {
     const now = clock.currentTimeMillisUnsafe()
-    const notices = ended.filter(({ deviceId }) => (awaited.get(deviceId) ?? 0) >= now)
-      .map(({ messageId }) => ({ messageId }))
-    if (notices.length === 0) return
-    runFork(
-      endedElsewhere.publish(notices).pipe(
-        Effect.catch((error) => Effect.logWarning("Other nodes could not be told of answers", error))
+    const notices = ended.flatMap((messageId) => {
+      const known = awaited.get(messageId)
+      awaited.delete(messageId)
+      return known !== undefined && known.until >= now ? [{ messageId, nodeId: known.nodeId }] : []
+    })
+    for (const [nodeId, some] of Object.entries(Arr.groupBy(notices, ({ nodeId }) => nodeId))) {
+      runFork(
+        endedElsewhere.publish(some, nodeId).pipe(
+          Effect.catch((error) => Effect.logWarning("Another node could not be told of answers", error))
+        )
       )
-    )
+    }
   }
 
   const untilEnded = ({ deviceId, messageId }: Command, seconds: number) =>
@@ -88,11 +83,10 @@ const make = Effect.gen(function*() {
           latch.closeUnsafe()
           const command = yield* read
           if (Option.isSome(command)) return command
-          yield* latch.await
+          yield* Effect.timeoutOption(latch.await, lookEvery)
         }
       })
       return ended.pipe(
-        // A notice may have been lost.
         Effect.timeoutOrElse({ duration: seconds * 1000, orElse: () => read }),
         Effect.ensuring(Effect.sync(() => {
           others.delete(latch)
@@ -102,15 +96,19 @@ const make = Effect.gen(function*() {
     })
 
   return CommandAnswers.of({
-    announce: (deviceId, seconds) =>
-      awaitedElsewhere.publish([{ deviceId, seconds }]).pipe(
-        Effect.catch((error) => Effect.logWarning("Other nodes could not be told of a call", error))
-      ),
     untilEnded,
+    awaitedBy: (nodeId, messageId, seconds) => {
+      if (awaited.size >= maxAwaited) awaited.delete(awaited.keys().next().value!)
+      awaited.set(messageId, { nodeId, until: clock.currentTimeMillisUnsafe() + seconds * 1000 })
+    },
+    onEnd: (ended) => void listeners.push(ended),
     stepped: (steps) => {
-      if (waiting.size === 0 && awaited.size === 0) return
-      const ended = steps.filter(({ state }) => rankOf(state) === finalRank)
-      for (const { messageId } of ended) wake(messageId)
+      const ended: Array<number> = []
+      for (const { messageId, state } of steps) if (rankOf(state) === finalRank) ended.push(messageId)
+      for (const messageId of ended) {
+        wake(messageId)
+        for (const listener of listeners) listener(messageId)
+      }
       if (awaited.size > 0) tellOthers(ended)
     }
   })

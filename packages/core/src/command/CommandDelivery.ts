@@ -2,46 +2,47 @@
  * Delivers stored commands to the connections of devices, in order, and brings
  * what waits to a device that comes back (docs/protocol/commands.md).
  */
-import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
-import { Hex } from "effect/encoding"
+import { Clock, Context, Effect, Layer, Option, Result } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { CodecCache } from "../codec/CodecCache.ts"
-import type { CodecMisfit } from "../codec/CodecDescription.ts"
-import * as ProductCodec from "../codec/ProductCodec.ts"
 import type { DeviceSession, DownlinkMessage } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
-import { DeviceId, type DeviceIdentity } from "../device/Device.ts"
+import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { equalJson, type Json } from "../kernel/Json.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { delta, type Shadow } from "../shadow/Shadow.ts"
 import * as ShadowPush from "../shadow/ShadowPush.ts"
 import { ShadowStore } from "../shadow/ShadowStore.ts"
 import {
+  answerTime,
   type Command,
   type CommandState,
-  finalRank,
   hasReply,
   maxDeliveries,
-  methodOf,
-  rankOf,
-  rawTopic,
+  maxWaiting,
   setsProperties
 } from "./Command.ts"
+import { CommandAnswers } from "./CommandAnswers.ts"
 import { CommandLedger } from "./CommandLedger.ts"
-import { CommandStore } from "./CommandStore.ts"
+import { bytesOf, messageOf } from "./CommandMessage.ts"
+import * as CommandNotices from "./CommandNotices.ts"
+import { CommandStore, type Enqueued } from "./CommandStore.ts"
 import * as DeliveryMachine from "./DeliveryMachine.ts"
+import { InFlight } from "./InFlight.ts"
 
 export class CommandDelivery extends Context.Service<CommandDelivery, {
   /**
-   * Returns whether the device has a connection on this node (`none`: no) and
-   * whether a new command goes to it at once (`open`) or waits (`busy`).
+   * Returns the epoch of the device's session on this node if a new command goes
+   * through it at once; undefined: there is none, or the command waits.
    */
-  readonly connectionOf: (deviceId: DeviceId) => "none" | "busy" | "open"
+  readonly openEpoch: (deviceId: DeviceId) => number | undefined
+  /** Delivers commands that have just been stored, here or through the nodes that own the devices. */
+  readonly dispatch: (commands: ReadonlyArray<Dispatched>) => Effect.Effect<void>
   /**
-   * Delivers commands that have just been stored, and notifies other nodes of
-   * those whose devices are not connected here.
+   * Ends some of the commands of a device, which has too many, that it has confirmed
+   * long ago and not answered. Returns false if there are none.
    */
-  readonly dispatch: (commands: ReadonlyArray<Command>) => Effect.Effect<void>
+  readonly makeRoom: (deviceId: DeviceId) => Effect.Effect<boolean, StoreError>
   /**
    * Returns the commands that wait for a device without a connection, oldest
    * first, at most 100, and notes them as sent.
@@ -51,32 +52,45 @@ export class CommandDelivery extends Context.Service<CommandDelivery, {
   static readonly layer: Layer.Layer<
     CommandDelivery,
     never,
-    CommandStore | CodecCache | CommandLedger | ShadowStore | DeviceSessions | NodeBus
+    CommandStore | CommandAnswers | CodecCache | CommandLedger | ShadowStore | DeviceSessions | NodeBus
   > = Layer.effect(CommandDelivery, Effect.suspend(() => make))
+}
+
+/** A stored command, and what its caller wants. */
+export interface Dispatched extends Enqueued {
+  /** Whether the command ends if the device is not connected. */
+  readonly onlyNow: boolean
+  /** For how many seconds somebody on this node waits for its end. */
+  readonly wait: number | undefined
 }
 
 /** Commands of one device that are read from the store at once. */
 const readLimit = 100
 
+/** Commands that end at once to make room. */
+const roomLimit = 10
+
 /** How long a device without a connection may take to answer its last delivery, milliseconds. */
 const pullGrace = 60_000
-
-/** A node has stored a command for a device that is not connected to it. */
-const CommandWaiting = NodeBus.channel("command/waiting", Schema.Struct({ deviceId: DeviceId }))
 
 type Params = Readonly<Record<string, Json>>
 
 const make = Effect.gen(function*() {
   const store = yield* CommandStore
+  const answers = yield* CommandAnswers
   const ledger = yield* CommandLedger
   const shadows = yield* ShadowStore
   const codecs = yield* CodecCache
   const sessions = yield* DeviceSessions
-  const waitingElsewhere = yield* CommandWaiting
+  const { nodeId } = yield* NodeBus
   const pushShadow = yield* ShadowPush.make
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  /** Of sessions through which commands may be delivered. */
   const deliveries = new WeakMap<DeviceSession, DeliveryMachine.Delivery>()
+  /** Of sessions through which commands were delivered. */
+  const inFlight = new WeakMap<DeviceSession, InFlight>()
+  const inFlightById = new Map<number, InFlight>()
 
   const advance = ({ deviceId, messageId }: Command, state: CommandState, message = "") =>
     ledger.advance({ deviceId, messageId, state, code: null, message, data: {}, at: clock.currentTimeMillisUnsafe() })
@@ -86,7 +100,8 @@ const make = Effect.gen(function*() {
     session: DeviceSession,
     [delivery, next]: readonly [DeliveryMachine.Delivery, DeliveryMachine.Next]
   ) => {
-    if (deliveries.has(session)) deliveries.set(session, delivery)
+    if (!deliveries.has(session)) return "nothing"
+    deliveries.set(session, delivery)
     return next
   }
 
@@ -95,66 +110,89 @@ const make = Effect.gen(function*() {
     if (delivery !== undefined) deliveries.set(session, change(delivery))
   }
 
-  const deliver = (session: DeviceSession, command: Command, params = command.params) =>
-    Effect.suspend(() => {
-      update(session, (delivery) => DeliveryMachine.delivered(delivery, command.messageId))
-      return Effect.flatMap(
-        Effect.orDie(untilStored(codecs.ofProduct(session.connection.device.productKey))),
-        (codec) => {
-          const bytes = bytesOf(command, params, codec)
-          if (bytes !== undefined && Result.isFailure(bytes)) {
-            return Effect.sync(() => advance(command, "failed", `the codec does not fit: ${bytes.failure.message}`))
-          }
-          const message = messageOf(command, params)
-          return handOver(session, command, bytes === undefined ? message : { ...message, bytes: bytes.success })
-        }
-      )
-    })
-
-  const handOver = (session: DeviceSession, command: Command, message: DownlinkMessage) =>
-    Effect.suspend(() => {
-      const confirmed = () => advance(command, hasReply(command) ? "acked" : "succeeded")
-      return session.connection.deliver(message, confirmed)
-    })
-
-  /** Delivers a command of the store and counts the delivery. */
-  const deliverCounted = (session: DeviceSession, command: Command, params: Params) =>
-    Effect.map(deliver(session, command, params), () => advance(command, "sent"))
-
-  const dispatchOne = (command: Command): Effect.Effect<void> => {
-    // A repeated call returns a command that may have ended.
-    if (rankOf(command.state) === finalRank) return Effect.void
-    const session = sessions.session(command.deviceId)
-    // This look may end the wait of a reading, which goes on before the next line.
-    const isBlocked = session?.connection.backlog() !== undefined
-    const delivery = session === undefined ? undefined : deliveries.get(session)
-    if (session === undefined || delivery === undefined) {
-      if (command.expiresAt <= command.createdAt) advance(command, "expired", "the device is not connected")
-      return Effect.void
+  /** Hands the command to the connection, unless the session has ended, and notes a delivery that the store does not know of. */
+  const deliver = Effect.fnUntraced(function*(
+    session: DeviceSession,
+    command: Command,
+    params: Params,
+    isCounted: boolean
+  ) {
+    const codec = yield* Effect.orDie(untilStored(codecs.ofProduct(session.connection.device.productKey)))
+    if (!deliveries.has(session)) return
+    const bytes = bytesOf(command, params, codec)
+    if (bytes !== undefined && Result.isFailure(bytes)) {
+      return advance(command, "failed", `the codec does not fit: ${bytes.failure.message}`)
     }
-    switch (keep(session, DeliveryMachine.stored(delivery, command.messageId, isBlocked))) {
-      case "deliver":
-        return command.state === "queued"
-          ? deliverCounted(session, command, command.params)
-          : deliver(session, command)
-      case "read":
-        readBeside(session)
-        return Effect.void
-      case "nothing":
-        return Effect.void
-    }
+    const message = messageOf(command, params)
+    const onWay = inFlight.get(session) ?? new InFlight(inFlightById)
+    inFlight.set(session, onWay)
+    onWay.add(command.messageId)
+    yield* session.connection.deliver(bytes === undefined ? message : { ...message, bytes: bytes.success }, () => {
+      if (!hasReply(command)) onWay.delete(command.messageId)
+      advance(command, hasReply(command) ? "acked" : "succeeded")
+    })
+    if (!isCounted) advance(command, "sent")
+  })
+
+  /** Delivers the command that comes next. */
+  const deliverNext = (session: DeviceSession, command: Command) =>
+    deliver(session, command, command.params, command.state !== "queued").pipe(
+      Effect.andThen(Effect.sync(() => {
+        const delivery = deliveries.get(session)
+        if (delivery !== undefined) follow(session, DeliveryMachine.delivered(delivery, command.messageId))
+      })),
+      Effect.onError(() => Effect.sync(() => update(session, DeliveryMachine.readFailed)))
+    )
+
+  const follow = (session: DeviceSession, step: readonly [DeliveryMachine.Delivery, DeliveryMachine.Next]) => {
+    if (keep(session, step) === "read") readBeside(session)
   }
 
-  /** Notifies other nodes: a device that is not connected here may be connected, or connecting, to one of them. */
-  const notifyOthers = (commands: ReadonlyArray<Command>) => {
-    const deviceIds = new Set(
-      commands.map(({ deviceId }) => deviceId).filter((id) => sessions.session(id) === undefined)
-    )
-    return deviceIds.size === 0
-      ? Effect.void
-      : waitingElsewhere.publish([...deviceIds].map((deviceId) => ({ deviceId }))).pipe(
-        Effect.catch((error) => Effect.logWarning("Other nodes could not be told of commands", error))
-      )
+  /** A command of the device is stored. Returns the effect that delivers it if it goes to the session at once. */
+  const arrive = (session: DeviceSession, stored: DeliveryMachine.StoredCommand, command: Command | undefined) => {
+    // This look may end the wait of a reading, which goes on before the next line.
+    const isBlocked = session.connection.backlog() !== undefined
+    const delivery = deliveries.get(session)
+    if (delivery === undefined) return undefined
+    const step = command === undefined
+      ? DeliveryMachine.noticed(delivery, stored.messageId)
+      : DeliveryMachine.stored(delivery, stored, isBlocked)
+    if (command !== undefined && step[1] === "deliver") {
+      keep(session, step)
+      return deliverNext(session, command)
+    }
+    follow(session, step)
+    return undefined
+  }
+
+  const notices = yield* CommandNotices.make((notice) =>
+    Effect.sync(() => {
+      const { awaited, deviceId, epoch, messageId, previous } = notice
+      if (awaited !== undefined) answers.awaitedBy(awaited.nodeId, messageId, awaited.seconds)
+      const session = sessions.session(deviceId)
+      if (session === undefined || (session.epoch > 0 && session.epoch < epoch)) return
+      const delivering = arrive(session, { messageId, previous }, CommandNotices.commandOf(notice))
+      if (delivering !== undefined) runFork(delivering)
+    })
+  )
+
+  const dispatchOne = (dispatched: Dispatched): Effect.Effect<void> => {
+    const { command, onlyNow, owner, previous, wait } = dispatched
+    // A repeated call returns a command that was delivered before, or ended.
+    if (previous === undefined) return Effect.void
+    const { deviceId, messageId } = command
+    const session = sessions.session(deviceId)
+    if (owner === undefined && session?.epoch !== 0 && onlyNow) {
+      advance(command, "expired", "the device is not connected")
+    }
+    const isOwner = session !== undefined && owner !== undefined && session.epoch >= owner.epoch
+    if (owner !== undefined && owner.nodeId !== nodeId && !isOwner) {
+      const awaited = wait === undefined ? undefined : { nodeId, seconds: wait }
+      notices.tell(owner.nodeId, CommandNotices.noticeOf(dispatched, owner.epoch, awaited))
+    }
+    return session !== undefined && (isOwner || session.epoch === 0)
+      ? arrive(session, { messageId, previous }, command) ?? Effect.void
+      : Effect.void
   }
 
   /** Ends a command all of whose properties the device has reported since the call. */
@@ -172,8 +210,8 @@ const make = Effect.gen(function*() {
     advance(command, "failed", `the device has not answered ${command.deliveries} deliveries`)
 
   /** Returns the params to deliver; undefined: the device has reported all of them since, and the command ends. */
-  const paramsLeft = (command: Command, shadow: Shadow): Params | undefined => {
-    if (!setsProperties(command)) return command.params
+  const paramsLeft = (command: Command, shadow: Shadow | undefined): Params | undefined => {
+    if (shadow === undefined || !setsProperties(command)) return command.params
     const params = stillWanted(command, shadow)
     if (Object.keys(params).length > 0) return params
     endOvertaken(command, shadow)
@@ -181,98 +219,113 @@ const make = Effect.gen(function*() {
   }
 
   /** As `paramsLeft`. A command that the device has confirmed too often ends as well. */
-  const paramsToDeliver = (command: Command, shadow: Shadow): Params | undefined => {
+  const paramsToDeliver = (command: Command, shadow: Shadow | undefined): Params | undefined => {
     const params = paramsLeft(command, shadow)
     if (params === undefined || command.state !== "acked" || command.deliveries < maxDeliveries) return params
     endUnanswered(command)
     return undefined
   }
 
-  /** Delivers the next commands from the store and returns what to do next. */
+  /** Delivers the next commands from the store and returns what to do next. `shadowOf`: the shadow of the device. */
   const readOnce = Effect.fnUntraced(function*(
     session: DeviceSession,
-    shadow: Shadow
+    shadowOf: Effect.Effect<Shadow | undefined, StoreError>
   ): Effect.fn.Return<DeliveryMachine.Next, StoreError> {
     const { connection } = session
     const { deviceId } = connection.device
     update(session, DeliveryMachine.beginRead)
     const commands = yield* untilStored(store.unfinished({
       deviceId,
-      after: deliveries.get(session)?.lastDelivered ?? 0,
+      after: deliveries.get(session)?.lastKnown ?? 0,
       now: yield* Clock.currentTimeMillis,
       limit: readLimit
     }))
     for (const command of commands) {
+      const shadow = setsProperties(command) ? yield* shadowOf : undefined
       const params = paramsToDeliver(command, shadow)
-      if (params === undefined) {
-        update(session, (delivery) => DeliveryMachine.delivered(delivery, command.messageId))
-        continue
+      if (params !== undefined) {
+        for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
+        // The device has left while the command waited for it.
+        if (!deliveries.has(session)) return "nothing"
+        yield* deliver(session, command, params, false)
       }
-      for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
-      // The device has left while the command waited for it.
-      if (!deliveries.has(session)) return "nothing"
-      yield* deliverCounted(session, command, params)
+      update(session, (delivery) => DeliveryMachine.known(delivery, command.messageId))
     }
     const delivery = deliveries.get(session)
     if (delivery === undefined) return "nothing"
     // Runs in the same turn as the look at `deliveries` above.
-    return commands.length > 0 ? "read" : keep(session, DeliveryMachine.readToEnd(delivery))
+    return commands.length === readLimit ? "read" : keep(session, DeliveryMachine.readToEnd(delivery))
   })
 
   /** Delivers the waiting commands of the device from the store, in order, until none is left. */
   const read = Effect.fnUntraced(function*(session: DeviceSession) {
     const { deviceId } = session.connection.device
-    const found = yield* untilStored(shadows.get(deviceId))
-    if (Option.isNone(found)) return update(session, DeliveryMachine.readFailed)
-    const shadow = found.value
-    if (Object.keys(delta(shadow)).length > 0) yield* pushShadow(deviceId, shadow)
+    const shadowOf = yield* Effect.cached(Effect.map(untilStored(shadows.get(deviceId)), Option.getOrUndefined))
     let next: DeliveryMachine.Next = "read"
-    while (next === "read" && sessions.session(deviceId) === session) next = yield* readOnce(session, shadow)
+    while (next === "read" && sessions.session(deviceId) === session) next = yield* readOnce(session, shadowOf)
   })
 
-  /** Runs `read` in its own fiber. */
-  const readBeside = (session: DeviceSession) => {
+  /** Tells a device that has connected what is desired of it, and delivers what waits for it. */
+  const readFirst = Effect.fnUntraced(function*(session: DeviceSession) {
+    const { deviceId } = session.connection.device
+    const shadow = yield* untilStored(shadows.get(deviceId))
+    if (Option.isSome(shadow) && Object.keys(delta(shadow.value)).length > 0) yield* pushShadow(deviceId, shadow.value)
+    yield* read(session)
+  })
+
+  /** Reads in a fiber of its own. */
+  const readBeside = (session: DeviceSession, reading = read) => {
     runFork(
-      read(session).pipe(
+      reading(session).pipe(
         Effect.onError(() => Effect.sync(() => update(session, DeliveryMachine.readFailed))),
         Effect.catchCause((cause) => Effect.logError("The waiting commands of a device could not be delivered", cause))
       )
     )
   }
 
+  answers.onEnd((messageId) => inFlightById.get(messageId)?.delete(messageId))
   yield* sessions.listen({
     // Commands that come while the device is attached wait in the store.
     attaching: (session) => deliveries.set(session, DeliveryMachine.starting),
-    attached: (session, { waiting }) => {
+    attached: (session, { lastCommand, waiting }) => {
       const delivery = deliveries.get(session)
-      if (delivery !== undefined && keep(session, DeliveryMachine.attached(delivery, waiting)) === "read") {
-        readBeside(session)
-      }
+      if (delivery === undefined) return
+      const next = keep(session, DeliveryMachine.attached(delivery, waiting, lastCommand))
+      if (next === "read") readBeside(session, waiting ? readFirst : read)
     },
-    detached: (session) => deliveries.delete(session)
-  })
-
-  /** Reads the store again for a device: another node may have stored a command. */
-  const lookAgain = (session: DeviceSession | undefined) => {
-    const delivery = session === undefined ? undefined : deliveries.get(session)
-    if (session === undefined || delivery === undefined) return
-    if (keep(session, DeliveryMachine.noticed(delivery)) === "read") readBeside(session)
-  }
-  yield* waitingElsewhere.subscribe({
-    heard: ({ deviceId }) => Effect.sync(() => lookAgain(sessions.session(deviceId))),
-    missed: Effect.sync(() => sessions.sessions().forEach(lookAgain))
+    handingOver: (session) => {
+      deliveries.delete(session)
+      return inFlight.get(session)?.landed ?? Effect.void
+    },
+    detached: (session) => {
+      deliveries.delete(session)
+      inFlight.get(session)?.clear()
+    },
+    settled: (session) => inFlight.has(session) ? ledger.settled(session.connection.device.deviceId) : Effect.void,
+    swept: (session, { lastCommand }) => {
+      const delivery = deliveries.get(session)
+      if (delivery !== undefined) follow(session, DeliveryMachine.noticed(delivery, lastCommand))
+    }
   })
 
   return CommandDelivery.of({
-    connectionOf: (deviceId) => {
+    openEpoch: (deviceId) => {
       const session = sessions.session(deviceId)
       const isBlocked = session?.connection.backlog() !== undefined
       const delivery = session === undefined ? undefined : deliveries.get(session)
-      if (delivery === undefined) return "none"
-      return delivery.phase === "open" && !isBlocked ? "open" : "busy"
+      return delivery?.phase === "open" && !isBlocked ? session!.epoch : undefined
     },
-    dispatch: (commands) =>
-      Effect.andThen(notifyOthers(commands), Effect.forEach(commands, dispatchOne, { discard: true })),
+    dispatch: (commands) => Effect.forEach(commands, dispatchOne, { discard: true }),
+    makeRoom: Effect.fnUntraced(function*(deviceId) {
+      const now = yield* Clock.currentTimeMillis
+      const waiting = yield* store.unfinished({ deviceId, after: 0, now, limit: maxWaiting })
+      const unanswered = waiting.filter(({ state, updatedAt }) => state === "acked" && updatedAt + answerTime <= now)
+      for (const command of unanswered.slice(0, roomLimit)) {
+        advance(command, "failed", "the device has not answered, and others need the place")
+      }
+      if (unanswered.length > 0) yield* ledger.settled(deviceId)
+      return unanswered.length > 0
+    }),
     pull: Effect.fnUntraced(function*({ deviceId }) {
       if (sessions.session(deviceId) !== undefined) return []
       const shadow = yield* shadows.get(deviceId)
@@ -301,28 +354,3 @@ const stillWanted = (command: Command, { reported }: Shadow): Params =>
       !Object.hasOwn(reported, id) || reported[id]!.time < command.createdAt
     )
   )
-
-/** Returns what a raw device gets; undefined: the device gets JSON. */
-const bytesOf = (
-  command: Command,
-  params: Params,
-  codec: Option.Option<ProductCodec.ProductCodec>
-): Result.Result<Uint8Array, CodecMisfit> | undefined => {
-  const { userTopic } = command
-  if (userTopic === rawTopic) return Result.succeed(Result.getOrThrow(Hex.decode(String(command.params["data"]))))
-  if (userTopic !== null || Option.isNone(codec)) return undefined
-  const encode = (params: Params) =>
-    ProductCodec.encode(codec.value, "commands", { method: methodOf(command), id: command.messageId, params })
-  const bytes = encode(params)
-  // A message may need the properties, too, that the device has reported since.
-  return Result.isFailure(bytes) && params !== command.params ? encode(command.params) : bytes
-}
-
-const messageOf = (command: Command, params: Params): DownlinkMessage => ({
-  id: String(command.messageId),
-  method: methodOf(command),
-  params: command.userTopic === null || command.userTopic === rawTopic
-    ? params
-    : { ...params, topic: command.userTopic },
-  ...command.synchronous ? { synchronous: true } : {}
-})

@@ -2,6 +2,7 @@
  * Port: the ledger of commands.
  */
 import { Context, type Effect, type Option } from "effect"
+import type { Owner } from "../connection/PresenceStore.ts"
 import type { DeviceId } from "../device/Device.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { ShadowModification } from "../shadow/ShadowStore.ts"
@@ -11,12 +12,32 @@ import type { Command, CommandProgress, NewCommand } from "./Command.ts"
 /** A command to store, with a change of the device's shadow. */
 export interface Enqueue {
   readonly command: NewCommand
+  /**
+   * The epoch of the session to which the command is handed as soon as it is stored:
+   * it is stored as `sent` if that session owns the device, otherwise as `queued`.
+   * Default: none.
+   */
+  readonly epoch?: number | undefined
   /** For a device that is not connected: puts the values among the desired ones of its shadow. */
   readonly desire?: ShadowModification<unknown>["modify"]
 }
 
+/** A stored command, and what counted when it was stored. */
+export interface Enqueued {
+  readonly command: Command
+  /** The message id of the device's command before it; 0: none; undefined: this one was there before the call. */
+  readonly previous: number | undefined
+  /** The session that owns the device; undefined: it is not connected. */
+  readonly owner: Pick<Owner, "nodeId" | "epoch"> | undefined
+}
+
+/** Why a command is not stored: the device has `maxWaiting` unfinished ones, is disabled, or does not exist. */
+export type NotEnqueued = "full" | "disabled" | "no-device"
+
 /**
- * Laws: message ids grow in the order of the calls and of their items. If the
+ * Laws: message ids grow in the order of the calls and of their items. Those of one
+ * device grow in the order of the commits, however many nodes store commands: whoever
+ * sees a command sees all earlier ones. If the
  * device already has a command from this origin, `enqueue` returns it unchanged.
  * A command moves forward only (`rankOf`), so it reaches exactly one final
  * state; a step back has no effect. Each step to `sent` counts one delivery of a
@@ -26,12 +47,9 @@ export interface Enqueue {
 export class CommandStore extends Context.Service<CommandStore, {
   /**
    * Stores each command in one transaction with its change of the shadow.
-   * Returns, in the order of the items, the command, `full` if the device has
-   * `maxWaiting` unfinished commands, or `no-device` if it does not exist.
+   * Returns the results in the order of the items.
    */
-  readonly enqueue: (
-    items: ReadonlyArray<Enqueue>
-  ) => Effect.Effect<ReadonlyArray<Command | "full" | "no-device">, StoreError>
+  readonly enqueue: (items: ReadonlyArray<Enqueue>) => Effect.Effect<ReadonlyArray<Enqueued | NotEnqueued>, StoreError>
   /**
    * Stores the state, code, message and data of each step. A step that names a
    * command of another device has no effect.

@@ -41,8 +41,8 @@ import {
   WaitTime
 } from "./Command.ts"
 import { CommandAnswers } from "./CommandAnswers.ts"
-import { CommandDelivery } from "./CommandDelivery.ts"
-import { CommandStore, type Enqueue } from "./CommandStore.ts"
+import { CommandDelivery, type Dispatched } from "./CommandDelivery.ts"
+import { CommandStore, type Enqueue, type Enqueued, type NotEnqueued } from "./CommandStore.ts"
 import { decodeUserMessage, type UserMessage } from "./UserMessage.ts"
 
 type Params = Readonly<Record<string, Json>>
@@ -190,8 +190,14 @@ const capacity = 8192
 /** Commands in one transaction. */
 const maxBatch = 1024
 
-/** A command with the entry of the audit log that is stored with it. */
-interface Submission extends Enqueue {
+/** How long a command for a device that must be connected may take to reach it through another node, milliseconds. */
+const reachTime = 5000
+
+/** Devices of which this node remembers that they are connected to other nodes. */
+const maxElsewhere = 10_000
+
+/** A command with what its caller wants, and with the entry of the audit log that is stored with it. */
+interface Submission extends Enqueue, Pick<Dispatched, "onlyNow" | "wait"> {
   readonly entry?: NewAuditEntry
 }
 
@@ -212,8 +218,8 @@ const make = Effect.gen(function*() {
 
   const enqueued = yield* Batcher.makeConcluding<
     Submission,
-    ReadonlyArray<Command | "full" | "no-device">,
-    Command | "full" | "no-device",
+    ReadonlyArray<Enqueued | NotEnqueued>,
+    Enqueued | NotEnqueued,
     StoreError
   >({
     capacity,
@@ -227,8 +233,15 @@ const make = Effect.gen(function*() {
         )
         : store.enqueue(items),
     isolates: ({ retryable }) => !retryable,
-    conclude: (_, results) =>
-      Effect.as(delivery.dispatch(results.filter((result) => typeof result !== "string")), results)
+    conclude: (items, results) => {
+      const dispatched = results.flatMap((result, i) => {
+        if (typeof result === "string") return []
+        const { onlyNow, wait } = items[i]!
+        // V8 copies a spread fast only when it stands last.
+        return [{ onlyNow, wait, ...result }]
+      })
+      return Effect.as(delivery.dispatch(dispatched), results)
+    }
   })
 
   /** Fails with `InvalidInput` if the shadow has no room for the values. */
@@ -245,9 +258,23 @@ const make = Effect.gen(function*() {
     }
   })
 
-  /** Returns the device, unless it is disabled. A device that is connected to this node is not looked up. */
+  /** Devices that were connected to another node when a command for them was last stored, the oldest first. */
+  const elsewhere = new Map<DeviceId, DeviceIdentity>()
+
+  const remember = (device: DeviceIdentity, { owner }: Enqueued) => {
+    const { deviceId } = device
+    elsewhere.delete(deviceId)
+    if (owner === undefined || sessions.session(deviceId) !== undefined) return
+    if (elsewhere.size >= maxElsewhere) elsewhere.delete(elsewhere.keys().next().value!)
+    elsewhere.set(deviceId, device)
+  }
+
+  /**
+   * Returns the device, unless it is disabled. A device that is connected is not
+   * looked up: the store takes no command for one that is disabled.
+   */
   const find = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId) {
-    const connected = sessions.session(deviceId)?.connection.device
+    const connected = sessions.session(deviceId)?.connection.device ?? elsewhere.get(deviceId)
     if (connected?.projectId === projectId) return { device: connected, isOnline: true }
     const detail = yield* devices.get(projectId, { deviceId })
     const { deviceName, enabled, productKey } = detail.device
@@ -258,7 +285,7 @@ const make = Effect.gen(function*() {
   const submit = Effect.fnUntraced(function*(
     { device, isOnline }: Effect.Success<ReturnType<typeof find>>,
     call: CallCheck.Call,
-    { origin, ttl: requested = defaultTtlSeconds }: CallOptions,
+    { origin, ttl: requested = defaultTtlSeconds, wait }: WaitOptions,
     isModelled?: IsModelled
   ) {
     yield* checks.fits(device.productKey, call)
@@ -268,40 +295,65 @@ const make = Effect.gen(function*() {
     )
     const { deviceId, projectId } = device
     const createdAt = yield* Clock.currentTimeMillis
-    const connection = delivery.connectionOf(deviceId)
-    const isDesired = connection === "none" && !isOnline && ttl > 0 && setsProperties(call)
+    const mayBeDesired = ttl > 0 && setsProperties(call)
+    const isDesired = mayBeDesired && !isOnline
     // Checked before anything is stored.
     if (isDesired) yield* roomFor(device, call.params, isModelled)
     const action = yield* CurrentAction
     const entry = action?.take(createdAt)
-    const result = yield* enqueued.submit({
-      command: {
-        projectId,
-        deviceId,
-        createdAt,
-        expiresAt: createdAt + ttl * 1000,
-        origin,
-        state: connection === "open" ? "sent" : "queued",
-        // V8 copies a spread fast only when it stands last.
-        ...call
-      },
-      ...isDesired ? { desire: desire(call.params, createdAt, isModelled) } : {},
-      ...entry === undefined ? {} : { entry }
-    }).pipe(
+    const enqueue = Effect.suspend(() =>
+      enqueued.submit({
+        command: {
+          projectId,
+          deviceId,
+          createdAt,
+          expiresAt: createdAt + (ttl === 0 ? reachTime : ttl * 1000),
+          origin,
+          // V8 copies a spread fast only when it stands last.
+          ...call
+        },
+        epoch: delivery.openEpoch(deviceId),
+        onlyNow: ttl === 0,
+        wait,
+        ...isDesired ? { desire: desire(call.params, createdAt, isModelled) } : {},
+        ...entry === undefined ? {} : { entry }
+      })
+    )
+    const result = yield* Effect.flatMap(
+      enqueue,
+      (first) =>
+        first === "full"
+          ? Effect.flatMap(delivery.makeRoom(deviceId), (hasRoom) => hasRoom ? enqueue : Effect.succeed(first))
+          : Effect.succeed(first)
+    ).pipe(
       entry === undefined
         ? identity
         : Effect.onExit((exit) =>
           Effect.sync(() => action!.settle(Exit.isSuccess(exit) && typeof exit.value !== "string"))
         )
     )
-    if (result === "full") return yield* new TooManyCommands({ deviceId })
-    if (result === "no-device") return yield* DeviceNotFound.of({ deviceId })
-    return result
+    if (typeof result === "string") {
+      elsewhere.delete(deviceId)
+      switch (result) {
+        case "full":
+          return yield* new TooManyCommands({ deviceId })
+        case "disabled":
+          return yield* new DeviceDisabled({ productKey: device.productKey, deviceName: device.deviceName })
+        case "no-device":
+          return yield* DeviceNotFound.of({ deviceId })
+      }
+    }
+    // A device that was connected to another node is not any more.
+    if (mayBeDesired && elsewhere.has(deviceId) && result.owner === undefined && result.previous !== undefined) {
+      yield* shadows.modify([{ deviceId, modify: desire(call.params, createdAt, isModelled) }])
+    }
+    remember(device, result)
+    return result.command
   })
 
   // No spans for these two: a span captures a stack, which costs as much as the checks.
   const setProperties = Effect.fnUntraced(
-    function*(projectId: ProjectId, deviceId: DeviceId, params: Params, options: CallOptions = {}) {
+    function*(projectId: ProjectId, deviceId: DeviceId, params: Params, options: WaitOptions = {}) {
       const found = yield* find(projectId, deviceId)
       const { call, isModelled } = yield* checks.toSetProperties(found.device.productKey, params)
       return yield* submit(found, call, options, isModelled)
@@ -314,7 +366,7 @@ const make = Effect.gen(function*() {
       deviceId: DeviceId,
       serviceId: string,
       params: Params,
-      options: CallOptions = {}
+      options: WaitOptions = {}
     ) {
       const found = yield* find(projectId, deviceId)
       return yield* submit(found, yield* checks.toCallService(found.device.productKey, serviceId, params), options)
@@ -341,19 +393,20 @@ const make = Effect.gen(function*() {
     projectId: ProjectId,
     deviceId: DeviceId,
     wanted: number,
-    call: (isWaiting: boolean) => Effect.Effect<Command, E>
+    call: (wait: number | undefined) => Effect.Effect<Command, E>
   ) {
     const wait = yield* Effect.mapError(
       decodeWait(wanted),
       ({ issues: [{ message }] }) => new InvalidInput({ issues: [{ path: ["wait"], message }] })
     )
-    if (wait === 0) return { command: yield* call(false), hasWaited: false }
+    if (wait === 0) return { command: yield* call(undefined), hasWaited: false }
     const { device } = yield* find(projectId, deviceId)
-    if (sessions.session(device.deviceId) === undefined) {
-      if ((yield* sessions.connected([deviceId])).length === 0) return yield* new DeviceNotConnected({ deviceId })
-      yield* answers.announce(deviceId, wait)
+    if (
+      sessions.session(device.deviceId) === undefined && (yield* sessions.connected([deviceId])).length === 0
+    ) {
+      return yield* new DeviceNotConnected({ deviceId })
     }
-    const command = yield* call(true)
+    const command = yield* call(wait)
     const ended = yield* Effect.fromOption(
       yield* answers.untilEnded(command, wait),
       () => new NoReply({ messageId: String(command.messageId) })
@@ -367,10 +420,10 @@ const make = Effect.gen(function*() {
         projectId,
         deviceId,
         wait ?? (yield* waitOf(projectId, deviceId, serviceId)),
-        () =>
+        (wait) =>
           serviceId === null
-            ? setProperties(projectId, deviceId, params, options)
-            : callService(projectId, deviceId, serviceId, params, options)
+            ? setProperties(projectId, deviceId, params, { ...options, wait })
+            : callService(projectId, deviceId, serviceId, params, { ...options, wait })
       )
     }
   )
@@ -378,10 +431,14 @@ const make = Effect.gen(function*() {
   const sendUserMessage: Commands["Service"]["sendUserMessage"] = Effect.fn("Commands.sendUserMessage")(
     function*(projectId, deviceId, input, { wait = 0, ...options } = {}) {
       const { topic, ...params } = yield* decodeUserMessage(input)
-      return yield* callAndWait(projectId, deviceId, wait, (synchronous) =>
+      return yield* callAndWait(projectId, deviceId, wait, (wait) =>
         Effect.flatMap(
           find(projectId, deviceId),
-          (found) => submit(found, { serviceId: null, userTopic: topic, params, synchronous }, options)
+          (found) =>
+            submit(found, { serviceId: null, userTopic: topic, params, synchronous: wait !== undefined }, {
+              ...options,
+              wait
+            })
         ))
     }
   )

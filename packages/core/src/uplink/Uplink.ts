@@ -6,7 +6,7 @@ import { Array, Cause, Context, Effect, Exit, Layer, Option } from "effect"
 import { CommandAnswers } from "../command/CommandAnswers.ts"
 import { CommandLedger } from "../command/CommandLedger.ts"
 import type { CommandProgress } from "../command/Command.ts"
-import { deviceKey } from "../device/Device.ts"
+import { type DeviceId, deviceKey } from "../device/Device.ts"
 import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
@@ -225,6 +225,12 @@ const make = Effect.gen(function*() {
     if (later !== undefined) runFork(later)
   }
 
+  /** A step of no command is stored after all that the device has said so far. */
+  const settled = (deviceId: DeviceId) =>
+    Effect.ignore(
+      reports.submit({ deviceId, messageId: 0, state: "queued", code: null, message: "", data: {}, at: 0 })
+    )
+
   return Context.make(Uplink, {
     submit: (message) =>
       Effect.suspend(() => {
@@ -240,5 +246,5 @@ const make = Effect.gen(function*() {
       if (values > maxValues) return void onEnd(Exit.succeed(tooManyValues))
       return batcherOf(method).offer(message, onEnd, weightOf(method, values, message))
     }
-  }).pipe(Context.add(CommandLedger, { advance: noteProgress }))
+  }).pipe(Context.add(CommandLedger, { advance: noteProgress, settled }))
 })

@@ -55,7 +55,7 @@ const claim = (of: BulkCommand, options: { readonly now?: number; readonly again
 
 /** Makes the command of the turn as `Commands` does. */
 const enqueue = Effect.fnUntraced(function*({ bulk: { projectId }, deviceId }: BulkTurn) {
-  const [command] = yield* (yield* CommandStore).enqueue([{
+  const [result] = yield* (yield* CommandStore).enqueue([{
     command: {
       projectId,
       deviceId,
@@ -63,11 +63,10 @@ const enqueue = Effect.fnUntraced(function*({ bulk: { projectId }, deviceId }: B
       userTopic: null,
       params: { power: 1 },
       createdAt: epoch,
-      expiresAt: epoch + 3_600_000,
-      state: "queued"
+      expiresAt: epoch + 3_600_000
     }
   }])
-  return typeof command === "object" ? command.messageId : null
+  return typeof result === "object" ? result.command.messageId : null
 })
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void =>

@@ -11,13 +11,16 @@ import {
   DeviceId,
   DeviceStore,
   type Enqueue,
+  type Enqueued,
   maxWaiting,
+  type OwnerClaim,
+  PresenceStore,
   ShadowStore,
   UplinkStore
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { epoch, insertDevice } from "./Samples.ts"
+import { epoch, insertDevice, unique } from "./Samples.ts"
 
 const item = (
   { deviceId, projectId }: Pick<Device, "deviceId" | "projectId">,
@@ -32,18 +35,30 @@ const item = (
       userTopic: null,
       params: { a: 1 },
       createdAt,
-      expiresAt,
-      state: "queued"
+      expiresAt
     },
     ...rest
   }
 }
 
-const enqueue = Effect.fnUntraced(function*(...items: ReadonlyArray<Enqueue>) {
+const enqueueAll = Effect.fnUntraced(function*(...items: ReadonlyArray<Enqueue>) {
   return (yield* (yield* CommandStore).enqueue(items)).map((result) => {
     assert.isObject(result)
-    return result as Command
+    return result as Enqueued
   })
+})
+
+const enqueue = (...items: ReadonlyArray<Enqueue>) =>
+  Effect.map(enqueueAll(...items), (results) => results.map(({ command }) => command))
+
+/** Connects a device through a node, and returns the epoch of its session. */
+const connect = Effect.fnUntraced(function*({ deviceId }: Pick<Device, "deviceId">, nodeId = "node") {
+  const presence = yield* PresenceStore
+  const [outcome] = yield* presence.record([
+    { _tag: "Online", deviceId, connectionId: unique("c"), nodeId, ip: "192.0.2.7", at: epoch }
+  ])
+  assert.notStrictEqual(outcome!._tag, "Ignored")
+  return (outcome as { readonly claim?: OwnerClaim }).claim!
 })
 
 const step = ({ deviceId, messageId }: Command, state: CommandState, at = epoch + 1): CommandProgress => ({
@@ -77,6 +92,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(commands[2], {
           ...service.command,
           messageId: ids[2]!,
+          state: "queued",
           synchronous: false,
           deliveries: 0,
           code: null,
@@ -102,7 +118,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           "no-device"
         ])
         assert.deepStrictEqual(yield* store.enqueue([item(device)]), ["full"])
-        yield* store.advance([step(results[0] as Command, "failed")])
+        yield* store.advance([step((results[0] as Enqueued).command, "failed")])
         yield* enqueue(item(device))
       }))
 
@@ -177,9 +193,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* CommandStore
         const [{ device }, { device: stranger }] = [yield* insertDevice, yield* insertDevice]
         const { command: fields } = item(device)
+        const claim = yield* connect(device)
         const [command, atOnce] = (yield* enqueue(
           { command: { ...fields, synchronous: true } },
-          { command: { ...fields, state: "sent" } }
+          { command: fields, epoch: claim.epoch }
         )) as [Command, Command]
         assert.deepStrictEqual(
           [command, atOnce].map(({ deliveries, synchronous }) => [deliveries, synchronous]),
@@ -223,12 +240,58 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* unfinished({ limit: 1 }), [sent.messageId])
       }))
 
-    it.effect("stores commands that are sent at once as sent", () =>
+    it.effect("says who owns the device, and stores as sent what goes through that session alone", () =>
       Effect.gen(function*() {
         const { device } = yield* insertDevice
-        const { command, ...rest } = item(device)
-        const [sent] = yield* enqueue({ ...rest, command: { ...command, state: "sent" } })
-        assert.strictEqual(yield* stateOf(sent!), "sent")
+        const through = (epoch: number) =>
+          Effect.map(enqueueAll({ ...item(device), epoch }), ([result]) => {
+            const { command, owner } = result!
+            return { state: command.state, deliveries: command.deliveries, owner }
+          })
+        assert.deepStrictEqual(yield* through(0), { state: "queued", deliveries: 0, owner: undefined })
+        const { epoch: first } = yield* connect(device, "one")
+        assert.deepStrictEqual(yield* through(first), {
+          state: "sent",
+          deliveries: 1,
+          owner: { nodeId: "one", epoch: first }
+        })
+        const { epoch: second } = yield* connect(device, "two")
+        const owner = { nodeId: "two", epoch: second }
+        assert.deepStrictEqual(yield* through(first), { state: "queued", deliveries: 0, owner })
+        assert.deepStrictEqual(yield* through(second), { state: "sent", deliveries: 1, owner })
+      }))
+
+    it.effect("gives the commands of a device ids in the order of the commits, and says which was before", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const devices = [(yield* insertDevice).device, (yield* insertDevice).device] as const
+        const [first] = devices
+        assert.strictEqual((yield* connect(first)).lastCommand, 0)
+        const calls = Array.from({ length: 30 }, (_, i) => item(devices[i % 2]!))
+        const results = (yield* Effect.forEach(
+          // One call takes its commands in another order than the next one.
+          calls.map((call, i) => [call, calls[i + 1] ?? calls[0]!]),
+          (items) => store.enqueue(items),
+          { concurrency: "unbounded" }
+        )).flat() as ReadonlyArray<Enqueued>
+        for (const { deviceId } of devices) {
+          const own = results.filter(({ command }) => command.deviceId === deviceId)
+            .toSorted((a, b) => a.command.messageId - b.command.messageId)
+          const ids = own.map(({ command }) => command.messageId)
+          assert.deepStrictEqual(own.map(({ previous }) => previous), [0, ...ids.slice(0, -1)])
+          const { lastCommand } = yield* connect({ deviceId })
+          assert.strictEqual(lastCommand, ids.at(-1))
+          const owners = yield* (yield* PresenceStore).connectionsOf([deviceId])
+          assert.strictEqual(owners.get(deviceId)!.lastCommand, lastCommand)
+        }
+      }))
+
+    it.effect("takes no command for a device that is disabled", () =>
+      Effect.gen(function*() {
+        const store = yield* CommandStore
+        const { device } = yield* insertDevice
+        yield* (yield* DeviceStore).update(device.projectId, device.deviceId, { enabled: false, updatedAt: epoch })
+        assert.deepStrictEqual(yield* store.enqueue([item(device), item(device)]), ["disabled", "disabled"])
       }))
 
     it.effect("cancels queued commands only", () =>

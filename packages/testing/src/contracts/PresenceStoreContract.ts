@@ -2,13 +2,13 @@
  * The laws of `PresenceStore`.
  */
 import {
-  type Command,
   CommandStore,
   type Device,
   type DeviceCloud,
   type DeviceId,
   deviceIdentity,
   DeviceStore,
+  type Enqueued,
   type HeartbeatLimits,
   type Lapse,
   type LostDevice,
@@ -256,14 +256,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             store.record([online(device.deviceId, connection, at)]),
             ([outcome]) => claimOf(outcome).waiting
           )
-        const [command] = yield* commands.enqueue([{
+        const [enqueued] = yield* commands.enqueue([{
           command: {
             projectId,
             deviceId,
             serviceId: null,
             userTopic: null,
             params: { a: 1 },
-            state: "queued",
             createdAt: epoch,
             expiresAt: epoch + 10
           }
@@ -271,7 +270,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isTrue(yield* waiting(commanded, "c1", epoch + 5))
         assert.isTrue(yield* waiting(commanded, "c2", epoch + 6))
         assert.isFalse(yield* waiting(commanded, "c3", epoch + 10))
-        const { messageId } = command as Command
+        const { messageId } = (enqueued as Enqueued).command
         yield* commands.advance([
           { deviceId, messageId, state: "acked", code: null, message: "", data: {}, at: epoch + 1 }
         ])

@@ -5,6 +5,7 @@ import {
   CommandStore,
   type DeviceCloud,
   type DeviceCommit,
+  type Enqueued,
   PresenceStore,
   type Project,
   type Scene,
@@ -157,15 +158,15 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             params: { fan },
             createdAt: epoch,
             expiresAt: epoch + 1000,
-            state: "queued" as const,
             origin
           }
         })
         const [first] = yield* commands.enqueue([item("a", 1)])
         const results = yield* commands.enqueue([item(undefined, 2), item("a", 3), item("b", 4), item(undefined, 5)])
-        assert.deepStrictEqual(results[1], first)
+        assert.isObject(first)
+        assert.deepInclude(results[1], { command: (first as Enqueued).command, previous: undefined })
         assert.deepStrictEqual(
-          results.map((result) => typeof result === "object" ? result.params["fan"] : result),
+          results.map((result) => typeof result === "object" ? result.command.params["fan"] : result),
           [2, 1, 4, 5]
         )
         assert.strictEqual((yield* commands.list(deviceId, all)).total, 4)
