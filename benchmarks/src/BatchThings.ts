@@ -1,20 +1,14 @@
 /**
  * `batch-things`: creates 10,000 devices in one call of the API, on PostgreSQL.
  */
+import type { Said } from "./Cloud.ts"
 import { setTimeout } from "node:timers/promises"
-import type { Comparison } from "./Comparison.ts"
-import { withDatabase } from "./MqttIngest.ts"
+import { type Comparison, median } from "./Comparison.ts"
+import { withDatabase } from "./Database.ts"
 import { outputOf, withServer } from "./Processes.ts"
 
 const rounds = 5
 const devices = 10_000
-
-interface Said {
-  readonly http: { readonly url: string; readonly accessKey: string }
-}
-
-const median = (values: ReadonlyArray<number>): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 
 /** Measures one call, in milliseconds. */
 const create = async ({ http }: Said, productKey: string): Promise<number> => {

@@ -40,6 +40,13 @@ export interface CloudPlan {
   readonly tls?: { readonly certificate: string; readonly key: string }
 }
 
+/** What the process says when it can be reached. */
+export interface Said {
+  readonly port: number
+  readonly devices: ReadonlyArray<LoadDevice>
+  readonly http: { readonly url: string; readonly accessKey: string }
+}
+
 const plan = JSON.parse(process.argv[2]!) as CloudPlan
 
 const storage = plan.databaseUrl === undefined
@@ -128,7 +135,8 @@ const announce = Effect.gen(function*() {
   const port = Number(new URL(mqtt ?? mqtts!).port)
   yield* (yield* AccessKeys).setOwner(Redacted.make(accessKey))
   const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
-  yield* Console.log(JSON.stringify({ port, devices: yield* makeDevices, http: { url, accessKey } }))
+  const said: Said = { port, devices: yield* makeDevices, http: { url, accessKey } }
+  yield* Console.log(JSON.stringify(said))
 })
 
 Layer.effectDiscard(announce).pipe(

@@ -22,7 +22,7 @@ export interface Comparison {
   readonly bar: number
 }
 
-const median = (values: ReadonlyArray<number>): number =>
+export const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
 /** The medians of all rounds. */

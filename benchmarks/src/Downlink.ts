@@ -2,20 +2,13 @@
  * `downlink`: the load sets a property over HTTP, the device receives and answers
  * the command, and the broker acknowledges the answer, which ends the command.
  */
-import type { CloudPlan } from "./Cloud.ts"
+import type { CloudPlan, Said } from "./Cloud.ts"
 import { compare, type Comparison } from "./Comparison.ts"
-import type { LoadDevice } from "./Load.ts"
-import { withDatabase } from "./MqttIngest.ts"
+import { withDatabase } from "./Database.ts"
 import { load, withServer } from "./Processes.ts"
 
 const connections = 200
 const times = { warmupMillis: 1500, measureMillis: 3000 }
-
-interface Said {
-  readonly port: number
-  readonly devices: ReadonlyArray<LoadDevice>
-  readonly http: { readonly url: string; readonly accessKey: string }
-}
 
 const downlinkOn = (scenario: string, databaseUrl?: string): Promise<ReadonlyArray<Comparison>> => {
   const plan: CloudPlan = { devices: connections, ...databaseUrl === undefined ? {} : { databaseUrl } }

@@ -7,7 +7,7 @@ import { HistoryStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import type { Comparison } from "./Comparison.ts"
-import { withDatabase } from "./MqttIngest.ts"
+import { withDatabase } from "./Database.ts"
 import {
   bytesOf,
   layer,

@@ -5,11 +5,11 @@
 import { HistoryStore } from "@device-cloud/core"
 import { Clock, Effect } from "effect"
 import { setTimeout } from "node:timers/promises"
-import type { CloudPlan } from "./Cloud.ts"
+import type { CloudPlan, Said } from "./Cloud.ts"
 import { compare, type Comparison } from "./Comparison.ts"
-import type { LoadDevice, LoadPlan } from "./Load.ts"
+import type { LoadPlan } from "./Load.ts"
 import type { LoadResult } from "./Measurement.ts"
-import { withDatabase } from "./MqttIngest.ts"
+import { withDatabase } from "./Database.ts"
 import { load, withServer } from "./Processes.ts"
 import { fill, layer, millisOfDay } from "./StoredHistory.ts"
 
@@ -24,11 +24,6 @@ const job: LoadPlan["job"] = {
 const maxStartMillis = 5000
 /** Days of a part. */
 const partDays = 5
-
-interface Said {
-  readonly port: number
-  readonly devices: ReadonlyArray<LoadDevice>
-}
 
 /** Forgets what is too old after some more days. */
 const forgetAfter = (url: string, days: number): Promise<void> =>

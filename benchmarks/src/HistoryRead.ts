@@ -7,7 +7,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { compare, type Comparison } from "./Comparison.ts"
 import { type LoadResult, measured } from "./Measurement.ts"
-import { withDatabase } from "./MqttIngest.ts"
+import { withDatabase } from "./Database.ts"
 import { bareDays, fill, fillBare, type Filled, layer, millisOfDay } from "./StoredHistory.ts"
 
 const tenMinutes = 600_000

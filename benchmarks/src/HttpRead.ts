@@ -3,20 +3,14 @@
  */
 import { deepStrictEqual } from "node:assert"
 import type { BareReadPlan } from "./BareRead.ts"
-import type { CloudPlan } from "./Cloud.ts"
+import type { CloudPlan, Said } from "./Cloud.ts"
 import { compare, type Comparison } from "./Comparison.ts"
 import type { HttpJob, HttpRequest } from "./HttpLoad.ts"
-import type { LoadDevice } from "./Load.ts"
-import { withDatabase } from "./MqttIngest.ts"
+import { withDatabase } from "./Database.ts"
 import { load, withServer } from "./Processes.ts"
 
 const devices = 1000
 const connections = 100
-
-interface Said {
-  readonly devices: ReadonlyArray<LoadDevice>
-  readonly http: { readonly url: string; readonly accessKey: string }
-}
 
 /** The response without secrets, which the reference reads in their sealed form. */
 const answerOf = async (port: number, { headers, path }: HttpRequest): Promise<unknown> => {

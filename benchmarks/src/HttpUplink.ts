@@ -4,19 +4,14 @@
  */
 import { createHmac } from "node:crypto"
 import type { BareUplinkPlan } from "./BareUplink.ts"
-import type { CloudPlan } from "./Cloud.ts"
+import type { CloudPlan, Said } from "./Cloud.ts"
 import { compare, type Comparison } from "./Comparison.ts"
 import type { HttpJob, HttpRequest } from "./HttpLoad.ts"
 import type { LoadDevice } from "./Load.ts"
-import { withDatabase } from "./MqttIngest.ts"
+import { withDatabase } from "./Database.ts"
 import { load, withServer } from "./Processes.ts"
 
 const connections = 200
-
-interface Said {
-  readonly devices: ReadonlyArray<LoadDevice>
-  readonly http: { readonly url: string }
-}
 
 const body = JSON.stringify({
   id: "1",

@@ -2,22 +2,18 @@
  * `mqtt-connect`: connections per second, each authenticated by its signature
  * and recorded as online before the CONNACK.
  */
+import type { Said } from "./Cloud.ts"
 import { DevelopmentCertificate } from "@device-cloud/mqtt"
 import { Effect } from "effect"
 import { join } from "node:path"
 import { compare, type Comparison } from "./Comparison.ts"
-import type { LoadDevice, LoadPlan } from "./Load.ts"
+import type { LoadPlan } from "./Load.ts"
 import { load, withDirectory, withServer } from "./Processes.ts"
 
 const devices = 2000
 const bar = 0.8
 
 const job: LoadPlan["job"] = { kind: "connect", concurrency: 32, warmupMillis: 1500, measureMillis: 3000 }
-
-interface Said {
-  readonly port: number
-  readonly devices: ReadonlyArray<LoadDevice>
-}
 
 const connect = (said: { readonly port: number }, cloud: Said, ca?: string) => () =>
   load({ port: said.port, devices: cloud.devices, job, ...ca === undefined ? {} : { ca } })

@@ -2,23 +2,16 @@
  * `mqtt-ingest-memory`, `mqtt-ingest-durable`: property posts per second, from
  * the device through validation and shadow to the reply.
  */
-import { EmbeddedPostgres } from "@device-cloud/testing"
-import { Effect, Exit, Redacted, Scope } from "effect"
-import type { CloudPlan } from "./Cloud.ts"
+import type { CloudPlan, Said } from "./Cloud.ts"
 import { compare, type Comparison } from "./Comparison.ts"
-import type { LoadDevice, LoadPlan } from "./Load.ts"
+import { withDatabase } from "./Database.ts"
+import type { LoadPlan } from "./Load.ts"
 import type { LoadResult } from "./Measurement.ts"
-import { load, outputOf, withDirectory, withServer } from "./Processes.ts"
+import { load, outputOf, withServer } from "./Processes.ts"
 import type { RawUpsertPlan } from "./RawUpserts.ts"
 
 const scenarios = [200, 2000].flatMap((connections) => [1, 8].map((window) => ({ connections, window })))
 const times = { warmupMillis: 1500, measureMillis: 3000 }
-
-interface Said {
-  readonly port: number
-  readonly devices: ReadonlyArray<LoadDevice>
-  readonly http: { readonly url: string; readonly accessKey: string }
-}
 
 const job = (qos: 0 | 1, window: number, subscribe: boolean): LoadPlan["job"] => ({
   kind: "ingest",
@@ -92,18 +85,6 @@ export const sceneIngest = async (): Promise<ReadonlyArray<Comparison>> => {
   }
   return results
 }
-
-/** Runs `use` on a database that syncs to the disk as in production. */
-export const withDatabase = <A>(use: (url: string) => Promise<A>): Promise<A> =>
-  withDirectory(async (directory) => {
-    const scope = Scope.makeUnsafe()
-    try {
-      const { url } = await Effect.runPromise(Scope.provide(EmbeddedPostgres.make({ directory }), scope))
-      return await use(Redacted.value(url))
-    } finally {
-      await Effect.runPromise(Scope.close(scope, Exit.void))
-    }
-  })
 
 export const mqttIngestDurable = () =>
   withDatabase((databaseUrl) =>

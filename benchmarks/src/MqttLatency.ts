@@ -5,7 +5,7 @@
 import type { CloudPlan } from "./Cloud.ts"
 import { type Comparison, rounds, summarize } from "./Comparison.ts"
 import type { LoadDevice, LoadPlan } from "./Load.ts"
-import { withDatabase } from "./MqttIngest.ts"
+import { withDatabase } from "./Database.ts"
 import type { LoadResult } from "./Measurement.ts"
 import { load, withServer } from "./Processes.ts"
 

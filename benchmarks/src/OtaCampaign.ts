@@ -1,19 +1,13 @@
 /**
  * `ota-campaign`: an upgrade task for 100,000 devices, on PostgreSQL.
  */
-import type { Comparison } from "./Comparison.ts"
-import { withDatabase } from "./MqttIngest.ts"
+import type { Said } from "./Cloud.ts"
+import { type Comparison, median } from "./Comparison.ts"
+import { withDatabase } from "./Database.ts"
 import { outputOf, withServer } from "./Processes.ts"
 
 const devices = 100_000
 const rounds = 3
-
-interface Said {
-  readonly http: { readonly url: string; readonly accessKey: string }
-}
-
-const median = (values: ReadonlyArray<number>): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 
 const ask = async ({ http }: Said, method: string, path: string, body?: object) => {
   const response = await fetch(`${http.url}/openapi/v1${path}`, {

@@ -17,11 +17,13 @@ import { historyGrowth } from "./HistoryGrowth.ts"
 import { historyRead } from "./HistoryRead.ts"
 import { httpRead } from "./HttpRead.ts"
 import { httpUplink } from "./HttpUplink.ts"
+import { million } from "./Million.ts"
 import { modelCheck } from "./ModelCheck.ts"
 import { mqttConnect } from "./MqttConnect.ts"
 import { feed, mqttIngestDurable, mqttIngestMemory, sceneIngest } from "./MqttIngest.ts"
 import { mqttMemory } from "./MqttMemory.ts"
 import { mqttLatency } from "./MqttLatency.ts"
+import { scaleOut } from "./ScaleOut.ts"
 import { sceneMatch } from "./SceneMatch.ts"
 
 const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison>>>> = {
@@ -39,7 +41,9 @@ const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison
   "history-bytes": historyBytes,
   "history-growth": historyGrowth,
   "history-read": historyRead,
+  "million": million,
   "model-check": modelCheck,
+  "scale-out": scaleOut,
   "scene-match": sceneMatch,
   "scene-ingest": sceneIngest
 }

@@ -78,9 +78,10 @@ export class CloudNode {
     process.kill(this.pid, signal)
   }
 
-  /** A gauge or counter of its metrics, summed up over its attributes. */
+  /** A gauge or counter of its metrics, summed up over its attributes; 0 if it tells no metrics here, as with workers. */
   async metric(name: string): Promise<number> {
-    const text = await (await fetch(`${this.address.http}/metrics`)).text()
+    const response = await fetch(`${this.address.http}/metrics`)
+    const text = response.ok ? await response.text() : ""
     return [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)`, "gm"))]
       .reduce((sum, [, value]) => sum + Number(value), 0)
   }

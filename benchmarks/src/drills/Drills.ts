@@ -4,6 +4,7 @@
 import type { Drill } from "./Drill.ts"
 import { databaseFrozen, databaseKilled, databaseLocked, diskFull, outOfConnections } from "./faults/DatabaseFaults.ts"
 import { lostNotices } from "./faults/LostNotices.ts"
+import { million } from "./faults/Million.ts"
 import { moves } from "./faults/Moves.ts"
 import { nodeFrozen } from "./faults/NodeFrozen.ts"
 import { nodeKilled } from "./faults/NodeKilled.ts"
@@ -11,6 +12,7 @@ import { floodOfReports, frozenSubscribers } from "./faults/Overload.ts"
 import { rollingRestart } from "./faults/RollingRestart.ts"
 import { stormOfConnects, stormOfHandshakes } from "./faults/Storms.ts"
 import { twoNodes } from "./faults/TwoNodes.ts"
+import { workerKilled } from "./faults/Workers.ts"
 import { wrongClocks } from "./faults/WrongClocks.ts"
 
 export const drills: ReadonlyArray<Drill> = [
@@ -21,6 +23,7 @@ export const drills: ReadonlyArray<Drill> = [
   nodeFrozen,
   wrongClocks,
   rollingRestart,
+  workerKilled,
   databaseKilled,
   databaseFrozen,
   databaseLocked,
@@ -29,5 +32,6 @@ export const drills: ReadonlyArray<Drill> = [
   stormOfConnects,
   stormOfHandshakes,
   floodOfReports,
-  frozenSubscribers
+  frozenSubscribers,
+  million
 ]

@@ -4,7 +4,7 @@
  */
 import { getPriority, setPriority } from "node:os"
 import { setTimeout as sleep } from "node:timers/promises"
-import { withDatabase } from "../MqttIngest.ts"
+import { withDatabase } from "../Database.ts"
 import { type Helper, load, withDirectory, withHelper } from "../Processes.ts"
 import type { Attack } from "./Attack.ts"
 import type { AttackingPlan, Counts } from "./Attacking.ts"

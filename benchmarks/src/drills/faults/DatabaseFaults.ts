@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { withDirectory } from "../../Processes.ts"
-import type { Database } from "../Database.ts"
+import { type Database, endOthers } from "../../Database.ts"
 import type { Drill, Form, Result } from "../Drill.ts"
 import { type Lab, type LabOptions, withLab } from "../Lab.ts"
 
@@ -80,7 +80,7 @@ const takeConnections = async (database: Database): Promise<() => Promise<unknow
     }
   }
   await take()
-  await own.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name <> 'drill'")
+  await endOthers(own.query)
   await take()
   return () => Promise.all(taken.map(({ close }) => close()))
 }

@@ -1,6 +1,7 @@
 /**
  * All notices between nodes are lost: that costs seconds, never a message.
  */
+import { endOthers } from "../../Database.ts"
 import type { Drill, Result } from "../Drill.ts"
 import { withLab } from "../Lab.ts"
 import { move } from "./Moves.ts"
@@ -19,9 +20,7 @@ export const lostNotices: Drill = {
     withLab({ nodes: 2, devices: 20 }, async (lab): Promise<Result> => {
       for (const statement of mute) await lab.database.query(statement)
       // New connections of the nodes find it.
-      await lab.database.query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name <> 'drill' AND backend_type = 'client backend'"
-      )
+      await endOthers(lab.database.query)
       await lab.visit()
       lab.report()
       lab.command()

@@ -1,14 +1,15 @@
 /**
- * The PostgreSQL of a drill, and what may happen to it.
+ * The PostgreSQL of benchmarks and drills, and what may happen to it.
  */
 import { EmbeddedPostgres } from "@device-cloud/testing"
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
+import { withDirectory } from "./Processes.ts"
 
 /** A statement and its parameters. */
-type Query = (text: string, parameters?: ReadonlyArray<string | number>) => Promise<ReadonlyArray<Row>>
+export type Query = (text: string, parameters?: ReadonlyArray<string | number>) => Promise<ReadonlyArray<Row>>
 type Row = Readonly<Record<string, unknown>>
 
 export interface Database {
@@ -34,10 +35,20 @@ const processesOf = async (directory: string): Promise<ReadonlyArray<number>> =>
   return processes
 }
 
+/** By this name the database knows the connections of {@link Database}. */
+const applicationName = "benchmark"
+
+/** Ends the connections of the nodes. */
+export const endOthers = (query: Query): Promise<unknown> =>
+  query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> $1",
+    [applicationName]
+  )
+
 const connectTo = async (url: string) => {
   const scope = Scope.makeUnsafe()
   const connection = await Effect.runPromise(
-    Scope.provide(PgConnection.make({ url: Redacted.make(url), applicationName: "drill" }), scope)
+    Scope.provide(PgConnection.make({ url: Redacted.make(url), applicationName }), scope)
   )
   const query: Query = async (text, parameters = []) =>
     (await Effect.runPromise(connection.query(text, [...parameters]))).rows
@@ -78,3 +89,7 @@ export const withDatabaseIn = async <A>(directory: string, use: (database: Datab
     await Effect.runPromise(Scope.close(scope, Exit.void))
   }
 }
+
+/** Runs `use` on a new database, which is removed. */
+export const withDatabase = <A>(use: (url: string, query: Query) => Promise<A>): Promise<A> =>
+  withDirectory((directory) => withDatabaseIn(directory, ({ query, url }) => use(url, query)))
