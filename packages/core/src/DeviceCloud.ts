@@ -17,6 +17,7 @@ import { CertificateStore } from "./certificate/CertificateStore.ts"
 import { HeldCertificates } from "./certificate/HeldCertificates.ts"
 import type { X509 } from "./certificate/X509.ts"
 import { CodecCache } from "./codec/CodecCache.ts"
+import { SharedCounts } from "./cluster/SharedCounts.ts"
 import { Codecs } from "./codec/Codecs.ts"
 import { CodecStore } from "./codec/CodecStore.ts"
 import { Broadcasts } from "./command/Broadcasts.ts"
@@ -160,6 +161,7 @@ export const services = [
   Quotas,
   Scenes,
   Shadows,
+  SharedCounts,
   SubDeviceSessions,
   SubscriptionReader,
   Subscriptions,
@@ -310,7 +312,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provideMerge(
     Layer.mergeAll(AccessKeys.layer, AuditLog.layer, DeviceGroups.layer, KnownAddresses.layer, registries)
   ),
-  Layer.provideMerge(Quotas.layer),
+  Layer.provideMerge(Layer.mergeAll(Quotas.layer, SharedCounts.layer)),
   Layer.provide(AuditedStores.layer),
   Layer.provide(Identifiers.layer)
 )

@@ -50,6 +50,7 @@ export { Certificates, type IssuedCertificate } from "./certificate/Certificates
 export * from "./certificate/CertificateStore.ts"
 export * from "./certificate/X509.ts"
 export * from "./cluster/NodeBus.ts"
+export { type Counted, SharedCounts, type SharedLimit } from "./cluster/SharedCounts.ts"
 export {
   CodecDescription,
   CodecDirection,

@@ -173,7 +173,7 @@ export const layerOperations = (
     Layer.mergeAll(
       operations({ docs, metrics: true, readiness, beside }),
       pipeline(operationsRoutes({ docs, metrics: true }), { secureDevices: false, corsOrigins: [] })
-    ).pipe(Layer.provide(Layer.orDie(RateLimits.layer({})))),
+    ).pipe(Layer.provide(RateLimits.layerOff)),
     { routerConfig: RouteTable.routerConfig, disableLogger: true, disableListenLog: true }
   ).pipe(Layer.provide(RequestSpan.layer))
 

@@ -18,7 +18,7 @@ export class Broadcasts extends Context.Service<Broadcasts, {
   /**
    * Hands a message of at most 4,096 bytes to the transports of all nodes. Devices
    * that are not connected, or not subscribed, never get it. Fails with
-   * `TooManyBroadcasts` if the product has had one on this node within a second, and
+   * `TooManyBroadcasts` if the product has had one within a second, as far as this node has heard, and
    * with `StoreError`, before any device gets the message, if other nodes cannot be told.
    */
   readonly send: (
@@ -71,6 +71,7 @@ const BroadcastSent = NodeBus.channel(
 )
 
 const make = Effect.gen(function*() {
+  const clock = yield* Clock.Clock
   const products = yield* ProductStore
   const channel = yield* BroadcastSent
   const { nodeId: node } = yield* NodeBus
@@ -85,8 +86,10 @@ const make = Effect.gen(function*() {
   yield* channel.subscribe({
     heard: ({ payload, productKey, topic, ...notice }) =>
       Effect.sync(() => {
+        if (notice.node === node) return
+        sent.hit(productKey, clock.currentTimeMillisUnsafe())
         const bytes = Base64.decode(payload)
-        if (notice.node !== node && Result.isSuccess(bytes)) deliver({ productKey, topic, payload: bytes.success })
+        if (Result.isSuccess(bytes)) deliver({ productKey, topic, payload: bytes.success })
       }),
     // Who does not hear it is as one who is not connected.
     missed: Effect.void

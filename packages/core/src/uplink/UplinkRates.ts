@@ -1,9 +1,10 @@
 /**
  * Limits how much devices and projects send, in front of the queue of `Uplink`
  * (docs/decisions/0048-fair-shares-of-the-uplink.md). Transports ask for each
- * message. Each node counts by itself.
+ * message. Nodes count together, but for what comes within a second.
  */
 import { Clock, Context, Effect, Layer } from "effect"
+import { SharedCounts } from "../cluster/SharedCounts.ts"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { TokenBuckets } from "../kernel/TokenBucket.ts"
 
@@ -42,7 +43,10 @@ export class UplinkRates extends Context.Service<UplinkRates, {
   /** Returns how long the transport reads nothing more of the device, milliseconds; 0: it goes on reading. */
   readonly pause: (sender: Sender) => number
 }>()("@device-cloud/core/uplink/UplinkRates") {
-  static readonly layer: Layer.Layer<UplinkRates> = Layer.effect(UplinkRates, Effect.suspend(() => make))
+  static readonly layer: Layer.Layer<UplinkRates, never, SharedCounts> = Layer.effect(
+    UplinkRates,
+    Effect.suspend(() => make)
+  )
 }
 
 /** What may come at once after silence, milliseconds of the rate. */
@@ -64,6 +68,14 @@ const make = Effect.gen(function*() {
   const { device, project } = yield* UplinkRateLimits
   const devices = new TokenBuckets({ burst, capacity })
   const projects = new TokenBuckets({ burst, capacity })
+  const counts = yield* SharedCounts
+  for (const [name, buckets] of [["uplink/device", devices], ["uplink/project", projects]] as const) {
+    yield* counts.share({
+      name,
+      counted: () => buckets.taken(),
+      charge: (key, tokens, now) => buckets.of(key).charge(tokens, now)
+    })
+  }
 
   return UplinkRates.of({
     admits: ({ deviceId, projectId }, bytes) => {

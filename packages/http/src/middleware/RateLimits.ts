@@ -2,6 +2,7 @@
  * Limits on how often a project, an address or a device may ask. Off unless they
  * are given.
  */
+import { SharedCounts } from "@device-cloud/core"
 import { Context, Duration, Effect, Layer, Schema } from "effect"
 import type { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RateLimiter } from "effect/persistence"
@@ -24,18 +25,23 @@ export class InvalidRateLimit extends Schema.TaggedError<InvalidRateLimit>()("In
   message: Schema.String
 }) {}
 
-/** The limits of this server. Each node counts by itself. */
+/** The limits of the cloud. Nodes count together, but for what comes within a second. */
 export class RateLimits extends Context.Service<RateLimits, {
   /** Whether there is a limit of this kind. */
   readonly isOn: (kind: keyof RateLimitOptions) => boolean
   /** Counts a request of `key`. Fails when there were too many, with the seconds until there may be another. */
   readonly check: (kind: keyof RateLimitOptions, key: string) => Effect.Effect<void, typeof TooManyRequests.Type>
 }>()("@device-cloud/http/RateLimits") {
-  static readonly layer = (options: RateLimitOptions): Layer.Layer<RateLimits, InvalidRateLimit> =>
+  static readonly layer = (options: RateLimitOptions): Layer.Layer<RateLimits, InvalidRateLimit, SharedCounts> =>
     Layer.effect(RateLimits, Effect.suspend(() => make(options))).pipe(
       Layer.provide(RateLimiter.layer),
       Layer.provide(RateLimiter.layerStoreMemory)
     )
+  /** No limits. */
+  static readonly layerOff: Layer.Layer<RateLimits> = Layer.sync(
+    RateLimits,
+    () => RateLimits.of({ isOn: () => false, check: () => Effect.void })
+  )
 }
 
 /** Counts a request of an address; responds in the place of `app` when there were too many. */
@@ -50,6 +56,9 @@ export const limitAddress = <E, R>(
       onFailure: (failure) => Effect.succeed(toResponse(failure))
     })
     : app
+
+/** Keys that are counted for the other nodes within a second. */
+const maxCounted = 10_000
 
 interface Limit {
   readonly limit: number
@@ -77,11 +86,38 @@ const make = Effect.fnUntraced(function*(options: RateLimitOptions) {
     device: parse("device", options.device)
   })
 
+  /** How many requests there were since the other nodes were told, by kind, window and key. */
+  const counted = new Map<string, number>()
+  const keyOf = (kind: string, seconds: number, key: string) => `${kind} ${seconds} ${key}`
+  const count = (key: string) => {
+    if (counted.size < maxCounted) counted.set(key, (counted.get(key) ?? 0) + 1)
+  }
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  yield* (yield* SharedCounts).share({
+    name: "http/requests",
+    counted: () => {
+      const all = [...counted]
+      counted.clear()
+      return all
+    },
+    charge: (key, tokens) => {
+      const [kind, window] = key.split(" ")
+      const limit = limits[kind as keyof RateLimitOptions]?.find(({ seconds }) => seconds === Number(window))
+      if (limit === undefined) return
+      const charged = { key, tokens, limit: limit.limit, window: Duration.seconds(limit.seconds) }
+      // To be delayed means to be counted in any case.
+      runFork(Effect.ignore(limiter.consume({ ...charged, onExceeded: "delay" })))
+    }
+  })
+
   const check = (kind: keyof RateLimitOptions, key: string): Effect.Effect<void, typeof TooManyRequests.Type> =>
     Effect.forEach(
       limits[kind],
       ({ limit, seconds }) =>
-        limiter.consume({ key: `${kind} ${seconds} ${key}`, limit, window: Duration.seconds(seconds) }),
+        Effect.tap(
+          limiter.consume({ key: keyOf(kind, seconds, key), limit, window: Duration.seconds(seconds) }),
+          () => Effect.sync(() => count(keyOf(kind, seconds, key)))
+        ),
       { discard: true }
     ).pipe(Effect.catch(({ reason }) =>
       reason._tag === "RateLimitExceeded"

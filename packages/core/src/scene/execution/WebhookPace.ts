@@ -5,6 +5,7 @@
  * and take turns at it (docs/decisions/0052-pace-of-webhooks.md).
  */
 import { Context, Effect, Layer } from "effect"
+import { SharedCounts, type SharedLimit } from "../../cluster/SharedCounts.ts"
 import type { ProjectId } from "../../project/Project.ts"
 
 export interface WebhookLimits {
@@ -19,7 +20,10 @@ export interface WebhookLimits {
   readonly atOnce: number
 }
 
-/** Each node counts by itself. Provide another value with `Layer.succeed(WebhookLimits, { … })`. */
+/**
+ * Nodes count together what they send, but for what goes within a second; each has `atOnce` by itself. Provide another value with
+ * `Layer.succeed(WebhookLimits, { … })`.
+ */
 export const WebhookLimits = Context.Reference<WebhookLimits>("@device-cloud/core/scene/execution/WebhookLimits", {
   defaultValue: () => ({ rate: 10, burst: 50, atOnce: 10 })
 })
@@ -56,9 +60,13 @@ export class WebhookPace extends Context.Service<WebhookPace, {
   /** Returns when the turn of a new request to the target comes, Unix milliseconds; null: at once. */
   readonly turn: (target: WebhookTarget, now: number) => number | null
 }>()("@device-cloud/core/scene/execution/WebhookPace") {
-  static readonly layer: Layer.Layer<WebhookPace> = Layer.effect(
+  static readonly layer: Layer.Layer<WebhookPace, never, SharedCounts> = Layer.effect(
     WebhookPace,
-    Effect.map(WebhookLimits, (limits) => makeWebhookPace(limits))
+    Effect.gen(function*() {
+      const { charge, counted, ...pace } = makeWebhookPace(yield* WebhookLimits)
+      yield* (yield* SharedCounts).share({ name: "scene/webhooks", charge, counted })
+      return pace
+    })
   )
 }
 
@@ -93,7 +101,10 @@ interface Claim {
 }
 
 /** Paces by these limits. Plain functions, so that a test owns the time. */
-export function makeWebhookPace(limits: WebhookLimits, capacity = maxLanes): WebhookPace["Service"] {
+export function makeWebhookPace(
+  limits: WebhookLimits,
+  capacity = maxLanes
+): WebhookPace["Service"] & Pick<SharedLimit, "charge" | "counted"> {
   const { atOnce, burst, rate } = limits
   const together = {
     rate: rate * projectsAtAddress,
@@ -102,6 +113,8 @@ export function makeWebhookPace(limits: WebhookLimits, capacity = maxLanes): Web
   }
   /** The one that was used least lately comes first. */
   const lanes = new Map<string, Lane>()
+  /** How many went since the other nodes were told, by lane. */
+  const sent = new Map<string, number>()
 
   const claimsOf = (target: WebhookTarget | WebhookAddresses): ReadonlyArray<Claim> =>
     "host" in target
@@ -149,16 +162,18 @@ export function makeWebhookPace(limits: WebhookLimits, capacity = maxLanes): Web
     take: (target, now, hasWaited) => {
       const places = claimsOf(target).map((claim) => {
         const lane = laneOf(claim, now)
+        const { key } = claim
         const share = lane.shares.get(target.projectId) ?? { underWay: 0, queueEnd: now }
         lane.shares.set(target.projectId, share)
-        return { lane, share }
+        return { key, lane, share }
       })
       const full = places.filter(({ lane, share }) => !mayGo(lane, share, now, hasWaited))
       if (full.length > 0) {
         for (const { lane, share } of full) share.queueEnd = nextTurn(lane, share, now)
         return Math.max(...full.map(({ share }) => share.queueEnd))
       }
-      for (const { lane, share } of places) {
+      for (const { key, lane, share } of places) {
+        if (sent.size < capacity) sent.set(key, (sent.get(key) ?? 0) + 1)
         lane.tokens--
         lane.underWay++
         share.underWay++
@@ -180,6 +195,14 @@ export function makeWebhookPace(limits: WebhookLimits, capacity = maxLanes): Web
       refill(lane, now)
       const share = lane.shares.get(target.projectId) ?? { underWay: 0, queueEnd: now }
       return mayGo(lane, share, now, false) ? null : nextTurn(lane, share, now)
+    },
+    counted: () => {
+      const counted = [...sent]
+      sent.clear()
+      return counted
+    },
+    charge: (key, amount, now) => {
+      laneOf({ key, limits: key.startsWith("@") ? together : limits }, now).tokens -= amount
     }
   }
 }
