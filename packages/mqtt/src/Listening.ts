@@ -1,6 +1,7 @@
 /**
  * Listens for connections over TCP and TLS.
  */
+import { type AddressRange, type ClientOrigin, isTrustedProxy } from "@device-cloud/core"
 import { Duration, Effect, Schema, Stream } from "effect"
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net"
 import type { Duplex } from "node:stream"
@@ -11,6 +12,8 @@ import {
   type Server as TlsServer
 } from "node:tls"
 import type { ServerCertificate } from "./DevelopmentCertificate.ts"
+import { HandshakeTurns } from "./HandshakeTurns.ts"
+import * as ProxyHeader from "./ProxyHeader.ts"
 import type { Arrival, Arrivals } from "./session/Arrivals.ts"
 import { type Peer, peerOf } from "./session/Peer.ts"
 
@@ -72,25 +75,27 @@ export interface Reception {
   readonly arrivals: Arrivals
   /** Takes a connection that was let in. */
   readonly accept: (stream: Duplex, peer: Peer, arrival: Arrival) => void
-  /** How long a TLS handshake may take. */
+  /** How long a TLS handshake may take, and the header of a proxy. */
   readonly handshakeTime: Duration.Input
+  /** The proxies from which all connections come, with a header of the PROXY protocol; undefined: they come from clients. */
+  readonly proxies: ReadonlyArray<AddressRange> | undefined
+  /** A connection was closed that is not from one of `proxies`, or has no header. */
+  readonly refused: () => void
 }
 
 /** Small packets leave at once. */
 const listening = { noDelay: true } as const
 
-/** Listens for plain MQTT until the scope closes. Returns the port. */
-export const listenTcp = (host: string, port: number, { accept, arrivals }: Reception) =>
+/** Listens for plain MQTT until the scope closes. */
+export const listenTcp = (host: string, port: number, reception: Reception) =>
   listen(
     host,
     port,
-    createTcpServer(listening, (socket) => {
-      const arrival = admit(arrivals, socket)
-      if (arrival !== undefined) accept(socket, peerOf(socket), arrival)
-    })
+    createTcpServer(listening, (socket) =>
+      receive(reception, socket, (origin, arrival) => reception.accept(socket, origin, arrival)))
   )
 
-/** Listens for MQTT over TLS until the scope closes. Returns the port. */
+/** Listens for MQTT over TLS until the scope closes. */
 export const listenTls = Effect.fnUntraced(function*(
   host: string,
   options: TlsOptions,
@@ -109,17 +114,15 @@ export const listenTls = Effect.fnUntraced(function*(
   const server = yield* Effect.try({
     try: () =>
       createTlsServer({
-        ...listening,
         ...secure({ certificate, key }),
         handshakeTimeout: Duration.toMillis(reception.handshakeTime),
         ...clientCertificates ? { requestCert: true, rejectUnauthorized: false } : {}
       }),
     catch: (cause) => new ListenError({ message: `The TLS certificate cannot be used (${String(cause)})`, cause })
   })
-  receive(server, reception)
-  const listeningPort = yield* listen(host, port, server)
+  const listener = yield* listen(host, port, createTcpServer(listening, shakeHands(server, reception)))
   if (renewals !== undefined) yield* Effect.forkScoped(renew(server, Stream.map(renewals, secure)))
-  return listeningPort
+  return listener
 })
 
 /** Uses each certificate for the connections that come after it; one that cannot be used has no effect. */
@@ -138,51 +141,87 @@ export const renew = (
         Effect.logError("The renewed TLS certificate cannot be used; the earlier one stays", cause)
     })))
 
-const receive = (server: TlsServer, { accept, arrivals }: Reception): void => {
-  /** Connections whose handshake is not complete, by address and port of the client. */
-  const shakingHands = new Map<string, Arrival>()
+/** Returns what to do with a connection before its handshake. The TLS server does not listen itself. */
+const shakeHands = (server: TlsServer, reception: Reception): (socket: Socket) => void => {
+  const { accept, arrivals, handshakeTime } = reception
+  /** Connections whose handshake is not complete, by address and port of their other end. */
+  const shakingHands = new Map<string, { readonly origin: ClientOrigin; readonly arrival: Arrival }>()
   const ends = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
+  const turns = new HandshakeTurns(
+    arrivals,
+    Duration.toMillis(handshakeTime),
+    (socket) => void server.emit("connection", socket)
+  )
   server
-    // The connection counts from its first byte: a handshake that never ends holds a socket, too.
-    .on("connection", (socket) => {
-      const arrival = admit(arrivals, socket)
-      if (arrival === undefined) return
-      const key = ends(socket)
-      shakingHands.set(key, arrival)
-      socket.once("close", () => {
-        if (shakingHands.get(key) === arrival) shakingHands.delete(key)
-      })
-    })
     .on("secureConnection", (socket) => {
       const key = ends(socket)
-      const arrival = shakingHands.get(key)
+      const known = shakingHands.get(key)
       shakingHands.delete(key)
-      if (arrival === undefined) socket.destroy()
-      else accept(socket, peerOf(socket), arrival)
+      if (known === undefined) socket.destroy()
+      else accept(socket, { ...peerOf(socket), address: known.origin.address }, known.arrival)
     })
     // Node.js leaves a socket open whose handshake has taken too long.
     .on("tlsClientError", (_, socket) => void socket.destroy())
+  return (socket) =>
+    receive(reception, socket, (origin, arrival) => {
+      const key = ends(socket)
+      const connection = { origin, arrival }
+      shakingHands.set(key, connection)
+      socket.once("close", () => {
+        if (shakingHands.get(key) === connection) shakingHands.delete(key)
+      })
+      turns.add(socket, arrival)
+    })
 }
 
-/** Counts a connection, or cuts it. */
-const admit = (arrivals: Arrivals, socket: Socket): Arrival | undefined => {
-  const arrival = arrivals.admit(peerOf(socket).address, socket)
-  if (arrival === undefined) socket.destroy()
-  else socket.once("close", () => arrivals.left(arrival))
-  return arrival
+/**
+ * Counts a connection, or cuts it. It counts from its first byte: a handshake that
+ * never ends holds a socket, too.
+ */
+const receive = (
+  { arrivals, handshakeTime, proxies, refused }: Reception,
+  socket: Socket,
+  letIn: (origin: ClientOrigin, arrival: Arrival) => void
+): void => {
+  const enter = (origin: ClientOrigin) => {
+    const arrival = arrivals.admit(origin.address, socket)
+    if (arrival === undefined) return void socket.destroy()
+    socket.once("close", () => arrivals.left(arrival))
+    letIn(origin, arrival)
+  }
+  const peer = { address: peerOf(socket).address, isSecure: false }
+  if (proxies === undefined) return enter(peer)
+  // The broker learns of the end from `close`.
+  socket.on("error", () => {})
+  if (!isTrustedProxy(peer.address, proxies)) {
+    socket.destroy()
+    return refused()
+  }
+  ProxyHeader.read(socket, Duration.toMillis(handshakeTime), {
+    read: ({ origin = peer }) => enter(origin),
+    refused
+  })
 }
 
-/** Listens until the scope closes; returns the port. */
+/** A port that listens. */
+export interface Listener {
+  readonly port: number
+  /** Refuses new connections. Those that are open stay. */
+  readonly close: Effect.Effect<void>
+}
+
+/** Listens until the scope closes. */
 const listen = Effect.fnUntraced(function*(host: string, port: number, server: Server) {
   const failed = (cause: unknown) =>
     new ListenError({ message: `The MQTT broker cannot listen on ${host}, port ${port} (${String(cause)})`, cause })
+  const close = Effect.sync(() => void server.close())
   yield* Effect.acquireRelease(
     Effect.callback<void, ListenError>((resume) => {
       server.once("error", (cause) => resume(Effect.fail(failed(cause))))
       server.listen({ host, port }, () => resume(Effect.void))
     }),
-    // Refuses new connections at once; open connections end with the broker.
-    () => Effect.sync(() => void server.close())
+    // Open connections end with the broker.
+    () => close
   )
-  return (server.address() as AddressInfo).port
+  return { port: (server.address() as AddressInfo).port, close } satisfies Listener
 })

@@ -12,22 +12,23 @@ import {
   KnownAddresses,
   type Provisioning,
   type SubDeviceSessions,
+  TrustedProxies,
   Turns,
   type Uplink,
   type UplinkRates
 } from "@device-cloud/core"
-import { Clock, Context, Duration, Effect, Layer, Metric, Schedule, type Scope } from "effect"
+import { Clock, Context, Duration, Effect, Fiber, Layer, Metric, Schedule, type Scope } from "effect"
 import type { Duplex } from "node:stream"
 import * as MessageHandling from "./session/MessageHandling.ts"
 import { complete, type Limits } from "./Limits.ts"
-import { type ListenError, listenTcp, listenTls, type TlsOptions } from "./Listening.ts"
+import { type Listener, type ListenError, listenTcp, listenTls, type Reception, type TlsOptions } from "./Listening.ts"
 import { DeviceBroker, LimitExceeded } from "./protocol/DeviceBroker.ts"
 import { KeptSessions } from "./protocol/KeptSessions.ts"
 import { readPackets } from "./protocol/PacketReading.ts"
-import { type Arrival, Arrivals, type ArrivalSocket, maxArrivalBytes } from "./session/Arrivals.ts"
+import { type Arrival, Arrivals, type ArrivalSocket, maxArrivalBytes, type TurnedAway } from "./session/Arrivals.ts"
 import * as BroadcastDelivery from "./session/BroadcastDelivery.ts"
 import * as Connecting from "./session/Connecting.ts"
-import { Connections } from "./session/ConnectionState.ts"
+import { Connections, type ConnectionState } from "./session/ConnectionState.ts"
 import type { Peer } from "./session/Peer.ts"
 import { makeWatch } from "./session/Readiness.ts"
 import { shadowOwnersOf } from "./session/Subscriptions.ts"
@@ -44,6 +45,13 @@ export interface Options {
     /** 0: any free port. */
     readonly port: number
   }
+  /**
+   * Whether all connections over TLS and TCP come through proxies that send a header
+   * of the PROXY protocol, version 1 or 2. The header says where the client is, and
+   * whether it has used TLS. The proxies are `TrustedProxies` of the core; others are
+   * refused. Default: false.
+   */
+  readonly proxyProtocol?: boolean
   /** What the broker holds of its clients, at most. Default of each: see {@link Limits}. */
   readonly limits?: Partial<Limits>
 }
@@ -60,6 +68,12 @@ export class MqttServer extends Context.Service<MqttServer, {
    * it needs its room for others.
    */
   readonly admit: (address: string, socket: ArrivalSocket) => Admission | undefined
+  /**
+   * Takes no more connections, and ends those that are open, spread over `time`: each
+   * when what it has sent is stored and acknowledged. Returns when all have ended.
+   * A server that stops while others take over calls it before its layer closes.
+   */
+  readonly drain: (time: Duration.Input) => Effect.Effect<void>
 }>()("@device-cloud/mqtt/MqttServer") {
   /**
    * Listens while the layer lives. At its end the broker reads nothing more,
@@ -106,7 +120,9 @@ const registeredTime = "10 seconds"
 const refused = 128
 /** How often sessions that were left too long ago end. */
 const expiryInterval = "1 minute"
-/** How long the end of the broker waits for messages on their way to the store. */
+/** Connections that are drained end in slices, so many milliseconds apart. */
+const drainSlice = 100
+/** How long the end of a connection, and of the broker, waits for messages on their way to the store. */
 const drainTimeout = "4 seconds"
 
 const turnedAway = Metric.counter("device_cloud_mqtt_arrivals_turned_away_total", {
@@ -133,11 +149,13 @@ const make = Effect.fnUntraced(function*(
   const limits = complete(options.limits)
   // Projects take turns, and in a project devices.
   const turns = new Turns({ now: () => performance.now(), afterOthers: setImmediate })
+  const countTurnedAway = (reason: TurnedAway) =>
+    void runFork(Metric.update(Metric.withAttributes(turnedAway, { reason }), 1))
   const arrivals = new Arrivals(
     limits,
     () => clock.currentTimeMillisUnsafe(),
     yield* KnownAddresses,
-    (reason) => void runFork(Metric.update(Metric.withAttributes(turnedAway, { reason }), 1))
+    countTurnedAway
   )
 
   const unsent = new UnsentOutput(
@@ -236,11 +254,11 @@ const make = Effect.fnUntraced(function*(
   const accept = (stream: Duplex, peer: Peer, arrival: Arrival) => {
     const client = broker.handle(stream)
     const state = connections.add(client, stream, peer, arrival)
-    state.read = readPackets(client, stream, {
+    const reading = readPackets(client, stream, {
       maxPacketBytes,
       maxArrivalBytes,
       onArriving: (bytes) => arrivals.holds(arrival, bytes),
-      mayRead: () => state.waiting === 0 && !connections.isStopping && !stream.writableNeedDrain,
+      mayRead: () => state.waiting === 0 && !state.isEnding && !connections.isStopping && !stream.writableNeedDrain,
       maxHandling,
       turns,
       owner: () => {
@@ -256,6 +274,8 @@ const make = Effect.fnUntraced(function*(
           )
         )
     })
+    state.read = reading.read
+    state.underway = reading.underway
     stream.on("drain", () => {
       state.drained()
       state.read()
@@ -271,7 +291,7 @@ const make = Effect.fnUntraced(function*(
   }
 
   const admit: MqttServer["Service"]["admit"] = (address, socket) => {
-    const arrival = arrivals.admit(address, socket)
+    const arrival = isLeaving ? undefined : arrivals.admit(address, socket)
     return arrival && {
       accept: (stream, peer) => accept(stream, peer, arrival),
       holds: (bytes) => arrivals.holds(arrival, bytes),
@@ -280,8 +300,38 @@ const make = Effect.fnUntraced(function*(
     }
   }
 
+  let isLeaving = false
+
+  /** Ends a connection when nothing of it is under way. */
+  const leave = Effect.fnUntraced(function*(state: ConnectionState) {
+    const { connection } = state
+    if (connection?.session === undefined) return void state.stream.destroy()
+    yield* sessions.retire(connection.session)
+    state.isEnding = true
+    yield* Effect.sync(state.underway).pipe(
+      Effect.repeat({ while: (count) => count > 0, schedule: Schedule.spaced("10 millis") }),
+      Effect.timeoutOption(drainTimeout)
+    )
+    yield* connection.close("shutdown")
+    yield* connecting.detach(state)
+  })
+
+  const drain = Effect.fnUntraced(function*(time: Duration.Input) {
+    isLeaving = true
+    for (const { close } of listeners) yield* close
+    const open = connections.all()
+    const slices = Math.max(1, Math.ceil(Duration.toMillis(time) / drainSlice))
+    const perSlice = Math.ceil(open.length / slices)
+    const leaving: Array<Fiber.Fiber<void>> = []
+    for (let start = 0; start < open.length; start += perSlice) {
+      for (const state of open.slice(start, start + perSlice)) leaving.push(yield* Effect.forkChild(leave(state)))
+      if (start + perSlice < open.length) yield* Effect.sleep(drainSlice)
+    }
+    yield* Fiber.awaitAll(leaving)
+  })
+
   /** Reads nothing more, waits for messages on their way to the store, and closes all connections. */
-  const drain = Effect.gen(function*() {
+  const end = Effect.gen(function*() {
     connections.isStopping = true
     yield* Effect.sync(messages.underway).pipe(
       Effect.repeat({ while: (count) => count > 0, schedule: Schedule.spaced("10 millis") }),
@@ -298,15 +348,22 @@ const make = Effect.fnUntraced(function*(
     )
     yield* Effect.callback<void>((resume) => broker.close(() => resume(Effect.void)))
   })
-  yield* Effect.addFinalizer(() => drain)
+  yield* Effect.addFinalizer(() => end)
 
-  const { host, tcp, tls } = options
-  const reception = { accept, arrivals, handshakeTime: limits.connectTime }
+  const { host, proxyProtocol = false, tcp, tls } = options
+  const reception: Reception = {
+    accept,
+    arrivals,
+    handshakeTime: limits.connectTime,
+    proxies: proxyProtocol ? yield* TrustedProxies : undefined,
+    refused: () => countTurnedAway("no proxy")
+  }
   const mqtts = tls && (yield* listenTls(host, tls, reception))
   const mqtt = tcp && (yield* listenTcp(host, tcp.port, reception))
+  const listeners = [mqtts, mqtt].filter((listener) => listener !== undefined)
 
-  const url = (scheme: string, port: number | undefined) =>
-    port === undefined ? undefined : `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`
+  const url = (scheme: string, listener: Listener | undefined) =>
+    listener && `${scheme}://${host.includes(":") ? `[${host}]` : host}:${listener.port}`
 
-  return MqttServer.of({ mqtts: url("mqtts", mqtts), mqtt: url("mqtt", mqtt), admit })
+  return MqttServer.of({ mqtts: url("mqtts", mqtts), mqtt: url("mqtt", mqtt), admit, drain })
 })

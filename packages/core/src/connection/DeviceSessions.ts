@@ -30,6 +30,12 @@ export class DeviceSessions extends Context.Service<DeviceSessions, {
   readonly attach: (connection: DeviceConnection) => Effect.Effect<DeviceSession, DeviceNotConnectable | StoreError>
   /** Ends the session whose connection has ended. Waits until the status is stored. Without effect for a session that has ended. */
   readonly detach: (session: DeviceSession) => Effect.Effect<void>
+  /**
+   * Delivers nothing more to a session that is about to end, and waits 250 milliseconds
+   * at most for the device to confirm what it was sent. The transport then closes the
+   * connection, and calls `detach`.
+   */
+  readonly retire: (session: DeviceSession) => Effect.Effect<void>
   /** Returns the session of the device on this node. */
   readonly session: (deviceId: DeviceId) => DeviceSession | undefined
   /** Returns all sessions on this node, one for each device. */
@@ -256,6 +262,7 @@ const make = Effect.gen(function*() {
   return DeviceSessions.of({
     attach,
     detach,
+    retire: handOver.retire,
     session: (deviceId) => nodeSessions.current(deviceId),
     sessions: () => nodeSessions.all(),
     listen: (listener) => nodeSessions.listen(listener),

@@ -24,6 +24,8 @@ export interface Messages {
 }
 
 export interface HandOver {
+  /** Delivers nothing more to a session, and waits for a moment for what is on its way to the device. */
+  readonly retire: (session: DeviceSession) => Effect.Effect<void>
   /** Ends a session that another one of its device has replaced. */
   readonly replace: (session: OwnedSession) => Effect.Effect<void>
   /** Ends the session whose connection has ended, and waits until what it did is stored. Returns false if it had ended. */
@@ -90,12 +92,15 @@ export const make: (
       )
     )
 
+  const retire = (session: DeviceSession) =>
+    Effect.asVoid(Effect.timeoutOption(nodeSessions.retire(session), drainTime))
+
   const replace = (session: OwnedSession) =>
     ends(
       session.connection.device.deviceId,
       Effect.gen(function*() {
         if (!nodeSessions.isLive(session)) return
-        yield* Effect.timeoutOption(nodeSessions.retire(session), drainTime)
+        yield* retire(session)
         yield* session.connection.close("replaced")
         yield* end(session)
       })
@@ -141,6 +146,7 @@ export const make: (
   })
 
   return {
+    retire,
     replace,
     end,
     begin,

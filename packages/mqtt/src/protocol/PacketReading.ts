@@ -44,15 +44,22 @@ export interface ReadingOptions {
   readonly onAcknowledge: (packetId: number) => void
 }
 
+/** The reading of one connection. */
+export interface PacketReading {
+  /** Reads on; to be called when `mayRead` may have changed. */
+  readonly read: () => void
+  /** Returns how many packets that were read are not handled to their end. */
+  readonly underway: () => number
+}
+
 /**
  * Reads from the connection of the client only while `mayRead` allows it.
- * Returns a function that the caller calls when `mayRead` may have changed.
  *
  * After DISCONNECT it reads nothing more and lets the client close the
  * connection. Aedes cuts the connection at once, which looks like a reset over
  * TLS.
  */
-export const readPackets = (client: Client, stream: Duplex, options: ReadingOptions): () => void => {
+export const readPackets = (client: Client, stream: Duplex, options: ReadingOptions): PacketReading => {
   // Until the CONNACK only one packet is handled at a time.
   const mayRead = () =>
     !engine.isPaused && !client.closed && engine.handling < (client.connected ? options.maxHandling : 1) &&
@@ -178,5 +185,5 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
     }
   })
   stream.on("readable", read)
-  return read
+  return { read, underway: () => engine.handling }
 }

@@ -35,8 +35,8 @@ export interface ArrivalSocket {
   readonly destroy: () => unknown
 }
 
-/** Why a connection was closed, or not let in. */
-export type TurnedAway = "no room" | "made room" | "too many bytes"
+/** Why a connection was closed, or not let in. `no proxy`: it does not come through a proxy, as it has to. */
+export type TurnedAway = "no room" | "made room" | "too many bytes" | "no proxy"
 
 /** One connection. Its members are for {@link Arrivals}. */
 export class Arrival {

@@ -29,6 +29,10 @@ export class ConnectionState {
   drained: () => void = () => {}
   /** Reads on if there is something to read and it may be read. */
   read: () => void = () => {}
+  /** Packets that were read and are not handled to their end. */
+  underway: () => number = () => 0
+  /** Whether the broker ends the connection: nothing more is read. */
+  isEnding = false
 
   constructor(number: number, stream: Duplex, peer: Peer, arrival: Arrival) {
     this.number = number

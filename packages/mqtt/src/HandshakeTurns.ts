@@ -1,0 +1,156 @@
+/**
+ * TLS handshakes in turns (docs/decisions/0092-handshakes-in-turns.md). A handshake
+ * is a millisecond of work that nothing interrupts: thousands that come at once
+ * would stop everything else for seconds. It waits for its turn when the client has
+ * said hello. Whom the cloud knows comes first, and then who came last: who came
+ * earlier is closer to giving up. Who has given up costs nothing.
+ */
+import type { Socket } from "node:net"
+import { type Arrival, type Arrivals, maxArrivalBytes } from "./session/Arrivals.ts"
+
+/** Milliseconds in which handshakes begin before everything else has its turn. */
+const turnMillis = 10
+
+/** The type of the TLS record with which a client says hello, and the bytes before the content of a record. */
+const handshakeRecord = 22
+const recordHeadBytes = 5
+
+/** A client that says hello, or waits for its turn. */
+class Greeting {
+  readonly socket: Socket
+  /** Calls this when the hello is complete. */
+  readonly #complete: () => void
+  readonly #arrives: (bytes: number) => void
+  #hello: Buffer = Buffer.alloc(0)
+  #isComplete = false
+
+  constructor(socket: Socket, arrives: (bytes: number) => void, complete: () => void) {
+    this.socket = socket
+    this.#arrives = arrives
+    this.#complete = complete
+  }
+
+  /** Reads the hello. */
+  begin(): void {
+    const { socket } = this
+    socket.on("readable", this.#read)
+    socket.on("error", this.#end)
+    socket.on("timeout", this.#end)
+  }
+
+  /** Leaves the socket as it was, with the hello to read. */
+  leave(): void {
+    const { socket } = this
+    socket.setTimeout(0)
+    socket.off("readable", this.#read)
+    socket.off("error", this.#end)
+    socket.off("timeout", this.#end)
+    socket.unshift(this.#hello)
+  }
+
+  // Also after the hello: only who reads learns that the client has gone.
+  readonly #read = (): void => {
+    for (let chunk: Buffer | null; (chunk = this.socket.read()) !== null;) {
+      this.#hello = this.#hello.length === 0 ? chunk : Buffer.concat([this.#hello, chunk])
+    }
+    this.#arrives(this.#hello.length)
+    if (this.#hello.length > maxArrivalBytes) return this.#end()
+    if (this.#isComplete || !isWhole(this.#hello)) return
+    this.#isComplete = true
+    this.#complete()
+  }
+
+  readonly #end = (): void => void this.socket.destroy()
+}
+
+/** Whether a TLS record is complete. What is no hello need not be: to refuse it is no work. */
+const isWhole = (bytes: Buffer): boolean =>
+  bytes.length > 0 &&
+  (bytes[0] !== handshakeRecord ||
+    (bytes.length >= recordHeadBytes && bytes.length >= recordHeadBytes + bytes.readUInt16BE(3)))
+
+/** Clients that wait, the latest last. Those that have gone stay in place until there are many. */
+class Line {
+  #greetings: Array<Greeting> = []
+  #gone = 0
+
+  add(greeting: Greeting): void {
+    this.#greetings.push(greeting)
+    greeting.socket.once("close", this.#forget)
+  }
+
+  /** Removes and returns the latest that is there. */
+  take(): Greeting | undefined {
+    for (;;) {
+      const greeting = this.#greetings.pop()
+      greeting?.socket.off("close", this.#forget)
+      if (greeting?.socket.destroyed !== true) return greeting
+    }
+  }
+
+  readonly #forget = (): void => {
+    if (++this.#gone < 64 || this.#gone * 2 < this.#greetings.length) return
+    this.#greetings = this.#greetings.filter(({ socket }) => !socket.destroyed)
+    this.#gone = 0
+  }
+}
+
+export class HandshakeTurns {
+  readonly #arrivals: Arrivals
+  readonly #limit: number
+  readonly #begin: (socket: Socket) => void
+  readonly #known = new Line()
+  readonly #strangers = new Line()
+  #isRunning = false
+  /** The end of this turn, as `performance.now` counts. */
+  #turnEnds = 0
+
+  /**
+   * `limit`: milliseconds that a client may take to say hello, and may then wait.
+   * `begin` begins a handshake: the hello is the first that the socket holds.
+   */
+  constructor(arrivals: Arrivals, limit: number, begin: (socket: Socket) => void) {
+    this.#arrivals = arrivals
+    this.#limit = limit
+    this.#begin = begin
+  }
+
+  /** Takes a connection. Its handshake begins in its turn. */
+  add(socket: Socket, arrival: Arrival): void {
+    socket.setTimeout(this.#limit)
+    const line = arrival.isKnown ? this.#known : this.#strangers
+    const greeting = new Greeting(
+      socket,
+      (bytes) => this.#arrivals.holds(arrival, bytes),
+      () => {
+        line.add(greeting)
+        if (this.#isRunning) return
+        this.#isRunning = true
+        setImmediate(this.#beginTurn)
+      }
+    )
+    greeting.begin()
+  }
+
+  readonly #beginTurn = (): void => {
+    this.#turnEnds = performance.now() + turnMillis
+    this.#next()
+  }
+
+  readonly #next = (): void => {
+    const greeting = this.#known.take() ?? this.#strangers.take()
+    if (greeting === undefined) {
+      this.#isRunning = false
+      return
+    }
+    greeting.leave()
+    this.#begin(greeting.socket)
+    // The handshake begins in the ticks before this one.
+    process.nextTick(this.#goOn)
+  }
+
+  readonly #goOn = (): void => {
+    if (performance.now() < this.#turnEnds) this.#next()
+    else setImmediate(this.#beginTurn)
+  }
+}

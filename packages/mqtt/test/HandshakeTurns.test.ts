@@ -1,0 +1,66 @@
+import { KnownAddresses } from "@device-cloud/core"
+import { eventually } from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+import { HandshakeTurns } from "../src/HandshakeTurns.ts"
+import { complete } from "../src/Limits.ts"
+import { Arrivals } from "../src/session/Arrivals.ts"
+
+/** A TLS record of a handshake with this content. */
+const hello = (content: string) => Buffer.concat([Buffer.from([22, 3, 1, 0, content.length]), Buffer.from(content)])
+
+/** Connections on which a client has said something, in the order of the words. */
+const connected = Effect.fnUntraced(function*(words: ReadonlyArray<Buffer>) {
+  const sockets: Array<Socket> = []
+  const server = yield* Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof createServer>>((resume) => {
+      const server = createServer((socket) => sockets.push(socket))
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.sync(() => void server.close())
+  )
+  for (const [i, word] of words.entries()) {
+    yield* Effect.acquireRelease(
+      Effect.sync(() => connect((server.address() as AddressInfo).port, "127.0.0.1").on("error", () => {})),
+      (client) => Effect.sync(() => client.destroy())
+    ).pipe(Effect.tap((client) => Effect.sync(() => client.write(word))))
+    yield* eventually(Effect.sync(() => sockets.length), { until: (count) => count === i + 1 })
+  }
+  return sockets
+})
+
+it.live("handshakes begin with whom the cloud knows, then with who came last, and not with who has gone", () =>
+  Effect.gen(function*() {
+    const names = ["first", "second", "third", "gone", "known"]
+    const sockets = yield* connected(names.map(hello))
+    const known = KnownAddresses.of({ has: (address) => address === "known", add: () => {} })
+    const arrivals = new Arrivals(complete(), () => 0, known, () => {})
+    const begun: Array<string> = []
+    const turns = new HandshakeTurns(arrivals, 10_000, (socket) => begun.push(String(socket.read()).slice(5)))
+    for (const [i, socket] of sockets.entries()) turns.add(socket, arrivals.admit(names[i]!, socket)!)
+    // They are read in the ticks before this one, and begin later.
+    yield* Effect.callback<void>((resume) => {
+      let waiting = sockets.length
+      for (const socket of sockets) {
+        socket.once("readable", () => {
+          if (--waiting > 0) return
+          sockets[3]!.destroy()
+          resume(Effect.void)
+        })
+      }
+    })
+    yield* eventually(Effect.sync(() => begun.length), { until: (count) => count === 4 })
+    assert.deepStrictEqual(begun, ["known", "third", "second", "first"])
+  }).pipe(Effect.scoped))
+
+it.live("a handshake does not begin before the hello is whole, and half a hello has an end", () =>
+  Effect.gen(function*() {
+    const sockets = yield* connected([hello("half").subarray(0, 7)])
+    const known = KnownAddresses.of({ has: () => false, add: () => {} })
+    const arrivals = new Arrivals(complete(), () => 0, known, () => {})
+    let begun = 0
+    new HandshakeTurns(arrivals, 50, () => begun++).add(sockets[0]!, arrivals.admit("a", sockets[0]!)!)
+    yield* eventually(Effect.sync(() => sockets[0]!.destroyed), { until: (destroyed) => destroyed })
+    assert.strictEqual(begun, 0)
+  }).pipe(Effect.scoped))
