@@ -6,7 +6,14 @@ import { existsSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import type { TestProject } from "vitest/node"
 
-const programs = ["mosquitto_pub", "nats-server", "clickhouse-server", "rabbitmq-server", "swift-proxy-server"]
+const programs = [
+  "mosquitto_pub",
+  "nats-server",
+  "clickhouse-server",
+  "rabbitmq-server",
+  "swift-proxy-server",
+  "haproxy"
+]
 
 /** Debian has servers among the programs of the system, which are not on every path. */
 const path = [...process.env["PATH"]?.split(delimiter) ?? [], "/usr/sbin"]

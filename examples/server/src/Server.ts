@@ -38,6 +38,7 @@ import { createServer } from "node:http"
 import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
 import * as BrokerInFront from "./BrokerInFront.ts"
+import { Draining } from "./Draining.ts"
 import * as EmbeddedDatabase from "./EmbeddedDatabase.ts"
 import { explain } from "./Explanation.ts"
 import * as Logging from "./Logging.ts"
@@ -136,6 +137,7 @@ const broker = (config: ServerConfig) =>
     MqttServer.layer({
       host: config.mqttHost,
       tls: { port: config.mqttsPort, clientCertificates: true, ...certificate },
+      proxyProtocol: config.mqttProxyProtocol,
       limits: { connections: connections(config).mqtt, sessionExpiry: config.sessionExpiry },
       ...Option.isSome(config.mqttPort) ? { tcp: { port: config.mqttPort.value } } : {}
     }).pipe(blame("MQTT_HOST, MQTTS_PORT, MQTT_PORT, or TLS_CERT_FILE, TLS_KEY_FILE", ({ message }) => message))))
@@ -155,7 +157,8 @@ const httpServer = (config: ServerConfig) =>
   Layer.unwrap(Effect.gen(function*() {
     const serverOptions = { requireHostHeader: false, ...httpTimes }
     const server = createServer(serverOptions)
-    answerUnservedRequests(server)
+    const draining = yield* Draining
+    answerUnservedRequests(server, draining)
     yield* MqttWebSocket.attach(server)
     // After the grace, the server closes the connections that are still open.
     const cutOff = Layer.effectDiscard(Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections())))
@@ -190,8 +193,15 @@ const httpServer = (config: ServerConfig) =>
     return Layer.merge(secure, cutOff).pipe(Layer.provideMerge(listening))
   }))
 
-/** The broker listens for as long as this layer lives. */
-const readiness = Effect.map(StoreHealth, ({ check }) => ({ storage: check, mqtt: Effect.void }))
+/** The broker listens for as long as this layer lives, until it drains. */
+const readiness = Effect.gen(function*() {
+  const { check } = yield* StoreHealth
+  const draining = yield* Draining
+  return {
+    storage: check,
+    mqtt: Effect.suspend(() => draining.hasBegun() ? Effect.fail("The server stops") : Effect.void)
+  }
+})
 
 const api = (
   {
@@ -305,8 +315,11 @@ const retention = ({ auditDays, feedDays, feedMaxBytes, historyDays, recordDays 
     Layer.succeed(RecordDays, recordDays)
   )
 
-/** Says where the server can be reached. */
+/** Says where the server can be reached. Its end is the first that happens when the server stops. */
 const announce = Layer.effectDiscard(Effect.gen(function*() {
+  const context = yield* Effect.context<MqttServer>()
+  const { run } = yield* Draining
+  yield* Effect.addFinalizer(() => Effect.provide(run, context))
   const { mqtt = null, mqtts } = yield* MqttServer
   const http = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
   const { https } = yield* SecureUrl
@@ -321,6 +334,7 @@ export const layer = (config: ServerConfig) =>
     Layer.provide(httpServer(config)),
     Layer.provideMerge(broker(config)),
     Layer.provide(Certificate.layer(config)),
+    Layer.provide(Draining.layer(config)),
     Layer.provideMerge(Layer.merge(adminKey(config), WorkerChannel.layerEndedNodes)),
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(Layer.provide(Objects.layer, ObjectStorage.layer(config))),

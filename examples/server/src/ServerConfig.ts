@@ -34,6 +34,11 @@ const config = Config.all({
   mqttHost: Config.String("MQTT_HOST").pipe(Config.withDefault("127.0.0.1")),
   mqttsPort: port("MQTTS_PORT").pipe(Config.withDefault(8883)),
   mqttPort: Config.option(port("MQTT_PORT")),
+  mqttProxyProtocol: Config.Boolean("MQTT_PROXY_PROTOCOL").pipe(Config.withDefault(false)),
+  drainSeconds: Config.schema(
+    Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3600 })),
+    "DRAIN_SECONDS"
+  ).pipe(Config.withDefault(0)),
   maxConnections: Config.option(Config.schema(Schema.Int.check(Schema.isGreaterThan(99)), "MAX_CONNECTIONS")),
   sessionExpiry: Config.Duration("SESSION_EXPIRY").pipe(Config.withDefault(Duration.days(1))),
   storage: Config.Literals(["postgres", "memory"], "STORAGE").pipe(Config.withDefault("postgres" as const)),
@@ -166,6 +171,9 @@ export const load = Effect.gen(function*() {
     return yield* new InvalidConfig({
       message: `TRUSTED_PROXIES: expected addresses or networks such as 10.0.0.0/8, not ${proxies.failure}`
     })
+  }
+  if (rest.mqttProxyProtocol && proxies.success.length === 0) {
+    return yield* new InvalidConfig({ message: "MQTT_PROXY_PROTOCOL: TRUSTED_PROXIES has to name the proxies" })
   }
   if (Option.isSome(rest.clickHouseUrl) && !isHttp(Redacted.value(rest.clickHouseUrl.value))) {
     return yield* new InvalidConfig({

@@ -6,13 +6,16 @@
 /** A terminal and npm both send a signal when a user interrupts once, milliseconds apart. */
 const sameSignalMillis = 500
 
-/** Ends the process at the second signal, or `limit` milliseconds after the first. Returns a function that stops it as a signal does. */
-export const install = (limit: number): () => void => {
+/**
+ * Ends the process at the second signal, or `limit` milliseconds after the first.
+ * Returns a function that stops it as a signal does.
+ */
+export const install = (limit: () => number): () => void => {
   let stoppingSince: number | undefined
   const signalled = () => {
     if (stoppingSince === undefined) {
       stoppingSince = performance.now()
-      setTimeout(() => process.exit(1), limit).unref()
+      setTimeout(() => process.exit(1), limit()).unref()
     } else if (performance.now() - stoppingSince > sameSignalMillis) process.exit(1)
   }
   process.on("SIGTERM", signalled)

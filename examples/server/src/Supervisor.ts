@@ -21,8 +21,8 @@ export class WorkerEnded extends Schema.TaggedError<WorkerEnded>()("WorkerEnded"
 export const layer = (config: ServerConfig): Layer.Layer<never, InvalidConfig | WorkerEnded> =>
   Layer.effectDiscard(make(config)).pipe(Layer.provide(Logging.layer(config)))
 
-/** How long a worker may take to stop, milliseconds. Its own limit is shorter. */
-const stopMillis = 12_000
+/** How long a worker may take to stop, milliseconds, beside the time to drain. The supervisor's own limit is longer. */
+const stopMillis = 9000
 
 /** A worker that has run so long, milliseconds, is started again at once. */
 const steadyMillis = 60_000
@@ -92,7 +92,7 @@ const make = Effect.fnUntraced(function*(
         resume(Effect.succeed(code ?? -1))
       })
       return Effect.callback<void>((stopped) => {
-        const limit = setTimeout(() => worker.process.kill("SIGKILL"), stopMillis)
+        const limit = setTimeout(() => worker.process.kill("SIGKILL"), stopMillis + config.drainSeconds * 1000)
         worker.once("exit", () => {
           clearTimeout(limit)
           stopped(Effect.void)

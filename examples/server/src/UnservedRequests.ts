@@ -5,6 +5,7 @@
 import { securityHeaders } from "@device-cloud/http"
 import { randomBytes } from "node:crypto"
 import type { Server } from "node:http"
+import type { Draining } from "./Draining.ts"
 
 const malformed = { status: "400 Bad Request", code: 40000, message: "The request is not well formed" }
 
@@ -27,8 +28,8 @@ const securityLines = Object.entries(securityHeaders).map(([name, value]) => `${
 
 const newRequestId = (): string => randomBytes(8).toString("hex")
 
-/** Attaches the listeners. */
-export const answerUnservedRequests = (server: Server): void => {
+/** Attaches the listeners. `watch` is called with each response. */
+export const answerUnservedRequests = (server: Server, { watch }: Pick<Draining["Service"], "watch">): void => {
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return
     const { code, message, status } = unparsed[error.code ?? ""] ?? malformed
@@ -40,6 +41,7 @@ export const answerUnservedRequests = (server: Server): void => {
   })
   // The server listens before the API is attached.
   server.on("request", (_request, response) => {
+    watch(response)
     if (server.listenerCount("request") > 1) return
     response.writeHead(503, {
       ...securityHeaders,

@@ -13,13 +13,15 @@ import * as Signals from "./Signals.ts"
 import * as Supervisor from "./Supervisor.ts"
 import * as WorkerChannel from "./WorkerChannel.ts"
 
-/** How long a server may take to stop before the process exits, milliseconds. */
-const shutdownLimit = 10_000
+/** How long a server may take to stop before the process exits, milliseconds, beside the time to drain. */
+const shutdownMillis = 10_000
+let drainMillis = 0
 
-const stop = Signals.install(shutdownLimit)
+const stop = Signals.install(() => shutdownMillis + drainMillis)
 if (cluster.isWorker) WorkerChannel.onStop(stop)
 
 const run = Effect.fnUntraced(function*(config: ServerConfig.ServerConfig) {
+  drainMillis = config.drainSeconds * 1000
   if (config.workers > 1 && cluster.isPrimary) return yield* Layer.launch(Supervisor.layer(config))
   return yield* Layer.launch(Layer.merge(Server.layer(config), IdleCollection.layer))
 })

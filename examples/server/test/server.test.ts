@@ -298,7 +298,7 @@ live(
 it.live("answers requests that come before the API is there", () =>
   Effect.gen(function*() {
     const server = createServer()
-    answerUnservedRequests(server)
+    answerUnservedRequests(server, { watch: () => {} })
     const { address, serve } = yield* NodeHttpServer.make(() => server, { port: 0, host: "127.0.0.1" })
     const answer = Effect.promise(async () => {
       const response = await fetch(HttpServer.formatAddress(address), { method: "POST", body: "{}" })

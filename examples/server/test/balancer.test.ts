@@ -1,0 +1,180 @@
+import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { ownerKey } from "@device-cloud/testing/http"
+import { MqttDevice } from "@device-cloud/testing/mqtt"
+import { NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { beforeAll, inject } from "vitest"
+import { build, call, createDevices, start, temporaryDirectory } from "./BuiltServer.ts"
+
+beforeAll(build)
+
+/** Debian has servers among the programs of the system, which are not on every path. */
+const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin` }
+const isInstalled = spawnSync("haproxy", ["-v"], { env }).error === undefined
+
+const patient = { timeout: "60 seconds" } as const
+
+const freePorts = (count: number) =>
+  Effect.promise(async () => {
+    const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"))
+    await Promise.all(servers.map((server) => once(server, "listening")))
+    const ports = servers.map((server) => (server.address() as { readonly port: number }).port)
+    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+    return ports
+  })
+
+/** The configuration of the documentation, with these addresses in place of those. */
+const configuration = (addresses: Readonly<Record<string, string>>): string => {
+  const page = readFileSync(new URL("../../../docs/operations/rolling-restarts.md", import.meta.url), "utf8")
+  const [, text] = /```haproxy\n([^]*?)```/.exec(page)!
+  return Object.entries(addresses).reduce((text, [address, actual]) => text.replaceAll(address, actual), text!)
+}
+
+const runHaproxy = (file: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => spawn("haproxy", ["-db", "-f", file], { env, stdio: "ignore" })),
+    (child) =>
+      Effect.promise(async () => {
+        if (child.exitCode !== null) return
+        const ended = once(child, "exit")
+        child.kill("SIGKILL")
+        await ended
+      })
+  )
+
+/** Asks without end, and counts the requests and those that fail. */
+const askWithoutEnd = Effect.fnUntraced(function*(url: string) {
+  const counts = { requests: 0, failures: [] as Array<string> }
+  const ask = Effect.promise(async () => {
+    try {
+      const response = await fetch(`${url}/openapi/v1/products`, { headers: { authorization: `Bearer ${ownerKey}` } })
+      const text = await response.text()
+      if (response.status !== 200) counts.failures.push(`${response.status} ${text}`)
+    } catch (error) {
+      counts.failures.push(String((error as Error).cause ?? error))
+    }
+    counts.requests++
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(ask, Effect.sleep("5 millis"))))
+  return counts
+})
+
+it.live.runIf(isInstalled)(
+  "behind HAProxy a server is replaced while devices and applications go on",
+  () =>
+    Effect.gen(function*() {
+      const dataDir = yield* temporaryDirectory
+      const [http, mqtts, httpA, mqttsA, httpB, mqttsB] = yield* freePorts(6)
+      const url = Redacted.value(yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
+      const startServer = (httpPort: number | undefined, mqttsPort: number | undefined) =>
+        start({
+          DATA_DIR: dataDir,
+          DATABASE_URL: url,
+          DATABASE_CONNECTIONS: "3",
+          HTTP_PORT: String(httpPort),
+          MQTTS_PORT: String(mqttsPort),
+          MQTT_PROXY_PROTOCOL: "true",
+          TRUSTED_PROXIES: "127.0.0.1",
+          DRAIN_SECONDS: "3",
+          LOG_LEVEL: "Error"
+        })
+      const a = yield* startServer(httpA, mqttsA)
+      yield* startServer(httpB, mqttsB)
+      const file = join(dataDir, "haproxy.cfg")
+      writeFileSync(
+        file,
+        configuration({
+          "10.0.0.10:80": `127.0.0.1:${http}`,
+          "10.0.0.11:8080": `127.0.0.1:${httpA}`,
+          "10.0.0.12:8080": `127.0.0.1:${httpB}`,
+          "10.0.0.10:8883": `127.0.0.1:${mqtts}`,
+          "10.0.0.11:8883 send-proxy-v2 port 8080": `127.0.0.1:${mqttsA} send-proxy-v2 port ${httpA}`,
+          "10.0.0.12:8883 send-proxy-v2 port 8080": `127.0.0.1:${mqttsB} send-proxy-v2 port ${httpB}`
+        })
+      )
+      yield* runHaproxy(file)
+      const balancer = `http://127.0.0.1:${http}`
+      yield* eventually(
+        Effect.promise(() => fetch(`${balancer}/readyz`).then(({ status }) => status, () => 0)),
+        { ...patient, until: (status) => status === 200 }
+      )
+
+      const devices = yield* createDevices(balancer, 8)
+      const endpoint = { url: `mqtts://localhost:${mqtts}`, ca: readFileSync(join(dataDir, "tls", "ca.pem"), "utf8") }
+      const told = devices.map((): Array<string> => [])
+      const connected = yield* Effect.forEach(devices, (device, i) =>
+        Effect.tap(
+          MqttDevice.connectTo(endpoint, device, {
+            // The last byte of the address is the place of the device.
+            options: { reconnectPeriod: 100, localAddress: `127.0.0.${100 + i}` } as object
+          }),
+          ({ client }) =>
+            Effect.sync(() =>
+              client.on("message", (topic, payload) => {
+                if (!topic.endsWith("/thing/service/property/set")) return
+                const { id } = JSON.parse(payload.toString())
+                told[i]!.push(id)
+                client.publish(`${topic}_reply`, JSON.stringify({ id, code: 200, data: {} }), { qos: 1 })
+              })
+            )
+        ))
+      const connectionsOf = (port: number | undefined) =>
+        Effect.promise(async () => {
+          const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+          return Number(/^device_cloud_connections (\d+)$/m.exec(text)?.[1])
+        })
+      assert.deepStrictEqual([yield* connectionsOf(httpA), yield* connectionsOf(httpB)], [4, 4])
+      for (const [i, { id }] of devices.entries()) {
+        const { data } = yield* call(balancer, "GET", `/things/${id}/detail`)
+        assert.strictEqual(data.device_info.ip, `127.0.0.${100 + i}`)
+      }
+
+      const counts = yield* Effect.all([askWithoutEnd(balancer), askWithoutEnd(balancer)])
+      const ids = devices.map((): Array<string> => [])
+      const command = Effect.gen(function*() {
+        for (const [i, { id }] of devices.entries()) {
+          const { data } = yield* call(balancer, "POST", `/things/${id}/properties`, { params: { n: ids[i]!.length } })
+          ids[i]!.push(data.message_id)
+        }
+      })
+      yield* command
+      const stopped = yield* Effect.forkChild(a.child.kill({ killSignal: "SIGTERM" }))
+      while (stopped.pollUnsafe() === undefined) yield* command
+      assert.strictEqual(yield* a.child.exitCode, 0)
+      yield* eventually(Effect.sync(() => connected.every(({ client }) => client.connected)), {
+        ...patient,
+        until: (all) => all
+      })
+      assert.strictEqual(yield* connectionsOf(httpB), 8)
+
+      yield* startServer(httpA, mqttsA)
+      yield* command
+      yield* eventually(Effect.sync(() => told.every((some, i) => some.length >= ids[i]!.length)), {
+        ...patient,
+        until: (all) => all
+      })
+      assert.deepStrictEqual(told, ids)
+      for (const { failures, requests } of counts) {
+        assert.isAbove(requests, 50)
+        assert.deepStrictEqual(failures, [])
+      }
+      // New devices go to the server that has fewest.
+      const [another] = yield* createDevices(balancer, 1)
+      yield* eventually(
+        Effect.gen(function*() {
+          yield* Effect.scoped(Effect.gen(function*() {
+            yield* MqttDevice.connectTo(endpoint, another!)
+            assert.strictEqual(yield* connectionsOf(httpA), 1)
+          }))
+        }),
+        patient
+      )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
+  120_000
+)
