@@ -23,7 +23,9 @@ export const Envelope = <S extends Schema.Top>(data: S) => Schema.Struct({ ...su
 export const Paged = <S extends Schema.Top>(item: S) =>
   Envelope(Schema.Struct({
     results: Schema.Array(item),
-    total: Schema.Int.annotate({ description: "Items in the whole list" }),
+    total: Schema.Int.annotate({
+      description: "Items in the whole list; of one that is counted in part, at least so many"
+    }),
     page: Schema.Int,
     page_size: Schema.Int,
     pages: Schema.Int.annotate({ description: "Pages in the whole list" })

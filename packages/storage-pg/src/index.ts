@@ -2,7 +2,8 @@
  * Every Device Cloud store on PostgreSQL 14 or newer.
  *
  * {@link layer} is the whole storage on a database, {@link layerClient} the same
- * on a client of your own. To use another implementation of a store, provide it
+ * on a client of your own. {@link layerCloud} adds what several servers share beside
+ * the stores: objects, and the time of the database. To use another implementation of a store, provide it
  * over the storage; it wins:
  *
  * ```ts
