@@ -30,7 +30,7 @@ export default defineConfig({
   environments: { __vitest__: { resolve: { conditions } } },
   ssr: { resolve: { conditions } },
   test: {
-    include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts"],
+    include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "benchmarks/test/**/*.test.ts"],
     globalSetup: ["vitest.postgres.ts", "vitest.programs.ts"],
     // Tests keep no state in modules; to load them anew for each file takes a third of the time.
     isolate: false,
