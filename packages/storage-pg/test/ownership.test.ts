@@ -5,10 +5,13 @@ import {
   Devices,
   DeviceSessions,
   type DisconnectReason,
+  fieldsText,
+  Mac,
   PresenceStore,
   PresenceTimes,
   Shadows,
-  type StoreError
+  StoreError,
+  SubDeviceSessions
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
@@ -28,14 +31,17 @@ import { describe, inject } from "vitest"
 /** Shorter than those of a cloud. */
 const times: PresenceTimes = { beat: 50, gap: 400, silence: 700, sweep: 300 }
 
+const lostAnswer = new StoreError({ operation: "PresenceStore.record", retryable: true, cause: undefined })
+
 /** Presence that waits while the node cannot reach the store. */
-const reachable = (reach: Latch.Latch) =>
+const reachable = (reach: Latch.Latch, answers: { readonly lost: boolean }) =>
   Layer.effect(
     PresenceStore,
     Effect.map(PresenceStore, (store) => {
       const late = <A>(effect: Effect.Effect<A, StoreError>) => Effect.andThen(reach.await, effect)
+      const answered = <A>(value: A) => answers.lost ? Effect.fail(lostAnswer) : Effect.succeed(value)
       return PresenceStore.of({
-        record: (changes, reactTo) => late(store.record(changes, reactTo)),
+        record: (changes, reactTo) => late(Effect.flatMap(store.record(changes, reactTo), answered)),
         markSeen: (sightings, reactTo) => late(store.markSeen(sightings, reactTo)),
         lapsed: (lapse, limit, after) => late(store.lapsed(lapse, limit, after)),
         markOffline: (options) => late(store.markOffline(options)),
@@ -62,9 +68,10 @@ type Storage = Layer.Layer<DeviceCloud.Stores, unknown>
 /** Starts another node of the cloud on its stores. */
 const startNode = Effect.fnUntraced(function*(storage: Storage, clock?: Clock.Clock) {
   const reach = Latch.makeUnsafe(true)
+  const answers = { lost: false }
   let faults = LossyNodeBus.faultless
   const cloud = DeviceCloud.layer.pipe(
-    Layer.provide(Layer.mergeAll(reachable(reach), LossyNodeBus.layer(() => faults))),
+    Layer.provide(Layer.mergeAll(reachable(reach, answers), LossyNodeBus.layer(() => faults))),
     Layer.provide(storage),
     Layer.provideMerge(PlatformNode.layer),
     Layer.provide(Layer.succeed(PresenceTimes, times)),
@@ -74,6 +81,8 @@ const startNode = Effect.fnUntraced(function*(storage: Storage, clock?: Clock.Cl
   return {
     /** Closed while the node cannot reach what the store knows of presence. */
     reach,
+    /** Whether the node hears no more what has become of a change of presence. */
+    answers,
     suffer: (next: LossyNodeBus.Faults) => void (faults = next),
     run: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provide(effect, context)
   }
@@ -204,6 +213,42 @@ for (const [name, makeStorage] of [["in memory", inMemory], ["on PostgreSQL", on
         yield* eventually(statusOf(there, device!), { until: (status) => status === "offline 2" })
       }).pipe(Effect.scoped))
 
+    it.live("a sub-device has one session when its gateway moves there and back, and hears nothing false", () =>
+      Effect.gen(function*() {
+        const storage = yield* makeStorage
+        const nodes = [yield* startNode(storage), yield* startNode(storage)] as const
+        const gateway = yield* nodes[0].run(
+          Effect.flatMap(Fixtures.createProduct({ nodeType: "gateway" }), Fixtures.createDevice)
+        )
+        const sub = yield* nodes[0].run(
+          Effect.flatMap(
+            Fixtures.createProduct({ nodeType: "gateway-sub", networkType: "", protocolType: "ble" }),
+            Fixtures.createDevice
+          )
+        )
+        const { deviceName, deviceSecret, productKey } = sub
+        const fields = { deviceName, productKey, signMethod: "hmacSha1" }
+        const sign = (yield* nodes[0].run(Mac)).sign("hmacsha1", deviceSecret, fieldsText({ deviceName, productKey }))
+        const logIn = Effect.fnUntraced(function*(i: 0 | 1) {
+          const connected = yield* connect(nodes[i], gateway)
+          if (i === 0) yield* connected.send("thing.topo.add", [{ ...fields, sign }])
+          const session = (yield* sessionAt(nodes[i], gateway))!
+          const { answer } = yield* nodes[i].run(SubDeviceSessions)
+          const reply = yield* answer(session.connection.device, session, "", "combine.login", { ...fields, sign })
+          assert.strictEqual(reply.code, 200)
+          return connected
+        })
+        const connections = yield* Effect.forEach([0, 1, 0, 0] as const, logIn)
+        yield* onlyOne(nodes, gateway, connections)
+        yield* eventually(
+          Effect.forEach(nodes, (node) => sessionAt(node, sub)),
+          { until: ([here, there]) => here !== undefined && there === undefined }
+        )
+        const { received } = connections[3]!
+        assert.notInclude([...yield* Queue.clear(received)].map(({ method }) => method), "ext.error")
+        assert.match(yield* statusOf(nodes[1], sub), /^online/)
+      }).pipe(Effect.scoped))
+
     it.live("what is desired through another node reaches the device, whatever is lost, and once", () =>
       Effect.gen(function*() {
         const storage = yield* makeStorage
@@ -261,4 +306,16 @@ it.live("nobody flaps when no node could reach the store for a time", () =>
     yield* nodes[1].reach.open
     yield* Effect.sleep(times.silence)
     for (const device of devices) assert.strictEqual(yield* statusOf(nodes[0], device), "online 1")
+  }).pipe(Effect.scoped))
+
+// On PostgreSQL a test cannot lose the answer to a COMMIT.
+it.live("a device whose connection has failed though it was stored is offline", () =>
+  Effect.gen(function*() {
+    const storage = yield* inMemory
+    const node = yield* startNode(storage)
+    const [device] = yield* createDevices(node, 1)
+    node.answers.lost = true
+    assert.strictEqual((yield* Effect.flip(connect(node, device!)))._tag, "StoreError")
+    node.answers.lost = false
+    yield* eventually(statusOf(node, device!), { until: (status) => status === "offline 2" })
   }).pipe(Effect.scoped))

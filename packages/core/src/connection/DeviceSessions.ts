@@ -20,7 +20,7 @@ import * as HandOver from "./HandOver.ts"
 import { NodeSessions, type OwnedSession } from "./NodeSessions.ts"
 import { Presence } from "./Presence.ts"
 import { PresenceTimes } from "./PresenceTimes.ts"
-import { reconcile } from "./SessionReconciliation.ts"
+import { type Doubts, reconcile } from "./SessionReconciliation.ts"
 
 export class DeviceSessions extends Context.Service<DeviceSessions, {
   /**
@@ -120,6 +120,7 @@ const make = Effect.gen(function*() {
   const { sweep } = yield* PresenceTimes
   const scope = yield* Effect.scope
   const nodeSessions = new NodeSessions()
+  const doubts: Doubts = new Map()
   let lastSession = 0
   let lastMessageId = 0
 
@@ -143,8 +144,14 @@ const make = Effect.gen(function*() {
     // The session counts before its status is stored: `cutOff` finds a device that is disabled meanwhile.
     const previous = nodeSessions.open(session)
     const claim = yield* presence.online(device, { id: session.id, ip }).pipe(
-      Effect.onError(() => Effect.sync(() => nodeSessions.end(session, previous))),
-      // An interrupted `online` may still be stored.
+      Effect.onError(() =>
+        Effect.sync(() => {
+          nodeSessions.end(session, previous)
+          // It may be stored all the same.
+          doubts.set(device.deviceId, { device, connectionId: session.id })
+        })
+      ),
+      // It is stored right now.
       Effect.onInterrupt(() => Effect.forkDetach(presence.offline(device, session.id)))
     )
     if (claim === undefined) {
@@ -226,7 +233,7 @@ const make = Effect.gen(function*() {
   )
 
   const oneAtATime = yield* Semaphore.make(1)
-  const reconcileAll = oneAtATime.withPermits(1)(reconcile(presence, nodeSessions, handOver.replace))
+  const reconcileAll = oneAtATime.withPermits(1)(reconcile(presence, nodeSessions, handOver.replace, doubts))
 
   const heard = (notice: SessionNotice): Effect.Effect<void> => {
     switch (notice._tag) {

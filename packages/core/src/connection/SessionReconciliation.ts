@@ -3,25 +3,34 @@
  * again, after notices of other nodes were lost, and after other nodes have thought
  * that this one is dead.
  */
-import { Effect } from "effect"
+import { Array, Effect } from "effect"
+import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { untilStored } from "../kernel/StoreError.ts"
 import type { NodeSessions, OwnedSession } from "./NodeSessions.ts"
 import type { Owner } from "./PresenceStore.ts"
 import type { Presence } from "./Presence.ts"
 
-/** Sessions that are compared with the store at once. */
-const reconcileLimit = 1000
+/** Devices that are looked up in the store at once. */
+const lookUpLimit = 1000
+
+/**
+ * Connections whose sessions have not come about, by device: the latest of each. The
+ * answer of the store may have been lost, and the device is online without a session.
+ */
+export type Doubts = Map<DeviceId, { readonly device: DeviceIdentity; readonly connectionId: string }>
 
 /**
  * Hands over each session whose device has a later owner. Sets a device online again
  * that has no owner; closes its session if the device is disabled or has had a
- * later owner. Tells of the others what the store knows. Tries again while the store
- * fails in a way that can pass; logs any other failure. Run it once at a time.
+ * later owner. Tells of the others what the store knows. Sets devices offline that
+ * are online through a connection of `doubts`. Tries again while the store fails in a
+ * way that can pass; logs any other failure. Run it once at a time.
  */
 export const reconcile = Effect.fnUntraced(function*(
   presence: Presence["Service"],
   nodeSessions: NodeSessions,
-  handOver: (session: OwnedSession) => Effect.Effect<void>
+  handOver: (session: OwnedSession) => Effect.Effect<void>,
+  doubts: Doubts
 ) {
   const compare = Effect.fnUntraced(function*(session: OwnedSession, owner: Owner | undefined) {
     const { connection, id } = session
@@ -38,15 +47,22 @@ export const reconcile = Effect.fnUntraced(function*(
     nodeSessions.sweep(session, claim)
   })
 
-  const sessions = nodeSessions.all().filter(({ epoch }) => epoch > 0)
-  for (let start = 0; start < sessions.length; start += reconcileLimit) {
-    const some = sessions.slice(start, start + reconcileLimit)
-    const owners = yield* untilStored(
-      presence.connectionsOf(some.map(({ connection }) => connection.device.deviceId))
-    )
+  const ownersOf = (devices: ReadonlyArray<DeviceIdentity>) =>
+    untilStored(presence.connectionsOf(devices.map(({ deviceId }) => deviceId)))
+
+  for (const some of Array.chunksOf(nodeSessions.all().filter(({ epoch }) => epoch > 0), lookUpLimit)) {
+    const owners = yield* ownersOf(some.map(({ connection }) => connection.device))
     yield* Effect.forEach(some, (session) => compare(session, owners.get(session.connection.device.deviceId)), {
       concurrency: "unbounded",
       discard: true
     })
+  }
+  for (const some of Array.chunksOf([...doubts.values()], lookUpLimit)) {
+    const owners = yield* ownersOf(some.map(({ device }) => device))
+    for (const doubt of some) {
+      const { connectionId, device: { deviceId } } = doubt
+      if (doubts.get(deviceId) === doubt) doubts.delete(deviceId)
+      if (owners.get(deviceId)?.connectionId === connectionId) yield* presence.offline(doubt.device, connectionId)
+    }
   }
 }, Effect.catchCause((cause) => Effect.logError("Sessions could not be compared with the store", cause)))
