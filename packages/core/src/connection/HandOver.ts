@@ -46,26 +46,28 @@ export interface HandOver {
   readonly heardReleased: (deviceId: DeviceId, epoch: number) => void
 }
 
+const keyOf = (deviceId: DeviceId, epoch: number) => `${epoch} ${deviceId}`
+
 export const make: (
   nodeSessions: NodeSessions,
   messages: Messages
 ) => Effect.Effect<HandOver, never, Scope.Scope> = Effect.fnUntraced(function*(nodeSessions, messages) {
   const scope = yield* Effect.scope
-  /** What ends of the sessions of each device. */
-  const ending = new Map<DeviceId, Set<Deferred.Deferred<void>>>()
-  /** The releases that sessions of this node wait for. */
-  const awaited = new Map<DeviceId, { readonly epoch: number; readonly released: Deferred.Deferred<void> }>()
+  /** What ends of the sessions of each device, here and where the device was asked for, with the epochs. */
+  const ending = new Map<DeviceId, Map<Deferred.Deferred<void>, number>>()
+  /** The releases that sessions of this node wait for, by {@link keyOf}. */
+  const awaited = new Map<string, Deferred.Deferred<void>>()
   /** The epochs of later sessions elsewhere, of sessions that are being stored. */
   const later = new WeakMap<DeviceSession, number>()
 
-  /** Ends a session with `run`, beside others of its device that end. */
-  const ends = <A>(deviceId: DeviceId, run: Effect.Effect<A>): Effect.Effect<A> =>
+  /** Runs what ends sessions of the device before that with the epoch, or this one, beside others that end. */
+  const ends = <A>(deviceId: DeviceId, epoch: number, run: Effect.Effect<A>): Effect.Effect<A> =>
     Effect.acquireUseRelease(
       Effect.sync(() => {
         const hasEnded = Deferred.makeUnsafe<void>()
         const others = ending.get(deviceId)
-        if (others === undefined) ending.set(deviceId, new Set([hasEnded]))
-        else others.add(hasEnded)
+        if (others === undefined) ending.set(deviceId, new Map([[hasEnded, epoch]]))
+        else others.set(hasEnded, epoch)
         return hasEnded
       }),
       () => run,
@@ -78,15 +80,23 @@ export const make: (
         })
     )
 
-  /** Waits for what ends now of the device's sessions. */
-  const whileEnding = (deviceId: DeviceId) =>
+  /**
+   * Waits for what ends now of the device's sessions before that with the epoch. Who
+   * waits, waits for smaller epochs: two nodes that ask each other do not wait for ever.
+   */
+  const whileEnding = (deviceId: DeviceId, epoch: number) =>
     Effect.suspend(() =>
-      Effect.forEach([...ending.get(deviceId) ?? []], Deferred.await, { concurrency: "unbounded", discard: true })
+      Effect.forEach(
+        [...ending.get(deviceId) ?? []].flatMap(([hasEnded, of]) => of < epoch ? [hasEnded] : []),
+        Deferred.await,
+        { concurrency: "unbounded", discard: true }
+      )
     )
 
   const end = (session: DeviceSession) =>
     ends(
       session.connection.device.deviceId,
+      session.epoch,
       Effect.suspend(() =>
         nodeSessions.end(session) ? Effect.as(nodeSessions.settle(session), true) : Effect.succeed(false)
       )
@@ -98,6 +108,7 @@ export const make: (
   const replace = (session: OwnedSession) =>
     ends(
       session.connection.device.deviceId,
+      session.epoch,
       Effect.gen(function*() {
         if (!nodeSessions.isLive(session)) return
         yield* retire(session)
@@ -109,39 +120,41 @@ export const make: (
   /** Asks a node to release the device until it does. */
   const askFor = (deviceId: DeviceId, epoch: number, nodeId: string) =>
     Effect.suspend(() => {
-      const wanted = { epoch, released: Deferred.makeUnsafe<void>() }
-      awaited.set(deviceId, wanted)
+      const released = Deferred.makeUnsafe<void>()
+      awaited.set(keyOf(deviceId, epoch), released)
       return messages.replaced(deviceId, epoch, nodeId).pipe(
         Effect.andThen(Effect.sleep(askEvery)),
         Effect.forever,
-        Effect.raceFirst(Deferred.await(wanted.released)),
-        Effect.ensuring(Effect.sync(() => {
-          if (awaited.get(deviceId) === wanted) awaited.delete(deviceId)
-        }))
+        Effect.raceFirst(Deferred.await(released)),
+        Effect.ensuring(Effect.sync(() => awaited.delete(keyOf(deviceId, epoch))))
       )
     })
 
   const begin: HandOver["begin"] = (session, previous, nodeId) => {
     const { deviceId } = session.connection.device
+    session.before = undefined
     const isReplaced = (later.get(session) ?? 0) > session.epoch
     const ended = [...previous === undefined ? [] : [previous], ...isReplaced ? [session] : []]
     if (ended.length === 0 && nodeId === undefined && !ending.has(deviceId)) return undefined
     return Effect.gen(function*() {
       // Their end goes on when the wait is over.
       for (const each of ended) yield* Effect.forkIn(replace(each), scope, { startImmediately: true })
-      const elsewhere = nodeId === undefined || isReplaced ? Effect.void : askFor(deviceId, session.epoch, nodeId)
+      const elsewhere = nodeId === undefined || isReplaced
+        ? Effect.void
+        : ends(deviceId, session.epoch, askFor(deviceId, session.epoch, nodeId))
       yield* Effect.timeoutOption(
-        Effect.all([whileEnding(deviceId), elsewhere], { concurrency: "unbounded", discard: true }),
+        Effect.all([whileEnding(deviceId, session.epoch), elsewhere], { concurrency: "unbounded", discard: true }),
         waitTime
       )
     })
   }
 
   const heardReplaced = Effect.fnUntraced(function*(deviceId: DeviceId, epoch: number, nodeId: string) {
-    const session = nodeSessions.current(deviceId)
-    if (session !== undefined && session.epoch === 0) later.set(session, Math.max(later.get(session) ?? 0, epoch))
-    else if (session !== undefined && session.epoch < epoch) yield* replace(session)
-    yield* whileEnding(deviceId)
+    for (let session = nodeSessions.current(deviceId); session !== undefined; session = session.before) {
+      if (session.epoch === 0) later.set(session, Math.max(later.get(session) ?? 0, epoch))
+      else if (session.epoch < epoch) yield* Effect.forkIn(replace(session), scope, { startImmediately: true })
+    }
+    yield* whileEnding(deviceId, epoch)
     yield* messages.released(deviceId, epoch, nodeId)
   })
 
@@ -153,8 +166,8 @@ export const make: (
     heardReplaced: (deviceId, epoch, nodeId) =>
       Effect.asVoid(Effect.forkIn(heardReplaced(deviceId, epoch, nodeId), scope)),
     heardReleased: (deviceId, epoch) => {
-      const wanted = awaited.get(deviceId)
-      if (wanted?.epoch === epoch) Deferred.doneUnsafe(wanted.released, Effect.void)
+      const released = awaited.get(keyOf(deviceId, epoch))
+      if (released !== undefined) Deferred.doneUnsafe(released, Effect.void)
     }
   }
 })

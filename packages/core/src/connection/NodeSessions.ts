@@ -10,6 +10,8 @@ import type { OwnerClaim } from "./PresenceStore.ts"
 /** A session whose epoch is not known yet, or grows. */
 export interface OwnedSession extends DeviceSession {
   epoch: number
+  /** The session that counted before, while it is not known which of the two is later. */
+  before?: OwnedSession | undefined
 }
 
 export class NodeSessions {
@@ -56,6 +58,7 @@ export class NodeSessions {
   open(session: OwnedSession): OwnedSession | undefined {
     const { deviceId } = session.connection.device
     const previous = this.#current.get(deviceId)
+    session.before = previous
     this.#live.add(session)
     this.#current.set(deviceId, session)
     for (const listener of this.#listeners) listener.attaching?.(session)
