@@ -1,11 +1,13 @@
 /**
  * Every server of a cloud has the objects that one of them has taken.
  */
+import { ObjectStore } from "@device-cloud/core"
+import * as ObjectsS3 from "@device-cloud/objects-s3"
 import { EmbeddedPostgres } from "@device-cloud/testing"
 import { ownerKey } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { execFileSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -14,6 +16,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { beforeAll, inject } from "vitest"
+import * as S3TestServer from "../../../packages/objects-s3/test/S3TestServer.ts"
 import * as ServerProcess from "../src/ServerProcess.ts"
 
 const folder = fileURLToPath(new URL("..", import.meta.url))
@@ -47,6 +50,40 @@ const download = (address: string, range: string) =>
     const response = await fetch(address, { headers: { range } })
     return { status: response.status, bytes: Buffer.from(await response.arrayBuffer()) }
   })
+
+it.live.skipIf(!S3TestServer.isInstalled)(
+  S3TestServer.named("objects lie in a bucket with OBJECTS=s3"),
+  () =>
+    Effect.gen(function*() {
+      const bucket = yield* S3TestServer.start
+      const { http } = yield* ServerProcess.start({
+        env: {
+          HTTP_PORT: "0",
+          MQTTS_PORT: "0",
+          STORAGE: "memory",
+          DATA_DIR: yield* temporaryDirectory,
+          ADMIN_KEY: ownerKey,
+          OBJECTS: "s3",
+          S3_ENDPOINT: bucket.endpoint,
+          S3_BUCKET: bucket.bucket,
+          S3_ACCESS_KEY_ID: bucket.accessKeyId,
+          S3_SECRET_ACCESS_KEY: Redacted.value(bucket.secretAccessKey)
+        },
+        nodeOptions: [],
+        main: join(folder, "dist", "main.js")
+      })
+      const bytes = randomBytes(1000)
+      const path = yield* upload(http, bytes)
+      const part = yield* download(http + path, "bytes=10-19")
+      assert.strictEqual(part.status, 206)
+      assert.isTrue(part.bytes.equals(bytes.subarray(10, 20)))
+      const [, , objectId = ""] = path.split("/")
+      const stored = yield* Effect.flatMap(ObjectStore, (store) => store.find(objectId)).pipe(
+        Effect.provide(ObjectsS3.layer(bucket))
+      )
+      assert.strictEqual(Option.getOrThrow(stored).size, bytes.length)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
 
 it.live("what one server has taken another has, and files from before are found", () =>
   Effect.gen(function*() {
