@@ -49,5 +49,6 @@ const make = (millis: number): Draining["Service"] => {
   }
 }
 
-const isStream = (response: ServerResponse): boolean =>
-  String(response.getHeader("content-type")).startsWith("text/event-stream")
+/** Whether the response is a stream of events that has begun: a read of events that waits has no headers yet. */
+const isStream = ({ headersSent, req }: ServerResponse): boolean =>
+  headersSent && /\/events(?:\?|$)/.test(req.url ?? "")

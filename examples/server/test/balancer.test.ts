@@ -178,3 +178,21 @@ it.live.runIf(isInstalled)(
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
   120_000
 )
+
+it.live("a server that drains says so, and ends at once at a second signal", () =>
+  Effect.gen(function*() {
+    const server = yield* start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory, DRAIN_SECONDS: "60" })
+    const response = yield* Effect.promise(() => fetch(`${server.http}/readyz`))
+    assert.deepStrictEqual([response.status, response.headers.get("connection")], [200, "keep-alive"])
+    process.kill(server.child.pid, "SIGTERM")
+    const unready = yield* eventually(Effect.promise(() => fetch(`${server.http}/readyz`)), {
+      ...patient,
+      until: ({ status }) => status === 503
+    })
+    assert.strictEqual(unready.headers.get("connection"), "close")
+    assert.strictEqual((yield* call(server.http, "GET", "/products")).code, 0)
+    // One interrupt may come twice.
+    yield* Effect.sleep("600 millis")
+    process.kill(server.child.pid, "SIGTERM")
+    assert.strictEqual(yield* server.child.exitCode, 1)
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
