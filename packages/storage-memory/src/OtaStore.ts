@@ -30,7 +30,7 @@ const newRecord = { status: "pending", step: 0, failures: 0, reason: "", revisio
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
-  const { devices, nextId, onProductRemoved, products } = tables
+  const { connections, devices, nextId, onProductRemoved, products } = tables
   const ota = new OtaTables(devices)
   const { firmwares, signingKeys, tasks, versions } = ota
 
@@ -313,7 +313,7 @@ const make = Effect.gen(function*() {
         for (const record of claimed) ota.keep({ ...record, dueAt: again })
         return claimed.map((record) => ({
           ...ota.assign(record),
-          isOnline: devices.get(record.deviceId)?.status === "online"
+          isConnected: connections.has(record.deviceId)
         }))
       }),
     reportVersions: (reports) =>

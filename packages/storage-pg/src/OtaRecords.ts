@@ -209,20 +209,23 @@ export const make: Effect.Effect<
         : Effect.mapError(save(changes), storeError("OtaStore.save")),
     claimDue: ({ again, limit, now }) =>
       Effect.gen(function*() {
-        const rows = yield* sql<RecordRow & { readonly is_online: boolean }>`
+        const rows = yield* sql<RecordRow & { readonly is_connected: boolean }>`
           WITH due AS (
             SELECT task_id, device_id, due_at FROM ota_record WHERE due_at <= ${instant(now)}
             ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
           )
           UPDATE ota_record SET due_at = ${instant(again)}
-          FROM due LEFT JOIN device USING (device_id)
+          FROM due LEFT JOIN presence USING (device_id)
           WHERE ota_record.task_id = due.task_id AND ota_record.device_id = due.device_id
           RETURNING ota_record.task_id, ota_record.device_id, ota_record.device_name, ota_record.status, ota_record.step,
             ota_record.is_confirmed, ota_record.is_held, ota_record.failures, ota_record.reason, due.due_at, ota_record.updated_at,
-            ota_record.revision, coalesce(device.status = 'online', false) AS is_online`
-        const online = new Set(rows.flatMap((row) => row.is_online ? [row.device_id] : []))
+            ota_record.revision, presence.node_id IS NOT NULL AS is_connected`
+        const connected = new Set(rows.flatMap((row) => row.is_connected ? [row.device_id] : []))
         const assignments = yield* assign(rows)
-        return assignments.map((assignment) => ({ ...assignment, isOnline: online.has(assignment.record.deviceId) }))
+        return assignments.map((assignment) => ({
+          ...assignment,
+          isConnected: connected.has(assignment.record.deviceId)
+        }))
       }).pipe(Effect.mapError(storeError("OtaStore.claimDue"))),
     reportVersions: (reports) => {
       // A statement changes a row only once: take the latest report of each module.

@@ -230,10 +230,10 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const claimed = claims.flat()
         assert.strictEqual(claimed.length, 6)
         assert.strictEqual(new Set(claimed.map(({ record }) => record.deviceId)).size, 6)
-        for (const { isOnline, record, task: of } of claimed) {
+        for (const { isConnected, record, task: of } of claimed) {
           assert.strictEqual(of.taskId, task.taskId)
           assert.isAtMost(record.dueAt!, 50_000)
-          assert.strictEqual(isOnline, record.deviceId === devices[0]!.deviceId)
+          assert.strictEqual(isConnected, record.deviceId === devices[0]!.deviceId)
         }
         assert.deepStrictEqual(yield* claim(89_999), [])
         assert.strictEqual((yield* claim(90_000, 100_000)).length, 4)

@@ -18,8 +18,8 @@ export const layer: Layer.Layer<never, never, OtaStore | UpgradePush | UpgradeSt
 const tickEvery = "1 second"
 /** Records that one claim takes at most. */
 const claimLimit = 500
-/** Milliseconds until a claimed record is due again, unless it changes. */
-const claimMillis = 60_000
+/** Milliseconds until a claimed record is due again, unless it changes: its device was connected to a node that is gone. */
+const claimMillis = 5000
 
 const make = Effect.gen(function*() {
   const store = yield* OtaStore
@@ -34,7 +34,7 @@ const make = Effect.gen(function*() {
       const early = new Set(pushed.filter((claimed) => opensAt(claimed, now) > now))
       const told = pushed.filter((claimed) => !early.has(claimed))
       const here = new Set(told.filter(isHere))
-      const elsewhere = new Set(told.filter((claimed) => claimed.isOnline && !here.has(claimed)))
+      const elsewhere = new Set(told.filter((claimed) => claimed.isConnected && !here.has(claimed)))
       yield* push([...here])
       if (elsewhere.size > 0) yield* pushElsewhere([...elsewhere])
       yield* steps.take([

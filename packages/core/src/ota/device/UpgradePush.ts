@@ -76,7 +76,7 @@ const make = Effect.gen(function*() {
 
   const pushElsewhere = (assignments: ReadonlyArray<Assignment>) =>
     due.publish(assignments.map(({ record: { deviceId, taskId } }) => ({ deviceId, taskId }))).pipe(
-      // The records are due again in a minute.
+      // The records are due again in some seconds.
       Effect.catch((error) => Effect.logWarning("Other nodes could not be told of upgrades", error))
     )
 
@@ -88,7 +88,7 @@ const make = Effect.gen(function*() {
           Effect.flatMap((found) => push(Option.toArray(found))),
           Effect.catch((error) => Effect.logWarning("An upgrade that another node found due was not told", error))
         ),
-    // The records are due again in a minute.
+    // The records are due again in some seconds.
     missed: Effect.void
   })
 

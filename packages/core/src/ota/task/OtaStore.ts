@@ -171,13 +171,13 @@ export class OtaStore extends Context.Service<OtaStore, {
   /**
    * Takes at most `limit` records that are due at `now`, the longest due first,
    * and makes them due again at `again`. No two callers get the same record.
-   * `isOnline`: whether the device is connected to any node.
+   * `isConnected`: whether the device is connected to any node, as far as the store knows.
    */
   readonly claimDue: (options: {
     readonly now: number
     readonly again: number
     readonly limit: number
-  }) => Effect.Effect<ReadonlyArray<Assignment & { readonly isOnline: boolean }>, StoreError>
+  }) => Effect.Effect<ReadonlyArray<Assignment & { readonly isConnected: boolean }>, StoreError>
   /** Stores what devices report. The version of module `default` becomes the firmware version of the device. */
   readonly reportVersions: (reports: ReadonlyArray<VersionReport>) => Effect.Effect<void, StoreError>
   /** The versions that a device has reported, by module. */
