@@ -1,6 +1,8 @@
 /**
  * `downlink`: the load sets a property over HTTP, the device receives and answers
- * the command, and the broker acknowledges the answer, which ends the command.
+ * the command, and the broker acknowledges the answer, which ends the command. Of two
+ * nodes on one database, the device is connected to the one that gets the request, or
+ * to the other one.
  */
 import type { CloudPlan, Said } from "./Cloud.ts"
 import { compare, type Comparison } from "./Comparison.ts"
@@ -10,23 +12,34 @@ import { load, withServer } from "./Processes.ts"
 const connections = 200
 const times = { warmupMillis: 1500, measureMillis: 3000 }
 
+const measureThrough = ({ devices, port }: Said, { accessKey, url }: Said["http"]) =>
+  load({
+    port,
+    devices,
+    job: {
+      kind: "downlink",
+      url: `${url}/openapi/v1/things/{device}/properties`,
+      accessKey,
+      subscribe: false,
+      ...times
+    }
+  })
+
 const downlinkOn = (scenario: string, databaseUrl?: string): Promise<ReadonlyArray<Comparison>> => {
   const plan: CloudPlan = { devices: connections, ...databaseUrl === undefined ? {} : { databaseUrl } }
   return withServer(
     "./Cloud",
     [JSON.stringify(plan)],
-    ({ devices, http, port }: Said) =>
+    (said: Said) =>
       withServer("./BareDownlink", [], (bare: { readonly port: number; readonly url: string }) => {
+        const { devices, http } = said
         const { accessKey } = http
         const topics = Object.fromEntries(devices.map(({ deviceId, topic }) => [deviceId, topic]))
         return compare({
           benchmark: "downlink",
           scenario,
           bar: 0.4,
-          ours: () => {
-            const url = `${http.url}/openapi/v1/things/{device}/properties`
-            return load({ port, devices, job: { kind: "downlink", url, accessKey, subscribe: false, ...times } })
-          },
+          ours: () => measureThrough(said, http),
           references: {
             "bare node:http and aedes": {
               measure: () => {
@@ -49,7 +62,24 @@ const downlinkOn = (scenario: string, databaseUrl?: string): Promise<ReadonlyArr
   )
 }
 
+const downlinkThroughAnother = (databaseUrl: string): Promise<ReadonlyArray<Comparison>> => {
+  const cloud = (devices: number): ReadonlyArray<string> => {
+    const plan: CloudPlan = { devices, databaseUrl }
+    return [JSON.stringify(plan)]
+  }
+  return withServer("./Cloud", cloud(connections), (own: Said) =>
+    withServer("./Cloud", cloud(0), (other: Said) =>
+      compare({
+        benchmark: "downlink",
+        scenario: "PostgreSQL, through another node",
+        bar: 0.8,
+        ours: () => measureThrough(own, other.http),
+        references: { "through its own node": { measure: () => measureThrough(own, own.http) } }
+      })))
+}
+
 export const downlink = async (): Promise<ReadonlyArray<Comparison>> => [
   ...await downlinkOn("memory"),
-  ...await withDatabase((databaseUrl) => downlinkOn("PostgreSQL", databaseUrl))
+  ...await withDatabase((databaseUrl) => downlinkOn("PostgreSQL", databaseUrl)),
+  ...await withDatabase(downlinkThroughAnother)
 ]

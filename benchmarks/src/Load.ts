@@ -7,6 +7,7 @@
 import { readFileSync } from "node:fs"
 import { Agent, request as httpRequest } from "node:http"
 import { connect as connectTcp, type Socket } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
 import { connect as connectTls } from "node:tls"
 import { type HttpJob, sendRequests } from "./HttpLoad.ts"
 import { fail, type LoadResult, measured } from "./Measurement.ts"
@@ -191,6 +192,9 @@ const pace = (perSecond: number, functions: ReadonlyArray<() => void>): void => 
 const counted = 1
 const leftOver = 2
 
+/** The cloud sends no commands until it thinks that a device listens, three seconds after the connect at the latest. */
+const listeningMillis = 3500
+
 const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink" }): Promise<LoadResult> => {
   let measuring = false
   let count = 0
@@ -257,6 +261,7 @@ const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink
       starts.push(set)
     })
   ))
+  await sleep(listeningMillis)
   for (const start of starts) start()
   return measured(job, (now) => measuring = now, () => ({ count, latencies }))
 }
