@@ -67,15 +67,19 @@ const downlinkThroughAnother = (databaseUrl: string): Promise<ReadonlyArray<Comp
     const plan: CloudPlan = { devices, databaseUrl }
     return [JSON.stringify(plan)]
   }
-  return withServer("./Cloud", cloud(connections), (own: Said) =>
-    withServer("./Cloud", cloud(0), (other: Said) =>
-      compare({
-        benchmark: "downlink",
-        scenario: "PostgreSQL, through another node",
-        bar: 0.8,
-        ours: () => measureThrough(own, other.http),
-        references: { "through its own node": { measure: () => measureThrough(own, own.http) } }
-      })))
+  return withServer(
+    "./Cloud",
+    cloud(connections),
+    (own: Said) =>
+      withServer("./Cloud", cloud(0), (other: Said) =>
+        compare({
+          benchmark: "downlink",
+          scenario: "PostgreSQL, through another node",
+          bar: 0.8,
+          ours: () => measureThrough(own, other.http),
+          references: { "through its own node": { measure: () => measureThrough(own, own.http) } }
+        }))
+  )
 }
 
 export const downlink = async (): Promise<ReadonlyArray<Comparison>> => [

@@ -73,6 +73,9 @@ const roomLimit = 10
 /** How long a device without a connection may take to answer its last delivery, milliseconds. */
 const pullGrace = 60_000
 
+/** How soon it is noted that a command of another node is sent. */
+const noteWithin = "100 millis"
+
 type Params = Readonly<Record<string, Json>>
 
 const make = Effect.gen(function*() {
@@ -110,12 +113,33 @@ const make = Effect.gen(function*() {
     if (delivery !== undefined) deliveries.set(session, change(delivery))
   }
 
-  /** Hands the command to the connection, unless the session has ended, and notes a delivery that the store does not know of. */
+  const note = (command: Command) => advance(command, "sent")
+
+  /** Delivered commands that the store does not know to be sent. */
+  const unnoted = new Map<number, Command>()
+
+  const noteAll = () => {
+    unnoted.forEach(note)
+    unnoted.clear()
+  }
+
+  /** Notes the delivery with the next step of the command if that comes soon, so that both are one write. */
+  const noteLater = (command: Command) => {
+    if (unnoted.size === 0) runFork(Effect.delay(Effect.sync(noteAll), noteWithin))
+    unnoted.set(command.messageId, command)
+  }
+
+  const confirmed = (command: Command) => {
+    if (unnoted.delete(command.messageId)) note(command)
+    advance(command, hasReply(command) ? "acked" : "succeeded")
+  }
+
+  /** Hands the command to the connection, unless the session has ended. `noted`: notes the delivery, of which the store does not know. */
   const deliver = Effect.fnUntraced(function*(
     session: DeviceSession,
     command: Command,
     params: Params,
-    isCounted: boolean
+    noted?: (command: Command) => void
   ) {
     const codec = yield* Effect.orDie(untilStored(codecs.ofProduct(session.connection.device.productKey)))
     if (!deliveries.has(session)) return
@@ -127,16 +151,16 @@ const make = Effect.gen(function*() {
     const onWay = inFlight.get(session) ?? new InFlight(inFlightById)
     inFlight.set(session, onWay)
     onWay.add(command.messageId)
+    noted?.(command)
     yield* session.connection.deliver(bytes === undefined ? message : { ...message, bytes: bytes.success }, () => {
       if (!hasReply(command)) onWay.delete(command.messageId)
-      advance(command, hasReply(command) ? "acked" : "succeeded")
+      confirmed(command)
     })
-    if (!isCounted) advance(command, "sent")
   })
 
   /** Delivers the command that comes next. */
   const deliverNext = (session: DeviceSession, command: Command) =>
-    deliver(session, command, command.params, command.state !== "queued").pipe(
+    deliver(session, command, command.params, command.state === "queued" ? noteLater : undefined).pipe(
       Effect.andThen(Effect.sync(() => {
         const delivery = deliveries.get(session)
         if (delivery !== undefined) follow(session, DeliveryMachine.delivered(delivery, command.messageId))
@@ -247,7 +271,7 @@ const make = Effect.gen(function*() {
         for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
         // The device has left while the command waited for it.
         if (!deliveries.has(session)) return "nothing"
-        yield* deliver(session, command, params, false)
+        yield* deliver(session, command, params, note)
       }
       update(session, (delivery) => DeliveryMachine.known(delivery, command.messageId))
     }
@@ -301,7 +325,12 @@ const make = Effect.gen(function*() {
       deliveries.delete(session)
       inFlight.get(session)?.clear()
     },
-    settled: (session) => inFlight.has(session) ? ledger.settled(session.connection.device.deviceId) : Effect.void,
+    settled: (session) =>
+      Effect.suspend(() => {
+        if (!inFlight.has(session)) return Effect.void
+        noteAll()
+        return ledger.settled(session.connection.device.deviceId)
+      }),
     swept: (session, { lastCommand }) => {
       const delivery = deliveries.get(session)
       if (delivery !== undefined) follow(session, DeliveryMachine.noticed(delivery, lastCommand))
