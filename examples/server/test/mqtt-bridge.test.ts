@@ -82,6 +82,7 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
             HTTP_PORT: "0",
             MQTTS_PORT: "0",
             ADMIN_KEY: ownerKey,
+            SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
             DATABASE_URL: Redacted.value(databaseUrl),
             DATA_DIR: directory,
             MQTT_BRIDGE_URL: broker.amqpUrl,

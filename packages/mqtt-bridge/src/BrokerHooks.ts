@@ -4,8 +4,15 @@
  */
 import { ConnectPacket, isBroadcastFilter, type Owner, ownerOf } from "@device-cloud/alink"
 import { ConnectRefusals, DeviceAuthenticator, equalInConstantTime } from "@device-cloud/core"
-import { Effect, Layer, Redacted } from "effect"
-import { HttpMiddleware, HttpRouter, type HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { ByteSize, Effect, Layer, Redacted } from "effect"
+import {
+  HttpIncomingMessage,
+  HttpMiddleware,
+  HttpRouter,
+  type HttpServer,
+  HttpServerRequest,
+  HttpServerResponse
+} from "effect/http"
 import { namesDevice, refusalOf } from "./ClientNames.ts"
 
 export interface HookOptions {
@@ -29,6 +36,9 @@ const exchange = "amq.topic"
 
 /** CONNACK return codes (MQTT 3.1.1, table 3.1), under which refusals are told to operators. */
 const connack = { identifierRejected: 2, badCredentials: 4, notAuthorized: 5 } as const
+
+/** A question of the broker. The longest have a user name, a password and a client id. */
+const maxBodySize = ByteSize.kibibytes(64)
 
 type Fields = URLSearchParams
 
@@ -93,6 +103,7 @@ const routes = ({ credential, vhost = "/" }: HookOptions) =>
           const text = yield* (yield* HttpServerRequest.HttpServerRequest).text
           return HttpServerResponse.text((yield* decide(new URLSearchParams(text))) ? "allow" : "deny")
         }).pipe(
+          Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize),
           Effect.catchCause((cause) =>
             Effect.as(
               Effect.logWarning("A question of the broker could not be decided", cause),
