@@ -311,8 +311,9 @@ for (const [name, storage] of storages) {
         yield* SimulatedDevice.connect(device.device)
         yield* Effect.scoped(connect(disabled.device_id))
         yield* act(disabled.device_id, "disable")
+        const { id: _, ...like } = device.device
         yield* (yield* DeviceStore).insertMany(defaultProjectId, ProductKey.make(product_key), [{
-          ...device.device,
+          ...like,
           deviceId: DeviceId.make("batched"),
           deviceName: (yield* detail(unactive.device_id)).device_name.toLowerCase(),
           batchId: 4711,
