@@ -120,7 +120,7 @@ const registeredTime = "10 seconds"
 const refused = 128
 /** How often sessions that were left too long ago end. */
 const expiryInterval = "1 minute"
-/** Connections that are drained end in slices, so many milliseconds apart. */
+/** Connections that are drained end in slices, at least so many milliseconds apart. */
 const drainSlice = 100
 /** How long the end of a connection, and of the broker, waits for messages on their way to the store. */
 const drainTimeout = "4 seconds"
@@ -320,12 +320,13 @@ const make = Effect.fnUntraced(function*(
     isLeaving = true
     for (const { close } of listeners) yield* close
     const open = connections.all()
-    const slices = Math.max(1, Math.ceil(Duration.toMillis(time) / drainSlice))
-    const perSlice = Math.ceil(open.length / slices)
+    const millis = Duration.toMillis(time)
+    const slices = Math.max(1, Math.min(open.length, Math.floor(millis / drainSlice)))
     const leaving: Array<Fiber.Fiber<void>> = []
-    for (let start = 0; start < open.length; start += perSlice) {
-      for (const state of open.slice(start, start + perSlice)) leaving.push(yield* Effect.forkChild(leave(state)))
-      if (start + perSlice < open.length) yield* Effect.sleep(drainSlice)
+    for (let slice = 0; slice < slices; slice++) {
+      if (slice > 0) yield* Effect.sleep(millis / slices)
+      const [start, end] = [slice, slice + 1].map((of) => Math.round(of * open.length / slices))
+      for (const state of open.slice(start, end)) leaving.push(yield* Effect.forkChild(leave(state)))
     }
     yield* Fiber.awaitAll(leaving)
   })
