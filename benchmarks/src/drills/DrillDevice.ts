@@ -19,6 +19,8 @@ export interface Connection {
 export interface Receipt {
   readonly messageId: number
   readonly connection: Connection
+  /** When it was replied to, Unix milliseconds. */
+  readonly at: number
   /** Whether the cloud had acknowledged the reply to an earlier delivery. */
   readonly wasDone: boolean
 }
@@ -90,7 +92,7 @@ export class DrillDevice {
           const { id } = JSON.parse(payload.toString()) as { readonly id: string }
           const messageId = Number(id)
           this.came.add(messageId)
-          this.receipts.push({ messageId, connection, wasDone: this.done.has(messageId) })
+          this.receipts.push({ messageId, connection, at: Date.now(), wasDone: this.done.has(messageId) })
           const reply = JSON.stringify({ id, code: 200, data: {} })
           socket.write(publish(`${topic}_reply`, reply, 1, this.expect(waiting, () => this.done.add(messageId))))
         },

@@ -2,7 +2,7 @@
  * Holds what the cloud acknowledged against what it stored, told and delivered.
  */
 import type { CommandClient } from "./CommandClient.ts"
-import type { Connection, DrillDevice } from "./DrillDevice.ts"
+import type { Connection, DrillDevice, Receipt } from "./DrillDevice.ts"
 import type { Told } from "./EventFollower.ts"
 
 /** What there is of one device when everything has come to rest. */
@@ -27,6 +27,8 @@ export interface Counts {
   readonly acknowledged: number
   /** Deliveries again of commands whose replies nobody had acknowledged: a device has to expect them. */
   readonly again: number
+  /** Those of them whose connection stayed open for long enough to hear the reply. */
+  readonly needless: number
   readonly faults: Faults
 }
 
@@ -60,22 +62,31 @@ const judgeReports = ({ device, history, told }: Account, faults: Faults): void 
   }
 }
 
-/** Returns how many came again as they may. */
-const judgeCommands = ({ clients, device, states }: Account, faults: Faults): number => {
-  const came = new Set<number>()
+/** A cloud that ends a connection hears what came so many milliseconds before. */
+const millisToHear = 500
+
+/** Returns how many came again as they may, and how many of them needlessly. */
+const judgeCommands = ({ clients, device, states }: Account, faults: Faults) => {
+  const came = new Map<number, Receipt>()
   const byConnection = new Map<Connection, Array<number>>()
-  let again = 0
-  for (const { connection, messageId, wasDone } of device.receipts) {
+  let [again, needless] = [0, 0]
+  for (const receipt of device.receipts) {
+    const { connection, messageId, wasDone } = receipt
     const before = byConnection.get(connection) ?? []
+    const earlier = came.get(messageId)
     if (before.includes(messageId)) faults.doubled.push(`${device.id}: command ${messageId} twice on one connection`)
     else if (wasDone) faults.doubled.push(`${device.id}: command ${messageId} after its reply was acknowledged`)
-    else if (came.has(messageId)) again++
-    came.add(messageId)
+    else if (earlier !== undefined) {
+      again++
+      if ((earlier.connection.to ?? receipt.at) - earlier.at > millisToHear) needless++
+    }
+    came.set(messageId, receipt)
     byConnection.set(connection, [...before, messageId])
   }
-  for (const id of inversions(came)) faults.outOfOrder.push(`${device.id}: command ${id} came behind a later one`)
+  const late = inversions(came.keys())
+  for (const id of late) faults.outOfOrder.push(`${device.id}: command ${id} came behind a later one`)
   for (const ids of byConnection.values()) {
-    for (const id of inversions(new Set(ids)).filter((id) => !inversions(came).includes(id))) {
+    for (const id of inversions(new Set(ids)).filter((id) => !late.includes(id))) {
       faults.outOfOrder.push(`${device.id}: command ${id} came again behind a later one`)
     }
   }
@@ -88,7 +99,7 @@ const judgeCommands = ({ clients, device, states }: Account, faults: Faults): nu
     // A client that waits for each answer has its commands carried out in its order.
     for (const id of inversions(messageIds)) faults.outOfOrder.push(`${device.id}: command ${id} has a smaller id`)
   }
-  return again
+  return { again, needless }
 }
 
 /** How far the times of events and of connections may lie apart, milliseconds. */
@@ -125,12 +136,14 @@ const judgeStatus = ({ device, status, told }: Account, faults: Faults): void =>
 /** Counts the faults of all devices. `sessions`: how many the nodes hold. */
 export const count = (accounts: ReadonlyArray<Account>, sessions: number): Counts => {
   const faults: Faults = { lost: [], doubled: [], outOfOrder: [], falseStatus: [], ghosts: [] }
-  let [acknowledged, again, connected] = [0, 0, 0]
+  let [acknowledged, again, needless, connected] = [0, 0, 0, 0]
   for (const account of accounts) {
     const { clients, device } = account
     acknowledged += device.acknowledged.length + clients.reduce((sum, { messageIds }) => sum + messageIds.length, 0)
     judgeReports(account, faults)
-    again += judgeCommands(account, faults)
+    const commands = judgeCommands(account, faults)
+    again += commands.again
+    needless += commands.needless
     judgeStatus(account, faults)
     const { open } = device
     for (const { node } of open.slice(0, -1)) faults.ghosts.push(`${device.id} has another connection to ${node.name}`)
@@ -139,5 +152,5 @@ export const count = (accounts: ReadonlyArray<Account>, sessions: number): Count
   while (faults.ghosts.length < sessions - connected) {
     faults.ghosts.push(`the nodes hold ${sessions} sessions of ${connected} devices`)
   }
-  return { acknowledged, again, faults }
+  return { acknowledged, again, needless, faults }
 }
