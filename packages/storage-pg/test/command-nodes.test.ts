@@ -9,7 +9,8 @@ import {
   type DeviceSession,
   DeviceSessions,
   type NodeBus,
-  PresenceTimes
+  PresenceTimes,
+  Shadows
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -62,6 +63,11 @@ class Ledger {
   }
 }
 
+const createDevice = Effect.gen(function*() {
+  const { deviceId } = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
+  return deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId }))
+})
+
 /** Takes `count` messages for the device through the node, some at the same time. */
 const take = (node: Node, { deviceId }: DeviceIdentity, count: number) =>
   Effect.forEach(
@@ -76,6 +82,41 @@ const take = (node: Node, { deviceId }: DeviceIdentity, count: number) =>
     { concurrency: 8 }
   )
 
+it.live("a command that is for now or never reaches a device that is connected to another node", () =>
+  Effect.gen(function*() {
+    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const faithful = LossyNodeBus.layer(() => LossyNodeBus.faultless)
+    const [one, two] = [yield* nodeOn(url, faithful), yield* nodeOn(url, faithful)]
+    const device = yield* Effect.provide(createDevice, one)
+    const { deviceId } = device
+    const ledger = new Ledger()
+    yield* ledger.connect(one, device)
+    const set = Effect.flatMap(Commands, (all) => all.setProperties(defaultProjectId, deviceId, { on: 1 }, { ttl: 0 }))
+    const state = ({ messageId }: Command) =>
+      Effect.map(
+        Effect.flatMap(Commands, (all) => all.get(defaultProjectId, deviceId, messageId)),
+        ({ state }) => state
+      )
+    const command = yield* Effect.provide(set, two)
+    assert.strictEqual(
+      yield* eventually(Effect.provide(state(command), two), {
+        until: (state) => state !== "queued" && state !== "sent"
+      }),
+      "acked"
+    )
+    assert.deepStrictEqual(ledger.got, [command.messageId])
+    // What the node remembers of the device ends with its connection.
+    yield* Effect.flatMap(DeviceSessions, (sessions) => sessions.detach(sessions.session(deviceId)!)).pipe(
+      Effect.provide(one)
+    )
+    const waits = Effect.flatMap(Commands, (all) => all.setProperties(defaultProjectId, deviceId, { on: 2 }))
+    yield* Effect.provide(waits, two)
+    const desired = Effect.flatMap(Shadows, (shadows) => shadows.get(defaultProjectId, deviceId))
+    assert.deepInclude((yield* Effect.provide(desired, two)).shadow.desired["on"], { value: 2 })
+    const never = yield* Effect.provide(set, two)
+    yield* eventually(Effect.provide(state(never), two), { until: (state) => state === "expired" })
+  }).pipe(Effect.scoped))
+
 const buses: ReadonlyArray<readonly [string, LossyNodeBus.Faults]> = [
   ["that loses nothing", LossyNodeBus.faultless],
   ["that loses everything", { ...LossyNodeBus.faultless, lost: 1 }],
@@ -88,10 +129,7 @@ for (const [name, faults] of buses) {
       const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
       const bus = LossyNodeBus.layer(() => faults)
       const [one, two] = [yield* nodeOn(url, bus), yield* nodeOn(url, bus)]
-      const device = yield* Effect.gen(function*() {
-        const { deviceId } = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
-        return deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId }))
-      }).pipe(Effect.provide(one))
+      const device = yield* Effect.provide(createDevice, one)
       const ledger = new Ledger()
       yield* ledger.connect(one, device)
       const taken = yield* Effect.all([take(one, device, 100), take(two, device, 100)], { concurrency: 2 })

@@ -28,6 +28,7 @@ import { bytesOf, messageOf } from "./CommandMessage.ts"
 import * as CommandNotices from "./CommandNotices.ts"
 import { CommandStore, type Enqueued } from "./CommandStore.ts"
 import * as DeliveryMachine from "./DeliveryMachine.ts"
+import { DeliveryNotes } from "./DeliveryNotes.ts"
 import { InFlight } from "./InFlight.ts"
 
 export class CommandDelivery extends Context.Service<CommandDelivery, {
@@ -73,9 +74,6 @@ const roomLimit = 10
 /** How long a device without a connection may take to answer its last delivery, milliseconds. */
 const pullGrace = 60_000
 
-/** How soon it is noted that a command of another node is sent. */
-const noteWithin = "100 millis"
-
 type Params = Readonly<Record<string, Json>>
 
 const make = Effect.gen(function*() {
@@ -115,22 +113,10 @@ const make = Effect.gen(function*() {
 
   const note = (command: Command) => advance(command, "sent")
 
-  /** Delivered commands that the store does not know to be sent. */
-  const unnoted = new Map<number, Command>()
-
-  const noteAll = () => {
-    unnoted.forEach(note)
-    unnoted.clear()
-  }
-
-  /** Notes the delivery with the next step of the command if that comes soon, so that both are one write. */
-  const noteLater = (command: Command) => {
-    if (unnoted.size === 0) runFork(Effect.delay(Effect.sync(noteAll), noteWithin))
-    unnoted.set(command.messageId, command)
-  }
+  const notes = new DeliveryNotes(note, (effect) => void runFork(effect))
 
   const confirmed = (command: Command) => {
-    if (unnoted.delete(command.messageId)) note(command)
+    notes.before(command)
     advance(command, hasReply(command) ? "acked" : "succeeded")
   }
 
@@ -160,7 +146,7 @@ const make = Effect.gen(function*() {
 
   /** Delivers the command that comes next. */
   const deliverNext = (session: DeviceSession, command: Command) =>
-    deliver(session, command, command.params, command.state === "queued" ? noteLater : undefined).pipe(
+    deliver(session, command, command.params, command.state === "queued" ? notes.later : undefined).pipe(
       Effect.andThen(Effect.sync(() => {
         const delivery = deliveries.get(session)
         if (delivery !== undefined) follow(session, DeliveryMachine.delivered(delivery, command.messageId))
@@ -328,7 +314,7 @@ const make = Effect.gen(function*() {
     settled: (session) =>
       Effect.suspend(() => {
         if (!inFlight.has(session)) return Effect.void
-        noteAll()
+        notes.now()
         return ledger.settled(session.connection.device.deviceId)
       }),
     swept: (session, { lastCommand }) => {
