@@ -36,6 +36,8 @@ const make = (
 ): BrokerLink["Service"] => {
   let publisher: Publisher.Publisher | undefined
   let nodes = 1
+  /** The log says once that the broker is away. */
+  let isAway = false
 
   /** Works until the connection ends. */
   const work = Effect.fnUntraced(function*(
@@ -57,6 +59,7 @@ const make = (
     yield* attempt(() => declare(declaring, prefix, shares))
     yield* attempt(() => declaring.close())
     publisher = yield* Publisher.make(connection)
+    isAway = false
     yield* Effect.logInfo("Devices at RabbitMQ are carried")
     const { balance } = yield* Shares.make({ connection, names: topology(prefix, shares), count: shares, open })
     yield* balance.pipe(
@@ -73,7 +76,11 @@ const make = (
   return BrokerLink.of({
     serve: (open) =>
       Effect.scoped(work(open)).pipe(
-        Effect.tapError(({ message }) => Effect.logWarning(`Devices at RabbitMQ are not carried now: ${message}`)),
+        Effect.tapError(({ message }) => {
+          const isKnown = isAway
+          isAway = true
+          return isKnown ? Effect.void : Effect.logWarning(`Devices at RabbitMQ are not carried now: ${message}`)
+        }),
         Effect.retry(Schedule.spaced("1 second")),
         Effect.forkScoped,
         Effect.asVoid
