@@ -129,9 +129,8 @@ export const make = Effect.gen(function*() {
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
-        for (const carried of known.values()) {
-          runFork(Effect.andThen(Effect.sleep(leaveAfter), Effect.suspend(() => leave(carried))))
-        }
+        const left = Effect.forEach([...known.values()], leave, { concurrency: maxTogether, discard: true })
+        runFork(Effect.andThen(Effect.sleep(leaveAfter), left))
       })
     )
 
