@@ -101,7 +101,7 @@ const make = Effect.gen(function*() {
    * of devices first, so that two nodes never wait for each other. A node id marks a
    * change to online, null one to offline. The number of an epoch is taken when the
    * device is locked. A command that was stored while the statement waited for the lock
-   * is no row for it yet: the device waits for a latest command that is not to be seen.
+   * is no row for it yet: the device has another latest command than the statement sees.
    */
   const record = (changes: ReadonlyArray<PresenceChange>) =>
     sql<RecordedRow>`
@@ -166,8 +166,8 @@ const make = Effect.gen(function*() {
           EXISTS (
             SELECT FROM command WHERE command.device_id = owned.device_id AND ${sql.literal(hasNotEnded)}
               AND command.expires_at > change.at
-          ) OR owned.last_command <> 0 AND NOT EXISTS (
-            SELECT FROM command WHERE command.message_id = owned.last_command
+          ) OR owned.last_command <> coalesce(
+            (SELECT seen.last_command FROM presence AS seen WHERE seen.device_id = owned.device_id), 0
           ) OR EXISTS (
             SELECT FROM shadow WHERE shadow.device_id = owned.device_id AND shadow.desired::text <> '{}'
           )
