@@ -225,13 +225,21 @@ export const withLab = <A>(options: LabOptions, use: (lab: Lab) => Promise<A>): 
           })
       )
       const lab = new Lab(directory, database, nodes)
+      const end = () => Promise.all(nodes.map((node) => node.end("SIGKILL")))
+      /** Somebody ends the drill: nothing of it stays behind. */
+      const giveUp = async () => {
+        await Promise.all([end(), database.kill()])
+        process.exit(1)
+      }
+      process.on("SIGINT", giveUp).on("SIGTERM", giveUp)
       try {
         await Promise.all(nodes.map((node) => node.start()))
         await lab.createDevices(options.devices, options.scheme)
         return await use(lab)
       } finally {
         lab.stop()
-        await Promise.all(nodes.map((node) => node.end("SIGKILL")))
+        await end()
+        process.off("SIGINT", giveUp).off("SIGTERM", giveUp)
       }
     })
   })
