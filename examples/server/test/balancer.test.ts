@@ -167,12 +167,10 @@ it.live.runIf(isInstalled)(
       // New devices go to the server that has fewest.
       const [another] = yield* createDevices(balancer, 1)
       yield* eventually(
-        Effect.gen(function*() {
-          yield* Effect.scoped(Effect.gen(function*() {
-            yield* MqttDevice.connectTo(endpoint, another!)
-            assert.strictEqual(yield* connectionsOf(httpA), 1)
-          }))
-        }),
+        Effect.scoped(Effect.gen(function*() {
+          yield* MqttDevice.connectTo(endpoint, another!)
+          assert.strictEqual(yield* connectionsOf(httpA), 1)
+        })),
         patient
       )
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),

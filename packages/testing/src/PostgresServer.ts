@@ -60,7 +60,14 @@ const launch = Effect.fnUntraced(function*(cluster: PostgresCluster) {
   )
 })
 
-const takeOver = (cluster: PostgresCluster, server: RunningServer) => Effect.as(claim(cluster, server.port), server)
+/** A server that takes fewer connections than this owner needs is started anew. */
+const takeOver = Effect.fnUntraced(function*(cluster: PostgresCluster, server: RunningServer) {
+  const connection = yield* claim(cluster, server.port)
+  const { rows } = yield* Effect.orDie(connection.query("SHOW max_connections"))
+  if (Number(rows[0]?.["max_connections"]) >= cluster.connections) return server
+  yield* stop(cluster, server)
+  return yield* start(cluster, server.port)
+})
 
 const pidFile = ({ data }: PostgresCluster) => join(data, "postmaster.pid")
 
@@ -73,15 +80,17 @@ const readPidFile = (cluster: PostgresCluster) =>
     return pid ? { pid, port: port ?? 0 } : undefined
   })
 
-/** Whether the process runs; one that has ended and was not collected does not. */
-const isAlive = (pid: number): boolean => {
+/** Whether a process has this number, be it one that has ended and that nobody has collected. */
+const exists = (pid: number): boolean => {
   try {
-    process.kill(pid, 0)
+    return process.kill(pid, 0)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false
+    return (error as NodeJS.ErrnoException).code === "EPERM"
   }
-  return !isZombie(pid)
 }
+
+/** Whether the process runs; one that has ended and was not collected does not. */
+const isAlive = (pid: number): boolean => exists(pid) && !isZombie(pid)
 
 const isZombie = (pid: number): boolean => {
   try {
@@ -120,6 +129,20 @@ const connect = ({ password }: PostgresCluster, port: number) =>
 const accepts = (cluster: PostgresCluster, port: number) =>
   Effect.scoped(Effect.flatMap(connect(cluster, port), (connection) => connection.query("SELECT 1")))
 
+/** How long a process that has ended may take to be collected. */
+const collectionTime = "500 millis"
+
+/**
+ * Removes the mark of a server that has ended, if its number is still taken:
+ * PostgreSQL itself starts over any other mark.
+ */
+const forget = Effect.fnUntraced(function*(cluster: PostgresCluster, pid: number) {
+  // One that has just ended makes room for the next one by itself.
+  if (isZombie(pid)) yield* Effect.sleep(collectionTime)
+  if (!exists(pid) || (yield* readPidFile(cluster))?.pid !== pid) return
+  yield* attempt(`${pidFile(cluster)} cannot be removed`, () => rm(pidFile(cluster), { force: true }))
+})
+
 /**
  * The server that still runs in the data directory, after its owner was killed.
  * One that is about to stop or to start is waited for.
@@ -128,8 +151,7 @@ const leftRunning = Effect.fnUntraced(function*(cluster: PostgresCluster) {
   const server = yield* readPidFile(cluster)
   if (server === undefined) return undefined
   if (!(yield* mayServe(cluster, server.pid))) {
-    // PostgreSQL itself does not start while any process has this number, even one that is not collected.
-    yield* attempt(`${pidFile(cluster)} cannot be removed`, () => rm(pidFile(cluster), { force: true }))
+    yield* forget(cluster, server.pid)
     return undefined
   }
   const answers = yield* accepts(cluster, server.port).pipe(
@@ -225,7 +247,7 @@ const stop = ({ directory }: PostgresCluster, { pid }: RunningServer) =>
     Effect.catchDefect((cause) => Effect.logWarning(`PostgreSQL in ${directory} could not be stopped`, cause))
   )
 
-/** Makes sure that no other server uses this database, for as long as the scope lives. */
+/** Makes sure that no other server uses this database, for as long as the scope lives. Returns the connection that does. */
 const claim = Effect.fnUntraced(function*(cluster: PostgresCluster, port: number) {
   const { directory } = cluster
   const connection = yield* connect(cluster, port).pipe(
@@ -239,4 +261,5 @@ const claim = Effect.fnUntraced(function*(cluster: PostgresCluster, port: number
       message: `Another server uses ${directory}. Stop it, or give this one a directory of its own (DATA_DIR).`
     })
   }
+  return connection
 })
