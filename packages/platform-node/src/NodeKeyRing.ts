@@ -17,7 +17,7 @@ import { dirname } from "node:path"
 export const layerKeys = (keys: Redacted.Redacted): Layer.Layer<KeyRing, KeyRingError> =>
   Layer.effect(
     KeyRing,
-    Effect.map(parse(Redacted.value(keys)), (known) => make(Effect.succeed(known), known))
+    Effect.map(parse(Redacted.value(keys)), (known) => make(Effect.succeed(known), known, Effect.succeed(known)))
   )
 
 /**
@@ -38,7 +38,12 @@ export const layerFile = (file: string): Layer.Layer<KeyRing, KeyRingError> =>
             known = made
           }))
       )
-      return make(turns.withPermits(1)(loadOrMake), found)
+      // Another process may have made the file since.
+      const loadAgain = Effect.tap(load(file), (keys) =>
+        Effect.sync(() => {
+          known = keys
+        }))
+      return make(turns.withPermits(1)(loadOrMake), found, turns.withPermits(1)(loadAgain))
     })
   )
 
@@ -110,8 +115,15 @@ const dataKey = (bytes: Buffer): DataKey => {
   }
 }
 
-/** `current`: the keys that seal, made if need be. `known`: those that were there at the start. */
-const make = (current: Effect.Effect<ReadonlyArray<MasterKey>, KeyRingError>, known: ReadonlyArray<MasterKey>) => {
+/**
+ * `current`: the keys that seal, made if need be. `known`: those that were there at
+ * the start. `latest`: those that are there when one of these is missing.
+ */
+const make = (
+  current: Effect.Effect<ReadonlyArray<MasterKey>, KeyRingError>,
+  known: ReadonlyArray<MasterKey>,
+  latest: Effect.Effect<ReadonlyArray<MasterKey>, KeyRingError>
+) => {
   let all = known
   const first = Effect.map(current, (keys) => {
     all = keys
@@ -123,20 +135,19 @@ const make = (current: Effect.Effect<ReadonlyArray<MasterKey>, KeyRingError>, kn
     sealed: seal(key, bytes, `${masterPlace} ${id}`)
   })
 
-  const openBytes = ({ masterKeyId, sealed }: SealedDataKey): Effect.Effect<Buffer, KeyRingError> =>
-    Effect.suspend(() => {
+  const openBytes = Effect.fnUntraced(
+    function*({ masterKeyId, sealed }: SealedDataKey): Effect.fn.Return<Buffer, KeyRingError> {
+      if (!all.some(({ id }) => id === masterKeyId)) all = yield* latest
       const master = all.find(({ id }) => id === masterKeyId)
       const bytes = master === undefined ? undefined : unseal(master.key, sealed, `${masterPlace} ${masterKeyId}`)
-      return bytes === undefined
-        ? Effect.fail(
-          new KeyRingError({
-            message: `the stored secrets are sealed under master key ${masterKeyId}, which is ` + (all.length === 0
-              ? "missing: bring back its file or configure it"
-              : `not among those that are given (${all.map(({ id }) => id).join(", ")}): bring it back`)
-          })
-        )
-        : Effect.succeed(bytes)
-    })
+      if (bytes !== undefined) return bytes
+      return yield* new KeyRingError({
+        message: `the stored secrets are sealed under master key ${masterKeyId}, which is ` + (all.length === 0
+          ? "missing: bring back its file or configure it"
+          : `not among those that are given (${all.map(({ id }) => id).join(", ")}): bring it back`)
+      })
+    }
+  )
 
   return KeyRing.of({
     masterKeyId: Effect.map(first, ({ id }) => id),

@@ -61,6 +61,17 @@ it.effect("a new master key takes over the data keys of the old one", () =>
     assert.include(error.message, sealed.masterKeyId)
   }))
 
+it.effect("opens what another process has sealed that made the file after this one had looked", () =>
+  Effect.gen(function*() {
+    const file = join(yield* directory, "secrets-key")
+    const first = yield* ringIn(file)
+    const second = yield* ringIn(file)
+    const { key, sealed } = yield* first.generate
+    const text = key.seal("secret", "place")
+    assert.strictEqual((yield* second.open(sealed)).open(text, "place"), "secret")
+    assert.strictEqual(yield* second.masterKeyId, sealed.masterKeyId)
+  }).pipe(Effect.scoped))
+
 it.effect("refuses keys that are none, and says what it expects", () =>
   Effect.gen(function*() {
     for (const bad of ["", " ", "x", newKey().slice(1), `${newKey()},x`, randomBytes(16).toString("base64")]) {
