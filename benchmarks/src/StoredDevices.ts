@@ -34,6 +34,7 @@ export const connectToDyingNode = async (query: Query, count: number): Promise<v
         epoch = excluded.epoch`,
     [count]
   )
+  await query("VACUUM ANALYZE device, presence")
   await query("INSERT INTO node (id, heartbeat_at) VALUES ('dying', clock_timestamp())")
 }
 
