@@ -40,16 +40,37 @@ const capacity = 1024
 /** Calls in one transaction. */
 const maxBatch = 256
 
+const statement = `
+  WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+  SELECT pg_notify(channel, payload)
+  FROM quick, unnest($1::text[], $2::text[]) WITH ORDINALITY AS notification (channel, payload, position)
+  ORDER BY position`
+
 const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
   const [own] = yield* sql<{ readonly id: string }>`SELECT gen_random_uuid()::text AS id`
   const nodeId = own!.id
   const heard = yield* Effect.acquireRelease(PubSub.unbounded<Notice | "missed">(), PubSub.shutdown)
 
-  /** Hears what comes for all and for this node, on a connection of its own, until that breaks. */
+  /**
+   * The connection that hears and publishes; undefined: there is none now. On one that
+   * others use, a notice waits for the statements before it.
+   */
+  let connected: PgConnection.PgConnection | undefined
+
+  /** Hears what comes for all and for this node until the connection breaks. */
   const listen = Effect.gen(function*() {
     const connection = yield* Effect.flatMap(PgConnection.make(sql.config), ({ pin }) => pin)
     const queues = [yield* connection.listen(everybody), yield* connection.listen(oneNode(nodeId))]
+    yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        connected = connection
+      }),
+      () =>
+        Effect.sync(() => {
+          connected = undefined
+        })
+    )
     // What was published before is missed.
     yield* PubSub.publish(heard, "missed")
     yield* Effect.forEach(
@@ -71,17 +92,19 @@ const make = Effect.gen(function*() {
   )
 
   const notify = (notifications: ReadonlyArray<Notification>) =>
-    sql`WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-      SELECT pg_notify(channel, payload) FROM quick, unnest(
-        ${texts(notifications.map(({ channel }) => channel))}, ${texts(notifications.map(({ payload }) => payload))}
-      ) WITH ORDINALITY AS notification (channel, payload, position) ORDER BY position`
+    Effect.suspend(() => {
+      const params = [
+        texts(notifications.map(({ channel }) => channel)),
+        texts(notifications.map(({ payload }) => payload))
+      ]
+      return connected === undefined
+        ? Effect.asVoid(sql.unsafe(statement, params))
+        : Effect.asVoid(connected.query(statement, params))
+    }).pipe(Effect.mapError(storeError("NodeBus.publish")))
   const publisher = yield* Batcher.make<ReadonlyArray<Notification>, void, StoreError>({
     capacity,
     maxBatch,
-    commit: (calls) =>
-      Effect.as(notify(calls.flat()), calls.map(() => undefined)).pipe(
-        Effect.mapError(storeError("NodeBus.publish"))
-      ),
+    commit: (calls) => Effect.as(notify(calls.flat()), calls.map(() => undefined)),
     isolates: ({ retryable }) => !retryable
   })
 
