@@ -2,9 +2,9 @@ import { assert, it } from "@effect/vitest"
 import { Turns } from "../src/kernel/Turns.ts"
 
 /** Turns under a clock that each request moves by so many milliseconds, and the order of the starts. */
-const turnsOf = (cost: number) => {
+const turnsOf = (cost: number, options: { readonly maxRuns?: number } = {}) => {
   let now = 0
-  const turns = new Turns({ now: () => now, afterOthers: setImmediate })
+  const turns = new Turns({ now: () => now, afterOthers: setImmediate, ...options })
   const order: Array<string> = []
   const start = (name: string) => {
     now += cost
@@ -32,6 +32,16 @@ it("requests run at once while there is time, and then wait for the next phase o
   assert.deepStrictEqual(order, ["0", "1"])
   await phases(1)
   assert.deepStrictEqual(order, ["0", "1", "2", "3"])
+})
+
+it("no more run in a phase than may, however little time they take", async () => {
+  const { order, request } = turnsOf(0, { maxRuns: 2 })
+  for (let i = 0; i < 5; i++) request(`${i}`, "a")
+  assert.deepStrictEqual(order, ["0", "1"])
+  await phases(1)
+  assert.deepStrictEqual(order, ["0", "1", "2", "3"])
+  await phases(1)
+  assert.deepStrictEqual(order, ["0", "1", "2", "3", "4"])
 })
 
 it("addresses take turns, and at one address access keys", async () => {

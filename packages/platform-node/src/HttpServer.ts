@@ -21,6 +21,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { ArrivingBodies } from "./ArrivingBodies.ts"
 import { makeCapitalize } from "./HeaderNames.ts"
 import { HttpConnections } from "./HttpConnections.ts"
+import { type Reader, ReadingPlaces } from "./ReadingPlaces.ts"
 import { RequestTurns } from "./RequestTurns.ts"
 
 type Bytes = Effect.Effect<ArrayBuffer, HttpServerError.HttpServerError>
@@ -42,11 +43,15 @@ const bytesOf = (chunks: ReadonlyArray<Buffer>): ArrayBuffer => {
 /** What the requests of a server share. */
 interface Shared {
   readonly bodies: ArrivingBodies
+  readonly places: ReadingPlaces
   readonly turns: RequestTurns
 }
 
-/** A body of more bytes is read, and then handed over, in turns of its own. */
+/** A body of more bytes is read when it has a place, and is handed over in a turn of its own. */
 const largeBytes = 16 * 1024
+
+/** Large bodies that are read at once. */
+const largeBodies = 16
 
 /** Returns the address of a client, or its network; that of a client behind a trusted proxy is its own. */
 const makeAddressOf = (proxies: ReadonlyArray<AddressRange>) => ({ headers, socket }: IncomingMessage): string => {
@@ -60,7 +65,7 @@ const makeAddressOf = (proxies: ReadonlyArray<AddressRange>) => ({ headers, sock
 const read = (
   request: HttpServerRequest.HttpServerRequest,
   limit: number,
-  { bodies, turns }: Shared,
+  { bodies, places, turns }: Shared,
   done: (exit: Exit.Exit<ArrayBuffer, HttpServerError.HttpServerError>) => void
 ): void => {
   const source = request.source as IncomingMessage
@@ -89,24 +94,33 @@ const read = (
       })
     ))
   }
-  const body = bodies.begin(turns.addressOf(source), (reason) => fail("Parse", reason))
+  const address = turns.addressOf(source)
+  const body = bodies.begin(address, (reason) => fail("Parse", reason))
   if (source.readableEnded) return succeed()
   if (source.destroyed) return fail("Parse")
-  source.on("data", (chunk: Buffer) => {
-    if (isDone) return
-    size += chunk.length
+  const reader: Reader = { address, resume: () => source.resume() }
+  const keep = (chunk: Buffer) => {
     if (size > limit) return fail("BodyTooLarge")
     chunks.push(chunk)
     bodies.grows(body, chunk.length)
-    if (size > largeBytes && !turns.mayRun()) {
+  }
+  source.on("data", (chunk: Buffer) => {
+    size += chunk.length
+    if (!isDone) keep(chunk)
+    if (size <= largeBytes) return
+    if (!places.take(reader)) source.pause()
+    else if (!turns.mayRun()) {
       source.pause()
-      turns.wait(source, () => source.resume())
+      turns.wait(source, reader.resume)
     }
   })
   source.on("end", succeed)
   source.on("error", (cause) => fail("Parse", cause))
-  // Without effect after `end`.
-  source.on("close", () => fail("Parse"))
+  source.on("close", () => {
+    places.leave(reader)
+    // Without effect after `end`.
+    fail("Parse")
+  })
   // Nobody waits for the body any more, for example because the request took too long.
   responseTo(request).once("close", () => fail("Parse"))
 }
@@ -204,18 +218,23 @@ export const layer = (
         const { bodyBytes = 64 * 1024 * 1024, bodyTime = "30 seconds" } = limits
         const server = evaluate()
         const connections = yield* limitConnections(server, limits)
-        const { address, serve } = yield* NodeHttpServer.make(() => server, options)
-        const clock = yield* Clock.Clock
-        const bodies = new ArrivingBodies(bodyBytes, Duration.toMillis(bodyTime), () => clock.currentTimeMillisUnsafe())
-        yield* Effect.sync(() => bodies.refuseSlow()).pipe(
-          Effect.repeat(Schedule.spaced("1 second")),
-          Effect.forkScoped
-        )
         const turns = new RequestTurns(
           makeAddressOf(yield* TrustedProxies),
           Option.getOrUndefined(yield* Effect.serviceOption(KnownAddresses))
         )
-        const shared = { bodies, turns }
+        turns.takeConnections(server)
+        const { address, serve } = yield* NodeHttpServer.make(() => server, options)
+        const clock = yield* Clock.Clock
+        const bodies = new ArrivingBodies(bodyBytes, Duration.toMillis(bodyTime), () => clock.currentTimeMillisUnsafe())
+        const places = new ReadingPlaces(largeBodies)
+        yield* Effect.sync(() => {
+          bodies.refuseSlow()
+          places.takeFromIdle()
+        }).pipe(
+          Effect.repeat(Schedule.spaced("1 second")),
+          Effect.forkScoped
+        )
+        const shared = { bodies, places, turns }
         const capitalize = makeCapitalize()
         return HttpServer.make({
           address,

@@ -1,20 +1,30 @@
 /**
  * Requests take turns before anything is done for them, not even a fiber is made:
  * clients by their address, and at one address access keys. All addresses from which
- * nobody was authenticated lately are one client
+ * nobody was authenticated lately are one client. New connections take turns before
+ * anything is read from them
  * (docs/decisions/0061-turns-on-the-thread.md).
  */
-import { type KnownAddresses, Turns } from "@device-cloud/core"
+import { addressGroup, type KnownAddresses, Turns } from "@device-cloud/core"
 import { Effect, type Scope } from "effect"
 import type { EventEmitter } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 
 type Handle = (source: IncomingMessage, response: ServerResponse) => void
+
+/** New connections that are read before others are looked at: each may send 64 KiB at once. */
+const connectionsAtOnce = 16
 
 export class RequestTurns {
   readonly addressOf: (source: IncomingMessage) => string
   readonly #known: KnownAddresses["Service"] | undefined
   readonly #turns = new Turns({ now: () => performance.now(), afterOthers: setImmediate })
+  readonly #connections = new Turns({
+    now: () => performance.now(),
+    afterOthers: setImmediate,
+    maxRuns: connectionsAtOnce
+  })
 
   /** `known`: undefined knows nobody, and each address is a client. */
   constructor(addressOf: (source: IncomingMessage) => string, known: KnownAddresses["Service"] | undefined) {
@@ -33,6 +43,17 @@ export class RequestTurns {
     return this.#known?.has(address) === false
       ? this.#turns.wait("", address, run)
       : this.#turns.wait(address, source.headers.authorization ?? "", run)
+  }
+
+  /** Lets new connections wait until they are read. Call it before the server listens. */
+  takeConnections(server: EventEmitter): void {
+    // An option of servers of Node.js that those of HTTP keep to themselves.
+    Object.assign(server, { pauseOnConnect: true })
+    server.on("connection", (socket: Socket) => {
+      if (this.#connections.mayRun()) return void socket.resume()
+      const address = addressGroup(socket.remoteAddress ?? "")
+      this.#connections.wait(this.#known?.has(address) === false ? "" : address, "", () => socket.resume())
+    })
   }
 
   /** Lets the requests wait that `serve` listens for. */

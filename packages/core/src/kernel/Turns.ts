@@ -15,6 +15,8 @@ export interface TurnsOptions {
   readonly now: () => number
   /** Calls back once other sockets have been looked at: `setImmediate` of Node.js. */
   readonly afterOthers: (run: () => void) => void
+  /** How often work runs at most before other sockets are looked at. Default: no limit. */
+  readonly maxRuns?: number
 }
 
 /** How long work runs before other sockets are looked at, milliseconds. */
@@ -38,25 +40,28 @@ export class Turns {
     maxWeight: Number.POSITIVE_INFINITY,
     turnWeight: 1
   })
+  readonly #maxRuns: number
   /** The end of the turn that is under way. */
   #until: number | undefined
+  /** What has run in it. */
+  #runs = 0
 
   constructor(options: TurnsOptions) {
     this.#options = options
+    this.#maxRuns = options.maxRuns ?? Number.POSITIVE_INFINITY
   }
 
   /** Whether work may run at once. Otherwise it has to {@link wait}. */
   mayRun(): boolean {
-    if (this.#until === undefined) {
-      this.#begin()
-      return true
-    }
-    return this.#waiting.size === 0 && this.hasTime()
+    if (this.#until === undefined) this.#begin()
+    else if (this.#waiting.size > 0 || !this.hasTime()) return false
+    this.#runs++
+    return true
   }
 
   /** Whether work that runs may go on. Otherwise it has to {@link wait} for its next turn. */
   hasTime(): boolean {
-    return this.#until !== undefined && this.#options.now() < this.#until
+    return this.#until !== undefined && this.#runs < this.#maxRuns && this.#options.now() < this.#until
   }
 
   /** Calls `run` when its turn comes. Returns a function that gives it up. */
@@ -71,6 +76,7 @@ export class Turns {
 
   #begin(): void {
     this.#until = this.#options.now() + turnMillis
+    this.#runs = 0
     this.#options.afterOthers(this.#next)
   }
 
@@ -80,7 +86,9 @@ export class Turns {
       return
     }
     this.#begin()
-    do for (const { run } of this.#waiting.take(1, Number.POSITIVE_INFINITY)) run()
-    while (this.#waiting.size > 0 && this.hasTime())
+    do {
+      this.#runs++
+      for (const { run } of this.#waiting.take(1, Number.POSITIVE_INFINITY)) run()
+    } while (this.#waiting.size > 0 && this.hasTime())
   }
 }
