@@ -69,12 +69,14 @@ const make = (tables: Tables["Service"]) => {
   return CommandStore.of({
     enqueue: (items) => Effect.sync(() => items.map(enqueue)),
     advance: (steps) => Effect.sync(() => ledger.advance(steps)),
-    unfinished: ({ after, deviceId, limit, now }) =>
+    unfinished: ({ after, deviceId, epoch = Infinity, limit, now }) =>
       Effect.sync(() =>
-        ledger.openOf(deviceId).filter(({ expiresAt, messageId }) => messageId > after && expiresAt > now).slice(
-          0,
-          limit
-        )
+        (ownerships.get(deviceId) ?? neverOwned).epoch > epoch
+          ? []
+          : ledger.openOf(deviceId).filter(({ expiresAt, messageId }) => messageId > after && expiresAt > now).slice(
+            0,
+            limit
+          )
       ),
     get: (deviceId, messageId) => Effect.sync(() => Option.fromUndefinedOr(ledger.get(deviceId, messageId))),
     list: (deviceId, page) => Effect.sync(() => paginate(ledger.of(deviceId), page)),

@@ -100,8 +100,9 @@ const make = Effect.gen(function*() {
    * All changes in one statement. Rows are locked in the order of their keys, those
    * of devices first, so that two nodes never wait for each other. A node id marks a
    * change to online, null one to offline. The number of an epoch is taken when the
-   * device is locked. A command that was stored while the statement waited for the lock
-   * is no row for it yet: the device has another latest command than the statement sees.
+   * device is locked. What was stored while the statement waited for the lock is no
+   * row for it yet, a command or a desired value: then the device has other numbers of
+   * them than the statement sees.
    */
   const record = (changes: ReadonlyArray<PresenceChange>) =>
     sql<RecordedRow>`
@@ -166,9 +167,10 @@ const make = Effect.gen(function*() {
           EXISTS (
             SELECT FROM command WHERE command.device_id = owned.device_id AND ${sql.literal(hasNotEnded)}
               AND command.expires_at > change.at
-          ) OR owned.last_command <> coalesce(
-            (SELECT seen.last_command FROM presence AS seen WHERE seen.device_id = owned.device_id), 0
-          ) OR EXISTS (
+          ) OR owned.last_command + owned.desired_changes <> coalesce((
+            SELECT seen.last_command + seen.desired_changes FROM presence AS seen
+            WHERE seen.device_id = owned.device_id
+          ), 0) OR EXISTS (
             SELECT FROM shadow WHERE shadow.device_id = owned.device_id AND shadow.desired::text <> '{}'
           )
         ) AS waiting

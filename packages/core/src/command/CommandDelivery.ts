@@ -248,7 +248,8 @@ const make = Effect.gen(function*() {
       deviceId,
       after: deliveries.get(session)?.lastKnown ?? 0,
       now: yield* Clock.currentTimeMillis,
-      limit: readLimit
+      limit: readLimit,
+      epoch: session.epoch
     }))
     for (const command of commands) {
       const shadow = setsProperties(command) ? yield* shadowOf : undefined
