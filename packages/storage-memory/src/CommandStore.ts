@@ -69,14 +69,12 @@ const make = (tables: Tables["Service"]) => {
   return CommandStore.of({
     enqueue: (items) => Effect.sync(() => items.map(enqueue)),
     advance: (steps) => Effect.sync(() => ledger.advance(steps)),
-    unfinished: ({ after, deviceId, epoch = Infinity, limit, now }) =>
+    unfinished: ({ after, deviceId, limit, now }) =>
       Effect.sync(() =>
-        (ownerships.get(deviceId) ?? neverOwned).epoch > epoch
-          ? []
-          : ledger.openOf(deviceId).filter(({ expiresAt, messageId }) => messageId > after && expiresAt > now).slice(
-            0,
-            limit
-          )
+        ledger.openOf(deviceId).filter(({ expiresAt, messageId }) => messageId > after && expiresAt > now).slice(
+          0,
+          limit
+        )
       ),
     get: (deviceId, messageId) => Effect.sync(() => Option.fromUndefinedOr(ledger.get(deviceId, messageId))),
     list: (deviceId, page) => Effect.sync(() => paginate(ledger.of(deviceId), page)),

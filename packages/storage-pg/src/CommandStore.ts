@@ -203,15 +203,11 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
       ),
     advance: (steps) =>
       Effect.asVoid(advanceCommands(sql, steps)).pipe(Effect.mapError(storeError("CommandStore.advance"))),
-    unfinished: ({ after, deviceId, epoch, limit, now }) =>
+    unfinished: ({ after, deviceId, limit, now }) =>
       sql<CommandRow>`
         SELECT * FROM command
         WHERE device_id = ${deviceId} AND ${open} AND message_id > ${after}
-          AND expires_at > ${instant(now)} ${
-        epoch === undefined ? sql`` : sql`AND NOT EXISTS (
-          SELECT FROM presence WHERE presence.device_id = ${deviceId} AND presence.epoch > ${epoch}
-        )`
-      }
+          AND expires_at > ${instant(now)}
         ORDER BY message_id LIMIT ${limit}`.pipe(
         Effect.map((rows) => rows.map(commandFromRow)),
         Effect.mapError(storeError("CommandStore.unfinished"))

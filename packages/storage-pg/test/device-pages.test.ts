@@ -88,7 +88,7 @@ it.live("pages and totals of devices are those of a plain list, whatever was cre
         sql`UPDATE device SET nickname = 'another' WHERE ${some}`,
         sql`DELETE FROM device WHERE ${some}`,
         // As if many devices had come and gone.
-        sql`SELECT setval(pg_get_serial_sequence('device', 'id'), (SELECT max(id) FROM device) + 9000)`
+        sql`SELECT setval('device_id_seq', nextval('device_id_seq') + 9000)`
       ]
       const filters: ReadonlyArray<DeviceFilter> = [undefined, ...products, { productKey: ProductKey.make("missing") }]
         .flatMap((of) =>

@@ -248,8 +248,7 @@ const make = Effect.gen(function*() {
       deviceId,
       after: deliveries.get(session)?.lastKnown ?? 0,
       now: yield* Clock.currentTimeMillis,
-      limit: readLimit,
-      epoch: session.epoch
+      limit: readLimit
     }))
     for (const command of commands) {
       const shadow = setsProperties(command) ? yield* shadowOf : undefined

@@ -58,15 +58,13 @@ export class CommandStore extends Context.Service<CommandStore, {
   /**
    * Returns the commands of the device that have neither ended nor expired at
    * `now`, Unix milliseconds, with message ids above `after`: oldest first, at
-   * most `limit`. `epoch`: that of the session which asks for them; none if the
-   * device has had a later one.
+   * most `limit`.
    */
   readonly unfinished: (options: {
     readonly deviceId: DeviceId
     readonly after: number
     readonly now: number
     readonly limit: number
-    readonly epoch?: number
   }) => Effect.Effect<ReadonlyArray<Command>, StoreError>
   /** Returns the command of the device with this id. */
   readonly get: (deviceId: DeviceId, messageId: number) => Effect.Effect<Option.Option<Command>, StoreError>

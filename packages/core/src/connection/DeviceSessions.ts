@@ -8,7 +8,7 @@ import { NodeBus } from "../cluster/NodeBus.ts"
 import { DeviceId, type DeviceIdentity } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { DomainError } from "../kernel/DomainError.ts"
-import type { StoreError } from "../kernel/StoreError.ts"
+import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import {
   type DeviceConnection,
   type DeviceSession,
@@ -138,6 +138,13 @@ const make = Effect.gen(function*() {
     released: (deviceId, epoch, to) => publish([{ _tag: "Released", deviceId, epoch }], to)
   })
 
+  /** Ends the session if the store has a later one of the device. */
+  const endIfReplaced = Effect.fnUntraced(function*(session: OwnedSession) {
+    const { deviceId } = session.connection.device
+    const owner = (yield* untilStored(presence.connectionsOf([deviceId]))).get(deviceId)
+    if (owner !== undefined && owner.epoch > session.epoch) yield* handOver.replace(session)
+  }, Effect.catch((error) => Effect.logWarning("The owner of a device could not be found", error)))
+
   const attach = Effect.fnUntraced(function*(connection: DeviceConnection) {
     const { device, ip } = connection
     const session: OwnedSession = { id: `${nodeId}-${++lastSession}`, connection, epoch: 0 }
@@ -167,7 +174,14 @@ const make = Effect.gen(function*() {
     const elsewhere = claim.previous?.nodeId === nodeId ? undefined : claim.previous?.nodeId
     const others = handOver.begin(session, previous, elsewhere)
     if (others === undefined) announce()
-    else yield* Effect.forkIn(Effect.map(others, announce), scope)
+    else {
+      yield* others.pipe(
+        // A node that has told nothing of the session before may have told nothing of a later one.
+        Effect.flatMap((haveEnded) => haveEnded ? Effect.void : endIfReplaced(session)),
+        Effect.andThen(Effect.sync(announce)),
+        Effect.forkIn(scope)
+      )
+    }
     return session
   })
 

@@ -3,7 +3,7 @@
  * so that the next one begins when the one before has ended and has stored what it
  * did (docs/ownership.md).
  */
-import { Deferred, Effect, type Scope } from "effect"
+import { Deferred, Effect, Option, type Scope } from "effect"
 import type { DeviceId } from "../device/Device.ts"
 import type { DeviceSession } from "./DeviceSession.ts"
 import type { NodeSessions, OwnedSession } from "./NodeSessions.ts"
@@ -31,15 +31,16 @@ export interface HandOver {
   /** Ends the session whose connection has ended, and waits until what it did is stored. Returns false if it had ended. */
   readonly end: (session: DeviceSession) => Effect.Effect<boolean>
   /**
-   * Ends all earlier sessions of the device and waits for that, for a second at most.
-   * `previous`: the one on this node. `nodeId`: another node with one. Ends the session
-   * itself if another node has a later one. Returns undefined if nothing ends.
+   * Ends all earlier sessions of the device and waits for that, for a second at most;
+   * returns whether they have ended. `previous`: the one on this node. `nodeId`: another
+   * node with one. Ends the session itself if another node has a later one. Returns
+   * undefined if nothing ends.
    */
   readonly begin: (
     session: OwnedSession,
     previous: OwnedSession | undefined,
     nodeId: string | undefined
-  ) => Effect.Effect<void> | undefined
+  ) => Effect.Effect<boolean> | undefined
   /** Another node has a session of the device with this epoch. */
   readonly heardReplaced: (deviceId: DeviceId, epoch: number, nodeId: string) => Effect.Effect<void>
   /** Another node has ended its sessions of the device before that with this epoch. */
@@ -134,18 +135,19 @@ export const make: (
     const { deviceId } = session.connection.device
     session.before = undefined
     const isReplaced = (later.get(session) ?? 0) > session.epoch
-    const ended = [...previous === undefined ? [] : [previous], ...isReplaced ? [session] : []]
-    if (ended.length === 0 && nodeId === undefined && !ending.has(deviceId)) return undefined
+    const replaced = [...previous === undefined ? [] : [previous], ...isReplaced ? [session] : []]
+    if (replaced.length === 0 && nodeId === undefined && !ending.has(deviceId)) return undefined
     return Effect.gen(function*() {
       // Their end goes on when the wait is over.
-      for (const each of ended) yield* Effect.forkIn(replace(each), scope, { startImmediately: true })
+      for (const each of replaced) yield* Effect.forkIn(replace(each), scope, { startImmediately: true })
       const elsewhere = nodeId === undefined || isReplaced
         ? Effect.void
         : ends(deviceId, session.epoch, askFor(deviceId, session.epoch, nodeId))
-      yield* Effect.timeoutOption(
-        Effect.all([whileEnding(deviceId, session.epoch), elsewhere], { concurrency: "unbounded", discard: true }),
-        waitTime
-      )
+      const ended = Effect.all([whileEnding(deviceId, session.epoch), elsewhere], {
+        concurrency: "unbounded",
+        discard: true
+      })
+      return Option.isSome(yield* Effect.timeoutOption(ended, waitTime))
     })
   }
 

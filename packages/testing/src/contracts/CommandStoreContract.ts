@@ -261,23 +261,6 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* through(second), { state: "sent", deliveries: 1, owner })
       }))
 
-    it.effect("gives the commands of a device to its latest session alone", () =>
-      Effect.gen(function*() {
-        const store = yield* CommandStore
-        const { device } = yield* insertDevice
-        const { epoch: first } = yield* connect(device, "one")
-        const [{ messageId }] = (yield* enqueue(item(device))) as [Command]
-        const through = (session: number) =>
-          Effect.map(
-            store.unfinished({ deviceId: device.deviceId, after: 0, now: epoch, limit: 10, epoch: session }),
-            (found) => found.map(({ messageId }) => messageId)
-          )
-        assert.deepStrictEqual(yield* through(first), [messageId])
-        const { epoch: second } = yield* connect(device, "two")
-        assert.deepStrictEqual(yield* through(first), [])
-        assert.deepStrictEqual(yield* through(second), [messageId])
-      }))
-
     it.effect("gives the commands of a device ids in the order of the commits, and says which was before", () =>
       Effect.gen(function*() {
         const store = yield* CommandStore
