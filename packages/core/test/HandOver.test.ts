@@ -77,3 +77,14 @@ it.effect("a session that counted before one that is being stored is released wh
     yield* moment
     assert.deepStrictEqual(told, ["released for 2, B"])
   }).pipe(Effect.scoped))
+
+it.effect("a session learns whether the node before has said that it has released the device", () =>
+  Effect.gen(function*() {
+    const { begin, handOver } = yield* makeNode
+    const answered = yield* begin(sessionOf(3), "B")
+    handOver.heardReleased(deviceId, 3)
+    assert.isTrue(yield* Fiber.join(answered))
+    const unanswered = yield* begin(sessionOf(4), "B")
+    yield* TestClock.adjust("1 second")
+    assert.isFalse(yield* Fiber.join(unanswered))
+  }).pipe(Effect.scoped))
