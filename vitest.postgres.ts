@@ -1,7 +1,7 @@
 /**
  * One PostgreSQL server for all test files; each file makes a database of its own.
  */
-import { EmbeddedPostgres } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"

@@ -2,9 +2,10 @@
  * The storages that tests run on. Each test file gets a database of its own.
  */
 import type { DeviceCloud, StoreHealth } from "@device-cloud/core"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, TestKeyRing } from "@device-cloud/testing"
+import { TestKeyRing } from "@device-cloud/testing"
 import { Effect, Layer, Redacted } from "effect"
 import { inject } from "vitest"
 

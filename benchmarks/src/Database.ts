@@ -1,7 +1,7 @@
 /**
  * The PostgreSQL of benchmarks and drills, and what may happen to it.
  */
-import { EmbeddedPostgres } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { readdir, readFile } from "node:fs/promises"

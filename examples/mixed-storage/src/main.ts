@@ -3,8 +3,9 @@
  */
 import { defaultProjectId, DeviceCloud, Devices, History, Products, Shadows } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { EmbeddedPostgres, SimulatedDevice } from "@device-cloud/testing"
+import { SimulatedDevice } from "@device-cloud/testing"
 import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Layer } from "effect"
 import * as Storage from "./Storage.ts"

@@ -11,8 +11,9 @@ import {
   StoreError
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
+import { eventually, Fixtures, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
 import { IdempotencyStoreContract } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"

@@ -1,8 +1,8 @@
 /**
  * The PostgreSQL that the server starts for itself when it is given none.
  */
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres } from "@device-cloud/testing"
 import { Effect } from "effect"
 import { join } from "node:path"
 import { explain } from "./Explanation.ts"
@@ -18,5 +18,9 @@ export const make = ({ dataDir, databaseConnections, workers }: ServerConfig) =>
     connections: Math.max(100, workers * (databaseConnections + StoragePg.otherConnections) + spareConnections)
   }).pipe(
     Effect.map(({ url }) => url),
-    Effect.mapError((error) => new InvalidConfig({ message: `DATA_DIR: ${explain(error)}` }))
+    Effect.mapError((error) =>
+      new InvalidConfig({
+        message: `DATA_DIR, or DATABASE_URL or STORAGE=memory in its place: ${explain(error)}`
+      })
+    )
   )

@@ -1,4 +1,5 @@
-import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
+import { eventually } from "@device-cloud/testing"
 import { ownerKey } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { NodeServices } from "@effect/platform-node"

@@ -1,7 +1,8 @@
 /**
  * A server whose system clock is wrong and jumps behaves as if nothing had happened.
  */
-import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
+import { eventually } from "@device-cloud/testing"
 import { callTo, ownerKey } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"

@@ -2,7 +2,8 @@
  * Devices at a real RabbitMQ in front of two servers, of which one gets `kill -9`.
  */
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
+import { eventually } from "@device-cloud/testing"
 import { callTo, ownerKey, productBody } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { NodeServices } from "@effect/platform-node"

@@ -3,7 +3,7 @@
  */
 import { ObjectStore } from "@device-cloud/core"
 import * as ObjectsS3 from "@device-cloud/objects-s3"
-import { EmbeddedPostgres } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { ownerKey } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"

@@ -1,5 +1,6 @@
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
+import { eventually } from "@device-cloud/testing"
 import { callTo, type DeviceTriple, ownerKey, productBody, signedQuery } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"

@@ -1,6 +1,7 @@
 import { DeviceName, Mac, ProductKey, type SignMethod } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
+import { eventually } from "@device-cloud/testing"
 import { type CallOptions, callTo, ownerKey, productBody, signedQuery } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { NodeServices } from "@effect/platform-node"

@@ -1,5 +1,6 @@
 import { DeviceName, ProductKey } from "@device-cloud/core"
-import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
+import { eventually } from "@device-cloud/testing"
 import { callTo, ownerKey, productBody } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"

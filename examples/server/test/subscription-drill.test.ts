@@ -3,7 +3,8 @@
  * to two servers, three consumers share a subscription, and each process gets
  * `kill -9` again and again.
  */
-import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
+import { eventually } from "@device-cloud/testing"
 import { callTo, type DeviceTriple, ownerKey, productBody, signedQuery } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import * as PlatformNode from "@device-cloud/platform-node"

@@ -1,3 +1,4 @@
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import {
   call,
   createDevice,
@@ -10,7 +11,7 @@ import {
 import { AccessKeys, type DomainEvent, Feed, FeedStore, ProjectId } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually, TestKeyRing } from "@device-cloud/testing"
+import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { assert, it as test, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Layer, Queue, Redacted, type Scope } from "effect"
 import { HttpServer } from "effect/http"

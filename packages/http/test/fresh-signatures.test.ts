@@ -1,6 +1,7 @@
 import { Mac, ReplayStore, UplinkTolerance } from "@device-cloud/core"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, TestKeyRing } from "@device-cloud/testing"
+import { TestKeyRing } from "@device-cloud/testing"
 import {
   call,
   callTo,

@@ -9,8 +9,9 @@ import {
   type IssuedCertificate,
   X509
 } from "@device-cloud/core"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually, FactoryAuthority, Fixtures, TestKeyRing } from "@device-cloud/testing"
+import { eventually, FactoryAuthority, Fixtures, TestKeyRing } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, it as test, layer } from "@effect/vitest"
 import { type Context, Effect, Exit, Layer, Redacted } from "effect"

@@ -1,7 +1,7 @@
 /**
  * Which databases a version brings up to date, and which it refuses.
  */
-import { EmbeddedPostgres } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"

@@ -1,6 +1,7 @@
 import { NodeBus } from "@device-cloud/core"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { eventually } from "@device-cloud/testing"
 import { NodeBusContract } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Redacted } from "effect"

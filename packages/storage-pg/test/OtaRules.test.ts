@@ -7,7 +7,7 @@ import {
   type UpgradeTaskStatus,
   type VerificationStatus
 } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/testing"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema } from "effect"

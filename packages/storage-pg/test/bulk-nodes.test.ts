@@ -8,8 +8,9 @@ import {
   DeviceStore
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually, Fixtures, TestKeyRing } from "@device-cloud/testing"
+import { eventually, Fixtures, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import { inject } from "vitest"

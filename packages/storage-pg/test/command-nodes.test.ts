@@ -13,8 +13,9 @@ import {
   Shadows
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually, Fixtures, LossyNodeBus, TestKeyRing } from "@device-cloud/testing"
+import { eventually, Fixtures, LossyNodeBus, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schedule } from "effect"
 import { inject } from "vitest"

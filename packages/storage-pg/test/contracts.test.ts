@@ -1,5 +1,6 @@
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, TestKeyRing } from "@device-cloud/testing"
+import { TestKeyRing } from "@device-cloud/testing"
 import { ObjectStoreContract, suites } from "@device-cloud/testing/contracts"
 import { Effect, Layer, Redacted } from "effect"
 import { inject } from "vitest"

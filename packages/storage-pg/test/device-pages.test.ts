@@ -9,8 +9,9 @@ import {
   ProductKey,
   ProductStore
 } from "@device-cloud/core"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, TestKeyRing } from "@device-cloud/testing"
+import { TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"

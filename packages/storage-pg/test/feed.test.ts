@@ -12,8 +12,9 @@ import {
   StoreError
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually, Fixtures, TestKeyRing } from "@device-cloud/testing"
+import { eventually, Fixtures, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"

@@ -1,6 +1,6 @@
 import { DeviceId, HistoryStore, IdempotencyStore, NodeBus, ProjectId, StoreHealth } from "@device-cloud/core"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres } from "@device-cloud/testing"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"

@@ -16,8 +16,9 @@ import {
   SceneId,
   ThingModelStore
 } from "@device-cloud/core"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, TestKeyRing } from "@device-cloud/testing"
+import { TestKeyRing } from "@device-cloud/testing"
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"

@@ -14,16 +14,10 @@ import {
   SubDeviceSessions
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
-import {
-  EmbeddedPostgres,
-  eventually,
-  Fixtures,
-  LossyNodeBus,
-  SimulatedDevice,
-  TestKeyRing
-} from "@device-cloud/testing"
+import { eventually, Fixtures, LossyNodeBus, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Latch, Layer, Queue, Random, Redacted, type Scope } from "effect"
 import { describe, inject } from "vitest"

@@ -8,8 +8,9 @@ import {
   type TriggerDraft
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually, Fixtures, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
+import { eventually, Fixtures, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { type Context, Effect, Layer, Redacted } from "effect"
 import { inject } from "vitest"

@@ -10,8 +10,9 @@ import {
   WebhookKeyStore
 } from "@device-cloud/core"
 import { NodeKeyRing } from "@device-cloud/platform-node"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually, TestKeyRing } from "@device-cloud/testing"
+import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"

@@ -1,6 +1,7 @@
 import { StoreHealth } from "@device-cloud/core"
+import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres, eventually } from "@device-cloud/testing"
+import { eventually } from "@device-cloud/testing"
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"

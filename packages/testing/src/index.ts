@@ -1,18 +1,16 @@
 /**
  * Device Cloud in tests: a whole cloud inside the test's process, devices
- * without a network, time that the test moves, and a real PostgreSQL.
+ * without a network, and time that the test moves.
  *
  * `@device-cloud/testing/mqtt` and `@device-cloud/testing/http` have devices
  * and servers on real sockets; `@device-cloud/testing/contracts` has the laws of
  * the stores.
  */
 export * as CloudState from "./CloudState.ts"
-export * as EmbeddedPostgres from "./EmbeddedPostgres.ts"
 export { eventually, type EventuallyOptions, eventuallyPromise } from "./Eventually.ts"
 export * as FactoryAuthority from "./FactoryAuthority.ts"
 export * as Fixtures from "./Fixtures.ts"
 export * as LossyNodeBus from "./LossyNodeBus.ts"
-export type { UnreachableForPostgres } from "./PostgresAccount.ts"
 export * as SimulatedDevice from "./SimulatedDevice.ts"
 export { TestCloud } from "./TestCloud.ts"
 export * as TestKeyRing from "./TestKeyRing.ts"

