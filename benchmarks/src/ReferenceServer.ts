@@ -25,7 +25,7 @@ export const startReferenceServer = async (
 ): Promise<Program<CloudAddress>> => {
   const log = await open(join(directory, "server.log"), "a")
   try {
-    return await startProgram<CloudAddress>("../../examples/server/dist/main", [], {
+    return await startProgram<CloudAddress>("../../packages/server/dist/main", [], {
       env: {
         PATH: process.env["PATH"] ?? "",
         HTTP_PORT: "0",

@@ -2,6 +2,7 @@
  * `npm run demo`: plays the life of one device against its own server and explains
  * each step. Fails if a step has another outcome than expected.
  */
+import { ServerProcess } from "@device-cloud/server"
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Effect, Queue, Schedule, Schema } from "effect"
 import mqtt from "mqtt"
@@ -10,7 +11,6 @@ import { createHmac } from "node:crypto"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import * as ServerProcess from "./ServerProcess.ts"
 
 /** The body of a response of the management API. */
 interface Envelope {

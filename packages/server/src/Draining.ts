@@ -20,7 +20,7 @@ export class Draining extends Context.Service<Draining, {
    * last the streams of events, which have no end of their own.
    */
   readonly run: Effect.Effect<void, never, MqttServer>
-}>()("@device-cloud/example-server/Draining") {
+}>()("@device-cloud/server/Draining") {
   static readonly layer = ({ drainSeconds }: ServerConfig): Layer.Layer<Draining> =>
     Layer.sync(Draining, () => make(drainSeconds * 1000))
 }

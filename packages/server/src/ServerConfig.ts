@@ -4,7 +4,7 @@
 import { inputIssues, parseTrustedProxies, type UplinkRate, UplinkRateLimits } from "@device-cloud/core"
 import { Config, ConfigProvider, Duration, Effect, Option, Redacted, Result, Schema } from "effect"
 
-/** A variable has a value that cannot be used. */
+/** A variable has a value that cannot be used, or what it names cannot be. */
 export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidConfig", {
   message: Schema.String
 }) {}
@@ -105,8 +105,10 @@ const config = Config.all({
   logLevel: Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const))
 })
 
-/** An empty variable counts as one that is not set. */
-const environment = (variables: NodeJS.ProcessEnv) =>
+/** Variables such as those of `process.env`. An empty one counts as one that is not set. */
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
+
+const environment = (variables: EnvironmentVariables) =>
   ConfigProvider.fromEnv({
     env: Object.fromEntries(
       Object.entries(variables).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== "")
@@ -145,11 +147,10 @@ const readBucket = Effect.fnUntraced(function*({ objects, s3 }: Pick<Config.Succ
 /** Whether a browser would write the origin of a page like this. */
 const isOrigin = (text: string): boolean => isHttp(text) && new URL(text).origin === text
 
-/** Reads the configuration from the environment variables. Fails with `InvalidConfig`. */
-export const load = Effect.gen(function*() {
+const fromEnv = Effect.fnUntraced(function*(variables: EnvironmentVariables) {
   const { corsOrigins, tlsCertFile, tlsKeyFile, trustedProxies, uplinkRateDevice, uplinkRateProject, ...rest } =
     yield* config
-      .parse(environment(process.env)).pipe(
+      .parse(environment(variables)).pipe(
         Effect.mapError(({ cause, message }) =>
           new InvalidConfig({
             message: Schema.isSchemaError(cause)
@@ -201,4 +202,16 @@ export const load = Effect.gen(function*() {
   }
 })
 
-export type ServerConfig = Effect.Success<typeof load>
+/** The settings of a server; docs/operations has their meaning, their units and their bounds. */
+export interface ServerConfig extends Effect.Success<ReturnType<typeof fromEnv>> {}
+
+export const ServerConfig = {
+  /**
+   * Reads a configuration from environment variables; what they do not say has its default. Fails with
+   * `InvalidConfig`, which names the variable and what it expects.
+   *
+   * @example
+   * const config = ServerConfig.fromEnv({ STORAGE: "memory", HTTP_PORT: "0", MQTTS_PORT: "0" })
+   */
+  fromEnv
+}

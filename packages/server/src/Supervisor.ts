@@ -6,7 +6,8 @@ import { Clock, Console, Deferred, Effect, FiberSet, Layer, Option, Redacted, Sc
 import cluster, { type Worker } from "node:cluster"
 import * as EmbeddedDatabase from "./EmbeddedDatabase.ts"
 import * as Logging from "./Logging.ts"
-import type { InvalidConfig, ServerConfig } from "./ServerConfig.ts"
+import { mainFile } from "./MainFile.ts"
+import type { EnvironmentVariables, InvalidConfig, ServerConfig } from "./ServerConfig.ts"
 import { FromWorker, type Ready, type ToWorker } from "./WorkerChannel.ts"
 import * as WorkerOperations from "./WorkerOperations.ts"
 
@@ -17,9 +18,12 @@ export class WorkerEnded extends Schema.TaggedError<WorkerEnded>()("WorkerEnded"
   }
 }
 
-/** Runs the workers while the layer lives. Prints one line when all are ready. */
-export const layer = (config: ServerConfig): Layer.Layer<never, InvalidConfig | WorkerEnded> =>
-  Layer.effectDiscard(make(config)).pipe(Layer.provide(Logging.layer(config)))
+/** Runs the workers, with the variables of `config`, while the layer lives. Prints one line when all are ready. */
+export const layer = (
+  config: ServerConfig,
+  variables: EnvironmentVariables
+): Layer.Layer<never, InvalidConfig | WorkerEnded> =>
+  Layer.effectDiscard(make(config, variables)).pipe(Layer.provide(Logging.layer(config)))
 
 /** How long a worker may take to stop, milliseconds, beside the time to drain. The supervisor's own limit is longer. */
 const stopMillis = 9000
@@ -45,9 +49,11 @@ interface Place {
 }
 
 const make = Effect.fnUntraced(function*(
-  config: ServerConfig
+  config: ServerConfig,
+  variables: EnvironmentVariables
 ): Effect.fn.Return<void, InvalidConfig | WorkerEnded, Scope.Scope> {
-  const env = yield* environment(config)
+  const env = { ...variables, ...yield* environment(config) }
+  cluster.setupPrimary({ exec: mainFile, args: [] })
   const places = Array.from({ length: config.workers }, (_, i): Place => ({
     number: i + 1,
     served: Deferred.makeUnsafe(),
@@ -137,7 +143,7 @@ const make = Effect.fnUntraced(function*(
   yield* Console.log(JSON.stringify(ready))
 })
 
-/** What the environment of the workers has beside that of this process. */
+/** What the workers get in place of what the supervisor was given. */
 const environment = Effect.fnUntraced(function*(config: ServerConfig) {
   const url = Option.isSome(config.databaseUrl) ? config.databaseUrl.value : yield* EmbeddedDatabase.make(config)
   return {

@@ -1,11 +1,10 @@
 /**
- * Runs the reference server in its own process, for the demonstration and for
- * tests of the whole.
+ * Runs the server in a process of its own: for demonstrations, and for tests of the
+ * whole.
  */
 import { Deferred, Effect, Schema, Stream } from "effect"
 import { ChildProcess } from "effect/process"
-import { extname } from "node:path"
-import { fileURLToPath } from "node:url"
+import { mainFile } from "./MainFile.ts"
 import { Ready } from "./WorkerChannel.ts"
 
 const AdminKey = Schema.Struct({ event: Schema.Literal("admin_key"), key: Schema.String })
@@ -33,15 +32,13 @@ export interface Options {
   readonly env: Readonly<Record<string, string>>
   /** Options of Node.js; default: those of this process. */
   readonly nodeOptions?: ReadonlyArray<string>
-  /** The file to run; default: `main` beside this file, built or as source. */
+  /** The file to run; default: that of `device-cloud-server`. */
   readonly main?: string
 }
 
-const mainBesideThisFile = fileURLToPath(new URL(`./main${extname(import.meta.url)}`, import.meta.url))
-
 /** Starts the server and waits until it can be reached. Stops it when the scope ends. */
 export const start = Effect.fnUntraced(function*(
-  { env, main = mainBesideThisFile, nodeOptions = process.execArgv }: Options
+  { env, main = mainFile, nodeOptions = process.execArgv }: Options
 ) {
   const child = yield* ChildProcess.make(process.execPath, [...nodeOptions, main], {
     env: { PATH: process.env["PATH"], ...env },

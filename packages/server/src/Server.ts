@@ -104,7 +104,7 @@ const database = (
 
 /** The certificate, and its renewals if it is in files. */
 class Certificate extends Context.Service<Certificate, Pick<TlsOptions, "certificate" | "key" | "renewals">>()(
-  "@device-cloud/example-server/Certificate"
+  "@device-cloud/server/Certificate"
 ) {
   static readonly layer = (config: ServerConfig) => Layer.effect(Certificate, loadCertificate(config))
 }
@@ -150,7 +150,7 @@ const httpGrace = "3 seconds"
 
 /** The URL of the API over TLS; undefined without `HTTPS_PORT`. */
 class SecureUrl extends Context.Service<SecureUrl, { readonly https: string | undefined }>()(
-  "@device-cloud/example-server/SecureUrl"
+  "@device-cloud/server/SecureUrl"
 ) {}
 
 const httpServer = (config: ServerConfig) =>
@@ -327,7 +327,16 @@ const announce = Layer.effectDiscard(Effect.gen(function*() {
   yield* WorkerChannel.announceReady({ event: "ready", http, https, mqtts: mqtts!, mqtt })
 }))
 
-/** The server runs while this layer lives. Fails with `InvalidConfig` that says what to change. */
+/**
+ * The server runs in this process while this layer lives; `workers` of `config` are
+ * started by `run` alone. It prints a line of JSON on standard output when it can be
+ * reached. Fails with `InvalidConfig` that says what to change.
+ *
+ * @example
+ * const program = ServerConfig.fromEnv(process.env).pipe(
+ *   Effect.flatMap((config) => Layer.launch(Server.layer(config)))
+ * )
+ */
 export const layer = (config: ServerConfig) =>
   announce.pipe(
     Layer.provide([api(config), operations(config), BrokerInFront.layer(config)]),
