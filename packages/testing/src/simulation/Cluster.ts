@@ -1,0 +1,160 @@
+/**
+ * The nodes of a simulated cloud: each a `DeviceCloud.layer` of its own in a
+ * {@link VirtualProcess}, all of them on one storage in memory, which stands for the
+ * database. What nodes tell each other goes over a bus that loses, doubles and delays.
+ */
+import { DeviceCloud, NodeBus, type Notice, Randomness, WebhookClient } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { Cause, Context, Effect, Exit, Layer, Logger, Queue, References, Scope, Stream } from "effect"
+import * as LossyNodeBus from "../LossyNodeBus.ts"
+import { SeededRandom } from "./SeededRandom.ts"
+import { VirtualProcess, type VirtualTime } from "./VirtualTime.ts"
+
+/** Stores that take the place of others on all nodes, for example some that lose writes. Each node builds its own. */
+export type StoreChange = Layer.Layer<never, never, DeviceCloud.Stores>
+
+export interface ClusterOptions {
+  readonly seed: number
+  readonly bus: LossyNodeBus.Faults
+  /** What a node logs as an error. */
+  readonly failed: (message: string) => void
+  readonly stores?: StoreChange | undefined
+}
+
+/** A process that is or was a node. */
+export interface CloudNode {
+  /** Its place among the nodes; the one that starts after its death has the same. */
+  readonly place: number
+  /** Who it is to the others. */
+  readonly nodeId: string
+  readonly process: VirtualProcess
+  /** Its services; undefined while it starts. */
+  cloud: Context.Context<DeviceCloud.DeviceCloud> | undefined
+}
+
+export class Cluster {
+  /** The stores as they are, for whoever checks them. */
+  readonly stores: Context.Context<DeviceCloud.Stores>
+  readonly nodes: Array<CloudNode> = []
+  readonly #time: VirtualTime
+  readonly #options: ClusterOptions
+  readonly #database: VirtualProcess
+  /** What each node hears, by its id. */
+  readonly #heard = new Map<string, (notice: Notice) => void>()
+  #started = 0
+
+  constructor(time: VirtualTime, options: ClusterOptions) {
+    this.#time = time
+    this.#options = options
+    this.#database = new VirtualProcess(time, new SeededRandom(options.seed, "database"))
+    let stores: Context.Context<DeviceCloud.Stores> | undefined
+    this.#run(this.#database, Layer.build(StorageMemory.layer), (exit) => {
+      if (Exit.isSuccess(exit)) stores = exit.value
+    })
+    time.runUntil(time.now)
+    this.stores = stores!
+  }
+
+  /** Reads a store, at once. */
+  read<A, E>(effect: Effect.Effect<A, E, DeviceCloud.Stores>): A {
+    return Effect.runSyncWith(Context.merge(this.stores, this.#database.context))(effect)
+  }
+
+  /** Starts a node at a place. */
+  start(place: number): CloudNode {
+    const nodeId = `node-${place}-${++this.#started}`
+    const random = new SeededRandom(this.#options.seed, nodeId)
+    const process = new VirtualProcess(this.#time, random)
+    const node: CloudNode = { place, nodeId, process, cloud: undefined }
+    this.nodes[place] = node
+    process.soon(() => {
+      const built = Effect.tap(Layer.build(this.#layerOf(node, random)), (cloud) =>
+        Effect.sync(() => {
+          node.cloud = cloud
+        }))
+      this.#run(process, built, (exit) => {
+        if (Exit.isFailure(exit)) this.#options.failed(`${nodeId} did not start: ${Cause.pretty(exit.cause)}`)
+      })
+    })
+    return node
+  }
+
+  /** Ends a node as a lost machine ends: nothing of it runs any more. */
+  kill(node: CloudNode): void {
+    node.process.kill()
+    this.#heard.delete(node.nodeId)
+  }
+
+  /** Runs an effect on a node. */
+  fork<A, E>(node: CloudNode, effect: Effect.Effect<A, E, DeviceCloud.DeviceCloud>): void {
+    if (node.cloud !== undefined) node.process.fork(effect, Context.merge(node.cloud, this.#logging(node.nodeId)))
+  }
+
+  #layerOf(node: CloudNode, random: SeededRandom): Layer.Layer<DeviceCloud.DeviceCloud, unknown> {
+    const { bus, stores } = this.#options
+    const shared: Layer.Layer<DeviceCloud.Stores> = Layer.succeedContext(this.stores)
+    return Layer.fresh(DeviceCloud.layer).pipe(
+      Layer.provide(LossyNodeBus.layer(() => bus)),
+      Layer.provide(Layer.succeed(NodeBus, this.#busOf(node))),
+      Layer.provide(stores === undefined ? shared : Layer.provideMerge(Layer.fresh(stores), shared)),
+      Layer.provide(Layer.mergeAll(
+        Layer.succeed(Randomness, random),
+        // No webhook leaves a simulation: each is taken.
+        Layer.succeed(WebhookClient, {
+          refuse: () => undefined,
+          send: () => Effect.succeed({ status: 200, body: "" })
+        })
+      )),
+      Layer.provide(PlatformNode.layer),
+      Layer.provide(Layer.succeedContext(this.#logging(node.nodeId)))
+    )
+  }
+
+  #busOf({ nodeId, process }: CloudNode): NodeBus["Service"] {
+    const listeners = new Set<Queue.Queue<Notice>>()
+    this.#heard.set(nodeId, (notice) =>
+      process.soon(() => {
+        for (const listener of listeners) Queue.offerUnsafe(listener, notice)
+      }))
+    const listen = Effect.acquireRelease(
+      Effect.map(Queue.unbounded<Notice>(), (queue) => {
+        listeners.add(queue)
+        return queue
+      }),
+      (queue) => Effect.sync(() => listeners.delete(queue))
+    )
+    return NodeBus.of({
+      nodeId,
+      publish: (notices, to) =>
+        Effect.sync(() => {
+          for (const [id, hear] of this.#heard) {
+            if (to === undefined || to === id) notices.forEach(hear)
+          }
+        }),
+      notices: Stream.unwrap(Effect.map(listen, Stream.fromQueue))
+    })
+  }
+
+  /** What a node logs as an error is a failure of the simulation. */
+  #logging(nodeId: string): Context.Context<never> {
+    const logger = Logger.make<unknown, void>(({ cause, logLevel, message }) => {
+      if (logLevel === "Error" || logLevel === "Fatal") {
+        const reasons = cause.reasons.length === 0 ? "" : `: ${Cause.pretty(cause)}`
+        this.#options.failed(`${nodeId} logs: ${[message].flat().join(" ")}${reasons}`)
+      }
+    })
+    return Context.make(Logger.CurrentLoggers, new Set([logger])).pipe(
+      Context.add(References.MinimumLogLevel, "Error")
+    ) as Context.Context<never>
+  }
+
+  /** Runs an effect whose resources stay until the end of the simulation. */
+  #run<A, E>(
+    process: VirtualProcess,
+    effect: Effect.Effect<A, E, Scope.Scope>,
+    ended: (exit: Exit.Exit<A, E>) => void
+  ): void {
+    process.fork(effect, Context.make(Scope.Scope, Scope.makeUnsafe())).addObserver(ended)
+  }
+}
