@@ -34,6 +34,7 @@ import otaStages from "./migrations/0031_ota_stages.ts"
 import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
 import deviceCounts from "./migrations/0042_device_counts.ts"
 import objects from "./migrations/0043_objects.ts"
+import uplinkReceipts from "./migrations/0044_uplink_receipts.ts"
 import recordsByEnd from "./migrations/0039_records_by_end.ts"
 import feed from "./migrations/0035_feed.ts"
 import history from "./migrations/0036_history.ts"
@@ -93,7 +94,8 @@ export const migrations = {
   "0039_records_by_end": recordsByEnd,
   "0040_presence": presence,
   "0042_device_counts": deviceCounts,
-  "0043_objects": objects
+  "0043_objects": objects,
+  "0044_uplink_receipts": uplinkReceipts
 }
 
 /**

@@ -16,21 +16,27 @@ import {
 } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Option } from "effect"
-import type { SqlError } from "effect/sql"
+import type { SqlError, Statement } from "effect/sql"
 import { advanceCommands } from "./CommandRow.ts"
 import { insertNumbered, type NumberedEvent } from "./FeedWriter.ts"
 import { insertExecutions } from "./SceneRow.ts"
 import { isForeignKeyViolation, storeError } from "./PgErrors.ts"
 import { eachByIndex, instants, texts, wholeNumbers } from "./PgParameters.ts"
+import type * as UplinkReceipts from "./UplinkReceipts.ts"
 
 /** What `ShadowStore` and `UplinkStore` share: which shadows were written here last. */
 export class ShadowWriter extends Context.Service<ShadowWriter, {
   /** The stored shadows of those devices that exist. */
   readonly read: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<ReadonlyMap<string, Shadow>, SqlError.SqlError>
-  /** As `UplinkStore.commit`. `operation` names the call in errors. */
+  /**
+   * As `UplinkStore.commit`. `operation` names the call in errors. With `certainly`,
+   * a failure says that nothing was stored also if the connection has ended; that
+   * may wait until the database is back.
+   */
   readonly commit: <A>(
     operation: string,
-    batch: UplinkBatch<A>
+    batch: UplinkBatch<A>,
+    certainly?: UplinkReceipts.UplinkReceipts["certainly"]
   ) => Effect.Effect<ReadonlyArray<Option.Option<A>>, StoreError>
 }>()("@device-cloud/storage-pg/ShadowWriter") {
   static readonly layer: Layer.Layer<ShadowWriter, never, PgClient.PgClient> = Layer.effect(
@@ -111,7 +117,10 @@ const make = Effect.gen(function*() {
    * belongs to them, and steps of commands. Returns the devices whose shadows
    * were written; none: nothing at all was written.
    */
-  const write = ({ commands, computed, happened }: Written) => {
+  const write = (
+    { commands, computed, happened }: Written,
+    certainly: UplinkReceipts.UplinkReceipts["certainly"] | undefined
+  ) => {
     const changed = computed.filter(({ after, before }) => after !== before)
     const recorded = [
       ...happened,
@@ -127,7 +136,8 @@ const make = Effect.gen(function*() {
       return commands.length === 0 ? Effect.succeed(nothing) : Effect.as(advanceCommands(sql, commands), nothing)
     }
     // What there is none of is left out: a part without rows costs as much as some rows.
-    const parts = changed.length === 0 ? [sql`written AS (SELECT device_id FROM shadow LIMIT 0)`] : [
+    const none = sql`(SELECT device_id FROM shadow LIMIT 0)`
+    const parts = changed.length === 0 ? [sql`written AS ${none}`, sql`passed_over AS ${none}`] : [
       sql`new AS (
         SELECT * FROM unnest(
           ${texts(changed.map(({ after }) => after.deviceId))},
@@ -152,15 +162,27 @@ const make = Effect.gen(function*() {
         ON CONFLICT DO NOTHING RETURNING device_id
       ), written AS (
         SELECT device_id FROM updated UNION ALL SELECT device_id FROM inserted
+      ), passed_over AS (
+        SELECT device_id FROM new WHERE device_id NOT IN (SELECT device_id FROM written)
       )`
     ]
     if (recorded.length > 0) parts.push(sql`recorded AS (${insertNumbered(sql, recorded)})`)
     if (fired.length > 0) parts.push(sql`fired AS (${insertExecutions(sql, fired)})`)
     if (commands.length > 0) parts.push(sql`answered AS (${advanceCommands(sql, commands)})`)
-    return Effect.map(
-      sql<{ readonly device_id: string }>`WITH ${sql.csv(parts)} SELECT device_id FROM written`,
-      (rows) => Option.some(new Set(rows.map(({ device_id }) => device_id)))
-    ).pipe(
+    const run = (receipt: ReadonlyArray<Statement.Fragment>) =>
+      Effect.map(
+        sql<{ readonly device_id: string }>`WITH ${sql.csv([...parts, ...receipt])} SELECT device_id FROM written`,
+        (rows) => Option.some(new Set(rows.map(({ device_id }) => device_id)))
+      )
+    const statement = certainly === undefined ? run([]) : certainly(
+      (receipt) => run([sql`received AS (${receipt})`]),
+      (passedOver) => {
+        const stored = new Set<string>(changed.map(({ after }) => after.deviceId))
+        for (const deviceId of passedOver) stored.delete(deviceId)
+        return Option.some(stored)
+      }
+    )
+    return statement.pipe(
       // A device was deleted after it had been read.
       Effect.catchIf(isForeignKeyViolation, () => Effect.succeedNone)
     )
@@ -177,7 +199,8 @@ const make = Effect.gen(function*() {
 
   const commit = Effect.fnUntraced(function*<A>(
     operation: string,
-    { commands, devices, happened = [], isComplete }: UplinkBatch<A>
+    { commands, devices, happened = [], isComplete }: UplinkBatch<A>,
+    certainly: UplinkReceipts.UplinkReceipts["certainly"] | undefined
   ) {
     const results = new Map<DeviceId, A>()
     let pending = devices
@@ -224,7 +247,7 @@ const make = Effect.gen(function*() {
               const known = deviceId === undefined ? undefined : remembered.get(deviceId) ?? found.get(deviceId)
               return known === undefined ? [] : [{ event, device: known.device, project: known.project, boundTo: null }]
             })
-          }),
+          }, certainly),
         catch: (cause) => new StoreError({ operation, retryable: false, cause })
       })
       const stored = Option.getOrUndefined(yield* lasting(statement))
@@ -252,6 +275,7 @@ const make = Effect.gen(function*() {
   return ShadowWriter.of({
     read: (deviceIds) =>
       Effect.map(read(deviceIds), (found) => new Map([...found].map(([deviceId, { shadow }]) => [deviceId, shadow]))),
-    commit: (operation, batch) => Effect.mapError(commit(operation, batch), asStoreError(operation))
+    commit: (operation, batch, certainly) =>
+      Effect.mapError(commit(operation, batch, certainly), asStoreError(operation))
   })
 })
