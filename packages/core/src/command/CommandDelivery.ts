@@ -128,6 +128,8 @@ const make = Effect.gen(function*() {
     noted?: (command: Command) => void
   ) {
     const codec = yield* Effect.orDie(untilStored(codecs.ofProduct(session.connection.device.productKey)))
+    // Another session may have delivered the command while this node stood still.
+    for (let doubt = sessions.doubt(); doubt !== undefined; doubt = sessions.doubt()) yield* doubt
     if (!deliveries.has(session)) return
     const bytes = bytesOf(command, params, codec)
     if (bytes !== undefined && Result.isFailure(bytes)) {

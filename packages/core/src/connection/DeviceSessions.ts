@@ -21,6 +21,7 @@ import { NodeSessions, type OwnedSession } from "./NodeSessions.ts"
 import { Presence } from "./Presence.ts"
 import { PresenceTimes } from "./PresenceTimes.ts"
 import { type Doubts, reconcile } from "./SessionReconciliation.ts"
+import * as Standstill from "./Standstill.ts"
 
 export class DeviceSessions extends Context.Service<DeviceSessions, {
   /**
@@ -36,6 +37,12 @@ export class DeviceSessions extends Context.Service<DeviceSessions, {
    * connection, and calls `detach`.
    */
   readonly retire: (session: DeviceSession) => Effect.Effect<void>
+  /**
+   * Returns undefined while this process runs. If it has stood still, returns an effect
+   * that waits until all sessions have been compared with the store: those of devices
+   * that have moved have ended then.
+   */
+  readonly doubt: () => Effect.Effect<void> | undefined
   /** Returns the session of the device on this node. */
   readonly session: (deviceId: DeviceId) => DeviceSession | undefined
   /** Returns all sessions on this node, one for each device. */
@@ -248,6 +255,7 @@ const make = Effect.gen(function*() {
 
   const oneAtATime = yield* Semaphore.make(1)
   const reconcileAll = oneAtATime.withPermits(1)(reconcile(presence, nodeSessions, handOver.replace, doubts))
+  const doubt = yield* Standstill.make(reconcileAll)
 
   const heard = (notice: SessionNotice): Effect.Effect<void> => {
     switch (notice._tag) {
@@ -284,6 +292,7 @@ const make = Effect.gen(function*() {
     attach,
     detach,
     retire: handOver.retire,
+    doubt,
     session: (deviceId) => nodeSessions.current(deviceId),
     sessions: () => nodeSessions.all(),
     listen: (listener) => nodeSessions.listen(listener),
