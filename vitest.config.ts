@@ -25,12 +25,16 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-export default defineConfig({
+/** `npm test` runs one of so many random cases, `npm run fuzz` all of them. */
+const share = 4
+
+export default defineConfig(({ mode }) => ({
   resolve: { conditions },
   environments: { __vitest__: { resolve: { conditions } } },
   ssr: { resolve: { conditions } },
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "benchmarks/test/**/*.test.ts"],
+    provide: { share: mode === "fuzz" ? 1 : share },
     globalSetup: ["vitest.postgres.ts", "vitest.programs.ts"],
     // Tests keep no state in modules; to load them anew for each file takes a third of the time.
     isolate: false,
@@ -42,4 +46,4 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000
   }
-})
+}))

@@ -9,6 +9,16 @@ import { TestKeyRing } from "@device-cloud/testing"
 import { Effect, Layer, Redacted } from "effect"
 import { inject } from "vitest"
 
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Tests of random cases run one of so many. */
+    readonly share: number
+  }
+}
+
+/** One of so many random cases runs, `npm run fuzz` apart. */
+export const share = inject("share")
+
 export const postgres: Layer.Layer<DeviceCloud.Stores | StoreHealth, unknown> = Layer.unwrap(
   Effect.map(
     Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),

@@ -4,7 +4,7 @@ import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Logger } from "effect"
 import { connect as connectTcp, createServer } from "node:net"
-import { storages } from "../../../vitest.storages.ts"
+import { share, storages } from "../../../vitest.storages.ts"
 import { Dice } from "./Dice.ts"
 import { conversation, greeting, hasFirstPacket } from "./HostileInput.ts"
 
@@ -15,7 +15,7 @@ const { topicOf } = MqttDevice
 const seed = 20_261_121
 
 /** Connections of each kind, on each storage. */
-const cases = 1200
+const cases = 1200 / share
 /** Connections at a time. */
 const concurrency = 24
 /** After so many connections the control device talks. */
