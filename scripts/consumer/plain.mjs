@@ -10,7 +10,7 @@ import assert from "node:assert/strict"
 const Cloud = DeviceCloud.layer.pipe(Layer.provide([StorageMemory.layer, PlatformNode.layer]))
 
 const program = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
+  const { productKey, validateType } = yield* (yield* Products).create(defaultProjectId, {
     name: "Lamp",
     nodeType: "direct",
     networkType: "wifi",
@@ -18,8 +18,8 @@ const program = Effect.gen(function*() {
     dataFormat: "json",
     authType: "secret"
   })
-  const { deviceId } = yield* (yield* Devices).create(defaultProjectId, productKey, { nickname: "Desk" })
-  const { device } = yield* (yield* Devices).get(defaultProjectId, { deviceId })
+  const created = yield* (yield* Devices).create(defaultProjectId, productKey, { nickname: "Desk" })
+  const device = { ...created, validateType }
   yield* (yield* DeviceSessions).attach({
     device,
     ip: "none",
@@ -33,7 +33,7 @@ const program = Effect.gen(function*() {
     params: { power: 1 },
     receivedAt: yield* Clock.currentTimeMillis
   })
-  const { shadow } = yield* (yield* Shadows).get(defaultProjectId, deviceId)
+  const { shadow } = yield* (yield* Shadows).get(defaultProjectId, created.deviceId)
   return { code, power: shadow.reported["power"]?.value }
 })
 
