@@ -12,8 +12,7 @@ const programs = [
   "clickhouse-server",
   "rabbitmq-server",
   "swift-proxy-server",
-  "haproxy",
-  "chromium"
+  "haproxy"
 ]
 
 /** Debian has servers among the programs of the system, which are not on every path. */

@@ -20,44 +20,68 @@ export const eventTypes = {
 /** The statuses of a device in an upgrade. A document has the place in this list, from 1. */
 export const upgradeStatuses = ["pending", "upgrading", "succeeded", "failed", "cancelled"] as const
 
+type Kind = DomainEvent["_tag"]
+type Of<K extends Kind> = Extract<DomainEvent, { readonly _tag: K }>
+
+/** The device that an event is about; an event of a scene that no device has fired is about none. */
+interface NamedDevice {
+  readonly product_key: string
+  readonly device_name: string
+  readonly device_id: string
+}
+
+/** An event of a kind, without its type and its id. `time` is Unix milliseconds. */
+export type EventDocument<K extends Kind = Kind> =
+  & { readonly time: number }
+  & ReturnType<(typeof details)[K]>
+  & (null extends Of<K>["device"] ? Partial<NamedDevice> : NamedDevice)
+
 /** The event without its type and its id. */
 export const eventDocument = (event: DomainEvent): { readonly [member: string]: Json } => {
   const { at, device } = event
   const named = device === null
     ? {}
     : { product_key: device.productKey, device_name: device.deviceName, device_id: device.deviceId }
-  return { ...named, time: at, ...detailOf(event) }
-}
-
-/** The members that depend on the type of the event. */
-const detailOf = (event: DomainEvent) => {
-  switch (event._tag) {
-    case "DeviceStatusChanged":
-      return { status: event.status, version: event.version }
-    case "PropertiesReported":
-      return { properties: event.properties }
-    case "EventReported":
-      return { event_id: event.eventId, event_time: event.time, value: event.value }
-    case "CommandReplied":
-      return { message_id: String(event.messageId), code: event.code, message: event.message, data: event.data }
-    case "UpgradeProgressed": {
-      const { module, reason, status, step, taskId, version } = event
-      return { task_id: taskId, module, version, status: upgradeStatuses.indexOf(status) + 1, step, reason }
-    }
-    case "DeviceLifecycle":
-      return { action: event.action }
-    case "TopologyChanged":
-      return {
-        action: event.action,
-        sub_devices: event.subDevices.map(({ deviceId, deviceName, productKey }) => ({
-          device_id: deviceId,
-          device_name: deviceName,
-          product_key: productKey
-        }))
-      }
-    case "SceneExecuted": {
-      const { executionId, reason, sceneId, sceneName, status } = event
-      return { scene_id: sceneId, scene_name: sceneName, execution_id: executionId, status, reason }
-    }
+  return {
+    ...named,
+    time: at,
+    ...(details[event._tag] as (event: DomainEvent) => Readonly<Record<string, Json>>)(event)
   }
 }
+
+/** The members that depend on the kind of the event. */
+const details = {
+  DeviceStatusChanged: ({ status, version }: Of<"DeviceStatusChanged">) => ({ status, version }),
+  PropertiesReported: ({ properties }: Of<"PropertiesReported">) => ({ properties }),
+  EventReported: ({ eventId, time, value }: Of<"EventReported">) => ({ event_id: eventId, event_time: time, value }),
+  CommandReplied: ({ code, data, message, messageId }: Of<"CommandReplied">) => ({
+    message_id: String(messageId),
+    code,
+    message,
+    data
+  }),
+  UpgradeProgressed: ({ module, reason, status, step, taskId, version }: Of<"UpgradeProgressed">) => ({
+    task_id: taskId,
+    module,
+    version,
+    status: upgradeStatuses.indexOf(status) + 1,
+    step,
+    reason
+  }),
+  DeviceLifecycle: ({ action }: Of<"DeviceLifecycle">) => ({ action }),
+  TopologyChanged: ({ action, subDevices }: Of<"TopologyChanged">) => ({
+    action,
+    sub_devices: subDevices.map(({ deviceId, deviceName, productKey }) => ({
+      device_id: deviceId,
+      device_name: deviceName,
+      product_key: productKey
+    }))
+  }),
+  SceneExecuted: ({ executionId, reason, sceneId, sceneName, status }: Of<"SceneExecuted">) => ({
+    scene_id: sceneId,
+    scene_name: sceneName,
+    execution_id: executionId,
+    status,
+    reason
+  })
+} satisfies { readonly [K in Kind]: (event: Of<K>) => Readonly<Record<string, Json>> }

@@ -1,0 +1,206 @@
+/**
+ * A cloud in this process, with promises.
+ */
+import {
+  defaultProjectId,
+  defaultWorker,
+  DeviceCloud,
+  Objects,
+  type ObjectStore,
+  ProjectId,
+  type SubscriptionDraft,
+  subscriptionEvent,
+  SubscriptionReader,
+  Subscriptions
+} from "@device-cloud/core"
+import { ManagementApi, type RequestPeer } from "@device-cloud/http"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { type CloudEvent, eventsOf, type EventSource, type SubscribeOptions, wait } from "./EventLoop.ts"
+import { type Promised, type PromisedServices, promisedServices } from "./Promised.ts"
+import { runnerOf } from "./Run.ts"
+
+/** The services of the core, each under its name, and the events of a project. */
+export interface PromisedCloud extends PromisedServices<(typeof DeviceCloud.services)[number]> {
+  /**
+   * The events of the subscription with this name, which is created if there is
+   * none. An event is acknowledged when the loop asks for the next one: if it ends
+   * before, by `break` or an error, the event comes again.
+   *
+   * ```ts
+   * for await (const event of cloud.subscribe("fans", { filter: { kinds: ["PropertiesReported"] } })) {
+   *   if (event.type === "property") await fan.follow(event.data.properties)
+   * }
+   * ```
+   */
+  readonly subscribe: (name: string, options?: CloudSubscribeOptions) => AsyncIterable<CloudEvent>
+  /** The same, whose calls and loops end when the signal aborts. They reject with its reason. */
+  readonly withSignal: (signal: AbortSignal) => PromisedCloud
+}
+
+/** How a subscription is read. `filter` and `start` count if it is created. */
+export interface CloudSubscribeOptions extends SubscribeOptions, Pick<SubscriptionDraft, "filter" | "start"> {
+  /** Default: the project that always exists. */
+  readonly projectId?: string
+}
+
+/**
+ * The cloud of a context with promises, for example in tests on a clock of their own.
+ * `signal` ends the calls and loops.
+ *
+ * ```ts
+ * const cloud = promised(yield* Effect.context<DeviceCloud.DeviceCloud>())
+ * ```
+ */
+export const promised = (
+  context: Context.Context<DeviceCloud.DeviceCloud>,
+  signal?: AbortSignal
+): PromisedCloud => {
+  const runner = runnerOf(context, signal)
+  const services = promisedServices(
+    DeviceCloud.services,
+    (tag) => Context.get(context, tag as unknown as typeof Subscriptions),
+    runner
+  )
+  return Object.defineProperties({}, {
+    ...Object.getOwnPropertyDescriptors(services),
+    ...Object.getOwnPropertyDescriptors({
+      subscribe: (name: string, options: CloudSubscribeOptions = {}) =>
+        runner.iterable(eventsOf(Effect.provide(sourceOf(name, options), context), options.missed)),
+      withSignal: (also: AbortSignal) =>
+        promised(context, signal === undefined ? also : AbortSignal.any([signal, also]))
+    })
+  }) as PromisedCloud
+}
+
+/** The parts of a cloud: layers, which are values that adapters export. */
+export interface CloudParts {
+  /** For example `StorageMemory.layer`. */
+  readonly storage: Layer.Layer<DeviceCloud.Stores, unknown, DeviceCloud.Platform>
+  /** For example `PlatformNode.layer`. */
+  readonly platform: Layer.Layer<DeviceCloud.Platform, unknown>
+  /** What runs as long as the cloud, for example `MqttServer.layer({ … })`. Default: nothing. */
+  readonly servers?: ReadonlyArray<
+    Layer.Layer<never, unknown, DeviceCloud.DeviceCloud | DeviceCloud.Platform | DeviceCloud.Stores>
+  >
+}
+
+/** A cloud that runs in this process. */
+export interface StartedCloud extends PromisedCloud, AsyncDisposable {
+  /** Ends the cloud and what runs on it. Calls and loops reject then. A second time it does nothing. */
+  readonly close: () => Promise<void>
+}
+
+/** A cloud with objects: files that applications upload. */
+export interface CloudWithObjects extends StartedCloud {
+  readonly objects: Promised<Objects["Service"]>
+  /**
+   * The management API as a function from request to response, to be mounted in a
+   * server. `peer` is what the server knows of the connection; without an address,
+   * all clients count as one for limits.
+   */
+  readonly fetchHandler: (
+    options?: Partial<ManagementApi.Options>
+  ) => Promise<(request: Request, peer?: RequestPeer) => Promise<Response>>
+}
+
+/**
+ * Starts a cloud. It ends with `close`, or with the block of `await using`. Rejects
+ * if a part cannot start.
+ *
+ * ```ts
+ * await using cloud = await startCloud({ storage: StorageMemory.layer, platform: PlatformNode.layer })
+ * const { productKey } = await cloud.products.create(defaultProjectId, { … })
+ * const device = await cloud.devices.create(defaultProjectId, productKey, { nickname: "Desk" })
+ * ```
+ *
+ * With `objects`, for example `MemoryObjectStore.layer` of the platform, it also
+ * has objects and the management API.
+ */
+export const startCloud: {
+  (
+    parts: CloudParts & { readonly objects: Layer.Layer<ObjectStore, unknown, DeviceCloud.Platform> }
+  ): Promise<CloudWithObjects>
+  (parts: CloudParts): Promise<StartedCloud>
+} = async (
+  { objects, platform, servers = [], storage }: CloudParts & {
+    readonly objects?: Layer.Layer<ObjectStore, unknown, DeviceCloud.Platform>
+  }
+): Promise<CloudWithObjects> => {
+  const core = DeviceCloud.layer.pipe(
+    Layer.provideMerge(
+      objects === undefined ? storage : Layer.provideMerge(Objects.layer, Layer.merge(storage, objects))
+    ),
+    Layer.provideMerge(platform)
+  )
+  const all = servers.reduce<Layer.Layer<Provided, unknown>>(
+    (cloud, server) => Layer.provideMerge(server, cloud),
+    core as Layer.Layer<Provided, unknown>
+  )
+  const scope = Scope.makeUnsafe()
+  const starter = runnerOf(Context.empty(), undefined)
+  const close = () => starter.promise(Scope.close(scope, Exit.void))
+  const context = await starter.promise(Layer.buildWithScope(all, scope)).catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  const controller = new AbortController()
+  const runner = runnerOf(context, controller.signal)
+  const end = () => {
+    controller.abort(new Error("The cloud is closed"))
+    return close()
+  }
+  return Object.defineProperties(promised(context, controller.signal), {
+    ...Object.getOwnPropertyDescriptors({
+      ...objects === undefined ? {} : {
+        ...promisedServices([Objects], () => Context.get(context, Objects), runner),
+        fetchHandler: (options: Partial<ManagementApi.Options> = {}) =>
+          runner.promise(
+            ManagementApi.fetchHandler({ readiness: {}, ...options }).pipe(
+              Effect.provide(context),
+              Scope.provide(scope)
+            )
+          )
+      },
+      close: end,
+      [Symbol.asyncDispose]: end
+    })
+  }) as CloudWithObjects
+}
+
+/** What a cloud with objects has. */
+type Provided = DeviceCloud.DeviceCloud | DeviceCloud.Platform | DeviceCloud.Stores | Objects
+
+/** The subscription with this name; it is created if there is none. */
+const find = Effect.fnUntraced(function*(projectId: ProjectId, name: string, { filter, start }: CloudSubscribeOptions) {
+  const subscriptions = yield* Subscriptions
+  for (let page = 1;; page++) {
+    const { items, total } = yield* subscriptions.list(projectId, { page, pageSize: 100 })
+    const found = items.find((subscription) => subscription.name === name)
+    if (found !== undefined) return found
+    if (page * 100 >= total) break
+  }
+  return yield* subscriptions.create(projectId, { name, filter, start })
+})
+
+/** What a loop reads. */
+const sourceOf = Effect.fnUntraced(function*(name: string, options: CloudSubscribeOptions) {
+  const reader = yield* SubscriptionReader
+  const { limit = 100, worker = defaultWorker } = options
+  const projectId = ProjectId.make(options.projectId ?? defaultProjectId)
+  const { subscriptionId } = yield* find(projectId, name, options)
+  const reading = { projectId, subscriptionId, worker }
+  const acknowledge = (cursor: string) => reader.acknowledge(reading, cursor)
+  const read = reader.read({ ...reading, cursor: undefined, limit, wait })
+  type Failure = Effect.Error<typeof read> | Effect.Error<ReturnType<typeof acknowledge>>
+  const source: EventSource<Failure> = {
+    read: Effect.map(read, ({ cursor, entries, isGap }) => ({
+      events: entries.map((entry) => subscriptionEvent(entry) as object as CloudEvent),
+      cursor,
+      isGap
+    })),
+    acknowledge,
+    isLost: ({ _tag }) => _tag === "SubscriptionLeaseLost",
+    isPassing: (failure) => failure._tag === "StoreError" && failure.retryable
+  }
+  return source
+})

@@ -1,0 +1,39 @@
+/**
+ * Runs Effects for callers that have promises.
+ */
+import { Cause, type Context, Effect, Exit, Option, Stream } from "effect"
+import { rejection } from "./CloudError.ts"
+import type { Runner } from "./Promised.ts"
+
+/** Runs with the services of the context, until the signal aborts. */
+export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | undefined): Runner => {
+  const run = Effect.runPromiseExitWith(context)
+  return {
+    promise: async (effect) => {
+      signal?.throwIfAborted()
+      const exit = await run(effect, signal === undefined ? undefined : { signal })
+      if (Exit.isSuccess(exit)) return exit.value
+      if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
+      throw Option.match(Cause.findErrorOption(exit.cause), {
+        onNone: () => Cause.squash(exit.cause),
+        onSome: rejection
+      })
+    },
+    iterable: (stream) => {
+      const failing = Stream.mapError(stream, rejection)
+      return Stream.toAsyncIterableWith(
+        signal === undefined ? failing : Stream.interruptWhen(failing, aborted(signal)),
+        context
+      )
+    }
+  }
+}
+
+/** Fails when the signal aborts, with its reason. */
+const aborted = (signal: AbortSignal): Effect.Effect<never, unknown> =>
+  Effect.callback((resume) => {
+    const abort = () => resume(Effect.fail(signal.reason))
+    if (signal.aborted) return abort()
+    signal.addEventListener("abort", abort, { once: true })
+    return Effect.sync(() => signal.removeEventListener("abort", abort))
+  })

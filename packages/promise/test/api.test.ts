@@ -1,0 +1,139 @@
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { createServer, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Readable } from "node:stream"
+import { afterAll, assert, beforeAll, expect, expectTypeOf, it } from "vitest"
+import { type Api, CloudError, type CloudWithObjects, connect, startCloud } from "../src/index.ts"
+
+let cloud: CloudWithObjects
+let server: Server
+let baseUrl: string
+let api: Api
+
+beforeAll(async () => {
+  cloud = await startCloud({
+    storage: StorageMemory.layer,
+    platform: PlatformNode.layer,
+    objects: PlatformNode.MemoryObjectStore.layer
+  })
+  const handle = await cloud.fetchHandler()
+  server = createServer(async (request, response) => {
+    const hasBody = request.method !== "GET" && request.method !== "HEAD"
+    const reply = await handle(
+      new Request(`http://${request.headers.host}${request.url}`, {
+        method: request.method!,
+        headers: Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]),
+        ...hasBody ? { body: Readable.toWeb(request) as ReadableStream, duplex: "half" } : {}
+      }),
+      { address: request.socket.remoteAddress! }
+    )
+    response.writeHead(reply.status, Object.fromEntries(reply.headers))
+    response.end(Buffer.from(await reply.arrayBuffer()))
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { key } = await cloud.accessKeys.create("default", { name: "Tests", role: "admin" })
+  api = connect({ baseUrl, accessKey: key })
+})
+
+afterAll(async () => {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+  await cloud.close()
+})
+
+const createLamp = async () => {
+  const { product_info: { product_key } } = await api.products.createProduct({
+    payload: {
+      name: "Lamp",
+      node_type: "direct",
+      network_type: "wifi",
+      validate_type: "weak",
+      data_format: "json",
+      auth_type: "secret"
+    }
+  })
+  return api.devices.createDevice({ params: { product_key }, payload: { nickname: "Desk" } })
+}
+
+const rejected = async (promise: Promise<unknown>): Promise<CloudError> => {
+  const error = await promise.then(() => assert.fail("the call is not rejected"), (error: unknown) => error)
+  assert(error instanceof CloudError)
+  return error
+}
+
+it("operations give the data of their responses; empty parts of requests may be left out", async () => {
+  const { device_id } = await createLamp()
+  const { results } = await api.devices.listDevices()
+  assert.include(results.map((device) => device.device_id), device_id)
+  const page = await api.devices.listDevices({ query: { page_size: 1 } })
+  expectTypeOf(page.total).toEqualTypeOf<number>()
+  assert.strictEqual(page.results.length, 1)
+  assert.isUndefined(await api.devices.deleteDevice({ params: { device_id: device_id } }))
+})
+
+it("types: requests that do not fit are refused", async () => {
+  // @ts-expect-error a device needs an id
+  await rejected(api.devices.getDevice())
+  // @ts-expect-error there is no such status
+  await rejected(api.devices.listDevices({ query: { status: "asleep" } }))
+  // @ts-expect-error there is no such operation
+  assert.isUndefined(api.devices.explodeDevice)
+})
+
+it("a refusal rejects with the code of the response, and its data", async () => {
+  const missing = await rejected(api.devices.getDevice({ params: { device_id: "nowhere" } }))
+  assert(missing.code === 40402)
+  assert.strictEqual(missing.message, "There is no device nowhere")
+
+  const invalid = await rejected(
+    api.subscriptions.createSubscription({ payload: { name: "x", webhook: { url: "no" } } })
+  )
+  assert(invalid.code === 40001)
+  expectTypeOf(invalid.data.issues).toExtend<Readonly<Record<string, ReadonlyArray<string>>>>()
+  assert.property(invalid.data.issues, "webhook.url")
+
+  const unknown = connect({ baseUrl, accessKey: "dck_unknown" })
+  assert.strictEqual((await rejected(unknown.devices.listDevices())).code, 40100)
+})
+
+it("a server that is away rejects with a code of its own, and no key is in the error", async () => {
+  const away = connect({ baseUrl: "http://127.0.0.1:9", accessKey: "dck_secret" })
+  const error = await rejected(away.devices.listDevices())
+  assert.strictEqual(error.code, "HttpClientError")
+  const { inspect } = await import("node:util")
+  assert.notInclude(inspect(error, { depth: 9 }), "dck_secret")
+})
+
+it("a subscription gives events over HTTP, and again those that were not acknowledged", async () => {
+  const { device_id } = await createLamp()
+  const actions = async (count: number): Promise<Array<string>> => {
+    const seen: Array<string> = []
+    const options = { filter: { types: ["lifecycle"], device_ids: [device_id] }, start: "earliest" } as const
+    for await (const event of api.subscribe("switches", { ...options, limit: 2 })) {
+      if (event.type === "lifecycle") seen.push(event.data.action)
+      if (seen.length === count) break
+    }
+    return seen
+  }
+  const waiting = actions(3)
+  await api.devices.changeDeviceStatus({ params: { device_id }, payload: { action: "disable" } })
+  await api.devices.changeDeviceStatus({ params: { device_id }, payload: { action: "enable" } })
+  assert.deepStrictEqual(await waiting, ["create", "disable", "enable"])
+  assert.deepStrictEqual(await actions(1), ["enable"])
+})
+
+it("an aborted signal ends calls and loops with its reason", async () => {
+  const controller = new AbortController()
+  const next = api.withSignal(controller.signal).subscribe("never")[Symbol.asyncIterator]().next()
+  const reason = new Error("Enough")
+  controller.abort(reason)
+  await expect(next).rejects.toBe(reason)
+})
+
+it("a loop on a server that does not know the key rejects at once", async () => {
+  const unknown = connect({ baseUrl, accessKey: "dck_unknown" })
+  const error = await rejected(unknown.subscribe("mine")[Symbol.asyncIterator]().next())
+  assert.strictEqual(error.code, 40100)
+})

@@ -1,0 +1,172 @@
+import { defaultProjectId, type Device, type DeviceIdentity, type Json, Uplink } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { Effect, Layer } from "effect"
+import { assert, expect, expectTypeOf, it } from "vitest"
+import { CloudError, type CloudEvent, type PromisedCloud, startCloud } from "../src/index.ts"
+
+const parts = { storage: StorageMemory.layer, platform: PlatformNode.layer }
+
+const lamp = {
+  name: "Lamp",
+  nodeType: "direct",
+  networkType: "wifi",
+  validateType: "weak",
+  dataFormat: "json",
+  authType: "secret"
+} as const
+
+const createLamp = async (cloud: PromisedCloud): Promise<Device> => {
+  const { productKey } = await cloud.products.create("default", lamp)
+  return cloud.devices.create("default", productKey, { nickname: "Desk" })
+}
+
+const report = (cloud: PromisedCloud, device: Device, properties: Readonly<Record<string, Json>>) =>
+  cloud.uplink.submit({
+    device: { ...device, validateType: "weak" } as DeviceIdentity,
+    method: "thing.event.property.post",
+    params: properties,
+    receivedAt: Date.now()
+  })
+
+const rejected = async (promise: Promise<unknown>): Promise<CloudError> => {
+  const error = await promise.then(() => assert.fail("the call is not rejected"), (error: unknown) => error)
+  assert(error instanceof CloudError)
+  return error
+}
+
+it("devices are created, report and are read with promises, and ids are plain text", async () => {
+  await using cloud = await startCloud(parts)
+  const device = await createLamp(cloud)
+  assert.strictEqual((await report(cloud, device, { power: 1 })).code, 200)
+  const { shadow } = await cloud.shadows.get("default", device.deviceId as string)
+  assert.strictEqual(shadow.reported["power"]?.value, 1)
+})
+
+it("a failure rejects with its code, the fields of the error of the domain, and the error as cause", async () => {
+  await using cloud = await startCloud(parts)
+  const error = await rejected(cloud.devices.get("default", { deviceId: "nowhere" }))
+  assert(error.code === "DeviceNotFound")
+  expectTypeOf(error.device).toEqualTypeOf<string>()
+  // @ts-expect-error a missing device has no issues
+  void error.issues
+  assert.strictEqual(error.device, "nowhere")
+  assert.strictEqual(error._tag, "DeviceNotFound")
+  assert.strictEqual(error.message, "There is no device nowhere")
+  assert.strictEqual((error.cause as Error).constructor.name, "DeviceNotFound")
+
+  const invalid = await rejected(cloud.products.create("default", { ...lamp, name: "" }))
+  assert(invalid.code === "InvalidInput")
+  assert.deepStrictEqual(invalid.issues[0].path, ["name"])
+})
+
+it("types: calls that do not fit are refused, and extension points are left out", async () => {
+  await using cloud = await startCloud(parts)
+  expectTypeOf(cloud.devices.list).returns.resolves.toHaveProperty("total").toEqualTypeOf<number>()
+  expectTypeOf(cloud.signingKeys.get).returns.resolves.extract<undefined>().toEqualTypeOf<undefined>()
+  expectTypeOf(cloud.accessKeys.generate).toEqualTypeOf<() => Promise<string>>()
+  // @ts-expect-error a hook of the lifecycle needs a scope
+  void cloud.deviceLifecycle.register
+  // @ts-expect-error a product needs a name
+  await rejected(cloud.products.create("default", { ...lamp, name: undefined }))
+  // @ts-expect-error a cloud without objects has no API
+  assert.isUndefined(cloud.fetchHandler)
+})
+
+it("an Option is its value or undefined, and a Redacted is its value", async () => {
+  await using cloud = await startCloud(parts)
+  const { productKey } = await cloud.products.create(defaultProjectId, lamp)
+  assert.isUndefined(await cloud.signingKeys.get("default", productKey))
+  const { accessKey, key } = await cloud.accessKeys.create("default", { name: "Back end", role: "viewer" })
+  assert.match(key, /^dck_/)
+  assert.strictEqual(accessKey.name, "Back end")
+  assert.match(await cloud.accessKeys.generate(), /^dck_/)
+})
+
+it("a stream is an async iterable", async () => {
+  await using cloud = await startCloud(parts)
+  const { productKey } = await cloud.products.create("default", lamp)
+  const seen: Array<string> = []
+  const events = cloud.feed.stream({ projectId: defaultProjectId, after: "" })[Symbol.asyncIterator]()
+  await cloud.devices.create("default", productKey, {})
+  const { value } = await events.next()
+  if (value !== undefined) seen.push(value.event._tag)
+  await events.return?.()
+  assert.deepStrictEqual(seen, ["DeviceLifecycle"])
+})
+
+it("a subscription gives events again until the loop asks for the next one", async () => {
+  await using cloud = await startCloud(parts)
+  const device = await createLamp(cloud)
+  const options = { filter: { kinds: ["PropertiesReported"] }, start: "earliest" } as const
+  for (const power of [1, 2, 3]) await report(cloud, device, { power })
+
+  const powers = async (until: number): Promise<Array<Json | undefined>> => {
+    const seen: Array<Json | undefined> = []
+    for await (const event of cloud.subscribe("lamps", options)) {
+      assert(event.type === "property")
+      expectTypeOf(event.data.device_id).toEqualTypeOf<string>()
+      seen.push(event.data.properties["power"]?.value)
+      if (seen.length === until) break
+    }
+    return seen
+  }
+  assert.deepStrictEqual(await powers(2), [1, 2])
+  assert.deepStrictEqual(await powers(2), [2, 3])
+  const waiting = powers(2)
+  await report(cloud, device, { power: 4 })
+  assert.deepStrictEqual(await waiting, [3, 4])
+})
+
+it("an error in the loop leaves its event for the next one", async () => {
+  await using cloud = await startCloud(parts)
+  const device = await createLamp(cloud)
+  await report(cloud, device, { power: 1 })
+  const take = async (act: (event: CloudEvent) => void) => {
+    for await (
+      const event of cloud.subscribe("lamps", { start: "earliest", filter: { kinds: ["PropertiesReported"] } })
+    ) {
+      act(event)
+      return event.id
+    }
+  }
+  const ids: Array<string> = []
+  await expect(take((event) => {
+    ids.push(event.id)
+    throw new Error("The lamp is broken")
+  })).rejects.toThrow("The lamp is broken")
+  assert.strictEqual(await take(() => undefined), ids[0])
+})
+
+it("an aborted signal ends calls and loops with its reason", async () => {
+  await using cloud = await startCloud(parts)
+  const controller = new AbortController()
+  const aborted = cloud.withSignal(controller.signal)
+  const next = aborted.subscribe("lamps")[Symbol.asyncIterator]().next()
+  const reason = new Error("Enough")
+  controller.abort(reason)
+  await expect(next).rejects.toBe(reason)
+  await expect(aborted.projects.get("default")).rejects.toBe(reason)
+  assert.strictEqual((await cloud.projects.get("default")).id, defaultProjectId)
+})
+
+it("closing ends what runs on the cloud and its loops", async () => {
+  const stopped: Array<string> = []
+  const server = Layer.effectDiscard(
+    Uplink.use(() => Effect.addFinalizer(() => Effect.sync(() => stopped.push("server"))))
+  )
+  const cloud = await startCloud({ ...parts, servers: [server] })
+  const next = cloud.subscribe("lamps")[Symbol.asyncIterator]().next()
+  await Promise.all([cloud.close(), expect(next).rejects.toThrow("The cloud is closed")])
+  assert.deepStrictEqual(stopped, ["server"])
+  await expect(cloud.projects.get("default")).rejects.toThrow("The cloud is closed")
+  await cloud.close()
+})
+
+it("a part that cannot start rejects with its failure", async () => {
+  const failing = Layer.effectDiscard(Effect.fail({ _tag: "ListenError", message: "Port 1883 is taken" }))
+  await expect(startCloud({ ...parts, servers: [failing] })).rejects.toMatchObject({
+    code: "ListenError",
+    message: "Port 1883 is taken"
+  })
+})
