@@ -35,7 +35,8 @@ export const connectToDyingNode = async (query: Query, count: number): Promise<v
     [count]
   )
   await query("VACUUM ANALYZE device, presence")
-  await query("INSERT INTO node (id, heartbeat_at) VALUES ('dying', clock_timestamp())")
+  await query(`INSERT INTO node (id, heartbeat_at) VALUES ('dying', clock_timestamp())
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`)
 }
 
 /** How many devices the dead node still holds. */
