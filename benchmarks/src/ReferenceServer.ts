@@ -17,15 +17,17 @@ export interface ReferenceServerOptions {
   /** More of the environment. */
   readonly env?: Readonly<Record<string, string>>
   readonly nodeOptions?: ReadonlyArray<string>
+  /** The built program, without its extension. Default: that of this checkout. */
+  readonly program?: string
 }
 
 /** Starts a server with its defaults, on any free ports. Its log is `server.log` of the directory. */
 export const startReferenceServer = async (
-  { databaseUrl, directory, env, nodeOptions = [] }: ReferenceServerOptions
+  { databaseUrl, directory, env, nodeOptions = [], program = "../../packages/server/dist/main" }: ReferenceServerOptions
 ): Promise<Program<CloudAddress>> => {
   const log = await open(join(directory, "server.log"), "a")
   try {
-    return await startProgram<CloudAddress>("../../packages/server/dist/main", [], {
+    return await startProgram<CloudAddress>(program, [], {
       env: {
         PATH: process.env["PATH"] ?? "",
         HTTP_PORT: "0",

@@ -15,7 +15,7 @@ interface Outage {
 export class CloudNode {
   readonly name: string
   readonly outages: Array<Outage> = []
-  private readonly options: ReferenceServerOptions
+  private options: ReferenceServerOptions
   private program: Program<CloudAddress> | undefined
   private known: CloudAddress | undefined
 
@@ -39,6 +39,12 @@ export class CloudNode {
   /** Whether it was out at a time, Unix milliseconds. */
   wasOut(time: number): boolean {
     return this.outages.some(({ from, to }) => from <= time && time <= to)
+  }
+
+  /** Its next start is that of another built program; undefined: of this checkout. */
+  become(program: string | undefined): void {
+    const { program: _, ...options } = this.options
+    this.options = program === undefined ? options : { ...options, program }
   }
 
   async start(): Promise<void> {

@@ -11,6 +11,7 @@ import { nodeKilled } from "./faults/NodeKilled.ts"
 import { floodOfReports, frozenSubscribers } from "./faults/Overload.ts"
 import { rollingRestart } from "./faults/RollingRestart.ts"
 import { stormOfConnects, stormOfHandshakes } from "./faults/Storms.ts"
+import { upgrade } from "./faults/Upgrade.ts"
 import { twoNodes } from "./faults/TwoNodes.ts"
 import { workerKilled } from "./faults/Workers.ts"
 import { wrongClocks } from "./faults/WrongClocks.ts"
@@ -23,6 +24,7 @@ export const drills: ReadonlyArray<Drill> = [
   nodeFrozen,
   wrongClocks,
   rollingRestart,
+  upgrade,
   workerKilled,
   databaseKilled,
   databaseFrozen,

@@ -20,7 +20,7 @@ export interface LabOptions {
   readonly devices: number
   readonly scheme?: "mqtt" | "mqtts"
   /** Environment and options of Node.js of each node, by its place. */
-  readonly node?: (place: number) => Pick<ReferenceServerOptions, "env" | "nodeOptions">
+  readonly node?: (place: number) => Pick<ReferenceServerOptions, "env" | "nodeOptions" | "program">
   /** Holds the database, instead of a temporary directory. */
   readonly databaseDirectory?: string
 }
