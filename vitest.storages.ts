@@ -5,8 +5,12 @@ import type { DeviceCloud, StoreHealth } from "@device-cloud/core"
 import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
+import * as StorageSqlite from "@device-cloud/storage-sqlite"
 import { TestKeyRing } from "@device-cloud/testing"
 import { Effect, Layer, Redacted } from "effect"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { inject } from "vitest"
 
 declare module "vitest" {
@@ -23,6 +27,19 @@ export const postgres: Layer.Layer<DeviceCloud.Stores | StoreHealth, unknown> = 
   Effect.map(
     Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),
     (url) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
+  )
+)
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-sqlite-"))),
+  (directory) => Effect.promise(() => rm(directory, { recursive: true }))
+)
+
+export const sqlite = Layer.unwrap(
+  Effect.map(
+    temporaryDirectory,
+    (directory) =>
+      StorageSqlite.layer({ filename: join(directory, "test.sqlite") }).pipe(Layer.provide(TestKeyRing.layer))
   )
 )
 
