@@ -9,6 +9,16 @@
  */
 export { type AlinkRequest, bytesOf, decode, encodeReply, type Payload, unreadable } from "./AlinkMessage.ts"
 export * as ConnectPacket from "./ConnectPacket.ts"
+export { crc16 } from "./Crc16.ts"
 export { type Downlink, downlinkOf } from "./Downlink.ts"
 export { broadcastTopic, isBroadcastFilter, type Owner, ownerKey, ownerOf } from "./TopicOwner.ts"
-export { makeRouter, methodPrefix, type Route, type Router, shadowTopic, userTopicPrefix } from "./TopicRouter.ts"
+export {
+  makeRouter,
+  methodPrefix,
+  methodToTopic,
+  type Route,
+  type Router,
+  shadowTopic,
+  userCallTopic,
+  userTopicPrefix
+} from "./TopicRouter.ts"

@@ -108,7 +108,7 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
   it.effect("is sent, not acked, as long as the device has not confirmed it, and delivered again when it comes back", () =>
     Effect.gen(function*() {
       const device = yield* createDevice
-      const silent = yield* connect(device, { acknowledgesCommands: false })
+      const silent = yield* connect(device, { faults: { seed: 1, loseAcknowledgements: 1 } })
       const first = yield* set(device, { a: 1 })
       const second = yield* call(device, "reboot")
       yield* take(silent)
@@ -215,7 +215,7 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
   it.effect("a value is not sent again when the device has reported the property since", () =>
     Effect.gen(function*() {
       const device = yield* createDevice
-      const session = yield* connect(device, { acknowledgesCommands: false })
+      const session = yield* connect(device, { faults: { seed: 1, loseAcknowledgements: 1 } })
       const commands = [yield* set(device, { a: 1 }), yield* set(device, { b: 1 }), yield* set(device, { a: 1, c: 1 })]
       yield* all(session)
       yield* TestClock.adjust("1 second")

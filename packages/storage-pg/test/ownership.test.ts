@@ -4,7 +4,6 @@ import {
   DeviceCloud,
   Devices,
   DeviceSessions,
-  type DisconnectReason,
   fieldsText,
   Mac,
   PresenceStore,
@@ -98,7 +97,7 @@ const onPostgres: Effect.Effect<Storage, unknown> = Effect.map(
 /** A connection that a test has made, and why it was closed. */
 interface Connected extends SimulatedDevice.SimulatedDevice {
   readonly node: Node
-  reason?: DisconnectReason
+  reason?: SimulatedDevice.LinkEnd
 }
 
 const connect = Effect.fnUntraced(function*(node: Node, device: Device) {
