@@ -12,7 +12,8 @@ const programs = [
   "clickhouse-server",
   "rabbitmq-server",
   "swift-proxy-server",
-  "haproxy"
+  "haproxy",
+  "chromium"
 ]
 
 /** Debian has servers among the programs of the system, which are not on every path. */

@@ -1,0 +1,69 @@
+/**
+ * `device-cloud devices export`: the devices of the project as a file.
+ */
+import { DeviceCloudClient } from "@device-cloud/http"
+import { Console, Effect, FileSystem, Option, Stream } from "effect"
+import { Command, Flag } from "effect/cli"
+import { explain, failure } from "./CommandFailure.ts"
+import { csvLine } from "./DeviceFile.ts"
+import { ShowSecret } from "./GlobalFlags.ts"
+import { patiently, Server } from "./Server.ts"
+
+/** The most that a page may have. */
+const pageSize = 100
+
+export const exportCommand = Command.make(
+  "export",
+  {
+    product: Flag.String("product").pipe(Flag.withDescription("Devices of this product key"), Flag.optional),
+    format: Flag.Literals("format", ["csv", "ndjson"]).pipe(Flag.withDefault("csv")),
+    out: Flag.String("out").pipe(
+      Flag.withDescription("The file, which you alone can read; default: the standard output"),
+      Flag.optional
+    )
+  },
+  Effect.fnUntraced(function*({ format, out, product }) {
+    const { url } = yield* Server
+    const cloud = yield* DeviceCloudClient
+    const columns = [
+      "product_key",
+      "device_name",
+      ...(yield* ShowSecret) ? ["device_secret" as const] : [],
+      "nickname",
+      "tags"
+    ] as const
+
+    // Devices that come meanwhile are in front: a device may be in two pages, but is in the file once.
+    const seen = new Set<string>()
+    const lines = Stream.paginate(1, (page) =>
+      patiently(cloud.devices.listDevices({
+        query: { page, page_size: pageSize, ...Option.isSome(product) ? { product_key: product.value as never } : {} }
+      })).pipe(
+        Effect.mapError(explain(url)),
+        Effect.map(({ data }) => [data.results, page < data.pages ? Option.some(page + 1) : Option.none()] as const)
+      )).pipe(
+        Stream.filter(({ device_id }) => seen.size < seen.add(device_id).size),
+        Stream.map((device) =>
+          format === "csv"
+            ? csvLine(columns.map((column) => textOf(device[column])))
+            : JSON.stringify(Object.fromEntries(columns.map((column) => [column, device[column]])))
+        )
+      )
+    const text = format === "csv" ? Stream.concat(Stream.make(columns.join(",")), lines) : lines
+    if (Option.isNone(out)) return yield* Stream.runForEach(text, Console.log)
+    yield* Stream.run(
+      text.pipe(Stream.map((line) => `${line}\n`), Stream.encodeText),
+      (yield* FileSystem.FileSystem).sink(out.value, { mode: 0o600 })
+    ).pipe(Effect.catchTag("PlatformError", (error) => Effect.fail(failure(error.message))))
+    yield* Console.error(`${seen.size} devices.`)
+  })
+).pipe(
+  Command.withDescription(
+    "Write the devices of the project as CSV, or as JSON objects in lines: product_key, device_name, nickname, tags, and with --show-secret device_secret."
+  ),
+  Command.withShortDescription("Write the devices of the project as a file"),
+  Command.provide(Server.layer)
+)
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : Object.keys(value as object).length === 0 ? "" : JSON.stringify(value)

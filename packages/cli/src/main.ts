@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+/**
+ * The program `device-cloud`.
+ */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { createRequire } from "node:module"
+import { Console, Effect, Layer } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { CommandFailure, exitCodeOf } from "./CommandFailure.ts"
+import { run } from "./CommandLine.ts"
+
+const { version } = createRequire(import.meta.url)("../package.json") as { readonly version: string }
+
+Effect.suspend(() => run(process.argv.slice(2), version)).pipe(
+  Effect.tapError((error) => error instanceof CommandFailure ? Console.error(error.message) : Effect.void),
+  Effect.provide(Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer)),
+  NodeRuntime.runMain({ teardown: (exit, onExit) => onExit(exitCodeOf(exit)) })
+)

