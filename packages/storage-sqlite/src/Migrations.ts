@@ -3,7 +3,23 @@
  */
 import type { Migration } from "./Migrator.ts"
 import cloud from "./migrations/0001_cloud.ts"
+import scenes from "./migrations/0010_scenes.ts"
+import upgrades from "./migrations/0011_upgrades.ts"
+import topology from "./migrations/0012_topology.ts"
+import deviceAccess from "./migrations/0013_device_access.ts"
+import jobs from "./migrations/0014_jobs.ts"
+import records from "./migrations/0015_records.ts"
+import history from "./migrations/0016_history.ts"
+import feed from "./migrations/0017_feed.ts"
 
 export const migrations: ReadonlyArray<Migration> = [
-  { number: 1, name: "cloud", sql: cloud }
+  { number: 1, name: "cloud", sql: cloud },
+  { number: 10, name: "scenes", sql: scenes },
+  { number: 11, name: "upgrades", sql: upgrades },
+  { number: 12, name: "topology", sql: topology },
+  { number: 13, name: "device_access", sql: deviceAccess },
+  { number: 14, name: "jobs", sql: jobs },
+  { number: 15, name: "records", sql: records },
+  { number: 16, name: "history", sql: history },
+  { number: 17, name: "feed", sql: feed }
 ]

@@ -41,7 +41,10 @@ interface SealedTable {
 /** All columns with secrets. */
 const sealedTables: ReadonlyArray<SealedTable> = [
   { table: "product", row: "product_key", columns: ["product_secret", "previous_secret"] },
-  { table: "device", row: "device_id", columns: ["device_secret", "previous_secret", "cloud_gateway_password"] }
+  { table: "device", row: "device_id", columns: ["device_secret", "previous_secret", "cloud_gateway_password"] },
+  { table: "webhook_key", row: "project_id", columns: ["current", "previous"] },
+  { table: "certificate_authority", row: "authority_id", columns: ["private_key"] },
+  { table: "mesh_network", row: "project_id || ' ' || fingerprint", columns: ["network_key", "app_key"] }
 ]
 
 interface KeyRow {

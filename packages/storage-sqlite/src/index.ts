@@ -19,21 +19,73 @@
 import type { KeyRing, KeyRingError } from "@device-cloud/core"
 import { Layer } from "effect"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as AuditStore from "./AuditStore.ts"
+import * as BindingStore from "./BindingStore.ts"
+import * as BulkCommandStore from "./BulkCommandStore.ts"
+import * as CertificateStore from "./CertificateStore.ts"
+import * as CodecStore from "./CodecStore.ts"
+import * as ConfigurationStore from "./ConfigurationStore.ts"
+import * as ConnectRefusalStore from "./ConnectRefusalStore.ts"
+import * as DeviceGroupStore from "./DeviceGroupStore.ts"
 import * as DeviceStore from "./DeviceStore.ts"
+import * as ExecutionStore from "./ExecutionStore.ts"
+import * as FeedReaderStore from "./FeedReaderStore.ts"
+import * as FeedStore from "./FeedStore.ts"
+import * as HistoryRetentionStore from "./HistoryRetentionStore.ts"
+import * as HistoryStore from "./HistoryStore.ts"
+import * as IdempotencyStore from "./IdempotencyStore.ts"
+import * as JobStore from "./JobStore.ts"
+import * as MeshStore from "./MeshStore.ts"
+import * as NodeBus from "./NodeBus.ts"
+import * as OtaStore from "./OtaStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
+import * as QuotaStore from "./QuotaStore.ts"
+import * as ReplayStore from "./ReplayStore.ts"
+import * as SceneStore from "./SceneStore.ts"
+import * as SubscriptionStore from "./SubscriptionStore.ts"
+import * as ThingModelStore from "./ThingModelStore.ts"
+import * as TopologyStore from "./TopologyStore.ts"
+import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 import { Secrets } from "./Secrets.ts"
 import { type Options, Sqlite } from "./Sqlite.ts"
 import type { DatabaseError } from "./SqliteErrors.ts"
+import * as Health from "./StoreHealth.ts"
 
 export type { Options } from "./Sqlite.ts"
 export { DatabaseError } from "./SqliteErrors.ts"
 
 const stores = Layer.mergeAll(
   AccessKeyStore.layer,
+  AuditStore.layer,
+  BindingStore.layer,
+  BulkCommandStore.layer,
+  CertificateStore.layer,
+  CodecStore.layer,
+  ConfigurationStore.layer,
+  ConnectRefusalStore.layer,
+  DeviceGroupStore.layer,
   DeviceStore.layer,
+  ExecutionStore.layer,
+  FeedReaderStore.layer,
+  FeedStore.layer,
+  HistoryRetentionStore.layer,
+  HistoryStore.layer,
+  IdempotencyStore.layer,
+  JobStore.layer,
+  MeshStore.layer,
+  NodeBus.layer,
+  OtaStore.layer,
   ProductStore.layer,
-  ProjectStore.layer
+  ProjectStore.layer,
+  QuotaStore.layer,
+  ReplayStore.layer,
+  SceneStore.layer,
+  Health.layer,
+  SubscriptionStore.layer,
+  ThingModelStore.layer,
+  TopologyStore.layer,
+  WebhookKeyStore.layer
 )
 
 /** The stores in the file at `filename`. Fails with the name of the file if another process uses it. */

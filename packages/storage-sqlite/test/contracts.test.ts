@@ -6,36 +6,18 @@ import { sqlite } from "../../../vitest.storages.ts"
 
 /** Stores that are not written yet. */
 const missing = new Set([
-  "AuditStore",
-  "BindingStore",
   "BulkCommandStore",
-  "CertificateStore",
-  "CodecStore",
   "CommandStore",
-  "ConfigurationStore",
-  "ConnectRefusalStore",
   "DeviceGroupStore",
   "DeviceStore",
   "ExecutionStore",
-  "FeedReaderStore",
   "FeedStore",
-  "HistoryRetentionStore",
-  "HistoryStore",
-  "IdempotencyStore",
   "JobStore",
-  "MeshStore",
   "ObjectStore",
-  "OtaStage",
   "OtaStore",
   "PresenceStore",
-  "QuotaStore",
-  "ReplayStore",
-  "SceneBudget",
   "SceneStore",
-  "ShadowStore",
-  "SubscriptionStore",
-  "ThingModelStore",
-  "TopologyStore"
+  "ShadowStore"
 ])
 
 const stores = sqlite as unknown as Layer.Layer<DeviceCloud.Stores, unknown>

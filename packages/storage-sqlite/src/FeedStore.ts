@@ -1,0 +1,156 @@
+/**
+ * The feed on SQLite (docs/decisions/0078-one-log.md). Transactions come one after
+ * the other, so the number of an event is its place.
+ */
+import {
+  type DomainEvent,
+  type FeedPage,
+  type FeedPlace,
+  type FeedRead,
+  type FeedSelection,
+  FeedStore,
+  historyOf,
+  parsePlace,
+  placeOf,
+  StoreError
+} from "@device-cloud/core"
+import { Clock, Effect, Layer, Option } from "effect"
+import { appendFeed } from "./FeedWriter.ts"
+import { appendHistory } from "./HistoryWriter.ts"
+import { Sqlite, type Value } from "./Sqlite.ts"
+
+/** Part of the group that is replaced together: other stores write events in their transactions. */
+export const layer: Layer.Layer<FeedStore, never, Sqlite> = Layer.effect(
+  FeedStore,
+  Effect.map(Sqlite, (sql) => make(sql))
+)
+
+/** Events that a read looks at, at least, when it selects some of them. */
+const minScanned = 1000
+
+/** Events that one transaction forgets: some milliseconds. */
+const sliceSize = 1000
+
+interface Row {
+  readonly number: number
+  readonly body: string
+}
+
+const placeOfNumber = (number: number): FeedPlace => placeOf({ transaction: number, sequence: 0, part: 0 })
+
+const isOneOf = (column: string, texts: ReadonlyArray<string> | undefined): ReadonlyArray<readonly [string, Value]> =>
+  texts === undefined ? [] : [[`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(texts)]]
+
+const conditionsOf = ({ deviceIds, kinds, productKeys, projectIds }: FeedSelection) => [
+  ...isOneOf("project_id", projectIds),
+  ...isOneOf("kind", kinds),
+  ...isOneOf("product_key", productKeys),
+  ...isOneOf("device_id", deviceIds)
+]
+
+const make = (sql: Sqlite["Service"]) => {
+  /** The number of the last event that is not kept. */
+  const forgotten = (): number => sql.get<{ readonly forgotten: number }>("SELECT forgotten FROM feed_start")!.forgotten
+
+  /** The number of the last event. */
+  const last = (): number =>
+    sql.get<{ readonly number: number | null }>("SELECT max(number) AS number FROM feed")!.number ?? forgotten()
+
+  const read = ({ limit, projectId, select, ...options }: FeedRead, after: number): FeedPage => {
+    const scan = select === undefined ? limit : Math.max(limit, minScanned)
+    const scanned = `FROM feed WHERE number > ? ${projectId === undefined ? "" : "AND project_id = ?"}
+      ORDER BY number LIMIT ?`
+    const scannedValues = [after, ...projectId === undefined ? [] : [projectId], scan]
+    const conditions = conditionsOf(select ?? {})
+    const rows = sql.all<Row>(
+      `SELECT number, body FROM (SELECT * ${scanned}) WHERE ${
+        ["true", ...conditions.map(([condition]) => condition)].join(" AND ")
+      } ORDER BY number LIMIT ?`,
+      [...scannedValues, ...conditions.map(([, value]) => value), limit]
+    )
+    const { count, number } = sql.get<{ readonly count: number; readonly number: number | null }>(
+      `SELECT count(*) AS count, max(number) AS number FROM (SELECT number ${scanned})`,
+      scannedValues
+    )!
+    const isFull = rows.length === limit
+    const isCut = count === scan
+    return {
+      entries: rows.map(({ body, number }) => ({
+        id: placeOfNumber(number),
+        event: JSON.parse(body) as DomainEvent
+      })),
+      next: placeOfNumber(isFull ? rows.at(-1)!.number : isCut ? number! : last()),
+      hasMore: isFull || isCut,
+      isGap: options.after !== "" && (after < forgotten() || after > last())
+    }
+  }
+
+  /** The number of the last event before all of which `column`, which never goes down, is at least `least`. */
+  const before = (column: "recorded_at" | "total", least: number): number => {
+    let [low, high] = [forgotten(), last()]
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      const row = sql.get<{ readonly number: number; readonly value: number }>(
+        `SELECT number, ${column} AS value FROM feed WHERE number > ? ORDER BY number LIMIT 1`,
+        [middle]
+      )
+      if (row === undefined || row.value >= least) high = middle
+      else low = row.number
+    }
+    return low
+  }
+
+  const append = (operation: string, events: ReadonlyArray<DomainEvent>): Effect.Effect<void, StoreError> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      sql.write(operation, () => {
+        appendFeed(sql, events, now)
+        for (const event of events) {
+          if (event.device !== null) appendHistory(sql, event.device.deviceId, historyOf([event]))
+        }
+      }))
+
+  /** Which events are forgotten: those up to this number. */
+  const surplus = (keepMillis: number, maxBytes: number, now: number): number => {
+    const bytes = sql.get<{ readonly total: number }>("SELECT total FROM feed ORDER BY number DESC LIMIT 1")?.total ?? 0
+    return Math.max(before("recorded_at", now - keepMillis), before("total", bytes - maxBytes))
+  }
+
+  const forget = (upTo: number): number => {
+    const removed = sql.run(
+      "DELETE FROM feed WHERE number IN (SELECT number FROM feed WHERE number <= ? ORDER BY number LIMIT ?)",
+      [upTo, sliceSize]
+    )
+    const first = sql.get<{ readonly number: number }>("SELECT number FROM feed ORDER BY number LIMIT 1")
+    sql.run("UPDATE feed_start SET forgotten = max(forgotten, ?)", [Math.min(upTo, (first?.number ?? upTo + 1) - 1)])
+    return removed
+  }
+
+  return FeedStore.of({
+    append: (events) => append("FeedStore.append", events),
+    commit: (write, eventsOf) =>
+      sql.within(
+        "FeedStore.commit",
+        Effect.tap(write, (result) => append("FeedStore.commit", eventsOf(result)))
+      ),
+    read: (options) =>
+      Option.match(parsePlace(options.after), {
+        onSome: ({ transaction }) => sql.read("FeedStore.read", () => read(options, transaction)),
+        onNone: () =>
+          Effect.fail(
+            new StoreError({
+              operation: "FeedStore.read",
+              retryable: false,
+              cause: new Error(`after: expected a place of the feed, got ${JSON.stringify(options.after)}`)
+            })
+          )
+      }),
+    end: sql.read("FeedStore.end", () => placeOfNumber(last())),
+    placeAt: (time) => sql.read("FeedStore.placeAt", () => placeOfNumber(before("recorded_at", time))),
+    prune: ({ keepMillis, maxBytes }) =>
+      Effect.gen(function*() {
+        const now = yield* Clock.currentTimeMillis
+        const upTo = yield* sql.read("FeedStore.prune", () => surplus(keepMillis, maxBytes, now))
+        while ((yield* sql.write("FeedStore.prune", () => forget(upTo))) === sliceSize) yield* Effect.yieldNow
+      })
+  })
+}
