@@ -2,7 +2,14 @@
  * All drills, in the order in which they run.
  */
 import type { Drill } from "./Drill.ts"
-import { databaseFrozen, databaseKilled, databaseLocked, diskFull, outOfConnections } from "./faults/DatabaseFaults.ts"
+import {
+  databaseFailsOver,
+  databaseFrozen,
+  databaseKilled,
+  databaseLocked,
+  diskFull,
+  outOfConnections
+} from "./faults/DatabaseFaults.ts"
 import { lostNotices } from "./faults/LostNotices.ts"
 import { million } from "./faults/Million.ts"
 import { moves } from "./faults/Moves.ts"
@@ -27,6 +34,7 @@ export const drills: ReadonlyArray<Drill> = [
   upgrade,
   workerKilled,
   databaseKilled,
+  databaseFailsOver,
   databaseFrozen,
   databaseLocked,
   outOfConnections,

@@ -13,6 +13,7 @@ import { CommandClient } from "./CommandClient.ts"
 import { type Database, withDatabaseIn } from "../Database.ts"
 import { DrillDevice } from "./DrillDevice.ts"
 import { EventFollower } from "./EventFollower.ts"
+import { type Pair, withReplica } from "./Replica.ts"
 import { type Account, count, type Counts } from "./Ledger.ts"
 
 export interface LabOptions {
@@ -23,6 +24,8 @@ export interface LabOptions {
   readonly node?: (place: number) => Pick<ReferenceServerOptions, "env" | "nodeOptions" | "program">
   /** Holds the database, instead of a temporary directory. */
   readonly databaseDirectory?: string
+  /** The database has a replica, and the nodes use an address that {@link Lab.failOver} moves to it. */
+  readonly replica?: boolean
 }
 
 /** Milliseconds. */
@@ -54,11 +57,19 @@ export class Lab {
   readonly clients: Array<CommandClient> = []
   readonly events: EventFollower
   readonly directory: string
+  /** Kills the database; the nodes find its replica in its place. */
+  readonly failOver: () => Promise<void>
   private productKey = ""
   private turn = 0
 
-  constructor(directory: string, database: Database, nodes: ReadonlyArray<CloudNode>) {
+  constructor(
+    directory: string,
+    database: Database,
+    nodes: ReadonlyArray<CloudNode>,
+    failOver: () => Promise<void> = () => Promise.reject(new Error("There is no replica"))
+  ) {
     this.directory = directory
+    this.failOver = failOver
     this.database = database
     this.nodes = nodes
     this.events = new EventFollower(() => this.anyNode())
@@ -215,31 +226,36 @@ export const withLab = <A>(options: LabOptions, use: (lab: Lab) => Promise<A>): 
     const databaseDirectory = options.databaseDirectory ?? join(directory, "postgres")
     await mkdir(databaseDirectory, { recursive: true })
     return withDatabaseIn(databaseDirectory, async (database) => {
-      const nodes = Array.from(
-        { length: options.nodes },
-        (_, place) =>
-          new CloudNode(String.fromCodePoint(97 + place), {
-            directory: join(directory, `node-${place}`),
-            databaseUrl: database.url,
-            ...options.node?.(place)
-          })
-      )
-      const lab = new Lab(directory, database, nodes)
-      const end = () => Promise.all(nodes.map((node) => node.end("SIGKILL")))
-      /** Somebody ends the drill: nothing of it stays behind. */
-      const giveUp = async () => {
-        await Promise.all([end(), database.kill()])
-        process.exit(1)
+      const run = async ({ failOver, kill, url }: Pick<Pair, "url" | "kill"> & Partial<Pair>): Promise<A> => {
+        const nodes = Array.from(
+          { length: options.nodes },
+          (_, place) =>
+            new CloudNode(String.fromCodePoint(97 + place), {
+              directory: join(directory, `node-${place}`),
+              databaseUrl: url,
+              ...options.node?.(place)
+            })
+        )
+        const lab = new Lab(directory, database, nodes, failOver)
+        const end = () => Promise.all(nodes.map((node) => node.end("SIGKILL")))
+        /** Somebody ends the drill: nothing of it stays behind. */
+        const giveUp = async () => {
+          await Promise.all([end(), kill()])
+          process.exit(1)
+        }
+        process.on("SIGINT", giveUp).on("SIGTERM", giveUp)
+        try {
+          await Promise.all(nodes.map((node) => node.start()))
+          await lab.createDevices(options.devices, options.scheme)
+          return await use(lab)
+        } finally {
+          lab.stop()
+          await end()
+          process.off("SIGINT", giveUp).off("SIGTERM", giveUp)
+        }
       }
-      process.on("SIGINT", giveUp).on("SIGTERM", giveUp)
-      try {
-        await Promise.all(nodes.map((node) => node.start()))
-        await lab.createDevices(options.devices, options.scheme)
-        return await use(lab)
-      } finally {
-        lab.stop()
-        await end()
-        process.off("SIGINT", giveUp).off("SIGTERM", giveUp)
-      }
+      return options.replica === true
+        ? withReplica(database, databaseDirectory, join(directory, "replica"), run)
+        : run(database)
     })
   })

@@ -38,6 +38,22 @@ export const databaseKilled: Drill = {
   run: (form) => underLoad(form, ({ database }) => database.kill())
 }
 
+export const databaseFailsOver: Drill = {
+  name: "database-failover",
+  does: "the primary gets `kill -9`, and its synchronous replica takes its place",
+  forms: ["short", "long"],
+  run: () =>
+    withLab({ ...options, replica: true }, async (lab): Promise<Result> => {
+      await lab.visit()
+      lab.report()
+      lab.command()
+      await sleep(3000)
+      await lab.failOver()
+      const recovery = await lab.recovered(Date.now())
+      return { ...await lab.settle(4000), recovery }
+    })
+}
+
 export const databaseFrozen: Drill = {
   name: "database-frozen",
   does: "the database stands still for 20 s",
