@@ -11,6 +11,7 @@ import jobs from "./migrations/0014_jobs.ts"
 import records from "./migrations/0015_records.ts"
 import history from "./migrations/0016_history.ts"
 import feed from "./migrations/0017_feed.ts"
+import presence from "./migrations/0018_presence.ts"
 
 export const migrations: ReadonlyArray<Migration> = [
   { number: 1, name: "cloud", sql: cloud },
@@ -21,5 +22,6 @@ export const migrations: ReadonlyArray<Migration> = [
   { number: 14, name: "jobs", sql: jobs },
   { number: 15, name: "records", sql: records },
   { number: 16, name: "history", sql: history },
-  { number: 17, name: "feed", sql: feed }
+  { number: 17, name: "feed", sql: feed },
+  { number: 18, name: "presence", sql: presence }
 ]

@@ -38,6 +38,7 @@ import * as JobStore from "./JobStore.ts"
 import * as MeshStore from "./MeshStore.ts"
 import * as NodeBus from "./NodeBus.ts"
 import * as OtaStore from "./OtaStore.ts"
+import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
 import * as ProjectStore from "./ProjectStore.ts"
 import * as QuotaStore from "./QuotaStore.ts"
@@ -76,6 +77,7 @@ const stores = Layer.mergeAll(
   MeshStore.layer,
   NodeBus.layer,
   OtaStore.layer,
+  PresenceStore.layer,
   ProductStore.layer,
   ProjectStore.layer,
   QuotaStore.layer,
