@@ -9,6 +9,7 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import { Cause, Context, Effect, Exit, Layer, Logger, Queue, References, Scope, Stream } from "effect"
 import * as LossyNodeBus from "../LossyNodeBus.ts"
 import { SeededRandom } from "./SeededRandom.ts"
+import * as SlowStores from "./SlowStores.ts"
 import { VirtualProcess, type VirtualTime } from "./VirtualTime.ts"
 
 /** Stores that take the place of others on all nodes, for example some that lose writes. Each node builds its own. */
@@ -17,6 +18,8 @@ export type StoreChange = Layer.Layer<never, never, DeviceCloud.Stores>
 export interface ClusterOptions {
   readonly seed: number
   readonly bus: LossyNodeBus.Faults
+  /** How long half a call of a store takes at most, milliseconds; 0: no time. */
+  readonly slowness: number
   /** What a node logs as an error. */
   readonly failed: (message: string) => void
   readonly stores?: StoreChange | undefined
@@ -31,6 +34,8 @@ export interface CloudNode {
   readonly process: VirtualProcess
   /** Its services; undefined while it starts. */
   cloud: Context.Context<DeviceCloud.DeviceCloud> | undefined
+  /** Called when it is killed: its machine ends the connections that are open. */
+  readonly connections: Set<() => void>
 }
 
 export class Cluster {
@@ -66,7 +71,7 @@ export class Cluster {
     const nodeId = `node-${place}-${++this.#started}`
     const random = new SeededRandom(this.#options.seed, nodeId)
     const process = new VirtualProcess(this.#time, random)
-    const node: CloudNode = { place, nodeId, process, cloud: undefined }
+    const node: CloudNode = { place, nodeId, process, cloud: undefined, connections: new Set() }
     this.nodes[place] = node
     process.soon(() => {
       const built = Effect.tap(Layer.build(this.#layerOf(node, random)), (cloud) =>
@@ -84,6 +89,7 @@ export class Cluster {
   kill(node: CloudNode): void {
     node.process.kill()
     this.#heard.delete(node.nodeId)
+    for (const end of [...node.connections]) end()
   }
 
   /** Runs an effect on a node. */
@@ -92,8 +98,10 @@ export class Cluster {
   }
 
   #layerOf(node: CloudNode, random: SeededRandom): Layer.Layer<DeviceCloud.DeviceCloud, unknown> {
-    const { bus, stores } = this.#options
-    const shared: Layer.Layer<DeviceCloud.Stores> = Layer.succeedContext(this.stores)
+    const { bus, slowness, stores } = this.#options
+    const shared: Layer.Layer<DeviceCloud.Stores> = Layer.succeedContext(
+      slowness === 0 ? this.stores : SlowStores.make(this.stores, random, slowness)
+    )
     return Layer.fresh(DeviceCloud.layer).pipe(
       Layer.provide(LossyNodeBus.layer(() => bus)),
       Layer.provide(Layer.succeed(NodeBus, this.#busOf(node))),

@@ -1,9 +1,12 @@
 /**
- * A device of the fleet: connects, reports, obeys, sleeps, loses its network and comes
- * back. What it does follows from its plan and from what the cloud does to it.
+ * A device of the fleet: connects, loses its network, comes back, sleeps. A gateway
+ * adds its sub-devices and logs them in.
  */
-import type { DeviceIdentity, DownlinkMessage } from "@device-cloud/core"
+import type { DeviceIdentity, DeviceReply, DownlinkMessage } from "@device-cloud/core"
+import { deviceKey, sessionErrorMethod } from "@device-cloud/core"
+import { createHmac } from "node:crypto"
 import type { CloudNode, Cluster } from "./Cluster.ts"
+import { FleetThing, patience } from "./FleetThing.ts"
 import { Link } from "./Link.ts"
 import type { DevicePlan } from "./Plan.ts"
 import { SeededRandom } from "./SeededRandom.ts"
@@ -20,42 +23,73 @@ export interface World {
   readonly pickNode: (random: SeededRandom) => CloudNode | undefined
 }
 
-/** How long a device waits for an answer before it gives its connection up, milliseconds. */
-const patience = 20_000
+/** Who a device or sub-device is, and its secret. */
+export interface Credentials {
+  readonly identity: DeviceIdentity
+  readonly deviceSecret: string
+}
 
 /** How long a sleeper listens, milliseconds. */
 const wakeful = 30_000
 
-/** A value that the cloud has not acknowledged yet. */
-interface Report {
-  readonly value: number
-  readonly time: number
+/** When a gateway tries to log a sub-device in again, milliseconds. */
+const loginAgain = 30_000
+
+/** A thing behind a gateway. */
+interface SubDevice {
+  readonly thing: FleetThing
+  readonly credentials: Credentials
+  /** Since when the gateway has it logged in, Unix milliseconds. */
+  onlineSince: number | undefined
 }
 
 export class FleetDevice {
   readonly plan: DevicePlan
-  readonly identity: DeviceIdentity
+  readonly thing: FleetThing
+  readonly subDevices: ReadonlyArray<SubDevice>
   readonly #world: World
   readonly #random: SeededRandom
   #link: Link | undefined
-  #isReady = false
+  /** Since when the device knows that it is connected, Unix milliseconds. */
+  #readySince: number | undefined
   #hasNetwork = true
   #isRetired = false
-  /** The report that is on its way, until it is acknowledged. */
-  #pending: Report | undefined
   #waiting: Timer | undefined
   #retries = 0
 
-  constructor(plan: DevicePlan, identity: DeviceIdentity, world: World) {
+  constructor(plan: DevicePlan, own: Credentials, subDevices: ReadonlyArray<Credentials>, world: World) {
     this.plan = plan
-    this.identity = identity
     this.#world = world
     this.#random = new SeededRandom(world.seed, "life", plan.id)
+    const giveUp = () => this.#giveUp()
+    this.thing = new FleetThing(own.identity, world, {
+      isReady: () => this.#readySince !== undefined,
+      send: (message, stored, replied) => this.#link?.send(message, ({ code }) => stored(code), replied),
+      giveUp,
+      restart: () => this.#restart()
+    })
+    this.subDevices = subDevices.map((credentials) => {
+      const { identity } = credentials
+      const sub: SubDevice = {
+        credentials,
+        onlineSince: undefined,
+        thing: new FleetThing(identity, world, {
+          isReady: () => sub.onlineSince !== undefined,
+          send: (message, stored, replied) =>
+            this.#link?.sendFor(identity, message, ({ code }) => stored(code), replied),
+          giveUp,
+          restart: () => sub.thing.opened()
+        })
+      }
+      return sub
+    })
   }
 
-  /** The connection that the device holds. */
-  get link(): Link | undefined {
-    return this.#link
+  /** The connection that the device knows to have, and since when it does, Unix milliseconds. */
+  get connection(): { readonly link: Link; readonly since: number } | undefined {
+    return this.#link === undefined || this.#readySince === undefined
+      ? undefined
+      : { link: this.#link, since: this.#readySince }
   }
 
   /** Begins to live: some time within its first interval. */
@@ -66,7 +100,7 @@ export class FleetDevice {
     time.after(this.#random.int(0, every) * 1000, () => this.#live())
   }
 
-  /** The network of the device goes. */
+  /** The network of the device goes. `silent`: the cloud does not notice. */
   loseNetwork(silent: boolean): void {
     this.#hasNetwork = false
     this.#link?.cut(silent)
@@ -86,8 +120,9 @@ export class FleetDevice {
 
   #live(): void {
     if (this.#isRetired) return
+    this.thing.measure()
+    for (const { thing } of this.subDevices) thing.measure()
     if (this.plan.profile === "sleeper") this.#connect()
-    else this.#report()
     // On the second, as devices with a schedule do.
     const next = this.#pace() * this.#random.between(0.9, 1.1)
     this.#world.time.after(Math.round(next) * 1000, () => this.#live())
@@ -105,23 +140,22 @@ export class FleetDevice {
     const node = this.#world.pickNode(this.#random)
     if (node === undefined) return this.#again()
     const { cluster, time, witness } = this.#world
-    const link = new Link(this.identity, node, { time, cluster, random: this.#random }, {
+    const link = new Link(this.thing.identity, node, { time, cluster, random: this.#random }, {
       opened: () => this.#opened(),
       closed: () => this.#closed(),
-      received: (message, confirm) => this.#received(message, confirm)
+      received: (message, confirm) => this.#received(link, message, confirm)
     }, witness)
     this.#link = link
-    witness.connecting(link)
-    this.#await()
+    this.#waiting = time.after(patience, () => this.#giveUp())
   }
 
   #opened(): void {
     this.#stopWaiting()
-    this.#isReady = true
+    this.#readySince = this.#world.time.now
     this.#retries = 0
-    if (this.#pending !== undefined) this.#send(this.#pending)
+    this.thing.opened()
+    if (this.subDevices.length > 0) this.#addSubDevices()
     if (this.plan.profile !== "sleeper") return
-    this.#report()
     const link = this.#link!
     this.#world.time.after(wakeful, () => {
       if (this.#link !== link) return
@@ -141,19 +175,26 @@ export class FleetDevice {
     this.#world.time.after(pause * this.#random.between(0.5, 1.5), () => this.#connect())
   }
 
-  #ended(): void {
-    this.#link = undefined
-    this.#isReady = false
-    this.#stopWaiting()
+  #giveUp(): void {
+    this.#link?.close()
+    this.#closed()
   }
 
-  /** Gives the connection up unless an answer comes. */
-  #await(): void {
+  #restart(): void {
+    this.#link?.close()
+    this.#ended()
+    this.#world.time.after(this.#random.int(2000, 10_000), () => this.#connect())
+  }
+
+  #ended(): void {
+    this.#link = undefined
+    this.#readySince = undefined
     this.#stopWaiting()
-    this.#waiting = this.#world.time.after(patience, () => {
-      this.#link?.close()
-      this.#closed()
-    })
+    this.thing.closed()
+    for (const sub of this.subDevices) {
+      sub.onlineSince = undefined
+      sub.thing.closed()
+    }
   }
 
   #stopWaiting(): void {
@@ -161,37 +202,49 @@ export class FleetDevice {
     this.#waiting = undefined
   }
 
-  #report(): void {
-    // A value that nobody could take is overtaken by the next one.
-    if (this.#pending !== undefined && this.#isReady) return
-    this.#pending = { value: this.#measure(), time: this.#world.time.now }
-    if (this.#isReady) this.#send(this.#pending)
-  }
-
-  /** A temperature with the rhythm of a day. */
-  #measure(): number {
-    const hour = (this.#world.time.now / 3_600_000) % 24
-    const daily = 20 + 6 * Math.sin(((hour - 9) / 24) * 2 * Math.PI)
-    return Math.round((daily + this.#random.between(-5, 5)) * 10) / 10
-  }
-
-  #send(report: Report): void {
-    const { witness } = this.#world
-    const link = this.#link!
-    link.send(
-      { method: "thing.event.property.post", params: { temperature: report } },
-      (reply) => {
-        if (reply.code === 200) witness.acknowledged(this.identity, "temperature", report.value, report.time)
-      },
-      () => {
-        if (this.#pending === report) this.#pending = undefined
-        this.#stopWaiting()
-      }
-    )
-    this.#await()
-  }
-
-  #received(_message: DownlinkMessage, confirm: () => void): void {
+  #received(link: Link, message: DownlinkMessage, confirm: () => void): void {
+    if (message.method === sessionErrorMethod) return this.#lost(message)
+    const to = message.subDevice
+    const thing = to === undefined
+      ? this.thing
+      : this.subDevices.find(({ thing: { identity } }) => identity.deviceId === to.deviceId)?.thing
+    this.#world.witness.delivered(link, thing?.identity, message)
     confirm()
+    thing?.received(message)
+  }
+
+  #addSubDevices(): void {
+    const link = this.#link!
+    const proofs = this.subDevices.map(({ credentials }) => this.#proofOf(credentials))
+    link.send({ method: "thing.topo.add", params: proofs }, () => {}, () => {
+      for (const sub of this.subDevices) this.#login(link, sub)
+    })
+  }
+
+  #login(link: Link, sub: SubDevice): void {
+    if (this.#link !== link || sub.onlineSince !== undefined) return
+    link.requestSession("combine.login", this.#proofOf(sub.credentials), ({ code }: DeviceReply.DeviceReply) => {
+      if (this.#link !== link) return
+      if (code !== 200) return void this.#world.time.after(loginAgain, () => this.#login(link, sub))
+      sub.onlineSince = this.#world.time.now
+      sub.thing.opened()
+    })
+  }
+
+  /** The cloud says that a sub-device is not logged in any more. */
+  #lost({ params }: DownlinkMessage): void {
+    const { data } = params as { readonly data: Pick<DeviceIdentity, "productKey" | "deviceName"> }
+    const sub = this.subDevices.find(({ credentials: { identity } }) => deviceKey(identity) === deviceKey(data))
+    if (sub === undefined) return
+    sub.onlineSince = undefined
+    sub.thing.closed()
+    const link = this.#link!
+    this.#world.time.after(loginAgain, () => this.#login(link, sub))
+  }
+
+  #proofOf({ deviceSecret, identity: { deviceName, productKey } }: Credentials) {
+    const fields = { clientId: deviceName, deviceName, productKey, timestamp: String(this.#world.time.now) }
+    const text = Object.entries(fields).sort(([a], [b]) => a < b ? -1 : 1).flat().join("")
+    return { ...fields, signMethod: "hmacSha1", sign: createHmac("sha1", deviceSecret).update(text).digest("hex") }
   }
 }

@@ -4,12 +4,13 @@
  * telling anybody.
  */
 import {
+  DeviceAuthenticator,
   type DeviceIdentity,
   type DeviceReply,
   type DeviceSession,
   DeviceSessions,
-  type DisconnectReason,
   type DownlinkMessage,
+  SubDeviceSessions,
   Uplink,
   type UplinkMessage
 } from "@device-cloud/core"
@@ -20,6 +21,9 @@ import type { VirtualTime } from "./VirtualTime.ts"
 
 /** After how many milliseconds without a sign of life a node ends a connection: half more than a keep-alive time of 60 s. */
 export const keepAliveMillis = 90_000
+
+/** The address of all devices. */
+const address = "192.0.2.1"
 
 /** What the device hears of its connection. */
 export interface LinkEnd {
@@ -36,6 +40,8 @@ export interface LinkObserver {
   readonly attached: (link: Link) => void
   /** The node knows that the connection has ended. */
   readonly ended: (link: Link) => void
+  /** The node knows that the device has confirmed a command. */
+  readonly confirmed: (device: DeviceIdentity, messageId: number) => void
 }
 
 export class Link {
@@ -71,36 +77,48 @@ export class Link {
     this.#random = world.random
     this.#end = end
     this.#observer = observer
+    node.connections.add(this.#reset)
     this.#up(() => this.#attach())
   }
 
   /** Sends a message. `replied` hears the reply when it has come back. `stored` hears it on the node, at once. */
   send(
-    message: Omit<UplinkMessage, "receivedAt" | "device"> & { readonly device?: DeviceIdentity },
+    message: Pick<UplinkMessage, "method" | "params">,
     stored: (reply: DeviceReply.DeviceReply) => void,
-    replied: (reply: DeviceReply.DeviceReply) => void = () => {}
+    replied: () => void
+  ): void {
+    this.#up(() => this.#offer({ ...message, device: this.device }, stored, replied))
+  }
+
+  /** Sends a message of a sub-device; the reply has code 520 if that is not logged in. */
+  sendFor(
+    subDevice: DeviceIdentity,
+    message: Pick<UplinkMessage, "method" | "params">,
+    stored: (reply: DeviceReply.DeviceReply) => void,
+    replied: () => void
   ): void {
     this.#up(() => {
-      const uplink = Context.get(this.node.cloud!, Uplink)
-      const receivedAt = this.#time.now
-      const later = uplink.offer({ device: this.device, ...message, receivedAt }, (end) => {
-        if (Exit.isFailure(end)) return
-        stored(end.value)
-        this.#down(() => replied(end.value))
-      })
-      if (later !== undefined) this.#cluster.fork(this.node, later)
+      const { session } = this
+      const carrying = Context.get(this.node.cloud!, SubDeviceSessions)
+      if (session === undefined || carrying.carried(session, subDevice) === undefined) {
+        this.#cluster.fork(this.node, carrying.refuse(this.device, subDevice))
+        return this.#down(replied)
+      }
+      this.#offer({ ...message, device: subDevice, carrier: this.device }, stored, replied)
     })
   }
 
-  /** Runs it on the node when a packet arrives that is sent now. */
-  request<A, E>(effect: (session: DeviceSession) => Effect.Effect<A, E, never>, replied: (value: A) => void): void {
+  /** Logs sub-devices in or out. */
+  requestSession(method: string, params: unknown, replied: (reply: DeviceReply.DeviceReply) => void): void {
     this.#up(() => {
-      const { session } = this
-      if (session === undefined) return
-      this.#cluster.fork(
-        this.node,
-        Effect.map(effect(session), (value) => this.#down(() => replied(value)))
+      const answer = Context.get(this.node.cloud!, SubDeviceSessions).answer(
+        this.device,
+        this.session,
+        address,
+        method,
+        params
       )
+      this.#cluster.fork(this.node, Effect.map(answer, (reply) => this.#down(() => replied(reply))))
     })
   }
 
@@ -121,9 +139,31 @@ export class Link {
   }
 
   /** The node is gone, and its machine says so. */
-  reset(): void {
+  readonly #reset = (): void => {
+    this.#release()
+    this.#time.after(this.#random.int(5, 100), () => this.#closed())
+  }
+
+  /** The node does not hold its end any more. */
+  #release(): void {
+    if (!this.isHeld) return
     this.isHeld = false
-    this.#time.after(this.#random.between(5, 100), () => this.#closed())
+    this.node.connections.delete(this.#reset)
+    if (this.attachedAt !== undefined) this.#observer.ended(this)
+  }
+
+  #offer(
+    message: Omit<UplinkMessage, "receivedAt">,
+    stored: (reply: DeviceReply.DeviceReply) => void,
+    replied: () => void
+  ): void {
+    const uplink = Context.get(this.node.cloud!, Uplink)
+    const later = uplink.offer({ ...message, receivedAt: this.#time.now }, (end) => {
+      if (Exit.isFailure(end)) return
+      stored(end.value)
+      this.#down(replied)
+    })
+    if (later !== undefined) this.#cluster.fork(this.node, later)
   }
 
   #closed(): void {
@@ -152,21 +192,25 @@ export class Link {
   #attach(): void {
     const { cloud } = this.node
     if (cloud === undefined) {
-      this.isHeld = false
+      this.#release()
       return this.#down(() => this.#closed())
     }
     const sessions = Context.get(cloud, DeviceSessions)
     const attach = sessions.attach({
       device: this.device,
-      ip: "192.0.2.1",
-      deliver: (message, acknowledged) =>
-        Effect.sync(() => this.#down(() => this.#end.received(message, () => this.#up(() => acknowledged?.())))),
+      ip: address,
+      deliver: (message, acknowledged) => Effect.sync(() => this.#deliver(message, acknowledged)),
       backlog: () => undefined,
-      close: (reason) => this.#close(reason)
+      close: () => this.#close()
     })
+    // A disabled device is refused before it is attached.
+    const admitted = Effect.flatMap(
+      Context.get(cloud, DeviceAuthenticator).admitted(this.device),
+      (found) => Effect.fromOption(found)
+    )
     this.#cluster.fork(
       this.node,
-      attach.pipe(
+      Effect.andThen(admitted, attach).pipe(
         Effect.flatMap((session) => {
           this.session = session
           if (!this.isHeld) return sessions.detach(session)
@@ -177,7 +221,7 @@ export class Link {
         }),
         Effect.catch(() =>
           Effect.sync(() => {
-            this.isHeld = false
+            this.#release()
             this.#down(() => this.#closed())
           })
         )
@@ -185,8 +229,16 @@ export class Link {
     )
   }
 
+  #deliver(message: DownlinkMessage, acknowledged: (() => void) | undefined): void {
+    const confirm = () => {
+      acknowledged?.()
+      if (acknowledged !== undefined) this.#observer.confirmed(message.subDevice ?? this.device, Number(message.id))
+    }
+    this.#down(() => this.#end.received(message, () => this.#up(confirm)))
+  }
+
   /** The node ends the connection. */
-  #close(_reason: DisconnectReason): Effect.Effect<void> {
+  #close(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#down(() => this.#closed())
       return this.#detach()
@@ -199,10 +251,7 @@ export class Link {
   }
 
   #detach(): Effect.Effect<void> {
-    if (this.isHeld) {
-      this.isHeld = false
-      if (this.attachedAt !== undefined) this.#observer.ended(this)
-    }
+    this.#release()
     const { session } = this
     return session === undefined ? Effect.void : Context.get(this.node.cloud!, DeviceSessions).detach(session)
   }

@@ -2,6 +2,7 @@
  * What is to happen in a simulation. A plan follows from a seed; a part of it can be
  * left out without a change of the others, so that a failing plan can be made smaller.
  */
+import type { Faults } from "../LossyNodeBus.ts"
 import { SeededRandom } from "./SeededRandom.ts"
 
 /**
@@ -29,6 +30,8 @@ export type Step =
     readonly at: number
     readonly act: "set" | "call" | "tell" | "desire"
     readonly device: number
+    /** 0: the device itself; otherwise which of its sub-devices. */
+    readonly sub: number
     readonly value: number
     /** Seconds; of commands. */
     readonly ttl: number
@@ -70,6 +73,10 @@ export interface Plan {
   /** How long devices and operators work. */
   readonly minutes: number
   readonly nodes: number
+  /** How long half a call of a store takes at most, milliseconds; 0: no time. */
+  readonly slowness: number
+  /** What becomes of what nodes tell each other. */
+  readonly bus: Faults
   readonly devices: ReadonlyArray<DevicePlan>
   readonly steps: ReadonlyArray<Step>
   readonly faults: ReadonlyArray<Fault>
@@ -82,10 +89,15 @@ export interface PlanSize {
   readonly minutes: number
   /** Default 3. */
   readonly nodes?: number | undefined
+  /** As in `Plan`. Default 30. */
+  readonly slowness?: number | undefined
 }
 
 /** Projects in a plan. */
 export const projects = 2
+
+/** Sub-devices of a gateway, at most. */
+const maxSubDevices = 4
 
 const profiles: ReadonlyArray<readonly [Profile, number]> = [
   ["reporter", 0.4],
@@ -111,10 +123,21 @@ const profileOf = (random: SeededRandom): Profile => {
   return "reporter"
 }
 
+/** From a bus as it should be to none at all: what nodes tell each other is a hint. */
+const buses: ReadonlyArray<Faults> = [
+  { lost: 0, doubled: 0, latest: 0 },
+  { lost: 0.02, doubled: 0.02, latest: 200 },
+  { lost: 0.3, doubled: 0.2, latest: 2000 },
+  { lost: 1, doubled: 0, latest: 0 }
+]
+
+/** Seconds that a command may wait. */
+const ttls = [0, 20, 60, 120] as const
+
 /** Makes the plan that follows from the seed. The shorter it is, the faster everything goes in it. */
-export const make = ({ devices: count, minutes, nodes = 3, seed }: PlanSize): Plan => {
+export const make = ({ devices: count, minutes, nodes = 3, seed, slowness = 30 }: PlanSize): Plan => {
   /** How much faster everything goes than in a day of a real fleet. */
-  const haste = Math.min(Math.max(1440 / minutes, 1), 12)
+  const haste = Math.min(Math.max(1440 / minutes, 1), 60)
   const devices = Array.from({ length: count }, (_, id): DevicePlan => {
     const random = new SeededRandom(seed, "device", id)
     const profile = profileOf(random)
@@ -124,8 +147,92 @@ export const make = ({ devices: count, minutes, nodes = 3, seed }: PlanSize): Pl
       project: random.int(0, projects - 1),
       profile,
       every: Math.round(random.between(min, max) / haste),
-      subDevices: profile === "gateway" ? random.int(1, 4) : 0
+      subDevices: profile === "gateway" ? random.int(1, maxSubDevices) : 0
     }
   })
-  return { seed, minutes, nodes, devices, steps: [], faults: [] }
+  /** How many times something happens that happens so often to each device in a day. */
+  const times = (perDeviceAndDay: number) => Math.ceil(perDeviceAndDay * count * (minutes / 1440) * haste)
+  const seconds = 60 * minutes
+  return {
+    seed,
+    minutes,
+    nodes,
+    slowness,
+    bus: new SeededRandom(seed, "bus").pick(buses),
+    devices,
+    steps: stepsOf(new SeededRandom(seed, "operators"), { devices, seconds, times, haste }),
+    faults: faultsOf(new SeededRandom(seed, "faults"), { devices, seconds, times, haste, nodes })
+  }
+}
+
+interface Extent {
+  readonly devices: ReadonlyArray<DevicePlan>
+  readonly seconds: number
+  readonly times: (perDeviceAndDay: number) => number
+  readonly haste: number
+}
+
+const inOrder = <A extends { readonly at: number }>(items: ReadonlyArray<A>): ReadonlyArray<A> =>
+  items.toSorted((a, b) => a.at - b.at)
+
+const stepsOf = (random: SeededRandom, { devices, seconds, times }: Extent): ReadonlyArray<Step> => {
+  const at = () => random.int(1, seconds)
+  const many = (count: number, make: (i: number) => Step) => Array.from({ length: count }, (_, i) => make(i))
+  const upgrades = Math.max(2, Math.round(seconds / 14_400))
+  return inOrder([
+    ...many(times(8), (): Step => {
+      const { id, subDevices } = random.pick(devices)
+      return {
+        at: at(),
+        act: random.pick(["set", "set", "set", "call", "tell", "desire"]),
+        device: id,
+        sub: random.chance(0.5) ? random.int(0, subDevices) : 0,
+        value: random.int(1, 100_000),
+        ttl: random.pick(ttls)
+      }
+    }),
+    ...many(
+      times(0.02),
+      () => ({ at: at(), act: "disable", device: random.pick(devices).id, lasts: random.int(5, 600) })
+    ),
+    ...many(times(0.01), () => ({ at: at(), act: "delete", device: random.pick(devices).id })),
+    ...many(times(0.02), () => ({ at: at(), act: "trespass", device: random.pick(devices).id })),
+    ...many(upgrades, (i) => ({
+      at: at(),
+      act: "upgrade",
+      project: i % projects,
+      firmware: i + 1,
+      push: random.chance(0.8),
+      retries: random.int(0, 2),
+      cancelAfter: random.chance(0.3) ? random.int(10, 300) : 0
+    }))
+  ])
+}
+
+const faultsOf = (
+  random: SeededRandom,
+  { devices, haste, nodes, seconds, times }: Extent & { readonly nodes: number }
+): ReadonlyArray<Fault> => {
+  const at = () => random.int(1, seconds)
+  const many = (count: number, make: () => Fault) => Array.from({ length: count }, make)
+  // A few networks flap, most are quiet.
+  const flapping = devices.filter(() => random.chance(0.2))
+  const nodeFaults = nodes === 1 ? 0 : Math.ceil((seconds / 3600) * Math.max(1, haste / 10))
+  const node = () => random.int(0, nodes - 1)
+  return inOrder([
+    ...many(times(1), () => ({
+      at: at(),
+      breaks: "network",
+      device: random.pick(flapping.length > 0 && random.chance(0.8) ? flapping : devices).id,
+      lasts: random.chance(0.7) ? random.int(0, 20) : random.int(20, 600),
+      silent: random.chance(0.4)
+    })),
+    ...many(nodeFaults, () => ({
+      at: at(),
+      breaks: "freeze",
+      node: node(),
+      lasts: random.chance(0.5) ? random.int(1, 8) : random.int(8, 40)
+    })),
+    ...many(nodeFaults, () => ({ at: at(), breaks: "kill", node: node(), lasts: random.int(2, 40) }))
+  ])
 }

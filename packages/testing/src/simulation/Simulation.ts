@@ -7,11 +7,17 @@ import { Cause, type Effect, Exit } from "effect"
 import { Cluster, type StoreChange } from "./Cluster.ts"
 import * as Fleet from "./Fleet.ts"
 import { FleetDevice, type World } from "./FleetDevice.ts"
+import * as Commands from "./invariants/Commands.ts"
+import * as Isolation from "./invariants/Isolation.ts"
+import * as Presence from "./invariants/Presence.ts"
+import * as ScenesFire from "./invariants/ScenesFire.ts"
 import * as Stored from "./invariants/Stored.ts"
-import type { Plan } from "./Plan.ts"
-import type { SeededRandom } from "./SeededRandom.ts"
+import * as Upgrades from "./invariants/Upgrades.ts"
+import * as Versions from "./invariants/Versions.ts"
+import * as Operators from "./Operators.ts"
+import type { Fault, Plan } from "./Plan.ts"
 import { VirtualTime } from "./VirtualTime.ts"
-import { type Scene, type Violation, Witness } from "./Witness.ts"
+import { type Inspection, type Violation, Witness } from "./Witness.ts"
 
 /** What came of a run. */
 export interface Outcome {
@@ -19,13 +25,14 @@ export interface Outcome {
   readonly digest: string
   /** What must not have happened; at most 20. */
   readonly violations: ReadonlyArray<Violation>
+  /** How often what has happened. */
   readonly counts: Witness["counts"]
 }
 
 export interface RunOptions {
   /** Hears each line of the history. */
   readonly log?: ((line: string) => void) | undefined
-  /** Changes the stores, for example so that they lose writes. */
+  /** Stores in place of others, for example some that lose writes. */
   readonly stores?: StoreChange | undefined
 }
 
@@ -34,7 +41,7 @@ const start = Date.UTC(2026, 0, 5)
 
 const minute = 60_000
 
-/** How long everything may become quiet at the end, minutes. */
+/** How long everything may become quiet at the end, minutes: longer than commands live. */
 const quietMinutes = 5
 
 /** Runs the plan to its end, in this turn of the event loop. */
@@ -43,59 +50,102 @@ export const run = (plan: Plan, options: RunOptions = {}): Outcome => {
   const witness = new Witness(time, options.log)
   const cluster = new Cluster(time, {
     seed: plan.seed,
-    bus: { lost: 0.02, doubled: 0.02, latest: 200 },
+    bus: plan.bus,
+    slowness: plan.slowness,
     failed: (message) => witness.violated("nothing fails", message),
     stores: options.stores
   })
-  const scene: Scene = {
-    time,
-    read: (effect) => cluster.read(effect),
-    violated: (invariant, message) => witness.violated(invariant, message)
-  }
-  witness.invariants = [Stored.make(scene)]
-
   for (let place = 0; place < plan.nodes; place++) cluster.start(place)
   time.runUntil(time.now + 1000)
-  const fleet = now(time, cluster, Fleet.make(plan))
+  const fleet = make(time, cluster, Fleet.make(plan))
 
   const world: World = {
     seed: plan.seed,
     time,
     cluster,
     witness,
-    pickNode: (random: SeededRandom) => {
+    pickNode: (random) => {
       const alive = cluster.nodes.filter(({ cloud, process }) => cloud !== undefined && !process.isKilled)
       return alive.length === 0 ? undefined : random.pick(alive)
     }
   }
-  const devices = plan.devices.map((each) => new FleetDevice(each, fleet.devices.get(each.id)!, world))
+  const devices = plan.devices.map((each) => {
+    const { own, subDevices } = fleet.devices.get(each.id)!
+    return new FleetDevice(each, own, subDevices, world)
+  })
+  const inspection: Inspection = {
+    time,
+    read: (effect) => cluster.read(effect),
+    violated: (invariant, message) => witness.violated(invariant, message),
+    wasDisturbed: (place, from, until) => witness.wasDisturbed(place, from, until)
+  }
+  witness.invariants = [
+    Stored.make(inspection),
+    Versions.make(inspection),
+    Commands.make(inspection),
+    Presence.make(inspection, devices),
+    Upgrades.make(inspection),
+    ScenesFire.make(inspection, fleet, plan.nodes),
+    Isolation.make(inspection, fleet)
+  ]
+
   for (const device of devices) device.start()
+  const carryOut = Operators.make(fleet, world)
+  for (const step of plan.steps) time.after(step.at * 1000, () => carryOut(step))
+  const breaks = faults(world, devices)
+  for (const fault of plan.faults) time.after(fault.at * 1000, () => breaks(fault))
 
   const from = time.now
-  for (let i = 1; i <= plan.minutes; i++) {
-    time.runUntil(from + i * minute)
-    witness.minute(scene.read)
+  const runTo = (minutes: number) => {
+    time.runUntil(from + minutes * minute)
+    witness.minute(inspection.read)
   }
+  for (let i = 1; i <= plan.minutes; i++) runTo(i)
   for (const device of devices) device.retire()
-  for (let i = 1; i <= quietMinutes; i++) {
-    time.runUntil(from + (plan.minutes + i) * minute)
-    witness.minute(scene.read)
-  }
+  for (let i = 1; i <= quietMinutes; i++) runTo(plan.minutes + i)
   witness.finished()
   return { digest: witness.digest, violations: witness.violations, counts: witness.counts }
 }
 
+/** Returns what lets a fault happen, and pass. */
+const faults = ({ cluster, time, witness }: World, devices: ReadonlyArray<FleetDevice>) => {
+  const byId = new Map(devices.map((device) => [device.plan.id, device]))
+  return (fault: Fault): void => {
+    const later = (run: () => void) => void time.after(fault.lasts * 1000, run)
+    if (fault.breaks === "network") {
+      const device = byId.get(fault.device)
+      device?.loseNetwork(fault.silent)
+      return later(() => device?.findNetwork())
+    }
+    const node = cluster.nodes[fault.node]
+    // It has another fault.
+    if (node === undefined || !node.process.isRunning) return
+    const worksAgain = witness.disturbed(fault.node, `${fault.breaks} for ${fault.lasts} s`)
+    if (fault.breaks === "freeze") {
+      node.process.freeze()
+      return later(() => {
+        node.process.thaw()
+        worksAgain()
+      })
+    }
+    cluster.kill(node)
+    later(() => {
+      cluster.start(fault.node)
+      worksAgain()
+    })
+  }
+}
+
 /** Runs an effect on the first node, to its end. */
-const now = <A, E>(time: VirtualTime, cluster: Cluster, effect: Effect.Effect<A, E, DeviceCloud.DeviceCloud>): A => {
-  const [node] = cluster.nodes
-  let exit: Exit.Exit<A, E> | undefined
-  node!.process.soon(() =>
-    node!.process.fork(effect, node!.cloud!).addObserver((end) => {
+const make = <A, E>(time: VirtualTime, cluster: Cluster, effect: Effect.Effect<A, E, DeviceCloud.DeviceCloud>): A => {
+  const node = cluster.nodes[0]!
+  let exit = undefined as Exit.Exit<A, E> | undefined
+  node.process.soon(() =>
+    node.process.fork(effect, node.cloud!).addObserver((end) => {
       exit = end
     })
   )
-  time.runUntil(time.now + 1000)
-  if (exit === undefined) throw new Error("The fleet could not be made in time")
+  while (exit === undefined) time.runUntil(time.now + 1000)
   if (Exit.isFailure(exit)) throw Cause.squash(exit.cause)
   return exit.value
 }

@@ -4,11 +4,11 @@
  */
 import { type DeviceId, HistoryStore, ShadowStore } from "@device-cloud/core"
 import { Effect, Option } from "effect"
-import type { AcknowledgedReport, Invariant, Scene } from "../Witness.ts"
+import type { AcknowledgedReport, Inspection, Invariant } from "../Witness.ts"
 
 export const name = "acknowledged means stored"
 
-export const make = ({ read, violated }: Scene): Invariant => {
+export const make = ({ read, violated }: Inspection): Invariant => {
   /** The latest acknowledged value of each property. */
   const latest = new Map<DeviceId, Map<string, AcknowledgedReport>>()
 
@@ -40,7 +40,6 @@ export const make = ({ read, violated }: Scene): Invariant => {
   }
 
   return {
-    name,
     acknowledged: (report) => {
       checkShadow(report, "when it is acknowledged")
       checkHistory(report)

@@ -1,0 +1,106 @@
+/**
+ * The stored status of a device agrees with its connections, within the times that
+ * docs/ownership.md gives (P1, P2, E4), and a status version grows by one.
+ */
+import type { DeviceId } from "@device-cloud/core"
+import type { FleetDevice } from "../FleetDevice.ts"
+import type { Link } from "../Link.ts"
+import type { Inspection, Invariant } from "../Witness.ts"
+
+export const agrees = "presence agrees with connections"
+export const notFalse = "no connected device goes offline"
+export const grows = "status versions grow by one"
+
+/** How long the cloud may take, milliseconds: a node is missed after 11 seconds, a session found after 10. */
+const settles = 16_000
+
+/** How long before and after a change of its status a connection must have lasted to make it false, milliseconds. */
+const margin = 2000
+
+/** How long the links of a device are remembered after their end, milliseconds. */
+const remembered = 180_000
+
+interface Stored {
+  status: "online" | "offline"
+  version: number
+}
+
+interface Past {
+  readonly link: Link
+  endedAt: number | undefined
+}
+
+export const make = (
+  { time, violated, wasDisturbed }: Inspection,
+  devices: ReadonlyArray<FleetDevice>
+): Invariant => {
+  const stored = new Map<DeviceId, Stored>()
+  const past = new Map<DeviceId, Array<Past>>()
+  /** Since when no node holds a connection of the device, Unix milliseconds. */
+  const freeSince = new Map<DeviceId, number>()
+  const gone = new Set<DeviceId>()
+
+  const holds = (links: ReadonlyArray<Past>) => links.some(({ endedAt }) => endedAt === undefined)
+
+  const isCalm = (place: number | undefined, from: number) => !wasDisturbed(place, from, time.now)
+
+  const checkConnected = (deviceId: DeviceId, name: string, since: number, { node, isHeld }: Link) => {
+    const from = time.now - settles
+    if (since > from || !isHeld || gone.has(deviceId) || !isCalm(node.place, from - 10_000)) return
+    if (stored.get(deviceId)?.status !== "online") {
+      violated(agrees, `${name} is connected to ${node.nodeId} since ${since}, and is not online`)
+    }
+  }
+
+  const checkFree = (deviceId: DeviceId, name: string, since: number | undefined) => {
+    if (since === undefined || since > time.now - settles || gone.has(deviceId)) return
+    // Somebody must be there to set it offline.
+    if (!isCalm(undefined, time.now - 2 * settles)) return
+    if (stored.get(deviceId)?.status === "online") violated(agrees, `${name} left at ${since}, and is online`)
+  }
+
+  return {
+    deleted: ({ deviceId }) => void gone.add(deviceId),
+    attached: (link) => {
+      const { deviceId } = link.device
+      const links = (past.get(deviceId) ?? []).filter(({ endedAt = time.now }) => endedAt > time.now - remembered)
+      past.set(deviceId, [...links, { link, endedAt: undefined }])
+      freeSince.delete(deviceId)
+    },
+    ended: (link) => {
+      const { deviceId } = link.device
+      const links = past.get(deviceId) ?? []
+      for (const each of links) if (each.link === link) each.endedAt = time.now
+      if (!holds(links)) freeSince.set(deviceId, time.now)
+    },
+    recorded: ({ event }) => {
+      if (event._tag !== "DeviceStatusChanged") return
+      const { at, device: { deviceId, deviceName }, status, version } = event
+      const before = stored.get(deviceId)
+      if (version !== (before?.version ?? 0) + 1) {
+        violated(grows, `the status of ${deviceName} has version ${version} after ${before?.version ?? 0}`)
+      }
+      stored.set(deviceId, { status, version })
+      if (status === "online" || gone.has(deviceId)) return
+      const connected = (past.get(deviceId) ?? []).find(({ endedAt, link }) =>
+        link.attachedAt! < at - margin && (endedAt === undefined || endedAt > at + margin)
+      )
+      if (connected === undefined || wasDisturbed(undefined, at - 2 * settles, at)) return
+      violated(notFalse, `${deviceName} went offline at ${at} and was connected to ${connected.link.node.nodeId}`)
+    },
+    minute: () => {
+      for (const { connection, subDevices, thing: { identity } } of devices) {
+        const { deviceId, deviceName } = identity
+        if (connection !== undefined) checkConnected(deviceId, deviceName, connection.since, connection.link)
+        const since = freeSince.get(deviceId)
+        checkFree(deviceId, deviceName, since)
+        for (const { onlineSince, thing: { identity } } of subDevices) {
+          if (connection === undefined) checkFree(identity.deviceId, identity.deviceName, since)
+          else if (onlineSince !== undefined) {
+            checkConnected(identity.deviceId, identity.deviceName, onlineSince, connection.link)
+          }
+        }
+      }
+    }
+  }
+}
