@@ -89,7 +89,7 @@ export class Cluster {
   kill(node: CloudNode): void {
     node.process.kill()
     this.#heard.delete(node.nodeId)
-    for (const end of [...node.connections]) end()
+    for (const end of node.connections) end()
   }
 
   /** Runs an effect on a node. */

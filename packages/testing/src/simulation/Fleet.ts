@@ -42,7 +42,7 @@ export interface FleetScenes {
 }
 
 /** Degrees. */
-export const hot = 29
+export const hot = 27
 
 /** Minutes. */
 export const longMinutes = 2

@@ -84,10 +84,12 @@ export class FleetThing {
     this.#sending = undefined
   }
 
+  /** Measures a temperature: it has the rhythm of a day, and sometimes something burns. */
   measure(): void {
     const hour = (this.#time.now / 3_600_000) % 24
-    const daily = 20 + 6 * Math.sin(((hour - 9) / 24) * 2 * Math.PI)
-    this.#add("temperature", Math.round((daily + this.#random.between(-5, 5)) * 10) / 10)
+    const daily = 20 + 3 * Math.sin(((hour - 9) / 24) * 2 * Math.PI)
+    const isHot = this.#random.chance(0.03)
+    this.#add("temperature", Math.round((daily + this.#random.between(-3, 3) + (isHot ? 15 : 0)) * 10) / 10)
   }
 
   received({ id, method, params }: DownlinkMessage): void {

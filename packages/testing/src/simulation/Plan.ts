@@ -175,12 +175,12 @@ interface Extent {
 const inOrder = <A extends { readonly at: number }>(items: ReadonlyArray<A>): ReadonlyArray<A> =>
   items.toSorted((a, b) => a.at - b.at)
 
-const stepsOf = (random: SeededRandom, { devices, seconds, times }: Extent): ReadonlyArray<Step> => {
+const stepsOf = (random: SeededRandom, { devices, haste, seconds, times }: Extent): ReadonlyArray<Step> => {
   const at = () => random.int(1, seconds)
   const many = (count: number, make: (i: number) => Step) => Array.from({ length: count }, (_, i) => make(i))
   const upgrades = Math.max(2, Math.round(seconds / 14_400))
   return inOrder([
-    ...many(times(8), (): Step => {
+    ...many(times(4 + haste / 4), (): Step => {
       const { id, subDevices } = random.pick(devices)
       return {
         at: at(),
@@ -196,7 +196,7 @@ const stepsOf = (random: SeededRandom, { devices, seconds, times }: Extent): Rea
       () => ({ at: at(), act: "disable", device: random.pick(devices).id, lasts: random.int(5, 600) })
     ),
     ...many(times(0.01), () => ({ at: at(), act: "delete", device: random.pick(devices).id })),
-    ...many(times(0.02), () => ({ at: at(), act: "trespass", device: random.pick(devices).id })),
+    ...many(2 + times(0.02), () => ({ at: at(), act: "trespass", device: random.pick(devices).id })),
     ...many(upgrades, (i) => ({
       at: at(),
       act: "upgrade",

@@ -12,23 +12,27 @@ const WithinCall = Context.Reference<boolean>("@device-cloud/testing/simulation/
   defaultValue: () => false
 })
 
+/** How many calls wait before they begin, and how many after they have ended, as part of all. */
+const often = 0.15
+
 /** `longest`: the most that half a call takes, milliseconds. Few take as long. */
 export const make = (
   stores: Context.Context<DeviceCloud.Stores>,
   random: SeededRandom,
   longest: number
 ): Context.Context<DeviceCloud.Stores> => {
-  const pause = Effect.suspend(() => {
-    const millis = Math.floor(longest * random.nextDoubleUnsafe() ** 4)
-    return millis === 0 ? Effect.void : Effect.sleep(millis)
-  })
+  const pause = () => random.chance(often) ? Math.ceil(longest * random.nextDoubleUnsafe() ** 2) : 0
 
   const slow = (result: unknown): unknown =>
     Effect.isEffect(result)
-      ? Effect.flatMap(WithinCall, (isWithin) =>
-        isWithin
-          ? result
-          : Effect.andThen(pause, Effect.provideService(result, WithinCall, true)).pipe(Effect.tap(pause)))
+      ? Effect.flatMap(WithinCall, (isWithin) => {
+        if (isWithin) return result
+        const before = pause()
+        const after = pause()
+        const call = Effect.provideService(result, WithinCall, true)
+        const begun = before === 0 ? call : Effect.delay(call, before)
+        return after === 0 ? begun : Effect.tap(begun, Effect.sleep(after))
+      })
       : result
 
   return DeviceCloud.stores.filter((store) => store !== NodeBus).reduce<Context.Context<never>>(

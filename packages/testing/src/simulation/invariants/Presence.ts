@@ -82,10 +82,10 @@ export const make = (
       }
       stored.set(deviceId, { status, version })
       if (status === "online" || gone.has(deviceId)) return
-      const connected = (past.get(deviceId) ?? []).find(({ endedAt, link }) =>
-        link.attachedAt! < at - margin && (endedAt === undefined || endedAt > at + margin)
-      )
-      if (connected === undefined || wasDisturbed(undefined, at - 2 * settles, at)) return
+      // An earlier connection counts no more, even if its node does not know that yet.
+      const connected = (past.get(deviceId) ?? []).findLast(({ link }) => link.attachedAt! < at - margin)
+      if (connected === undefined || (connected.endedAt ?? at + 2 * margin) <= at + margin) return
+      if (wasDisturbed(undefined, at - 2 * settles, at)) return
       violated(notFalse, `${deviceName} went offline at ${at} and was connected to ${connected.link.node.nodeId}`)
     },
     minute: () => {

@@ -91,7 +91,7 @@ export const make = (
       } else if (event._tag === "DeviceLifecycle" && event.action === "disable") disabled.add(deviceId)
     },
     finished: () => {
-      for (const deviceId of [...offline.keys()]) endOffline(deviceId, time.now - margin)
+      for (const deviceId of offline.keys()) endOffline(deviceId, time.now - margin)
       const tenMinutes = 10 * minute
       for (let at = Math.ceil(from / tenMinutes) * tenMinutes; at <= time.now - minute; at += tenMinutes) {
         for (const { scenes } of projects) {

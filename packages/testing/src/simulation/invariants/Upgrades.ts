@@ -10,7 +10,7 @@ export const oneEnd = "an upgrade has one end"
 export const success = "an upgrade succeeds by the device's word"
 export const counts = "a campaign counts its devices"
 
-const finals = ["succeeded", "failed", "cancelled"]
+const finals: ReadonlySet<string> = new Set(["succeeded", "failed", "cancelled"])
 
 export const make = ({ read, violated }: Inspection): Invariant => {
   /** How the upgrade of a device in a task has ended. */
@@ -33,7 +33,7 @@ export const make = ({ read, violated }: Inspection): Invariant => {
       const key = `${taskId} ${deviceId}`
       const end = ends.get(key)
       if (end !== undefined) violated(oneEnd, `${deviceName} is ${status} in task ${taskId}, after it was ${end}`)
-      if (!finals.includes(status)) return
+      if (!finals.has(status)) return
       ends.set(key, status)
       if (status === "succeeded" && versions.get(deviceId)?.has(version) !== true) {
         violated(success, `${deviceName} has succeeded in task ${taskId} and has never said that it runs ${version}`)
