@@ -4,6 +4,9 @@ import * as Mutations from "./Mutations.ts"
 
 const plan = Plan.make({ seed: 3, devices: 12, minutes: 4, nodes: 2 })
 
+/** Nodes that work: most is promised of them. */
+const calm = { ...plan, faults: plan.faults.filter(({ breaks }) => breaks === "network") }
+
 describe("a fleet in virtual time", () => {
   it("lives the same life twice from the same seed, and another one from another seed", () => {
     const first = run(plan)
@@ -26,7 +29,7 @@ describe("a fleet in virtual time", () => {
     ["nothing leaks between projects", Mutations.mixesProjects]
   ]
   it.each(broken)("finds where it does not hold that %s", (invariant, stores) => {
-    const { violations } = run(plan, { stores })
+    const { violations } = run(calm, { stores })
     assert.include(violations.map((violation) => violation.invariant), invariant)
   })
 
