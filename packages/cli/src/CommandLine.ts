@@ -16,6 +16,7 @@ import { initCommand } from "./InitCommand.ts"
 import { modelCommands } from "./ModelCommands.ts"
 import { resources } from "./Resources.ts"
 import { serveCommand } from "./ServeCommand.ts"
+import { simulateCommand } from "./SimulateCommand.ts"
 import { watchCommand } from "./WatchCommand.ts"
 
 const name = "device-cloud"
@@ -59,7 +60,7 @@ const make = (args: ReadonlyArray<string>, version: string): AnyCommand => {
     Command.withSubcommands([
       {
         group: "Start",
-        commands: [initCommand, serveCommand, doctorCommand(version), watchCommand, completionCommand]
+        commands: [initCommand, serveCommand, doctorCommand(version), watchCommand, simulateCommand, completionCommand]
       },
       { group: "Manage", commands: derived as never }
     ]),

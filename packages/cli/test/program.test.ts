@@ -1,12 +1,13 @@
+import { MqttServer } from "@device-cloud/mqtt"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { createDevice, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Queue, Stream } from "effect"
+import { Effect, Layer, Queue, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { fileURLToPath } from "node:url"
-import { serverUrl } from "./Cli.ts"
+import { json, serverUrl } from "./Cli.ts"
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
 
@@ -46,7 +47,11 @@ const proxy = Effect.fnUntraced(function*(to: string) {
   }
 })
 
-layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the program", (it) => {
+const cloud = MqttServer.layer({ host: "127.0.0.1", tcp: { port: 0 } }).pipe(
+  Layer.provideMerge(testApi(StorageMemory.layer))
+)
+
+layer(cloud, { excludeTestServices: true })("the program", (it) => {
   it.effect("prints on the standard output what was asked for, and ends with a code", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
@@ -96,5 +101,30 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the program"
       // Each that came after the first one, once and in order.
       const from = created - later.length
       assert.deepStrictEqual(later, later.map((_, i) => `lamp-${from + i}`))
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+  it.effect("simulated devices report values of their model, and obey", () =>
+    Effect.gen(function*() {
+      const { mqtt } = yield* MqttServer
+      const simulate = yield* program(yield* serverUrl, "simulate", "--mqtt", mqtt!, "--devices", "2", "--json")
+      const reports = yield* Queue.unbounded<{ readonly device_id: string; readonly properties: object }>()
+      yield* simulate.stdout.pipe(
+        Stream.decodeText,
+        Stream.splitLines,
+        Stream.map((line) => JSON.parse(line)),
+        Stream.filter(({ type }) => type === "property"),
+        Stream.runForEach(({ data }) => Queue.offer(reports, data)),
+        Effect.forkScoped
+      )
+      const { device_id, properties } = yield* Queue.take(reports)
+      assert.hasAllKeys(properties, ["Temperature", "Humidity", "TargetTemperature", "PowerSwitch"])
+      const set = yield* json("devices", "set", device_id, "TargetTemperature=30", "--wait", "20")
+      assert.strictEqual(set.state, "succeeded")
+      let obeyed: object
+      do {
+        obeyed = (yield* Queue.take(reports)).properties
+      } while (Object.keys(obeyed).length > 1)
+      assert.containSubset(obeyed, { TargetTemperature: { value: 30 } })
+      assert.strictEqual((yield* json("devices", "list", "--keyword", "sim-")).total, 2)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 })
