@@ -1,5 +1,6 @@
-/** `npm run docs` builds the site, `npm run docs -- dev` shows it while it changes, `npm run docs -- preview` serves it. */
+/** `npm run docs` builds the site; with `dev` it shows the site while it changes, with `preview` as it is built. */
 import { build, createServer, serve } from "vitepress"
+import { check } from "./Check.ts"
 import { root } from "./Pages.ts"
 
 const docs = `${root}docs`
@@ -19,7 +20,13 @@ switch (process.argv[2]) {
     await serve({ root: docs })
     break
   }
+  case "check": {
+    const { looked, problems } = await check(process.argv.slice(3))
+    process.stdout.write([...problems, looked, ""].join("\n"))
+    process.exitCode = problems.length === 0 ? 0 : 1
+    break
+  }
   default: {
-    throw new Error("npm run docs [-- dev | preview]")
+    throw new Error("npm run docs [-- dev | preview | check]")
   }
 }

@@ -1,0 +1,69 @@
+/** `npm run docs -- check`: links and anchors, every block of code, and that the site loads nothing from elsewhere. */
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { read } from "./Blocks.ts"
+import * as Examples from "./Examples.ts"
+import * as ExampleServer from "./ExampleServer.ts"
+import * as Links from "./Links.ts"
+import { root, written } from "./Pages.ts"
+import * as Snippets from "./Snippets.ts"
+
+/** JSON, or one JSON value on each line. */
+const parses = (text: string): boolean => {
+  const whole = (part: string) => {
+    try {
+      JSON.parse(part)
+      return true
+    } catch {
+      return false
+    }
+  }
+  return whole(text) || text.split("\n").every(whole)
+}
+
+/** Returns the built files that ask a browser for something of another host. */
+const foreign = (): ReadonlyArray<string> => {
+  const site = join(root, "docs/.vitepress/dist")
+  return readdirSync(site, { recursive: true, encoding: "utf8" }).filter((file) => /\.(html|css|svg)$/.test(file))
+    .filter((file) => {
+      const text = readFileSync(join(site, file), "utf8")
+      return /<(script|img|iframe|source)[^>]*\ssrc="(\w+:)?\/\/|<link[^>]*\shref="(\w+:)?\/\/|@import|url\(['"]?\w+:\/\//
+        .test(text) || file.endsWith(".html") && !text.includes("Content-Security-Policy")
+    }).map((file) => `docs/.vitepress/dist/${file}: loads from another host, or may`)
+}
+
+/**
+ * Returns what is wrong, one sentence each, and what was looked at.
+ *
+ * @param only carry out the examples of these pages alone, from the root; none: of all
+ */
+export const check = async (only: ReadonlyArray<string>) => {
+  const pages = written().map(read)
+  const blocks = pages.flatMap((page) => page.blocks)
+  const snippets = Snippets.write(blocks.filter(({ language }) => language === "ts"))
+  const problems = [
+    ...Links.broken(pages),
+    ...blocks.filter(({ language, text }) => language === "json" && text !== "" && !parses(text))
+      .map(({ line, page }) => `${page}:${line}: not JSON`),
+    ...blocks.filter(({ language }) => language === "").map(({ line, page }) =>
+      `${page}:${line}: the block names no language`
+    ),
+    ...await Snippets.broken(snippets),
+    ...foreign()
+  ]
+  const server = await ExampleServer.start()
+  try {
+    for (const page of pages) {
+      if (!page.blocks.some(Examples.isExample) || only.length > 0 && !only.includes(page.file)) continue
+      problems.push(...await Examples.broken(page, server, snippets))
+    }
+  } finally {
+    await server.stop()
+  }
+  const examples = blocks.filter(Examples.isExample)
+  const links = pages.flatMap((page) => page.links)
+  return {
+    problems,
+    looked: `${pages.length} pages, ${links.length} links, ${blocks.length} blocks of code, ${examples.length} examples`
+  }
+}
