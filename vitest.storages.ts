@@ -1,13 +1,14 @@
 /**
  * The storages that tests run on. Each test file gets a database of its own.
  */
-import type { DeviceCloud, StoreHealth } from "@device-cloud/core"
+import type { DeviceCloud, ObjectStore, StoreHealth } from "@device-cloud/core"
 import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
 import * as StorageSqlite from "@device-cloud/storage-sqlite"
 import { TestKeyRing } from "@device-cloud/testing"
 import { Effect, Layer, Redacted } from "effect"
+import { existsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -30,12 +31,13 @@ export const postgres: Layer.Layer<DeviceCloud.Stores | StoreHealth, unknown> = 
   )
 )
 
+/** In memory where the system has such files: tests need no disk that has what they store. */
 const temporaryDirectory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-sqlite-"))),
+  Effect.promise(() => mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "device-cloud-sqlite-"))),
   (directory) => Effect.promise(() => rm(directory, { recursive: true }))
 )
 
-export const sqlite = Layer.unwrap(
+export const sqlite: Layer.Layer<DeviceCloud.Stores | StoreHealth | ObjectStore, unknown> = Layer.unwrap(
   Effect.map(
     temporaryDirectory,
     (directory) =>

@@ -3,6 +3,8 @@
  */
 import type { Migration } from "./Migrator.ts"
 import cloud from "./migrations/0001_cloud.ts"
+import messages from "./migrations/0002_messages.ts"
+import objects from "./migrations/0003_objects.ts"
 import scenes from "./migrations/0010_scenes.ts"
 import upgrades from "./migrations/0011_upgrades.ts"
 import topology from "./migrations/0012_topology.ts"
@@ -15,6 +17,8 @@ import presence from "./migrations/0018_presence.ts"
 
 export const migrations: ReadonlyArray<Migration> = [
   { number: 1, name: "cloud", sql: cloud },
+  { number: 2, name: "messages", sql: messages },
+  { number: 3, name: "objects", sql: objects },
   { number: 10, name: "scenes", sql: scenes },
   { number: 11, name: "upgrades", sql: upgrades },
   { number: 12, name: "topology", sql: topology },

@@ -16,7 +16,13 @@
  * const Other = MyBindings.layer.pipe(Layer.provideMerge(Storage))
  * ```
  */
-import type { KeyRing, KeyRingError } from "@device-cloud/core"
+import type {
+  DeviceCloud,
+  KeyRing,
+  KeyRingError,
+  ObjectStore as ObjectStoreService,
+  StoreHealth
+} from "@device-cloud/core"
 import { Layer } from "effect"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as AuditStore from "./AuditStore.ts"
@@ -24,6 +30,7 @@ import * as BindingStore from "./BindingStore.ts"
 import * as BulkCommandStore from "./BulkCommandStore.ts"
 import * as CertificateStore from "./CertificateStore.ts"
 import * as CodecStore from "./CodecStore.ts"
+import * as CommandStore from "./CommandStore.ts"
 import * as ConfigurationStore from "./ConfigurationStore.ts"
 import * as ConnectRefusalStore from "./ConnectRefusalStore.ts"
 import * as DeviceGroupStore from "./DeviceGroupStore.ts"
@@ -37,6 +44,7 @@ import * as IdempotencyStore from "./IdempotencyStore.ts"
 import * as JobStore from "./JobStore.ts"
 import * as MeshStore from "./MeshStore.ts"
 import * as NodeBus from "./NodeBus.ts"
+import * as ObjectStore from "./ObjectStore.ts"
 import * as OtaStore from "./OtaStore.ts"
 import * as PresenceStore from "./PresenceStore.ts"
 import * as ProductStore from "./ProductStore.ts"
@@ -44,9 +52,11 @@ import * as ProjectStore from "./ProjectStore.ts"
 import * as QuotaStore from "./QuotaStore.ts"
 import * as ReplayStore from "./ReplayStore.ts"
 import * as SceneStore from "./SceneStore.ts"
+import * as ShadowStore from "./ShadowStore.ts"
 import * as SubscriptionStore from "./SubscriptionStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
+import * as UplinkStore from "./UplinkStore.ts"
 import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 import { Secrets } from "./Secrets.ts"
 import { type Options, Sqlite } from "./Sqlite.ts"
@@ -63,6 +73,7 @@ const stores = Layer.mergeAll(
   BulkCommandStore.layer,
   CertificateStore.layer,
   CodecStore.layer,
+  CommandStore.layer,
   ConfigurationStore.layer,
   ConnectRefusalStore.layer,
   DeviceGroupStore.layer,
@@ -76,6 +87,7 @@ const stores = Layer.mergeAll(
   JobStore.layer,
   MeshStore.layer,
   NodeBus.layer,
+  ObjectStore.layer,
   OtaStore.layer,
   PresenceStore.layer,
   ProductStore.layer,
@@ -83,15 +95,17 @@ const stores = Layer.mergeAll(
   QuotaStore.layer,
   ReplayStore.layer,
   SceneStore.layer,
+  ShadowStore.layer,
   Health.layer,
   SubscriptionStore.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
+  UplinkStore.layer,
   WebhookKeyStore.layer
 )
 
-/** The stores in the file at `filename`. Fails with the name of the file if another process uses it. */
+/** The stores, and objects, in the file at `filename`. Fails with the name of the file if another process uses it. */
 export const layer = (
   options: Options
-): Layer.Layer<Layer.Success<typeof stores>, DatabaseError | KeyRingError, KeyRing> =>
+): Layer.Layer<DeviceCloud.Stores | StoreHealth | ObjectStoreService, DatabaseError | KeyRingError, KeyRing> =>
   stores.pipe(Layer.provide(Secrets.layer), Layer.provide(Sqlite.layer(options)))
