@@ -9,6 +9,7 @@
 export * as CloudState from "./CloudState.ts"
 export { eventually, type EventuallyOptions, eventuallyPromise } from "./Eventually.ts"
 export * as FactoryAuthority from "./FactoryAuthority.ts"
+export * as Faults from "./Faults.ts"
 export * as Fixtures from "./Fixtures.ts"
 export * as LossyNodeBus from "./LossyNodeBus.ts"
 export * as SimulatedDevice from "./SimulatedDevice.ts"

@@ -2,7 +2,8 @@
  * What goes wrong between a device and the cloud, by chance and in the same way
  * whenever the seed is the same.
  */
-import { type Duration, Effect, Latch, Random } from "effect"
+import { type Duration, Effect, Latch } from "effect"
+import { SeededRandom } from "../simulation/SeededRandom.ts"
 import type { DeviceLink, Incoming, OpenLink } from "./DeviceLink.ts"
 
 /** Faults of a device and its connection. A probability is a number from 0, never, to 1, always. */
@@ -34,8 +35,8 @@ export const withFaults = (faults: DeviceFaults) => <E, R>(open: OpenLink<E, R>)
   Effect.gen(function*() {
     const { duplicate = 0, loseAcknowledgements = 0, loseReplies = 0, reorder = 0, seed, slowReading = 0 } = faults
     const scope = yield* Effect.scope
-    const up = yield* chances(`${seed} up`)
-    const down = yield* chances(`${seed} down`)
+    const up = new SeededRandom(seed, "up")
+    const down = new SeededRandom(seed, "down")
 
     let held: Incoming | undefined
     const release = Effect.suspend(() => {
@@ -46,14 +47,14 @@ export const withFaults = (faults: DeviceFaults) => <E, R>(open: OpenLink<E, R>)
 
     const arrive = Effect.fnUntraced(function*({ acknowledge, ...incoming }: Incoming) {
       yield* Effect.sleep(slowReading)
-      if (!down(loseAcknowledgements)) acknowledge()
+      if (!down.chance(loseAcknowledgements)) acknowledge()
       const arrived = { ...incoming, acknowledge: () => {} }
-      if (held === undefined && down(reorder)) {
+      if (held === undefined && down.chance(reorder)) {
         held = arrived
         return yield* Effect.forkIn(Effect.delay(release, overtakenWithin), scope)
       }
       yield* receive(arrived)
-      if (down(duplicate)) yield* receive(arrived)
+      if (down.chance(duplicate)) yield* receive(arrived)
       yield* release
     }, Effect.asVoid)
 
@@ -61,23 +62,16 @@ export const withFaults = (faults: DeviceFaults) => <E, R>(open: OpenLink<E, R>)
     const overtaken = yield* Latch.make()
 
     const send: DeviceLink["send"] = Effect.fnUntraced(function*(message) {
-      if (up(reorder)) yield* Effect.race(overtaken.await, Effect.sleep(overtakenWithin))
+      if (up.chance(reorder)) yield* Effect.race(overtaken.await, Effect.sleep(overtakenWithin))
       else yield* overtaken.release
       let reply = yield* link.send(message)
-      while (up(loseReplies)) {
+      while (up.chance(loseReplies)) {
         yield* Effect.sleep(resendAfter)
         reply = yield* link.send(message)
       }
-      if (up(duplicate)) yield* link.send(message)
+      if (up.chance(duplicate)) yield* link.send(message)
       return reply
     })
 
     return { ...link, send }
   })
-
-/** Returns a function that says whether something happens that has this probability. */
-const chances = (seed: string): Effect.Effect<(probability: number) => boolean> =>
-  Effect.map(
-    Random.withSeed(Effect.service(Random.Random), seed),
-    (random) => (probability) => probability > 0 && random.nextDoubleUnsafe() < probability
-  )
