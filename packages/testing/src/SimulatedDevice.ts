@@ -12,9 +12,9 @@ import type { Handlers, Values } from "./device/Handlers.ts"
 import { type HttpOptions, overHttp } from "./device/HttpLink.ts"
 import type { DeviceFaults } from "./device/LinkFaults.ts"
 import { local, type LocalCloud, type LocalOptions, type LocalRefusal } from "./device/LocalLink.ts"
-import { type MqttOptions, overMqtt } from "./device/MqttLink.ts"
+import type { MqttOptions } from "./device/MqttLink.ts"
 import type { Refusal } from "./device/Refusal.ts"
-import { registerOver, type Registration } from "./device/Registration.ts"
+import type { Registration } from "./device/Registration.ts"
 
 export { ConnectRefused, type DeviceTriple, type LinkEnd, LinkError } from "./device/DeviceLink.ts"
 export type { FirmwareImage, UpgradeOffer } from "./device/FirmwareUpgrade.ts"
@@ -143,7 +143,11 @@ export interface MqttConnectOptions extends DeviceTriple, MqttOptions, Behaviour
 export const connectMqtt = (
   options: MqttConnectOptions
 ): Effect.Effect<SimulatedDevice<DeviceTriple>, ConnectRefused, Scope.Scope> =>
-  Effect.provide(Effect.map(over(options, overMqtt(options, options), options), simulatedOf), PlatformNode.layer)
+  mqttLink.pipe(
+    Effect.flatMap(({ overMqtt }) => over(options, overMqtt(options, options), options)),
+    Effect.map(simulatedOf),
+    Effect.provide(PlatformNode.layer)
+  )
 
 /** How a device sends its messages over HTTP. */
 export interface HttpConnectOptions extends DeviceTriple, HttpOptions, Behaviour {}
@@ -162,6 +166,12 @@ export const connectHttp = (
  * MQTT (TLS only) or HTTP. Fails with `ConnectRefused`.
  */
 export const register = (options: Registration): Effect.Effect<DeviceTriple, ConnectRefused> =>
-  Effect.provide(registerOver(options), PlatformNode.layer)
+  Effect.promise(() => import("./device/Registration.ts")).pipe(
+    Effect.flatMap(({ registerOver }) => registerOver(options)),
+    Effect.provide(PlatformNode.layer)
+  )
+
+/** Only programs that use MQTT load its client. */
+const mqttLink = Effect.promise(() => import("./device/MqttLink.ts"))
 
 const simulatedOf = <D extends DeviceTriple>({ simulated }: Over<D>) => simulated

@@ -26,7 +26,6 @@ import {
 } from "./device/DeviceLink.ts"
 import { over } from "./device/DeviceOver.ts"
 import { local, type LocalCloud, type LocalRefusal } from "./device/LocalLink.ts"
-import { overMqtt } from "./device/MqttLink.ts"
 import { Refusal } from "./device/Refusal.ts"
 import type { Behaviour, ConnectOptions, MqttConnectOptions, SimulatedDevice } from "./SimulatedDevice.ts"
 
@@ -78,7 +77,10 @@ export const connect = (
 export const connectMqtt = (
   options: MqttConnectOptions
 ): Effect.Effect<SimulatedGateway<DeviceTriple>, ConnectRefused, Scope.Scope> =>
-  Effect.provide(gateway(options, overMqtt(options, options), options), PlatformNode.layer)
+  Effect.promise(() => import("./device/MqttLink.ts")).pipe(
+    Effect.flatMap(({ overMqtt }) => gateway(options, overMqtt(options, options), options)),
+    Effect.provide(PlatformNode.layer)
+  )
 
 /** What ends the session of a sub-device: the codes of session errors (docs/protocol/gateways.md). */
 const ends: Readonly<Record<number, LinkEnd>> = { 427: "replaced", 521: "deleted", 522: "disabled", 6401: "detached" }

@@ -1,5 +1,5 @@
 import { Commands, defaultProjectId } from "@device-cloud/core"
-import { CloudState, SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import { CloudState, type SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"

@@ -5,7 +5,7 @@
 import { DeviceReply, type DownlinkMessage, type Json, Mac, type StoreError, uplinkText } from "@device-cloud/core"
 import { Clock, Deferred, Effect, Random, type Scope } from "effect"
 import { type DeviceLink, type DeviceMessage, type DeviceTriple, LinkError, type OpenLink } from "./DeviceLink.ts"
-import { fetchBytes } from "./MqttLink.ts"
+import { fetchBytes } from "./Download.ts"
 
 /** Where a device sends its messages. */
 export interface HttpOptions {

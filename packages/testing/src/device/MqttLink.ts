@@ -15,6 +15,7 @@ import {
   type OpenLink
 } from "./DeviceLink.ts"
 import { arrival, outgoing } from "./DeviceTopics.ts"
+import { fetchBytes } from "./Download.ts"
 
 /** Where and how a device connects over MQTT. */
 export interface MqttOptions {
@@ -176,15 +177,4 @@ export const connect = (
     })
     client.once("close", () => refuse("The connection has ended before the CONNACK"))
     return Effect.sync(() => void client.end(true))
-  })
-
-/** Returns the bytes at an address. */
-export const fetchBytes = (url: string): Effect.Effect<Uint8Array, LinkError> =>
-  Effect.tryPromise({
-    try: async (signal) => {
-      const response = await fetch(url, { signal })
-      if (!response.ok) throw new Error(`status ${response.status}`)
-      return new Uint8Array(await response.arrayBuffer())
-    },
-    catch: (error) => new LinkError({ reason: `${url}: ${error instanceof Error ? error.message : String(error)}` })
   })
