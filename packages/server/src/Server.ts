@@ -31,9 +31,11 @@ import {
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
+import * as StorageSqlite from "@device-cloud/storage-sqlite"
 import { Context, Effect, Layer, Option, type Redacted } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { Otlp } from "effect/observability"
+import { mkdir } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
@@ -84,6 +86,7 @@ const database = (
   config: ServerConfig
 ): Layer.Layer<Storage, InvalidConfig> => {
   if (config.storage === "memory") return Layer.merge(StorageMemory.layer, PlatformNode.MemoryObjectStore.layer)
+  if (config.storage === "sqlite") return sqlite(config)
   const connections = config.databaseConnections
   const stores = (url: Redacted.Redacted, variable: string) =>
     StoragePg.layerCloud({ url, connections }).pipe(
@@ -101,6 +104,22 @@ const database = (
   if (Option.isSome(config.databaseUrl)) return stores(config.databaseUrl.value, "DATABASE_URL")
   return Layer.unwrap(Effect.map(EmbeddedDatabase.make(config), (url) => stores(url, "DATA_DIR")))
 }
+
+/** One file under `DATA_DIR`, which this process alone uses. */
+const sqlite = (config: ServerConfig): Layer.Layer<Storage, InvalidConfig> =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.tryPromise({
+        try: () => mkdir(config.dataDir, { recursive: true }),
+        catch: (cause) => new InvalidConfig({ message: `DATA_DIR: ${explain(cause)}` })
+      }),
+      () =>
+        StorageSqlite.layer({ filename: join(config.dataDir, "device-cloud.sqlite") }).pipe(
+          blame("DATA_DIR, or SECRETS_KEY", explain),
+          Layer.provide(keyRing(config))
+        )
+    )
+  )
 
 /** The certificate, and its renewals if it is in files. */
 class Certificate extends Context.Service<Certificate, Pick<TlsOptions, "certificate" | "key" | "renewals">>()(

@@ -41,7 +41,7 @@ const config = Config.all({
   ).pipe(Config.withDefault(0)),
   maxConnections: Config.option(Config.schema(Schema.Int.check(Schema.isGreaterThan(99)), "MAX_CONNECTIONS")),
   sessionExpiry: Config.Duration("SESSION_EXPIRY").pipe(Config.withDefault(Duration.days(1))),
-  storage: Config.Literals(["postgres", "memory"], "STORAGE").pipe(Config.withDefault("postgres" as const)),
+  storage: Config.Literals(["postgres", "sqlite", "memory"], "STORAGE").pipe(Config.withDefault("postgres" as const)),
   databaseUrl: Config.option(Config.Redacted("DATABASE_URL")),
   databaseConnections: Config.schema(
     Schema.Int.check(Schema.isBetween({ minimum: 2, maximum: 1000 })),
@@ -159,8 +159,8 @@ const fromEnv = Effect.fnUntraced(function*(variables: EnvironmentVariables) {
           })
         )
       )
-  if (rest.workers > 1 && rest.storage === "memory") {
-    return yield* new InvalidConfig({ message: "WORKERS: workers share a database; STORAGE=memory allows 1" })
+  if (rest.workers > 1 && rest.storage !== "postgres") {
+    return yield* new InvalidConfig({ message: `WORKERS: workers share a database; STORAGE=${rest.storage} allows 1` })
   }
   const certificate = Option.getOrUndefined(tlsCertFile)
   const key = Option.getOrUndefined(tlsKeyFile)

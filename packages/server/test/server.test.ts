@@ -349,20 +349,40 @@ live(
   })
 )
 
+for (const STORAGE of ["postgres", "sqlite"]) {
+  live(
+    `loses nothing that it acknowledged when it is killed, and takes over its database, on ${STORAGE}`,
+    Effect.gen(function*() {
+      const dataDir = yield* temporaryDirectory
+      const env = { DATA_DIR: dataDir, ADMIN_KEY: ownerKey, STORAGE }
+      const first = yield* start(env)
+      const device = yield* createDevice(first)
+      const posts = yield* postWithoutEnd(yield* MqttDevice.connectTo(yield* broker(first, dataDir), device))
+      yield* posts.progress(200)
+      yield* Effect.ignore(first.child.kill({ killSignal: "SIGKILL" }))
+
+      const second = yield* start(env)
+      assert.isAtLeast(yield* counterOf(second, device.id), yield* posts.acknowledged)
+      yield* untilStatus(second, device.id, "offline")
+      yield* MqttDevice.connectTo(yield* broker(second, dataDir), device)
+      yield* untilStatus(second, device.id, "online")
+    })
+  )
+}
+
 live(
-  "loses nothing that it acknowledged when it is killed, and takes over its database",
+  "uses a file of SQLite alone, and goes on with it after a stop",
   Effect.gen(function*() {
     const dataDir = yield* temporaryDirectory
-    const env = { DATA_DIR: dataDir, ADMIN_KEY: ownerKey }
+    const env = { DATA_DIR: dataDir, ADMIN_KEY: ownerKey, STORAGE: "sqlite" }
     const first = yield* start(env)
     const device = yield* createDevice(first)
-    const posts = yield* postWithoutEnd(yield* MqttDevice.connectTo(yield* broker(first, dataDir), device))
-    yield* posts.progress(200)
-    yield* Effect.ignore(first.child.kill({ killSignal: "SIGKILL" }))
+    const refused = yield* Effect.flip(start(env))
+    assert.include(refused.message, `${dataDir}/device-cloud.sqlite cannot be used: another process uses it`)
+    yield* first.child.kill()
+    assert.strictEqual(yield* first.child.exitCode, 0)
 
     const second = yield* start(env)
-    assert.isAtLeast(yield* counterOf(second, device.id), yield* posts.acknowledged)
-    yield* untilStatus(second, device.id, "offline")
     yield* MqttDevice.connectTo(yield* broker(second, dataDir), device)
     yield* untilStatus(second, device.id, "online")
   })

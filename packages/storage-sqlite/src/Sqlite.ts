@@ -67,6 +67,8 @@ const open = (filename: string) =>
         return {
           database,
           close: () => {
+            // Into the file itself. The driver would do it when its statements are collected.
+            database.exec("PRAGMA wal_checkpoint(TRUNCATE)")
             database.close()
             unlock()
           }
