@@ -499,6 +499,7 @@ export {
 } from "./subscription/SubscriptionReader.ts"
 export { type SubscriptionDetail, Subscriptions } from "./subscription/Subscriptions.ts"
 export * from "./subscription/SubscriptionStore.ts"
+export { type Audience, compatible, type ModelBreak } from "./thing-model/Compatibility.ts"
 export {
   type ArrayType,
   type DataType,
@@ -513,6 +514,7 @@ export {
 } from "./thing-model/DataType.ts"
 export { InvalidValues } from "./thing-model/InvalidValues.ts"
 export * as ModelFormat from "./thing-model/ModelFormat.ts"
+export { modelTypes } from "./thing-model/ModelSource.ts"
 export * as ModelValidator from "./thing-model/ModelValidator.ts"
 export {
   ElementNotFound,
@@ -527,6 +529,18 @@ export {
 } from "./thing-model/ThingModel.ts"
 export { type ChangedModel, ThingModels } from "./thing-model/ThingModels.ts"
 export * from "./thing-model/ThingModelStore.ts"
+export {
+  defineThingModel,
+  type Desired,
+  type EventOutputs,
+  type ModelDefinition,
+  type Reported,
+  type ServiceInputs,
+  type ServiceOutputs,
+  type TypedModel,
+  type Writable
+} from "./thing-model/TypedModel.ts"
+export * as TypedDevices from "./TypedDevices.ts"
 export * as DeviceMethod from "./uplink/DeviceMethod.ts"
 export * from "./uplink/DeviceMethods.ts"
 export * as DeviceReply from "./uplink/DeviceReply.ts"
