@@ -11,12 +11,14 @@ import {
   type SubscriptionDraft,
   subscriptionEvent,
   SubscriptionReader,
-  Subscriptions
+  Subscriptions,
+  TypedDevices,
+  type TypedModel
 } from "@device-cloud/core"
 import { ManagementApi, type RequestPeer } from "@device-cloud/http"
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { type CloudEvent, eventsOf, type EventSource, type SubscribeOptions, wait } from "./EventLoop.ts"
-import { type Promised, type PromisedServices, promisedServices } from "./Promised.ts"
+import { type Promised, promisedMembers, type PromisedServices, promisedServices } from "./Promised.ts"
 import { runnerOf } from "./Run.ts"
 
 /** The services of the core, each under its name, and the events of a project. */
@@ -33,9 +35,23 @@ export interface PromisedCloud extends PromisedServices<(typeof DeviceCloud.serv
    * ```
    */
   readonly subscribe: (name: string, options?: CloudSubscribeOptions) => AsyncIterable<CloudEvent>
+  /**
+   * The devices of a typed model: what is set, called and read has its types
+   * (docs/typed-models.md).
+   *
+   * ```ts
+   * await cloud.typed(heater).services.heat("default", deviceId, { minutes: 5 })
+   * ```
+   */
+  readonly typed: <M extends TypedModel>(model: M) => PromisedDevices<M>
   /** The same, whose calls and loops end when the signal aborts. They reject with its reason. */
   readonly withSignal: (signal: AbortSignal) => PromisedCloud
 }
+
+/** The devices of a typed model, with promises. */
+export type PromisedDevices<M extends TypedModel> =
+  & Promised<Omit<TypedDevices.TypedDevices<M>, "services">>
+  & { readonly services: Promised<TypedDevices.TypedDevices<M>["services"]> }
 
 /** How a subscription is read. `filter` and `start` count if it is created. */
 export interface CloudSubscribeOptions extends SubscribeOptions, Pick<SubscriptionDraft, "filter" | "start"> {
@@ -66,6 +82,10 @@ export const promised = (
     ...Object.getOwnPropertyDescriptors({
       subscribe: (name: string, options: CloudSubscribeOptions = {}) =>
         runner.iterable(eventsOf(Effect.provide(sourceOf(name, options), context), options.missed)),
+      typed: (model: TypedModel) => {
+        const devices = Effect.runSync(Effect.provide(TypedDevices.of(model), context))
+        return { ...promisedMembers(devices, runner), services: promisedMembers(devices.services, runner) }
+      },
       withSignal: (also: AbortSignal) =>
         promised(context, signal === undefined ? also : AbortSignal.any([signal, also]))
     })

@@ -64,7 +64,8 @@ export const promisedServices = <Tag extends ServiceTag>(
   return services as PromisedServices<Tag>
 }
 
-const promisedMembers = (service: object, runner: Runner): object =>
+/** The members of a service, with promises. */
+export const promisedMembers = (service: object, runner: Runner): object =>
   Object.fromEntries(
     Object.entries(service).map(([name, member]) => [
       name,

@@ -1,4 +1,11 @@
-import { defaultProjectId, type Device, type DeviceIdentity, type Json, Uplink } from "@device-cloud/core"
+import {
+  defaultProjectId,
+  defineThingModel,
+  type Device,
+  type DeviceIdentity,
+  type Json,
+  Uplink
+} from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Effect, Layer } from "effect"
@@ -136,6 +143,39 @@ it("an error in the loop leaves its event for the next one", async () => {
     throw new Error("The lamp is broken")
   })).rejects.toThrow("The lamp is broken")
   assert.strictEqual(await take(() => undefined), ids[0])
+})
+
+it("devices of a typed model have its types", async () => {
+  const heater = defineThingModel({
+    properties: [
+      { id: "power", name: "Power", accessMode: "rw", dataType: { type: "bool" } },
+      { id: "temperature", name: "Temperature", accessMode: "r", dataType: { type: "double" } }
+    ],
+    services: [
+      { id: "heat", name: "Heat", inputData: [{ id: "minutes", name: "Minutes", dataType: { type: "int" } }] }
+    ]
+  })
+  await using cloud = await startCloud(parts)
+  const device = await createLamp(cloud)
+  await cloud.thingModels.importFrom("default", device.productKey, "metadata", JSON.stringify(heater.definition))
+  const heaters = cloud.typed(heater)
+  const deviceId = String(device.deviceId)
+
+  await report(cloud, device, { temperature: 21 })
+  const { reported } = await heaters.shadow("default", deviceId)
+  expectTypeOf(reported.temperature).toEqualTypeOf<{ readonly value: number; readonly time: number } | undefined>()
+  assert.strictEqual(reported.temperature?.value, 21)
+  assert.deepStrictEqual((await heaters.setProperties("default", deviceId, { power: true })).command.params, {
+    power: 1
+  })
+  assert.strictEqual((await heaters.services.heat("default", deviceId, { minutes: 5 })).command.serviceId, "heat")
+  // @ts-expect-error it is read-only
+  const refused = await rejected(heaters.setProperties("default", deviceId, { temperature: 20 }))
+  assert.strictEqual(refused.code, "InvalidValues")
+  // @ts-expect-error an input has another type
+  await rejected(heaters.services.heat("default", deviceId, { minutes: "5" }))
+  // @ts-expect-error there is no such service
+  assert.isUndefined(heaters.services.cool)
 })
 
 it("an aborted signal ends calls and loops with its reason", async () => {
