@@ -162,23 +162,28 @@ const make = (database: Database.Database): Sqlite["Service"] => {
     return result
   }
 
-  const attempt = <A>(operation: string, work: () => A): Effect.Effect<A, StoreError> =>
-    Effect.suspend(() => {
-      try {
-        return Effect.succeed(work())
-      } catch (cause) {
-        return isSqliteError(cause) ? Effect.fail(storeError(operation, cause)) : Effect.die(cause)
-      }
-    })
+  /** Runs the work now. */
+  const settle = <A>(operation: string, work: () => A): Effect.Effect<A, StoreError> => {
+    try {
+      return Effect.succeed(work())
+    } catch (cause) {
+      return isSqliteError(cause) ? Effect.fail(storeError(operation, cause)) : Effect.die(cause)
+    }
+  }
 
-  /** Runs at once, unless another fiber has a transaction open. */
+  const attempt = <A>(operation: string, work: () => A): Effect.Effect<A, StoreError> =>
+    Effect.suspend(() => settle(operation, work))
+
+  /**
+   * Runs at once, unless another fiber has a transaction open: in the step that finds
+   * this out, since another fiber may begin one before the next step.
+   */
   const inTurn = <A>(operation: string, work: () => A): Effect.Effect<A, StoreError> =>
-    Effect.withFiber((fiber) => {
-      const run = attempt(operation, work)
-      return current === undefined || Context.get(fiber.context, CurrentTransaction) === current
-        ? run
-        : turns.withPermit(run)
-    })
+    Effect.withFiber((fiber) =>
+      current === undefined || Context.get(fiber.context, CurrentTransaction) === current
+        ? settle(operation, work)
+        : turns.withPermit(attempt(operation, work))
+    )
 
   /** The transaction is open from the turn in which it begins to the turn in which it ends. */
   const around = <A, E, R>(operation: string, isPart: boolean, work: Effect.Effect<A, E, R>) =>
