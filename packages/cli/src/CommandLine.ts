@@ -13,6 +13,7 @@ import { importCommand } from "./DeviceImport.ts"
 import { doctorCommand } from "./DoctorCommand.ts"
 import { firmwareCommands } from "./FirmwareCommands.ts"
 import { initCommand } from "./InitCommand.ts"
+import { modelChangeCommands, typesCommand } from "./ModelChangeCommands.ts"
 import { modelCommands } from "./ModelCommands.ts"
 import { resources } from "./Resources.ts"
 import { serveCommand } from "./ServeCommand.ts"
@@ -25,7 +26,7 @@ const name = "device-cloud"
 const ofResources: Readonly<Record<string, ReadonlyArray<Command.Command.Any>>> = {
   devices: [importCommand, exportCommand],
   firmware: firmwareCommands,
-  models: modelCommands
+  models: [...modelCommands, ...modelChangeCommands]
 }
 
 const completionCommand = Command.make(
@@ -60,7 +61,15 @@ const make = (args: ReadonlyArray<string>, version: string): AnyCommand => {
     Command.withSubcommands([
       {
         group: "Start",
-        commands: [initCommand, serveCommand, doctorCommand(version), watchCommand, simulateCommand, completionCommand]
+        commands: [
+          initCommand,
+          serveCommand,
+          doctorCommand(version),
+          watchCommand,
+          simulateCommand,
+          typesCommand,
+          completionCommand
+        ]
       },
       { group: "Manage", commands: derived as never }
     ]),

@@ -25,7 +25,7 @@ export const initCommand = Command.make(
     const flagUrl = Option.getOrUndefined(yield* Url)
     const proposed = before?.url ?? localUrl
     const url = yield* parseUrl(
-      flagUrl ?? (asks ? yield* Prompt.run(Prompt.String({ message: "Server", default: proposed })) : proposed)
+      flagUrl || (asks ? yield* Prompt.run(Prompt.String({ message: `Server (${proposed})` })) : "") || proposed
     )
     const key = Option.getOrUndefined(yield* Key) ?? (isLoopback(url) ? yield* localKey : undefined) ??
       (asks ? yield* Prompt.run(Prompt.Password({ message: "Access key" })) : undefined)

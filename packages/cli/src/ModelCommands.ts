@@ -15,7 +15,8 @@ const product = Argument.String("product-key")
 
 type Document = Readonly<Record<string, unknown>>
 
-const read = Effect.fnUntraced(function*(productKey: string, format: Format) {
+/** Reads the model of a product. */
+export const read = Effect.fnUntraced(function*(productKey: string, format: Format) {
   const { url } = yield* Server
   const cloud = yield* DeviceCloudClient
   const { data } = yield* cloud.thingModels.getThingModel({
@@ -115,7 +116,7 @@ export const readDocument = Effect.fnUntraced(function*(file: string) {
 })
 
 /** The form in which a model is written. */
-const formatOf = (document: Document): Format => {
+export const formatOf = (document: Document): Format => {
   if (Object.keys(document).some((name) => name.startsWith("sdf") || name === "info")) return "sdf"
   const elements = ["properties", "events", "services"].flatMap((name) =>
     (document[name] ?? []) as ReadonlyArray<Document>

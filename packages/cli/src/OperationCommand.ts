@@ -26,8 +26,8 @@ export interface OperationCommand {
   readonly assignments?: ReadonlyArray<string>
   /** It replaces what a GET of its path returns: members of the body that are not given stay as they are. */
   readonly replaces?: boolean
-  /** The response has a secret that no other shows. */
-  readonly showsSecretOnce?: boolean
+  /** Whether the response to such a body has a secret that no other shows. */
+  readonly showsSecretOnce?: (body: Readonly<Record<string, unknown>>) => boolean
 }
 
 /** Makes the command `name`. */
@@ -70,9 +70,6 @@ export const make = (name: string, spec: OperationCommand, operations: ReadonlyM
 
   const run = Effect.fnUntraced(function*(input: Readonly<Record<string, unknown>>) {
     const server = yield* Server
-    if (spec.showsSecretOnce === true && !(yield* ShowSecret)) {
-      return yield* usage("Only this response shows the secret: add --show-secret to print it")
-    }
     const path = yield* filledPath(operation, input)
     const query = Object.fromEntries(operation.query.flatMap(({ name }) => {
       const value = valueOf(input[name])
@@ -81,6 +78,10 @@ export const make = (name: string, spec: OperationCommand, operations: ReadonlyM
     const missing = operation.query.find(({ name, required }) => required && query[name] === undefined)
     if (missing !== undefined) return yield* usage(`--${flagName(missing.name)} is missing`)
     const body = operation.takesBody ? yield* bodyOf(operation, spec, bodyFlags, input, path) : undefined
+
+    if (spec.showsSecretOnce?.(body ?? {}) === true && !(yield* ShowSecret)) {
+      return yield* usage("Only this response shows the secret: add --show-secret to print it")
+    }
 
     const read = (query: Readonly<Record<string, string | ReadonlyArray<string>>>) =>
       server.call({ method: operation.method, path, query, ...body === undefined ? {} : { body } })

@@ -44,7 +44,7 @@ export const table = Effect.fnUntraced(function*(
 ) {
   if (items.length === 0) return yield* Console.error("None.")
   const rows = (yield* shown(items) as Effect.Effect<ReadonlyArray<Readonly<Record<string, unknown>>>>)
-    .map((item) => columns.map((column) => cell(item[column])))
+    .map((item) => columns.map((column) => cell(item[column], column)))
   const head = columns.map((column) => column.replaceAll("_", " ").toUpperCase())
   const widths = yield* fitted(
     head.map((title, i) =>
@@ -58,17 +58,31 @@ export const table = Effect.fnUntraced(function*(
 
 /** Prints the members of a thing, one in a line. */
 export const record = Effect.fnUntraced(function*(thing: object) {
-  const entries = Object.entries((yield* shown(thing)) as object)
+  const entries = flat((yield* shown(thing)) as object)
   const width = Math.max(0, ...entries.map(([name]) => name.length))
   for (const [name, value] of entries) {
-    yield* Console.log(`${name.replaceAll("_", " ").padEnd(width)}  ${cell(value)}`.trimEnd())
+    yield* Console.log(`${name.padEnd(width)}  ${cell(value, name)}`.trimEnd())
   }
 })
 
-/** One value as text in a line. Control characters, which devices may send, do not reach the terminal. */
-export const cell = (value: unknown): string =>
+/** Members, and members of members as `tags.room`. */
+const flat = (thing: object): ReadonlyArray<readonly [string, unknown]> =>
+  Object.entries(thing).flatMap(([name, value]) => {
+    const title = name.replaceAll("_", " ")
+    return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length > 0
+      ? Object.entries(value).flatMap(([inner, of]) => flat({ [`${title}.${inner}`]: of }))
+      : [[title, value] as const]
+  })
+
+/**
+ * One value as text in a line. Control characters, which devices may send, do not
+ * reach the terminal. A member `time` has Unix milliseconds.
+ */
+export const cell = (value: unknown, name = ""): string =>
   value === null || value === undefined
     ? ""
+    : name === "time" && typeof value === "number"
+    ? cell(new Date(value).toISOString())
     : typeof value === "string"
     ? visible(value.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d+Z$/, "$1 $2"))
     : visible(JSON.stringify(value))

@@ -283,7 +283,11 @@ export const resources: Readonly<Record<string, Resource>> = {
         operation: "certificates.listCertificates",
         columns: ["serial", "status", "subject", "not_after", "valid_until"]
       },
-      add: { operation: "certificates.addCertificate", showsSecretOnce: true },
+      add: {
+        operation: "certificates.addCertificate",
+        // The cloud makes a private key if the device has none.
+        showsSecretOnce: ({ certificate, csr }) => certificate === undefined && csr === undefined
+      },
       revoke: "certificates.revokeCertificate",
       authorities: {
         operation: "certificates.listAuthorities",
@@ -327,7 +331,7 @@ export const resources: Readonly<Record<string, Resource>> = {
         operation: "projects.listAccessKeys",
         columns: ["id", "name", "role", "created_at", "last_used_at", "expires_at"]
       },
-      create: { operation: "projects.createAccessKey", showsSecretOnce: true },
+      create: { operation: "projects.createAccessKey", showsSecretOnce: () => true },
       delete: "projects.deleteAccessKey"
     }
   },

@@ -110,6 +110,28 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.match(refused.error, /\(40002\)/)
     }))
 
+  it.effect("a changed model is compared with the stored one, which is written as TypeScript", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const property = { id: "Level", name: "Level", accessMode: "rw", dataType: { type: "int", min: 0, max: 100 } }
+      yield* cli(
+        "models",
+        "import",
+        product_key,
+        yield* temporary("m.json", JSON.stringify({ properties: [property] }))
+      )
+      const wider = { properties: [property, { ...property, id: "Other" }] }
+      const harmless = yield* cli("models", "diff", product_key, yield* temporary("w.json", JSON.stringify(wider)))
+      assert.deepStrictEqual([harmless.code, harmless.out], [0, "+ properties.Other\nNothing breaks."])
+      const narrower = { properties: [{ ...property, dataType: { type: "int", min: 0, max: 10 } }] }
+      const broken = yield* cli("models", "diff", product_key, yield* temporary("n.json", JSON.stringify(narrower)))
+      assert.strictEqual(broken.code, 1)
+      assert.match(broken.out, /^devices +property +Level +/m)
+      const types = yield* cli("types", product_key, "--name", "tank")
+      assert.match(types.out, /export const tank = defineThingModel\(/)
+      assert.include(types.out, "\"Level\"")
+    }))
+
   it.effect("a firmware file is uploaded with its hashes, and devices are upgraded to it", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
