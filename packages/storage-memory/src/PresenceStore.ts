@@ -8,6 +8,7 @@ import {
   executionsOf,
   type Judge,
   type Lapse,
+  type Owner,
   type PresenceChange,
   type PresenceOutcome,
   PresenceStore,
@@ -131,8 +132,6 @@ const make = Effect.gen(function*() {
 
   const identityOf = (deviceId: DeviceId) => deviceIdentity(deviceDetail(tables, devices.get(deviceId)!))
 
-  const holders = () => new Set([...connections.values()].map(({ nodeId }) => nodeId))
-
   /** Stores the reactions to changes with them. */
   const withReactions = <A>(make: () => ReadonlyArray<A>, reactTo: ReactTo<A> | undefined) =>
     Effect.sync(() => {
@@ -160,12 +159,18 @@ const make = Effect.gen(function*() {
         }), reactTo),
     connectionsOf: (deviceIds) =>
       Effect.sync(() =>
-        new Map(deviceIds.flatMap((deviceId) => {
+{
+        const owners = new Map<DeviceId, Owner>()
+        for (const deviceId of deviceIds) {
           const connection = connections.get(deviceId)
-          if (connection === undefined) return []
-          return [[deviceId, { ...connection, ...ownerships.get(deviceId)!, enabled: devices.get(deviceId)!.enabled }]]
-        }))
-      ),
+          if (connection === undefined) continue
+          const { connectionId, nodeId } = connection
+          const { desiredChanges, epoch, lastCommand } = ownerships.get(deviceId)!
+          const { enabled } = devices.get(deviceId)!
+          owners.set(deviceId, { connectionId, nodeId, epoch, lastCommand, desiredChanges, enabled })
+        }
+        return owners
+      }),
     noteDesired: (deviceId) =>
       Effect.sync(() => {
         const known = ownerships.get(deviceId)
@@ -186,7 +191,7 @@ const make = Effect.gen(function*() {
       }),
     silentNodes: (judge) =>
       Effect.sync(() => {
-        for (const nodeId of holders()) {
+        for (const nodeId of connections.nodeIds()) {
           if (!heartbeats.has(nodeId)) heartbeats.set(nodeId, { at: now(), steadySince: now() })
         }
         return [...heartbeats.keys()].filter((nodeId) => isSilent(nodeId, judge))
@@ -195,7 +200,7 @@ const make = Effect.gen(function*() {
       Effect.sync(() => {
         const { nodeId } = lapse
         const isGone = lapse._tag === "NodeStops" || isSilent(nodeId, lapse.judge)
-        if (isGone && !holders().has(nodeId)) heartbeats.delete(nodeId)
+        if (isGone && !connections.isHolder(nodeId)) heartbeats.delete(nodeId)
       })
   })
 })

@@ -50,6 +50,7 @@ import { matchesFilter } from "@device-cloud/core"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Executions } from "./Executions.ts"
 import { CommandTable } from "./CommandTable.ts"
+import { ConnectionTable } from "./ConnectionTable.ts"
 import { FeedLog } from "./FeedLog.ts"
 import type { RingBuffer } from "./RingBuffer.ts"
 
@@ -174,7 +175,7 @@ export class Tables extends Context.Service<Tables, {
   /** By `project/key`, the oldest claim first. */
   readonly requests: Map<string, StoredRequest>
   /** The current connection of each device that has one. */
-  readonly connections: Map<DeviceId, { readonly connectionId: string; readonly nodeId: string }>
+  readonly connections: ConnectionTable
   /** Devices that are online without a connection, and until when, Unix milliseconds. */
   readonly sightings: Map<DeviceId, number>
   /** What is known of the owners of each device that has had a connection or a command. */
@@ -239,7 +240,7 @@ export class Tables extends Context.Service<Tables, {
         configurations: new Map(),
         configurationProgress: new Map(),
         requests: new Map(),
-        connections: new Map(),
+        connections: new ConnectionTable(),
         sightings: new Map(),
         ownerships: new Map(),
         heartbeats: new Map(),

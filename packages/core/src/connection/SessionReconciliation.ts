@@ -35,9 +35,7 @@ export const reconcile = Effect.fnUntraced(function*(
   const compare = Effect.fnUntraced(function*(session: OwnedSession, owner: Owner | undefined) {
     const { connection, id } = session
     if (!nodeSessions.isCurrent(session)) return
-    if (owner?.connectionId === id) {
-      return owner.enabled ? nodeSessions.sweep(session, owner) : yield* connection.close("disabled")
-    }
+    if (owner?.connectionId === id) return yield* connection.close("disabled")
     if (owner !== undefined) return owner.epoch > session.epoch ? yield* handOver(session) : undefined
     const claim = yield* untilStored(
       presence.online(connection.device, { id, ip: connection.ip, resumes: session.epoch })
@@ -47,12 +45,21 @@ export const reconcile = Effect.fnUntraced(function*(
     nodeSessions.sweep(session, claim)
   })
 
+  /** Most sessions are the owners still: this is all that is done about them. Returns whether it is one. */
+  const isOwner = (session: OwnedSession, owner: Owner | undefined): boolean => {
+    if (owner?.connectionId !== session.id || !owner.enabled) return false
+    if (nodeSessions.isCurrent(session)) nodeSessions.sweep(session, owner)
+    return true
+  }
+
   const ownersOf = (devices: ReadonlyArray<DeviceIdentity>) =>
     untilStored(presence.connectionsOf(devices.map(({ deviceId }) => deviceId)))
 
   for (const some of Array.chunksOf(nodeSessions.all().filter(({ epoch }) => epoch > 0), lookUpLimit)) {
     const owners = yield* ownersOf(some.map(({ connection }) => connection.device))
-    yield* Effect.forEach(some, (session) => compare(session, owners.get(session.connection.device.deviceId)), {
+    const ownerOf = ({ connection }: OwnedSession) => owners.get(connection.device.deviceId)
+    const others = some.filter((session) => !isOwner(session, ownerOf(session)))
+    yield* Effect.forEach(others, (session) => compare(session, ownerOf(session)), {
       concurrency: "unbounded",
       discard: true
     })

@@ -3,7 +3,7 @@
  * {@link VirtualProcess}, all of them on one storage in memory, which stands for the
  * database. What nodes tell each other goes over a bus that loses, doubles and delays.
  */
-import { DeviceCloud, NodeBus, type Notice, Randomness, WebhookClient } from "@device-cloud/core"
+import { DeviceCloud, NodeBus, type Notice, PresenceTimes, Randomness, WebhookClient } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Cause, Context, Effect, Exit, Layer, Logger, Queue, References, Scope, Stream } from "effect"
@@ -20,6 +20,8 @@ export interface ClusterOptions {
   readonly bus: LossyNodeBus.Faults
   /** How long half a call of a store takes at most, milliseconds; 0: no time. */
   readonly slowness: number
+  /** Milliseconds between two sweeps of a node. */
+  readonly sweep: number
   /** What a node logs as an error. */
   readonly failed: (message: string) => void
   readonly stores?: StoreChange | undefined
@@ -76,7 +78,8 @@ export class Cluster {
     process.soon(() => {
       const built = Effect.tap(Layer.build(this.#layerOf(node, random)), (cloud) =>
         Effect.sync(() => {
-          node.cloud = cloud
+          const ofProcess = Context.merge(process.context, this.#logging(nodeId))
+          node.cloud = Context.merge(cloud, ofProcess)
         }))
       this.#run(process, built, (exit) => {
         if (Exit.isFailure(exit)) this.#options.failed(`${nodeId} did not start: ${Cause.pretty(exit.cause)}`)
@@ -94,11 +97,11 @@ export class Cluster {
 
   /** Runs an effect on a node. */
   fork<A, E>(node: CloudNode, effect: Effect.Effect<A, E, DeviceCloud.DeviceCloud>): void {
-    if (node.cloud !== undefined) node.process.fork(effect, Context.merge(node.cloud, this.#logging(node.nodeId)))
+    if (node.cloud !== undefined) Effect.runForkWith(node.cloud)(effect)
   }
 
   #layerOf(node: CloudNode, random: SeededRandom): Layer.Layer<DeviceCloud.DeviceCloud, unknown> {
-    const { bus, slowness, stores } = this.#options
+    const { bus, slowness, stores, sweep } = this.#options
     const shared: Layer.Layer<DeviceCloud.Stores> = Layer.succeedContext(
       slowness === 0 ? this.stores : SlowStores.make(this.stores, random, slowness)
     )
@@ -108,6 +111,7 @@ export class Cluster {
       Layer.provide(stores === undefined ? shared : Layer.provideMerge(Layer.fresh(stores), shared)),
       Layer.provide(Layer.mergeAll(
         Layer.succeed(Randomness, random),
+        Layer.succeed(PresenceTimes, { beat: 2000, gap: 5000, silence: 9000, sweep }),
         // No webhook leaves a simulation: each is taken.
         Layer.succeed(WebhookClient, {
           refuse: () => undefined,

@@ -75,6 +75,8 @@ export interface Plan {
   readonly nodes: number
   /** How long half a call of a store takes at most, milliseconds; 0: no time. */
   readonly slowness: number
+  /** Seconds between two sweeps of a node. */
+  readonly sweep: number
   /** What becomes of what nodes tell each other. */
   readonly bus: Faults
   readonly devices: ReadonlyArray<DevicePlan>
@@ -89,7 +91,7 @@ export interface PlanSize {
   readonly minutes: number
   /** Default 3. */
   readonly nodes?: number | undefined
-  /** As in `Plan`. Default 30. */
+  /** As in `Plan`. Default: 30, and 0 for a large fleet. */
   readonly slowness?: number | undefined
 }
 
@@ -131,11 +133,15 @@ const buses: ReadonlyArray<Faults> = [
   { lost: 1, doubled: 0, latest: 0 }
 ]
 
+/** Devices with which a fleet is large: it is simulated for its size, more than for what a node meets between two steps. */
+const large = 1000
+
 /** Seconds that a command may wait. */
 const ttls = [0, 20, 60, 120] as const
 
 /** Makes the plan that follows from the seed. The shorter it is, the faster everything goes in it. */
-export const make = ({ devices: count, minutes, nodes = 3, seed, slowness = 30 }: PlanSize): Plan => {
+export const make = ({ devices: count, minutes, nodes = 3, seed, slowness }: PlanSize): Plan => {
+  const isLarge = count > large
   /** How much faster everything goes than in a day of a real fleet. */
   const haste = Math.min(Math.max(1440 / minutes, 1), 60)
   const devices = Array.from({ length: count }, (_, id): DevicePlan => {
@@ -157,7 +163,8 @@ export const make = ({ devices: count, minutes, nodes = 3, seed, slowness = 30 }
     seed,
     minutes,
     nodes,
-    slowness,
+    slowness: slowness ?? (isLarge ? 0 : 30),
+    sweep: isLarge ? 60 : 10,
     bus: new SeededRandom(seed, "bus").pick(buses),
     devices,
     steps: stepsOf(new SeededRandom(seed, "operators"), { devices, seconds, times, haste }),

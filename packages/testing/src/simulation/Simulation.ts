@@ -52,6 +52,7 @@ export const run = (plan: Plan, options: RunOptions = {}): Outcome => {
     seed: plan.seed,
     bus: plan.bus,
     slowness: plan.slowness,
+    sweep: plan.sweep * 1000,
     failed: (message) => witness.violated("nothing fails", message),
     stores: options.stores
   })
@@ -83,7 +84,7 @@ export const run = (plan: Plan, options: RunOptions = {}): Outcome => {
     Stored.make(inspection),
     Versions.make(inspection),
     Commands.make(inspection),
-    Presence.make(inspection, devices),
+    Presence.make(inspection, devices, plan.sweep * 1000),
     Upgrades.make(inspection),
     ScenesFire.make(inspection, fleet, plan.nodes),
     Isolation.make(inspection, fleet)

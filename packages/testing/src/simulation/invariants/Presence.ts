@@ -11,8 +11,8 @@ export const agrees = "presence agrees with connections"
 export const notFalse = "no connected device goes offline"
 export const grows = "status versions grow by one"
 
-/** How long the cloud may take, milliseconds: a node is missed after 11 seconds, a session found after 10. */
-const settles = 16_000
+/** How long after a sweep the cloud may take, milliseconds; a node is missed after 11 seconds. */
+const rest = 6000
 
 /** How long before and after a change of its status a connection must have lasted to make it false, milliseconds. */
 const margin = 2000
@@ -32,8 +32,11 @@ interface Past {
 
 export const make = (
   { time, violated, wasDisturbed }: Inspection,
-  devices: ReadonlyArray<FleetDevice>
+  devices: ReadonlyArray<FleetDevice>,
+  /** Between two sweeps of a node, milliseconds. */
+  sweep: number
 ): Invariant => {
+  const settles = sweep + rest
   const stored = new Map<DeviceId, Stored>()
   const past = new Map<DeviceId, Array<Past>>()
   /** Since when no node holds a connection of the device, Unix milliseconds. */

@@ -13,10 +13,15 @@ const minute = 60_000
 /** How close to its end a time may be interrupted, milliseconds: nodes look each second. */
 const margin = 5000
 
-/** How often something should have happened. */
-interface Expected {
-  least: number
-  most: number
+/** How long before and after a scene is found to fire too often it may be silent, milliseconds. */
+const pauses = { before: 15_000, after: 70_000 }
+
+/** Something that fires a scene. */
+interface Cause {
+  /** Unix milliseconds. */
+  readonly at: number
+  /** Whether it must, or may. */
+  readonly isSure: boolean
 }
 
 export const make = (
@@ -25,7 +30,9 @@ export const make = (
   nodes: number
 ): Invariant => {
   const from = time.now
-  const expected = new Map<string, Expected>()
+  const causes = new Map<string, Array<Cause>>()
+  /** When scenes were paused because they fired too often, Unix milliseconds. */
+  const paused = new Map<string, Array<number>>()
   const fired = new Map<string, number>()
   const executions = new Set<string>()
   const reported = new Map<DeviceId, { readonly value: number; readonly time: number }>()
@@ -37,10 +44,14 @@ export const make = (
 
   const keyOf = (sceneId: string, deviceId: DeviceId | undefined) => `${sceneId} ${deviceId ?? ""}`
 
-  const expect = (key: string, isSure = true) => {
-    const known = expected.get(key) ?? { least: 0, most: 0 }
-    expected.set(key, { least: known.least + (isSure ? 1 : 0), most: known.most + 1 })
+  const expect = (key: string, at: number, isSure = true) => {
+    const known = causes.get(key)
+    if (known === undefined) causes.set(key, [{ at, isSure }])
+    else known.push({ at, isSure })
   }
+
+  const mustFire = (sceneId: string, { at, isSure }: Cause) =>
+    isSure && !(paused.get(sceneId) ?? []).some((time) => at > time - pauses.before && at < time + pauses.after)
 
   const isSomebodyThere = (start: number, end: number) =>
     Array.from({ length: nodes }, (_, place) => place).some((place) => !wasDisturbed(place, start, end))
@@ -54,7 +65,7 @@ export const make = (
     if (until < due - margin) return
     const mayFire = !gone.has(deviceId) && !disabled.has(deviceId)
     const isSure = until > due + margin && mayFire && isSomebodyThere(due - margin, due + margin)
-    expect(state.key, isSure)
+    expect(state.key, due, isSure)
   }
 
   const projectOf = (productKey: string): FleetProject | undefined =>
@@ -68,6 +79,7 @@ export const make = (
         executions.add(event.executionId)
         const key = keyOf(event.sceneId, event.device?.deviceId)
         fired.set(key, (fired.get(key) ?? 0) + 1)
+        if (event.status === "paused") paused.set(event.sceneId, [...paused.get(event.sceneId) ?? [], event.at])
         return
       }
       const { at, device: { deviceId, productKey } } = event
@@ -80,13 +92,13 @@ export const make = (
         if (temperature === undefined || (known !== undefined && temperature.time < known.time)) return
         const value = temperature.value as number
         reported.set(deviceId, { value, time: temperature.time })
-        if (value !== known?.value && value > hot) expect(keyOf(scenes.hot, deviceId))
+        if (value !== known?.value && value > hot) expect(keyOf(scenes.hot, deviceId), at)
       } else if (event._tag === "DeviceStatusChanged") {
         if (event.status === "online") {
           endOffline(deviceId, at)
           return void disabled.delete(deviceId)
         }
-        expect(keyOf(scenes.left, deviceId))
+        expect(keyOf(scenes.left, deviceId), at)
         offline.set(deviceId, { since: at, key: keyOf(scenes.gone, deviceId) })
       } else if (event._tag === "DeviceLifecycle" && event.action === "disable") disabled.add(deviceId)
     },
@@ -95,14 +107,15 @@ export const make = (
       const tenMinutes = 10 * minute
       for (let at = Math.ceil(from / tenMinutes) * tenMinutes; at <= time.now - minute; at += tenMinutes) {
         for (const { scenes } of projects) {
-          expect(keyOf(scenes.clock, undefined), isSomebodyThere(at - margin, at + margin))
+          expect(keyOf(scenes.clock, undefined), at, isSomebodyThere(at - margin, at + margin))
         }
       }
-      for (const key of new Set([...expected.keys(), ...fired.keys()])) {
-        const { least, most } = expected.get(key) ?? { least: 0, most: 0 }
+      for (const key of new Set([...causes.keys(), ...fired.keys()])) {
+        const all = causes.get(key) ?? []
+        const least = all.filter((cause) => mustFire(key.split(" ")[0]!, cause)).length
         const times = fired.get(key) ?? 0
-        if (times < least || times > most) {
-          violated(name, `scene and device ${key} have fired ${times} times; expected ${least} to ${most}`)
+        if (times < least || times > all.length) {
+          violated(name, `scene and device ${key} have fired ${times} times; expected ${least} to ${all.length}`)
         }
       }
     }
