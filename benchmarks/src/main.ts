@@ -12,6 +12,7 @@ import { otaCampaign } from "./OtaCampaign.ts"
 import { downlink } from "./Downlink.ts"
 import { attackNames, fairness, storages } from "./fairness/Fairness.ts"
 import { head, rowOf } from "./fairness/Report.ts"
+import { fleetSim } from "./FleetSim.ts"
 import { historyBytes } from "./HistoryBytes.ts"
 import { historyGrowth } from "./HistoryGrowth.ts"
 import { historyRead } from "./HistoryRead.ts"
@@ -42,6 +43,7 @@ const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison
   "history-growth": historyGrowth,
   "history-read": historyRead,
   "million": million,
+  "fleet-sim": fleetSim,
   "model-check": modelCheck,
   "scale-out": scaleOut,
   "scene-match": sceneMatch,

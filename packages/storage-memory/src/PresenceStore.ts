@@ -158,8 +158,7 @@ const make = Effect.gen(function*() {
           return [{ device: identityOf(deviceId), version: setOffline(device, at) }]
         }), reactTo),
     connectionsOf: (deviceIds) =>
-      Effect.sync(() =>
-{
+      Effect.sync(() => {
         const owners = new Map<DeviceId, Owner>()
         for (const deviceId of deviceIds) {
           const connection = connections.get(deviceId)

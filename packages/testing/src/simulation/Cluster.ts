@@ -3,10 +3,19 @@
  * {@link VirtualProcess}, all of them on one storage in memory, which stands for the
  * database. What nodes tell each other goes over a bus that loses, doubles and delays.
  */
-import { DeviceCloud, NodeBus, type Notice, PresenceTimes, Randomness, WebhookClient } from "@device-cloud/core"
+import {
+  DeviceCloud,
+  NodeBus,
+  type Notice,
+  PresenceTimes,
+  Randomness,
+  StoreError,
+  WebhookClient
+} from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Cause, Context, Effect, Exit, Layer, Logger, Queue, References, Scope, Stream } from "effect"
+import * as Faults from "../Faults.ts"
 import * as LossyNodeBus from "../LossyNodeBus.ts"
 import { SeededRandom } from "./SeededRandom.ts"
 import * as SlowStores from "./SlowStores.ts"
@@ -40,10 +49,30 @@ export interface CloudNode {
   readonly connections: Set<() => void>
 }
 
+/** Stores whose calls may be part of a transaction of another one: such a call fails as a whole. */
+const parts = DeviceCloud.stores
+  .map(({ key }) => key.slice(key.lastIndexOf("/") + 1))
+  .filter((name) => name !== "UplinkStore" && name !== "FeedStore") as ReadonlyArray<Faults.Target>
+
+/** When a node that could not start is started again, milliseconds. */
+const restartAfter = 2000
+
+/** While the stores are away, calls fail. Some transactions that were on their way have happened all the same. */
+const outage = (isAway: () => boolean): ReadonlyArray<Faults.Fault> => {
+  const transactions: ReadonlyArray<Faults.Target> = ["UplinkStore.commit", "FeedStore.commit"]
+  return [
+    { on: transactions, does: "fail", probability: 0.8, calls: isAway },
+    { on: transactions, does: "loseAnswer", calls: isAway },
+    { on: parts, does: "fail", calls: isAway }
+  ]
+}
+
 export class Cluster {
   /** The stores as they are, for whoever checks them. */
   readonly stores: Context.Context<DeviceCloud.Stores>
   readonly nodes: Array<CloudNode> = []
+  /** Whether nodes cannot reach the stores. */
+  isStorageAway = false
   readonly #time: VirtualTime
   readonly #options: ClusterOptions
   readonly #database: VirtualProcess
@@ -82,7 +111,13 @@ export class Cluster {
           node.cloud = Context.merge(cloud, ofProcess)
         }))
       this.#run(process, built, (exit) => {
-        if (Exit.isFailure(exit)) this.#options.failed(`${nodeId} did not start: ${Cause.pretty(exit.cause)}`)
+        if (Exit.isSuccess(exit)) return
+        if (!(Cause.squash(exit.cause) instanceof StoreError)) {
+          return this.#options.failed(`${nodeId} did not start: ${Cause.pretty(exit.cause)}`)
+        }
+        // Without its storage a server ends, and its supervisor starts it anew.
+        this.kill(node)
+        this.#time.after(restartAfter, () => this.start(place))
       })
     })
     return node
@@ -101,14 +136,16 @@ export class Cluster {
   }
 
   #layerOf(node: CloudNode, random: SeededRandom): Layer.Layer<DeviceCloud.DeviceCloud, unknown> {
-    const { bus, slowness, stores, sweep } = this.#options
-    const shared: Layer.Layer<DeviceCloud.Stores> = Layer.succeedContext(
-      slowness === 0 ? this.stores : SlowStores.make(this.stores, random, slowness)
+    const { bus, seed, slowness, stores = Layer.empty, sweep } = this.#options
+    const faults = Faults.layer({ seed: `${seed} ${node.nodeId}`, faults: outage(() => this.isStorageAway) })
+    const Stores: Layer.Layer<DeviceCloud.Stores> = SlowStores.layer(random, slowness).pipe(
+      Layer.provide(faults),
+      Layer.provide(Layer.provideMerge(Layer.fresh(stores), Layer.succeedContext(this.stores)))
     )
     return Layer.fresh(DeviceCloud.layer).pipe(
       Layer.provide(LossyNodeBus.layer(() => bus)),
       Layer.provide(Layer.succeed(NodeBus, this.#busOf(node))),
-      Layer.provide(stores === undefined ? shared : Layer.provideMerge(Layer.fresh(stores), shared)),
+      Layer.provide(Stores),
       Layer.provide(Layer.mergeAll(
         Layer.succeed(Randomness, random),
         Layer.succeed(PresenceTimes, { beat: 2000, gap: 5000, silence: 9000, sweep }),

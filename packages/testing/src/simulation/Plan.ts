@@ -67,6 +67,8 @@ export type Fault =
   | { readonly at: number; readonly breaks: "freeze"; readonly node: number; readonly lasts: number }
   /** A node is killed; another one starts in its place when the time is over. */
   | { readonly at: number; readonly breaks: "kill"; readonly node: number; readonly lasts: number }
+  /** No node reaches the stores. */
+  | { readonly at: number; readonly breaks: "storage"; readonly lasts: number }
 
 export interface Plan {
   readonly seed: number
@@ -110,10 +112,10 @@ const profiles: ReadonlyArray<readonly [Profile, number]> = [
 
 /** Seconds between two reports, from and to. */
 const paces: Readonly<Record<Profile, readonly [number, number]>> = {
-  reporter: [600, 1800],
-  thermostat: [900, 1800],
-  sleeper: [3600, 10_800],
-  gateway: [1200, 3600]
+  reporter: [1200, 3600],
+  thermostat: [1800, 3600],
+  sleeper: [7200, 21_600],
+  gateway: [3600, 7200]
 }
 
 const profileOf = (random: SeededRandom): Profile => {
@@ -143,7 +145,7 @@ const ttls = [0, 20, 60, 120] as const
 export const make = ({ devices: count, minutes, nodes = 3, seed, slowness }: PlanSize): Plan => {
   const isLarge = count > large
   /** How much faster everything goes than in a day of a real fleet. */
-  const haste = Math.min(Math.max(1440 / minutes, 1), 60)
+  const haste = Math.min(Math.max(1440 / minutes, 1), 120)
   const devices = Array.from({ length: count }, (_, id): DevicePlan => {
     const random = new SeededRandom(seed, "device", id)
     const profile = profileOf(random)
@@ -185,9 +187,8 @@ const inOrder = <A extends { readonly at: number }>(items: ReadonlyArray<A>): Re
 const stepsOf = (random: SeededRandom, { devices, haste, seconds, times }: Extent): ReadonlyArray<Step> => {
   const at = () => random.int(1, seconds)
   const many = (count: number, make: (i: number) => Step) => Array.from({ length: count }, (_, i) => make(i))
-  const upgrades = Math.max(2, Math.round(seconds / 14_400))
   return inOrder([
-    ...many(times(4 + haste / 4), (): Step => {
+    ...many(times(2 + haste / 4), (): Step => {
       const { id, subDevices } = random.pick(devices)
       return {
         at: at(),
@@ -204,10 +205,10 @@ const stepsOf = (random: SeededRandom, { devices, haste, seconds, times }: Exten
     ),
     ...many(times(0.01), () => ({ at: at(), act: "delete", device: random.pick(devices).id })),
     ...many(2 + times(0.02), () => ({ at: at(), act: "trespass", device: random.pick(devices).id })),
-    ...many(upgrades, (i) => ({
+    ...many(projects, (i) => ({
       at: at(),
       act: "upgrade",
-      project: i % projects,
+      project: i,
       firmware: i + 1,
       push: random.chance(0.8),
       retries: random.int(0, 2),
@@ -240,6 +241,10 @@ const faultsOf = (
       node: node(),
       lasts: random.chance(0.5) ? random.int(1, 8) : random.int(8, 40)
     })),
+    ...many(
+      Math.floor(nodeFaults / 2) + (random.chance(0.5) ? 1 : 0),
+      () => ({ at: at(), breaks: "storage", lasts: random.int(1, 20) })
+    ),
     ...many(nodeFaults, () => ({ at: at(), breaks: "kill", node: node(), lasts: random.int(2, 40) }))
   ])
 }

@@ -86,7 +86,7 @@ export const shrink = (plan: Plan, outcome: Outcome, options: RunOptions = {}): 
 const withoutLastNode = (plan: Plan): Plan => ({
   ...plan,
   nodes: plan.nodes - 1,
-  faults: plan.faults.filter((fault) => fault.breaks === "network" || fault.node < plan.nodes - 1)
+  faults: plan.faults.filter((fault) => !("node" in fault) || fault.node < plan.nodes - 1)
 })
 
 /** Leaves out what is about devices that are not there. */

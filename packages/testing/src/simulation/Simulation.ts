@@ -119,6 +119,17 @@ const faults = ({ cluster, time, witness }: World, devices: ReadonlyArray<FleetD
       device?.loseNetwork(fault.silent)
       return later(() => device?.findNetwork())
     }
+    if (fault.breaks === "storage") {
+      if (cluster.isStorageAway) return
+      cluster.isStorageAway = true
+      const worksAgain = cluster.nodes.map(({ place }) =>
+        witness.disturbed(place, `has no storage for ${fault.lasts} s`)
+      )
+      return later(() => {
+        cluster.isStorageAway = false
+        for (const works of worksAgain) works()
+      })
+    }
     const node = cluster.nodes[fault.node]
     // It has another fault.
     if (node === undefined || !node.process.isRunning) return

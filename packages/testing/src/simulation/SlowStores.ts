@@ -4,7 +4,7 @@
  * between. What a call does is still one step.
  */
 import { DeviceCloud, NodeBus } from "@device-cloud/core"
-import { Context, Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { SeededRandom } from "./SeededRandom.ts"
 
 /** Set within a call: what it calls in turn is part of its transaction, and takes no time of its own. */
@@ -16,7 +16,13 @@ const WithinCall = Context.Reference<boolean>("@device-cloud/testing/simulation/
 const often = 0.15
 
 /** `longest`: the most that half a call takes, milliseconds. Few take as long. */
-export const make = (
+export const layer = (
+  random: SeededRandom,
+  longest: number
+): Layer.Layer<DeviceCloud.Stores, never, DeviceCloud.Stores> =>
+  Layer.effectContext(Effect.map(Effect.context<DeviceCloud.Stores>(), (stores) => make(stores, random, longest)))
+
+const make = (
   stores: Context.Context<DeviceCloud.Stores>,
   random: SeededRandom,
   longest: number
