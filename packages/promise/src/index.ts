@@ -6,4 +6,6 @@ export * from "./Api.ts"
 export * from "./Cloud.ts"
 export { CloudError, type CloudErrorOf } from "./CloudError.ts"
 export type { CloudEvent, SubscribeOptions } from "./EventLoop.ts"
-export type { Promised, PromisedServices } from "./Promised.ts"
+/** For packages that offer services of their own with promises. */
+export { type Given, type Promised, promisedMembers, type PromisedServices, type Runner } from "./Promised.ts"
+export { runnerOf } from "./Run.ts"

@@ -23,6 +23,7 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import * as Fixtures from "./Fixtures.ts"
+import type { StartedTestCloud, StartOptions } from "./PromisedTestCloud.ts"
 import * as SimulatedDevice from "./SimulatedDevice.ts"
 
 /** Products, devices and connections in a cloud of its own. */
@@ -70,6 +71,21 @@ export class TestCloud extends Context.Service<TestCloud, {
     Layer.provideMerge(PlatformNode.layer),
     Layer.provideMerge(TestClock.layer())
   )
+
+  /**
+   * The same with promises, in any test runner. It ends with the block of
+   * `await using`, or with `close`. With ports, for tests of firmware from outside,
+   * time flows; without, it stands still until the test lets it pass.
+   *
+   * ```ts
+   * await using cloud = await TestCloud.start()
+   * const lamp = await cloud.connect(await cloud.createDevice(), { on: { set: () => {} } })
+   * await cloud.commands.setProperties("default", lamp.device.deviceId, { power: 1 })
+   * await cloud.advance("5 minutes")
+   * ```
+   */
+  static readonly start = async (options?: StartOptions): Promise<StartedTestCloud> =>
+    (await import("./PromisedTestCloud.ts")).start(options)
 }
 
 const make = Effect.gen(function*() {

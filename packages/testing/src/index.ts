@@ -12,6 +12,14 @@ export * as FactoryAuthority from "./FactoryAuthority.ts"
 export * as Faults from "./Faults.ts"
 export * as Fixtures from "./Fixtures.ts"
 export * as LossyNodeBus from "./LossyNodeBus.ts"
+export type {
+  PromisedBehaviour,
+  PromisedDevice,
+  PromisedGateway,
+  PromisedHandlers,
+  StartedTestCloud,
+  StartOptions
+} from "./PromisedTestCloud.ts"
 export * as SimulatedDevice from "./SimulatedDevice.ts"
 export * as SimulatedGateway from "./SimulatedGateway.ts"
 export { TestCloud } from "./TestCloud.ts"

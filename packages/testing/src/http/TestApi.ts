@@ -23,6 +23,13 @@ const api = (options: ApiOptions) =>
     Effect.map(StoreHealth, (store) => ManagementApi.layer({ ...options, readiness: { storage: store.check } }))
   )
 
+/** The management API of a cloud that is there, on a free port of loopback, with {@link ownerKey} as the key of its owner. */
+export const apiServer = (options: ApiOptions = {}) =>
+  api(options).pipe(
+    Layer.provideMerge(PlatformNode.HttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })),
+    Layer.provideMerge(ownerLayer)
+  )
+
 /**
  * A whole cloud on the given stores, with its management API on a free port of
  * loopback and {@link ownerKey} as the key of its owner. Everything in it is at
@@ -33,9 +40,7 @@ export const testApi = <A extends DeviceCloud.Stores | StoreHealth, E>(
   options: ApiOptions = {},
   { objects = Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer)) } = {}
 ) =>
-  api(options).pipe(
-    Layer.provideMerge(PlatformNode.HttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })),
-    Layer.provideMerge(ownerLayer),
+  apiServer(options).pipe(
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(objects),
     Layer.provideMerge(stores),

@@ -90,6 +90,16 @@ export class MqttTestServer extends Context.Service<MqttTestServer, {
   /** The path of the file that holds `tls.ca`, for clients in other processes. */
   readonly authorityFile: string
 }>()("@device-cloud/testing/mqtt/MqttTestServer") {
+  /** The broker alone, for a cloud that is there. */
+  static readonly layerBroker = (
+    limits: Partial<Limits> = {},
+    times: ListeningTimes = { quiet: 0, longest: 0, shadow: 0 }
+  ) =>
+    Layer.effect(MqttTestServer, make).pipe(
+      Layer.provideMerge(broker(limits).pipe(Layer.provide(Layer.succeed(ListeningTimes, times)))),
+      Layer.provide(Certificate.layer)
+    )
+
   /**
    * A whole cloud on the given stores, with objects in memory. Everything in it
    * is at hand for the test as well. It runs on the real clock: leave
@@ -102,9 +112,7 @@ export class MqttTestServer extends Context.Service<MqttTestServer, {
     limits: Partial<Limits> = {},
     times: ListeningTimes = { quiet: 0, longest: 0, shadow: 0 }
   ) =>
-    Layer.effect(MqttTestServer, make).pipe(
-      Layer.provideMerge(broker(limits).pipe(Layer.provide(Layer.succeed(ListeningTimes, times)))),
-      Layer.provide(Certificate.layer),
+    MqttTestServer.layerBroker(limits, times).pipe(
       Layer.provideMerge(DeviceCloud.layer),
       Layer.provideMerge(Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer))),
       Layer.provideMerge(stores),

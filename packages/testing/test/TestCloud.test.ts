@@ -1,0 +1,103 @@
+import { CloudError } from "@device-cloud/promise"
+import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
+import { spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+import { assert, describe, test } from "vitest"
+
+describe("a test cloud with promises", () => {
+  test("time passes when the test says so, and scenes fire in it", async () => {
+    await using cloud = await TestCloud.start()
+    assert.strictEqual(cloud.now().toISOString(), "2026-01-01T00:00:00.000Z")
+    const device = await cloud.createDevice()
+    const fan = await cloud.createDevice()
+    const set: Array<unknown> = []
+    await cloud.connect(fan, { on: { set: async (values) => void set.push(values) } })
+    await cloud.scenes.create("default", {
+      name: "Half past midnight",
+      status: "enable",
+      triggers: [{ URI: "trigger/cron", params: { cron: "0 30 0 * * *" } }],
+      actions: [{
+        URI: "action/device/property",
+        params: { device_id: fan.deviceId, items: { power: 1 } }
+      }]
+    })
+    const lamp = await cloud.connect(device)
+    assert.strictEqual((await lamp.postProperties({ power: 1 })).code, 200)
+    await cloud.advance("29 minutes")
+    assert.deepStrictEqual(set, [])
+    await cloud.advance("2 minutes")
+    assert.deepStrictEqual(set, [{ power: 1 }])
+    assert.strictEqual(cloud.now().toISOString(), "2026-01-01T00:31:00.000Z")
+  })
+
+  test("handlers return values, promises or refusals; what nobody handles waits", async () => {
+    await using cloud = await TestCloud.start()
+    const device = await cloud.createDevice()
+    const lamp = await cloud.connect(device, {
+      on: {
+        services: {
+          add: async ({ a, b }) => ({ sum: Number(a) + Number(b) }),
+          break: () => {
+            throw new SimulatedDevice.Refusal({ code: 100_001, reason: "broken" })
+          }
+        }
+      }
+    })
+    const call = (service: string) =>
+      cloud.commands.request("default", device.deviceId, service, { a: 1, b: 2 }, { wait: 5 })
+    assert.deepInclude((await call("add")).command, { state: "succeeded", data: { sum: 3 } })
+    assert.deepInclude((await call("break")).command, { state: "failed", code: 100_001, message: "broken" })
+    await cloud.commands.callService("default", device.deviceId, "unknown", {})
+    assert.deepStrictEqual((await lamp.received()).map(({ method }) => method), ["thing.service.unknown"])
+    assert.deepStrictEqual(await lamp.received(), [])
+    const refused = await cloud.connect(device, { deviceSecret: "other" }).catch((error: unknown) => error)
+    assert.isTrue(refused instanceof CloudError && refused.code === "WrongSignature")
+    await lamp.disconnect()
+    assert.strictEqual(await lamp.closed(), "lost")
+  })
+
+  test("a gateway carries its sub-devices", async () => {
+    await using cloud = await TestCloud.start()
+    const gateway = await cloud.connectGateway(
+      await cloud.createDevice(await cloud.createProduct({ nodeType: "gateway" }))
+    )
+    const sub = await cloud.createDevice(await cloud.createProduct({ nodeType: "gateway-sub" }))
+    assert.strictEqual((await gateway.add([sub])).code, 200)
+    const sensor = await gateway.login(sub)
+    assert.strictEqual((await sensor.postProperties({ level: 2 })).code, 200)
+    const { device } = await cloud.devices.get("default", { deviceId: sub.deviceId })
+    assert.strictEqual(device.status, "online")
+  })
+
+  test("firmware is tested from outside, over MQTT and HTTP", async () => {
+    await using cloud = await TestCloud.start({ mqtt: true, http: true })
+    const device = await cloud.createDevice()
+    const { tls } = cloud.mqtt!
+    const reply = await Effect.runPromise(Effect.scoped(Effect.gen(function*() {
+      const firmware = yield* SimulatedDevice.connectMqtt({ ...device, url: tls.url, ca: tls.ca! })
+      return yield* firmware.postProperties({ power: 1 })
+    })))
+    assert.strictEqual(reply.code, 200)
+    const { accessKey, url } = cloud.http!
+    const response = await fetch(`${url}/openapi/v1/things/${device.deviceId}/shadow`, {
+      headers: { authorization: `Bearer ${accessKey}` }
+    })
+    assert.strictEqual(response.status, 200)
+    assert.include(await response.text(), "\"power\"")
+    const before = cloud.now()
+    await cloud.advance("1 hour")
+    assert.isAtLeast(cloud.now().getTime() - before.getTime(), 3_600_000)
+  })
+
+  test("it runs in node:test", () => {
+    const file = fileURLToPath(new URL("nodeTest/lamp.ts", import.meta.url))
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      ["--conditions=device-cloud-source", "--import", "tsx", "--test", "--test-reporter=tap", file],
+      { encoding: "utf8", env: { ...process.env, NODE_OPTIONS: "" } }
+    )
+    assert.match(stdout, /# pass 1/)
+    assert.strictEqual(status, 0)
+  })
+})
