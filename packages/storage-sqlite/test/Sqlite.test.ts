@@ -1,14 +1,9 @@
-import { type ProjectId, ProjectStore, StoreError } from "@device-cloud/core"
-import * as StorageSqlite from "@device-cloud/storage-sqlite"
-import { TestKeyRing } from "@device-cloud/testing"
+import { StoreError } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Option, References } from "effect"
-import { spawn } from "node:child_process"
-import { once } from "node:events"
+import { Effect, Layer, References } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { Sqlite } from "../src/Sqlite.ts"
 
 /** The path of a file in a directory of its own. */
@@ -86,31 +81,4 @@ it.live("a file that a newer version has changed is refused", () =>
     }))
     const error = yield* Effect.flip(open(filename))
     assert.include(error.message, "migration 9000, later")
-  }).pipe(Effect.scoped))
-
-it.live("what is acknowledged is there after the process was killed", () =>
-  Effect.gen(function*() {
-    const filename = yield* newFile
-    const acknowledged = yield* Effect.promise(async () => {
-      const program = join(import.meta.dirname, "Writer.ts")
-      const child = spawn(
-        process.execPath,
-        ["--import", "tsx", "--conditions", "device-cloud-source", program, filename],
-        { stdio: ["ignore", "pipe", "inherit"] }
-      )
-      const ended = once(child, "exit")
-      const ids: Array<string> = []
-      for await (const id of createInterface(child.stdout)) {
-        ids.push(id)
-        if (ids.length === 50) child.kill("SIGKILL")
-      }
-      await ended
-      return ids
-    })
-    assert.isAtLeast(acknowledged.length, 50)
-    const projects = yield* Effect.provide(
-      ProjectStore,
-      yield* Layer.build(StorageSqlite.layer({ filename }).pipe(Layer.provide(TestKeyRing.layer)))
-    )
-    for (const id of acknowledged) assert.isTrue(Option.isSome(yield* projects.get(id as ProjectId)), id)
   }).pipe(Effect.scoped))
