@@ -27,11 +27,14 @@ const insertDevice = (sql: Statements, deviceId: DeviceId): number =>
     deviceId
   ])!.number
 
-const insertProperty = (sql: Statements, device: number, propertyId: string): number =>
-  sql.get<{ readonly number: number }>(
-    "INSERT INTO history_property (device, property_id) VALUES (?, ?) RETURNING number",
-    [device, propertyId]
-  )!.number
+/** Adds a value of a property. Returns false, and adds nothing, if nothing was stored of the property before. */
+const insertSample = (sql: Statements, device: number, { propertyId, time, value }: PropertySample): boolean =>
+  sql.run(
+    `INSERT INTO history_sample (property, time, place, value)
+      SELECT number, ?3, coalesce((SELECT max(place) + 1 FROM history_sample WHERE property = number AND time = ?3), 0), ?4
+      FROM history_property WHERE device = ?1 AND property_id = ?2`,
+    [device, propertyId, time, JSON.stringify(value)]
+  ) > 0
 
 /** Adds entries as they are. */
 export const appendHistory = (
@@ -41,13 +44,10 @@ export const appendHistory = (
 ): void => {
   if (samples.length + events.length === 0) return
   const device = deviceNumber(sql, deviceId) ?? insertDevice(sql, deviceId)
-  for (const { propertyId, time, value } of samples) {
-    const property = propertyNumber(sql, device, propertyId) ?? insertProperty(sql, device, propertyId)
-    sql.run(
-      `INSERT INTO history_sample (property, time, place, value)
-        SELECT ?1, ?2, coalesce(max(place) + 1, 0), ?3 FROM history_sample WHERE property = ?1 AND time = ?2`,
-      [property, time, JSON.stringify(value)]
-    )
+  for (const sample of samples) {
+    if (insertSample(sql, device, sample)) continue
+    sql.run("INSERT INTO history_property (device, property_id) VALUES (?, ?)", [device, sample.propertyId])
+    insertSample(sql, device, sample)
   }
   for (const { eventId, time, value } of events) {
     sql.run("INSERT INTO history_event (device, time, event_id, value) VALUES (?, ?, ?, ?)", [
