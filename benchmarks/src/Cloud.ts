@@ -23,6 +23,7 @@ import { MqttServer } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
+import * as StorageSqlite from "@device-cloud/storage-sqlite"
 import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Layer, Option, Redacted } from "effect"
 import { HttpServer } from "effect/http"
@@ -32,8 +33,10 @@ import type { LoadDevice } from "./Load.ts"
 
 export interface CloudPlan {
   readonly devices: number
-  /** URL of PostgreSQL; absent: storage in memory. */
+  /** URL of PostgreSQL; absent, and without a file of SQLite: storage in memory. */
   readonly databaseUrl?: string
+  /** A file of SQLite. */
+  readonly sqliteFile?: string
   /** Makes a scene for each device. One in a hundred of the reported values fires it. */
   readonly hasScenes?: true
   /** Files in PEM; absent: plain TCP. */
@@ -49,11 +52,13 @@ export interface Said {
 
 const plan = JSON.parse(process.argv[2]!) as CloudPlan
 
-const storage = plan.databaseUrl === undefined
-  ? StorageMemory.layer
-  : StoragePg.layer({ url: Redacted.make(plan.databaseUrl) }).pipe(
-    Layer.provide(PlatformNode.NodeKeyRing.layerKeys(Redacted.make(`${"b".repeat(42)}A=`)))
-  )
+const keyRing = PlatformNode.NodeKeyRing.layerKeys(Redacted.make(`${"b".repeat(42)}A=`))
+
+const storage = plan.sqliteFile !== undefined
+  ? StorageSqlite.layer({ filename: plan.sqliteFile }).pipe(Layer.provide(keyRing))
+  : plan.databaseUrl !== undefined
+  ? StoragePg.layer({ url: Redacted.make(plan.databaseUrl) }).pipe(Layer.provide(keyRing))
+  : StorageMemory.layer
 
 const broker = MqttServer.layer({
   host: "127.0.0.1",

@@ -1,13 +1,14 @@
 /**
- * `mqtt-ingest-memory`, `mqtt-ingest-durable`: property posts per second, from
+ * `mqtt-ingest-memory`, `mqtt-ingest-durable`, `mqtt-ingest-sqlite`: property posts per second, from
  * the device through validation and shadow to the reply.
  */
+import { join } from "node:path"
 import type { CloudPlan, Said } from "./Cloud.ts"
 import { compare, type Comparison } from "./Comparison.ts"
 import { withDatabase } from "./Database.ts"
 import type { LoadPlan } from "./Load.ts"
 import type { LoadResult } from "./Measurement.ts"
-import { load, outputOf, withServer } from "./Processes.ts"
+import { load, outputOf, withDirectory, withServer } from "./Processes.ts"
 import type { RawUpsertPlan } from "./RawUpserts.ts"
 
 const scenarios = [200, 2000].flatMap((connections) => [1, 8].map((window) => ({ connections, window })))
@@ -99,6 +100,31 @@ export const mqttIngestDurable = () =>
           "raw upserts": { bar: 0.5, measure: () => outputOf<LoadResult>("./RawUpserts", [JSON.stringify(plan)]) }
         }
       }
+    })
+  )
+
+/** `mqtt-ingest-sqlite`: the same on one SQLite file, in turns with PostgreSQL on the same disk. */
+export const mqttIngestSqlite = () =>
+  withDatabase((databaseUrl) =>
+    withDirectory(async (directory) => {
+      const results: Array<Comparison> = []
+      for (const window of [1, 8]) {
+        const start = (storage: Partial<CloudPlan>, use: (said: Said) => Promise<ReadonlyArray<Comparison>>) =>
+          withServer("./Cloud", [JSON.stringify({ devices: 200, ...storage })], use)
+        const measure = ({ devices, port }: Said) => () => load({ port, devices, job: job(1, window, false) })
+        results.push(
+          ...await start({ sqliteFile: join(directory, `${window}.sqlite`) }, (sqlite) =>
+            start({ databaseUrl }, (postgres) =>
+              compare({
+                benchmark: "mqtt-ingest-sqlite",
+                scenario: `200 connections, window ${window}`,
+                bar: 0.25,
+                ours: measure(sqlite),
+                references: { "on PostgreSQL": { measure: measure(postgres) } }
+              })))
+        )
+      }
+      return results
     })
   )
 

@@ -21,7 +21,7 @@ import { httpUplink } from "./HttpUplink.ts"
 import { million } from "./Million.ts"
 import { modelCheck } from "./ModelCheck.ts"
 import { mqttConnect } from "./MqttConnect.ts"
-import { feed, mqttIngestDurable, mqttIngestMemory, sceneIngest } from "./MqttIngest.ts"
+import { feed, mqttIngestDurable, mqttIngestMemory, mqttIngestSqlite, sceneIngest } from "./MqttIngest.ts"
 import { mqttMemory } from "./MqttMemory.ts"
 import { mqttLatency } from "./MqttLatency.ts"
 import { scaleOut } from "./ScaleOut.ts"
@@ -30,6 +30,7 @@ import { sceneMatch } from "./SceneMatch.ts"
 const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison>>>> = {
   "mqtt-ingest-memory": mqttIngestMemory,
   "mqtt-ingest-durable": mqttIngestDurable,
+  "mqtt-ingest-sqlite": mqttIngestSqlite,
   "feed": feed,
   "mqtt-connect": mqttConnect,
   "mqtt-latency": mqttLatency,
