@@ -46,3 +46,6 @@ export const sqlite: Layer.Layer<DeviceCloud.Stores | StoreHealth | ObjectStore,
 )
 
 export const storages = [["memory", StorageMemory.layer], ["PostgreSQL", postgres]] as const
+
+/** For the suites that go through most stores: the others would find no more on SQLite than the contracts do. */
+export const everyStorage = [...storages, ["SQLite", sqlite]] as const

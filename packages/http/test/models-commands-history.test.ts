@@ -4,7 +4,7 @@ import { type ApiResponse, call, createDevice, createProduct, testApi } from "@d
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Queue } from "effect"
 import { readFileSync } from "node:fs"
-import { storages } from "../../../vitest.storages.ts"
+import { everyStorage } from "../../../vitest.storages.ts"
 
 const tsl = readFileSync(new URL("../../core/test/fixtures/air-conditioner.tsl.json", import.meta.url), "utf8")
 
@@ -48,7 +48,7 @@ const message = (deviceId: string, messageId: string) =>
 const untilState = (deviceId: string, messageId: string, state: string) =>
   eventually(message(deviceId, messageId), { until: (data) => data.state === state })
 
-for (const [name, storage] of storages) {
+for (const [name, storage] of everyStorage) {
   layer(testApi(storage), { excludeTestServices: true })(`models, commands and history on ${name}`, (it) => {
     it.effect("imports a model in each form and exports it in each", () =>
       Effect.gen(function*() {

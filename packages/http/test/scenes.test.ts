@@ -3,7 +3,7 @@ import { call, createDevice, createProduct, type DeviceTriple, testApi, uplink }
 import { assert, layer } from "@effect/vitest"
 import { SceneAction, SceneCondition, SceneExtensions } from "@device-cloud/core"
 import { Effect, Layer, Schema } from "effect"
-import { storages } from "../../../vitest.storages.ts"
+import { everyStorage } from "../../../vitest.storages.ts"
 
 const model = {
   properties: [
@@ -116,7 +116,7 @@ const extensions = SceneExtensions.layer([
   })
 ])
 
-for (const [name, storage] of storages) {
+for (const [name, storage] of everyStorage) {
   layer(testApi(storage).pipe(Layer.provide(extensions)), { excludeTestServices: true })(`scenes on ${name}`, (it) => {
     it.effect("a scene is created, read, listed, changed and deleted", () =>
       Effect.gen(function*() {

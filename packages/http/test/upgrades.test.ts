@@ -5,7 +5,7 @@ import { call, createProduct, ownerKey, testApi } from "@device-cloud/testing/ht
 import { assert, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { HttpServer } from "effect/http"
-import { storages } from "../../../vitest.storages.ts"
+import { everyStorage } from "../../../vitest.storages.ts"
 import {
   createFirmware,
   createTask,
@@ -20,7 +20,7 @@ import {
   type TestDevice
 } from "./UpgradeRequests.ts"
 
-for (const [name, storage] of storages) {
+for (const [name, storage] of everyStorage) {
   layer(testApi(storage), { excludeTestServices: true })(`upgrades on ${name}`, (it) => {
     it.effect("a task goes through its states with its devices", () =>
       Effect.gen(function*() {

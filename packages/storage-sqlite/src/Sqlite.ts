@@ -206,9 +206,15 @@ const make = (database: Database.Database): Sqlite["Service"] => {
   return Sqlite.of({
     all: <Row extends object>(sql: string, values: ReadonlyArray<Value> = []) =>
       prepare(sql).all(values.map(bindable)) as ReadonlyArray<Row>,
-    // The driver's own `get` fails for ever after a failure.
-    get: <Row extends object>(sql: string, values: ReadonlyArray<Value> = []) =>
-      prepare(sql).all(values.map(bindable))[0] as Row | undefined,
+    get: <Row extends object>(sql: string, values: ReadonlyArray<Value> = []) => {
+      try {
+        return prepare(sql).get(values.map(bindable)) as Row | undefined
+      } catch (cause) {
+        // A statement of the driver whose `get` has failed fails for ever.
+        prepared.delete(sql)
+        throw cause
+      }
+    },
     run: (sql, values = []) => prepare(sql).run(values.map(bindable)).changes,
     read: inTurn,
     write: (operation, work) => inTurn(operation, inTransaction(work)),
