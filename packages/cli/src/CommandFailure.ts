@@ -8,6 +8,8 @@ import { HttpClientError } from "effect/http"
 /** Exit codes of commands that do not succeed. */
 export const exitCodes = { failure: 1, usage: 2 } as const
 
+const interrupted = 130
+
 /** Ends a command. */
 export class CommandFailure extends Schema.TaggedError<CommandFailure>()("CommandFailure", {
   /** What went wrong, and what to do about it. */
@@ -56,9 +58,10 @@ const innermost = (cause: unknown): string => {
   return cause.cause === undefined ? cause.message : innermost(cause.cause)
 }
 
-/** The exit code of the program: 0, 1 if the command did not succeed, 2 if it was written wrongly. */
+/** The exit code of the program: 0, one of {@link exitCodes}, or 130 if a signal has ended it, as shells have it. */
 export const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number => {
-  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return 0
+  if (Exit.isSuccess(exit)) return 0
+  if (Cause.hasInterruptsOnly(exit.cause)) return interrupted
   const error = Cause.squash(exit.cause)
   if (error instanceof CommandFailure) return error.exitCode
   if (!CliError.isCliError(error)) return exitCodes.failure

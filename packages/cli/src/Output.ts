@@ -16,12 +16,21 @@ const secretName = /^(key|password|private_key|app_key|ble_key)$|(^|_)secret$/
 export const withoutSecrets = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutSecrets)
   if (typeof value !== "object" || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map((
-      [name, member]
-    ) => [name, secretName.test(name) && typeof member === "string" && member !== "" ? masked : withoutSecrets(member)])
-  )
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withoutSecret(name, member)]))
 }
+
+const withoutSecret = (name: string, member: unknown): unknown => {
+  if (typeof member === "string" && member !== "") {
+    // `URL` is that of a webhook in a scene.
+    return secretName.test(name) ? masked : name === "URL" ? hostOf(member) : member
+  }
+  return name === "webhook" && typeof member === "object" && member !== null && "url" in member
+    ? { ...member, url: hostOf(String(member.url)) }
+    : withoutSecrets(member)
+}
+
+/** The address of a webhook without what follows its host, which is often a secret. */
+const hostOf = (url: string): string => URL.canParse(url) ? `${new URL(url).origin}/…` : masked
 
 /** Prints a value as JSON; returns whether `--json` asks for that. */
 export const json = Effect.fnUntraced(function*(value: unknown) {

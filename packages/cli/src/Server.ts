@@ -5,7 +5,7 @@ import { DeviceCloudClient } from "@device-cloud/http"
 import { Config, Context, Duration, Effect, FileSystem, Layer, Option, Path, Redacted } from "effect"
 import { HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import * as ConfigFile from "./ConfigFile.ts"
-import { type ApiFailure, CommandFailure, explain, isApiFailure, usage } from "./CommandFailure.ts"
+import { type ApiFailure, type CommandFailure, explain, failure, isApiFailure, usage } from "./CommandFailure.ts"
 import { Key, Profile, Url } from "./GlobalFlags.ts"
 
 /** Where a server is, and its access key. */
@@ -83,7 +83,7 @@ export const target = Effect.gen(function*() {
   if (flagKey !== undefined) return { url, key: flagKey, keyFrom: "--key" }
   if (environmentKey !== undefined) return { url, key: Redacted.make(environmentKey), keyFrom: "DEVICE_CLOUD_KEY" }
   // A key is sent to its own server only.
-  if (profile !== undefined && new URL(profile.url).origin === new URL(url).origin) {
+  if (profile !== undefined && new URL(yield* parseUrl(profile.url)).origin === new URL(url).origin) {
     return { url, key: Redacted.make(profile.key), keyFrom: yield* ConfigFile.path }
   }
   const local = isLoopback(url) ? yield* localKey : undefined
@@ -148,9 +148,12 @@ const make = Effect.fnUntraced(function*(url: string, key: Redacted.Redacted) {
     const response = yield* http.execute(request)
     const text = yield* response.text
     if (!(response.headers["content-type"] ?? "").startsWith("application/json")) {
-      return response.status < 300 ? text : yield* notOfTheApi(url, response.status)
+      return response.status < 300 ? text : yield* Effect.fail(notOfTheApi(url, response.status))
     }
-    const envelope = JSON.parse(text) as Envelope | ApiFailure
+    const envelope = yield* Effect.try({
+      try: () => JSON.parse(text) as Envelope | ApiFailure,
+      catch: () => notOfTheApi(url, response.status)
+    })
     return envelope.code === 0 ? envelope as Envelope : yield* Effect.fail(envelope)
   })
 
@@ -163,6 +166,4 @@ const make = Effect.fnUntraced(function*(url: string, key: Redacted.Redacted) {
 
 /** Something else than Device Cloud is there. */
 const notOfTheApi = (url: string, status: number) =>
-  Effect.fail(
-    new CommandFailure({ message: `${url} answers with status ${status}, but not as Device Cloud does`, exitCode: 1 })
-  )
+  failure(`${url} answers with status ${status}, but not as Device Cloud does`)
