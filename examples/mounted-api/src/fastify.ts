@@ -1,0 +1,25 @@
+/**
+ * The API in a fastify app, beside a route of its own.
+ */
+import fastify, { type FastifyInstance } from "fastify"
+import type { ApiHandler } from "./cloud.ts"
+import { respond } from "./node.ts"
+
+/** Serves on any free port of this machine. */
+export const serve = async (handle: ApiHandler): Promise<FastifyInstance> => {
+  const app = fastify()
+  app.get("/hello", () => "Hello from fastify")
+  await app.register(async (api) => {
+    // The API reads bodies itself.
+    api.removeAllContentTypeParsers()
+    api.addContentTypeParser("*", (_request, _payload, done) => done(null))
+    for (const path of ["/openapi/*", "/objects/*"]) {
+      api.all(path, (request, reply) => {
+        reply.hijack()
+        return respond(handle, request.raw, reply.raw, request.url)
+      })
+    }
+  })
+  await app.listen({ host: "127.0.0.1", port: 0 })
+  return app
+}

@@ -1,0 +1,35 @@
+/**
+ * From the requests of `node:http`, which express and fastify have, to those of
+ * `fetch`, and back. The body of a request must not have been read before.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import type { ReadableStream } from "node:stream/web"
+import type { ApiHandler } from "./cloud.ts"
+
+/** Responds to a request of `node:http` with the API. `url` is the whole path, with what a router has cut off. */
+export const respond = async (
+  handle: ApiHandler,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: string
+): Promise<void> => {
+  const headers = new Headers()
+  for (const [name, values = []] of Object.entries(request.headersDistinct)) {
+    for (const value of values) headers.append(name, value)
+  }
+  const hasBody = request.method !== "GET" && request.method !== "HEAD"
+  const reply = await handle(
+    new Request(`http://${request.headers.host ?? "localhost"}${url}`, {
+      method: request.method ?? "GET",
+      headers,
+      ...hasBody ? { body: Readable.toWeb(request) as BodyInit, duplex: "half" } : {}
+    }),
+    // Limits count by address. Behind a proxy, pass on the address that the proxy has seen.
+    { address: request.socket.remoteAddress ?? "unknown" }
+  )
+  response.writeHead(reply.status, Object.fromEntries(reply.headers))
+  if (reply.body === null) response.end()
+  else await pipeline(Readable.fromWeb(reply.body as ReadableStream), response)
+}
