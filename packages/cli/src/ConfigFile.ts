@@ -28,7 +28,7 @@ export const load = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const file = yield* path
   const text = yield* fs.readFileString(file).pipe(
-    Effect.catchReason("PlatformError", "NotFound", () => Effect.succeed(undefined)),
+    Effect.catchReason("PlatformError", "NotFound", () => Effect.void),
     Effect.mapError((error) => failure(error.message))
   )
   if (text === undefined) return {}

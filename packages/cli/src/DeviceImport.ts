@@ -131,7 +131,7 @@ const createOne = Effect.fnUntraced(function*(device: DeviceLine, report: Report
 
   const found = yield* patiently(cloud.devices.getDeviceByName({ params })).pipe(
     Effect.map(({ data }) => data.device_info),
-    Effect.catchIf(isNoSuchDevice, () => Effect.succeed(undefined)),
+    Effect.catchIf(isNoSuchDevice, () => Effect.void),
     Effect.result
   )
   if (found._tag === "Failure") return fail(explain(url)(found.failure).message)

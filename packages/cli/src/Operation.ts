@@ -140,7 +140,7 @@ export const readable = (id: OperationId, envelope: Envelope): unknown => {
   const [group, name] = id.split(".") as [keyof typeof Api.groups, string]
   const endpoint = (Api.groups[group].endpoints as unknown as Readonly<Record<string, HttpApiEndpoint.Top>>)[name]!
   for (const schema of endpoint.success) {
-    const decoded = Schema.decodeUnknownOption(schema as Schema.Codec<Envelope>)(envelope)
+    const decoded = Schema.decodeOption(schema as Schema.Codec<Envelope>)(envelope)
     if (Option.isSome(decoded)) return decoded.value.data
   }
   return envelope.data

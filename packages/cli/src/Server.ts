@@ -148,7 +148,7 @@ const make = Effect.fnUntraced(function*(url: string, key: Redacted.Redacted) {
     const response = yield* http.execute(request)
     const text = yield* response.text
     if (!(response.headers["content-type"] ?? "").startsWith("application/json")) {
-      return response.status < 300 ? text : yield* Effect.fail(notOfTheApi(url, response.status))
+      return response.status < 300 ? text : yield* notOfTheApi(url, response.status)
     }
     const envelope = yield* Effect.try({
       try: () => JSON.parse(text) as Envelope | ApiFailure,

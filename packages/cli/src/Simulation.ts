@@ -118,7 +118,7 @@ const life = Effect.fnUntraced(function*(
       })
     )
   )
-  yield* Effect.forever(
+  return yield* Effect.forever(
     Effect.andThen(session, Effect.flatMap(Random.nextBetween(1, 5), (s) => Effect.sleep(s * 1000)))
   )
 })
