@@ -13,7 +13,10 @@ export class DatabaseError extends Schema.TaggedError<DatabaseError>()("Database
 }) {}
 
 /** What the driver throws. */
-export type SqliteError = InstanceType<Database.SqliteError>
+export interface SqliteError extends Error {
+  /** For example `SQLITE_FULL`. */
+  readonly code: string
+}
 
 export const isSqliteError = (cause: unknown): cause is SqliteError => cause instanceof Database.SqliteError
 

@@ -1,0 +1,55 @@
+import { DeviceStore, ProductStore, WebhookKeyStore } from "@device-cloud/core"
+import { NodeKeyRing } from "@device-cloud/platform-node"
+import * as StorageSqlite from "@device-cloud/storage-sqlite"
+import { insertDevice } from "@device-cloud/testing/contracts"
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { randomBytes } from "node:crypto"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const newKey = () => randomBytes(32).toString("base64")
+
+/** The stores in the file with these master keys; the first one seals. */
+const storesWith = (filename: string, ...keys: ReadonlyArray<string>) =>
+  Layer.fresh(
+    StorageSqlite.layer({ filename }).pipe(Layer.provide(NodeKeyRing.layerKeys(Redacted.make(keys.join(",")))))
+  )
+
+it.live("secrets in the file are sealed, and follow the master key", () =>
+  Effect.gen(function*() {
+    const directory = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-sqlite-"))),
+      (directory) => Effect.promise(() => rm(directory, { recursive: true }))
+    )
+    const filename = join(directory, "test.sqlite")
+    const [first, second, third] = [newKey(), newKey(), newKey()]
+    const webhookKeys = { current: "a-webhook-key-of-the-project", createdAt: 1, previous: null }
+
+    const { device, product } = yield* Effect.gen(function*() {
+      const inserted = yield* insertDevice
+      yield* (yield* WebhookKeyStore).put(inserted.product.projectId, null, webhookKeys)
+      return inserted
+    }).pipe(Effect.provide(storesWith(filename, first)))
+    const text = (yield* Effect.promise(() => readFile(filename))).toString("latin1")
+    for (const secret of [device.deviceSecret, product.productSecret, webhookKeys.current]) {
+      assert.notInclude(text, secret)
+    }
+    assert.include(text, device.deviceId)
+
+    for (const keys of [[second, first], [second]]) {
+      yield* Effect.gen(function*() {
+        const detail = yield* (yield* DeviceStore).get(device.projectId, { deviceId: device.deviceId })
+        assert.strictEqual(Option.getOrThrow(detail).device.deviceSecret, device.deviceSecret)
+        const stored = yield* (yield* ProductStore).find(product.productKey)
+        assert.strictEqual(Option.getOrThrow(stored).productSecret, product.productSecret)
+        assert.deepStrictEqual(
+          yield* (yield* WebhookKeyStore).get(product.projectId),
+          Option.some(webhookKeys)
+        )
+      }).pipe(Effect.provide(storesWith(filename, ...keys)))
+    }
+    const refused = yield* Effect.flip(Effect.provide(Effect.void, storesWith(filename, third)))
+    assert.strictEqual(refused._tag, "KeyRingError")
+  }).pipe(Effect.scoped))
