@@ -40,8 +40,10 @@ export default statements([
     last int NOT NULL,
     count int NOT NULL,
     keep smallint NOT NULL,
-    data bytea STORAGE EXTERNAL NOT NULL
+    data bytea NOT NULL
   ) PARTITION BY LIST (keep)`,
+  // PostgreSQL before 16 knows no STORAGE in CREATE TABLE.
+  `ALTER TABLE history_segment ALTER COLUMN data SET STORAGE EXTERNAL`,
   `CREATE INDEX history_segment_of_series ON history_segment (device, series, day)`,
   `CREATE INDEX history_segment_of_day ON history_segment USING brin (day) WITH (pages_per_range = 16)`,
   `CREATE TABLE history_segment_0 PARTITION OF history_segment FOR VALUES IN (0)`,

@@ -20,7 +20,9 @@ export default statements([
   `CREATE TABLE object_part (
     object_id text COLLATE "C" NOT NULL REFERENCES object ON DELETE CASCADE,
     position int NOT NULL,
-    bytes bytea STORAGE EXTERNAL NOT NULL,
+    bytes bytea NOT NULL,
     PRIMARY KEY (object_id, position)
-  )`
+  )`,
+  // PostgreSQL before 16 knows no STORAGE in CREATE TABLE.
+  `ALTER TABLE object_part ALTER COLUMN bytes SET STORAGE EXTERNAL`
 ])
