@@ -1,11 +1,12 @@
 /** `npm run docs -- check`: links and anchors, every block of code, and that the site loads nothing from elsewhere. */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { read } from "./Blocks.ts"
+import { Code } from "@device-cloud/http"
+import { type Page, read } from "./Blocks.ts"
 import * as Examples from "./Examples.ts"
 import * as ExampleServer from "./ExampleServer.ts"
 import * as Links from "./Links.ts"
-import { root, written } from "./Pages.ts"
+import { generated, root, written } from "./Pages.ts"
 import * as Snippets from "./Snippets.ts"
 
 /** JSON, or one JSON value on each line. */
@@ -32,13 +33,37 @@ const foreign = (): ReadonlyArray<string> => {
     }).map((file) => `docs/.vitepress/dist/${file}: loads from another host, or may`)
 }
 
+const sources = (directory: string): string =>
+  readdirSync(join(root, directory), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"))
+    .map((file) => readFileSync(join(root, directory, file), "utf8")).join("\n")
+
+/** Returns the metrics that a page, the dashboard or an alert names and no server has, and codes that no page explains. */
+const unknown = (pages: ReadonlyArray<Page>): ReadonlyArray<string> => {
+  const known = readdirSync(join(root, "packages")).map((name) => sources(`packages/${name}/src`)).join("\n")
+  const errors = readFileSync(join(root, "docs/api/errors.md"), "utf8")
+  const named = [
+    ...pages.map(({ file }) => file).filter((file) => /^docs\/(api\/)?operations/.test(file)),
+    "docs/operations/dashboard.json",
+    "docs/operations/alerts.yml"
+  ]
+  return [
+    ...named.flatMap((file) =>
+      [...new Set(readFileSync(join(root, file), "utf8").match(/device_cloud_[a-z_]*[a-z]/g))]
+        .filter((name) => !known.includes(`"${name.replace(/_(bucket|count|sum)$/, "")}"`))
+        .map((name) => `${file}: no server has the metric ${name}`)
+    ),
+    ...Object.entries(Code).filter(([name, code]) => !errors.includes(`| ${code} | \`${name}\``))
+      .map(([name, code]) => `docs/api/errors.md: does not explain ${code} ${name}`)
+  ]
+}
+
 /**
  * Returns what is wrong, one sentence each, and what was looked at.
  *
  * @param only carry out the examples of these pages alone, from the root; none: of all
  */
 export const check = async (only: ReadonlyArray<string>) => {
-  const pages = written().map(read)
+  const pages = [...written(), `${generated}/operations.md`].map(read)
   const blocks = pages.flatMap((page) => page.blocks)
   const snippets = Snippets.write(blocks.filter(({ language }) => language === "ts"))
   const problems = [
@@ -49,7 +74,8 @@ export const check = async (only: ReadonlyArray<string>) => {
       `${page}:${line}: the block names no language`
     ),
     ...await Snippets.broken(snippets),
-    ...foreign()
+    ...foreign(),
+    ...unknown(pages)
   ]
   const server = await ExampleServer.start()
   try {

@@ -34,7 +34,7 @@ export const groups = (): ReadonlyArray<Group> => {
     {
       text: "API",
       files: [
-        ...inDocs("api", "README by-example"),
+        ...inDocs("api", "README"),
         `${generated}/operations.md`,
         ...inDocs(
           "api",
@@ -45,14 +45,14 @@ export const groups = (): ReadonlyArray<Group> => {
       ],
       collapsed: true
     },
-    { text: "Embedding", files: inDocs("", "embedding without-effect typed-models cli") },
-    { text: "Extending", files: inDocs("", "adapters own-adapter clickhouse nats mqtt-bridge") },
+    { text: "Embedding", files: inDocs("", "without-effect typed-models cli") },
+    { text: "Extending", files: inDocs("", "adapters clickhouse nats mqtt-bridge") },
     { text: "Testing", files: inDocs("", "testing simulation") },
     {
       text: "Operations",
       files: inDocs(
         "operations",
-        "README sizing scale backup upgrade keys-and-retention monitoring rolling-restarts troubleshooting"
+        "README scale backup monitoring rolling-restarts"
       )
     },
     { text: "Examples", files: workspaces("examples"), collapsed: true },

@@ -1,16 +1,19 @@
 /** `npm run docs` builds the site; with `dev` it shows the site while it changes, with `preview` as it is built. */
 import { build, createServer, serve } from "vitepress"
 import { check } from "./Check.ts"
+import * as Generated from "./Generated.ts"
 import { root } from "./Pages.ts"
 
 const docs = `${root}docs`
 
 switch (process.argv[2]) {
   case undefined: {
+    await Generated.write()
     await build(docs)
     break
   }
   case "dev": {
+    await Generated.write()
     const server = await createServer(docs)
     await server.listen()
     server.printUrls()
