@@ -169,6 +169,7 @@ const use = async (packed: ReadonlyArray<Packed>, { effect, node }: typeof sets[
       ["node_modules/typescript/bin/tsc", "-p", "bundler.json"],
       ["node_modules/typescript/bin/tsc", "-p", "nodenext.json"],
       ["out/entries.js"],
+      ["node_modules/.bin/device-cloud", "--version"],
       ["node_modules/vitest/vitest.mjs", "run", "src/contracts.test.ts"]
     ]
   ) run("node", args, { cwd: directory, env })
