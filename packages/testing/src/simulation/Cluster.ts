@@ -75,7 +75,7 @@ export class Cluster {
   isStorageAway = false
   readonly #time: VirtualTime
   readonly #options: ClusterOptions
-  readonly #database: VirtualProcess
+  readonly #reading: <A, E>(effect: Effect.Effect<A, E, DeviceCloud.Stores>) => A
   /** What each node hears, by its id. */
   readonly #heard = new Map<string, (notice: Notice) => void>()
   #started = 0
@@ -83,18 +83,19 @@ export class Cluster {
   constructor(time: VirtualTime, options: ClusterOptions) {
     this.#time = time
     this.#options = options
-    this.#database = new VirtualProcess(time, new SeededRandom(options.seed, "database"))
+    const database = new VirtualProcess(time, new SeededRandom(options.seed, "database"))
     let stores: Context.Context<DeviceCloud.Stores> | undefined
-    this.#run(this.#database, Layer.build(StorageMemory.layer), (exit) => {
+    this.#run(database, Layer.build(StorageMemory.layer), (exit) => {
       if (Exit.isSuccess(exit)) stores = exit.value
     })
     time.runUntil(time.now)
     this.stores = stores!
+    this.#reading = Effect.runSyncWith(Context.merge(this.stores, database.context))
   }
 
   /** Reads a store, at once. */
   read<A, E>(effect: Effect.Effect<A, E, DeviceCloud.Stores>): A {
-    return Effect.runSyncWith(Context.merge(this.stores, this.#database.context))(effect)
+    return this.#reading(effect)
   }
 
   /** Starts a node at a place. */
@@ -138,10 +139,10 @@ export class Cluster {
   #layerOf(node: CloudNode, random: SeededRandom): Layer.Layer<DeviceCloud.DeviceCloud, unknown> {
     const { bus, seed, slowness, stores = Layer.empty, sweep } = this.#options
     const faults = Faults.layer({ seed: `${seed} ${node.nodeId}`, faults: outage(() => this.isStorageAway) })
-    const Stores: Layer.Layer<DeviceCloud.Stores> = SlowStores.layer(random, slowness).pipe(
-      Layer.provide(faults),
-      Layer.provide(Layer.provideMerge(Layer.fresh(stores), Layer.succeedContext(this.stores)))
-    )
+    const Stores: Layer.Layer<DeviceCloud.Stores> =
+      (slowness === 0 ? faults : SlowStores.layer(random, slowness).pipe(Layer.provide(faults))).pipe(
+        Layer.provide(Layer.provideMerge(Layer.fresh(stores), Layer.succeedContext(this.stores)))
+      )
     return Layer.fresh(DeviceCloud.layer).pipe(
       Layer.provide(LossyNodeBus.layer(() => bus)),
       Layer.provide(Layer.succeed(NodeBus, this.#busOf(node))),

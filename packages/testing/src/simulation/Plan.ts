@@ -166,7 +166,7 @@ export const make = ({ devices: count, minutes, nodes = 3, seed, slowness }: Pla
     minutes,
     nodes,
     slowness: slowness ?? (isLarge ? 0 : 30),
-    sweep: isLarge ? 60 : 10,
+    sweep: isLarge ? 300 : 10,
     bus: new SeededRandom(seed, "bus").pick(buses),
     devices,
     steps: stepsOf(new SeededRandom(seed, "operators"), { devices, seconds, times, haste }),
