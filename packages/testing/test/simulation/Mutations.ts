@@ -45,6 +45,15 @@ export const forgetsAnswers: StoreChange = changed(UplinkStore, (store) => ({
     store.commit({ ...batch, commands: batch.commands.filter(({ state }) => rankOf(state) < finalRank) })
 }))
 
+/** Takes each success of a command for a failure. */
+export const turnsAnswers: StoreChange = changed(UplinkStore, (store) => ({
+  commit: (batch) =>
+    store.commit({
+      ...batch,
+      commands: batch.commands.map((step) => step.code === 200 ? { ...step, state: "failed", code: 500 } : step)
+    })
+}))
+
 /** Forgets that scenes were fired. */
 export const forgetsReactions: StoreChange = changed(UplinkStore, (store) => ({
   commit: (batch) =>
@@ -116,6 +125,16 @@ export const forgetsOffline: StoreChange = changed(PresenceStore, (store) => ({
     changes.every(({ _tag }) => _tag === "Offline")
       ? Effect.succeed(changes.map(() => ({ _tag: "Ignored" as const })))
       : store.record(changes, reactTo)
+}))
+
+/** Counts each change of a status twice. */
+export const skipsVersions: StoreChange = changed(PresenceStore, (store) => ({
+  record: (changes, reactTo) =>
+    Effect.map(
+      store.record(changes, reactTo),
+      (outcomes) =>
+        outcomes.map((outcome) => outcome._tag === "Changed" ? { ...outcome, version: 2 * outcome.version } : outcome)
+    )
 }))
 
 /** Hears only the first heartbeat of the second node. */

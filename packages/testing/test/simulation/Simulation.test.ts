@@ -13,13 +13,15 @@ describe("a fleet in virtual time", () => {
     assert.deepStrictEqual(run(plan), first)
     assert.deepStrictEqual(first.violations, [])
     for (const [what, count] of Object.entries(first.counts)) assert.isAbove(count, 0, what)
-    assert.notStrictEqual(run({ ...plan, seed: 4 }).digest, first.digest)
+    assert.notStrictEqual(run({ ...plan, seed: 4, minutes: 1 }).digest, first.digest)
   })
 
   const broken: ReadonlyArray<readonly [invariant: string, stores: StoreChange]> = [
     ["acknowledged means stored", Mutations.losesReports],
     ["shadow versions grow", Mutations.turnsVersionsBack],
     ["a command has one end", Mutations.forgetsAnswers],
+    ["a command ends for a reason", Mutations.turnsAnswers],
+    ["status versions grow by one", Mutations.skipsVersions],
     ["a command that was dealt with does not come again", Mutations.revivesCommands],
     ["commands come in order", Mutations.doublesCommands],
     ["presence agrees with connections", Mutations.forgetsOffline],
@@ -35,7 +37,7 @@ describe("a fleet in virtual time", () => {
 
   it("shrinks to the shortest history that fails, as a test", () => {
     const options = { stores: Mutations.mixesProjects }
-    const long = Plan.make({ seed: 3, devices: 3, minutes: 3, nodes: 1 })
+    const long = Plan.make({ seed: 3, devices: 2, minutes: 1, nodes: 1 })
     const shrunk = shrink(long, run(long, options), options)
     assert.strictEqual(shrunk.plan.devices.length, 1)
     assert.deepStrictEqual(shrunk.plan.steps.map(({ act }) => act), ["trespass"])
