@@ -1,5 +1,5 @@
 /**
- * Whole fleets in virtual time: what happens in a day of 10,000 devices, in a minute,
+ * Whole fleets in virtual time: what happens to them in a day, in minutes,
  * the same for the same seed (docs/simulation.md).
  *
  * ```ts
