@@ -4,7 +4,6 @@
  */
 import type {
   ConnectCredentials,
-  DeviceCloud,
   DeviceConnection,
   DeviceIdentity,
   DeviceProver,
@@ -54,7 +53,6 @@ export declare const region: string
 
 /** The parts of an application. */
 export declare const Storage: ReturnType<typeof StoragePg.layer>
-export declare const OtherStores: Layer.Layer<DeviceCloud.Stores>
 export declare const MyIdempotencyStore: { readonly layer: Layer.Layer<IdempotencyStore> }
 export declare const MyHistoryStore: { readonly layer: Layer.Layer<HistoryStore> }
 export declare const MyMeshStore: { readonly layer: Layer.Layer<MeshStore> }
