@@ -108,19 +108,19 @@ it("a definition is checked as an import is", () => {
 export const refused = (heaters: TypedDevices.TypedDevices<Heater>, id: SimulatedDevice.SimulatedDevice) => {
   const { deviceId } = id.device
   // @ts-expect-error there is no such property
-  heaters.setProperties(defaultProjectId, deviceId, { volume: 1 })
+  void heaters.setProperties(defaultProjectId, deviceId, { volume: 1 })
   // @ts-expect-error it is read-only
-  heaters.setProperties(defaultProjectId, deviceId, { temperature: 20 })
+  void heaters.setProperties(defaultProjectId, deviceId, { temperature: 20 })
   // @ts-expect-error it is a number of the enum
-  heaters.setProperties(defaultProjectId, deviceId, { mode: 3 })
+  void heaters.setProperties(defaultProjectId, deviceId, { mode: 3 })
   // @ts-expect-error it has another type
-  heaters.desire(defaultProjectId, deviceId, { pin: 1234 })
+  void heaters.desire(defaultProjectId, deviceId, { pin: 1234 })
   // @ts-expect-error an input is missing
-  heaters.services.heat(defaultProjectId, deviceId, {})
+  void heaters.services.heat(defaultProjectId, deviceId, {})
   // @ts-expect-error there is no such service
   void heaters.services.cool
   // @ts-expect-error it cannot be read
-  Effect.map(heaters.shadow(defaultProjectId, deviceId), ({ reported }) => reported.pin)
+  void Effect.map(heaters.shadow(defaultProjectId, deviceId), ({ reported }) => reported.pin)
 }
 
 const setUp = Effect.gen(function*() {

@@ -230,10 +230,10 @@ const handlersOf = (
       Object.entries(all).map(([name, handle]: [string, PromisedHandler<Services[string]>]) => [
         name,
         (first: never, device: SimulatedDevice.SimulatedDevice<DeviceTriple>) =>
-          Effect.catchIf(
-            Effect.tryPromise({ try: async () => handle(first, deviceOf(device)), catch: (error) => error }),
-            (error) => !(error instanceof SimulatedDevice.Refusal),
-            (error) => Effect.die(error)
+          Effect.tryPromise(async () => handle(first, deviceOf(device))).pipe(
+            Effect.catch(({ cause }) =>
+              cause instanceof SimulatedDevice.Refusal ? Effect.fail(cause) : Effect.die(cause)
+            )
           )
       ])
     )

@@ -1,7 +1,7 @@
 /**
  * What of the protocol works: one line for each check.
  */
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 
 /** The outcome of a check. */
 export interface Outcome {
@@ -15,13 +15,18 @@ export interface Outcome {
 export type Report = (outcome: Outcome) => Effect.Effect<void>
 
 /** Something was not as the protocol says. */
-export class Unexpected extends Error {}
+export class Unexpected extends Schema.TaggedError<Unexpected>()("Unexpected", {
+  /** What was expected, and what came. */
+  message: Schema.String
+}) {}
 
 /** Fails unless two JSON values are the same. */
 export const expectSame = (what: string, actual: unknown, expected: unknown): Effect.Effect<void, Unexpected> =>
   JSON.stringify(actual) === JSON.stringify(expected)
     ? Effect.void
-    : Effect.fail(new Unexpected(`${what}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}`))
+    : Effect.fail(
+      new Unexpected({ message: `${what}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}` })
+    )
 
 /** Runs one check. Its value is what was seen; whatever goes wrong, or has no end within 30 seconds, is reported. */
 export const check = <R>(
@@ -32,7 +37,7 @@ export const check = <R>(
   Effect.matchEffect(
     Effect.timeoutOrElse(Effect.catchDefect(run, (defect) => Effect.fail(defect)), {
       duration: "30 seconds",
-      orElse: () => Effect.fail(new Unexpected("no end within 30 seconds"))
+      orElse: () => Effect.fail(new Unexpected({ message: "no end within 30 seconds" }))
     }),
     {
       onSuccess: (detail) => Effect.as(report({ name, result: "works", detail: detail ?? "" }), true),

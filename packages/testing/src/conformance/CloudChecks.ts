@@ -29,7 +29,9 @@ const ask = (
   Effect.flatMap(
     callTo(httpUrl!, method, path, { key: accessKey!, ...body === undefined ? {} : { body } }),
     ({ body: { code, data, message } }) =>
-      code === 0 ? Effect.succeed(data) : Effect.fail(new Unexpected(`${method} ${path}: ${code} ${message}`))
+      code === 0
+        ? Effect.succeed(data)
+        : Effect.fail(new Unexpected({ message: `${method} ${path}: ${code} ${message}` }))
   )
 
 /** A device for the checks, and its id for the API. Both are removed with the scope. */
@@ -56,7 +58,8 @@ const makeDevice = Effect.fnUntraced(function*(options: CloudOptions) {
 const accepted = (what: string, sent: ReturnType<SimulatedDevice.SimulatedDevice["send"]>) =>
   Effect.tap(
     sent,
-    ({ code, message }) => code === 200 ? Effect.void : Effect.fail(new Unexpected(`${what}: ${code} ${message}`))
+    ({ code, message }) =>
+      code === 200 ? Effect.void : Effect.fail(new Unexpected({ message: `${what}: ${code} ${message}` }))
   )
 
 /** Makes all checks that the options allow. Fails if there is no device to check with. */
@@ -70,7 +73,7 @@ export const checkCloud = Effect.fnUntraced(function*(
     ? { id: undefined, triple: options.device }
     : hasApi
     ? yield* makeDevice(options)
-    : yield* Effect.fail(new Unexpected("Expected a device, or the address of the API and an access key"))
+    : yield* Effect.fail(new Unexpected({ message: "Expected a device, or the address of the API and an access key" }))
   const endpoint = { ...triple, url, ...ca === undefined ? {} : { ca } }
   const works = (name: string, run: Effect.Effect<string | void, unknown, Scope.Scope>) => check(report, name, run)
 

@@ -34,7 +34,9 @@ export const checkDevice = Effect.fnUntraced(function*(
   const first = yield* Effect.exit(connected)
   const isThere = yield* works(
     "connects with a signature",
-    first._tag === "Success" ? Effect.void : Effect.fail(new Unexpected(`it did not within ${patience} seconds`))
+    first._tag === "Success"
+      ? Effect.void
+      : Effect.fail(new Unexpected({ message: `it did not within ${patience} seconds` }))
   )
   if (!isThere) return yield* skip(report, "everything else", "the device does not connect")
 
@@ -46,7 +48,7 @@ export const checkDevice = Effect.fnUntraced(function*(
     "reports properties",
     reported._tag === "Success"
       ? Effect.succeed(Object.keys(reported.value).join(", "))
-      : Effect.fail(new Unexpected(`none within ${patience} seconds`))
+      : Effect.fail(new Unexpected({ message: `none within ${patience} seconds` }))
   )
   const [value] = reported._tag === "Success" ? Object.entries(reported.value) : []
 
@@ -59,7 +61,9 @@ export const checkDevice = Effect.fnUntraced(function*(
         params,
         { wait: 20 }
       )
-      if (state !== "succeeded" && state !== "failed") return yield* Effect.fail(new Unexpected(`it is ${state}`))
+      if (state !== "succeeded" && state !== "failed") {
+        return yield* Effect.fail(new Unexpected({ message: `it is ${state}` }))
+      }
       return `code ${code}, after ${deliveries} ${deliveries === 1 ? "delivery" : "deliveries"}`
     })
   if (value === undefined) yield* skip(report, "answers a property set", "no property is known")
@@ -76,7 +80,11 @@ export const checkDevice = Effect.fnUntraced(function*(
         yield* eventually(shadows.get(defaultProjectId, deviceId), {
           ...within(20),
           until: ({ shadow }) => Object.keys(shadow.desired).length === 0
-        }).pipe(Effect.catchDefect(() => Effect.fail(new Unexpected("the value is still desired after 20 seconds"))))
+        }).pipe(
+          Effect.catchDefect(() =>
+            Effect.fail(new Unexpected({ message: "the value is still desired after 20 seconds" }))
+          )
+        )
       })
     )
   }
@@ -85,7 +93,7 @@ export const checkDevice = Effect.fnUntraced(function*(
     Effect.map(Effect.flatMap(OtaStore, (store) => store.versions(deviceId)), (versions) => {
       const known = Object.entries(versions).map(([module, version]) => `${module} ${version}`)
       return known.length === 0
-        ? Effect.fail(new Unexpected("it has reported no version"))
+        ? Effect.fail(new Unexpected({ message: "it has reported no version" }))
         : Effect.succeed(known.join(", "))
     }).pipe(Effect.flatten)
   )
@@ -97,7 +105,7 @@ export const checkDevice = Effect.fnUntraced(function*(
       yield* eventually(Effect.sync(() => sessions.session(deviceId)), {
         ...within(25),
         until: (now) => now !== undefined && now !== session
-      }).pipe(Effect.catchDefect(() => Effect.fail(new Unexpected("it did not within 25 seconds"))))
+      }).pipe(Effect.catchDefect(() => Effect.fail(new Unexpected({ message: "it did not within 25 seconds" }))))
     })
   )
 })

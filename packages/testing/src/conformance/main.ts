@@ -91,7 +91,7 @@ const conform = Effect.gen(function*() {
   const listen = given("listen")
   const url = given("url")
   if (positionals[0] !== "conform" || (listen === undefined) === (url === undefined)) {
-    return yield* Effect.fail(new Unexpected(usage))
+    return yield* Effect.fail(new Unexpected({ message: usage }))
   }
   if (listen !== undefined) yield* ofDevice(listen, report)
   else {
