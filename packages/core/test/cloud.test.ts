@@ -5,6 +5,7 @@ import {
   DeviceCloud,
   DeviceId,
   Devices,
+  DeviceSessions,
   Feed,
   type ProductDraft,
   ProductKey,
@@ -13,7 +14,8 @@ import {
   ProjectId,
   Projects,
   Shadows,
-  SignMethod
+  SignMethod,
+  Uplink
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
@@ -105,9 +107,13 @@ layer(TestCloud.layer)("the whole cloud in memory", (it) => {
       const devices = yield* Devices
       const device = yield* cloud.createDevice()
       const simulated = yield* cloud.connect(device)
+      const { connection } = (yield* DeviceSessions).session(device.deviceId)!
       yield* devices.remove(defaultProjectId, device.deviceId)
       assert.strictEqual(yield* simulated.closed, "deleted")
-      assert.strictEqual((yield* simulated.postProperties({ a: 1 })).code, 6100)
+      // What the device had said when its connection ended.
+      const lastWords = { method: "thing.event.property.post", params: { a: 1 }, receivedAt: 0 }
+      const reply = yield* (yield* Uplink).submit({ device: connection.device, ...lastWords })
+      assert.strictEqual(reply.code, 6100)
       assert.strictEqual((yield* Effect.flip(cloud.connect(device)))._tag, "DeviceNotFound")
       assert.strictEqual((yield* Effect.flip(read(device)))._tag, "DeviceNotFound")
     }))
