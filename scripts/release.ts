@@ -4,7 +4,7 @@
  * step fails, leaves the files as they were.
  */
 import { execFileSync } from "node:child_process"
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { packages, root } from "./Workspace.ts"
@@ -42,9 +42,8 @@ const isLater = (next: string, current: string): boolean => {
 }
 
 /** The manifests of all workspaces. */
-const manifests = ["packages", "examples"].flatMap((folder) =>
-  readdirSync(join(root, folder)).map((name) => `${folder}/${name}/package.json`)
-).concat("benchmarks/package.json")
+const manifests = git("ls-files", ":(glob)packages/*/package.json", ":(glob)examples/*/package.json").split("\n")
+  .concat("benchmarks/package.json")
 
 /** Sets the version of a manifest, and of what it takes from this repository. */
 const setVersion = (from: string, to: string) => (manifest: string): string =>
