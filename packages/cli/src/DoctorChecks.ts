@@ -2,7 +2,7 @@
  * What `device-cloud doctor` looks at, each thing for itself.
  */
 import { Api } from "@device-cloud/http"
-import { Effect, type Redacted } from "effect"
+import { Clock, Effect, type Redacted } from "effect"
 import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { OpenApi } from "effect/http-api"
 import { request as httpRequest } from "node:http"
@@ -76,9 +76,9 @@ export const clock = (url: string) =>
   check(
     "clock",
     Effect.gen(function*() {
-      const before = Date.now()
+      const before = yield* Clock.currentTimeMillis
       const { headers } = yield* get(url, "/healthz")
-      const after = Date.now()
+      const after = yield* Clock.currentTimeMillis
       const server = Date.parse(headers["date"] ?? "")
       if (Number.isNaN(server)) return warning("the server does not say what time it is")
       // The header has whole seconds.
@@ -134,9 +134,9 @@ export const mqtt = ({ ca, url }: MqttEndpoint) => {
   const isTls = protocol === "mqtts:" || protocol === "wss:"
   return check(
     "mqtt",
-    Effect.map(
+    Effect.flatMap(
       handshake(hostname, Number(port || (isTls ? 8883 : 1883)), isTls, ca),
-      (tls) => tls === undefined ? ok(`${url} is open, without TLS`) : certificateFinding(url, tls)
+      (tls) => tls === undefined ? Effect.succeed(ok(`${url} is open, without TLS`)) : certificateFinding(url, tls)
     )
   )
 }
@@ -146,18 +146,19 @@ export const certificate = (url: string) => {
   const { hostname, port } = new URL(url)
   return check(
     "certificate",
-    Effect.map(
+    Effect.flatMap(
       handshake(hostname, Number(port || 443), true, undefined),
       (tls) => certificateFinding(url, tls!)
     )
   )
 }
 
-const certificateFinding = (url: string, { expires, subject }: Certificate) => {
-  const days = Math.floor((expires - Date.now()) / dayMillis)
-  const detail = `${url} has a certificate for ${subject}, valid for ${days} days more`
-  return days < 14 ? warning(`${detail}: renew it`) : ok(detail)
-}
+const certificateFinding = (url: string, { expires, subject }: Certificate) =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    const days = Math.floor((expires - now) / dayMillis)
+    const detail = `${url} has a certificate for ${subject}, valid for ${days} days more`
+    return days < 14 ? warning(`${detail}: renew it`) : ok(detail)
+  })
 
 interface Certificate {
   readonly subject: string

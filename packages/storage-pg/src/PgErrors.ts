@@ -27,7 +27,8 @@ export const storeError = (operation: string) => (error: SqlError.SqlError): Sto
 /** SQLSTATE classes and codes of a server that stops, starts, or is out of resources. */
 const passingState = /^(53|57P|58|08)/
 
-const isRetryable = (error: SqlError.SqlError): boolean => {
+/** Whether the same statement may succeed later. */
+export const isRetryable = (error: SqlError.SqlError): boolean => {
   if (error.isRetryable) return true
   const { cause } = error.reason
   return Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && passingState.test(cause.code)

@@ -7,7 +7,7 @@ import type { PgClient } from "@effect/sql-pg"
 import { Effect, Schedule, type Scope } from "effect"
 import type { SqlError, Statement } from "effect/sql"
 import { randomUUID } from "node:crypto"
-import { storeError } from "./PgErrors.ts"
+import { isRetryable, storeError } from "./PgErrors.ts"
 
 /** How often receipts that nobody asks for any more are removed. */
 const pruneEvery = "1 minute"
@@ -70,7 +70,7 @@ export const make = (sql: PgClient.PgClient): Effect.Effect<UplinkReceipts, neve
           return statement(sql`INSERT INTO uplink_receipt (writer, number, passed_over)
             SELECT ${writer}::uuid, ${number}::bigint, coalesce(array_agg(device_id), '{}') FROM passed_over`).pipe(
             Effect.catchIf(
-              (error) => storeError("")(error).retryable,
+              isRetryable,
               (error) =>
                 Effect.flatMap(
                   outcome(number),
