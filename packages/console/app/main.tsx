@@ -2,5 +2,13 @@
  * The console in a browser.
  */
 import { render } from "preact"
+import { App } from "./App.tsx"
+import "./style/tokens.css"
+import "./style/base.css"
+import "./style/layout.css"
+import "./style/parts.css"
+import { loadLanguage } from "./text/text.ts"
+import { loadTheme } from "./theme.ts"
 
-render(<p>Device Cloud</p>, document.getElementById("app")!)
+loadTheme()
+void loadLanguage().then(() => render(<App />, document.getElementById("app")!))

@@ -1,0 +1,123 @@
+/**
+ * What stands around all pages: where one can go, and who one is.
+ */
+import type { ComponentChildren } from "preact"
+import { useLocation } from "preact-iso"
+import { useEffect, useState } from "preact/hooks"
+import { connection } from "./api/live.ts"
+import { session, signOut } from "./api/session.ts"
+import { tellFailure } from "./parts/toasts.tsx"
+import { chooseLanguage, language, type Language, languages, useTexts } from "./text/text.ts"
+import { chooseTheme, type Theme, theme, themes } from "./theme.ts"
+
+const places = [
+  "overview",
+  "products",
+  "devices",
+  "firmware",
+  "scenes",
+  "gateways",
+  "mesh",
+  "events",
+  "keys",
+  "projects",
+  "audit"
+] as const
+
+export const Frame = ({ children }: { readonly children: ComponentChildren }) => {
+  const { common } = useTexts()
+  const { path } = useLocation()
+  const [isOpen, setOpen] = useState(false)
+  useEffect(() => setOpen(false), [path])
+  return (
+    <>
+      <a class="skip" href="#main">{common.skip}</a>
+      <header class="top">
+        <Brand />
+        <button
+          type="button"
+          class="button"
+          aria-expanded={isOpen}
+          aria-controls="side"
+          onClick={() => setOpen(!isOpen)}
+        >
+          {common.menu}
+        </button>
+      </header>
+      <div class="frame">
+        <div id="side" class={isOpen ? "side open" : "side"}>
+          <Brand />
+          <Navigation path={path} />
+          <Settings />
+        </div>
+        <div>
+          {connection.value === "lost" && <div class="banner" role="status">{common.lost}</div>}
+          <main id="main" tabIndex={-1}>{children}</main>
+        </div>
+      </div>
+    </>
+  )
+}
+
+const Brand = () => {
+  const { common } = useTexts()
+  return (
+    <a class="brand" href="/console">
+      <img src="/console/icon.svg" alt="" />
+      {common.product}
+    </a>
+  )
+}
+
+const Navigation = ({ path }: { readonly path: string }) => {
+  const { common, shell } = useTexts()
+  const current = path.split("/")[2] ?? ""
+  return (
+    <nav aria-label={common.navigation}>
+      <ul>
+        {places.map((place) => {
+          const isHere = place === "overview" ? current === "" : current === place
+          return (
+            <li key={place}>
+              <a
+                href={place === "overview" ? "/console" : `/console/${place}`}
+                {...isHere ? { "aria-current": "page" as const } : {}}
+              >
+                {shell.pages[place]}
+              </a>
+            </li>
+          )
+        })}
+      </ul>
+    </nav>
+  )
+}
+
+const Settings = () => {
+  const { common } = useTexts()
+  const { key_id, key_name, project_id, project_name, role } = session.value!
+  return (
+    <div class="side-end">
+      <p class="who">
+        {project_name ?? project_id}
+        <br />
+        {common.signedInAs(key_name ?? key_id, common.roles[role])}
+      </p>
+      <select
+        aria-label={common.language}
+        value={language.value}
+        onChange={(event) => void chooseLanguage(event.currentTarget.value as Language)}
+      >
+        {Object.entries(languages).map(([id, title]) => <option key={id} value={id} lang={id}>{title}</option>)}
+      </select>
+      <select
+        aria-label={common.theme}
+        value={theme.value}
+        onChange={(event) => chooseTheme(event.currentTarget.value as Theme)}
+      >
+        {themes.map((id) => <option key={id} value={id}>{common.themes[id]}</option>)}
+      </select>
+      <button type="button" class="button" onClick={() => void signOut().catch(tellFailure)}>{common.signOut}</button>
+    </div>
+  )
+}

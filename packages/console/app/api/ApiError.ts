@@ -1,0 +1,29 @@
+/**
+ * A request that failed.
+ */
+
+/** The paths of refused fields, each with what was expected of it. */
+export type Issues = Readonly<Record<string, ReadonlyArray<string>>>
+
+/** What the API refused; `message` is its own sentence. Code 0: the server was not reached. */
+export class ApiError extends Error {
+  override readonly name = "ApiError"
+  readonly code: number
+  readonly data: Readonly<Record<string, unknown>>
+
+  constructor(code: number, message: string, data: Readonly<Record<string, unknown>> = {}) {
+    super(message)
+    this.code = code
+    this.data = data
+  }
+
+  /** What is wrong with which field of the body. */
+  get issues(): Issues {
+    return (this.data["issues"] ?? {}) as Issues
+  }
+
+  /** Whether the server is away, or has no room for now. */
+  get isPassing(): boolean {
+    return this.code === 0 || this.code === 42900 || this.code >= 50000
+  }
+}

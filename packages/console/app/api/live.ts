@@ -1,0 +1,166 @@
+/**
+ * The events of the project as they happen: one stream for the page.
+ */
+import { signal } from "@preact/signals"
+import { useEffect, useRef } from "preact/hooks"
+
+/** An event of the stream; `docs/api/events.md` says what each type has. */
+export interface LiveEvent {
+  readonly id: string
+  readonly type: LiveEventType
+  readonly product_key?: string
+  readonly device_name?: string
+  readonly device_id?: string
+  /** Unix milliseconds. */
+  readonly time: number
+  readonly [field: string]: unknown
+}
+
+const types = ["status", "property", "event", "reply", "upgrade", "lifecycle", "topology", "scene"] as const
+export type LiveEventType = (typeof types)[number]
+
+/** Which events a part of the page wants; without a field, all. */
+export interface LiveFilter {
+  readonly device_id?: string | undefined
+  readonly product_key?: string | undefined
+  readonly types?: ReadonlyArray<LiveEventType>
+}
+
+/** `lost` for as long as the server cannot be reached. */
+export const connection = signal<"off" | "connecting" | "live" | "lost">("off")
+
+const streamOpened = new Set<() => void>()
+
+/** Calls back when the stream opens, and when events are missing in it: the page reads its state again. */
+export const onStreamOpen = (callback: () => void): () => void => {
+  streamOpened.add(callback)
+  return () => {
+    streamOpened.delete(callback)
+  }
+}
+
+interface Listener {
+  readonly filter: LiveFilter
+  readonly onEvent: (event: LiveEvent) => void
+}
+
+const listeners = new Set<Listener>()
+let stream: { readonly address: string; readonly close: () => void } | undefined
+let isStale = false
+
+/**
+ * Listens until the function that it returns is called. All listeners share a
+ * stream: a browser keeps few connections to a server.
+ */
+export const listen = (filter: LiveFilter, onEvent: (event: LiveEvent) => void): () => void => {
+  const listener = { filter, onEvent }
+  listeners.add(listener)
+  refresh()
+  return () => {
+    listeners.delete(listener)
+    refresh()
+  }
+}
+
+/** A page that follows another changes the listeners twice at once: the stream is opened once. */
+const refresh = () => {
+  if (isStale) return
+  isStale = true
+  queueMicrotask(() => {
+    isStale = false
+    const address = listeners.size === 0 ? undefined : addressOf([...listeners].map(({ filter }) => filter))
+    if (address === stream?.address) return
+    stream?.close()
+    stream = address === undefined ? undefined : { address, close: open(address) }
+    if (stream === undefined) connection.value = "off"
+  })
+}
+
+/** A stream that has what any of the listeners wants. */
+const addressOf = (filters: ReadonlyArray<LiveFilter>): string => {
+  const shared = <Field extends "device_id" | "product_key">(field: Field) => {
+    const values = new Set(filters.map((filter) => filter[field]))
+    return values.size === 1 ? [...values][0] : undefined
+  }
+  const search = new URLSearchParams()
+  const device = shared("device_id")
+  const product = shared("product_key")
+  if (device !== undefined) search.set("device_id", device)
+  if (product !== undefined) search.set("product_key", product)
+  if (filters.every(({ types }) => types !== undefined)) {
+    search.set("type", [...new Set(filters.flatMap(({ types = [] }) => types))].sort().join(","))
+  }
+  return `/openapi/v1/events?${search}`
+}
+
+/** The browser comes back by itself with the id of the last event, and the server sends what was missed. */
+const open = (address: string): () => void => {
+  let source: EventSource
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const readAgain = () => {
+    for (const callback of streamOpened) callback()
+  }
+  const connect = () => {
+    source = new EventSource(address)
+    source.addEventListener("open", () => {
+      connection.value = "live"
+      // What the page has read may be older than the first event of the stream.
+      readAgain()
+    })
+    source.addEventListener("error", () => {
+      connection.value = "lost"
+      // A response that is no stream ends it for good: the server starts, or the session has ended.
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(connect, 2000)
+    })
+    source.addEventListener("gap", readAgain)
+    for (const type of types) {
+      source.addEventListener(type, (message: MessageEvent<string>) => {
+        const event = { ...JSON.parse(message.data) as LiveEvent, id: message.lastEventId, type }
+        for (const { filter, onEvent } of listeners) if (fits(event, filter)) onEvent(event)
+      })
+    }
+  }
+  if (connection.value === "off") connection.value = "connecting"
+  connect()
+  return () => {
+    clearTimeout(timer)
+    source.close()
+  }
+}
+
+const fits = (event: LiveEvent, { device_id, product_key, types }: LiveFilter): boolean =>
+  (device_id === undefined || event.device_id === device_id) &&
+  (product_key === undefined || event.product_key === product_key) &&
+  (types === undefined || types.includes(event.type))
+
+/** Calls back for each event that fits, while the part of the page is shown. */
+export const useLive = (filter: LiveFilter, onEvent: (event: LiveEvent) => void): void => {
+  const latest = useRef(onEvent)
+  latest.current = onEvent
+  useEffect(() => listen(filter, (event) => latest.current(event)), [
+    filter.device_id,
+    filter.product_key,
+    filter.types?.join(",")
+  ])
+}
+
+/**
+ * The same, with all events of a moment at once: a page that draws what a thousand
+ * events a second tell draws it once in a frame.
+ */
+export const useLiveFrames = (filter: LiveFilter, onEvents: (events: ReadonlyArray<LiveEvent>) => void): void => {
+  const waiting = useRef<Array<LiveEvent>>([])
+  const latest = useRef(onEvents)
+  latest.current = onEvents
+  const frame = useRef(0)
+  useEffect(() => () => cancelAnimationFrame(frame.current), [])
+  useLive(filter, (event) => {
+    waiting.current.push(event)
+    if (waiting.current.length > 1) return
+    frame.current = requestAnimationFrame(() => {
+      const events = waiting.current
+      waiting.current = []
+      latest.current(events)
+    })
+  })
+}

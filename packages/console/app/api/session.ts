@@ -1,0 +1,66 @@
+/**
+ * Who is signed in.
+ */
+import { computed, signal } from "@preact/signals"
+import { ApiError } from "./ApiError.ts"
+import { request } from "./client.ts"
+
+const address = "/openapi/v1/browser-sessions"
+const current = `${address}/current`
+
+/** The access key with which somebody is signed in. */
+export interface Session {
+  readonly project_id: string
+  readonly project_name?: string
+  readonly key_id: string
+  readonly key_name?: string
+  readonly role: Role
+  readonly expires_at: string
+}
+
+/** Each may do what the ones before it may. */
+const roles = ["viewer", "operator", "admin", "owner"] as const
+export type Role = (typeof roles)[number]
+
+/** Undefined until the server has been asked; null: nobody is signed in. */
+export const session = signal<Session | null | undefined>(undefined)
+
+/** Whether the one who is signed in may do what needs this role. */
+export const may = (role: Role): boolean => roles.indexOf(session.value?.role ?? "viewer") >= roles.indexOf(role)
+
+/** Whether the page may change devices and products. */
+export const canOperate = computed(() => may("operator"))
+
+/** Asks the server who is signed in. */
+export const loadSession = async (): Promise<void> => {
+  try {
+    session.value = await dataOf(await request(current))
+  } catch (error) {
+    if (error instanceof ApiError && error.isPassing) throw error
+    session.value = null
+  }
+}
+
+/** Exchanges an access key for the cookie of a session. */
+export const signIn = async (accessKey: string): Promise<void> => {
+  const response = await request(address, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ access_key: accessKey })
+  })
+  session.value = await dataOf(response)
+}
+
+/** Ends the session, also for other windows. */
+export const signOut = async (): Promise<void> => {
+  await request(current, { method: "DELETE" })
+  session.value = null
+}
+
+/** The session has ended: the page asks to sign in again, and stays where it is. */
+export const sessionEnded = (error: unknown): void => {
+  if (error instanceof ApiError && (error.code === 40100 || error.code === 40101)) session.value = null
+}
+
+const dataOf = async (response: Response): Promise<Session> =>
+  (await response.json() as { readonly data: Session }).data

@@ -1,0 +1,86 @@
+/**
+ * What a page reads from the API.
+ */
+import { useCallback, useEffect, useRef, useState } from "preact/hooks"
+import { ApiError } from "./ApiError.ts"
+import { onStreamOpen } from "./live.ts"
+import { sessionEnded } from "./session.ts"
+
+/** The state of a read. While it is read again, `data` is what was read before. */
+export interface Query<A> {
+  readonly data: A | undefined
+  readonly error: ApiError | undefined
+  readonly isLoading: boolean
+  readonly reload: () => void
+  /** Changes what was read, for example by an event, without asking the server. */
+  readonly change: (next: (data: A) => A) => void
+}
+
+/**
+ * Reads when the page opens, when one of `inputs` changes, and when the stream of
+ * events opens, so that it misses nothing that the stream does not tell. What comes back after a newer read has begun is dropped.
+ */
+export const useQuery = <A>(
+  read: (signal: AbortSignal) => Promise<A>,
+  inputs: ReadonlyArray<unknown>,
+  options: { readonly keepWhileLoading?: boolean } = {}
+): Query<A> => {
+  const [state, setState] = useState<Pick<Query<A>, "data" | "error" | "isLoading">>({
+    data: undefined,
+    error: undefined,
+    isLoading: true
+  })
+  const [round, setRound] = useState(0)
+  const latest = useRef(read)
+  latest.current = read
+
+  useEffect(() => {
+    const abort = new AbortController()
+    setState(({ data }) => ({
+      data: options.keepWhileLoading === false ? undefined : data,
+      error: undefined,
+      isLoading: true
+    }))
+    const load = async () => {
+      try {
+        const data = await latest.current(abort.signal)
+        if (!abort.signal.aborted) setState({ data, error: undefined, isLoading: false })
+      } catch (error) {
+        if (abort.signal.aborted) return
+        sessionEnded(error)
+        setState(({ data }) => ({ data, error: asApiError(error), isLoading: false }))
+      }
+    }
+    void load()
+    return () => abort.abort()
+  }, [...inputs, round])
+
+  const reload = useCallback(() => setRound((round) => round + 1), [])
+  useEffect(() => onStreamOpen(reload), [])
+  const change = useCallback(
+    (next: (data: A) => A) =>
+      setState((state) => state.data === undefined ? state : { ...state, data: next(state.data) }),
+    []
+  )
+  return { ...state, reload, change }
+}
+
+/** Reads again and again while the page is in view. `seconds` lie between the reads. */
+export const usePolledQuery = <A>(
+  read: (signal: AbortSignal) => Promise<A>,
+  inputs: ReadonlyArray<unknown>,
+  seconds: number
+): Query<A> => {
+  const query = useQuery(read, inputs)
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") query.reload()
+    }, seconds * 1000)
+    return () => clearInterval(timer)
+  }, [seconds, query.reload])
+  return query
+}
+
+/** An error of the page itself is shown as one of the API. */
+export const asApiError = (error: unknown): ApiError =>
+  error instanceof ApiError ? error : new ApiError(50000, error instanceof Error ? error.message : String(error))

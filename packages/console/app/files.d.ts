@@ -1,0 +1,2 @@
+/** Styles that Vite puts into files. */
+declare module "*.css"

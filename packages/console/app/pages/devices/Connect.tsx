@@ -1,0 +1,9 @@
+import { Page } from "../../parts/Page.tsx"
+import { useTexts } from "../../text/text.ts"
+
+const Connect = () => {
+  const { shell } = useTexts()
+  return <Page title={shell.pages.devices}>{null}</Page>
+}
+
+export default Connect

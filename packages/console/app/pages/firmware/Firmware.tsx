@@ -1,0 +1,9 @@
+import { Page } from "../../parts/Page.tsx"
+import { useTexts } from "../../text/text.ts"
+
+const Firmware = () => {
+  const { shell } = useTexts()
+  return <Page title={shell.pages.firmware}>{null}</Page>
+}
+
+export default Firmware

@@ -1,0 +1,65 @@
+/**
+ * Creates an access key, and shows it once.
+ */
+import { useState } from "preact/hooks"
+import { api } from "../../api/client.ts"
+import { may } from "../../api/session.ts"
+import { Dialog } from "../../parts/Dialog.tsx"
+import { Form, SelectField, TextField } from "../../parts/Form.tsx"
+import { Snippet } from "../../parts/Small.tsx"
+import { useTexts } from "../../text/text.ts"
+
+/** Owners are made by the server alone. */
+const roles = ["viewer", "operator", "admin"] as const
+type GivenRole = (typeof roles)[number]
+
+export const NewAccessKey = (
+  { onClose, onCreated }: { readonly onClose: () => void; readonly onCreated: () => void }
+) => {
+  const { common, keys } = useTexts()
+  const [name, setName] = useState("")
+  const [role, setRole] = useState<GivenRole>("viewer")
+  const [expires, setExpires] = useState("")
+  const [created, setCreated] = useState<string>()
+  return (
+    <Dialog title={keys.create} onClose={onClose}>
+      {created === undefined ?
+        (
+          <Form
+            submit={common.create}
+            onCancel={onClose}
+            onSubmit={async () => {
+              const expires_at = expires === "" ? {} : { expires_at: new Date(expires).toISOString() }
+              const { key } = await api.projects.createAccessKey({ payload: { name, role, ...expires_at } })
+              setCreated(key)
+              onCreated()
+            }}
+          >
+            <TextField label={common.name} path="name" required value={name} onInput={setName} />
+            <SelectField
+              label={keys.role}
+              path="role"
+              hint={keys.roleHints[role]}
+              value={role}
+              options={roles.filter(may).map((role) => [role, common.roles[role]] as const)}
+              onChange={setRole}
+            />
+            <TextField
+              label={keys.expires}
+              path="expires_at"
+              hint={keys.expiresHint}
+              type="datetime-local"
+              value={expires}
+              onInput={setExpires}
+            />
+          </Form>
+        ) :
+        (
+          <>
+            <p class="notice warn">{keys.shownOnce}</p>
+            <Snippet label={keys.newKey} text={created} />
+          </>
+        )}
+    </Dialog>
+  )
+}

@@ -1,0 +1,9 @@
+import { Page } from "../../parts/Page.tsx"
+import { useTexts } from "../../text/text.ts"
+
+const MeshNetworks = () => {
+  const { shell } = useTexts()
+  return <Page title={shell.pages.mesh}>{null}</Page>
+}
+
+export default MeshNetworks

@@ -1,0 +1,9 @@
+import { Page } from "../../parts/Page.tsx"
+import { useTexts } from "../../text/text.ts"
+
+const Product = () => {
+  const { shell } = useTexts()
+  return <Page title={shell.pages.products}>{null}</Page>
+}
+
+export default Product

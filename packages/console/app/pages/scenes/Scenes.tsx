@@ -1,0 +1,9 @@
+import { Page } from "../../parts/Page.tsx"
+import { useTexts } from "../../text/text.ts"
+
+const Scenes = () => {
+  const { shell } = useTexts()
+  return <Page title={shell.pages.scenes}>{null}</Page>
+}
+
+export default Scenes

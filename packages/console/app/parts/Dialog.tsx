@@ -1,0 +1,98 @@
+/**
+ * Dialogs, and the question before what cannot be undone.
+ */
+import { signal } from "@preact/signals"
+import type { ComponentChildren } from "preact"
+import { useEffect, useId, useRef, useState } from "preact/hooks"
+import { useTexts } from "../text/text.ts"
+import { Form, TextField } from "./Form.tsx"
+
+/** Keeps the focus inside, and closes with Escape. It is open while it is drawn. */
+export const Dialog = (
+  { children, onClose, title, wide = false }: {
+    readonly title: string
+    readonly onClose: () => void
+    readonly wide?: boolean
+    readonly children: ComponentChildren
+  }
+) => {
+  const { common } = useTexts()
+  const dialog = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const element = dialog.current!
+    element.showModal()
+    return () => element.close()
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      class={wide ? "wide" : ""}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+    >
+      <div class="stack">
+        <div class="row apart">
+          <h2 id={id}>{title}</h2>
+          <button type="button" class="button plain small" onClick={onClose}>{common.close}</button>
+        </div>
+        {children}
+      </div>
+    </dialog>
+  )
+}
+
+/** What is asked before something is done. */
+export interface Question {
+  readonly title: string
+  readonly body: ComponentChildren
+  /** What the button says, for example “Delete 3 devices”. */
+  readonly action: string
+  readonly danger?: boolean
+  /** What has to be typed first, for what takes much with it. */
+  readonly typed?: string
+  /** Is done on yes; if it fails, the dialog stays and says why. */
+  readonly run: () => Promise<unknown>
+}
+
+const question = signal<Question | undefined>(undefined)
+
+/** Asks, and does it on yes. */
+export const ask = (asked: Question): void => {
+  question.value = asked
+}
+
+/** Where questions appear: once in the page. */
+export const Questions = () => {
+  const asked = question.value
+  const close = () => {
+    question.value = undefined
+  }
+  return asked === undefined ? null : <Ask key={asked.title} asked={asked} onClose={close} />
+}
+
+const Ask = ({ asked, onClose }: { readonly asked: Question; readonly onClose: () => void }) => {
+  const { common } = useTexts()
+  const [typed, setTyped] = useState("")
+  const { action, body, danger = false, run, title, typed: expected } = asked
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form
+        submit={action}
+        danger={danger}
+        disabled={expected !== undefined && typed !== expected}
+        onCancel={onClose}
+        onSubmit={async () => {
+          await run()
+          onClose()
+        }}
+      >
+        <div class="wrap">{body}</div>
+        {expected !== undefined && <TextField label={common.confirmName(expected)} value={typed} onInput={setTyped} />}
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,196 @@
+/**
+ * Forms: fields with their names, hints, and what the server says is wrong with them.
+ */
+import type { ComponentChildren, PartialInputHTMLAttributes } from "preact"
+import { createContext } from "preact"
+import { useContext, useId, useRef, useState } from "preact/hooks"
+import type { ApiError, Issues } from "../api/ApiError.ts"
+import { sessionEnded } from "../api/session.ts"
+import { asApiError } from "../api/useQuery.ts"
+import { useTexts } from "../text/text.ts"
+import { Failure } from "./Shown.tsx"
+
+const FormIssues = createContext<Issues>({})
+
+/**
+ * Sends once, however often one clicks. When the server refuses, its sentence
+ * stands above the buttons, each refused field is marked, and the first gets the focus.
+ */
+export const Form = (
+  { children, danger = false, disabled = false, onCancel, onSubmit, submit }: {
+    readonly submit: string
+    readonly onSubmit: () => Promise<unknown>
+    readonly onCancel?: (() => void) | undefined
+    readonly danger?: boolean
+    readonly disabled?: boolean
+    readonly children?: ComponentChildren
+  }
+) => {
+  const { common } = useTexts()
+  const [error, setError] = useState<ApiError>()
+  const [isPending, setPending] = useState(false)
+  const form = useRef<HTMLFormElement>(null)
+  const send = async (event: Event) => {
+    event.preventDefault()
+    if (isPending) return
+    setPending(true)
+    setError(undefined)
+    try {
+      await onSubmit()
+    } catch (caught) {
+      sessionEnded(caught)
+      setError(asApiError(caught))
+      setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus())
+    }
+    setPending(false)
+  }
+  return (
+    <form class="stack" ref={form} onSubmit={send} noValidate>
+      <FormIssues.Provider value={error?.issues ?? {}}>
+        {children}
+      </FormIssues.Provider>
+      {error !== undefined && <Failure error={error} />}
+      <div class="row end">
+        {onCancel !== undefined && <button type="button" class="button" onClick={onCancel}>{common.cancel}</button>}
+        <button type="submit" class={danger ? "button primary danger" : "button primary"} disabled={isPending || disabled}>
+          {submit}
+        </button>
+      </div>
+    </form>
+  )
+}
+
+/** What all fields have. */
+export interface FieldProps {
+  readonly label: string
+  readonly hint?: ComponentChildren
+  /** The path of the field in the body, by which the server names it. */
+  readonly path?: string
+  /** What the page itself finds wrong while one types. */
+  readonly issue?: string | undefined
+  readonly required?: boolean
+}
+
+/** A label, the control that `children` makes, and what is wrong. */
+export const Field = (
+  { children, hint, issue, label, path, required = false }: FieldProps & {
+    readonly children: (control: {
+      readonly id: string
+      readonly "aria-invalid": "true" | "false"
+      readonly "aria-describedby"?: string
+      readonly "aria-required": "true" | "false"
+    }) => ComponentChildren
+  }
+) => {
+  const { common } = useTexts()
+  const id = useId()
+  const issues = useContext(FormIssues)
+  const found = [...issue === undefined ? [] : [issue], ...path === undefined ? [] : issues[path] ?? []]
+  const described = [...hint === undefined ? [] : [`${id}-hint`], ...found.length === 0 ? [] : [`${id}-issue`]]
+  return (
+    <div class="field">
+      <label for={id}>{label}{required && <span class="soft"> ({common.required})</span>}</label>
+      {children({
+        id,
+        "aria-invalid": found.length > 0 ? "true" : "false",
+        "aria-required": required ? "true" : "false",
+        ...described.length === 0 ? {} : { "aria-describedby": described.join(" ") }
+      })}
+      {found.length > 0 && <p class="issue" id={`${id}-issue`}>{found.join(". ")}</p>}
+      {hint !== undefined && <p class="hint" id={`${id}-hint`}>{hint}</p>}
+    </div>
+  )
+}
+
+type InputProps =
+  & Pick<
+    PartialInputHTMLAttributes<HTMLInputElement>,
+    "autocomplete" | "autofocus" | "disabled" | "inputMode" | "max" | "min" | "placeholder" | "step"
+  >
+  & { readonly type?: "text" | "search" | "password" | "number" | "datetime-local" | "date" }
+
+/** A line of text. */
+export const TextField = (
+  { hint, issue, label, onInput, path, required, value, ...input }: FieldProps & InputProps & {
+    readonly value: string
+    readonly onInput: (value: string) => void
+  }
+) => (
+  <Field {...{ label, hint, issue, path, required } as FieldProps}>
+    {(control) => (
+      <input
+        class="input"
+        autocomplete="off"
+        // The types of Preact tell the roles of each type of input apart; here it has none.
+        {...{ type: "text", ...input } as { readonly type: "text" }}
+        {...control}
+        value={value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    )}
+  </Field>
+)
+
+/** Several lines of text, for example JSON. */
+export const AreaField = (
+  { hint, issue, label, onInput, path, required, rows = 8, value }: FieldProps & {
+    readonly value: string
+    readonly rows?: number
+    readonly onInput: (value: string) => void
+  }
+) => (
+  <Field {...{ label, hint, issue, path, required } as FieldProps}>
+    {(control) => (
+      <textarea
+        {...control}
+        rows={rows}
+        spellcheck={false}
+        value={value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    )}
+  </Field>
+)
+
+/** One of several values. */
+export const SelectField = <Value extends string>(
+  { disabled = false, hint, issue, label, onChange, options, path, required, value }: FieldProps & {
+    readonly value: Value
+    readonly options: ReadonlyArray<readonly [value: Value, title: string]>
+    readonly onChange: (value: Value) => void
+    readonly disabled?: boolean
+  }
+) => (
+  <Field {...{ label, hint, issue, path, required } as FieldProps}>
+    {(control) => (
+      <select
+        {...control}
+        disabled={disabled}
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value as Value)}
+      >
+        {options.map(([value, title]) => <option key={value} value={value}>{title}</option>)}
+      </select>
+    )}
+  </Field>
+)
+
+/** On or off. */
+export const CheckField = (
+  { checked, disabled = false, label, onChange }: {
+    readonly label: ComponentChildren
+    readonly checked: boolean
+    readonly disabled?: boolean
+    readonly onChange: (checked: boolean) => void
+  }
+) => (
+  <label class="check">
+    <input
+      type="checkbox"
+      checked={checked}
+      disabled={disabled}
+      onChange={(event) => onChange(event.currentTarget.checked)}
+    />
+    <span>{label}</span>
+  </label>
+)

@@ -1,0 +1,142 @@
+/**
+ * Plots over time.
+ */
+import { useEffect, useRef } from "preact/hooks"
+import uPlot from "uplot"
+import "uplot/dist/uPlot.min.css"
+import { formatNumber, language } from "../text/text.ts"
+
+/** A line of a plot: a value, or null where there is none, for each time of the plot. */
+export interface Line {
+  readonly title: string
+  readonly unit?: string | undefined
+  readonly values: ReadonlyArray<number | null>
+  /** Holds its value until the next one, as states do. */
+  readonly isStepped?: boolean
+}
+
+/** Something that happened at a time, drawn across all lines. */
+export interface Mark {
+  readonly at: number
+  readonly title: string
+}
+
+/**
+ * Draws lines over `times` (Unix milliseconds, ascending). Dragging chooses a span:
+ * `onSpan` gets it. `label` says what the plot shows, for those who do not see it.
+ */
+export const Plot = (
+  { height = 260, label, lines, marks = [], onSpan, span, times }: {
+    readonly label: string
+    readonly times: ReadonlyArray<number>
+    readonly lines: ReadonlyArray<Line>
+    readonly marks?: ReadonlyArray<Mark>
+    readonly height?: number
+    /** From when to when, if it is not that of `times`. */
+    readonly span?: readonly [from: number, to: number] | undefined
+    readonly onSpan?: (from: number, to: number) => void
+  }
+) => {
+  const frame = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot | undefined>(undefined)
+  const state = useRef({ marks, onSpan, span })
+  state.current = { marks, onSpan, span }
+  const shape = lines.map(({ isStepped, title, unit }) => `${title}|${unit}|${isStepped}`).join("\n")
+  const data = (): uPlot.AlignedData => [
+    times.map((time) => time / 1000),
+    ...lines.map(({ values }) => values as Array<number | null>)
+  ]
+
+  // A plot is made when its lines change, and given new values otherwise.
+  useEffect(() => {
+    const element = frame.current!
+    const style = getComputedStyle(element)
+    const color = (name: string) => resolve(element, style.getPropertyValue(name))
+    const colors = { text: color("--text-soft"), line: color("--line") }
+    const axis = { stroke: colors.text, grid: { stroke: colors.line, width: 1 }, ticks: { stroke: colors.line, width: 1 } }
+    const made = new uPlot(
+      {
+        width: Math.max(element.clientWidth, 50),
+        height,
+        scales: { x: { time: true, range: (_, min, max) => spanOf(state.current.span, min, max) } },
+        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => formatNumber(tick)) }],
+        series: [
+          { value: (_, time) => time === null ? "" : exact(time * 1000) },
+          ...lines.map(({ isStepped = false, title, unit }, index): uPlot.Series => ({
+            label: title,
+            stroke: color(`--plot-${index % 6 + 1}`),
+            width: 2,
+            spanGaps: false,
+            points: { show: (_, __, first, last) => last - first < 60, size: 5 },
+            value: (_, value) => value === null || value === undefined ? "–" : `${formatNumber(value)}${unit ? ` ${unit}` : ""}`,
+            ...isStepped ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}
+          }))
+        ],
+        legend: { live: true },
+        cursor: { drag: { x: state.current.onSpan !== undefined, y: false, setScale: false } },
+        hooks: {
+          setSelect: [(drawn) => {
+            const { left, width } = drawn.select
+            if (width < 4) return
+            state.current.onSpan?.(drawn.posToVal(left, "x") * 1000, drawn.posToVal(left + width, "x") * 1000)
+            drawn.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+          }],
+          draw: [(drawn) => drawMarks(drawn, state.current.marks, colors.text)]
+        }
+      },
+      data(),
+      element
+    )
+    plot.current = made
+    const resized = new ResizeObserver(() => made.setSize({ width: Math.max(element.clientWidth, 50), height }))
+    resized.observe(element)
+    return () => {
+      resized.disconnect()
+      made.destroy()
+      plot.current = undefined
+    }
+  }, [shape, height, document.documentElement.dataset["theme"], language.value])
+
+  useEffect(() => plot.current?.setData(data()), [times, lines, marks, span?.[0], span?.[1]])
+
+  return <div class="plot" role="img" aria-label={label} ref={frame} />
+}
+
+const spanOf = (
+  span: readonly [number, number] | undefined,
+  min: number,
+  max: number
+): [number, number] => {
+  if (span !== undefined) return [span[0] / 1000, span[1] / 1000]
+  return min === max ? [min - 60, max + 60] : [min, max]
+}
+
+const drawMarks = ({ bbox, ctx, valToPos }: uPlot, marks: ReadonlyArray<Mark>, color: string) => {
+  ctx.save()
+  ctx.strokeStyle = color
+  ctx.fillStyle = color
+  ctx.setLineDash([4, 4])
+  for (const { at, title } of marks) {
+    const x = valToPos(at / 1000, "x", true)
+    if (x < bbox.left || x > bbox.left + bbox.width) continue
+    ctx.beginPath()
+    ctx.moveTo(x, bbox.top)
+    ctx.lineTo(x, bbox.top + bbox.height)
+    ctx.stroke()
+    ctx.fillText(title, x + 4, bbox.top + 12)
+  }
+  ctx.restore()
+}
+
+/** A canvas does not know `light-dark()`: the browser says which colour it is now. */
+const resolve = (element: HTMLElement, color: string): string => {
+  const probe = document.createElement("span")
+  probe.style.color = color
+  element.append(probe)
+  const resolved = getComputedStyle(probe).color
+  probe.remove()
+  return resolved
+}
+
+const exact = (at: number): string =>
+  new Intl.DateTimeFormat(language.value, { dateStyle: "short", timeStyle: "medium" }).format(at)

@@ -1,0 +1,116 @@
+/**
+ * Tables of what the API lists, page by page.
+ */
+import type { ComponentChildren } from "preact"
+import { formatNumber, useTexts } from "../text/text.ts"
+
+/** A column of a table. */
+export interface Column<Row> {
+  readonly id: string
+  readonly title: string
+  readonly cell: (row: Row) => ComponentChildren
+  /** Numbers stand at the right; what is tight takes no more room than it needs. */
+  readonly kind?: "number" | "tight"
+}
+
+/** Which rows are selected, by key. */
+export interface Selection {
+  readonly keys: ReadonlySet<string>
+  readonly onChange: (keys: ReadonlySet<string>) => void
+}
+
+/** `caption` says what the table lists, for those who do not see it. */
+export const Table = <Row,>(
+  { caption, columns, isStale = false, keyOf, nameOf = keyOf, rows, selection }: {
+    readonly caption: string
+    readonly columns: ReadonlyArray<Column<Row>>
+    readonly rows: ReadonlyArray<Row>
+    readonly keyOf: (row: Row) => string
+    readonly nameOf?: (row: Row) => string
+    readonly selection?: Selection | undefined
+    readonly isStale?: boolean
+  }
+) => {
+  const { common } = useTexts()
+  const keys = rows.map(keyOf)
+  const areAllSelected = selection !== undefined && keys.length > 0 && keys.every((key) => selection.keys.has(key))
+  const toggle = (toggled: ReadonlyArray<string>, isOn: boolean) => {
+    const next = new Set(selection?.keys)
+    for (const key of toggled) {
+      if (isOn) next.add(key)
+      else next.delete(key)
+    }
+    selection?.onChange(next)
+  }
+  return (
+    <div class="table-frame" tabIndex={0} role="region" aria-label={caption}>
+      <table class={isStale ? "stale" : ""} aria-busy={isStale ? "true" : "false"}>
+        <caption class="visually-hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {selection !== undefined && (
+              <th class="tight">
+                <input
+                  type="checkbox"
+                  aria-label={common.selectAll}
+                  checked={areAllSelected}
+                  onChange={(event) => toggle(keys, event.currentTarget.checked)}
+                />
+              </th>
+            )}
+            {columns.map(({ id, kind, title }) => <th key={id} scope="col" class={kind ?? ""}>{title}</th>)}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => {
+            const key = keyOf(row)
+            const isSelected = selection?.keys.has(key) === true
+            return (
+              <tr key={key} {...selection === undefined ? {} : { "aria-selected": isSelected }}>
+                {selection !== undefined && (
+                  <td class="tight">
+                    <input
+                      type="checkbox"
+                      aria-label={common.selectRow(nameOf(row))}
+                      checked={isSelected}
+                      onChange={(event) => toggle([key], event.currentTarget.checked)}
+                    />
+                  </td>
+                )}
+                {columns.map(({ cell, id, kind }) => <td key={id} class={kind ?? ""}>{cell(row)}</td>)}
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+/** Where one is in a list of many pages. */
+export const Pager = (
+  { onPage, page, pages, total }: {
+    readonly page: number
+    readonly pages: number
+    readonly total: number
+    readonly onPage: (page: number) => void
+  }
+) => {
+  const { common } = useTexts()
+  return (
+    <nav class="pager" aria-label={common.pageOf(page, pages)}>
+      <span class="soft small">{common.countOf(formatNumber(total))}</span>
+      {pages > 1 && (
+        <div class="row">
+          <button type="button" class="button small" disabled={page <= 1} onClick={() => onPage(page - 1)}>
+            {common.previousPage}
+          </button>
+          <span class="small">{common.pageOf(page, pages)}</span>
+          <button type="button" class="button small" disabled={page >= pages} onClick={() => onPage(page + 1)}>
+            {common.nextPage}
+          </button>
+        </div>
+      )}
+    </nav>
+  )
+}

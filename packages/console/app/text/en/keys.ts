@@ -1,0 +1,24 @@
+/** Access keys. */
+export const keys = {
+  lead: "Programs and people reach the project with these keys.",
+  create: "New access key",
+  caption: "Access keys of the project",
+  role: "Role",
+  roleHints: {
+    viewer: "A viewer reads, and sees no secrets.",
+    operator: "An operator changes devices, products and scenes.",
+    admin: "An admin also manages access keys.",
+    owner: "An owner also manages projects."
+  },
+  expires: "Ends",
+  expiresHint: "Without a date, it ends with the key with which you are signed in.",
+  lastUsed: "Last used",
+  yours: "this session",
+  shownOnce: "This is the only time that the key is shown. Copy it now.",
+  newKey: "The new key",
+  removeTitle: (name: string) => `Delete the access key “${name}”?`,
+  removeBody: "Programs that use it are refused within a second. Streams and sessions that began with it end.",
+  cascade: "Also delete all keys that come from it",
+  adminsOnly: "Only admins see the keys of a project.",
+  empty: "No access keys"
+}

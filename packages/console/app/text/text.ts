@@ -1,0 +1,40 @@
+/**
+ * All texts of the console, in the language of the viewer.
+ */
+import { signal } from "@preact/signals"
+import { en } from "./en/index.ts"
+
+/** What each language has. */
+export type Texts = typeof en
+
+export const languages = { en: "English", zh: "中文" } as const
+export type Language = keyof typeof languages
+
+const stored = "device-cloud-language"
+
+export const language = signal<Language>("en")
+const current = signal<Texts>(en)
+
+/** The texts; the part of the page that calls it is drawn again when the language changes. */
+export const useTexts = (): Texts => current.value
+
+/** The texts outside of what is drawn, for example for a message after a click. */
+export const texts = (): Texts => current.peek()
+
+/** Changes the language, also for the next visit. */
+export const chooseLanguage = async (chosen: Language): Promise<void> => {
+  current.value = chosen === "zh" ? (await import("./zh/index.ts")).zh : en
+  language.value = chosen
+  document.documentElement.lang = chosen
+  localStorage.setItem(stored, chosen)
+}
+
+/** The language that was chosen, or else that of the browser. */
+export const loadLanguage = (): Promise<void> => {
+  const chosen = localStorage.getItem(stored) ?? navigator.language.slice(0, 2)
+  return chooseLanguage(chosen === "zh" ? "zh" : "en")
+}
+
+/** Numbers, times and durations as the language writes them. */
+export const formatNumber = (value: number, options?: Intl.NumberFormatOptions): string =>
+  new Intl.NumberFormat(language.value, options).format(value)

@@ -1,0 +1,25 @@
+import type { Texts } from "../text.ts"
+
+export const keys: Texts["keys"] = {
+  lead: "程序和人员通过这些密钥访问项目。",
+  create: "新建访问密钥",
+  caption: "项目的访问密钥",
+  role: "角色",
+  roleHints: {
+    viewer: "只读角色可以查看,但看不到任何密钥内容。",
+    operator: "操作员可以修改设备、产品和场景。",
+    admin: "管理员还可以管理访问密钥。",
+    owner: "所有者还可以管理项目。"
+  },
+  expires: "到期时间",
+  expiresHint: "不填写时,与当前登录所用的密钥同时到期。",
+  lastUsed: "最近使用",
+  yours: "当前会话",
+  shownOnce: "密钥只显示这一次,请立即复制。",
+  newKey: "新密钥",
+  removeTitle: (name) => `删除访问密钥“${name}”?`,
+  removeBody: "使用它的程序会在一秒内被拒绝,由它建立的事件流和会话也会结束。",
+  cascade: "同时删除由它创建的所有密钥",
+  adminsOnly: "只有管理员可以查看项目的密钥。",
+  empty: "没有访问密钥"
+}
