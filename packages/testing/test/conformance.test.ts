@@ -6,6 +6,7 @@ import { test } from "vitest"
 import type { Outcome } from "../src/conformance/Check.ts"
 import { checkCloud } from "../src/conformance/CloudChecks.ts"
 import { checkDevice } from "../src/conformance/DeviceChecks.ts"
+import * as Wiretap from "../src/conformance/Wiretap.ts"
 
 test("a cloud: everything of the protocol works", async () => {
   await using cloud = await TestCloud.start({ mqtt: true, http: true })
@@ -33,40 +34,78 @@ test("a cloud that does not know the device: what fails is said, and the rest is
 })
 
 layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of a device", (it) => {
-  const outcomes = Effect.fnUntraced(function*(on: SimulatedDevice.Handlers, isAwake: boolean) {
+  const bytes = Uint8Array.from({ length: 100_000 }, (_, i) => i % 251)
+
+  /** What the checks say of a device that lives like this whenever it is connected; undefined: it never is. */
+  const outcomes = Effect.fnUntraced(function*(
+    on: SimulatedDevice.Handlers,
+    life?: (connected: SimulatedDevice.SimulatedDevice<SimulatedDevice.DeviceTriple>) => Effect.Effect<unknown, unknown>
+  ) {
     const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
-    const { url } = (yield* MqttTestServer).tcp
-    const life = Effect.gen(function*() {
-      const connected = yield* SimulatedDevice.connectMqtt({ ...device, url, on })
-      yield* connected.inform("1.2.0")
-      yield* connected.postProperties({ level: 3 })
-      yield* connected.closed
-    })
-    if (isAwake) yield* Effect.forkScoped(Effect.ignore(Effect.repeat(Effect.scoped(life), Schedule.forever)))
+    const broker = (yield* MqttTestServer).tcp.url
+    const wiretap = yield* Wiretap.open({ listen: "mqtt://127.0.0.1:0", broker })
+    if (life !== undefined) {
+      const session = Effect.gen(function*() {
+        const connected = yield* SimulatedDevice.connectMqtt({ ...device, url: wiretap.url, on })
+        yield* life(connected)
+        yield* connected.closed
+      })
+      yield* Effect.forkScoped(Effect.ignore(Effect.repeat(Effect.scoped(session), Schedule.forever)))
+    }
     const seen: Array<Outcome> = []
     const report = (outcome: Outcome) => Effect.sync(() => void seen.push(outcome))
-    yield* checkDevice(device, { patience: isAwake ? 20 : 0.2, service: "reset" }, report)
+    const firmware = { version: "2.0.0", bytes }
+    yield* checkDevice(device, { wiretap, patience: life ? 20 : 0.2, service: "reset", firmware }, report)
     return seen
   })
 
+  const does = {
+    set: () => Effect.void,
+    desired: () => Effect.void,
+    // That is an answer, too.
+    services: { reset: () => Effect.fail(new SimulatedDevice.Refusal({ code: 100_000, reason: "not now" })) }
+  }
+
   it.effect("everything works of a device that does everything", () =>
     Effect.gen(function*() {
-      const { Refusal } = SimulatedDevice
-      const seen = yield* outcomes({
-        set: () => Effect.void,
-        desired: () => Effect.void,
-        // That is an answer, too.
-        services: { reset: () => Effect.fail(new Refusal({ code: 100_000, reason: "not now" })) }
-      }, true)
+      let version = "1.2.0"
+      const seen = yield* outcomes(
+        { ...does, upgrade: (image) => Effect.sync(() => void ({ version } = image)) },
+        (connected) =>
+          Effect.all([
+            connected.syncTime,
+            Effect.suspend(() => connected.inform(version)),
+            connected.postProperties({ level: 3 })
+          ])
+      )
       assert.deepStrictEqual(
         seen.filter(({ result }) => result !== "works").map(({ detail, name }) => `${name}: ${detail}`),
         []
       )
-      assert.lengthOf(seen, 7)
+      assert.lengthOf(seen, 12)
+    }))
+
+  it.effect("what a device leaves out is not supported; an upgrade that it begins and does not end has failed", () =>
+    Effect.gen(function*() {
+      const seen = yield* outcomes(
+        {
+          ...does,
+          desired: (_, device) => Effect.andThen(Effect.ignore(device.clearDesired()), Effect.succeed({})),
+          upgrade: () => Effect.fail(new SimulatedDevice.Refusal({ code: 100_000, reason: "no room" }))
+        },
+        (connected) => connected.postProperties({ level: 3 })
+      )
+      const results = Object.fromEntries(seen.map(({ name, result }) => [name, result]))
+      assert.deepInclude(results, {
+        "says which firmware it runs": "not supported",
+        "reports its progress": "works",
+        "runs the new version": "fails",
+        "asks for the time": "not supported"
+      })
     }))
 
   it.effect("a device that does not connect is said to", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual((yield* outcomes({}, false)).map(({ result }) => result), ["fails", "skipped"])
+      assert.deepStrictEqual((yield* outcomes({})).map(({ result }) => result), ["fails", "skipped"])
     }))
 })

@@ -6,7 +6,7 @@ import { Effect, Schema } from "effect"
 /** The outcome of a check. */
 export interface Outcome {
   readonly name: string
-  readonly result: "works" | "fails" | "skipped"
+  readonly result: "works" | "fails" | "not supported" | "skipped"
   /** What was seen, or why not. */
   readonly detail: string
 }
@@ -17,6 +17,12 @@ export type Report = (outcome: Outcome) => Effect.Effect<void>
 /** Something was not as the protocol says. */
 export class Unexpected extends Schema.TaggedError<Unexpected>()("Unexpected", {
   /** What was expected, and what came. */
+  message: Schema.String
+}) {}
+
+/** The other side has never tried to do it. It may do without. */
+export class NotSupported extends Schema.TaggedError<NotSupported>()("NotSupported", {
+  /** How that was seen. */
   message: Schema.String
 }) {}
 
@@ -43,7 +49,11 @@ export const check = <R>(
       onSuccess: (detail) => Effect.as(report({ name, result: "works", detail: detail ?? "" }), true),
       onFailure: (error) =>
         Effect.as(
-          report({ name, result: "fails", detail: error instanceof Error ? error.message : String(error) }),
+          report({
+            name,
+            result: error instanceof NotSupported ? "not supported" : "fails",
+            detail: error instanceof Error ? error.message : String(error)
+          }),
           false
         )
     }

@@ -5,13 +5,19 @@ import { Commands, defaultProjectId, type Device, DeviceSessions, OtaStore, Shad
 import { Effect } from "effect"
 import * as CloudState from "../CloudState.ts"
 import { eventually } from "../Eventually.ts"
-import { check, type Report, skip, Unexpected } from "./Check.ts"
+import { check, NotSupported, type Report, skip, Unexpected } from "./Check.ts"
+import { checkUpgrade, type OfferedFirmware } from "./UpgradeChecks.ts"
+import type { Wiretap } from "./Wiretap.ts"
 
 export interface DeviceOptions {
-  /** Seconds that the device has for its first connection and its first report. */
+  /** Hears what the device sends. */
+  readonly wiretap: Wiretap
+  /** Seconds that the device has for its first connection, for its first report, and between two steps of an upgrade. */
   readonly patience: number
   /** A service of the device that may be called without inputs; undefined: none is called. */
   readonly service?: string | undefined
+  /** Firmware for the device; undefined: none is offered. */
+  readonly firmware?: OfferedFirmware | undefined
 }
 
 const within = (seconds: number) => ({ timeout: seconds * 1000, interval: 100 })
@@ -19,7 +25,7 @@ const within = (seconds: number) => ({ timeout: seconds * 1000, interval: 100 })
 /** Waits for the device and makes all checks. It sets properties only to what the device has reported. */
 export const checkDevice = Effect.fnUntraced(function*(
   device: Device,
-  { patience, service }: DeviceOptions,
+  { firmware, patience, service, wiretap }: DeviceOptions,
   report: Report
 ) {
   const sessions = yield* DeviceSessions
@@ -82,7 +88,11 @@ export const checkDevice = Effect.fnUntraced(function*(
           until: ({ shadow }) => Object.keys(shadow.desired).length === 0
         }).pipe(
           Effect.catchDefect(() =>
-            Effect.fail(new Unexpected({ message: "the value is still desired after 20 seconds" }))
+            Effect.fail(
+              wiretap.heard("thing.shadow") + wiretap.heard("thing.property.desired.delete") === 0
+                ? new NotSupported({ message: "it sends no message about its shadow" })
+                : new Unexpected({ message: "the value is still desired after 20 seconds" })
+            )
           )
         )
       })
@@ -93,7 +103,7 @@ export const checkDevice = Effect.fnUntraced(function*(
     Effect.map(Effect.flatMap(OtaStore, (store) => store.versions(deviceId)), (versions) => {
       const known = Object.entries(versions).map(([module, version]) => `${module} ${version}`)
       return known.length === 0
-        ? Effect.fail(new Unexpected({ message: "it has reported no version" }))
+        ? Effect.fail(new NotSupported({ message: "it has reported no version" }))
         : Effect.succeed(known.join(", "))
     }).pipe(Effect.flatten)
   )
@@ -107,5 +117,14 @@ export const checkDevice = Effect.fnUntraced(function*(
         until: (now) => now !== undefined && now !== session
       }).pipe(Effect.catchDefect(() => Effect.fail(new Unexpected({ message: "it did not within 25 seconds" }))))
     })
+  )
+  if (firmware === undefined) yield* skip(report, "takes an upgrade", "it needs --firmware and --firmware-version")
+  else yield* checkUpgrade(device, firmware, { patience, wiretap }, report)
+  const times = wiretap.heard("time")
+  yield* works(
+    "asks for the time",
+    times > 0
+      ? Effect.succeed(times === 1 ? "once" : `${times} times`)
+      : Effect.fail(new NotSupported({ message: "it did not during these checks" }))
   )
 })

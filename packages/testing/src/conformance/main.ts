@@ -14,12 +14,15 @@ import * as Fixtures from "../Fixtures.ts"
 import { type Report, Unexpected } from "./Check.ts"
 import { checkCloud } from "./CloudChecks.ts"
 import { checkDevice } from "./DeviceChecks.ts"
+import * as Wiretap from "./Wiretap.ts"
 
 const usage = `What of the device protocol works?
 
   device-cloud-testing conform --listen mqtt://0.0.0.0:1883 [--service ID] [--wait SECONDS]
+      [--firmware FILE --firmware-version VERSION]
       plays the cloud for a real device: prints the names and the secret that the device
       needs, waits for it (60 seconds) and checks it. With mqtts: --cert FILE --key FILE (PEM).
+      Firmware is offered in blocks over MQTT, and only if you name it: the device installs it.
 
   device-cloud-testing conform --url mqtts://HOST:8883 [--ca FILE] [--http-url http://HOST:8080]
       [--access-key dck_…] [--product-key … --device-name … --device-secret …]
@@ -35,6 +38,8 @@ const { positionals, values } = parseArgs({
       "listen",
       "service",
       "wait",
+      "firmware",
+      "firmware-version",
       "cert",
       "key",
       "url",
@@ -49,12 +54,14 @@ const { positionals, values } = parseArgs({
 })
 const given = (name: string) => values[name] as string | undefined
 
-const signs = { works: "✓", fails: "✗", skipped: "–" }
+const signs = { works: "✓", fails: "✗", "not supported": "○", skipped: "–" }
 
 /** Prints each outcome and counts what fails. */
 const printed = (failures: Ref.Ref<number>): Report => ({ detail, name, result }) =>
   Effect.andThen(
-    Console.log(`${signs[result]} ${name}${detail === "" ? "" : `: ${detail}`}`),
+    Console.log(
+      `${signs[result]} ${name}${result === "not supported" ? ", not supported" : ""}${detail && `: ${detail}`}`
+    ),
     result === "fails" ? Ref.update(failures, (count) => count + 1) : Effect.void
   )
 
@@ -62,13 +69,10 @@ const file = (name: string) => readFileSync(given(name)!, "utf8")
 
 /** Plays the cloud. */
 const ofDevice = Effect.fnUntraced(function*(listen: string, report: Report) {
-  const { hostname, port, protocol } = new URL(listen)
-  const at = { port: Number(port) }
-  const server = MqttServer.layer({
-    host: hostname,
-    ...protocol === "mqtts:" ? { tls: { ...at, certificate: file("cert"), key: file("key") } } : { tcp: at }
-  })
-  const cloud = server.pipe(
+  const firmware = given("firmware") === undefined
+    ? undefined
+    : { version: given("firmware-version") ?? "", bytes: readFileSync(given("firmware")!) }
+  const cloud = MqttServer.layer({ host: "127.0.0.1", tcp: { port: 0 } }).pipe(
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer))),
     Layer.provideMerge(StorageMemory.layer),
@@ -76,13 +80,18 @@ const ofDevice = Effect.fnUntraced(function*(listen: string, report: Report) {
   )
   yield* Effect.gen(function*() {
     const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
-    const { mqtt, mqtts } = yield* MqttServer
+    const wiretap = yield* Wiretap.open({
+      listen,
+      broker: (yield* MqttServer).mqtt!,
+      tls: listen.startsWith("mqtts:") ? { cert: file("cert"), key: file("key") } : undefined
+    })
     yield* Console.log(
-      `Connect the device to ${mqtts ?? mqtt}\n  product key    ${device.productKey}\n` +
+      `Connect the device to ${wiretap.url}\n  product key    ${device.productKey}\n` +
         `  device name    ${device.deviceName}\n  device secret  ${device.deviceSecret}`
     )
-    yield* checkDevice(device, { patience: Number(given("wait") ?? 60), service: given("service") }, report)
-  }).pipe(Effect.provide(cloud))
+    const patience = Number(given("wait") ?? 60)
+    yield* checkDevice(device, { wiretap, patience, service: given("service"), firmware }, report)
+  }).pipe(Effect.provide(cloud), Effect.scoped)
 })
 
 const conform = Effect.gen(function*() {
