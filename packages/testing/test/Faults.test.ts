@@ -1,4 +1,4 @@
-import { DeviceCloud, DeviceId, ShadowStore, StoreError } from "@device-cloud/core"
+import { defaultProjectId, DeviceCloud, DeviceId, Products, ShadowStore, StoreError } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
@@ -71,6 +71,28 @@ describe("faults of the storage", () => {
       assert.instanceOf(error, StoreError)
       assert.deepInclude(error, { operation: "ShadowStore.get", retryable: false })
     }).pipe(Effect.provide(withFaults(1, { does: "fail", retryable: false }))))
+
+  it.effect("fail before the commit, or after it: then it has had its effect all the same", () =>
+    Effect.gen(function*() {
+      const created = (does: "fail" | "loseAnswer") =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(Fixtures.createProduct())
+          assert.deepInclude(error, { _tag: "StoreError", operation: "ProductStore.insert" })
+          return (yield* (yield* Products).list(defaultProjectId, { page: 1, pageSize: 10 })).total
+        }).pipe(Effect.provide(cloudWith({ on: "ProductStore.insert", does, retryable: false })))
+      assert.strictEqual(yield* created("fail"), 0)
+      assert.strictEqual(yield* created("loseAnswer"), 1)
+    }))
+
+  it.effect("lose the answer to a commit: the report is committed again before the device has its reply", () =>
+    Effect.gen(function*() {
+      const device = yield* Fixtures.createDevice()
+      const connected = yield* SimulatedDevice.connect(device)
+      const posted = yield* Effect.forkChild(connected.postProperties({ power: 1 }))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Fiber.join(posted)).code, 200)
+      assert.deepStrictEqual(yield* CloudState.samples(device, "power"), [1, 1])
+    }).pipe(Effect.provide(cloudWith({ on: "UplinkStore.commit", does: "loseAnswer", calls: (n) => n === 1 }))))
 
   it.effect("leave nothing that was acknowledged behind", () =>
     Effect.gen(function*() {

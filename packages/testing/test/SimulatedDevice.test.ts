@@ -4,8 +4,9 @@ import { createDevice, createProduct, testApi } from "@device-cloud/testing/http
 import { MqttTestServer } from "@device-cloud/testing/mqtt"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { HttpServer } from "effect/http"
+import { apiServer } from "../src/http/TestApi.ts"
 import { upgradeOf } from "./Upgrade.ts"
 
 type Connect = (
@@ -229,6 +230,24 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("a simulated de
       assert.strictEqual(again.returnCode, 5)
     }))
 
+  it.effect("is half open once it is cut: the cloud finds out by the keep-alive, and delivers again", () =>
+    Effect.gen(function*() {
+      const commands = yield* Commands
+      const device = yield* Fixtures.createDevice()
+      const { url } = (yield* MqttTestServer).tcp
+      const times = { keepAlive: "1 second", replyTimeout: "100 millis" } as const
+      const connected = yield* SimulatedDevice.connectMqtt({ ...device, ...times, url })
+      yield* connected.cut
+      assert.strictEqual((yield* Effect.flip(connected.postProperties({ power: 1 })))._tag, "LinkError")
+      const { messageId } = yield* commands.setProperties(defaultProjectId, device.deviceId, { level: 5 })
+      const command = commands.get(defaultProjectId, device.deviceId, messageId)
+      assert.strictEqual((yield* eventually(command, { until: ({ deliveries }) => deliveries === 1 })).state, "sent")
+      yield* eventually(CloudState.device(device), { until: ({ status }) => status === "offline" })
+      yield* SimulatedDevice.connectMqtt({ ...device, url, on: { set: () => Effect.void } })
+      assert.deepStrictEqual(yield* untilReported(device, { level: 5 }), { level: 5 })
+      assert.strictEqual((yield* command).deliveries, 2)
+    }))
+
   it.effect("is refused with a wrong secret", () =>
     Effect.gen(function*() {
       const device = yield* Fixtures.createDevice()
@@ -263,5 +282,24 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("a simulated 
       yield* untilReported(reported as Device, { power: 1, level: 5 })
       const { data } = yield* connected.getShadow
       assert.deepInclude(data, { state: { reported: { power: 1, level: 5 }, desired: {} } })
+    }))
+})
+
+const bothServers = apiServer().pipe(Layer.provideMerge(MqttTestServer.layerMemory))
+
+layer(bothServers, { excludeTestServices: true })("a simulated device that knows the secret of its product", (it) => {
+  it.effect("registers over HTTP with a form, and connects over WebSocket", () =>
+    Effect.gen(function*() {
+      const product = yield* Fixtures.createProduct({ dynamicRegister: true })
+      const { productKey, productSecret } = product
+      const { deviceName, deviceSecret } = yield* Fixtures.createDevice(product)
+      const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+      const names = { url, productKey, deviceName }
+      const refused = yield* Effect.flip(SimulatedDevice.register({ ...names, productSecret: "other" }))
+      assert.include(refused.reason, "6600")
+      const triple = yield* SimulatedDevice.register({ ...names, productSecret })
+      assert.deepStrictEqual(triple, { productKey, deviceName, deviceSecret })
+      const connected = yield* SimulatedDevice.connectMqtt({ ...triple, ...(yield* MqttTestServer).webSocket })
+      assert.strictEqual((yield* connected.postProperties({ power: 1 })).code, 200)
     }))
 })
