@@ -107,7 +107,7 @@ export interface StartedTestCloud extends PromisedCloud, AsyncDisposable {
   readonly mqtt: { readonly tcp: Endpoint; readonly tls: Endpoint } | undefined
   /** Where the API is, and a key of its owner; undefined unless it was started with `http`. */
   readonly http: { readonly url: string; readonly accessKey: string } | undefined
-  /** Ends the cloud, with its devices. A second time it does nothing. */
+  /** Ends the cloud, with its devices. Calls and loops reject then. A second time it does nothing. */
   readonly close: () => Promise<void>
 }
 
@@ -137,9 +137,11 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
   let moved: Promise<void> = Promise.resolve()
   const advance = (time: Duration.Input) => (moved = moved.then(() => runner.promise(TestClock.adjust(time))))
   let flowing: NodeJS.Timeout | undefined
+  const controller = new AbortController()
   const close = async () => {
     clearInterval(flowing)
     await moved
+    controller.abort(new Error("The cloud is closed"))
     await starter.promise(Scope.close(scope, Exit.void))
   }
   if (hasPorts) {
@@ -176,7 +178,7 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
     } as unknown as PromisedGateway
   }
 
-  return Object.defineProperties(promised(core), {
+  return Object.defineProperties(promised(core, controller.signal), {
     ...Object.getOwnPropertyDescriptors({
       objects: promisedMembers(Context.get(core, Objects), runner),
       createProduct: (draft?: Partial<ProductDraft>) => run(Fixtures.createProduct(draft)),

@@ -90,6 +90,29 @@ describe("a test cloud with promises", () => {
     assert.isAtLeast(cloud.now().getTime() - before.getTime(), 3_600_000)
   })
 
+  test("a loop over events ends with the cloud", async () => {
+    const cloud = await TestCloud.start()
+    const lamp = await cloud.connect(await cloud.createDevice())
+    const seen: Array<string> = []
+    const loop = (async () => {
+      for await (const { type } of cloud.subscribe("all", { filter: { kinds: ["PropertiesReported"] } })) {
+        seen.push(type)
+        // The loop waits for the next event when the cloud ends.
+        setImmediate(() => void cloud.close())
+      }
+    })()
+    await lamp.postProperties({ power: 1 })
+    await cloud.advance("1 second")
+    const end = await loop.catch((error: unknown) => error)
+    assert.deepStrictEqual(seen, ["property"])
+    assert.deepInclude(end, { message: "The cloud is closed" })
+    await cloud.close()
+    const late = await cloud.devices.list("default", { filter: {}, page: 1, pageSize: 1 }).catch((error: unknown) =>
+      error
+    )
+    assert.deepInclude(late, { message: "The cloud is closed" })
+  })
+
   test("it runs in node:test", () => {
     const file = fileURLToPath(new URL("nodeTest/lamp.ts", import.meta.url))
     const { status, stdout } = spawnSync(
