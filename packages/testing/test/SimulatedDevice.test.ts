@@ -6,7 +6,6 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { HttpServer } from "effect/http"
-import { apiServer } from "../src/http/TestApi.ts"
 import { upgradeOf } from "./Upgrade.ts"
 
 type Connect = (
@@ -285,7 +284,7 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("a simulated 
     }))
 })
 
-const bothServers = apiServer().pipe(Layer.provideMerge(MqttTestServer.layerMemory))
+const bothServers = MqttTestServer.layerBroker().pipe(Layer.provideMerge(testApi(StorageMemory.layer)))
 
 layer(bothServers, { excludeTestServices: true })("a simulated device that knows the secret of its product", (it) => {
   it.effect("registers over HTTP with a form, and connects over WebSocket", () =>

@@ -107,9 +107,7 @@ describe("a test cloud with promises", () => {
     assert.deepStrictEqual(seen, ["property"])
     assert.deepInclude(end, { message: "The cloud is closed" })
     await cloud.close()
-    const late = await cloud.devices.list("default", { filter: {}, page: 1, pageSize: 1 }).catch((error: unknown) =>
-      error
-    )
+    const late = await cloud.products.list("default", { page: 1, pageSize: 1 }).catch((error: unknown) => error)
     assert.deepInclude(late, { message: "The cloud is closed" })
   })
 
