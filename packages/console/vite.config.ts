@@ -33,6 +33,9 @@ interface Group {
   >
 }
 
+/** The server whose API the console uses while one develops it. */
+const server = process.env["DEVICE_CLOUD_URL"] ?? "http://127.0.0.1:8080"
+
 export default defineConfig({
   base: "/console/",
   plugins: [operations()],
@@ -47,5 +50,5 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false
   },
-  server: { host: "127.0.0.1", proxy: { "/openapi": "http://127.0.0.1:8080", "/objects": "http://127.0.0.1:8080" } }
+  server: { host: "127.0.0.1", proxy: { "/openapi": server, "/objects": server } }
 })

@@ -55,5 +55,13 @@ export const common = {
   details: "Details",
   more: "More",
   needsRole: (role: string) => `This needs the role ${role}`,
+  productLabel: "Product",
+  productKey: "Product key",
+  device: "Device",
+  deviceName: "Device name",
+  deviceId: "Device id",
+  anyProduct: "All products",
+  chooseProduct: "Choose a product",
+  deviceStatus: { online: "online", offline: "offline", unactive: "never connected" },
   confirmName: (name: string) => `Type “${name}” to confirm`
 }

@@ -56,5 +56,13 @@ export const common: Texts["common"] = {
   details: "详情",
   more: "更多",
   needsRole: (role) => `需要角色“${role}”`,
+  productLabel: "产品",
+  productKey: "产品密钥(ProductKey)",
+  device: "设备",
+  deviceName: "设备名称",
+  deviceId: "设备 ID",
+  anyProduct: "全部产品",
+  chooseProduct: "选择产品",
+  deviceStatus: { online: "在线", offline: "离线", unactive: "未激活" },
   confirmName: (name) => `输入“${name}”以确认`
 }
