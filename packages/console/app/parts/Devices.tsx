@@ -2,7 +2,7 @@
  * Parts that name products and devices, and say how devices are.
  */
 import { api } from "../api/client.ts"
-import type { Item } from "../api/Operations.ts"
+import type { Data, Item } from "../api/Operations.ts"
 import { type Query, useQuery } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
 import { type FieldProps, SelectField, TextField } from "./Form.tsx"
@@ -32,7 +32,7 @@ export const DeviceLink = ({ id, name }: { readonly id: string; readonly name: s
 const shown = 100
 
 /** The latest products, and how many there are. */
-export const useProducts = (): Query<{ readonly results: ReadonlyArray<Product>; readonly total: number }> =>
+export const useProducts = (): Query<Data<typeof api.products.listProducts>> =>
   useQuery((signal) => api.products.listProducts({ query: { page_size: shown }, signal }), [])
 
 /** Chooses a product; of a project with very many, one writes its key. An empty value: any, or none yet. */
@@ -40,7 +40,7 @@ export const ProductField = (
   { emptyTitle, fits = () => true, onChange, products, value, ...field }: FieldProps & {
     readonly value: string
     readonly onChange: (productKey: string) => void
-    readonly products: Query<{ readonly results: ReadonlyArray<Product>; readonly total: number }>
+    readonly products: Query<Data<typeof api.products.listProducts>>
     readonly emptyTitle: string
     /** Which products can be chosen. */
     readonly fits?: (product: Product) => boolean
