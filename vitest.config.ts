@@ -35,7 +35,7 @@ export default defineConfig(({ mode }) => ({
   test: {
     include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "benchmarks/test/**/*.test.ts"],
     provide: { share: mode === "fuzz" ? 1 : share },
-    globalSetup: ["vitest.postgres.ts", "vitest.programs.ts"],
+    globalSetup: ["vitest.postgres.ts", "vitest.programs.ts", "vitest.bundles.ts"],
     // Tests keep no state in modules; to load them anew for each file takes a third of the time.
     isolate: false,
     // Much of the time is spent on waiting for servers that start and stop.

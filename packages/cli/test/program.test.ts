@@ -9,11 +9,11 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { fileURLToPath } from "node:url"
 import { json, serverUrl } from "./Cli.ts"
 
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
+const main = fileURLToPath(new URL("../.bundle/main.js", import.meta.url))
 
-/** The program `device-cloud` in a process of its own. */
+/** The program `device-cloud` in a process of its own, which `vitest.bundles.ts` makes. */
 const program = (url: string, ...args: ReadonlyArray<string>) =>
-  ChildProcess.make(process.execPath, ["--conditions=device-cloud-source", "--import", "tsx", main, ...args], {
+  ChildProcess.make(process.execPath, [main, ...args], {
     env: { PATH: process.env["PATH"], HOME: "/nonexistent", DEVICE_CLOUD_URL: url, DEVICE_CLOUD_KEY: ownerKey }
   })
 

@@ -10,10 +10,8 @@ import { once } from "node:events"
 import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
-import { beforeAll, inject } from "vitest"
-import { build, call, createDevices, start, temporaryDirectory } from "./BuiltServer.ts"
-
-beforeAll(build)
+import { inject } from "vitest"
+import { call, createDevices, start, temporaryDirectory } from "./TestServer.ts"
 
 /** Debian has servers among the programs of the system, which are not on every path. */
 const env = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin` }

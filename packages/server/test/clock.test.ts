@@ -7,23 +7,9 @@ import { callTo, ownerKey } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { execFileSync } from "node:child_process"
-import { mkdtemp, rm } from "node:fs/promises"
-import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { beforeAll, inject } from "vitest"
-import * as ServerProcess from "../src/ServerProcess.ts"
-
-const folder = fileURLToPath(new URL("..", import.meta.url))
-
-/** The server as it is shipped. */
-beforeAll(() => {
-  const require = createRequire(import.meta.url)
-  const compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc")
-  execFileSync(process.execPath, [compiler, "-b", folder], { stdio: "inherit" })
-})
+import { inject } from "vitest"
+import { start, temporaryDirectory } from "./TestServer.ts"
 
 interface Execution {
   /** ISO 8601. */
@@ -32,23 +18,12 @@ interface Execution {
 
 it.live("a scene fires each second of the database's time while the clock of the server jumps", () =>
   Effect.gen(function*() {
-    const directory = yield* Effect.acquireRelease(
-      Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-clock-"))),
-      (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-    )
     const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
     const from = Date.now()
-    const server = yield* ServerProcess.start({
-      env: {
-        HTTP_PORT: "0",
-        MQTTS_PORT: "0",
-        DATA_DIR: directory,
-        ADMIN_KEY: ownerKey,
-        DATABASE_URL: Redacted.value(url)
-      },
-      nodeOptions: ["--import", join(folder, "test", "fixtures", "clock-jumps.mjs")],
-      main: join(folder, "dist", "main.js")
-    })
+    const server = yield* start(
+      { DATA_DIR: yield* temporaryDirectory, DATABASE_URL: Redacted.value(url) },
+      ["--import", fileURLToPath(new URL("fixtures/clock-jumps.mjs", import.meta.url))]
+    )
     const call = (method: string, path: string, body?: object) =>
       Effect.map(callTo(server.http, method, path, { key: ownerKey, body }), ({ body }) => body.data)
     const { id, created_at } = yield* call("POST", "/rule-engine/scenes", {

@@ -9,16 +9,10 @@ import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { inject } from "vitest"
 import * as RabbitTestServer from "../../../packages/mqtt-bridge/test/RabbitTestServer.ts"
-import * as ServerProcess from "../src/ServerProcess.ts"
+import { start, temporaryDirectory } from "./TestServer.ts"
 
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
-const nodeOptions = ["--conditions=device-cloud-source", "--import", "tsx"]
 const hooksKey = "h".repeat(32)
 const count = 12
 /** Reports of a device during the load; the kill comes after the first of them. */
@@ -26,11 +20,6 @@ const reports = 60
 /** Stands for the quality of service of a subscription that was refused. */
 const refusedQos = 128
 const patient = { timeout: "40 seconds" } as const
-
-const temporaryDirectory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-bridge-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-)
 
 interface Created {
   readonly product_key: MqttDevice.DeviceTriple["productKey"]
@@ -78,21 +67,14 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
       const [hooksOfA, hooksOfB] = yield* Effect.all([RabbitTestServer.freePort, RabbitTestServer.freePort])
       const broker = yield* RabbitTestServer.start(`http://127.0.0.1:${hooksOfB}/mqtt-bridge/${hooksKey}`)
       const startServer = (hooksPort: number) =>
-        ServerProcess.start({
-          env: {
-            HTTP_PORT: "0",
-            MQTTS_PORT: "0",
-            ADMIN_KEY: ownerKey,
-            SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
-            DATABASE_URL: Redacted.value(databaseUrl),
-            DATA_DIR: directory,
-            MQTT_BRIDGE_URL: broker.amqpUrl,
-            MQTT_BRIDGE_DEVICES_URL: broker.mqttUrl,
-            MQTT_BRIDGE_HOOKS_PORT: String(hooksPort),
-            MQTT_BRIDGE_HOOKS_KEY: hooksKey
-          },
-          nodeOptions,
-          main
+        start({
+          SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
+          DATABASE_URL: Redacted.value(databaseUrl),
+          DATA_DIR: directory,
+          MQTT_BRIDGE_URL: broker.amqpUrl,
+          MQTT_BRIDGE_DEVICES_URL: broker.mqttUrl,
+          MQTT_BRIDGE_HOOKS_PORT: String(hooksPort),
+          MQTT_BRIDGE_HOOKS_KEY: hooksKey
         })
       const [a, b] = yield* Effect.all([startServer(hooksOfA), startServer(hooksOfB), broker.ready], {
         concurrency: "unbounded"
@@ -176,7 +158,7 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
       )
 
       // One server is killed while all devices report.
-      const start = Date.now()
+      const began = Date.now()
       const load = yield* Effect.forkChild(Effect.forEach(
         clients,
         Effect.fnUntraced(function*(client) {
@@ -184,7 +166,7 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
             yield* client.publish(
               client.topic("thing/event/property/post"),
               // A report that has its own time is recognized when it comes again.
-              JSON.stringify({ id: String(n), sys: { ack: 0 }, params: { n: { value: n, time: start + n } } }),
+              JSON.stringify({ id: String(n), sys: { ack: 0 }, params: { n: { value: n, time: began + n } } }),
               1
             )
             yield* Effect.sleep(10)

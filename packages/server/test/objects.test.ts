@@ -8,30 +8,10 @@ import { ownerKey } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
-import { execFileSync } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { mkdtemp, rm } from "node:fs/promises"
-import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { beforeAll, inject } from "vitest"
+import { inject } from "vitest"
 import * as S3TestServer from "../../../packages/objects-s3/test/S3TestServer.ts"
-import * as ServerProcess from "../src/ServerProcess.ts"
-
-const folder = fileURLToPath(new URL("..", import.meta.url))
-
-/** The server as it is shipped. */
-beforeAll(() => {
-  const require = createRequire(import.meta.url)
-  const compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc")
-  execFileSync(process.execPath, [compiler, "-b", folder], { stdio: "inherit" })
-})
-
-const temporaryDirectory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-objects-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-)
+import { start, temporaryDirectory } from "./TestServer.ts"
 
 const authorization = `Bearer ${ownerKey}`
 
@@ -56,21 +36,14 @@ it.live.skipIf(!S3TestServer.isInstalled)(
   () =>
     Effect.gen(function*() {
       const bucket = yield* S3TestServer.start
-      const { http } = yield* ServerProcess.start({
-        env: {
-          HTTP_PORT: "0",
-          MQTTS_PORT: "0",
-          STORAGE: "memory",
-          DATA_DIR: yield* temporaryDirectory,
-          ADMIN_KEY: ownerKey,
-          OBJECTS: "s3",
-          S3_ENDPOINT: bucket.endpoint,
-          S3_BUCKET: bucket.bucket,
-          S3_ACCESS_KEY_ID: bucket.accessKeyId,
-          S3_SECRET_ACCESS_KEY: Redacted.value(bucket.secretAccessKey)
-        },
-        nodeOptions: [],
-        main: join(folder, "dist", "main.js")
+      const { http } = yield* start({
+        STORAGE: "memory",
+        DATA_DIR: yield* temporaryDirectory,
+        OBJECTS: "s3",
+        S3_ENDPOINT: bucket.endpoint,
+        S3_BUCKET: bucket.bucket,
+        S3_ACCESS_KEY_ID: bucket.accessKeyId,
+        S3_SECRET_ACCESS_KEY: Redacted.value(bucket.secretAccessKey)
       })
       const bytes = randomBytes(1000)
       const path = yield* upload(http, bytes)
@@ -88,29 +61,22 @@ it.live.skipIf(!S3TestServer.isInstalled)(
 it.live("what one server has taken another has, and files from before are found", () =>
   Effect.gen(function*() {
     const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
-    const start = (dataDir: string, env: Readonly<Record<string, string>> = {}) =>
-      ServerProcess.start({
-        env: {
-          HTTP_PORT: "0",
-          MQTTS_PORT: "0",
-          DATA_DIR: dataDir,
-          ADMIN_KEY: ownerKey,
-          SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
-          DATABASE_URL: Redacted.value(url),
-          ...env
-        },
-        nodeOptions: [],
-        main: join(folder, "dist", "main.js")
+    const startOn = (dataDir: string, env: Readonly<Record<string, string>> = {}) =>
+      start({
+        DATA_DIR: dataDir,
+        SECRETS_KEY: Buffer.alloc(32, 7).toString("base64"),
+        DATABASE_URL: Redacted.value(url),
+        ...env
       })
     const [one, two] = [yield* temporaryDirectory, yield* temporaryDirectory]
     const bytes = randomBytes(700_000)
     const part = { range: "bytes=262100-524300", bytes: bytes.subarray(262_100, 524_301) }
 
     const former = yield* Effect.scoped(
-      Effect.flatMap(start(one, { OBJECTS: "files" }), ({ http }) => upload(http, bytes))
+      Effect.flatMap(startOn(one, { OBJECTS: "files" }), ({ http }) => upload(http, bytes))
     )
-    const { http } = yield* start(one)
-    const other = yield* start(two)
+    const { http } = yield* startOn(one)
+    const other = yield* startOn(two)
     const current = yield* upload(http, bytes)
     for (const address of [http + former, http + current, other.http + current]) {
       const { bytes, status } = yield* download(address, part.range)

@@ -1,23 +1,16 @@
 import * as PlatformNode from "@device-cloud/platform-node"
 import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { eventually } from "@device-cloud/testing"
-import { callTo, type DeviceTriple, ownerKey, productBody, signedQuery } from "@device-cloud/testing/http"
+import { callTo, type DeviceTriple, productBody, signedQuery } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { jetstream, jetstreamManager } from "@nats-io/jetstream"
 import { connect } from "@nats-io/transport-node"
 import { Effect, Redacted } from "effect"
-import { fileURLToPath } from "node:url"
 import { inject } from "vitest"
 import * as NatsTestServer from "../../../packages/events-nats/test/NatsTestServer.ts"
 import * as ClickHouseTestServer from "../../../packages/history-clickhouse/test/ClickHouseTestServer.ts"
-import * as ServerProcess from "../src/ServerProcess.ts"
-
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
-
-const nodeOptions = ["--conditions=device-cloud-source", "--import", "tsx"]
-
-const ports = { HTTP_PORT: "0", MQTTS_PORT: "0", ADMIN_KEY: ownerKey, ALLOW_PLAIN_HTTP: "true" }
+import { start } from "./TestServer.ts"
 
 /** Makes a product with a device. */
 const createDevice = Effect.fnUntraced(function*(server: { readonly http: string }) {
@@ -47,17 +40,13 @@ it.live.skipIf(!NatsTestServer.isInstalled || !ClickHouseTestServer.isInstalled)
       yield* nats.start
       const clickHouse = yield* ClickHouseTestServer.make
       yield* clickHouse.start
-      const server = yield* ServerProcess.start({
-        env: {
-          ...ports,
-          STORAGE: "memory",
-          DATA_DIR: nats.directory,
-          NATS_URL: nats.url,
-          BUS_URL: nats.url,
-          CLICKHOUSE_URL: Redacted.value(clickHouse.url)
-        },
-        nodeOptions,
-        main
+      const server = yield* start({
+        ALLOW_PLAIN_HTTP: "true",
+        STORAGE: "memory",
+        DATA_DIR: nats.directory,
+        NATS_URL: nats.url,
+        BUS_URL: nats.url,
+        CLICKHOUSE_URL: Redacted.value(clickHouse.url)
       })
       const device = yield* createDevice(server)
       yield* report(server, device, 1)
@@ -106,13 +95,14 @@ it.live.skipIf(!NatsTestServer.isInstalled)(
       const nats = yield* NatsTestServer.make()
       yield* nats.start
       const databaseUrl = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
-      const start = ServerProcess.start({
-        env: { ...ports, DATABASE_URL: Redacted.value(databaseUrl), DATA_DIR: nats.directory, NATS_URL: nats.url },
-        nodeOptions,
-        main
+      const startServer = start({
+        ALLOW_PLAIN_HTTP: "true",
+        DATABASE_URL: Redacted.value(databaseUrl),
+        DATA_DIR: nats.directory,
+        NATS_URL: nats.url
       })
-      const publishing = yield* start
-      const other = yield* start
+      const publishing = yield* startServer
+      const other = yield* startServer
       const device = yield* createDevice(other)
       const connection = yield* Effect.acquireRelease(
         Effect.promise(() => connect({ servers: nats.url })),

@@ -8,16 +8,12 @@ import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
-import { mkdtemp, rm, symlink } from "node:fs/promises"
+import { rm, symlink } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { inject } from "vitest"
-import * as ServerProcess from "../src/ServerProcess.ts"
-
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url))
+import { start, temporaryDirectory } from "./TestServer.ts"
 
 /** Receives what an OpenTelemetry collector does, as text. */
 const collector = Effect.gen(function*() {
@@ -37,11 +33,6 @@ const collector = Effect.gen(function*() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, text: () => received.join("\n") }
 })
 
-const temporaryDirectory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-logs-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-)
-
 const forged = "x\n[00:00:00.000] ERROR forged\r\u001b[31mforged"
 
 it.live("no secret gets into logs, traces or metrics, and nobody forges a line", () =>
@@ -50,21 +41,13 @@ it.live("no secret gets into logs, traces or metrics, and nobody forges a line",
     const postgres = Redacted.make(inject("postgresUrl"))
     const databaseUrl = yield* EmbeddedPostgres.createDatabase(postgres)
     const collected = yield* collector
-    const server = yield* ServerProcess.start({
-      env: {
-        HTTP_PORT: "0",
-        MQTTS_PORT: "0",
-        MQTT_PORT: "0",
-        DATABASE_URL: Redacted.value(databaseUrl),
-        DATA_DIR: dataDir,
-        OBJECTS: "files",
-        ADMIN_KEY: ownerKey,
-        LOG_LEVEL: "All",
-        OTLP_URL: collected.url,
-        WEBHOOK_ALLOW_PRIVATE: "true"
-      },
-      nodeOptions: ["--conditions=device-cloud-source", "--import", "tsx"],
-      main
+    const server = yield* start({
+      DATABASE_URL: Redacted.value(databaseUrl),
+      DATA_DIR: dataDir,
+      OBJECTS: "files",
+      LOG_LEVEL: "All",
+      OTLP_URL: collected.url,
+      WEBHOOK_ALLOW_PRIVATE: "true"
     })
     const secrets = new Map<string, string>()
     /** Remembers a secret. */

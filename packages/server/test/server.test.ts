@@ -7,44 +7,27 @@ import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Queue, Redacted } from "effect"
 import { HttpServer, HttpServerResponse } from "effect/http"
-import { execFileSync } from "node:child_process"
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises"
+import { readFile, stat } from "node:fs/promises"
 import { createServer } from "node:http"
 import { get as getSecurely, request as sendSecurely } from "node:https"
-import { createRequire } from "node:module"
 import { type AddressInfo, connect as connectTcp, type Socket } from "node:net"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
-import { beforeAll, inject } from "vitest"
+import { join } from "node:path"
+import { inject } from "vitest"
 import * as ServerProcess from "../src/ServerProcess.ts"
 import { answerUnservedRequests } from "../src/UnservedRequests.ts"
-
-const folder = fileURLToPath(new URL("..", import.meta.url))
-
-/** The server as it is shipped. It starts in less than half of the time that its source takes. */
-beforeAll(() => {
-  const require = createRequire(import.meta.url)
-  const compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc")
-  execFileSync(process.execPath, [compiler, "-b", folder], { stdio: "inherit" })
-})
+import { main, temporaryDirectory } from "./TestServer.ts"
 
 const start = (env: Readonly<Record<string, string>>) =>
   ServerProcess.start({
     env: { HTTP_PORT: "0", MQTTS_PORT: "0", ...env },
     nodeOptions: [],
-    main: join(folder, "dist", "main.js")
+    main
   })
 
 type Server = Effect.Success<ReturnType<typeof start>>
 
 /** For what waits for the restart of a database or for another try: two seconds and more. */
 const patient = { timeout: "100 seconds" } as const
-
-const temporaryDirectory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-server-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-)
 
 const get = (server: Server, path: string) =>
   Effect.promise(async () => {

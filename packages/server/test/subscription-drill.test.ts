@@ -10,25 +10,12 @@ import { NodeServices } from "@effect/platform-node"
 import * as PlatformNode from "@device-cloud/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted } from "effect"
-import { type ChildProcess, execFileSync, spawn } from "node:child_process"
-import { mkdtemp, rm } from "node:fs/promises"
-import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { type ChildProcess, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
-import { beforeAll, inject } from "vitest"
+import { inject } from "vitest"
 import { share } from "../../../vitest.storages.ts"
-import * as ServerProcess from "../src/ServerProcess.ts"
-
-const folder = fileURLToPath(new URL("..", import.meta.url))
-
-/** The server as it is shipped. */
-beforeAll(() => {
-  const require = createRequire(import.meta.url)
-  const compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc")
-  execFileSync(process.execPath, [compiler, "-b", folder], { stdio: "inherit" })
-})
+import { start, temporaryDirectory } from "./TestServer.ts"
 
 const patient = { timeout: "40 seconds" } as const
 
@@ -49,11 +36,6 @@ const kills = [
   ["server", 1]
 ] as const
 
-const temporaryDirectory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-drill-"))),
-  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
-)
-
 interface Delivery {
   readonly id: string
   readonly device: string
@@ -64,19 +46,13 @@ interface Delivery {
 
 /** A server that comes back at the same address after a kill. */
 const startServer = Effect.fnUntraced(function*(env: Readonly<Record<string, string>>) {
-  const start = (port: string) =>
-    ServerProcess.start({
-      env: { ...env, HTTP_PORT: port, MQTTS_PORT: "0" },
-      nodeOptions: [],
-      main: join(folder, "dist", "main.js")
-    })
-  let server = yield* start("0")
+  let server = yield* start(env)
   const { http } = server
   return {
     http,
     killAndRestart: Effect.gen(function*() {
       yield* Effect.ignore(server.child.kill({ killSignal: "SIGKILL" }))
-      server = yield* start(new URL(http).port)
+      server = yield* start({ ...env, HTTP_PORT: new URL(http).port })
     })
   }
 })
@@ -91,7 +67,7 @@ const startConsumer = Effect.fnUntraced(function*(
   const start = (worker: string): ChildProcess => {
     const child = spawn(
       process.execPath,
-      [join(folder, "test", "fixtures", "consumer.mjs"), path, worker, ownerKey, ...servers],
+      [fileURLToPath(new URL("fixtures/consumer.mjs", import.meta.url)), path, worker, ownerKey, ...servers],
       { stdio: ["ignore", "pipe", "inherit"] }
     )
     createInterface(child.stdout!).on("line", (line) => deliveries.push(JSON.parse(line)))
@@ -154,7 +130,7 @@ it.live(
   () =>
     Effect.gen(function*() {
       const url = Redacted.value(yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
-      const env = { DATABASE_URL: url, ADMIN_KEY: ownerKey, SECRETS_KEY: `${"s".repeat(42)}A=` }
+      const env = { DATABASE_URL: url, SECRETS_KEY: `${"s".repeat(42)}A=` }
       const servers = yield* Effect.all(
         [1, 2].map(() => Effect.flatMap(temporaryDirectory, (DATA_DIR) => startServer({ ...env, DATA_DIR }))),
         { concurrency: "unbounded" }

@@ -4,11 +4,9 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { existsSync } from "node:fs"
-import { beforeAll, inject } from "vitest"
+import { inject } from "vitest"
 import { mergeMetrics } from "../src/MergedMetrics.ts"
-import { build, call, connectObedient, createDevices, start, temporaryDirectory, workersOf } from "./BuiltServer.ts"
-
-beforeAll(build)
+import { call, connectObedient, createDevices, start, temporaryDirectory, workersOf } from "./TestServer.ts"
 
 const patient = { timeout: "60 seconds" } as const
 

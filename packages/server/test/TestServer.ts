@@ -1,32 +1,26 @@
 /**
- * The server as it is shipped, in processes of its own, and devices for it.
+ * The server in processes of its own, and devices for it.
  */
 import { DeviceName, ProductKey } from "@device-cloud/core"
 import { callTo, ownerKey, productBody } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { Effect } from "effect"
-import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
-import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as ServerProcess from "../src/ServerProcess.ts"
 
-const folder = fileURLToPath(new URL("..", import.meta.url))
+/** `device-cloud-server`, which `vitest.bundles.ts` makes. */
+export const main = fileURLToPath(new URL("../.bundle/main.js", import.meta.url))
 
-export const build = (): void => {
-  const require = createRequire(import.meta.url)
-  const compiler = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc")
-  execFileSync(process.execPath, [compiler, "-b", folder], { stdio: "inherit" })
-}
-
-export const start = (env: Readonly<Record<string, string>>) =>
+/** On free ports of loopback, with {@link ownerKey} as the key of its owner. */
+export const start = (env: Readonly<Record<string, string>>, nodeOptions: ReadonlyArray<string> = []) =>
   ServerProcess.start({
     env: { HTTP_PORT: "0", MQTTS_PORT: "0", MQTT_PORT: "0", ADMIN_KEY: ownerKey, ...env },
-    nodeOptions: [],
-    main: join(folder, "dist", "main.js")
+    nodeOptions,
+    main
   })
 
 export const temporaryDirectory = Effect.acquireRelease(
