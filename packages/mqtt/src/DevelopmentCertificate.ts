@@ -4,7 +4,7 @@
  * curve P-256: a handshake costs a fraction of one with RSA.
  */
 import { Clock, Effect, Schema } from "effect"
-import { generateKeyPair, type KeyObject, randomBytes, X509Certificate } from "node:crypto"
+import { generateKeyPair, type KeyObject, randomBytes, sign as signBytes, X509Certificate } from "node:crypto"
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
@@ -71,18 +71,12 @@ const load = async (directory: string, now: number) => {
   return notAfter - now < renewalMillis ? undefined : { authority, certificate, key }
 }
 
-const makeKeys = async (): Promise<forge.pki.rsa.KeyPair> => {
-  const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2048 })
-  const key = forge.pki.privateKeyFromPem(privateKey.export({ type: "pkcs1", format: "pem" }).toString())
-  return { privateKey: key, publicKey: forge.pki.rsa.setPublicKey(key.n, key.e) }
-}
-
 const subject = (commonName: string): ReadonlyArray<forge.pki.CertificateField> => [
   { name: "organizationName", value: "Device Cloud development" },
   { name: "commonName", value: commonName }
 ]
 
-const keyIdentifierOf = ({ publicKey }: forge.pki.rsa.KeyPair): string =>
+const keyIdentifierOf = (publicKey: forge.pki.rsa.PublicKey): string =>
   forge.pki.getPublicKeyFingerprint(publicKey, { type: "RSAPublicKey", encoding: "binary" })
 
 /** The place of the public key in the part of a certificate that is signed (RFC 5280, section 4.1). */
@@ -93,28 +87,33 @@ interface SignedCertificate extends forge.pki.Certificate {
   readonly tbsCertificate: { readonly value: Array<forge.asn1.Asn1> } & forge.asn1.Asn1
 }
 
-/** Puts a key of any kind into a signed certificate, and signs it again. node-forge itself knows RSA only. */
-const replacePublicKey = (
-  certificate: SignedCertificate,
-  publicKey: KeyObject,
-  { privateKey }: forge.pki.rsa.KeyPair
-): void => {
+/**
+ * Signs a certificate for a public key of any kind. node-forge itself knows keys of RSA only, and is slow with them:
+ * it only writes down what is signed here.
+ */
+const sign = (certificate: forge.pki.Certificate, publicKey: KeyObject, privateKey: KeyObject): void => {
   const { asn1, md, util } = forge
-  const { tbsCertificate } = certificate
+  certificate.sign({ sign: () => "" } as unknown as forge.pki.rsa.PrivateKey, md.sha256.create())
+  const { tbsCertificate } = certificate as SignedCertificate
   const der = util.createBuffer(publicKey.export({ type: "spki", format: "der" }).toString("binary"))
   tbsCertificate.value[publicKeyPlace] = asn1.fromDer(der)
-  certificate.signature = privateKey.sign(md.sha256.create().update(asn1.toDer(tbsCertificate).getBytes()))
+  const signed = Buffer.from(asn1.toDer(tbsCertificate).getBytes(), "binary")
+  certificate.signature = signBytes("sha256", signed, privateKey).toString("binary")
 }
 
 const makeCertificates = async (now: number) => {
   const [authorityKeys, serverKeys] = await Promise.all([
-    makeKeys(),
+    promisify(generateKeyPair)("rsa", { modulusLength: 2048 }),
     promisify(generateKeyPair)("ec", { namedCurve: "P-256" })
   ])
 
-  const certificate = (commonName: string, extensions: ReadonlyArray<object>, publicKey?: KeyObject) => {
+  const authorityPublicKey = forge.pki.publicKeyFromPem(
+    authorityKeys.publicKey.export({ type: "spki", format: "pem" }).toString()
+  )
+
+  const certificate = (commonName: string, extensions: ReadonlyArray<object>, publicKey: KeyObject) => {
     const made = forge.pki.createCertificate()
-    made.publicKey = authorityKeys.publicKey
+    made.publicKey = authorityPublicKey
     // A serial number is positive and has no leading zeros: the first bit is 0, the second 1.
     const serial = randomBytes(16)
     serial[0] = (serial[0]! & 0x7f) | 0x40
@@ -124,8 +123,7 @@ const makeCertificates = async (now: number) => {
     made.setSubject([...subject(commonName)])
     made.setIssuer([...subject("Device Cloud development CA")])
     made.setExtensions([...extensions])
-    made.sign(authorityKeys.privateKey, forge.md.sha256.create())
-    if (publicKey !== undefined) replacePublicKey(made as SignedCertificate, publicKey, authorityKeys)
+    sign(made, publicKey, authorityKeys.privateKey)
     return forge.pki.certificateToPem(made)
   }
 
@@ -134,13 +132,13 @@ const makeCertificates = async (now: number) => {
       { name: "basicConstraints", cA: true, critical: true },
       { name: "keyUsage", keyCertSign: true, cRLSign: true, critical: true },
       { name: "subjectKeyIdentifier" }
-    ]),
+    ], authorityKeys.publicKey),
     certificate: certificate("localhost", [
       { name: "basicConstraints", cA: false, critical: true },
       { name: "keyUsage", digitalSignature: true, critical: true },
       { name: "extKeyUsage", serverAuth: true },
       { name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }, { type: 7, ip: "127.0.0.1" }] },
-      { name: "authorityKeyIdentifier", keyIdentifier: keyIdentifierOf(authorityKeys) }
+      { name: "authorityKeyIdentifier", keyIdentifier: keyIdentifierOf(authorityPublicKey) }
     ], serverKeys.publicKey),
     key: serverKeys.privateKey.export({ type: "pkcs8", format: "pem" }).toString()
   }
