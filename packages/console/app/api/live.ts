@@ -16,8 +16,17 @@ export interface LiveEvent {
   readonly [field: string]: unknown
 }
 
-const types = ["status", "property", "event", "reply", "upgrade", "lifecycle", "topology", "scene"] as const
-export type LiveEventType = (typeof types)[number]
+export const liveEventTypes = [
+  "status",
+  "property",
+  "event",
+  "reply",
+  "upgrade",
+  "lifecycle",
+  "topology",
+  "scene"
+] as const
+export type LiveEventType = (typeof liveEventTypes)[number]
 
 /** Which events a part of the page wants; without a field, all. */
 export interface LiveFilter {
@@ -113,7 +122,7 @@ const open = (address: string): () => void => {
       if (source.readyState === EventSource.CLOSED) timer = setTimeout(connect, 2000)
     })
     source.addEventListener("gap", readAgain)
-    for (const type of types) {
+    for (const type of liveEventTypes) {
       source.addEventListener(type, (message: MessageEvent<string>) => {
         const event = { ...JSON.parse(message.data) as LiveEvent, id: message.lastEventId, type }
         for (const { filter, onEvent } of listeners) if (fits(event, filter)) onEvent(event)

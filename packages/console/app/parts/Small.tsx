@@ -3,7 +3,7 @@
  */
 import { signal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
-import { language, useTexts } from "../text/text.ts"
+import { formatNumber, language, useTexts } from "../text/text.ts"
 import { tell, tellFailure } from "./toasts.tsx"
 
 /** How a state is meant, by its colour; its name says the same. */
@@ -100,15 +100,15 @@ export const Json = ({ value }: { readonly value: unknown }) => {
     : <pre class="small" tabIndex={0}><code>{JSON.stringify(value, null, 2)}</code></pre>
 }
 
-/** Shares of a whole; each is named with its count. */
+/** Shares of a whole; each is named with its count, but for what is left. */
 export const Bar = (
   { label, parts }: {
     readonly label: string
-    readonly parts: ReadonlyArray<{ readonly title: string; readonly count: number; readonly mood: Mood }>
+    readonly parts: ReadonlyArray<{ readonly title: string; readonly count: number; readonly mood: Mood | "free" }>
   }
 ) => {
   const total = parts.reduce((sum, { count }) => sum + count, 0)
-  const words = parts.filter(({ count }) => count > 0).map(({ count, title }) => `${title} ${count}`).join(", ")
+  const words = parts.filter(({ count, mood }) => count > 0 && mood !== "free").map(({ count, title }) => `${title} ${formatNumber(count)}`).join(", ")
   return (
     <div class="bar" role="img" aria-label={`${label}: ${words}`} title={words}>
       {total > 0 && parts.map(({ count, mood, title }) =>

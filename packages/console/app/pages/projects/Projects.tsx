@@ -1,9 +1,141 @@
-import { Page } from "../../parts/Page.tsx"
-import { useTexts } from "../../text/text.ts"
+/**
+ * The project one works in with its quotas; for owners, all projects.
+ */
+import { useState } from "preact/hooks"
+import { api } from "../../api/client.ts"
+import type { Item } from "../../api/Operations.ts"
+import { may, session } from "../../api/session.ts"
+import { useQuery } from "../../api/useQuery.ts"
+import { ask, Dialog } from "../../parts/Dialog.tsx"
+import { Form, TextField } from "../../parts/Form.tsx"
+import { Card, Page } from "../../parts/Page.tsx"
+import { Shown } from "../../parts/Shown.tsx"
+import { Badge, Time } from "../../parts/Small.tsx"
+import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { tell } from "../../parts/toasts.tsx"
+import { useUrl } from "../../parts/useUrl.ts"
+import { texts, useTexts } from "../../text/text.ts"
+import { Quotas } from "./Quotas.tsx"
+
+type Project = Item<typeof api.projects.listProjects>
 
 const Projects = () => {
-  const { shell } = useTexts()
-  return <Page title={shell.pages.projects}>{null}</Page>
+  const { projects, shell } = useTexts()
+  const url = useUrl()
+  const { project_id, project_name } = session.value!
+  const chosen = url.get("project") || project_id
+  return (
+    <Page title={shell.pages.projects} lead={projects.lead}>
+      <div class="stack">
+        {may("owner") && <ProjectList />}
+        <Card title={projects.quotasOf(chosen === project_id ? project_name ?? project_id : chosen)}>
+          <Quotas key={chosen} projectId={chosen} />
+        </Card>
+      </div>
+    </Page>
+  )
+}
+
+const ProjectList = () => {
+  const { projects } = useTexts()
+  const url = useUrl()
+  const [isCreating, setCreating] = useState(false)
+  const query = useQuery(
+    (signal) => api.projects.listProjects({ query: { page: url.page, page_size: 20 }, signal }),
+    [url.page]
+  )
+  return (
+    <>
+      <div class="row end">
+        <button type="button" class="button primary" onClick={() => setCreating(true)}>{projects.create}</button>
+      </div>
+      <Shown query={query}>
+        {({ page, pages, results, total }) => (
+          <>
+            <Table
+              caption={projects.caption}
+              columns={columnsOf(query.reload)}
+              rows={results}
+              keyOf={({ id }) => id}
+              isStale={query.isLoading}
+            />
+            <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
+          </>
+        )}
+      </Shown>
+      {isCreating && <NewProject onClose={() => setCreating(false)} onCreated={query.reload} />}
+    </>
+  )
+}
+
+const columnsOf = (reload: () => void): ReadonlyArray<Column<Project>> => {
+  const { common, projects } = texts()
+  return [
+    {
+      id: "name",
+      title: common.name,
+      cell: ({ id, name }) => (
+        <span class="wrap">
+          {name} {id === session.value?.project_id && <Badge mood="busy">{projects.current}</Badge>}
+        </span>
+      )
+    },
+    { id: "id", title: projects.id, cell: ({ id }) => <code>{id}</code> },
+    { id: "created", title: common.created, cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      id: "actions",
+      title: common.actions,
+      kind: "tight",
+      cell: (project) => (
+        <div class="row">
+          <a class="button small" href={`/console/projects?project=${encodeURIComponent(project.id)}`}>
+            {projects.quotas}
+          </a>
+          {project.id !== session.value?.project_id && (
+            <button type="button" class="button small danger" onClick={() => askRemove(project, reload)}>
+              {common.remove}
+            </button>
+          )}
+        </div>
+      )
+    }
+  ]
+}
+
+const askRemove = ({ id, name }: Project, reload: () => void) => {
+  const { common, projects } = texts()
+  ask({
+    title: projects.removeTitle(name),
+    body: projects.removeBody,
+    action: common.remove,
+    danger: true,
+    typed: name,
+    run: async () => {
+      await api.projects.deleteProject({ params: { project_id: id } })
+      tell(common.removed)
+      reload()
+    }
+  })
+}
+
+const NewProject = ({ onClose, onCreated }: { readonly onClose: () => void; readonly onCreated: () => void }) => {
+  const { common, projects } = useTexts()
+  const [name, setName] = useState("")
+  return (
+    <Dialog title={projects.create} onClose={onClose}>
+      <Form
+        submit={common.create}
+        onCancel={onClose}
+        onSubmit={async () => {
+          await api.projects.createProject({ payload: { name } })
+          onClose()
+          onCreated()
+        }}
+      >
+        <TextField label={common.name} path="name" required value={name} onInput={setName} />
+      </Form>
+    </Dialog>
+  )
 }
 
 export default Projects
