@@ -40,7 +40,7 @@ export const groups = (): ReadonlyArray<Group> => {
           "api",
           "errors products thing-models codecs configurations devices device-groups certificates commands " +
             "bulk-commands shadows history events subscriptions firmware jobs scenes gateways mesh provisioning " +
-            "objects projects quotas audit operations"
+            "objects projects quotas overview audit operations"
         )
       ],
       collapsed: true

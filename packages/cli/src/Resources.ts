@@ -319,6 +319,7 @@ export const resources: Readonly<Record<string, Resource>> = {
       get: "projects.getProject",
       create: "projects.createProject",
       delete: "projects.deleteProject",
+      activity: "overview.getActivity",
       usage: "quotas.getOwnQuotas",
       quotas: "quotas.getQuotas",
       "set-quotas": "quotas.setQuotas"

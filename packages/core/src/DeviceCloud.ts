@@ -2,6 +2,8 @@
  * The whole cloud: all services, wired once.
  */
 import { type Context, Layer } from "effect"
+import { ActivityStore } from "./activity/ActivityStore.ts"
+import { ProjectActivity } from "./activity/ProjectActivity.ts"
 import { Bindings } from "./provisioning/Bindings.ts"
 import { BindingStore } from "./provisioning/BindingStore.ts"
 import { BleIdentities } from "./provisioning/BleIdentities.ts"
@@ -156,6 +158,7 @@ export const services = [
   KnownAddresses,
   MeshNetworks,
   Products,
+  ProjectActivity,
   Projects,
   Provisioning,
   Quotas,
@@ -180,6 +183,7 @@ export type DeviceCloud = Context.Service.Identifier<(typeof services)[number]>
 /** The ports that storage adapters provide. */
 export const stores = [
   AccessKeyStore,
+  ActivityStore,
   AuditStore,
   BindingStore,
   BulkCommandStore,
@@ -312,7 +316,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provideMerge(
     Layer.mergeAll(AccessKeys.layer, AuditLog.layer, DeviceGroups.layer, KnownAddresses.layer, registries)
   ),
-  Layer.provideMerge(Layer.mergeAll(Quotas.layer, SharedCounts.layer)),
+  Layer.provideMerge(Layer.mergeAll(ProjectActivity.layer, Quotas.layer, SharedCounts.layer)),
   Layer.provide(AuditedStores.layer),
   Layer.provide(Identifiers.layer)
 )

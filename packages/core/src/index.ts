@@ -1,6 +1,9 @@
 /**
  * The domain of Device Cloud as Effect services.
  */
+export { type ActivityPoint, type ActivitySeries, maxActivityPoints } from "./activity/ActivitySeries.ts"
+export * from "./activity/ActivityStore.ts"
+export { ProjectActivity } from "./activity/ProjectActivity.ts"
 export { AuditedAction, CurrentAction } from "./audit/AuditedAction.ts"
 export * from "./audit/AuditEntry.ts"
 export { AuditDays, AuditLog } from "./audit/AuditLog.ts"

@@ -22,6 +22,7 @@ import { JobApi } from "./job/JobApi.ts"
 import { MeshApi } from "./mesh/MeshApi.ts"
 import { ObjectApi } from "./object/ObjectApi.ts"
 import { OtaApi } from "./ota/OtaApi.ts"
+import { OverviewApi } from "./overview/OverviewApi.ts"
 import { ProductApi } from "./product/ProductApi.ts"
 import { QuotaApi } from "./project/QuotaApi.ts"
 import { ProjectApi } from "./project/ProjectApi.ts"
@@ -62,7 +63,8 @@ export class Api extends HttpApi.make("device-cloud")
     DeviceGroupApi,
     AuditApi,
     QuotaApi,
-    SubscriptionApi
+    SubscriptionApi,
+    OverviewApi
   )
   .middleware(Authorization)
   .add(DeviceAccessApi)

@@ -41,6 +41,7 @@ import * as ObjectHandlers from "./object/ObjectHandlers.ts"
 import * as ObjectRoutes from "./object/ObjectRoutes.ts"
 import * as OtaHandlers from "./ota/OtaHandlers.ts"
 import * as ProductHandlers from "./product/ProductHandlers.ts"
+import * as OverviewHandlers from "./overview/OverviewHandlers.ts"
 import * as QuotaHandlers from "./project/QuotaHandlers.ts"
 import * as ProjectHandlers from "./project/ProjectHandlers.ts"
 import * as BindingHandlers from "./provisioning/BindingHandlers.ts"
@@ -296,7 +297,8 @@ const handlers = Layer.mergeAll(
   DeviceGroupHandlers.layer,
   AuditHandlers.layer,
   QuotaHandlers.layer,
-  SubscriptionHandlers.layer
+  SubscriptionHandlers.layer,
+  OverviewHandlers.layer
 )
 
 /** The routes for operators and developers, without an access key. */

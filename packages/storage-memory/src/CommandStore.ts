@@ -90,7 +90,7 @@ const make = (tables: Tables["Service"]) => {
           expiresAt + (state === "queued" ? 0 : grace) <= now
         ).slice(0, limit)
         for (const command of due) ledger.put({ ...command, state: "expired", updatedAt: now })
-        return due.length
+        return due.map(({ projectId }) => projectId)
       }),
     prune: ({ before, limit }) => Effect.sync(() => ledger.prune(before, limit))
   })

@@ -14,6 +14,7 @@ export const layer: Layer.Layer<ProjectStore, never, Tables> = Layer.effect(
 const make = (
   {
     accessKeys,
+    activity,
     authorities,
     bulkCommands,
     deviceCounts,
@@ -69,6 +70,7 @@ const make = (
         }
         webhookKeys.delete(id)
         quotas.delete(id)
+        activity.delete(id)
         deviceCounts.delete(id)
         return "removed"
       })

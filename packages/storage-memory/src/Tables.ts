@@ -3,6 +3,7 @@
  */
 import type {
   AccessKey,
+  ActivitySum,
   AddSession,
   AuditEntry,
   Batch,
@@ -214,6 +215,8 @@ export class Tables extends Context.Service<Tables, {
   readonly bindings: Map<DeviceId, Binding>
   /** Why devices could not connect, the latest first. */
   readonly connectRefusals: Map<DeviceId, ReadonlyArray<ConnectRefusal>>
+  /** What is counted of each project, by minute and by hour. */
+  readonly activity: Map<ProjectId, { readonly 1: Map<string, ActivitySum>; readonly 60: Map<string, ActivitySum> }>
   /** Returns the next id of a product, device, batch, group, bulk command, network, job, subscription or entry of the audit log. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
@@ -265,6 +268,7 @@ export class Tables extends Context.Service<Tables, {
         holders: new Map(),
         bindings: new Map(),
         connectRefusals: new Map(),
+        activity: new Map(),
         nextId: () => ++lastId
       }
     })

@@ -44,6 +44,7 @@
 import type { DeviceCloud, StoreHealth } from "@device-cloud/core"
 import { Layer } from "effect"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as ActivityStore from "./ActivityStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
 import * as BulkCommandStore from "./BulkCommandStore.ts"
@@ -82,6 +83,7 @@ import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 export type { Tables } from "./Tables.ts"
 
 export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
+export { layer as layerActivityStore } from "./ActivityStore.ts"
 export { layer as layerAuditStore } from "./AuditStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
 export { layer as layerBulkCommandStore } from "./BulkCommandStore.ts"
@@ -122,6 +124,7 @@ export const layerTables: Layer.Layer<Tables> = Tables.layer
 /** The stores on empty tables of their own, wherever the layer is built. */
 export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth | NodeBus.NodeNetwork> = Layer.mergeAll(
   AccessKeyStore.layer,
+  ActivityStore.layer,
   AuditStore.layer,
   BindingStore.layer,
   BulkCommandStore.layer,

@@ -8,6 +8,7 @@ import {
   type Enqueued,
   maxWaiting,
   type NotEnqueued,
+  ProjectId,
   ShadowStore
 } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
@@ -239,7 +240,7 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
         Effect.mapError(storeError("CommandStore.cancel"))
       ),
     expire: ({ grace, limit, now }) =>
-      sql<{ readonly message_id: bigint }>`
+      sql<{ readonly project_id: string }>`
         WITH due AS (
           SELECT message_id FROM command
           WHERE ${open} AND expires_at <= ${instant(now)}
@@ -248,8 +249,8 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
         )
         UPDATE command SET state = ${expired}, updated_at = ${instant(now)}
         FROM due WHERE command.message_id = due.message_id
-        RETURNING command.message_id`.pipe(
-        Effect.map((rows) => rows.length),
+        RETURNING command.project_id`.pipe(
+        Effect.map((rows) => rows.map(({ project_id }) => ProjectId.make(project_id))),
         Effect.mapError(storeError("CommandStore.expire"))
       ),
     prune: ({ before, limit }) =>

@@ -2,6 +2,7 @@
  * The database schema, one migration after the other. A released migration
  * never changes; a change of the schema is a new migration.
  */
+import activity from "./migrations/0046_activity.ts"
 import { Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import { migrate } from "./Migrator.ts"
@@ -95,7 +96,8 @@ export const migrations = {
   "0040_presence": presence,
   "0042_device_counts": deviceCounts,
   "0043_objects": objects,
-  "0044_uplink_receipts": uplinkReceipts
+  "0044_uplink_receipts": uplinkReceipts,
+  "0046_activity": activity
 }
 
 /**

@@ -51,6 +51,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, type Redacted } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as ActivityStore from "./ActivityStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
 import * as BulkCommandStore from "./BulkCommandStore.ts"
@@ -95,6 +96,7 @@ export { LongReads } from "./LongReads.ts"
 export { DatabaseError } from "./PgErrors.ts"
 
 export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
+export { layer as layerActivityStore } from "./ActivityStore.ts"
 export { layer as layerAuditStore } from "./AuditStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
 export { layer as layerBulkCommandStore } from "./BulkCommandStore.ts"
@@ -140,6 +142,7 @@ export const layerClient: Layer.Layer<
   PgClient.PgClient | SqlClient.SqlClient | KeyRing
 > = Layer.mergeAll(
   AccessKeyStore.layer,
+  ActivityStore.layer,
   AuditStore.layer,
   BindingStore.layer,
   BulkCommandStore.layer,

@@ -8,7 +8,8 @@ import {
   type Enqueue,
   type Enqueued,
   maxWaiting,
-  type NotEnqueued
+  type NotEnqueued,
+  type ProjectId
 } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
 import { advance, commandFromRow, type CommandRow } from "./CommandRow.ts"
@@ -123,14 +124,14 @@ const make = (sql: Sqlite["Service"]) => {
       }),
     expire: ({ grace, limit, now }) =>
       sql.write("CommandStore.expire", () =>
-        sql.run(
+        sql.all<{ readonly project_id: ProjectId }>(
           `UPDATE command SET state = 'expired', updated_at = ? WHERE message_id IN (
             SELECT message_id FROM command
             WHERE is_open AND expires_at <= ? AND (state = 'queued' OR expires_at <= ?)
             ORDER BY expires_at LIMIT ?
-          )`,
+          ) RETURNING project_id`,
           [now, now, now - grace, limit]
-        )),
+        ).map(({ project_id }) => project_id)),
     prune: ({ before, limit }) =>
       sql.write("CommandStore.prune", () =>
         sql.run(

@@ -14,6 +14,7 @@ import records from "./migrations/0015_records.ts"
 import history from "./migrations/0016_history.ts"
 import feed from "./migrations/0017_feed.ts"
 import presence from "./migrations/0018_presence.ts"
+import activity from "./migrations/0019_activity.ts"
 
 export const migrations: ReadonlyArray<Migration> = [
   { number: 1, name: "cloud", sql: cloud },
@@ -27,5 +28,6 @@ export const migrations: ReadonlyArray<Migration> = [
   { number: 15, name: "records", sql: records },
   { number: 16, name: "history", sql: history },
   { number: 17, name: "feed", sql: feed },
-  { number: 18, name: "presence", sql: presence }
+  { number: 18, name: "presence", sql: presence },
+  { number: 19, name: "activity", sql: activity }
 ]

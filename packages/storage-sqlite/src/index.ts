@@ -25,6 +25,7 @@ import type {
 } from "@device-cloud/core"
 import { Layer } from "effect"
 import * as AccessKeyStore from "./AccessKeyStore.ts"
+import * as ActivityStore from "./ActivityStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
 import * as BulkCommandStore from "./BulkCommandStore.ts"
@@ -68,6 +69,7 @@ export { DatabaseError } from "./SqliteErrors.ts"
 
 const stores = Layer.mergeAll(
   AccessKeyStore.layer,
+  ActivityStore.layer,
   AuditStore.layer,
   BindingStore.layer,
   BulkCommandStore.layer,

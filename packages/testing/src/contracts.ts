@@ -5,6 +5,7 @@
 import type { DeviceCloud } from "@device-cloud/core"
 import type { Layer } from "effect"
 import * as AccessKeyStoreContract from "./contracts/AccessKeyStoreContract.ts"
+import * as ActivityStoreContract from "./contracts/ActivityStoreContract.ts"
 import * as AuditStoreContract from "./contracts/AuditStoreContract.ts"
 import * as BindingStoreContract from "./contracts/BindingStoreContract.ts"
 import * as BulkCommandStoreContract from "./contracts/BulkCommandStoreContract.ts"
@@ -44,6 +45,7 @@ export { insertDevice } from "./contracts/Samples.ts"
 
 export {
   AccessKeyStoreContract,
+  ActivityStoreContract,
   AuditStoreContract,
   BindingStoreContract,
   BulkCommandStoreContract,
@@ -82,6 +84,7 @@ export {
 /** Runs the contract of every store. */
 export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
   AccessKeyStoreContract.suite(name, stores)
+  ActivityStoreContract.suite(name, stores)
   AuditStoreContract.suite(name, stores)
   BindingStoreContract.suite(name, stores)
   BulkCommandStoreContract.suite(name, stores)

@@ -3,6 +3,7 @@
  * what waits to a device that comes back (docs/protocol/commands.md).
  */
 import { Clock, Context, Effect, Layer, Option, Result } from "effect"
+import { ProjectActivity } from "../activity/ProjectActivity.ts"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { CodecCache } from "../codec/CodecCache.ts"
 import type { DeviceSession, DownlinkMessage } from "../connection/DeviceSession.ts"
@@ -53,7 +54,14 @@ export class CommandDelivery extends Context.Service<CommandDelivery, {
   static readonly layer: Layer.Layer<
     CommandDelivery,
     never,
-    CommandStore | CommandAnswers | CodecCache | CommandLedger | ShadowStore | DeviceSessions | NodeBus
+    | ProjectActivity
+    | CommandStore
+    | CommandAnswers
+    | CodecCache
+    | CommandLedger
+    | ShadowStore
+    | DeviceSessions
+    | NodeBus
   > = Layer.effect(CommandDelivery, Effect.suspend(() => make))
 }
 
@@ -79,6 +87,7 @@ type Params = Readonly<Record<string, Json>>
 const make = Effect.gen(function*() {
   const store = yield* CommandStore
   const answers = yield* CommandAnswers
+  const activity = yield* ProjectActivity
   const ledger = yield* CommandLedger
   const shadows = yield* ShadowStore
   const codecs = yield* CodecCache
@@ -93,8 +102,17 @@ const make = Effect.gen(function*() {
   const inFlight = new WeakMap<DeviceSession, InFlight>()
   const inFlightById = new Map<number, InFlight>()
 
-  const advance = ({ deviceId, messageId }: Command, state: CommandState, message = "") =>
+  const advance = ({ deviceId, messageId, projectId }: Command, state: CommandState, message = "") => {
+    if (state === "succeeded") activity.count(projectId, "replied")
+    else if (state === "expired") activity.count(projectId, "expired")
     ledger.advance({ deviceId, messageId, state, code: null, message, data: {}, at: clock.currentTimeMillisUnsafe() })
+  }
+
+  /** Ends a command without a reply of its device. `why`: what the failure counts as. */
+  const fail = (command: Command, why: "codec" | "no_reply", message: string) => {
+    activity.count(command.projectId, "failed", 1, why)
+    advance(command, "failed", message)
+  }
 
   /** Keeps the next state of a delivery unless the session has ended, and returns what to do next. */
   const keep = (
@@ -133,7 +151,7 @@ const make = Effect.gen(function*() {
     if (!deliveries.has(session)) return
     const bytes = bytesOf(command, params, codec)
     if (bytes !== undefined && Result.isFailure(bytes)) {
-      return advance(command, "failed", `the codec does not fit: ${bytes.failure.message}`)
+      return fail(command, "codec", `the codec does not fit: ${bytes.failure.message}`)
     }
     const message = messageOf(command, params)
     const onWay = inFlight.get(session) ?? new InFlight(inFlightById)
@@ -219,7 +237,7 @@ const make = Effect.gen(function*() {
 
   /** Ends a command that the device has not answered. */
   const endUnanswered = (command: Command) =>
-    advance(command, "failed", `the device has not answered ${command.deliveries} deliveries`)
+    fail(command, "no_reply", `the device has not answered ${command.deliveries} deliveries`)
 
   /** Returns the params to deliver; undefined: the device has reported all of them since, and the command ends. */
   const paramsLeft = (command: Command, shadow: Shadow | undefined): Params | undefined => {
@@ -338,7 +356,7 @@ const make = Effect.gen(function*() {
       const waiting = yield* store.unfinished({ deviceId, after: 0, now, limit: maxWaiting })
       const unanswered = waiting.filter(({ state, updatedAt }) => state === "acked" && updatedAt + answerTime <= now)
       for (const command of unanswered.slice(0, roomLimit)) {
-        advance(command, "failed", "the device has not answered, and others need the place")
+        fail(command, "no_reply", "the device has not answered, and others need the place")
       }
       if (unanswered.length > 0) yield* ledger.settled(deviceId)
       return unanswered.length > 0

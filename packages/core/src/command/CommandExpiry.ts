@@ -2,6 +2,7 @@
  * Ends commands whose time is over.
  */
 import { Clock, Effect, Layer, Schedule } from "effect"
+import { ProjectActivity } from "../activity/ProjectActivity.ts"
 import { CommandStore } from "./CommandStore.ts"
 
 /** How long after its expiry a delivered command still waits for a reply, milliseconds. */
@@ -12,12 +13,16 @@ const expireEvery = "1 second"
 const expireLimit = 1000
 
 /** Ends expired commands once a second while the layer lives. */
-export const layer: Layer.Layer<never, never, CommandStore> = Layer.effectDiscard(
+export const layer: Layer.Layer<never, never, CommandStore | ProjectActivity> = Layer.effectDiscard(
   Effect.gen(function*() {
     const store = yield* CommandStore
+    const activity = yield* ProjectActivity
     const expire = Effect.gen(function*() {
       const now = yield* Clock.currentTimeMillis
-      while ((yield* store.expire({ now, grace: replyGrace, limit: expireLimit })) === expireLimit) {
+      while (true) {
+        const expired = yield* store.expire({ now, grace: replyGrace, limit: expireLimit })
+        for (const projectId of expired) activity.count(projectId, "expired")
+        if (expired.length < expireLimit) return
         yield* Effect.yieldNow
       }
     })

@@ -5,6 +5,7 @@ import { Context, type Effect, type Option } from "effect"
 import type { Owner } from "../connection/PresenceStore.ts"
 import type { DeviceId } from "../device/Device.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
+import type { ProjectId } from "../project/Project.ts"
 import type { ShadowModification } from "../shadow/ShadowStore.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { Command, CommandProgress, NewCommand } from "./Command.ts"
@@ -82,13 +83,13 @@ export class CommandStore extends Context.Service<CommandStore, {
   /**
    * Expires queued commands whose time is over at `now`, Unix milliseconds, and
    * delivered ones whose time was over `grace` milliseconds earlier; at most
-   * `limit`. Returns how many.
+   * `limit`. Returns the project of each.
    */
   readonly expire: (options: {
     readonly now: number
     readonly grace: number
     readonly limit: number
-  }) => Effect.Effect<number, StoreError>
+  }) => Effect.Effect<ReadonlyArray<ProjectId>, StoreError>
   /**
    * Removes commands that ended before `before`, Unix milliseconds, at most
    * `limit`. Returns how many.

@@ -3,6 +3,7 @@
  * device methods, commits them in batches, and replies after the commit.
  */
 import { Array, Cause, Context, Effect, Exit, Layer, Option } from "effect"
+import { ProjectActivity } from "../activity/ProjectActivity.ts"
 import { CommandAnswers } from "../command/CommandAnswers.ts"
 import { CommandLedger } from "../command/CommandLedger.ts"
 import type { CommandProgress } from "../command/Command.ts"
@@ -19,6 +20,7 @@ import { DeviceState } from "./DeviceState.ts"
 import { commitOf } from "./DeviceUpdates.ts"
 import { type Attachment, SubDeviceDirectory } from "./SubDeviceDirectory.ts"
 import { maxValues, tooManyValues } from "./UplinkLimits.ts"
+import { countMessages, countReplied } from "./UplinkActivity.ts"
 import * as UplinkBatch from "./UplinkBatch.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
 import * as UplinkMetrics from "./UplinkMetrics.ts"
@@ -48,7 +50,15 @@ export class Uplink extends Context.Service<Uplink, {
   static readonly layer: Layer.Layer<
     Uplink | CommandLedger,
     never,
-    CommandAnswers | DeviceMethods | UplinkStore | UplinkRates | SubDeviceDirectory | ModelCache | Reactions | Feed
+    | ProjectActivity
+    | CommandAnswers
+    | DeviceMethods
+    | UplinkStore
+    | UplinkRates
+    | SubDeviceDirectory
+    | ModelCache
+    | Reactions
+    | Feed
   > = Layer.effectContext(Effect.suspend(() => make))
 }
 
@@ -86,6 +96,7 @@ const make = Effect.gen(function*() {
   const feed = yield* Feed
   const rates = yield* UplinkRates
   const answers = yield* CommandAnswers
+  const activity = yield* ProjectActivity
   const metrics = UplinkMetrics.make()
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
@@ -166,7 +177,7 @@ const make = Effect.gen(function*() {
     { batch, results }: Effect.Success<ReturnType<typeof commit>>
   ) {
     UplinkBatch.settle(batch, results)
-    const { progress, replies, requests } = batch
+    const { happened, progress, replies, requests } = batch
     let timesAhead = 0
     for (const result of results) {
       if (Option.isNone(result)) continue
@@ -175,8 +186,10 @@ const make = Effect.gen(function*() {
       result.value.defects.forEach(logDefect)
     }
     if (progress.length > 0) answers.stepped(progress)
+    countReplied(activity, happened)
     if (results.length + progress.length > 0) feed.wake()
     if (requests.length > 0) yield* runRequests(batch)
+    countMessages(activity, items, replies)
     if (timesAhead > 0) yield* safely(metrics.timesAhead(timesAhead))
     yield* safely(metrics.concluded(progress, replies.filter((_, place) => !UplinkBatch.isProgress(items[place]!))))
     return replies
@@ -220,6 +233,11 @@ const make = Effect.gen(function*() {
 
   const batcherOf = (method: RegisteredMethod | undefined) => batchers[method?.lane ?? "reports"]
 
+  const refuseValues = ({ device: { projectId } }: UplinkMessage) => {
+    activity.count(projectId, "refused", 1, tooManyValues.code)
+    return tooManyValues
+  }
+
   const noteProgress = (progress: CommandProgress) => {
     const later = reports.offer(progress, () => {})
     if (later !== undefined) runFork(later)
@@ -237,13 +255,13 @@ const make = Effect.gen(function*() {
         const method = methods.find(message.method)
         const values = valuesIn(method, message)
         return values > maxValues
-          ? Effect.succeed(tooManyValues)
+          ? Effect.succeed(refuseValues(message))
           : batcherOf(method).submit(message, weightOf(method, values, message))
       }),
     offer: (message, onEnd) => {
       const method = methods.find(message.method)
       const values = valuesIn(method, message)
-      if (values > maxValues) return void onEnd(Exit.succeed(tooManyValues))
+      if (values > maxValues) return void onEnd(Exit.succeed(refuseValues(message)))
       return batcherOf(method).offer(message, onEnd, weightOf(method, values, message))
     }
   }).pipe(Context.add(CommandLedger, { advance: noteProgress, settled }))

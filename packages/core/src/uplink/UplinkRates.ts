@@ -4,9 +4,11 @@
  * message. Nodes count together, but for what comes within a second.
  */
 import { Clock, Context, Effect, Layer } from "effect"
+import { ProjectActivity } from "../activity/ProjectActivity.ts"
 import { SharedCounts } from "../cluster/SharedCounts.ts"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { TokenBuckets } from "../kernel/TokenBucket.ts"
+import { tooManyRequests } from "./DeviceReply.ts"
 
 /** What may be sent in a second. `Infinity`: any number. */
 export interface UplinkRate {
@@ -43,7 +45,7 @@ export class UplinkRates extends Context.Service<UplinkRates, {
   /** Returns how long the transport reads nothing more of the device, milliseconds; 0: it goes on reading. */
   readonly pause: (sender: Sender) => number
 }>()("@device-cloud/core/uplink/UplinkRates") {
-  static readonly layer: Layer.Layer<UplinkRates, never, SharedCounts> = Layer.effect(
+  static readonly layer: Layer.Layer<UplinkRates, never, ProjectActivity | SharedCounts> = Layer.effect(
     UplinkRates,
     Effect.suspend(() => make)
   )
@@ -69,6 +71,7 @@ const make = Effect.gen(function*() {
   const devices = new TokenBuckets({ burst, capacity })
   const projects = new TokenBuckets({ burst, capacity })
   const counts = yield* SharedCounts
+  const activity = yield* ProjectActivity
   for (const [name, buckets] of [["uplink/device", devices], ["uplink/project", projects]] as const) {
     yield* counts.share({
       name,
@@ -82,7 +85,10 @@ const make = Effect.gen(function*() {
       const now = clock.currentTimeMillisUnsafe()
       const ofDevice = devices.of(deviceId)
       const ofProject = projects.of(projectId)
-      if (ofDevice.emptyFor(now) > 0 || ofProject.emptyFor(now) > 0) return false
+      if (ofDevice.emptyFor(now) > 0 || ofProject.emptyFor(now) > 0) {
+        activity.count(projectId, "refused", 1, tooManyRequests.code)
+        return false
+      }
       ofDevice.take(tokens(device, 1, bytes), now)
       ofProject.take(tokens(project, 1, bytes), now)
       return true

@@ -5,6 +5,7 @@
  * (docs/decisions/0020-scenes-through-an-outbox.md).
  */
 import { Clock, Effect, Layer, Queue, Schedule } from "effect"
+import { ProjectActivity } from "../../activity/ProjectActivity.ts"
 import type { DeviceStore } from "../../device/DeviceStore.ts"
 import type { DomainEvent } from "../../events/DomainEvent.ts"
 import { Feed } from "../../feed/Feed.ts"
@@ -32,7 +33,7 @@ const maxRunning = 512
 export const layer: Layer.Layer<
   never,
   never,
-  SceneStore | ExecutionStore | SceneTriggers | SceneActions | DeviceStore | ShadowStore | Feed
+  ProjectActivity | SceneStore | ExecutionStore | SceneTriggers | SceneActions | DeviceStore | ShadowStore | Feed
 > = Layer.effectDiscard(Effect.suspend(() => make))
 
 /** An execution and the scene that it is of. */
@@ -67,12 +68,21 @@ const toEvent = ({ execution, scene }: Run): DomainEvent => ({
   reason: execution.reason
 })
 
+/** Counts an execution that has run actions, or should have. */
+const countEnd = (activity: ProjectActivity["Service"], { execution: { status }, scene: { projectId } }: Run): void => {
+  if (status === "succeeded") activity.count(projectId, "executed")
+  else if (status === "failed" || status === "loop" || status === "limited") {
+    activity.count(projectId, "execution-failed")
+  }
+}
+
 const make = Effect.gen(function*() {
   const scenes = yield* SceneStore
   const store = yield* ExecutionStore
   const triggers = yield* SceneTriggers
   const actions = yield* SceneActions
   const feed = yield* Feed
+  const activity = yield* ProjectActivity
   const limits = yield* SceneLimits
   const { decide } = yield* makeSceneDecisions
   const scope = yield* Effect.scope
@@ -92,9 +102,11 @@ const make = Effect.gen(function*() {
     const write = store.save(executions, now - firedWindowMillis)
     const hasEnded = ({ execution: { dueAt, status } }: Run) => dueAt === null && status !== "not_met"
     if (!runs.some(hasEnded)) return yield* untilStored(write)
-    return yield* untilStored(
+    const saved = yield* untilStored(
       feed.commit(write, (saved) => runs.filter((run, i) => saved[i] === true && hasEnded(run)).map(toEvent))
     )
+    runs.forEach((run, i) => saved[i] === true && hasEnded(run) && countEnd(activity, run))
+    return saved
   })
 
   /** Attempts an action and notes its outcome; undefined: another node has the execution, or the scene is gone. */
