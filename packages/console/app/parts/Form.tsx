@@ -10,7 +10,8 @@ import { asApiError } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
 import { Failure } from "./Shown.tsx"
 
-const FormIssues = createContext<Issues>({})
+/** What the server has found wrong with the fields of the form around. */
+export const FormIssues = createContext<Issues>({})
 
 /**
  * Sends once, however often one clicks. When the server refuses, its sentence

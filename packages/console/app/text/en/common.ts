@@ -63,5 +63,21 @@ export const common = {
   anyProduct: "All products",
   chooseProduct: "Choose a product",
   deviceStatus: { online: "online", offline: "offline", unactive: "never connected" },
+  model: {
+    bytes: (length: number) => `At most ${length} bytes`,
+    range: (min: number | undefined, max: number | undefined, step: number | undefined, unit: string) =>
+      [
+        min === undefined && max === undefined ? "" : `${min ?? "…"} to ${max ?? "…"}`,
+        step === undefined ? "" : `steps of ${step}`,
+        unit
+      ].filter(Boolean).join(", "),
+    slider: (name: string) => `${name} (slider)`,
+    notJson: "This is not JSON",
+    items: (count: number, size: number) => `${count} of at most ${size}`,
+    item: (name: string, place: number) => `${name} ${place}`,
+    addItem: (name: string) => `Add to ${name}`,
+    removeItem: (name: string, place: number) => `Remove ${name} ${place}`,
+    add: "Add"
+  },
   confirmName: (name: string) => `Type “${name}” to confirm`
 }

@@ -64,5 +64,21 @@ export const common: Texts["common"] = {
   anyProduct: "全部产品",
   chooseProduct: "选择产品",
   deviceStatus: { online: "在线", offline: "离线", unactive: "未激活" },
+  model: {
+    bytes: (length) => `最多 ${length} 字节`,
+    range: (min, max, step, unit) =>
+      [
+        min === undefined && max === undefined ? "" : `${min ?? "…"} 到 ${max ?? "…"}`,
+        step === undefined ? "" : `步长 ${step}`,
+        unit
+      ].filter(Boolean).join(","),
+    slider: (name) => `${name}(滑块)`,
+    notJson: "不是有效的 JSON",
+    items: (count, size) => `${count} 项,最多 ${size} 项`,
+    item: (name, place) => `${name} ${place}`,
+    addItem: (name) => `向${name}添加一项`,
+    removeItem: (name, place) => `删除${name}的第 ${place} 项`,
+    add: "添加"
+  },
   confirmName: (name) => `输入“${name}”以确认`
 }
