@@ -22,6 +22,7 @@ import { MeshStore } from "./mesh/MeshStore.ts"
 import { OtaStore } from "./ota/task/OtaStore.ts"
 import { ProductStore } from "./product/ProductStore.ts"
 import { AccessKeyStore } from "./project/AccessKeyStore.ts"
+import { BrowserSessionStore } from "./project/BrowserSessionStore.ts"
 import { QuotaStore } from "./project/QuotaStore.ts"
 import { ProjectStore } from "./project/ProjectStore.ts"
 import { BindingStore } from "./provisioning/BindingStore.ts"
@@ -37,6 +38,7 @@ import { TopologyStore } from "./gateway/TopologyStore.ts"
 type Audited =
   | AccessKeyStore
   | BindingStore
+  | BrowserSessionStore
   | BulkCommandStore
   | CertificateStore
   | CodecStore
@@ -201,6 +203,13 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
       ),
       Context.add(WebhookKeyStore, wrap(yield* WebhookKeyStore, { put: isTrue }))
     ).pipe(
+      Context.add(
+        BrowserSessionStore,
+        wrap(yield* BrowserSessionStore, {
+          insert: (isStored, { accessKeyId }) => isStored && resource("access-key", accessKeyId),
+          remove: isTrue
+        })
+      ),
       Context.add(
         SubscriptionStore,
         wrap(yield* SubscriptionStore, {

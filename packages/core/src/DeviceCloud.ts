@@ -78,6 +78,8 @@ import { Products } from "./product/Products.ts"
 import { ProductStore } from "./product/ProductStore.ts"
 import { AccessKeys } from "./project/AccessKeys.ts"
 import { AccessKeyStore } from "./project/AccessKeyStore.ts"
+import { BrowserSessions } from "./project/BrowserSessions.ts"
+import { BrowserSessionStore } from "./project/BrowserSessionStore.ts"
 import { Quotas } from "./project/Quotas.ts"
 import { QuotaStore } from "./project/QuotaStore.ts"
 import { Projects } from "./project/Projects.ts"
@@ -135,6 +137,7 @@ export const services = [
   Bindings,
   BleIdentities,
   Broadcasts,
+  BrowserSessions,
   BulkCommands,
   CertificateAuthorities,
   Certificates,
@@ -186,6 +189,7 @@ export const stores = [
   ActivityStore,
   AuditStore,
   BindingStore,
+  BrowserSessionStore,
   BulkCommandStore,
   CertificateStore,
   CodecStore,
@@ -282,6 +286,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Bindings.layer,
   BleIdentities.layer,
   Broadcasts.layer,
+  BrowserSessions.layer,
   BulkCommands.layer,
   Codecs.layer,
   Configurations.layer,

@@ -3,7 +3,7 @@
  */
 import { AccessKeyStore } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
-import { paginate, Tables } from "./Tables.ts"
+import { paginate, removeAccessKey, Tables } from "./Tables.ts"
 
 /** Can be replaced alone. It refuses keys of projects that its tables do not have. */
 export const layer: Layer.Layer<AccessKeyStore, never, Tables> = Layer.effect(
@@ -11,7 +11,8 @@ export const layer: Layer.Layer<AccessKeyStore, never, Tables> = Layer.effect(
   Effect.map(Tables, (tables) => make(tables))
 )
 
-const make = ({ accessKeys, projects }: Tables["Service"]) => {
+const make = (tables: Tables["Service"]) => {
+  const { accessKeys, projects } = tables
   /** The keys that come from this one, but for owners. */
   const descendants = (id: string): ReadonlyArray<string> => {
     const found = new Set([id])
@@ -26,7 +27,7 @@ const make = ({ accessKeys, projects }: Tables["Service"]) => {
   }
 
   const removeAll = (ids: ReadonlyArray<string>): ReadonlyArray<string> => {
-    for (const id of ids) accessKeys.delete(id)
+    for (const id of ids) removeAccessKey(tables, id)
     return ids
   }
 
@@ -40,10 +41,12 @@ const make = ({ accessKeys, projects }: Tables["Service"]) => {
       }),
     replaceOwner: (key) =>
       Effect.sync(() => {
+        const known = accessKeys.get(key.id)
+        const isOwner = known?.role === "owner" && known.hash === key.hash
         for (const { id, role } of accessKeys.values()) {
-          if (role === "owner") accessKeys.delete(id)
+          if (id === key.id ? !isOwner : role === "owner") removeAccessKey(tables, id)
         }
-        accessKeys.set(key.id, key)
+        if (!isOwner) accessKeys.set(key.id, key)
       }),
     find: (id) => Effect.sync(() => Option.fromUndefinedOr(accessKeys.get(id))),
     list: (projectId, page) =>

@@ -3,7 +3,7 @@
  */
 import { ProjectStore } from "@device-cloud/core"
 import { Effect, Layer, Option } from "effect"
-import { paginate, Tables } from "./Tables.ts"
+import { paginate, removeAccessKey, Tables } from "./Tables.ts"
 
 /** Part of the group that is replaced together. */
 export const layer: Layer.Layer<ProjectStore, never, Tables> = Layer.effect(
@@ -11,8 +11,8 @@ export const layer: Layer.Layer<ProjectStore, never, Tables> = Layer.effect(
   Effect.map(Tables, (tables) => make(tables))
 )
 
-const make = (
-  {
+const make = (tables: Tables["Service"]) => {
+  const {
     accessKeys,
     activity,
     authorities,
@@ -29,9 +29,8 @@ const make = (
     subscriptions,
     timers,
     webhookKeys
-  }: Tables["Service"]
-) =>
-  ProjectStore.of({
+  } = tables
+  return ProjectStore.of({
     insert: (project) =>
       Effect.sync(() => {
         if (projects.has(project.id)) return false
@@ -46,7 +45,7 @@ const make = (
         if ([...products.values()].some(({ projectId }) => projectId === id)) return "has-products"
         projects.delete(id)
         for (const key of accessKeys.values()) {
-          if (key.projectId === id) accessKeys.delete(key.id)
+          if (key.projectId === id) removeAccessKey(tables, key.id)
         }
         for (const [networkId, { network }] of meshNetworks) {
           if (network.projectId === id) meshNetworks.delete(networkId)
@@ -75,3 +74,4 @@ const make = (
         return "removed"
       })
   })
+}

@@ -8,6 +8,7 @@ import type {
   AuditEntry,
   Batch,
   Binding,
+  BrowserSession,
   BulkCommand,
   CertificateAuthority,
   Configuration,
@@ -152,6 +153,8 @@ export interface StoredNetwork {
 export class Tables extends Context.Service<Tables, {
   readonly projects: Map<ProjectId, Project>
   readonly accessKeys: Map<string, AccessKey>
+  /** By hash, in the order in which they began. */
+  readonly browserSessions: Map<string, BrowserSession>
   /** The audit log, the oldest entry first. */
   readonly audit: Array<AuditEntry>
   readonly products: Map<ProductKey, Product>
@@ -227,6 +230,7 @@ export class Tables extends Context.Service<Tables, {
       return {
         projects: new Map(),
         accessKeys: new Map(),
+        browserSessions: new Map(),
         audit: [],
         products: new Map(),
         quotas: new Map(),
@@ -279,6 +283,12 @@ export const deviceDetail = (tables: Tables["Service"], device: Device): DeviceD
   device,
   product: tables.products.get(device.productKey)!
 })
+
+/** Removes an access key and its sessions. */
+export const removeAccessKey = ({ accessKeys, browserSessions }: Tables["Service"], id: string): void => {
+  accessKeys.delete(id)
+  for (const { accessKeyId, hash } of browserSessions.values()) if (accessKeyId === id) browserSessions.delete(hash)
+}
 
 /** The devices of a project that a filter selects, the oldest first. */
 export const matchingDevices = (

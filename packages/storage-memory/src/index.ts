@@ -25,7 +25,7 @@
  *
  * What can be replaced, and what it takes:
  *
- * - **Alone.** No other store reads or writes the data of `AccessKeyStore`,
+ * - **Alone.** No other store reads or writes the data of `AccessKeyStore` (with `BrowserSessionStore`),
  *   `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`, `MeshStore`, `ReplayStore`,
  *   `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
  *   a device, a product or a project that is removed. A store that lives elsewhere
@@ -47,6 +47,7 @@ import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as ActivityStore from "./ActivityStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
+import * as BrowserSessionStore from "./BrowserSessionStore.ts"
 import * as BulkCommandStore from "./BulkCommandStore.ts"
 import * as CertificateStore from "./CertificateStore.ts"
 import * as CodecStore from "./CodecStore.ts"
@@ -86,6 +87,7 @@ export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
 export { layer as layerActivityStore } from "./ActivityStore.ts"
 export { layer as layerAuditStore } from "./AuditStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
+export { layer as layerBrowserSessionStore } from "./BrowserSessionStore.ts"
 export { layer as layerBulkCommandStore } from "./BulkCommandStore.ts"
 export { layer as layerCertificateStore } from "./CertificateStore.ts"
 export { layer as layerCodecStore } from "./CodecStore.ts"
@@ -127,6 +129,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth | NodeBus.NodeN
   ActivityStore.layer,
   AuditStore.layer,
   BindingStore.layer,
+  BrowserSessionStore.layer,
   BulkCommandStore.layer,
   CertificateStore.layer,
   CodecStore.layer,

@@ -88,10 +88,13 @@ const make = ({ reads, sql }: Clients) => {
     replaceOwner: (key) =>
       // The lock makes servers that start at the same time take turns.
       alone.pipe(
-        Effect.andThen(sql`DELETE FROM access_key WHERE role = 'owner' OR id = ${key.id}`),
-        Effect.andThen(insert(key)),
+        Effect.andThen(
+          sql`DELETE FROM access_key WHERE (role = 'owner' OR id = ${key.id})
+            AND NOT (id = ${key.id} AND hash = ${key.hash} AND role = 'owner')`
+        ),
+        Effect.andThen(sql`SELECT FROM access_key WHERE id = ${key.id}`),
+        Effect.flatMap((known) => known.length > 0 ? Effect.void : Effect.asVoid(insert(key))),
         sql.withTransaction,
-        Effect.asVoid,
         Effect.mapError(storeError("AccessKeyStore.replaceOwner"))
       ),
     find: (id) =>

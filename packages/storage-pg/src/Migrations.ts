@@ -43,6 +43,7 @@ import feedReaders from "./migrations/0038_feed_readers.ts"
 import subscriptions from "./migrations/0037_subscriptions.ts"
 import signedFirmware from "./migrations/0034_signed_firmware.ts"
 import presence from "./migrations/0040_presence.ts"
+import browserSessions from "./migrations/0045_browser_sessions.ts"
 import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
 import accessKeyRights from "./migrations/0016_access_key_rights.ts"
 import commandDeliveries from "./migrations/0018_command_deliveries.ts"
@@ -97,6 +98,7 @@ export const migrations = {
   "0042_device_counts": deviceCounts,
   "0043_objects": objects,
   "0044_uplink_receipts": uplinkReceipts,
+  "0045_browser_sessions": browserSessions,
   "0046_activity": activity
 }
 

@@ -20,7 +20,7 @@
  * What can be replaced, and what it takes:
  *
  * - **Alone.** No statement of another store reads or writes the tables of
- *   `AccessKeyStore`, `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`,
+ *   `AccessKeyStore` (with `BrowserSessionStore`), `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`,
  *   `MeshStore`, `ObjectStore`, `ReplayStore`, `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
  *   device, a product or a project go when it is removed; a store that lives
  *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
@@ -54,6 +54,7 @@ import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as ActivityStore from "./ActivityStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
+import * as BrowserSessionStore from "./BrowserSessionStore.ts"
 import * as BulkCommandStore from "./BulkCommandStore.ts"
 import * as CertificateStore from "./CertificateStore.ts"
 import * as CodecStore from "./CodecStore.ts"
@@ -99,6 +100,7 @@ export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
 export { layer as layerActivityStore } from "./ActivityStore.ts"
 export { layer as layerAuditStore } from "./AuditStore.ts"
 export { layer as layerBindingStore } from "./BindingStore.ts"
+export { layer as layerBrowserSessionStore } from "./BrowserSessionStore.ts"
 export { layer as layerBulkCommandStore } from "./BulkCommandStore.ts"
 export { layer as layerCertificateStore } from "./CertificateStore.ts"
 export { layer as layerCodecStore } from "./CodecStore.ts"
@@ -145,6 +147,7 @@ export const layerClient: Layer.Layer<
   ActivityStore.layer,
   AuditStore.layer,
   BindingStore.layer,
+  BrowserSessionStore.layer,
   BulkCommandStore.layer,
   CertificateStore.layer,
   CodecStore.layer,

@@ -92,8 +92,16 @@ const make = (sql: Sqlite["Service"]) => {
       }),
     replaceOwner: (key) =>
       sql.write("AccessKeyStore.replaceOwner", () => {
-        sql.run("DELETE FROM access_key WHERE role = 'owner' OR id = ?", [key.id])
-        insert(key)
+        const isOwner = sql.get("SELECT 1 FROM access_key WHERE id = ? AND hash = ? AND role = 'owner'", [
+          key.id,
+          key.hash
+        ]) !== undefined
+        sql.run("DELETE FROM access_key WHERE (role = 'owner' OR id = ?) AND NOT (? AND id = ?)", [
+          key.id,
+          Number(isOwner),
+          key.id
+        ])
+        if (!isOwner) insert(key)
       }),
     find: (id) =>
       sql.read(

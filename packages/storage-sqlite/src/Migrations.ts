@@ -15,6 +15,7 @@ import history from "./migrations/0016_history.ts"
 import feed from "./migrations/0017_feed.ts"
 import presence from "./migrations/0018_presence.ts"
 import activity from "./migrations/0019_activity.ts"
+import browserSessions from "./migrations/0020_browser_sessions.ts"
 
 export const migrations: ReadonlyArray<Migration> = [
   { number: 1, name: "cloud", sql: cloud },
@@ -29,5 +30,6 @@ export const migrations: ReadonlyArray<Migration> = [
   { number: 16, name: "history", sql: history },
   { number: 17, name: "feed", sql: feed },
   { number: 18, name: "presence", sql: presence },
-  { number: 19, name: "activity", sql: activity }
+  { number: 19, name: "activity", sql: activity },
+  { number: 20, name: "browser_sessions", sql: browserSessions }
 ]

@@ -28,6 +28,7 @@ import * as AccessKeyStore from "./AccessKeyStore.ts"
 import * as ActivityStore from "./ActivityStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as BindingStore from "./BindingStore.ts"
+import * as BrowserSessionStore from "./BrowserSessionStore.ts"
 import * as BulkCommandStore from "./BulkCommandStore.ts"
 import * as CertificateStore from "./CertificateStore.ts"
 import * as CodecStore from "./CodecStore.ts"
@@ -72,6 +73,7 @@ const stores = Layer.mergeAll(
   ActivityStore.layer,
   AuditStore.layer,
   BindingStore.layer,
+  BrowserSessionStore.layer,
   BulkCommandStore.layer,
   CertificateStore.layer,
   CodecStore.layer,

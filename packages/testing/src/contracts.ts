@@ -8,6 +8,7 @@ import * as AccessKeyStoreContract from "./contracts/AccessKeyStoreContract.ts"
 import * as ActivityStoreContract from "./contracts/ActivityStoreContract.ts"
 import * as AuditStoreContract from "./contracts/AuditStoreContract.ts"
 import * as BindingStoreContract from "./contracts/BindingStoreContract.ts"
+import * as BrowserSessionStoreContract from "./contracts/BrowserSessionStoreContract.ts"
 import * as BulkCommandStoreContract from "./contracts/BulkCommandStoreContract.ts"
 import * as CertificateStoreContract from "./contracts/CertificateStoreContract.ts"
 import * as CodecStoreContract from "./contracts/CodecStoreContract.ts"
@@ -48,6 +49,7 @@ export {
   ActivityStoreContract,
   AuditStoreContract,
   BindingStoreContract,
+  BrowserSessionStoreContract,
   BulkCommandStoreContract,
   CertificateStoreContract,
   CodecStoreContract,
@@ -87,6 +89,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   ActivityStoreContract.suite(name, stores)
   AuditStoreContract.suite(name, stores)
   BindingStoreContract.suite(name, stores)
+  BrowserSessionStoreContract.suite(name, stores)
   BulkCommandStoreContract.suite(name, stores)
   CertificateStoreContract.suite(name, stores)
   CodecStoreContract.suite(name, stores)

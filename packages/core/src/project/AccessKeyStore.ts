@@ -15,7 +15,10 @@ export class AccessKeyStore extends Context.Service<AccessKeyStore, {
    * does not exist (any more).
    */
   readonly insert: (key: AccessKey) => Effect.Effect<"inserted" | "no-project" | "no-creator", StoreError>
-  /** Stores the key and removes all other keys with role `owner`. */
+  /**
+   * Stores the key and removes all other keys with role `owner`, and one that has
+   * its id and another hash. If the key is the owner's already, it stays as it is.
+   */
   readonly replaceOwner: (key: AccessKey) => Effect.Effect<void, StoreError>
   /** Finds the key with this id. */
   readonly find: (id: string) => Effect.Effect<Option.Option<AccessKey>, StoreError>

@@ -78,6 +78,10 @@ export class AccessKeys extends Context.Service<AccessKeys, {
   readonly authenticate: (
     key: Redacted.Redacted
   ) => Effect.Effect<Principal, UnknownAccessKey | AccessKeyExpired | StoreError>
+  /** As `authenticate`, for a caller who has shown the key of this id before. */
+  readonly principalOf: (
+    accessKeyId: string
+  ) => Effect.Effect<Principal, UnknownAccessKey | AccessKeyExpired | StoreError>
 }>()("@device-cloud/core/project/AccessKeys") {
   static readonly layer: Layer.Layer<
     AccessKeys,
@@ -231,20 +235,34 @@ const make = Effect.gen(function*() {
       })
     })
 
-  const authenticate = Effect.fnUntraced(function*(redacted: Redacted.Redacted) {
-    const key = Redacted.value(redacted)
-    const id = accessKeyIdOf(key)
-    if (id === undefined) return yield* new UnknownAccessKey()
+  const nameOf = ({ id, name, projectId }: AccessKey): NamedAccessKey => ({
+    accessKeyId: id,
+    accessKeyName: name,
+    projectId
+  })
+
+  const find = Effect.fnUntraced(function*(id: string) {
     const found = known.fresh(id) ?? (yield* known.get([id])).get(id)
-    if (found === undefined) return yield* new UnknownAccessKey()
-    const { addresses, expiresAt, name, projectId, role, scopes } = found
-    const named = { accessKeyId: id, accessKeyName: name, projectId }
-    if (!equalInConstantTime(found.hash, hashOf(key))) return yield* new UnknownAccessKey({ named })
+    return found ?? (yield* new UnknownAccessKey())
+  })
+
+  const admit = Effect.fnUntraced(function*(found: AccessKey) {
+    const { addresses, expiresAt, id, role, scopes } = found
+    const named = nameOf(found)
     const now = yield* Clock.currentTimeMillis
     if (expiresAt !== null && expiresAt <= now) return yield* new AccessKeyExpired({ expiredAt: expiresAt, named })
     uses.set(id, now)
     if (expiresSoon(expiresAt, now) && !warned.has(id)) yield* warn(named, expiresAt!)
     return { ...named, role, scopes, addresses, expiresAt }
+  })
+
+  const authenticate = Effect.fnUntraced(function*(redacted: Redacted.Redacted) {
+    const key = Redacted.value(redacted)
+    const id = accessKeyIdOf(key)
+    if (id === undefined) return yield* new UnknownAccessKey()
+    const found = yield* find(id)
+    if (!equalInConstantTime(found.hash, hashOf(key))) return yield* new UnknownAccessKey({ named: nameOf(found) })
+    return yield* admit(found)
   })
 
   const writeUses = Effect.suspend(() => {
@@ -276,6 +294,7 @@ const make = Effect.gen(function*() {
     remove,
     forget: forget(null),
     ended,
-    authenticate
+    authenticate,
+    principalOf: (accessKeyId) => Effect.flatMap(find(accessKeyId), admit)
   })
 })

@@ -13,7 +13,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { epoch, insertProject, newProject, unique } from "./Samples.ts"
 
-const newKey = (projectId: ProjectId, fields: Partial<AccessKey> = {}): AccessKey => ({
+/** A key of a project. */
+export const newKey = (projectId: ProjectId, fields: Partial<AccessKey> = {}): AccessKey => ({
   id: unique(""),
   projectId,
   name: "Deployment",
