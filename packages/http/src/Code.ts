@@ -16,6 +16,7 @@ export const Code = {
   deviceDisabled: 40301,
   registrationOff: 40302,
   secureWayNeeded: 40303,
+  forgedRequest: 40304,
   noSuchRoute: 40400,
   noSuchProduct: 40401,
   noSuchDevice: 40402,

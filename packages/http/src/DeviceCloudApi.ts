@@ -7,6 +7,7 @@ import { AuditApi } from "./audit/AuditApi.ts"
 import { Authorization } from "./middleware/Authorization.ts"
 import { BindingApi } from "./provisioning/BindingApi.ts"
 import { BleApi } from "./provisioning/BleApi.ts"
+import { BrowserSessionApi } from "./browser-session/BrowserSessionApi.ts"
 import { BulkCommandApi } from "./bulk/BulkCommandApi.ts"
 import { CertificateApi } from "./certificate/CertificateApi.ts"
 import { CodecApi } from "./codec/CodecApi.ts"
@@ -67,7 +68,7 @@ export class Api extends HttpApi.make("device-cloud")
     OverviewApi
   )
   .middleware(Authorization)
-  .add(DeviceAccessApi)
+  .add(BrowserSessionApi, DeviceAccessApi)
   .middleware(RequestCheck)
   .prefix("/openapi/v1")
   // A refusal names all that is wrong with a request, not only the first thing.

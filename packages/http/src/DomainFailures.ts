@@ -4,6 +4,7 @@
  */
 import { type InvalidInput, StoreError } from "@device-cloud/core"
 import { Effect } from "effect"
+import { browserSessionFailures } from "./browser-session/BrowserSessionFailures.ts"
 import { bulkCommandFailures } from "./bulk/BulkCommandFailures.ts"
 import { certificateFailures } from "./certificate/CertificateFailures.ts"
 import { codecFailures } from "./codec/CodecFailures.ts"
@@ -26,6 +27,7 @@ import { thingModelFailures } from "./thing-model/ThingModelFailures.ts"
 
 const mappings = {
   InvalidInput: ({ issues }: InvalidInput) => invalidParameter(issues),
+  ...browserSessionFailures,
   ...bulkCommandFailures,
   ...certificateFailures,
   ...codecFailures,

@@ -6,6 +6,7 @@ import { Context, Effect, Layer, type Scope, type Types } from "effect"
 import { HttpRouter, HttpServer, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import * as AuditHandlers from "./audit/AuditHandlers.ts"
+import * as BrowserSessionHandlers from "./browser-session/BrowserSessionHandlers.ts"
 import * as BulkCommandHandlers from "./bulk/BulkCommandHandlers.ts"
 import * as CertificateHandlers from "./certificate/CertificateHandlers.ts"
 import * as CodecHandlers from "./codec/CodecHandlers.ts"
@@ -293,6 +294,7 @@ const handlers = Layer.mergeAll(
   MeshHandlers.layer,
   BleHandlers.layer,
   BindingHandlers.layer,
+  BrowserSessionHandlers.layer,
   BulkCommandHandlers.layer,
   DeviceGroupHandlers.layer,
   AuditHandlers.layer,

@@ -3,6 +3,7 @@
  * else than, what is on the wire.
  */
 import { Predicate } from "effect"
+import * as SessionCookie from "./middleware/SessionCookie.ts"
 
 /** Corrects a description. */
 export const complete = (spec: Record<string, unknown>): Record<string, unknown> => {
@@ -10,8 +11,31 @@ export const complete = (spec: Record<string, unknown>): Record<string, unknown>
   const described = paths.map(([path, methods]) =>
     [path, Object.fromEntries(Object.entries(methods).map(([method, of]) => [method, operation(of)]))] as const
   )
-  return walk({ ...spec, paths: Object.fromEntries(described) }) as Record<string, unknown>
+  return walk({
+    ...spec,
+    paths: Object.fromEntries(described),
+    components: withCookie(spec["components"] as Json)
+  }) as Record<string, unknown>
 }
+
+const withCookie = (components: Json): Json => ({
+  ...components,
+  securitySchemes: {
+    ...components["securitySchemes"] as Json,
+    browserSession: {
+      type: "apiKey",
+      in: "cookie",
+      name: SessionCookie.plainName,
+      description:
+        "Of a browser that has signed in; over TLS the name has the prefix `__Host-`. A request that is not " +
+        "GET or HEAD needs the header `X-CSRF-Protection: 1` as well."
+    }
+  }
+})
+
+/** What takes an access key takes the cookie of a browser session in its place. */
+const security = (of: ReadonlyArray<Json>): ReadonlyArray<Json> =>
+  of.some((scheme) => "accessKey" in scheme) ? [...of, { browserSession: [] }] : of
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -116,6 +140,7 @@ const responses = (of: Json): Json =>
 const operation = (of: Json): Json => ({
   ...of,
   responses: responses(of),
+  ...Array.isArray(of["security"]) ? { security: security(of["security"]) } : {},
   ...Array.isArray(of["parameters"]) ? { parameters: (of["parameters"] as ReadonlyArray<Json>).map(parameter) } : {},
   ...isJson(of["requestBody"]) ? { requestBody: requestBody(of["requestBody"]) } : {}
 })

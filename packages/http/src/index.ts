@@ -2,6 +2,7 @@
  * The management API of Device Cloud: the server, its definition, a typed client,
  * and what an application needs for routes of its own beside it.
  */
+export * as BrowserSessionFailures from "./browser-session/BrowserSessionFailures.ts"
 export * as BulkCommandFailures from "./bulk/BulkCommandFailures.ts"
 export { Code } from "./Code.ts"
 export * as CommandFailures from "./command/CommandFailures.ts"

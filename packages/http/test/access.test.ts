@@ -12,15 +12,15 @@ interface Operation {
 
 const prefix = "/openapi/v1"
 
-/** What devices call with signatures in the place of access keys. */
-const ofDevices = new Set(["/auth/register/device", "/auth/generator/device", "/thing-uplink"])
+/** What devices call with signatures in the place of access keys, and browsers with an access key in the body. */
+const withoutKey = new Set(["/auth/register/device", "/auth/generator/device", "/thing-uplink", "/browser-sessions"])
 
 /** Every operation of the management API, as it describes itself. */
 const operations = Effect.map(
   call("GET", "//openapi.json", { key: null }),
   ({ text }): ReadonlyArray<Operation> =>
     Object.entries(JSON.parse(text).paths as Record<string, Record<string, { readonly operationId: string }>>)
-      .filter(([path]) => !ofDevices.has(path.slice(prefix.length)))
+      .filter(([path]) => !withoutKey.has(path.slice(prefix.length)))
       .flatMap(([path, methods]) =>
         Object.entries(methods).map(([method, { operationId }]) => ({
           method: method.toUpperCase(),
@@ -231,17 +231,18 @@ for (const [name, storage] of storages) {
         for (const operation of yield* operations) {
           // It does not end.
           if (operation.operationId === "events.streamEvents") continue
-          const needed = ["history.queryHistory", "quotas.getQuotas"].includes(operation.operationId)
-            ? "viewer"
-            : operation.path.startsWith("/projects")
-            ? "owner"
-            : /^\/(?:access-keys|audit|rule-engine\/webhook-key)/.test(operation.path)
-            ? "admin"
-            : /^ota\.(?:set|remove)SigningKey$/.test(operation.operationId)
-            ? "admin"
-            : operation.method === "GET" && operation.operationId !== "subscriptions.readSubscriptionEvents"
-            ? "viewer"
-            : "operator"
+          const needed =
+            ["browserSessions.signOut", "history.queryHistory", "quotas.getQuotas"].includes(operation.operationId)
+              ? "viewer"
+              : operation.path.startsWith("/projects")
+              ? "owner"
+              : /^\/(?:access-keys|audit|rule-engine\/webhook-key)/.test(operation.path)
+              ? "admin"
+              : /^ota\.(?:set|remove)SigningKey$/.test(operation.operationId)
+              ? "admin"
+              : operation.method === "GET" && operation.operationId !== "subscriptions.readSubscriptionEvents"
+              ? "viewer"
+              : "operator"
           const path = urlOf(
             operation,
             (name) => /^(?:batch|bulk|firmware|group|job|subscription|task)_id$/.test(name) ? "1" : "missing"
@@ -308,7 +309,7 @@ for (const [name, storage] of storages) {
           if (operation.path.includes("{")) {
             assert.deepStrictEqual([status, Math.floor(body.code / 100)], [404, 404], `${operation.method} ${path}`)
           } else if (operation.method === "GET") {
-            const foreign = JSON.stringify(body.data)
+            const foreign = JSON.stringify(body)
             for (const id of [product_key, device_id, network_key, mine.id, scene.id, secret.key]) {
               assert.notInclude(foreign, id)
             }

@@ -63,7 +63,7 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the API", (i
         )
       }
       // What any route with an access key can have.
-      const always = [40000, 40001, 40100, 40101, 40300, 42900, 50000, 50300]
+      const always = [40000, 40001, 40100, 40101, 40300, 40304, 42900, 50000, 50300]
       const bodies = [41300, 41500]
       assert.sameMembers(codesOf("GET", "/products"), always)
       assert.sameMembers(codesOf("GET", "/products/{product_key}"), [...always, 40401])

@@ -1,7 +1,6 @@
 /**
  * Handler of the stream of events.
  */
-import { AccessKeys } from "@device-cloud/core"
 import { Context, Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { group } from "../ApiHandlers.ts"
@@ -19,14 +18,13 @@ export const layer = group(
   Api,
   "events",
   Effect.fnUntraced(function*(handlers) {
-    const accessKeys = yield* AccessKeys
     const streams = yield* EventStreams.make(yield* Limits)
     return handlers.handleRaw(
       "streamEvents",
       ({ headers, query }) =>
         Effect.withFiber((fiber) =>
           Effect.gen(function*() {
-            const { accessKeyId, projectId } = yield* CurrentPrincipal
+            const { ended, projectId } = yield* CurrentPrincipal
             const listener = yield* streams.open({
               projectId,
               filter: { productKey: query.product_key, deviceId: query.device_id, types: query.type?.split(",") },
@@ -36,7 +34,7 @@ export const layer = group(
               // A client that does not read would hold the connection: it ends without being told.
               if (!listener.end()) fiber.interruptUnsafe()
             })
-            yield* Effect.forkScoped(Effect.andThen(accessKeys.ended(accessKeyId), end))
+            yield* Effect.forkScoped(Effect.andThen(ended, end))
             return HttpServerResponse.stream(Stream.fromEffectRepeat(listener.next), {
               contentType: "text/event-stream",
               headers: { "cache-control": "no-store", "x-accel-buffering": "no" }

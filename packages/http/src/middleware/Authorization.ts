@@ -5,10 +5,10 @@ import {
   AccessKeys,
   admitsAddress,
   type AuditLog,
+  BrowserSessions,
   type Devices,
   expiresSoon,
   KnownAddresses,
-  type Principal,
   type Role,
   roleIncludes
 } from "@device-cloud/core"
@@ -18,14 +18,17 @@ import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity } from "effect
 import { Code, statusOf } from "../Code.ts"
 import { failWith } from "../DomainFailures.ts"
 import { StorageUnreachable, TooManyRequests } from "../Failure.ts"
+import { ForgedRequest } from "../browser-session/BrowserSessionFailures.ts"
 import { AccessKeyExpired, RoleTooLow, Unauthorized } from "../project/ProjectFailures.ts"
-import type { Caller } from "./Caller.ts"
+import type { Authenticated, Caller } from "./Caller.ts"
 import { clientAddress, countedAddress } from "./ClientAddress.ts"
+import { type Credential, credentialOf } from "./Credential.ts"
+import * as ForgeryGuard from "./ForgeryGuard.ts"
 import * as KeyScope from "./KeyScope.ts"
 import { RateLimits } from "./RateLimits.ts"
 import * as RequestAudit from "./RequestAudit.ts"
 
-/** The project and role of the access key that came with the request, and which secrets its response may show. */
+/** The project and role of the access key or the browser session that came with the request, and which secrets its response may show. */
 export class CurrentPrincipal extends Context.Service<CurrentPrincipal, Caller>()(
   "@device-cloud/http/CurrentPrincipal"
 ) {}
@@ -45,7 +48,7 @@ export const Unaudited = Context.Reference<boolean>("@device-cloud/http/Unaudite
  */
 export const ReadOnly = Context.Reference<boolean>("@device-cloud/http/ReadOnly", { defaultValue: () => false })
 
-/** Requires an access key, counts its project's requests, and checks role, address and scopes. */
+/** Requires an access key or a browser session, counts its project's requests, and checks role, address and scopes. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: CurrentPrincipal }>()(
   "@device-cloud/http/Authorization",
   {
@@ -53,31 +56,32 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     security: {
       accessKey: HttpApiSecurity.bearer
     },
-    error: [Unauthorized, AccessKeyExpired, RoleTooLow, TooManyRequests, StorageUnreachable]
+    error: [Unauthorized, AccessKeyExpired, RoleTooLow, ForgedRequest, TooManyRequests, StorageUnreachable]
   }
 ) {
   static readonly layer: Layer.Layer<
     Authorization,
     never,
-    AccessKeys | AuditLog | Devices | KnownAddresses | RateLimits
+    AccessKeys | AuditLog | BrowserSessions | Devices | KnownAddresses | RateLimits
   > = Layer.effect(
     Authorization,
     Effect.suspend(() =>
       Effect.map(makeAuthorize, (authorize) =>
         Authorization.of({
-          accessKey: (handler, { credential, endpoint, group }) =>
-            authorize(
-              credential,
-              requiredRole(endpoint),
-              {
-                area: group.identifier,
-                action: `${group.identifier}.${endpoint.identifier}`,
-                isRead: isRead(endpoint),
-                isAudited: !Context.get(endpoint.annotations, Unaudited),
-                path: endpoint.path
-              },
-              (caller) => warned(Effect.provideService(handler, CurrentPrincipal, caller), caller)
-            )
+          accessKey: (handler, { endpoint, group }) =>
+            Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+              authorize(
+                credentialOf(request),
+                requiredRole(endpoint),
+                {
+                  area: group.identifier,
+                  action: `${group.identifier}.${endpoint.identifier}`,
+                  isRead: isRead(endpoint),
+                  isAudited: !Context.get(endpoint.annotations, Unaudited),
+                  path: endpoint.path
+                },
+                (caller) => warned(Effect.provideService(handler, CurrentPrincipal, caller), caller)
+              ))
         }))
     )
   )
@@ -95,7 +99,7 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
 /** The time at which the key ends, in a header of the response, when that is soon. */
 const warned = <E, R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
-  { expiresAt }: Principal
+  { expiresAt }: Caller
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
   expiresAt === null ?
     handler :
@@ -114,23 +118,43 @@ export interface AuditedRoute extends KeyScope.ScopedRoute {
 
 /**
  * The same for routes that stand outside of an `HttpApi`: a function that handles
- * a request if its access key admits it, and tells the audit log.
+ * a request if its credential admits it, and tells the audit log.
  */
 export const makeAuthorize = Effect.gen(function*() {
   const accessKeys = yield* AccessKeys
+  const sessions = yield* BrowserSessions
+  const checkForgery = yield* ForgeryGuard.make
   const limits = yield* RateLimits
   const known = yield* KnownAddresses
   const checkScopes = yield* KeyScope.make
   const audit = yield* RequestAudit.make
 
-  const authenticate = (accessKey: Redacted.Redacted, action: string) =>
-    accessKeys.authenticate(accessKey).pipe(Effect.catch((error) => {
-      if (error._tag === "StoreError" || error.named === undefined) return failWith(error)
-      const code = error._tag === "AccessKeyExpired" ? Code.accessKeyExpired : Code.unauthorized
-      return Effect.andThen(audit.refused(error.named, action, code), failWith(error))
-    }))
+  const byAccessKey = (accessKey: Redacted.Redacted, action: string) =>
+    accessKeys.authenticate(accessKey).pipe(
+      Effect.map((principal): Authenticated => ({
+        ...principal,
+        session: null,
+        ended: Effect.suspend(() => accessKeys.ended(principal.accessKeyId))
+      })),
+      Effect.catch((error) => {
+        if (error._tag === "StoreError" || error.named === undefined) return failWith(error)
+        const code = error._tag === "AccessKeyExpired" ? Code.accessKeyExpired : Code.unauthorized
+        return Effect.andThen(audit.refused(error.named, action, code), failWith(error))
+      })
+    )
 
-  const admit = Effect.fnUntraced(function*(principal: Principal, required: Role, route: KeyScope.ScopedRoute) {
+  const bySession = (token: Redacted.Redacted) =>
+    sessions.authenticate(token).pipe(
+      Effect.map(({ expiresAt, principal }): Authenticated => ({
+        ...principal,
+        session: { token, expiresAt },
+        ended: Effect.suspend(() => sessions.ended(token))
+      })),
+      Effect.catch(failWith)
+    )
+
+  const admit = Effect.fnUntraced(function*(principal: Authenticated, required: Role, route: KeyScope.ScopedRoute) {
+    if (principal.session !== null) yield* checkForgery(yield* HttpServerRequest.HttpServerRequest)
     if (!roleIncludes(principal.role, required)) {
       return yield* Effect.fail(
         RoleTooLow.make({
@@ -150,12 +174,12 @@ export const makeAuthorize = Effect.gen(function*() {
   })
 
   return Effect.fnUntraced(function*<E, R>(
-    accessKey: Redacted.Redacted,
+    { kind, secret }: Credential,
     required: Role,
     route: AuditedRoute,
     handle: (caller: Caller) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ) {
-    const principal = yield* authenticate(accessKey, route.action)
+    const principal = yield* kind === "access-key" ? byAccessKey(secret, route.action) : bySession(secret)
     known.add(countedAddress(yield* HttpServerRequest.HttpServerRequest))
     if (limits.isOn("project")) yield* limits.check("project", principal.projectId)
     yield* Effect.tapError(

@@ -2,9 +2,22 @@
  * Who calls the management API, and which secrets a response may show to them.
  */
 import { type Principal, roleIncludes } from "@device-cloud/core"
+import type { Effect, Redacted } from "effect"
+
+/** Who was authenticated, and by what. */
+export interface Authenticated extends Principal {
+  /** The browser session that the request came with; null: it came with the access key. */
+  readonly session: {
+    readonly token: Redacted.Redacted
+    /** Unix milliseconds. */
+    readonly expiresAt: number
+  } | null
+  /** Completes within a second after the key or the session no longer works. */
+  readonly ended: Effect.Effect<void>
+}
 
 /** The project and role of an access key during one request. */
-export interface Caller extends Principal {
+export interface Caller extends Authenticated {
   /**
    * Returns a secret as a response shows it to the caller: `masked` for a viewer,
    * which is {@link maskedSecret} unless given. An empty text stays empty. Notes
@@ -27,10 +40,10 @@ export const shownAnswer = ({ reveal }: Caller, detail: string): string => revea
 export const secretsRole = "operator"
 
 /** Makes the caller of a request. Calls `onReveal` for each secret that is shown. */
-export const makeCaller = (principal: Principal, onReveal: () => void): Caller => {
-  const mayRead = roleIncludes(principal.role, secretsRole)
+export const makeCaller = (authenticated: Authenticated, onReveal: () => void): Caller => {
+  const mayRead = roleIncludes(authenticated.role, secretsRole)
   return {
-    ...principal,
+    ...authenticated,
     reveal: (secret, masked = maskedSecret) => {
       if (secret === "") return ""
       if (!mayRead) return masked

@@ -1,6 +1,7 @@
 /**
- * Lets pages of other origins call the API from a browser (CORS). Access keys
- * travel in a header, never in a cookie, so credentials are not allowed.
+ * Lets pages of other origins call the API from a browser (CORS), with an access
+ * key in a header. Credentials are not allowed, nor the header that requests with a
+ * cookie need: the session of a browser is for pages of this server only.
  */
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 

@@ -5,7 +5,7 @@
 import { CurrentAction, Idempotency, IdempotencyConflict, StoreError, TooManyIdempotencyKeys } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder, HttpApiMiddleware } from "effect/http-api"
+import { HttpApiMiddleware } from "effect/http-api"
 import { Code } from "../Code.ts"
 import { failWith } from "../DomainFailures.ts"
 import {
@@ -16,7 +16,8 @@ import {
   StorageUnreachable,
   TooManyRequests
 } from "../Failure.ts"
-import { Authorization, CurrentPrincipal } from "./Authorization.ts"
+import { CurrentPrincipal } from "./Authorization.ts"
+import { credentialOf } from "./Credential.ts"
 
 const header = "idempotency-key"
 
@@ -79,7 +80,7 @@ const once = Effect.fnUntraced(function*<E, R>(
     {
       projectId,
       key,
-      accessKey: yield* HttpApiBuilder.securityDecode(Authorization.security.accessKey),
+      accessKey: credentialOf(request).secret,
       text: `${request.method} ${request.url}\n${body}`
     },
     stored

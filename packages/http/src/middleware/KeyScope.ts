@@ -20,6 +20,8 @@ export interface ScopedRoute {
   readonly path: string
 }
 
+/** Routes that any key may call: they are about its own sessions. */
+const ofSessions = /^\/openapi\/v1\/browser-sessions(?:\/|$)/
 /** Routes of groups that stand below a product or a device and show or change others. */
 const closedAreas = new Set(["topology"])
 
@@ -77,6 +79,7 @@ export const make = Effect.gen(function*() {
   })
 
   return (principal: Principal, route: ScopedRoute) => {
+    if (ofSessions.test(route.path)) return Effect.void
     const { actions, products } = principal.scopes
     const action = `${route.area}:${route.isRead ? "read" : "write"}`
     if (actions !== undefined && !actions.includes(action)) {

@@ -9,7 +9,7 @@ import { HttpApiError } from "effect/http-api"
 import { Code, statusOf } from "../Code.ts"
 import { failWith } from "../DomainFailures.ts"
 import type { StorageUnreachable } from "../Failure.ts"
-import { type Caller, makeCaller } from "./Caller.ts"
+import { type Authenticated, type Caller, makeCaller } from "./Caller.ts"
 import { clientAddress } from "./ClientAddress.ts"
 
 /** The key that a request came with, as the log names it. */
@@ -37,7 +37,7 @@ export const make = Effect.gen(function*() {
    * write. A response that shows a secret waits until its entry is stored.
    */
   const handle = <E, R>(
-    principal: Principal,
+    principal: Authenticated,
     { action, isAudited, isRead }: AuditedRoute,
     run: (caller: Caller) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
   ): Effect.Effect<HttpServerResponse.HttpServerResponse, E | typeof StorageUnreachable.Type, R> =>

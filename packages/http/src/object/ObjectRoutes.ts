@@ -5,11 +5,11 @@
 import { type ByteRange, Objects, objectsPath, type StoredObject } from "@device-cloud/core"
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { type DomainError, failWith } from "../DomainFailures.ts"
 import { done } from "../Envelope.ts"
 import type { Failure } from "../Failure.ts"
-import { Authorization, makeAuthorize } from "../middleware/Authorization.ts"
+import { makeAuthorize } from "../middleware/Authorization.ts"
+import { credentialOf } from "../middleware/Credential.ts"
 import { toResponse } from "../middleware/ErrorEnvelope.ts"
 import type { Route } from "../middleware/RouteTable.ts"
 import { NoSuchObject, RangeUnsatisfiable } from "./ObjectFailures.ts"
@@ -26,9 +26,9 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("GET", path, withEnvelope(download(objects)))
 
   const remove = Effect.gen(function*() {
-    const accessKey = yield* HttpApiBuilder.securityDecode(Authorization.security.accessKey)
+    const credential = credentialOf(yield* HttpServerRequest.HttpServerRequest)
     const route = { area: "objects", action: "objects.deleteObject", isRead: false, path }
-    return yield* authorize(accessKey, "operator", route, ({ projectId }) =>
+    return yield* authorize(credential, "operator", route, ({ projectId }) =>
       Effect.gen(function*() {
         const { objectId } = yield* find(objects)
         return HttpServerResponse.jsonUnsafe(yield* done(objects.remove(projectId, objectId)))

@@ -2,7 +2,6 @@
  * Handlers of the routes of subscriptions.
  */
 import {
-  AccessKeys,
   defaultWorker,
   type DeliveredEvents,
   eventTypes,
@@ -30,7 +29,6 @@ export const layer = group(
   Api,
   "subscriptions",
   Effect.fnUntraced(function*(handlers) {
-    const accessKeys = yield* AccessKeys
     const subscriptions = yield* Subscriptions
     const reader = yield* SubscriptionReader
     const openRead = OpenReads.make()
@@ -58,7 +56,7 @@ export const layer = group(
       deleteSubscription: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => done(subscriptions.remove(projectId, params.subscription_id))),
       readSubscriptionEvents: Effect.fnUntraced(function*({ headers, params, query }) {
-        const { accessKeyId, projectId } = yield* CurrentPrincipal
+        const { ended, projectId } = yield* CurrentPrincipal
         const { cursor, limit = 100, wait = 0, worker = defaultWorker } = query
         const subscriber = { projectId, subscriptionId: params.subscription_id, worker }
         if (headers.accept?.includes("text/event-stream") !== true) {
@@ -68,7 +66,7 @@ export const layer = group(
         yield* openRead(projectId)
         const from = headers["last-event-id"] ?? cursor
         const events = yield* EventStream.open(reader, { ...subscriber, cursor: from, limit })
-        return HttpServerResponse.stream(Stream.interruptWhen(events, accessKeys.ended(accessKeyId)), {
+        return HttpServerResponse.stream(Stream.interruptWhen(events, ended), {
           contentType: "text/event-stream",
           headers: { "cache-control": "no-store", "x-accel-buffering": "no" }
         })
