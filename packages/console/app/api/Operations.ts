@@ -43,10 +43,10 @@ type Json<S> = S extends Schema.toCodecJson<infer Source> ? Source["Encoded"]
   : S extends Schema.Constraint ? S["Encoded"]
   : never
 
-/** A part that has no fields is left out; one that may be empty is optional. */
+/** A part that may be empty, or left out, is optional. */
 type Part<Name extends string, Value> = [Value] extends [never] ? {}
-  : [keyof Value] extends [never] ? {}
   : {} extends Value ? { readonly [_ in Name]?: Value | undefined }
+  : null extends Value ? { readonly [_ in Name]?: Value | undefined }
   : { readonly [_ in Name]: Value }
 
 /** Queries are text in the address: numbers and booleans may be given as they are. */

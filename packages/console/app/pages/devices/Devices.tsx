@@ -1,9 +1,40 @@
-import { Page } from "../../parts/Page.tsx"
+/**
+ * All devices of the project, their batches, and commands to many of them.
+ */
+import { canOperate } from "../../api/session.ts"
+import { Page, Tabs } from "../../parts/Page.tsx"
+import { useUrl } from "../../parts/useUrl.ts"
 import { useTexts } from "../../text/text.ts"
+import { Batches } from "./Batches.tsx"
+import { BulkCommands } from "./BulkCommands.tsx"
+import { DeviceList } from "./DeviceList.tsx"
+
+const views = ["list", "batches", "bulk"] as const
 
 const Devices = () => {
-  const { shell } = useTexts()
-  return <Page title={shell.pages.devices}>{null}</Page>
+  const { devices, shell } = useTexts()
+  const url = useUrl()
+  const view = views.find((view) => view === url.get("view")) ?? "list"
+  return (
+    <Page
+      title={shell.pages.devices}
+      lead={devices.lead}
+      actions={canOperate.value && <a class="button primary" href="/console/devices/connect">{devices.connect}</a>}
+    >
+      <Tabs
+        label={shell.pages.devices}
+        current={view}
+        tabs={views.map((id) => ({
+          id,
+          title: devices.tabs[id],
+          href: id === "list" ? "/console/devices" : `/console/devices?view=${id}`
+        }))}
+      />
+      {view === "list" && <DeviceList />}
+      {view === "batches" && <Batches />}
+      {view === "bulk" && <BulkCommands />}
+    </Page>
+  )
 }
 
 export default Devices

@@ -1,0 +1,161 @@
+/**
+ * Commands to many devices, and what became of each.
+ */
+import { api } from "../../api/client.ts"
+import type { Item } from "../../api/Operations.ts"
+import { canOperate } from "../../api/session.ts"
+import { usePolledQuery } from "../../api/useQuery.ts"
+import { ask } from "../../parts/Dialog.tsx"
+import { DeviceLink } from "../../parts/Devices.tsx"
+import { Card, Empty } from "../../parts/Page.tsx"
+import { Shown } from "../../parts/Shown.tsx"
+import { Badge, Bar, Json, type Mood, Time } from "../../parts/Small.tsx"
+import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { tell } from "../../parts/toasts.tsx"
+import { useUrl } from "../../parts/useUrl.ts"
+import { formatNumber, texts, useTexts } from "../../text/text.ts"
+
+type BulkCommand = Item<typeof api.bulkCommands.listBulkCommands>
+type BulkDevice = Item<typeof api.bulkCommands.listBulkCommandDevices>
+
+export const BulkCommands = () => {
+  const { devices } = useTexts()
+  const url = useUrl()
+  const chosen = url.get("command")
+  const query = usePolledQuery(
+    (signal) => api.bulkCommands.listBulkCommands({ query: { page: url.page, page_size: 10 }, signal }),
+    [url.page],
+    5
+  )
+  return (
+    <div class="stack">
+      <Shown query={query}>
+        {({ page, pages, results, total }) =>
+          results.length === 0 ? <Empty title={devices.bulk.empty}>{devices.bulk.emptyBody}</Empty> : (
+            <>
+              <Table
+                caption={devices.bulk.caption}
+                columns={columnsOf(query.reload)}
+                rows={results}
+                keyOf={({ bulk_id }) => String(bulk_id)}
+              />
+              <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
+            </>
+          )}
+      </Shown>
+      {chosen !== "" && <BulkDevices key={chosen} id={chosen} />}
+    </div>
+  )
+}
+
+const columnsOf = (reload: () => void): ReadonlyArray<Column<BulkCommand>> => {
+  const { common, devices } = texts()
+  return [
+    {
+      id: "id",
+      title: devices.bulk.id,
+      kind: "tight",
+      cell: ({ bulk_id }) => <a href={`/console/devices?view=bulk&command=${bulk_id}`}>{bulk_id}</a>
+    },
+    {
+      id: "what",
+      title: devices.bulk.what,
+      cell: ({ params, service_id }) => <>{service_id} <Json value={params} /></>
+    },
+    { id: "devices", title: devices.batch.devices, kind: "number", cell: ({ total }) => formatNumber(total) },
+    { id: "status", title: common.status, kind: "tight", cell: ({ status }) => <Badge>{status}</Badge> },
+    { id: "created", title: common.created, cell: ({ created_at }) => <Time at={created_at} /> },
+    {
+      id: "actions",
+      title: common.actions,
+      kind: "tight",
+      cell: ({ bulk_id, status }) =>
+        canOperate.value && status !== "cancelled" && (
+          <button
+            type="button"
+            class="button small danger"
+            onClick={() =>
+              ask({
+                title: devices.bulk.askCancel(bulk_id),
+                body: devices.bulk.askCancelBody,
+                action: devices.bulk.cancel,
+                danger: true,
+                run: async () => {
+                  await api.bulkCommands.cancelBulkCommand({ params: { bulk_id: String(bulk_id) } })
+                  tell(common.saved)
+                  reload()
+                }
+              })}
+          >
+            {devices.bulk.cancel}
+          </button>
+        )
+    }
+  ]
+}
+
+const BulkDevices = ({ id }: { readonly id: string }) => {
+  const { devices } = useTexts()
+  const url = useUrl()
+  const page = Number(url.get("devicePage")) || 1
+  const params = { bulk_id: id }
+  const command = usePolledQuery((signal) => api.bulkCommands.getBulkCommand({ params, signal }), [id], 3)
+  const list = usePolledQuery(
+    (signal) => api.bulkCommands.listBulkCommandDevices({ params, query: { page, page_size: 25 }, signal }),
+    [id, page],
+    3
+  )
+  return (
+    <Card title={devices.bulk.devicesCaption}>
+      <Shown query={command}>
+        {({ counts }) => (
+          <Bar
+            label={devices.bulk.progress}
+            parts={Object.entries(counts).map(([state, count]) => ({ title: state, count, mood: moodOf(state) }))}
+          />
+        )}
+      </Shown>
+      <Shown query={list}>
+        {({ page, pages, results, total }) => (
+          <>
+            <Table
+              caption={devices.bulk.devicesCaption}
+              columns={deviceColumns()}
+              rows={results}
+              keyOf={({ device_id }) => device_id}
+            />
+            <Pager {...{ page, pages, total }} onPage={(devicePage) => url.set({ devicePage, page: url.page })} />
+          </>
+        )}
+      </Shown>
+    </Card>
+  )
+}
+
+const deviceColumns = (): ReadonlyArray<Column<BulkDevice>> => {
+  const { common, devices } = texts()
+  return [
+    { id: "name", title: common.deviceName, cell: (device) => <DeviceLink id={device.device_id} name={device.device_name} /> },
+    {
+      id: "state",
+      title: devices.bulk.state,
+      kind: "tight",
+      cell: ({ state }) => <Badge mood={moodOf(state)}>{state}</Badge>
+    },
+    {
+      id: "reason",
+      title: devices.bulk.reason,
+      cell: ({ code, reason }) => <span class="wrap">{code !== null && code !== 200 && code} {reason}</span>
+    }
+  ]
+}
+
+const moods: Readonly<Record<string, Mood>> = {
+  succeeded: "good",
+  failed: "bad",
+  gone: "bad",
+  expired: "warn",
+  cancelled: "plain"
+}
+
+const moodOf = (state: string): Mood => moods[state] ?? "busy"
