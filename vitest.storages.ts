@@ -24,11 +24,18 @@ declare module "vitest" {
 /** One of so many random cases runs, `npm run fuzz` apart. */
 export const share = inject("share")
 
+/** Makes an empty database on the PostgreSQL of the tests. Its URL. */
+export const newEmptyDatabase = Effect.suspend(() =>
+  EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+)
+
+/** Makes one with all tables of `storage-pg`, in a third of the time that it takes to make the tables. */
+export const newDatabase = Effect.suspend(() =>
+  EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")), Redacted.make(inject("templateUrl")))
+)
+
 export const postgres: Layer.Layer<DeviceCloud.Stores | StoreHealth, unknown> = Layer.unwrap(
-  Effect.map(
-    Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),
-    (url) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
-  )
+  Effect.map(newDatabase, (url) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
 )
 
 /** In memory where the system has such files: tests need no disk that has what they store. */

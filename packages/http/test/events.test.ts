@@ -1,4 +1,3 @@
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import {
   call,
   createDevice,
@@ -13,11 +12,10 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { assert, it as test, layer } from "@effect/vitest"
-import { Context, Deferred, Effect, Layer, Queue, Redacted, type Scope } from "effect"
+import { Context, Deferred, Effect, Layer, Queue, type Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { type IncomingMessage, request as httpRequest } from "node:http"
-import { inject } from "vitest"
-import { storages } from "../../../vitest.storages.ts"
+import { newDatabase, storages } from "../../../vitest.storages.ts"
 
 interface ServerSentEvent {
   readonly id: string
@@ -326,7 +324,7 @@ layer(testApi(StorageMemory.layer, { eventStreams: { project: 2, total: 3 } }), 
 
 test.live("events of one node are told on another, and goes on on whichever node comes back", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const storage = Layer.suspend(() => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
     const node = Layer.build(Layer.fresh(testApi(storage)))
     const two = yield* node
@@ -363,7 +361,7 @@ test.live("events of one node are told on another, and goes on on whichever node
 
 test.live("a client that was away for longer than events are kept is told", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const storage = StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
     const node = yield* Layer.build(Layer.fresh(testApi(storage)))
     yield* Effect.gen(function*() {
@@ -388,7 +386,7 @@ test.live("a client that was away for longer than events are kept is told", () =
 
 test.live("a stream ends when its access key is removed on another node", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const node = Layer.build(Layer.fresh(testApi(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))))
     const [one, two] = [yield* node, yield* node]
     const { id, key } = yield* Effect.provideContext(newKey("default"), one)

@@ -1,13 +1,12 @@
 import { AuditStore, defaultProjectId, ProductStore } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { call, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
-import { Context, Deferred, Effect, Fiber, Latch, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { Context, Deferred, Effect, Fiber, Latch, Layer } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 /** Reads that wait until it is opened. */
 const makeGate = () => {
@@ -90,7 +89,7 @@ layer(testApi(slow, { expensiveReads: { atOnce: 8, waiting: 32 } }), { excludeTe
 
 const database = Layer.unwrap(
   Effect.map(
-    Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),
+    newDatabase,
     (url) =>
       testApi(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))).pipe(
         Layer.provideMerge(PgClient.layer({ url }))

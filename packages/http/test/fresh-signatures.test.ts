@@ -1,5 +1,4 @@
 import { Mac, ReplayStore, UplinkTolerance } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { TestKeyRing } from "@device-cloud/testing"
 import {
@@ -13,11 +12,10 @@ import {
   uplink
 } from "@device-cloud/testing/http"
 import { assert, it as test, layer } from "@effect/vitest"
-import { Clock, Context, Effect, Layer, Redacted } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { Hex } from "effect/encoding"
 import { HttpServer } from "effect/http"
-import { inject } from "vitest"
-import { storages } from "../../../vitest.storages.ts"
+import { newDatabase, storages } from "../../../vitest.storages.ts"
 
 const createTriple = Effect.fnUntraced(function*(fields: object = {}) {
   const { product_key } = yield* createProduct(fields)
@@ -212,7 +210,7 @@ for (const [name, storage] of storages) {
 
 test.live("a random that one node has seen is used at all nodes, and after a restart", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const start = Layer.build(
       Layer.fresh(testApi(Layer.provide(StoragePg.layer({ url }), TestKeyRing.layer), { strictReplay: true }))
     )

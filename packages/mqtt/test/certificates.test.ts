@@ -9,17 +9,15 @@ import {
   type IssuedCertificate,
   X509
 } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, FactoryAuthority, Fixtures, TestKeyRing } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, it as test, layer } from "@effect/vitest"
-import { type Context, Effect, Exit, Layer, Redacted } from "effect"
+import { type Context, Effect, Exit, Layer } from "effect"
 import { generateKeyPairSync } from "node:crypto"
 import { connect as connectTls, type TLSSocket } from "node:tls"
 import { generate } from "mqtt-packet"
-import { inject } from "vitest"
-import { storages } from "../../../vitest.storages.ts"
+import { newDatabase, storages } from "../../../vitest.storages.ts"
 
 const { connack, connect } = MqttDevice
 
@@ -277,7 +275,7 @@ for (const [name, storage] of storages) {
 
 test.live("a certificate that one node revokes ends its connection at another", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const node = Layer.build(
       Layer.fresh(MqttTestServer.layer(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))))
     )

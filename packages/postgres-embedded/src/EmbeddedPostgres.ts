@@ -57,13 +57,15 @@ export const make = Effect.fnUntraced(function*(
 }, Effect.provideService(Clock.Clock, realTime))
 
 /**
- * Creates an empty database on the server at `url`, and returns its URL. It is
+ * Creates a database on the server at `url`, and returns its URL. It is empty, or a
+ * copy of the database at the URL `template`, which nobody may be connected to. It is
  * not removed. Fails with `EmbeddedPostgresError`.
  */
-export const createDatabase = Effect.fnUntraced(function*(url: Redacted.Redacted) {
+export const createDatabase = Effect.fnUntraced(function*(url: Redacted.Redacted, template?: Redacted.Redacted) {
   const name = `db_${randomBytes(8).toString("hex")}`
+  const copied = template === undefined ? "" : ` TEMPLATE "${new URL(Redacted.value(template)).pathname.slice(1)}"`
   yield* Effect.scoped(
-    Effect.flatMap(PgConnection.make({ url }), (connection) => connection.query(`CREATE DATABASE ${name}`))
+    Effect.flatMap(PgConnection.make({ url }), (connection) => connection.query(`CREATE DATABASE ${name}${copied}`))
   ).pipe(Effect.mapError((cause) => new EmbeddedPostgresError({ message: "No database could be created", cause })))
   const created = new URL(Redacted.value(url))
   created.pathname = name

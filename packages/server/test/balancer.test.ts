@@ -1,4 +1,3 @@
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { eventually } from "@device-cloud/testing"
 import { ownerKey } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
@@ -10,7 +9,7 @@ import { once } from "node:events"
 import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 import { call, createDevices, start, temporaryDirectory } from "./TestServer.ts"
 
 /** Debian has servers among the programs of the system, which are not on every path. */
@@ -70,7 +69,7 @@ it.live.runIf(isInstalled)(
     Effect.gen(function*() {
       const dataDir = yield* temporaryDirectory
       const [http, mqtts, httpA, mqttsA, httpB, mqttsB] = yield* freePorts(6)
-      const url = Redacted.value(yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
+      const url = Redacted.value(yield* newDatabase)
       const startServer = (httpPort: number | undefined, mqttsPort: number | undefined) =>
         start({
           DATA_DIR: dataDir,

@@ -1,14 +1,13 @@
 /**
  * A server whose system clock is wrong and jumps behaves as if nothing had happened.
  */
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { eventually } from "@device-cloud/testing"
 import { callTo, ownerKey } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { fileURLToPath } from "node:url"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 import { start, temporaryDirectory } from "./TestServer.ts"
 
 interface Execution {
@@ -18,7 +17,7 @@ interface Execution {
 
 it.live("a scene fires each second of the database's time while the clock of the server jumps", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const from = Date.now()
     const server = yield* start(
       { DATA_DIR: yield* temporaryDirectory, DATABASE_URL: Redacted.value(url) },

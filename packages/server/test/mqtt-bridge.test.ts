@@ -2,14 +2,13 @@
  * Devices at a real RabbitMQ in front of two servers, of which one gets `kill -9`.
  */
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { eventually } from "@device-cloud/testing"
 import { callTo, ownerKey, productBody } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 import * as RabbitTestServer from "../../../packages/mqtt-bridge/test/RabbitTestServer.ts"
 import { start, temporaryDirectory } from "./TestServer.ts"
 
@@ -63,7 +62,7 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
   () =>
     Effect.gen(function*() {
       const directory = yield* temporaryDirectory
-      const databaseUrl = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+      const databaseUrl = yield* newDatabase
       const [hooksOfA, hooksOfB] = yield* Effect.all([RabbitTestServer.freePort, RabbitTestServer.freePort])
       const broker = yield* RabbitTestServer.start(`http://127.0.0.1:${hooksOfB}/mqtt-bridge/${hooksKey}`)
       const startServer = (hooksPort: number) =>

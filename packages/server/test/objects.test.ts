@@ -3,13 +3,12 @@
  */
 import { ObjectStore } from "@device-cloud/core"
 import * as ObjectsS3 from "@device-cloud/objects-s3"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { ownerKey } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Option, Redacted } from "effect"
 import { randomBytes } from "node:crypto"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 import * as S3TestServer from "../../../packages/objects-s3/test/S3TestServer.ts"
 import { start, temporaryDirectory } from "./TestServer.ts"
 
@@ -60,7 +59,7 @@ it.live.skipIf(!S3TestServer.isInstalled)(
 
 it.live("what one server has taken another has, and files from before are found", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const startOn = (dataDir: string, env: Readonly<Record<string, string>> = {}) =>
       start({
         DATA_DIR: dataDir,

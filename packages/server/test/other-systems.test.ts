@@ -1,5 +1,4 @@
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { eventually } from "@device-cloud/testing"
 import { callTo, type DeviceTriple, productBody, signedQuery } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
@@ -7,7 +6,7 @@ import { assert, it } from "@effect/vitest"
 import { jetstream, jetstreamManager } from "@nats-io/jetstream"
 import { connect } from "@nats-io/transport-node"
 import { Effect, Redacted } from "effect"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 import * as NatsTestServer from "../../../packages/events-nats/test/NatsTestServer.ts"
 import * as ClickHouseTestServer from "../../../packages/history-clickhouse/test/ClickHouseTestServer.ts"
 import { start } from "./TestServer.ts"
@@ -94,7 +93,7 @@ it.live.skipIf(!NatsTestServer.isInstalled)(
     Effect.gen(function*() {
       const nats = yield* NatsTestServer.make()
       yield* nats.start
-      const databaseUrl = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+      const databaseUrl = yield* newDatabase
       const startServer = start({
         ALLOW_PLAIN_HTTP: "true",
         DATABASE_URL: Redacted.value(databaseUrl),

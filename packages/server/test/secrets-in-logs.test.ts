@@ -1,6 +1,5 @@
 import { DeviceName, Mac, ProductKey, type SignMethod } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { eventually } from "@device-cloud/testing"
 import { type CallOptions, callTo, ownerKey, productBody, signedQuery } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
@@ -13,6 +12,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 import { start, temporaryDirectory } from "./TestServer.ts"
 
 /** Receives what an OpenTelemetry collector does, as text. */
@@ -39,7 +39,7 @@ it.live("no secret gets into logs, traces or metrics, and nobody forges a line",
   Effect.gen(function*() {
     const dataDir = yield* temporaryDirectory
     const postgres = Redacted.make(inject("postgresUrl"))
-    const databaseUrl = yield* EmbeddedPostgres.createDatabase(postgres)
+    const databaseUrl = yield* newDatabase
     const collected = yield* collector
     const server = yield* start({
       DATABASE_URL: Redacted.value(databaseUrl),

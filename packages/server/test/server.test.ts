@@ -1,5 +1,4 @@
 import { DeviceName, ProductKey } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { eventually } from "@device-cloud/testing"
 import { callTo, ownerKey, productBody } from "@device-cloud/testing/http"
 import { MqttDevice } from "@device-cloud/testing/mqtt"
@@ -12,7 +11,7 @@ import { createServer } from "node:http"
 import { get as getSecurely, request as sendSecurely } from "node:https"
 import { type AddressInfo, connect as connectTcp, type Socket } from "node:net"
 import { join } from "node:path"
-import { inject } from "vitest"
+import { newEmptyDatabase } from "../../../vitest.storages.ts"
 import * as ServerProcess from "../src/ServerProcess.ts"
 import { answerUnservedRequests } from "../src/UnservedRequests.ts"
 import { main, temporaryDirectory } from "./TestServer.ts"
@@ -583,7 +582,7 @@ live(
   "shares a database with other servers that start at the same time",
   Effect.gen(function*() {
     const [one, two] = [yield* temporaryDirectory, yield* temporaryDirectory]
-    const url = Redacted.value(yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
+    const url = Redacted.value(yield* newEmptyDatabase)
     const env = { DATABASE_URL: url, ADMIN_KEY: ownerKey, SECRETS_KEY: `${"s".repeat(42)}A=` }
     const [first, second] = yield* Effect.all([start({ ...env, DATA_DIR: one }), start({ ...env, DATA_DIR: two })], {
       concurrency: "unbounded"

@@ -3,7 +3,6 @@
  * to two servers, three consumers share a subscription, and one process after the
  * other gets `kill -9`: each of them with `npm run fuzz`, three otherwise.
  */
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { eventually } from "@device-cloud/testing"
 import { callTo, type DeviceTriple, ownerKey, productBody, signedQuery } from "@device-cloud/testing/http"
 import { NodeServices } from "@effect/platform-node"
@@ -13,8 +12,7 @@ import { Effect, Fiber, Layer, Redacted } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
-import { inject } from "vitest"
-import { share } from "../../../vitest.storages.ts"
+import { newDatabase, share } from "../../../vitest.storages.ts"
 import { start, temporaryDirectory } from "./TestServer.ts"
 
 const patient = { timeout: "40 seconds" } as const
@@ -129,7 +127,7 @@ it.live(
   "every event is delivered, in order for its device, while consumers and servers are killed",
   () =>
     Effect.gen(function*() {
-      const url = Redacted.value(yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
+      const url = Redacted.value(yield* newDatabase)
       const env = { DATABASE_URL: url, SECRETS_KEY: `${"s".repeat(42)}A=` }
       const servers = yield* Effect.all(
         [1, 2].map(() => Effect.flatMap(temporaryDirectory, (DATA_DIR) => startServer({ ...env, DATA_DIR }))),

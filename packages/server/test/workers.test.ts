@@ -1,10 +1,9 @@
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { eventually } from "@device-cloud/testing"
 import { NodeServices } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { existsSync } from "node:fs"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 import { mergeMetrics } from "../src/MergedMetrics.ts"
 import { call, connectObedient, createDevices, start, temporaryDirectory, workersOf } from "./TestServer.ts"
 
@@ -22,7 +21,7 @@ it.live.runIf(existsSync("/proc/self/task"))(
   "workers are one cloud: one is killed, its devices come back elsewhere and are told",
   () =>
     Effect.gen(function*() {
-      const url = Redacted.value(yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
+      const url = Redacted.value(yield* newDatabase)
       const server = yield* start({
         DATA_DIR: yield* temporaryDirectory,
         DATABASE_URL: url,

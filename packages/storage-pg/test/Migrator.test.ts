@@ -1,11 +1,10 @@
 /**
  * Which databases a version brings up to date, and which it refuses.
  */
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { Effect, Layer } from "effect"
+import { newEmptyDatabase } from "../../../vitest.storages.ts"
 import { migrate } from "../src/Migrator.ts"
 import { statements } from "../src/migrations/statements.ts"
 
@@ -17,7 +16,7 @@ const all = { ...third, "0002_b": table("b") }
 
 /** Runs on an empty database, each run on a client of its own. */
 const onDatabase = Effect.gen(function*() {
-  const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+  const url = yield* newEmptyDatabase
   const client = Layer.build(Layer.fresh(PgClient.layer({ url })))
   const sql = yield* Effect.provide(PgClient.PgClient, yield* client)
   return {

@@ -1,16 +1,15 @@
 import { NodeBus } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually } from "@device-cloud/testing"
 import { NodeBusContract } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { Context, Effect, Layer } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 NodeBusContract.suite(
   "PostgreSQL",
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const client = PgClient.layer({ url, multiplex: true })
     const sql = Context.get(yield* Layer.build(client), PgClient.PgClient)
     return {

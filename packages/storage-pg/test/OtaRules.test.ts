@@ -7,18 +7,17 @@ import {
   type UpgradeTaskStatus,
   type VerificationStatus
 } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schema } from "effect"
-import { inject } from "vitest"
+import { Effect, Layer, Schema } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 import { recordNumber, taskNumber, upgradeTaskNumber, verificationNumber } from "../src/OtaRow.ts"
 import * as OtaRules from "../src/OtaRules.ts"
 import { wholeNumbers } from "../src/PgParameters.ts"
 
 const database = Layer.unwrap(
   Effect.map(
-    Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),
+    newDatabase,
     (url) => PgClient.layer({ url })
   )
 )

@@ -1,16 +1,15 @@
 import { AuditLog, defaultProjectId, DeviceCloud, ProductKey, Products } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { Fixtures, TestKeyRing } from "@device-cloud/testing"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { Context, Effect, Exit, Layer } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 /** A cloud, and a connection of its own to its database. */
 const cloud = Effect.gen(function*() {
-  const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+  const url = yield* newDatabase
   const services = yield* Layer.build(
     DeviceCloud.layer.pipe(
       Layer.provide(StoragePg.layer({ url })),

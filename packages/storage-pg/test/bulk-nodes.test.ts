@@ -8,12 +8,11 @@ import {
   DeviceStore
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, Fixtures, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted } from "effect"
-import { inject } from "vitest"
+import { Effect, Layer, Option, type Redacted } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 const storage = (url: Redacted.Redacted) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
 
@@ -29,7 +28,7 @@ it.live(
   "two nodes ask each device once, also those whose turn another node had when it died",
   () =>
     Effect.gen(function*() {
-      const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+      const url = yield* newDatabase
       const bulk = yield* Effect.gen(function*() {
         const { productKey } = yield* Fixtures.createProduct()
         yield* (yield* Batches).create(defaultProjectId, productKey, { num: count })
@@ -92,7 +91,7 @@ it.live(
   "a bulk command of many devices is stored in one statement, and does not hold up the next one",
   () =>
     Effect.gen(function*() {
-      const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+      const url = yield* newDatabase
       const cloud = yield* cloudOn(url)
       yield* Effect.gen(function*() {
         const { productKey } = yield* Fixtures.createProduct()

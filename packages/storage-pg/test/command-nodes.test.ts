@@ -13,12 +13,11 @@ import {
   Shadows
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, Fixtures, LossyNodeBus, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schedule } from "effect"
-import { inject } from "vitest"
+import { Effect, Layer, type Redacted, Schedule } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 /** A node on the database. Sweeps are frequent, so that the test need not wait for them. */
 const nodeOn = (url: Redacted.Redacted, bus: Layer.Layer<NodeBus, never, NodeBus>) =>
@@ -85,7 +84,7 @@ const take = (node: Node, { deviceId }: DeviceIdentity, count: number) =>
 
 it.live("a command that is for now or never reaches a device that is connected to another node", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const faithful = LossyNodeBus.layer(() => LossyNodeBus.faultless)
     const [one, two] = [yield* nodeOn(url, faithful), yield* nodeOn(url, faithful)]
     const device = yield* Effect.provide(createDevice, one)
@@ -127,7 +126,7 @@ const buses: ReadonlyArray<readonly [string, LossyNodeBus.Faults]> = [
 for (const [name, faults] of buses) {
   it.live(`commands that two nodes take for one device come once, in the order of their ids, over a bus ${name}`, () =>
     Effect.gen(function*() {
-      const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+      const url = yield* newDatabase
       const bus = LossyNodeBus.layer(() => faults)
       const [one, two] = [yield* nodeOn(url, bus), yield* nodeOn(url, bus)]
       const device = yield* Effect.provide(createDevice, one)

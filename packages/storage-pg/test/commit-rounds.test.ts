@@ -1,13 +1,12 @@
 import { type Device, type DeviceCommit, HistoryStore, type Shadow, UplinkStore } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option, Redacted } from "effect"
+import { Effect, Exit, Layer, Option, type Redacted } from "effect"
 import { SqlError } from "effect/sql"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 const at = Date.UTC(2026, 0, 1)
 
@@ -71,7 +70,7 @@ const reasons = {
 for (const [kind, reason] of Object.entries(reasons)) {
   it.live(`what the first transaction of a batch stored is stored once when a later one fails and it ${kind}`, () =>
     Effect.gen(function*() {
-      const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+      const url = yield* newDatabase
       yield* Effect.gen(function*() {
         const store = yield* UplinkStore
         const history = yield* HistoryStore

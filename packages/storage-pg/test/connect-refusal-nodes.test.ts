@@ -1,11 +1,10 @@
 import { ConnectRefusals, DeviceCloud } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, Fixtures, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { Effect, Layer, type Redacted } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 /** A cloud of its own on the database, as on another machine. */
 const cloudOn = (url: Redacted.Redacted) =>
@@ -21,7 +20,7 @@ const cloudOn = (url: Redacted.Redacted) =>
 
 it.live("each node tells what the others have refused, and a new one, too", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const nodes = [yield* cloudOn(url), yield* cloudOn(url)] as const
     const device = yield* Effect.provide(Fixtures.createDevice(), nodes[0])
     for (const node of nodes) {

@@ -9,14 +9,13 @@ import {
   ProductKey,
   ProductStore
 } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option, Random, Redacted } from "effect"
-import { inject } from "vitest"
+import { Context, Effect, Layer, Option, Random } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 const epoch = Date.UTC(2026, 0, 1)
 let names = 0
@@ -47,7 +46,7 @@ const fits = (row: Row, { enabled, keyword, productKey, status }: DeviceFilter) 
 
 it.live("pages and totals of devices are those of a plain list, whatever was created, changed and deleted", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
     yield* Effect.gen(function*() {
       const store = yield* DeviceStore
@@ -123,7 +122,7 @@ it.live("pages and totals of devices are those of a plain list, whatever was cre
 
 it.live("a search that finds very many says that there are more, and its pages lead to the end", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
     yield* Effect.gen(function*() {
       const store = yield* DeviceStore

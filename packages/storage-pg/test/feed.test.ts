@@ -12,14 +12,13 @@ import {
   StoreError
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, Fixtures, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted } from "effect"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 const hour = 3_600_000
 const at = Date.UTC(2026, 0, 1)
@@ -36,7 +35,7 @@ const online = (device: Device, version: number, atHour = 0): DomainEvent => ({
 const storage = (url: Redacted.Redacted) => Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
 
 const database = Effect.gen(function*() {
-  const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+  const url = yield* newDatabase
   const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
   return { url, sql }
 })

@@ -7,15 +7,14 @@ import {
   HistoryStore,
   type Json
 } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Clock, Context, Deferred, Effect, Fiber, Layer, Redacted, Stream } from "effect"
+import { Clock, Context, Deferred, Effect, Fiber, Layer, type Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { inject } from "vitest"
+import { newEmptyDatabase } from "../../../vitest.storages.ts"
 import { mergeDay } from "../src/HistoryMerger.ts"
 import { round } from "../src/HistoryPacker.ts"
 import { migrate } from "../src/Migrator.ts"
@@ -27,7 +26,7 @@ const at = Date.UTC(2026, 0, 1)
 const all: HistoryRange = { start: 0, end: 8.64e15, limit: 100_000, order: "asc" }
 
 const database = Effect.gen(function*() {
-  const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+  const url = yield* newEmptyDatabase
   const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
   return { url, sql }
 })

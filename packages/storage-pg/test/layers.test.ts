@@ -1,14 +1,11 @@
 import { DeviceId, HistoryStore, IdempotencyStore, NodeBus, ProjectId, StoreHealth } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { Effect, Layer } from "effect"
+import { newEmptyDatabase } from "../../../vitest.storages.ts"
 import { migrations } from "../src/Migrations.ts"
 import { migrate } from "../src/Migrator.ts"
-
-const database = Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
 
 const claim = {
   projectId: ProjectId.make("elsewhere"),
@@ -21,7 +18,7 @@ const claim = {
 
 it.live("history, requests, notices and health need no other store on their database", () =>
   Effect.gen(function*() {
-    const url = yield* database
+    const url = yield* newEmptyDatabase
     const stores = yield* Layer.mergeAll(
       StoragePg.layerHistoryStore,
       StoragePg.layerIdempotencyStore,
@@ -49,7 +46,7 @@ it.live("history, requests, notices and health need no other store on their data
 
 it.live("a database of an earlier version keeps its rows and gets the new schema", () =>
   Effect.gen(function*() {
-    const url = yield* database
+    const url = yield* newEmptyDatabase
     const client = PgClient.layer({ url })
     const sql = yield* Effect.provide(PgClient.PgClient, yield* Layer.build(client))
     const earlier = Object.fromEntries(Object.entries(migrations).filter(([name]) => name < "0010"))

@@ -1,11 +1,10 @@
 import { connectText, type Device, DeviceAuthenticator, DeviceCloud, Mac } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, Fixtures, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { Effect, Layer, type Redacted } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 /** A cloud of its own on the database, as on another machine. */
 const cloudOn = (url: Redacted.Redacted) =>
@@ -32,7 +31,7 @@ const connect = Effect.fnUntraced(
 
 it.live("what is guessed at one node counts at the others", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const nodes = [yield* cloudOn(url), yield* cloudOn(url)] as const
     const createDevice = Effect.provide(Fixtures.createDevice(), nodes[0])
     // A node hears the others some time after its start.

@@ -16,13 +16,12 @@ import {
   SceneId,
   ThingModelStore
 } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { TestKeyRing } from "@device-cloud/testing"
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 const projectId = ProjectId.make("none")
 const productKey = ProductKey.make("none")
@@ -81,7 +80,7 @@ const reads = [
 
 const database = Layer.unwrap(
   Effect.map(
-    Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),
+    newDatabase,
     (url) => Layer.merge(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)), PgClient.layer({ url }))
   )
 )

@@ -1,13 +1,12 @@
 import { type Device, type DeviceCommit, HistoryStore, type Shadow, UplinkStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option, Redacted } from "effect"
+import { Effect, Exit, Layer, Option, type Redacted } from "effect"
 import { SqlError } from "effect/sql"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 const at = Date.UTC(2026, 0, 1)
 
@@ -66,7 +65,7 @@ const withDevices = <A, E>(
   use: (first: Device, second: Device) => Effect.Effect<A, E, UplinkStore | HistoryStore | PgClient.PgClient>
 ) =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const own = client(url)
     return yield* Effect.gen(function*() {
       const { device: first } = yield* insertDevice

@@ -24,14 +24,13 @@ import {
   UpgradeTasks
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, Fixtures, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Option, Queue, Redacted, Stream } from "effect"
-import { inject } from "vitest"
+import { Context, Effect, Fiber, Layer, Option, Queue, type Redacted, Stream } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 const storage = (url: Redacted.Redacted) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
 
@@ -50,7 +49,7 @@ const set = (property: string, value: Json, at: number) => (shadow: Shadow) =>
 
 it.live("several nodes on one database lose no update, whatever each remembers", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const node = Layer.build(Layer.fresh(storage(url)))
     const [first, second] = [yield* node, yield* node]
     const { device: { deviceId } } = yield* Effect.provide(insertDevice, first)
@@ -104,7 +103,7 @@ const statusOf = ({ deviceId }: Device) =>
 
 it.live("nodes on one database act as one cloud", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const [first, second] = [yield* cloudOn(url), yield* cloudOn(url)]
     // A node hears the others some time after its start.
     const heard = Effect.gen(function*() {
@@ -257,7 +256,7 @@ it.live("nodes on one database act as one cloud", () =>
 
 it.live("a roll-out reaches the devices of all nodes in its time, whichever finds it due", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const nodes = [yield* cloudOn(url), yield* cloudOn(url)] as const
     const on = <A, E, R>(i: number, effect: Effect.Effect<A, E, R>) => Effect.provide(effect, nodes[i % 2]!)
     const { productKey } = yield* on(0, Fixtures.createProduct({ nodeType: "gateway" }))
@@ -302,7 +301,7 @@ it.live("a roll-out reaches the devices of all nodes in its time, whichever find
 
 it.live("a node that did not hear the others finds out what became of its devices", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const deaf = yield* cloudOn(url)
     const devices = yield* Effect.provide(Effect.all([createDevice, createDevice]), deaf)
     const [released, disabled] = yield* Effect.provide(
@@ -343,7 +342,7 @@ it.live("a node that did not hear the others finds out what became of its device
 
 it.live("what is told right after a node has said that it may have missed something reaches it", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const busOf = Effect.map(
       Layer.build(Layer.fresh(storage(url))),
       (stores) => Context.get(stores, NodeBus)

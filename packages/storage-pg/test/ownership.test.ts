@@ -13,13 +13,13 @@ import {
   SubDeviceSessions
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, Fixtures, LossyNodeBus, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Clock, Effect, Latch, Layer, Queue, Random, Redacted, type Scope } from "effect"
-import { describe, inject } from "vitest"
+import { Clock, Effect, Latch, Layer, Queue, Random, type Scope } from "effect"
+import { describe } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 /** Shorter than those of a cloud. */
 const times: PresenceTimes = { beat: 50, gap: 400, silence: 700, sweep: 300 }
@@ -90,7 +90,7 @@ const inMemory: Effect.Effect<Storage, never, Scope.Scope> = Effect.map(
 )
 
 const onPostgres: Effect.Effect<Storage, unknown> = Effect.map(
-  Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))),
+  newDatabase,
   (url) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
 )
 

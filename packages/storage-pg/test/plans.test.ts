@@ -1,12 +1,11 @@
 import { CommandStore, type Enqueue, PresenceStore } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 const at = Date.UTC(2026, 0, 1)
 
@@ -16,7 +15,7 @@ const storage = (url: Redacted.Redacted) => Layer.fresh(StoragePg.layer({ url })
 
 it.live("plans that serve all parameters find open and ended commands, and devices of nodes, by their own indexes", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
     const database = sql(new URL(Redacted.value(url)).pathname.slice(1))
     yield* Effect.scoped(Layer.build(storage(url)))

@@ -1,16 +1,15 @@
 import { CommandStore, PresenceStore } from "@device-cloud/core"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { Context, Effect, Fiber, Layer } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 it.live("a command that is stored while a connection waits for its turn waits for the connection", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const stores = StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
     // Another node, with connections of its own, takes the command.
     const commands = yield* Effect.map(Layer.build(Layer.fresh(stores)), Context.get(CommandStore))

@@ -8,12 +8,11 @@ import {
   type TriggerDraft
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, Fixtures, SimulatedDevice, TestKeyRing } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { type Context, Effect, Layer, Redacted } from "effect"
-import { inject } from "vitest"
+import { type Context, Effect, Layer, type Redacted } from "effect"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 /** A cloud of its own on the database, as on another machine. */
 const cloudOn = (url: Redacted.Redacted) =>
@@ -41,7 +40,7 @@ const executionsWhen = (sceneId: SceneId, wanted: (executions: ReadonlyArray<Exe
 
 it.live("a scene that one node changes counts on the other, and each of its times once", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const [first, second] = [yield* cloudOn(url), yield* cloudOn(url)]
     const on = <A, E, R>(
       node: Context.Context<DeviceCloud.DeviceCloud>,
@@ -99,7 +98,7 @@ it.live("a scene that one node changes counts on the other, and each of its time
 
 it.live("many nodes claim executions at the same time, each of them once", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const stores = yield* Effect.all(
       Array.from({ length: 3 }, () =>
         Layer.build(Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))))
@@ -141,7 +140,7 @@ it.live("many nodes claim executions at the same time, each of them once", () =>
 
 it.live("scenes that run each other share one budget, whichever nodes carry them out", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const [first, second] = [yield* cloudOn(url), yield* cloudOn(url)]
     const create = (name: string, scene: SceneId | undefined) =>
       Effect.flatMap(Scenes, (scenes) =>

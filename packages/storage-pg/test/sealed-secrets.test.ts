@@ -10,22 +10,19 @@ import {
   WebhookKeyStore
 } from "@device-cloud/core"
 import { NodeKeyRing } from "@device-cloud/platform-node"
-import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Option, Redacted, Scope } from "effect"
-import { inject } from "vitest"
 import { randomBytes } from "node:crypto"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { newEmptyDatabase } from "../../../vitest.storages.ts"
 
 type Stores = Context.Context<DeviceCloud.Stores | StoreHealth>
-
-const database = Effect.suspend(() => EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl"))))
 
 const newKey = () => randomBytes(32).toString("base64")
 
@@ -188,7 +185,7 @@ const reads = (read: Effect.Success<typeof storeSecrets>["read"], node: Stores) 
 
 it.live("a dump of the database reveals no secret", () =>
   Effect.gen(function*() {
-    const url = yield* database
+    const url = yield* newEmptyDatabase
     const key = newKey()
     const node = yield* nodeWith(url, key)
     const { expected, read, secrets } = yield* Effect.provide(storeSecrets, node)
@@ -201,7 +198,7 @@ it.live("a dump of the database reveals no secret", () =>
 
 it.live("a sealed text opens in its own row and column only; the device counts with no secret, others go on", () =>
   Effect.gen(function*() {
-    const url = yield* database
+    const url = yield* newEmptyDatabase
     const key = newKey()
     const mine = yield* Effect.provide(storeSecrets, yield* nodeWith(url, key))
     const theirs = yield* Effect.provide(storeSecrets, yield* nodeWith(url, key))
@@ -227,7 +224,7 @@ it.live("a sealed text opens in its own row and column only; the device counts w
 
 it.live("rows of an earlier version are sealed in the background, by two nodes, and work meanwhile", () =>
   Effect.gen(function*() {
-    const url = yield* database
+    const url = yield* newEmptyDatabase
     const key = newKey()
     const scope = yield* Scope.make()
     const stored = yield* Effect.provide(storeSecrets, yield* Scope.provide(nodeWith(url, key), scope))
@@ -304,7 +301,7 @@ it.live("rows of an earlier version are sealed in the background, by two nodes, 
 
 it.live("a wrong or lost master key stops the start and changes nothing", () =>
   Effect.gen(function*() {
-    const url = yield* database
+    const url = yield* newEmptyDatabase
     const key = newKey()
     const scope = yield* Scope.make()
     const { expected, read } = yield* Effect.provide(storeSecrets, yield* Scope.provide(nodeWith(url, key), scope))
@@ -328,7 +325,7 @@ it.live("a wrong or lost master key stops the start and changes nothing", () =>
 
 it.live("a new master key takes over while nodes with the old one first go on", () =>
   Effect.gen(function*() {
-    const url = yield* database
+    const url = yield* newEmptyDatabase
     const [old, next] = [newKey(), newKey()]
     const running = yield* nodeWith(url, old, next)
     const { expected, networkKey, projectId, read } = yield* Effect.provide(storeSecrets, running)
@@ -358,7 +355,7 @@ it.live("a new master key takes over while nodes with the old one first go on", 
 
 it.live("servers that start at once on a new database agree on one data key", () =>
   Effect.gen(function*() {
-    const url = yield* database
+    const url = yield* newEmptyDatabase
     const storage = StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
     const nodes = yield* Effect.forEach([1, 2, 3], () => Layer.build(Layer.fresh(storage)), {
       concurrency: "unbounded"
@@ -372,7 +369,7 @@ it.live("servers that start at once on a new database agree on one data key", ()
 
 it.live("a row that does not open is left as it is, and its neighbours are sealed", () =>
   Effect.gen(function*() {
-    const url = yield* database
+    const url = yield* newEmptyDatabase
     const [old, next] = [newKey(), newKey()]
     const scope = yield* Scope.make()
     const { device } = yield* Effect.provide(storeSecrets, yield* Scope.provide(nodeWith(url, old), scope))

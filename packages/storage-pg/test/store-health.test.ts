@@ -11,7 +11,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { inspect } from "node:util"
-import { inject } from "vitest"
+import { newDatabase } from "../../../vitest.storages.ts"
 
 const disk = Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-disk-")))
 
@@ -73,7 +73,7 @@ it.live.runIf(mayMount)(
 
 it.live("a database that takes no writes is not healthy", () =>
   Effect.gen(function*() {
-    const url = yield* EmbeddedPostgres.createDatabase(Redacted.make(inject("postgresUrl")))
+    const url = yield* newDatabase
     const connection = yield* PgConnection.make({ url })
     const name = new URL(Redacted.value(url)).pathname.slice(1)
     yield* connection.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
