@@ -39,7 +39,7 @@ export const groups = (): ReadonlyArray<Group> => {
         ...inDocs(
           "api",
           "errors products thing-models codecs configurations devices device-groups certificates commands " +
-            "bulk-commands shadows history events subscriptions firmware jobs scenes gateways mesh provisioning " +
+            "bulk-commands traces shadows history events subscriptions firmware jobs scenes gateways mesh provisioning " +
             "objects projects quotas overview audit operations"
         )
       ],

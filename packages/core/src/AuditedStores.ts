@@ -33,6 +33,7 @@ import { ShadowStore } from "./shadow/ShadowStore.ts"
 import { SubscriptionStore } from "./subscription/SubscriptionStore.ts"
 import { ThingModelStore } from "./thing-model/ThingModelStore.ts"
 import { TopologyStore } from "./gateway/TopologyStore.ts"
+import { TraceStore } from "./trace/TraceStore.ts"
 
 /** The stores whose writes are audited. */
 type Audited =
@@ -58,6 +59,7 @@ type Audited =
   | SubscriptionStore
   | ThingModelStore
   | TopologyStore
+  | TraceStore
   | WebhookKeyStore
 
 /** The same stores, which store the entry of the current action with its first write. */
@@ -219,7 +221,8 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
           remove: isTrue,
           modify: Option.isSome
         })
-      )
+      ),
+      Context.add(TraceStore, wrap(yield* TraceStore, { start: isTrue, stop: isTrue }))
     )
   })
 )

@@ -127,6 +127,11 @@ import * as SubscriptionPush from "./subscription/SubscriptionPush.ts"
 import { Subscriptions } from "./subscription/Subscriptions.ts"
 import { SubscriptionStore } from "./subscription/SubscriptionStore.ts"
 import { NodeBus } from "./cluster/NodeBus.ts"
+import { TraceRecorder } from "./trace/TraceRecorder.ts"
+import { Traces } from "./trace/Traces.ts"
+import { TraceStore } from "./trace/TraceStore.ts"
+import { UplinkTrace } from "./uplink/UplinkTrace.ts"
+import * as SessionTrace from "./connection/SessionTrace.ts"
 import type { StoreError } from "./kernel/StoreError.ts"
 
 /** The services that the cloud offers. */
@@ -173,10 +178,13 @@ export const services = [
   Subscriptions,
   ThingModels,
   Topologies,
+  TraceRecorder,
+  Traces,
   Upgrades,
   UpgradeTasks,
   Uplink,
   UplinkRates,
+  UplinkTrace,
   WebhookSigning
 ] as const
 
@@ -218,6 +226,7 @@ export const stores = [
   SubscriptionStore,
   ThingModelStore,
   TopologyStore,
+  TraceStore,
   UplinkStore,
   WebhookKeyStore
 ] as const
@@ -245,7 +254,8 @@ const declarations = Layer.mergeAll(
   BacklogWatch.layer,
   SceneRunner.layer,
   SceneTimers.layer,
-  RecordRetention.layer
+  RecordRetention.layer,
+  SessionTrace.layer
 )
 
 /** Firmware and upgrades: four services, and what is declared for them. */
@@ -300,7 +310,9 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   SubDeviceSessions.layer,
   subscriptions,
   ThingModels.layer.pipe(Layer.provide(Shadows.layerReportedValues)),
-  Topologies.layer
+  Topologies.layer,
+  Traces.layer,
+  UplinkTrace.layer
 ).pipe(
   Layer.provide(Layer.provideMerge(SceneActions.layer, webhooks)),
   Layer.provideMerge(Layer.mergeAll(Commands.layer, WebhookSigning.layer)),
@@ -321,7 +333,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provideMerge(
     Layer.mergeAll(AccessKeys.layer, AuditLog.layer, DeviceGroups.layer, KnownAddresses.layer, registries)
   ),
-  Layer.provideMerge(Layer.mergeAll(ProjectActivity.layer, Quotas.layer, SharedCounts.layer)),
+  Layer.provideMerge(Layer.mergeAll(ProjectActivity.layer, Quotas.layer, SharedCounts.layer, TraceRecorder.layer)),
   Layer.provide(AuditedStores.layer),
   Layer.provide(Identifiers.layer)
 )

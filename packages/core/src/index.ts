@@ -546,6 +546,11 @@ export {
   type TypedModel,
   type Writable
 } from "./thing-model/TypedModel.ts"
+export { type TracedText, tracedText } from "./trace/TracedText.ts"
+export * from "./trace/TraceEntry.ts"
+export { type NewTraceEntry, TraceRecorder } from "./trace/TraceRecorder.ts"
+export { TooManyTraces, TraceDraft, Traces } from "./trace/Traces.ts"
+export * from "./trace/TraceStore.ts"
 export * as TypedDevices from "./TypedDevices.ts"
 export * as DeviceMethod from "./uplink/DeviceMethod.ts"
 export * from "./uplink/DeviceMethods.ts"
@@ -559,3 +564,4 @@ export { Uplink, type UplinkExit } from "./uplink/Uplink.ts"
 export * from "./uplink/UplinkMessage.ts"
 export * from "./uplink/UplinkRates.ts"
 export * from "./uplink/UplinkStore.ts"
+export { type ArrivedMessage, UplinkTrace } from "./uplink/UplinkTrace.ts"

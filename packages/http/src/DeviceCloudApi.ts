@@ -32,6 +32,7 @@ import { SceneApi } from "./scene/SceneApi.ts"
 import { HistoryRetentionApi } from "./history/HistoryRetentionApi.ts"
 import { HistoryApi } from "./history/HistoryApi.ts"
 import { SubscriptionApi } from "./subscription/SubscriptionApi.ts"
+import { TraceApi } from "./trace/TraceApi.ts"
 import { TopologyApi } from "./gateway/TopologyApi.ts"
 import { ThingModelApi } from "./thing-model/ThingModelApi.ts"
 
@@ -65,7 +66,8 @@ export class Api extends HttpApi.make("device-cloud")
     AuditApi,
     QuotaApi,
     SubscriptionApi,
-    OverviewApi
+    OverviewApi,
+    TraceApi
   )
   .middleware(Authorization)
   .add(BrowserSessionApi, DeviceAccessApi)

@@ -24,6 +24,7 @@ import { provisioningFailures } from "./provisioning/ProvisioningFailures.ts"
 import { sceneFailures } from "./scene/SceneFailures.ts"
 import { subscriptionFailures } from "./subscription/SubscriptionFailures.ts"
 import { thingModelFailures } from "./thing-model/ThingModelFailures.ts"
+import { traceFailures } from "./trace/TraceFailures.ts"
 
 const mappings = {
   InvalidInput: ({ issues }: InvalidInput) => invalidParameter(issues),
@@ -45,7 +46,8 @@ const mappings = {
   ...sceneFailures,
   ...subscriptionFailures,
   ...thingModelFailures,
-  ...topologyFailures
+  ...topologyFailures,
+  ...traceFailures
 }
 
 type Mappings = typeof mappings

@@ -49,6 +49,7 @@ import * as BindingHandlers from "./provisioning/BindingHandlers.ts"
 import * as BleHandlers from "./provisioning/BleHandlers.ts"
 import * as SceneHandlers from "./scene/SceneHandlers.ts"
 import * as SubscriptionHandlers from "./subscription/SubscriptionHandlers.ts"
+import * as TraceHandlers from "./trace/TraceHandlers.ts"
 import * as ThingModelHandlers from "./thing-model/ThingModelHandlers.ts"
 
 /** How the API is served. */
@@ -300,7 +301,8 @@ const handlers = Layer.mergeAll(
   AuditHandlers.layer,
   QuotaHandlers.layer,
   SubscriptionHandlers.layer,
-  OverviewHandlers.layer
+  OverviewHandlers.layer,
+  TraceHandlers.layer
 )
 
 /** The routes for operators and developers, without an access key. */

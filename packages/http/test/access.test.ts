@@ -51,6 +51,7 @@ const bodies: Readonly<Record<string, object>> = {
   "commands.callDeviceService": { params: {} },
   "commands.sendUserMessage": { topic: "stolen", payload: "" },
   "devices.setDeviceDiagnosis": { enabled: true },
+  "traces.startTrace": { minutes: 1 },
   "ota.startUpgrade": { task_id: 1 },
   "ota.createFirmware": {
     name: "Stolen",

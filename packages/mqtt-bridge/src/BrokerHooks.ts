@@ -14,6 +14,7 @@ import {
   HttpServerResponse
 } from "effect/http"
 import { namesDevice, refusalOf } from "./ClientNames.ts"
+import { transport } from "./DeviceMessages.ts"
 
 export interface HookOptions {
   /** What the broker shows in the path of each request, `/mqtt-bridge/{credential}/user`; at least 32 characters. */
@@ -54,7 +55,7 @@ const routes = ({ credential, vhost = "/" }: HookOptions) =>
       // The broker does not say where the client is: each device is counted as its own address.
       const address = `mqtt-bridge/${username.slice(0, 256)}`
       const refuse = (reason: string, returnCode: number = connack.badCredentials) => {
-        refusals.note({ device, address, reason, returnCode })
+        refusals.note({ device, address, transport, reason, returnCode })
         return false
       }
       if (device === undefined) return false

@@ -3,9 +3,18 @@
  * sends leaves in order, one message after the other, each once the broker has it.
  */
 import { bytesOf, type Downlink, downlinkOf } from "@device-cloud/alink"
-import type { DeviceConnection, DeviceIdentity, DisconnectReason, DownlinkMessage } from "@device-cloud/core"
+import {
+  type DeviceConnection,
+  type DeviceIdentity,
+  type DisconnectReason,
+  disconnectSentences,
+  type DownlinkMessage,
+  tracedText,
+  type TraceRecorder
+} from "@device-cloud/core"
 import { Clock, Effect, Schedule } from "effect"
 import type { BrokerConnection, BrokerLink } from "./BrokerLink.ts"
+import { transport } from "./DeviceMessages.ts"
 
 /** Messages that wait for the broker; more wait in the store. */
 const maxWaiting = 64
@@ -23,6 +32,8 @@ interface Waiting extends Downlink {
 export class CarriedConnection implements DeviceConnection {
   readonly device: DeviceIdentity
   readonly ip: string
+  readonly transport = transport
+  readonly #recorder: TraceRecorder["Service"]
   readonly #since: number
   readonly #link: BrokerLink["Service"]
   readonly #run: (effect: Effect.Effect<void>) => void
@@ -32,11 +43,13 @@ export class CarriedConnection implements DeviceConnection {
   #onRoom: Array<() => void> = []
   #isSending = false
   #isClosed = false
+  #endReason = "the device has disconnected from the broker"
 
   constructor(
     device: DeviceIdentity,
     { ip, since }: BrokerConnection,
-    { link, onClose, run }: {
+    { link, onClose, recorder, run }: {
+      readonly recorder: TraceRecorder["Service"]
       readonly link: BrokerLink["Service"]
       readonly run: (effect: Effect.Effect<void>) => void
       readonly onClose: (reason: DisconnectReason) => Effect.Effect<void>
@@ -46,6 +59,7 @@ export class CarriedConnection implements DeviceConnection {
     this.ip = ip
     this.#since = since
     this.#link = link
+    this.#recorder = recorder
     this.#run = run
     this.#onClose = onClose
   }
@@ -54,7 +68,14 @@ export class CarriedConnection implements DeviceConnection {
   deliver(message: DownlinkMessage, acknowledged?: () => void): Effect.Effect<void> {
     return Effect.sync(() => {
       if (this.#isClosed) return
-      this.#waiting.push({ ...downlinkOf(message, message.subDevice ?? this.device), acknowledged })
+      const receiver = message.subDevice ?? this.device
+      const downlink = downlinkOf(message, receiver)
+      this.#waiting.push({ ...downlink, acknowledged })
+      if (this.#recorder.isTraced(receiver.deviceId)) {
+        const { payload, topic } = downlink
+        const text = tracedText(bytesOf(payload))
+        this.#recorder.note(receiver.deviceId, { kind: "downlink", transport, topic, payload: text })
+      }
       if (this.#isSending) return
       this.#isSending = true
       this.#run(this.#send())
@@ -70,6 +91,7 @@ export class CarriedConnection implements DeviceConnection {
   close(reason: DisconnectReason): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#isClosed) return Effect.void
+      this.#endReason = disconnectSentences[reason]
       const sent = reason === "replaced" ? Effect.void : this.#sent
       return Effect.andThen(
         sent,
@@ -88,6 +110,10 @@ export class CarriedConnection implements DeviceConnection {
       Effect.timeoutOption(goodbyeTime),
       Effect.asVoid
     )
+  }
+
+  endReason(): string {
+    return this.#endReason
   }
 
   /** Sends nothing more. */

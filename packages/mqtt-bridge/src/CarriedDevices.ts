@@ -12,6 +12,7 @@ import {
   type DeviceSession,
   DeviceSessions,
   type DisconnectReason,
+  TraceRecorder,
   untilStored
 } from "@device-cloud/core"
 import { Effect, Option, Queue, Schedule, type Scope } from "effect"
@@ -50,6 +51,7 @@ const endsAtBroker: ReadonlySet<DisconnectReason> = new Set(["disabled", "delete
 export const make = Effect.gen(function*() {
   const authenticator = yield* DeviceAuthenticator
   const sessions = yield* DeviceSessions
+  const recorder = yield* TraceRecorder
   const link = yield* BrokerLink
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   /** Those whose sessions are here, of all shares. */
@@ -81,7 +83,7 @@ export const make = Effect.gen(function*() {
         runFork(leave(carried))
         if (endsAtBroker.has(reason)) runFork(disconnect(carried))
       })
-    const device = new CarriedConnection(found.value, connection, { link, run: runFork, onClose })
+    const device = new CarriedConnection(found.value, connection, { link, recorder, run: runFork, onClose })
     carried.device = device
     attached.add(carried)
     const session = yield* untilStored(

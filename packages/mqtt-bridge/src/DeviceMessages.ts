@@ -25,7 +25,8 @@ import {
   type StoreError,
   untilStored,
   Uplink,
-  UplinkRates
+  UplinkRates,
+  UplinkTrace
 } from "@device-cloud/core"
 import { Cause, Clock, Effect, Exit, Metric, Option, Queue, Schedule, type Scope } from "effect"
 import { BrokerLink, type BrokerMessage } from "./BrokerLink.ts"
@@ -37,6 +38,9 @@ export interface DeviceMessages {
   /** Waits until the messages so far are settled. */
   readonly drained: Effect.Effect<void>
 }
+
+/** What operators read about how the devices are connected. */
+export const transport = "mqtt-bridge"
 
 /** Bytes of a message; a larger one has no effect. */
 const maxPayloadBytes = 256 * 1024
@@ -60,6 +64,7 @@ export const make = Effect.gen(function*() {
   const history = yield* HistoryStore
   const uplink = yield* Uplink
   const rates = yield* UplinkRates
+  const trace = yield* UplinkTrace
   const link = yield* BrokerLink
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
@@ -116,6 +121,10 @@ export const make = Effect.gen(function*() {
     const now = clock.currentTimeMillisUnsafe()
     see(device, now)
     const receivedAt = timeOf(message, now)
+    const note = (said: DeviceReply.DeviceReply, about?: { readonly method: string; readonly params: unknown }) => {
+      const { payload, topic } = message
+      if (trace.isOn()) trace.note({ device, transport, topic, payload, receivedAt, ...about }, said)
+    }
     const reply = (request: AlinkRequest, said: DeviceReply.DeviceReply) => {
       if (request.wantsReply && way.replyTopic !== "") {
         link.send(way.replyTopic, bytesOf(encodeReply(way, request, said, receivedAt)))
@@ -123,11 +132,18 @@ export const make = Effect.gen(function*() {
       end()
     }
     const request = decode(way, message.payload)
-    if ("code" in request) return reply(unreadable, request)
+    if ("code" in request) {
+      note(request)
+      return reply(unreadable, request)
+    }
     if (isStored) return reply(request, DeviceReply.success({}))
     const answered = answerAtOnce(way, request, device, message.payload.length)
-    if (answered !== undefined) return reply(request, answered)
+    if (answered !== undefined) {
+      note(answered)
+      return reply(request, answered)
+    }
     if (way.form === "time") {
+      note(DeviceReply.success({}))
       link.send(
         way.replyTopic,
         Buffer.from(JSON.stringify(networkTime(request.params, now, clock.currentTimeMillisUnsafe())))
@@ -141,7 +157,9 @@ export const make = Effect.gen(function*() {
       // Neither stored nor refused: it stays with the broker.
       if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return onEnd()
       if (Exit.isFailure(exit)) runFork(Effect.logError("A message could not be stored", exit.cause))
-      reply(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
+      const answer = Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError
+      note(answer, said)
+      reply(request, answer)
     })
     if (room !== undefined) runFork(room)
   }

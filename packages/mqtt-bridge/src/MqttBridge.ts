@@ -9,8 +9,10 @@ import {
   type DeviceMethods,
   type DeviceSessions,
   type HistoryStore,
+  type TraceRecorder,
   type Uplink,
-  type UplinkRates
+  type UplinkRates,
+  type UplinkTrace
 } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { BrokerLink } from "./BrokerLink.ts"
@@ -24,7 +26,16 @@ const broadcastShare = 0
 export const layer: Layer.Layer<
   never,
   never,
-  BrokerLink | Broadcasts | DeviceAuthenticator | DeviceMethods | DeviceSessions | HistoryStore | Uplink | UplinkRates
+  | BrokerLink
+  | Broadcasts
+  | DeviceAuthenticator
+  | DeviceMethods
+  | DeviceSessions
+  | HistoryStore
+  | TraceRecorder
+  | Uplink
+  | UplinkRates
+  | UplinkTrace
 > = Layer.effectDiscard(Effect.gen(function*() {
   const link = yield* BrokerLink
   const broadcasts = yield* Broadcasts

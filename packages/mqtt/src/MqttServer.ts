@@ -10,12 +10,15 @@ import {
   DeviceMethods,
   DeviceSessions,
   KnownAddresses,
+  printable,
   type Provisioning,
   type SubDeviceSessions,
+  type TraceRecorder,
   TrustedProxies,
   Turns,
   type Uplink,
-  type UplinkRates
+  type UplinkRates,
+  type UplinkTrace
 } from "@device-cloud/core"
 import { Clock, Context, Duration, Effect, Fiber, Layer, Metric, Schedule, type Scope } from "effect"
 import type { Duplex } from "node:stream"
@@ -105,8 +108,10 @@ type Requirements =
   | KnownAddresses
   | Provisioning
   | SubDeviceSessions
+  | TraceRecorder
   | Uplink
   | UplinkRates
+  | UplinkTrace
 
 /** Bytes in one packet: the payload, the largest topic, and the headers. */
 const maxPacketBytes = MessageHandling.maxPayloadBytes + 65_535 + 16
@@ -223,6 +228,7 @@ const make = Effect.fnUntraced(function*(
   yield* Effect.promise(() => broker.listen())
 
   broker.on("clientError", (client, error) => {
+    connections.of(client)?.connection?.ends(printable(error.message))
     const device = connections.of(client)?.connection?.device
     if (device === undefined || !(error instanceof LimitExceeded)) return
     runFork(Effect.logWarning(`The connection of a device ends: ${error.message}`, { deviceId: device.deviceId }))
@@ -266,13 +272,15 @@ const make = Effect.fnUntraced(function*(
         return device === undefined ? ["", ""] : [device.projectId, device.deviceId]
       },
       onAcknowledge: (packetId) => state.connection?.acknowledge(packetId),
-      onDisconnect: () =>
+      onDisconnect: () => {
+        state.connection?.ends("the device has sent DISCONNECT")
         runFork(
           connecting.detach(state).pipe(
             Effect.andThen(Effect.sleep(closingTime)),
             Effect.andThen(Effect.sync(() => stream.destroy()))
           )
         )
+      }
     })
     state.read = reading.read
     state.underway = reading.underway

@@ -8,8 +8,10 @@ import type {
   DeviceMethods,
   DeviceSessions,
   HistoryStore,
+  TraceRecorder,
   Uplink,
-  UplinkRates
+  UplinkRates,
+  UplinkTrace
 } from "@device-cloud/core"
 import { BrokerHooks, MqttBridge, RabbitMq } from "@device-cloud/mqtt-bridge"
 import * as PlatformNode from "@device-cloud/platform-node"
@@ -36,8 +38,10 @@ export const layer = (
   | DeviceMethods
   | DeviceSessions
   | HistoryStore
+  | TraceRecorder
   | Uplink
   | UplinkRates
+  | UplinkTrace
 > =>
   Option.match(config.mqttBridgeUrl, {
     onNone: () => Layer.empty,

@@ -108,6 +108,7 @@ const make = (tables: Tables["Service"]) => {
       due.delete(deviceId)
     }
     tables.connectRefusals.delete(deviceId)
+    tables.traces.delete(deviceId)
     for (const { fingerprint } of tables.certificates.get(deviceId) ?? []) tables.holders.delete(fingerprint)
     tables.certificates.delete(deviceId)
     for (const { nodes } of tables.meshNetworks.values()) nodes.delete(deviceId)

@@ -55,6 +55,7 @@ import { CommandTable } from "./CommandTable.ts"
 import { ConnectionTable } from "./ConnectionTable.ts"
 import { FeedLog } from "./FeedLog.ts"
 import type { RingBuffer } from "./RingBuffer.ts"
+import type { StoredTrace } from "./TraceStore.ts"
 
 export interface DeviceHistory {
   readonly samples: Map<string, RingBuffer<Json>>
@@ -220,6 +221,8 @@ export class Tables extends Context.Service<Tables, {
   readonly connectRefusals: Map<DeviceId, ReadonlyArray<ConnectRefusal>>
   /** What is counted of each project, by minute and by hour. */
   readonly activity: Map<ProjectId, { readonly 1: Map<string, ActivitySum>; readonly 60: Map<string, ActivitySum> }>
+  /** The devices that are or were traced lately. */
+  readonly traces: Map<DeviceId, StoredTrace>
   /** Returns the next id of a product, device, batch, group, bulk command, network, job, subscription or entry of the audit log. */
   readonly nextId: () => number
 }>()("@device-cloud/storage-memory/Tables") {
@@ -273,6 +276,7 @@ export class Tables extends Context.Service<Tables, {
         bindings: new Map(),
         connectRefusals: new Map(),
         activity: new Map(),
+        traces: new Map(),
         nextId: () => ++lastId
       }
     })

@@ -35,6 +35,7 @@ import otaStages from "./migrations/0031_ota_stages.ts"
 import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
 import deviceCounts from "./migrations/0042_device_counts.ts"
 import objects from "./migrations/0043_objects.ts"
+import traces from "./migrations/0047_traces.ts"
 import uplinkReceipts from "./migrations/0044_uplink_receipts.ts"
 import recordsByEnd from "./migrations/0039_records_by_end.ts"
 import feed from "./migrations/0035_feed.ts"
@@ -99,7 +100,8 @@ export const migrations = {
   "0043_objects": objects,
   "0044_uplink_receipts": uplinkReceipts,
   "0045_browser_sessions": browserSessions,
-  "0046_activity": activity
+  "0046_activity": activity,
+  "0047_traces": traces
 }
 
 /**

@@ -16,6 +16,7 @@ import feed from "./migrations/0017_feed.ts"
 import presence from "./migrations/0018_presence.ts"
 import activity from "./migrations/0019_activity.ts"
 import browserSessions from "./migrations/0020_browser_sessions.ts"
+import traces from "./migrations/0021_traces.ts"
 
 export const migrations: ReadonlyArray<Migration> = [
   { number: 1, name: "cloud", sql: cloud },
@@ -31,5 +32,6 @@ export const migrations: ReadonlyArray<Migration> = [
   { number: 17, name: "feed", sql: feed },
   { number: 18, name: "presence", sql: presence },
   { number: 19, name: "activity", sql: activity },
-  { number: 20, name: "browser_sessions", sql: browserSessions }
+  { number: 20, name: "browser_sessions", sql: browserSessions },
+  { number: 21, name: "traces", sql: traces }
 ]

@@ -58,6 +58,7 @@ import * as ShadowStore from "./ShadowStore.ts"
 import * as SubscriptionStore from "./SubscriptionStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
+import * as TraceStore from "./TraceStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
 import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 import { Secrets } from "./Secrets.ts"
@@ -104,6 +105,7 @@ const stores = Layer.mergeAll(
   SubscriptionStore.layer,
   ThingModelStore.layer,
   TopologyStore.layer,
+  TraceStore.layer,
   UplinkStore.layer,
   WebhookKeyStore.layer
 )

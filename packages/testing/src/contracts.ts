@@ -40,6 +40,7 @@ import * as HistoryStoreContract from "./contracts/HistoryStoreContract.ts"
 import * as SubscriptionStoreContract from "./contracts/SubscriptionStoreContract.ts"
 import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts"
 import * as TopologyStoreContract from "./contracts/TopologyStoreContract.ts"
+import * as TraceStoreContract from "./contracts/TraceStoreContract.ts"
 
 /** Stores a device with a product and a project of its own. */
 export { insertDevice } from "./contracts/Samples.ts"
@@ -80,7 +81,8 @@ export {
   ShadowStoreContract,
   SubscriptionStoreContract,
   ThingModelStoreContract,
-  TopologyStoreContract
+  TopologyStoreContract,
+  TraceStoreContract
 }
 
 /** Runs the contract of every store. */
@@ -120,4 +122,5 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   SubscriptionStoreContract.suite(name, stores)
   ThingModelStoreContract.suite(name, stores)
   TopologyStoreContract.suite(name, stores)
+  TraceStoreContract.suite(name, stores)
 }

@@ -28,11 +28,27 @@ export interface DownlinkMessage {
 export const DisconnectReason = Schema.Literals(["replaced", "disabled", "deleted", "detached", "revoked", "shutdown"])
 export type DisconnectReason = typeof DisconnectReason.Type
 
+/** What operators are told about the end of a connection. */
+export const disconnectSentences: Readonly<Record<DisconnectReason, string>> = {
+  replaced: "another connection of the device took its place",
+  disabled: "the device was disabled",
+  deleted: "the device was deleted",
+  detached: "the sub-device no longer belongs to the gateway",
+  revoked: "the certificate of the device no longer counts",
+  shutdown: "the server stops"
+}
+
 /** What a transport offers of a connection. */
 export interface DeviceConnection {
   readonly device: DeviceIdentity
   /** The device's address. */
   readonly ip: string
+  /** How the device is connected, for operators: for example `mqtt`. Default `other`. */
+  readonly transport?: string
+  /** The gateway whose connection carries this one; absent: the device has a connection of its own. */
+  readonly gateway?: DeviceIdentity
+  /** Why the connection has ended, in a sentence for operators; asked when it has. */
+  readonly endReason?: () => string
   /** The fingerprint of the certificate with which the device has connected; absent: it had another proof. */
   readonly certificate?: string | undefined
   /** Hands the message to the network. Calls `acknowledged` when the device has confirmed the message. */

@@ -3,7 +3,13 @@
  * begin after it and end with it (docs/protocol/gateways.md).
  */
 import { Effect, Semaphore } from "effect"
-import type { DeviceConnection, DeviceSession, DisconnectReason, DownlinkMessage } from "../connection/DeviceSession.ts"
+import {
+  type DeviceConnection,
+  type DeviceSession,
+  type DisconnectReason,
+  disconnectSentences,
+  type DownlinkMessage
+} from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type DeviceIdentity, deviceKey } from "../device/Device.ts"
 import { noTopology } from "../uplink/DeviceReply.ts"
@@ -79,10 +85,18 @@ export const make = Effect.gen(function*() {
       const known = carrier.carried.get(key)
       if (known !== undefined && sessions.session(subDevice.deviceId) === known) return
       let session: DeviceSession | undefined
-      let isClosed = false
+      let closedFor: DisconnectReason | undefined
       const connection: DeviceConnection = {
         device: subDevice,
         ip: gateway.connection.ip,
+        ...gateway.connection.transport === undefined ? {} : { transport: gateway.connection.transport },
+        gateway: gateway.connection.device,
+        endReason: () =>
+          closedFor !== undefined
+            ? disconnectSentences[closedFor]
+            : carrier.hasEnded
+            ? "the connection of its gateway has ended"
+            : "its gateway has logged it out",
         deliver: (message, acknowledged) => gateway.connection.deliver({ ...message, subDevice }, acknowledged),
         backlog: () => gateway.connection.backlog(),
         hearsShadow: (then) => gateway.connection.hearsShadow?.(then, subDevice) ?? true,
@@ -90,7 +104,7 @@ export const make = Effect.gen(function*() {
           // The gateway's connection ends as well and takes this session with it.
           // Sub-devices have no certificates.
           if (reason === "revoked" || reason === "shutdown") return
-          isClosed = true
+          closedFor = reason
           const gatewayId = gateway.connection.device.deviceId
           // A later connection of the gateway knows nothing of this session.
           if (sessions.session(gatewayId) === gateway) {
@@ -102,7 +116,7 @@ export const make = Effect.gen(function*() {
       session = yield* sessions.attach(connection)
       carriers.set(session, carrier)
       carrier.carried.set(key, session)
-      if (carrier.hasEnded || isClosed) yield* sessions.detach(session)
+      if (carrier.hasEnded || closedFor !== undefined) yield* sessions.detach(session)
     }
   )
 

@@ -6,6 +6,7 @@ import type { DeviceSession } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type DeviceIdentity, deviceKey } from "../device/Device.ts"
 import { DeviceAuthenticator } from "../provisioning/DeviceAuthenticator.ts"
+import { TraceRecorder } from "../trace/TraceRecorder.ts"
 import {
   deviceDisabled,
   deviceNotFound,
@@ -52,14 +53,18 @@ export class SubDeviceSessions extends Context.Service<SubDeviceSessions, {
    */
   readonly refuse: (gateway: DeviceIdentity, name: SubDeviceName) => Effect.Effect<boolean>
 }>()("@device-cloud/core/gateway/SubDeviceSessions") {
-  static readonly layer: Layer.Layer<SubDeviceSessions, never, TopologyStore | DeviceAuthenticator | DeviceSessions> =
-    Layer.effect(SubDeviceSessions, Effect.suspend(() => make))
+  static readonly layer: Layer.Layer<
+    SubDeviceSessions,
+    never,
+    TopologyStore | DeviceAuthenticator | DeviceSessions | TraceRecorder
+  > = Layer.effect(SubDeviceSessions, Effect.suspend(() => make))
 }
 
 const make = Effect.gen(function*() {
   const store = yield* TopologyStore
   const authenticator = yield* DeviceAuthenticator
   const sessions = yield* DeviceSessions
+  const recorder = yield* TraceRecorder
   const carriedSessions = yield* CarriedSessions.make
 
   /**
@@ -70,6 +75,15 @@ const make = Effect.gen(function*() {
     const attachments = yield* store.attachments(proofs)
     const now = yield* Clock.currentTimeMillis
     const subDevices: Array<DeviceIdentity> = []
+    const refuse = (name: SubDeviceName, reply: DeviceReply) => {
+      recorder.noteNamed(name, {
+        kind: "refused",
+        transport: "gateway",
+        gateway: { productKey: gateway.productKey, deviceName: gateway.deviceName },
+        reason: reply.message
+      })
+      return reply
+    }
     for (let i = 0; i < proofs.length; i++) {
       const { fields, sign, signMethod, ...name } = proofs[i]!
       const subDevice = yield* authenticator.authenticateSubDevice({
@@ -85,10 +99,14 @@ const make = Effect.gen(function*() {
         DeviceDisabled: () => Effect.succeed(deviceDisabled),
         TooManyWrongSignatures: () => Effect.succeed(tooManyRequests)
       }))
-      if ("code" in subDevice) return subDevice
+      if ("code" in subDevice) return refuse(name, subDevice)
       const time = timeOfProof(proofs[i]!, gateway, now)
-      if (typeof time === "string") return failure(wrongSignature.code, `${wrongSignature.message}: ${time}`)
-      if (Option.getOrUndefined(attachments[i]!)?.gateway.deviceId !== gateway.deviceId) return noTopology
+      if (typeof time === "string") {
+        return refuse(name, failure(wrongSignature.code, `${wrongSignature.message}: ${time}`))
+      }
+      if (Option.getOrUndefined(attachments[i]!)?.gateway.deviceId !== gateway.deviceId) {
+        return refuse(name, noTopology)
+      }
       subDevices.push(subDevice)
     }
     return subDevices

@@ -11,6 +11,7 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import { printable } from "../kernel/Text.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
+import { TraceRecorder } from "../trace/TraceRecorder.ts"
 import { type ConnectRefusal, ConnectRefusalStore, type NewConnectRefusal } from "./ConnectRefusalStore.ts"
 
 /** A CONNECT that was refused. */
@@ -19,6 +20,8 @@ export interface RefusedConnect {
   readonly device: { readonly productKey: ProductKey; readonly deviceName: DeviceName } | undefined
   /** The address of the client. */
   readonly address: string
+  /** How the client wanted to connect: for example `mqtt`. Default `other`. */
+  readonly transport?: string
   /** A sentence for the operator. */
   readonly reason: string
   /** The return code of the CONNACK. */
@@ -38,10 +41,11 @@ export class ConnectRefusals extends Context.Service<ConnectRefusals, {
     deviceId: DeviceId
   ) => Effect.Effect<ReadonlyArray<ConnectRefusal>, DeviceNotFound | StoreError>
 }>()("@device-cloud/core/provisioning/ConnectRefusals") {
-  static readonly layer: Layer.Layer<ConnectRefusals, never, ConnectRefusalStore | Devices> = Layer.effect(
-    ConnectRefusals,
-    Effect.suspend(() => make)
-  )
+  static readonly layer: Layer.Layer<ConnectRefusals, never, ConnectRefusalStore | Devices | TraceRecorder> = Layer
+    .effect(
+      ConnectRefusals,
+      Effect.suspend(() => make)
+    )
 }
 
 /** Different refusals that wait to be stored. */
@@ -57,17 +61,19 @@ interface Gathered extends ConnectRefusal {
 const make = Effect.gen(function*() {
   const store = yield* ConnectRefusalStore
   const devices = yield* Devices
+  const recorder = yield* TraceRecorder
   const clock = yield* Clock.Clock
   let gathered = new Map<string, Gathered>()
   let uncounted = 0
   /** Refusals that the log has told within the last minute. */
   const told = new RateWindow({ limit: 1, window: 60_000, capacity: 10_000 })
 
-  const note = ({ address: exact, device, reason: text, returnCode }: RefusedConnect) => {
+  const note = ({ address: exact, device, reason: text, returnCode, transport = "other" }: RefusedConnect) => {
     const at = clock.currentTimeMillisUnsafe()
     const address = addressGroup(exact)
     // An application may refuse a proof for any reason.
     const reason = printable(text)
+    if (device !== undefined) recorder.noteNamed(device, { kind: "refused", transport, address: exact, reason })
     const key = `${address}\0${device?.productKey ?? ""}\0${device?.deviceName ?? ""}\0${reason}`
     const before = gathered.get(key)
     if (before === undefined && gathered.size >= maxGathered) {

@@ -11,7 +11,10 @@ export interface DeviceReply {
   readonly code: number
   readonly message: string
   readonly data: Json
-  /** The members of the message that do not fit, and what was expected. `message` says it, too. */
+  /**
+   * The members of the message that do not fit, and what was expected. `message` says it, too; of a
+   * message that has taken effect without them, `data`.
+   */
   readonly issues?: ReadonlyArray<InputIssue>
   /** `data` as JSON in UTF-8, if that is kept: large data is not encoded for each reply. */
   readonly encodedData?: Uint8Array

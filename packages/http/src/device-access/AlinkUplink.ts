@@ -6,15 +6,17 @@ import {
   DeviceAuthenticator,
   DeviceMethods,
   DeviceName,
-  type DeviceReply,
+  DeviceReply,
   DeviceSessions,
   KnownAddresses,
   ProductKey,
   SignMethod,
   type StoreError,
   Text,
+  TraceRecorder,
   Uplink,
-  UplinkRates
+  UplinkRates,
+  UplinkTrace
 } from "@device-cloud/core"
 import { Clock, Effect, Schema } from "effect"
 import { Base64 } from "effect/encoding"
@@ -70,8 +72,14 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   const rates = yield* UplinkRates
   const limits = yield* RateLimits
   const known = yield* KnownAddresses
+  const trace = yield* UplinkTrace
+  const recorder = yield* TraceRecorder
   const clock = yield* Clock.Clock
   let count = 0
+
+  const noteRefused =
+    (name: Pick<AlinkTopic, "productKey" | "deviceName">, address: string) => ({ message }: CheckFailure) =>
+      Effect.sync(() => recorder.noteNamed(name, { kind: "refused", transport: "http", address, reason: message }))
 
   const signIn = Effect.gen(function*() {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -80,15 +88,19 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       () => paramError("expected productKey, deviceName, clientId, sign, and perhaps signmethod and timestamp")
     )
     const { clientId, deviceName, productKey, sign, signmethod = "hmacmd5", timestamp } = body
+    const address = clientAddress(request)
     const token = yield* authenticator.issueAccessToken({
       productKey,
       deviceName,
-      address: clientAddress(request),
+      address,
       clientId,
       timestamp: timestamp === undefined ? undefined : String(timestamp),
       signMethod: signmethod,
       signature: sign
-    }).pipe(Effect.mapError(refusalOf(authCheckError)))
+    }).pipe(
+      Effect.tapError(noteRefused({ productKey, deviceName }, address)),
+      Effect.mapError(refusalOf(authCheckError))
+    )
     return { token }
   })
 
@@ -99,12 +111,11 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   ) {
     const token = request.headers["password"] ?? ""
     if (token === "") return yield* Effect.fail(tokenIsNull)
-    const device = yield* authenticator.authenticateAccessToken({
-      productKey,
-      deviceName,
-      address: clientAddress(request),
-      token
-    }).pipe(Effect.mapError(refusalOf(checkTokenError)))
+    const address = clientAddress(request)
+    const device = yield* authenticator.authenticateAccessToken({ productKey, deviceName, address, token }).pipe(
+      Effect.tapError(noteRefused({ productKey, deviceName }, address)),
+      Effect.mapError(refusalOf(checkTokenError))
+    )
     known.add(countedAddress(request))
     if (limits.isOn("device")) {
       yield* Effect.mapError(limits.check("device", device.deviceId), () => tooMany)
@@ -119,12 +130,24 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
     const device = yield* authenticate(request, topic)
     const body = yield* Effect.mapError(request.arrayBuffer, () => paramError("the body is too large or not whole"))
     const bytes = new Uint8Array(body)
-    if (!rates.admits(device, bytes.length)) return yield* Effect.fail(tooMany)
-    const message = yield* Effect.mapError(Effect.fromResult(readMessage(topic, bytes)), paramError)
-    yield* sessions.markSeen(device, clientAddress(request))
     const receivedAt = clock.currentTimeMillisUnsafe()
+    const note = (reply: DeviceReply.DeviceReply, about?: { readonly method: string; readonly params: unknown }) => {
+      const arrived = { device, transport: "http", topic: topicOf(request.url), payload: bytes, receivedAt }
+      if (trace.isOn()) trace.note({ ...arrived, ...about }, reply)
+    }
+    if (!rates.admits(device, bytes.length)) {
+      note(DeviceReply.tooManyRequests)
+      return yield* Effect.fail(tooMany)
+    }
+    const message = yield* Effect.mapError(Effect.fromResult(readMessage(topic, bytes)), (expected) => {
+      note(DeviceReply.parameterError(expected))
+      return paramError(expected)
+    })
+    yield* sessions.markSeen(device, clientAddress(request))
     const { method } = topic
-    const reply = yield* uplink.submit({ device, method, params: message.params, receivedAt, bytes: bytes.length })
+    const { params } = message
+    const reply = yield* uplink.submit({ device, method, params, receivedAt, bytes: bytes.length })
+    note(reply, { method, params })
     const messageId = receivedAt * 1000 + count++ % 1000
     const info = unanswered.has(topic.form) ? { messageId } : { messageId, data: encodeReply(topic, message, reply) }
     if (reply.code === 200) return info

@@ -4,17 +4,20 @@
 import {
   Commands,
   DeviceAuthenticator,
-  type DeviceReply,
+  DeviceReply,
   DeviceSessions,
   KnownAddresses,
   Mac,
   Provisioning,
   ReplayGuard,
   SubDeviceSessions,
+  tracedText,
+  TraceRecorder,
   type Triple,
   UnfreshSignature,
   Uplink,
-  UplinkRates
+  UplinkRates,
+  UplinkTrace
 } from "@device-cloud/core"
 import { ByteSize, Clock, Context, Effect, Option, Result } from "effect"
 import { Hex } from "effect/encoding"
@@ -55,6 +58,8 @@ export const layer = group(
     const strictReplay = yield* StrictReplay
     const clock = yield* Clock.Clock
     const mac = yield* Mac
+    const trace = yield* UplinkTrace
+    const recorder = yield* TraceRecorder
     const findAction = yield* UplinkAction.makeFind
 
     /** Finds the device of a message. `once`: the random that counts once; undefined: none does. */
@@ -94,7 +99,18 @@ export const layer = group(
       const action = yield* Effect.fromResult(findAction(query.action))
       const ip = clientAddress(request)
       const { content_sha256: contentSha256, timestamp } = query
-      const { device, once } = yield* identify(request, query)
+      const { device, once } = yield* identify(request, query).pipe(
+        Effect.tapError(({ message }) =>
+          Effect.sync(() =>
+            recorder.noteNamed({ productKey: query.product_key, deviceName: query.device_name }, {
+              kind: "refused",
+              transport: "http",
+              address: ip,
+              reason: message
+            })
+          )
+        )
+      )
       known.add(countedAddress(request))
       if (limits.isOn("device")) yield* limits.check("device", device.deviceId)
       const announced = announcedSize(request)
@@ -104,14 +120,19 @@ export const layer = group(
       const reading = contentSha256 === undefined
         ? readRequest(request, action, query)
         : readSigned(request, action, query, isRight)
-      const { bytes, method, params, subDevice } = yield* Effect.tapError(reading, (refusal) =>
-        Effect.sync(() => {
-          if (refusal === tooLarge) rates.charge(device, 0, maxBodySize - announced)
-        }))
+      const receivedAt = clock.currentTimeMillisUnsafe()
+      const { body, bytes, method, params, subDevice } = yield* Effect.tapError(
+        reading,
+        (refusal) =>
+          Effect.sync(() => {
+            if (refusal === tooLarge) rates.charge(device, 0, maxBodySize - announced)
+            const reply = DeviceReply.parameterError(refusal.message)
+            trace.note({ device, transport: "http", topic: query.action, payload: "", receivedAt }, reply)
+          })
+      )
       if (bytes > announced) rates.charge(device, 0, bytes - announced)
       if (once !== undefined) yield* replays.use(device, once, timestamp)
       yield* sessions.markSeen(device, ip)
-      const receivedAt = clock.currentTimeMillisUnsafe()
       const reply: DeviceReply.DeviceReply = method.startsWith("combine.")
         ? yield* subDevices.answer(device, sessions.session(device.deviceId), ip, method, params)
         : yield* uplink.submit({
@@ -122,10 +143,20 @@ export const layer = group(
           bytes,
           ...subDevice === undefined ? {} : { subDevice }
         })
+      if (trace.isOn()) {
+        const arrived = { device, transport: "http", topic: query.action, payload: body, receivedAt }
+        trace.note({ ...arrived, subDevice, method, params }, reply)
+      }
       if (reply.code !== 200) return yield* Effect.fail(uplinkRefusal(reply, method))
       const answer = { code: 0, message: "success", data: reply.data }
       if (query.pull !== "1") return HttpServerResponse.jsonUnsafe(answer)
       const waiting = yield* commands.pull(device)
+      if (recorder.isTraced(device.deviceId)) {
+        for (const message of waiting) {
+          const payload = tracedText(JSON.stringify(message))
+          recorder.note(device.deviceId, { kind: "downlink", transport: "http", topic: message.method, payload })
+        }
+      }
       return HttpServerResponse.jsonUnsafe({
         ...answer,
         data_pending: waiting.map((message) => ({ ...message, version: "1.0.0" }))
@@ -225,10 +256,12 @@ const announcedSize = ({ headers }: HttpServerRequest.HttpServerRequest): number
 /** What a body asks for, and its size. */
 interface ReadRequest extends UplinkAction.UplinkRequest {
   readonly bytes: number
+  /** The body as it came. */
+  readonly body: string | Uint8Array
 }
 
-const withSize = (bytes: number, read: Result.Result<UplinkAction.UplinkRequest, Unreadable>) =>
-  Effect.fromResult(Result.map(read, (request): ReadRequest => ({ ...request, bytes })))
+const withSize = (body: string | Uint8Array, read: Result.Result<UplinkAction.UplinkRequest, Unreadable>) =>
+  Effect.fromResult(Result.map(read, (request): ReadRequest => ({ ...request, bytes: body.length, body })))
 
 /** Reads the body in the form of its media type. */
 const readRequest = (
@@ -241,11 +274,11 @@ const readRequest = (
   return hex !== undefined && mediaType === "application/octet-stream"
     ? Effect.matchEffect(request.arrayBuffer, {
       onFailure: (error) => Effect.fail(unreadable(error)),
-      onSuccess: (bytes) => withSize(bytes.byteLength, parseBytes(bytes, hex))
+      onSuccess: (bytes) => withSize(new Uint8Array(bytes), parseBytes(bytes, hex))
     })
     : Effect.matchEffect(request.text, {
       onFailure: (error) => Effect.fail(unreadable(error)),
-      onSuccess: (text) => withSize(text.length, parseText(text, mediaType, action, query))
+      onSuccess: (text) => withSize(text, parseText(text, mediaType, action, query))
     })
 }
 
@@ -266,7 +299,7 @@ const readSigned = (
         return Effect.fail(new UnfreshSignature({ field: "contentSha256", expected }))
       }
       return withSize(
-        bytes.length,
+        bytes,
         action.hex !== undefined && mediaType === "application/octet-stream"
           ? parseBytes(buffer, action.hex)
           : parseText(new TextDecoder().decode(bytes), mediaType, action, query)

@@ -10,7 +10,8 @@ import {
   DeviceName,
   DeviceSessions,
   ProductKey,
-  Provisioning
+  Provisioning,
+  TraceRecorder
 } from "@device-cloud/core"
 import type { AedesOptions, Client } from "aedes"
 import { Cause, Clock, Effect, Exit, Fiber, Metric, Option, Schedule, Schema, type Scope } from "effect"
@@ -19,6 +20,7 @@ import type { Arrivals } from "./Arrivals.ts"
 import type { UnsentOutput } from "./UnsentOutput.ts"
 import type { Connections, ConnectionState } from "./ConnectionState.ts"
 import { MqttConnection } from "./MqttConnection.ts"
+import { transportOf } from "./Peer.ts"
 import type { ReadinessWatch } from "./Readiness.ts"
 
 export interface Connecting {
@@ -90,12 +92,13 @@ export const make = Effect.fnUntraced(function*(
 ): Effect.fn.Return<
   Connecting,
   never,
-  ConnectRefusals | DeviceAuthenticator | DeviceSessions | Provisioning | Scope.Scope
+  ConnectRefusals | DeviceAuthenticator | DeviceSessions | Provisioning | TraceRecorder | Scope.Scope
 > {
   const authenticator = yield* DeviceAuthenticator
   const provisioning = yield* Provisioning
   const sessions = yield* DeviceSessions
   const refusals = yield* ConnectRefusals
+  const recorder = yield* TraceRecorder
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   /** Connections whose credentials are being checked, by number, with the start of the check in Unix milliseconds. */
@@ -173,6 +176,8 @@ export const make = Effect.fnUntraced(function*(
       device,
       certificate,
       ip: state.peer.address,
+      transport: transportOf(state.peer),
+      recorder,
       route,
       readiness,
       unsent,
@@ -234,7 +239,7 @@ export const make = Effect.fnUntraced(function*(
       }
       if (!connections.isStopping) {
         const { address } = state.peer
-        refusals.note({ device, address, reason, returnCode })
+        refusals.note({ device, address, transport: transportOf(state.peer), reason, returnCode })
       }
       runFork(Metric.update(Metric.withAttributes(refused, { return_code: String(returnCode) }), 1))
       done(Object.assign(new Error(reason), { returnCode }), null)

@@ -22,7 +22,8 @@ import {
   Uplink,
   type UplinkExit,
   type UplinkMessage,
-  UplinkRates
+  UplinkRates,
+  UplinkTrace
 } from "@device-cloud/core"
 import type { AedesPublishPacket } from "aedes"
 import { Cause, Clock, Effect, Exit } from "effect"
@@ -47,13 +48,21 @@ export const maxPayloadBytes = 256 * 1024
 /** A device above its rate is not read for this long at a time, milliseconds; then it is looked at again. */
 const maxPause = 1000
 
+/** What a trace says of messages that get no reply. */
+const foreignTopic = DeviceReply.failure(
+  403,
+  "the topic belongs to another device, or to a sub-device without a session"
+)
+const unsupportedTopic = DeviceReply.failure(404, "no message of a device comes on this topic")
+
 export const make = Effect.fnUntraced(function*(
   access: TopicAccess,
   route: Router
-): Effect.fn.Return<MessageHandling, never, SubDeviceSessions | Uplink | UplinkRates> {
+): Effect.fn.Return<MessageHandling, never, SubDeviceSessions | Uplink | UplinkRates | UplinkTrace> {
   const subDevices = yield* SubDeviceSessions
   const uplink = yield* Uplink
   const rates = yield* UplinkRates
+  const trace = yield* UplinkTrace
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   let underway = 0
@@ -114,9 +123,22 @@ export const make = Effect.fnUntraced(function*(
     const isWithin = isWithinRate(state, carrier, bytes)
     const ownRoute = connection.routeOf(packet.topic)
     const speaker = ownRoute === undefined ? access.speakerOf(connection, packet.topic) : carrier
-    if (speaker === undefined) return access.refuse(state, connection, packet.topic, done)
+    const receivedAt = clock.currentTimeMillisUnsafe()
+    /** Notes the message with the answer to it; undefined: no device is traced. */
+    const note = trace.isOn()
+      ? (said: DeviceReply.DeviceReply, about?: { readonly method: string; readonly params: unknown }) => {
+        const { transport } = connection
+        const { payload, topic } = packet as AedesPublishPacket & { readonly payload: Buffer }
+        trace.note({ device: speaker ?? carrier, carrier, transport, topic, payload, receivedAt, ...about }, said)
+      }
+      : undefined
+    if (speaker === undefined) {
+      note?.(foreignTopic)
+      return access.refuse(state, connection, packet.topic, done)
+    }
     const way = ownRoute ?? route(packet.topic, methodPrefix(speaker), speaker)
     if (way === undefined) {
+      note?.(unsupportedTopic)
       runFork(Effect.andThen(
         Effect.logDebug("A message on an unsupported topic was dropped", printable(packet.topic)),
         countDropped("unsupported topic")
@@ -124,7 +146,6 @@ export const make = Effect.fnUntraced(function*(
       return done()
     }
     const maxQos = packet.qos === 0 && confirms === undefined ? 0 : 1
-    const receivedAt = clock.currentTimeMillisUnsafe()
     connection.readiness.heard(receivedAt)
     const send = (payload: Payload) => {
       connection.send(way.replyTopic, payload, maxQos, undefined, confirms)
@@ -144,15 +165,20 @@ export const make = Effect.fnUntraced(function*(
       })
     }
     const request = decode(way, packet.payload as Buffer)
-    if ("code" in request) return way.replyTopic === "" ? done() : reply(unreadable, request)
+    if ("code" in request) {
+      note?.(request)
+      return way.replyTopic === "" ? done() : reply(unreadable, request)
+    }
     if (!isWithin) {
       if (request.wantsReply && way.form !== "time") {
         runFork(countDropped("above the rate"))
+        note?.(DeviceReply.tooManyRequests)
         return reply(request, DeviceReply.tooManyRequests)
       }
       rates.charge(carrier, 1, bytes)
     }
     if (way.form === "time") {
+      note?.(DeviceReply.success({}))
       return send(JSON.stringify(networkTime(request.params, receivedAt, clock.currentTimeMillisUnsafe())))
     }
     underway++
@@ -160,7 +186,9 @@ export const make = Effect.fnUntraced(function*(
       const { device, ip, session } = connection
       runFork(subDevices.answer(device, session, ip, way.method, request.params)).addObserver((exit) => {
         underway--
-        if (request.wantsReply) reply(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
+        const said = Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError
+        note?.(said)
+        if (request.wantsReply) reply(request, said)
         else done()
       })
       return
@@ -171,7 +199,9 @@ export const make = Effect.fnUntraced(function*(
       // Neither stored nor refused: the device keeps the message and sends it again.
       if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return done(new Error("not stored"))
       if (Exit.isFailure(exit)) runFork(Effect.logError("A message could not be stored", exit.cause))
-      if (request.wantsReply) reply(request, Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError)
+      const said = Exit.isSuccess(exit) ? exit.value : DeviceReply.systemError
+      note?.(said, message)
+      if (request.wantsReply) reply(request, said)
       else if (way.userTopic !== undefined && Exit.isSuccess(exit)) echo(way.userTopic)
       else done()
     })

@@ -2,6 +2,7 @@
  * The MQTT connection of one authenticated device: what the cloud sends to it.
  */
 import {
+  bytesOf,
   downlinkOf,
   methodPrefix,
   ownerKey,
@@ -15,7 +16,11 @@ import {
   type DeviceIdentity,
   type DeviceSession,
   type DisconnectReason,
+  disconnectSentences,
   type DownlinkMessage,
+  throughGateway,
+  tracedText,
+  type TraceRecorder,
   userMethod
 } from "@device-cloud/core"
 import type { Client } from "aedes"
@@ -38,6 +43,9 @@ export interface ConnectionParts {
   readonly device: DeviceIdentity
   /** The address of the device. */
   readonly ip: string
+  readonly transport: string
+  /** Notes what a traced device gets. */
+  readonly recorder: TraceRecorder["Service"]
   /** The fingerprint of the certificate with which the device has proved who it is. */
   readonly certificate: string | undefined
   /** Routes the device's topics. */
@@ -53,6 +61,7 @@ export interface ConnectionParts {
 export class MqttConnection implements DeviceConnection {
   readonly device: DeviceIdentity
   readonly ip: string
+  readonly transport: string
   readonly certificate: string | undefined
   readonly subscriptions: Subscriptions
   readonly readiness: Readiness
@@ -70,18 +79,25 @@ export class MqttConnection implements DeviceConnection {
   readonly #unsent: UnsentOutput
   readonly #output: Output
   readonly #maxUnsentBytes: number
+  readonly #recorder: TraceRecorder["Service"]
+  #endReason: string | undefined
   /** Replies that wait until the device reads, and are not encoded yet. */
   #postponed: Array<(isOpen: boolean) => void> = []
   #lastTopic: string | undefined
   #lastRoute: Route | undefined
 
-  constructor({ certificate, client, device, ip, maxUnsentBytes, readiness, route, stream, unsent }: ConnectionParts) {
+  constructor(
+    { certificate, client, device, ip, maxUnsentBytes, readiness, recorder, route, stream, transport, unsent }:
+      ConnectionParts
+  ) {
     this.#client = client
     this.#stream = stream
     this.#route = route
     this.#prefix = methodPrefix(device)
     this.device = device
     this.ip = ip
+    this.transport = transport
+    this.#recorder = recorder
     this.certificate = certificate
     this.subscriptions = new Subscriptions(client)
     this.readiness = new Readiness(readiness)
@@ -94,18 +110,46 @@ export class MqttConnection implements DeviceConnection {
   deliver(message: DownlinkMessage, acknowledged?: () => void): Effect.Effect<void> {
     return Effect.sync(() => {
       // The message counts as not delivered: it is told again to those who come back.
-      if (this.#stream.writableLength > this.#maxUnsentBytes) return void this.#stream.destroy()
-      const { callTopic, payload, topic } = downlinkOf(message, message.subDevice ?? this.device)
+      if (this.#stream.writableLength > this.#maxUnsentBytes) {
+        this.ends("the device does not read what it gets")
+        return void this.#stream.destroy()
+      }
+      const receiver = message.subDevice ?? this.device
+      const { callTopic, payload, topic } = downlinkOf(message, receiver)
       // It goes out again when the device comes back.
       if (message.method === userMethod && this.subscriptions.isStopped(topic)) return
       const isCall = callTopic !== undefined && this.subscriptions.granted(callTopic) !== undefined
+      this.#trace(receiver, isCall ? callTopic : topic, payload)
       this.send(isCall ? callTopic : topic, payload, 1, acknowledged)
     })
   }
 
   /** Sends a broadcast, if the device has subscribed to its topic and reads what it gets. */
   broadcast(topic: string, payload: Buffer): void {
-    if (this.subscriptions.granted(topic) !== undefined && !this.#isBacklogged()) this.send(topic, payload, 1)
+    if (this.subscriptions.granted(topic) === undefined || this.#isBacklogged()) return
+    this.#trace(this.device, topic, payload)
+    this.send(topic, payload, 1)
+  }
+
+  /** Notes a message of the cloud, if its receiver is traced. */
+  #trace(receiver: DeviceIdentity, topic: string, payload: Payload): void {
+    if (!this.#recorder.isTraced(receiver.deviceId)) return
+    this.#recorder.note(receiver.deviceId, {
+      kind: "downlink",
+      transport: this.transport,
+      topic,
+      payload: tracedText(bytesOf(payload)),
+      ...throughGateway(receiver, this.device)
+    })
+  }
+
+  /** Says why the connection ends; the first reason counts. */
+  ends(reason: string): void {
+    this.#endReason ??= reason
+  }
+
+  endReason(): string {
+    return this.#endReason ?? "the connection was closed without DISCONNECT"
   }
 
   /** Returns the route of one of the device's own topics. Most messages come on the topic of the one before. */
@@ -163,6 +207,7 @@ export class MqttConnection implements DeviceConnection {
    */
   close(reason: DisconnectReason): Effect.Effect<void> {
     return Effect.suspend(() => {
+      this.ends(disconnectSentences[reason])
       if (reason === "replaced" || reason === "revoked") {
         this.#client.close()
         return Effect.void

@@ -8,6 +8,8 @@ import { TLSSocket } from "node:tls"
 
 /** Devices get secrets over secure connections only. */
 export interface Peer extends ClientOrigin {
+  /** Whether the connection is a WebSocket. */
+  readonly isWebSocket?: boolean
   /** The client certificate; the handshake has shown that the client has its key. */
   readonly certificate?: ClientCertificate | undefined
   /** Whether one of `clientAuthorities` of the listener has issued the certificate. */
@@ -22,7 +24,7 @@ export const peerOf = (socket: Socket): Peer => {
     : { address, isSecure: false }
 }
 
-/** Returns the client of a request, also behind trusted proxies; a certificate of a proxy is not that of the client. */
+/** Returns the client of a request for a WebSocket, also behind trusted proxies; a certificate of a proxy is not that of the client. */
 export const peerOfRequest = (
   { headers, socket }: IncomingMessage,
   proxies: ReadonlyArray<AddressRange>
@@ -33,8 +35,11 @@ export const peerOfRequest = (
     { for: textOf(headers["x-forwarded-for"]), proto: textOf(headers["x-forwarded-proto"]) },
     proxies
   )
-  return origin.address === peer.address ? { ...peer, ...origin } : origin
+  return { ...origin.address === peer.address ? { ...peer, ...origin } : origin, isWebSocket: true }
 }
+
+/** What operators read about how the peer is connected. */
+export const transportOf = ({ isWebSocket = false }: Peer): string => isWebSocket ? "websocket" : "mqtt"
 
 /** A header that came more than once, as one list. */
 const textOf = (header: string | ReadonlyArray<string> | undefined): string | undefined =>

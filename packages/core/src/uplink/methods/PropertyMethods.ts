@@ -78,7 +78,7 @@ const propertyPost = DeviceMethod.update({
     if (ids.length > maxProperties) return Result.fail(tooManyProperties)
     return Result.succeed(ids.filter(isId).map((id) => [id, unwrap(params[id]!, receivedAt)] as const))
   },
-  update: (values, state, { receivedAt }) => success(state.report(values, receivedAt))
+  update: (values, state, { receivedAt }) => remarked(state.report(values, receivedAt))
 })
 
 const eventMethod = /^thing\.event\.([^.]+)\.post$/
@@ -99,7 +99,7 @@ const eventPost = DeviceMethod.update({
   },
   update: (occurrence, state, { receivedAt }) => {
     const misfit = state.occur(occurrence.eventId, occurrence.value, occurrence.time, receivedAt)
-    return misfit === undefined ? success(remarkOn(occurrence, receivedAt)) : replyTo(misfit)
+    return misfit === undefined ? remarked(remarkOn(occurrence, receivedAt)) : replyTo(misfit)
   }
 })
 
@@ -114,6 +114,14 @@ export const replyTo = (misfit: Misfit | undefined): DeviceReply =>
   misfit === undefined
     ? success({})
     : { ...failure(misfit.code, misfit.message), issues: [within("params", misfit.issue)] }
+
+/** Says which properties and events the message has taken effect without, or at another time. */
+const remarked = (remarks: Remarks): DeviceReply => {
+  const ids = Object.keys(remarks)
+  return ids.length === 0
+    ? success(remarks)
+    : { ...success(remarks), issues: ids.map((id) => ({ path: ["params", id], message: remarks[id]! })) }
+}
 
 /** Refuses a message with more than 200 properties or 200 events. */
 export const withinLimits = (reports: Reports): Read<Reports> => {
@@ -131,7 +139,7 @@ export const record = ({ events, properties }: Reports, state: DeviceState, rece
     const misfit = state.occur(eventId, value, time, receivedAt)
     Object.assign(remarks, misfit === undefined ? remarkOn(occurrence, receivedAt) : { [eventId]: misfit.message })
   }
-  return success(remarks)
+  return remarked(remarks)
 }
 
 /** Returns the entries of `{id: one}` or `{id: [several]}`; undefined: the value is no object. */

@@ -1,0 +1,87 @@
+/**
+ * Payloads as a trace shows them: without secrets, and not too long. Pure.
+ */
+import { Hex } from "effect/encoding"
+
+/** The beginning of a payload. */
+export interface TracedText {
+  readonly text: string
+  readonly encoding: "utf8" | "hex"
+  /** Bytes of the whole payload. */
+  readonly bytes: number
+  /** Whether more follows that is not shown. */
+  readonly cut: boolean
+}
+
+/** Bytes of a payload that are shown. */
+export const maxPayloadBytes = 4096
+/** Bytes of the data of a reply that are shown. */
+export const maxReplyBytes = 2048
+
+/** Shows the beginning of a payload. Bytes that are no text are shown in hex. */
+export const tracedText = (payload: Uint8Array | string, maxBytes: number = maxPayloadBytes): TracedText => {
+  const bytes = typeof payload === "string" ? encoder.encode(payload) : payload
+  const text = typeof payload === "string" ? payload : decodeText(bytes)
+  if (text === undefined) {
+    const shown = bytes.subarray(0, maxBytes / 2)
+    return { text: Hex.encode(shown), encoding: "hex", bytes: bytes.length, cut: shown.length < bytes.length }
+  }
+  const shown = withoutSecrets(text)
+  const start = beginning(shown, maxBytes)
+  return { text: start, encoding: "utf8", bytes: bytes.length, cut: start.length < shown.length }
+}
+
+const encoder = new TextEncoder()
+
+const decodeText = (bytes: Uint8Array): string | undefined => {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)
+    return text.includes("\0") ? undefined : text
+  } catch {
+    return undefined
+  }
+}
+
+/** The longest beginning of at most so many bytes. */
+const beginning = (text: string, maxBytes: number): string => {
+  if (3 * text.length <= maxBytes) return text
+  const { read } = encoder.encodeInto(text, new Uint8Array(maxBytes))
+  return text.slice(0, read)
+}
+
+/** What stands in the place of a secret. */
+const mask = "***"
+
+/** Names of members whose values are secrets or signatures. */
+const secretName =
+  /^(?:.*(?:secret|password|passwd|signature|credentials?)|sign|authorization|cipher|(?:device|access|refresh|auth|session|id)?_?token|(?:network|private|access|api|app)_?key)$/i
+
+/** The same in what is not JSON. */
+const secretPair =
+  /(["']?\w*(?:secret|password|passwd|signature|sign|token|network_?key|private_?key|access_?key)["']?\s*[:=]\s*["']?)[^"',;&\s}]+/gi
+
+/** Parameters of addresses that let in whoever has them, and addresses of objects, which do so by themselves. */
+const secretParameter = /([?&][\w.-]*(?:sign|token|secret|credential|key)[\w.-]*=)[^&"'\s\\]+/gi
+const objectAddress = /(\/objects\/[\w-]{4})[\w-]+/g
+
+/** Puts a mask in the place of secrets and signatures. A text without any stays as it is. */
+export const withoutSecrets = (text: string): string =>
+  (maskedMembers(text) ?? text.replaceAll(secretPair, `$1${mask}`))
+    .replaceAll(secretParameter, `$1${mask}`)
+    .replaceAll(objectAddress, "$1…")
+
+/** Masks members of a JSON document; undefined: the text is none. */
+const maskedMembers = (text: string): string | undefined => {
+  let isMasked = false
+  try {
+    const masked = JSON.stringify(JSON.parse(text), (name, value: unknown) => {
+      if (value === null || value === "" || !secretName.test(name)) return value
+      isMasked = true
+      return mask
+    })
+    return isMasked ? masked : text
+  } catch {
+    // No JSON, or nested too deeply to be written.
+    return undefined
+  }
+}
