@@ -2,7 +2,7 @@
  * Builds the site of the console into `dist/site`, from where `src/` serves it.
  */
 import { Api } from "@device-cloud/http"
-import { defineConfig, type Plugin } from "vite"
+import { defaultClientConditions, defineConfig, type Plugin } from "vite"
 
 const operationsModule = "virtual:operations"
 
@@ -40,7 +40,7 @@ export default defineConfig({
   base: "/console/",
   plugins: [operations()],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
-  resolve: { dedupe: ["preact"] },
+  resolve: { dedupe: ["preact"], conditions: ["device-cloud-source", ...defaultClientConditions] },
   build: {
     outDir: "dist/site",
     emptyOutDir: true,

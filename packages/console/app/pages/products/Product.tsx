@@ -1,9 +1,53 @@
-import { Page } from "../../parts/Page.tsx"
+/**
+ * One product: what it is, its thing model, and the versions of the model.
+ */
+import { useRoute } from "preact-iso"
+import { api } from "../../api/client.ts"
+import { useQuery } from "../../api/useQuery.ts"
+import { Page, Tabs } from "../../parts/Page.tsx"
+import { Shown } from "../../parts/Shown.tsx"
 import { useTexts } from "../../text/text.ts"
+import { ModelEditor } from "./model/ModelEditor.tsx"
+import { Versions } from "./model/Versions.tsx"
+import { ProductOverview } from "./ProductOverview.tsx"
+
+const tabs = ["overview", "model", "versions"] as const
 
 const Product = () => {
-  const { shell } = useTexts()
-  return <Page title={shell.pages.products}>{null}</Page>
+  const { products, shell } = useTexts()
+  const { params } = useRoute()
+  const productKey = params["productKey"]!
+  const tab = tabs.find((tab) => tab === params["tab"]) ?? "overview"
+  const query = useQuery(
+    (signal) => api.products.getProduct({ params: { product_key: productKey }, signal }),
+    [productKey]
+  )
+  const address = `/console/products/${encodeURIComponent(productKey)}`
+  return (
+    <Page
+      title={query.data?.product_info.name ?? productKey}
+      crumbs={[{ title: shell.pages.products, href: "/console/products" }]}
+    >
+      <Tabs
+        label={shell.pages.products}
+        current={tab}
+        tabs={tabs.map((id) => ({
+          id,
+          title: products.tabs[id],
+          href: id === "overview" ? address : `${address}/${id}`
+        }))}
+      />
+      <Shown query={query}>
+        {({ product_info }) => (
+          <>
+            {tab === "overview" && <ProductOverview product={product_info} reload={query.reload} />}
+            {tab === "model" && <ModelEditor key={productKey} productKey={productKey} />}
+            {tab === "versions" && <Versions key={productKey} productKey={productKey} />}
+          </>
+        )}
+      </Shown>
+    </Page>
+  )
 }
 
 export default Product

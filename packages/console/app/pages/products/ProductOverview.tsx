@@ -1,0 +1,154 @@
+/**
+ * What a product is, and what can be done with it.
+ */
+import { useLocation } from "preact-iso"
+import { useState } from "preact/hooks"
+import { api } from "../../api/client.ts"
+import { canOperate } from "../../api/session.ts"
+import { tellFailure } from "../../parts/toasts.tsx"
+import type { Product } from "../../parts/Devices.tsx"
+import { ask, Dialog } from "../../parts/Dialog.tsx"
+import { CheckField, Form, TextField } from "../../parts/Form.tsx"
+import { Card, Facts } from "../../parts/Page.tsx"
+import { CopyButton, Time } from "../../parts/Small.tsx"
+import { tell } from "../../parts/toasts.tsx"
+import { useTexts } from "../../text/text.ts"
+import { ProductStatus } from "./Products.tsx"
+
+export const ProductOverview = ({ product, reload }: { readonly product: Product; readonly reload: () => void }) => {
+  const { common, products } = useTexts()
+  const { route } = useLocation()
+  const [isEditing, setEditing] = useState(false)
+  const { name, product_key, product_secret, status } = product
+  const params = { product_key }
+  const other = status === "released" ? "developing" : "released"
+  const release = () =>
+    api.products.setProductStatus({ params, payload: { status: other } }).then(reload, tellFailure)
+  return (
+    <Card
+      title={<ProductStatus status={status} />}
+      actions={
+        <>
+          <a class="button" href={`/console/devices?product=${product_key}`}>{products.devices}</a>
+          <a class="button" href={`/console/firmware?product=${product_key}`}>{products.firmware}</a>
+          {canOperate.value && (
+            <>
+              <a class="button" href={`/console/devices/connect?product=${product_key}`}>{products.connect}</a>
+              <button type="button" class="button" onClick={() => setEditing(true)}>{common.edit}</button>
+              <button type="button" class="button" onClick={() => void release()}>
+                {status === "released" ? products.unrelease : products.release}
+              </button>
+              <button
+                type="button"
+                class="button danger"
+                onClick={() =>
+                  ask({
+                    title: products.removeTitle(name),
+                    body: products.removeBody,
+                    action: common.remove,
+                    danger: true,
+                    typed: name,
+                    run: async () => {
+                      await api.products.deleteProduct({ params })
+                      tell(common.removed)
+                      route("/console/products")
+                    }
+                  })}
+              >
+                {common.remove}
+              </button>
+            </>
+          )}
+        </>
+      }
+    >
+      <Facts
+        facts={[
+          [common.description, product.description || undefined],
+          [products.key, <span class="row"><code>{product_key}</code><CopyButton text={product_key} /></span>],
+          [products.secret, <Secret secret={product_secret} productKey={product_key} reload={reload} />],
+          [products.nodeType, products.nodeTypes[product.node_type]],
+          [products.networkType, product.network_type || undefined],
+          [products.protocolType, product.protocol_type || undefined],
+          [products.validateType, products.validateTypes[product.validate_type]],
+          [products.dataFormat, products.dataFormats[product.data_format]],
+          [products.authType, products.authTypes[product.auth_type]],
+          [products.signature, product.uplink_signature],
+          [products.register, product.dynamic_register ? common.yes : common.no],
+          [common.created, <Time at={product.created_at} />],
+          [common.changed, <Time at={product.updated_at} />]
+        ]}
+      />
+      {isEditing && <EditProduct product={product} onClose={() => setEditing(false)} onSaved={reload} />}
+    </Card>
+  )
+}
+
+const Secret = (
+  { productKey, reload, secret }: {
+    readonly secret: string
+    readonly productKey: string
+    readonly reload: () => void
+  }
+) => {
+  const { products } = useTexts()
+  if (!canOperate.value) return <span class="soft">{products.secretHidden}</span>
+  return (
+    <span class="row">
+      <code class="wrap">{secret}</code>
+      <CopyButton text={secret} />
+      <button
+        type="button"
+        class="button small"
+        onClick={() =>
+          ask({
+            title: products.rotateTitle,
+            body: products.rotateBody,
+            action: products.rotate,
+            run: async () => {
+              await api.products.rotateProductSecret({ params: { product_key: productKey }, payload: {} })
+              reload()
+            }
+          })}
+      >
+        {products.rotate}
+      </button>
+    </span>
+  )
+}
+
+const EditProduct = (
+  { onClose, onSaved, product }: {
+    readonly product: Product
+    readonly onClose: () => void
+    readonly onSaved: () => void
+  }
+) => {
+  const { common, products } = useTexts()
+  const [name, setName] = useState(product.name)
+  const [description, setDescription] = useState(product.description)
+  const [photo, setPhoto] = useState(product.photo_url)
+  const [register, setRegister] = useState(product.dynamic_register)
+  return (
+    <Dialog title={common.edit} onClose={onClose}>
+      <Form
+        submit={common.save}
+        onCancel={onClose}
+        onSubmit={async () => {
+          await api.products.updateProduct({
+            params: { product_key: product.product_key },
+            payload: { name, description, photo_url: photo, dynamic_register: register }
+          })
+          tell(common.saved)
+          onClose()
+          onSaved()
+        }}
+      >
+        <TextField label={common.name} path="name" required value={name} onInput={setName} />
+        <TextField label={common.description} path="description" value={description} onInput={setDescription} />
+        <TextField label={products.photo} path="photo_url" value={photo} onInput={setPhoto} />
+        <CheckField label={products.register} checked={register} onChange={setRegister} />
+      </Form>
+    </Dialog>
+  )
+}

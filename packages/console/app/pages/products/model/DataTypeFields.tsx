@@ -1,0 +1,122 @@
+/**
+ * The type of a value with its bounds.
+ */
+import { useState } from "preact/hooks"
+import { AreaField, SelectField, TextField } from "../../../parts/Form.tsx"
+import { type DataType, isNumber, labelsOf, membersOf } from "../../../parts/model/Model.ts"
+import { useTexts } from "../../../text/text.ts"
+import { FieldsText } from "./FieldsText.tsx"
+
+const types = ["int", "float", "double", "bool", "enum", "text", "date", "struct", "array"] as const
+const itemTypes = ["int", "float", "double", "text", "struct"] as const
+
+/** What a type begins with when it is chosen. */
+const firsts: Readonly<Partial<Record<string, DataType>>> = {
+  bool: { type: "bool", specs: { 0: "off", 1: "on" } },
+  enum: { type: "enum", specs: { 0: "first", 1: "second" } },
+  text: { type: "text", length: 256 },
+  struct: { type: "struct", specs: [] },
+  array: { type: "array", size: 10, elementType: "int" }
+}
+
+export const DataTypeFields = (
+  { onChange, onValid, value }: {
+    readonly value: DataType
+    readonly onChange: (value: DataType) => void
+    readonly onValid: (isValid: boolean) => void
+  }
+) => {
+  const { products: { model: words } } = useTexts()
+  const number = (field: "min" | "max" | "step" | "length" | "size", label: string) => (
+    <TextField
+      label={label}
+      type="number"
+      value={value[field] === undefined ? "" : String(value[field])}
+      onInput={(text) => {
+        onChange(withField(value, field, text === "" ? undefined : Number(text)))
+      }}
+    />
+  )
+  const labels = labelsOf(value)
+  return (
+    <>
+      <SelectField
+        label={words.type}
+        value={value.type}
+        options={types.map((type) => [type, type] as const)}
+        onChange={(type) => {
+          onValid(true)
+          onChange(firsts[type] ?? { type })
+        }}
+      />
+      {isNumber(value) && (
+        <div class="filters">
+          {number("min", words.min)}
+          {number("max", words.max)}
+          {number("step", words.step)}
+          <TextField
+            label={words.unit}
+            value={value.unit ?? ""}
+            onInput={(unit) => onChange(withField(value, "unit", unit || undefined))}
+          />
+        </div>
+      )}
+      {labels !== undefined && (
+        <LabelsText key={value.type} value={labels} onChange={(specs) => onChange({ ...value, specs })} />
+      )}
+      {value.type === "text" && number("length", words.length)}
+      {value.type === "array" && (
+        <div class="filters">
+          {number("size", words.size)}
+          <SelectField
+            label={words.items}
+            value={value.elementType ?? "int"}
+            options={itemTypes.map((type) => [type, type] as const)}
+            onChange={(elementType) => onChange({ type: "array", size: value.size ?? 10, elementType })}
+          />
+        </div>
+      )}
+      {(value.type === "struct" || value.elementType === "struct") && (
+        <FieldsText
+          label={words.members}
+          value={membersOf(value)}
+          onValid={onValid}
+          onChange={(specs) => onChange({ ...value, specs: specs as NonNullable<DataType["specs"]> })}
+        />
+      )}
+    </>
+  )
+}
+
+/** Without the field, if it has no value. */
+const withField = (type: DataType, field: keyof DataType, value: number | string | undefined): DataType =>
+  Object.fromEntries(
+    Object.entries({ ...type, [field]: value }).filter(([, value]) => value !== undefined)
+  ) as unknown as DataType
+
+const LabelsText = (
+  { onChange, value }: {
+    readonly value: Readonly<Record<string, string>>
+    readonly onChange: (value: Readonly<Record<string, string>>) => void
+  }
+) => {
+  const { products: { model: words } } = useTexts()
+  const [text, setText] = useState(Object.entries(value).map(([number, label]) => `${number}: ${label}`).join("\n"))
+  return (
+    <AreaField
+      label={words.labels}
+      hint={words.labelsHint}
+      rows={4}
+      value={text}
+      onInput={(text) => {
+        setText(text)
+        onChange(Object.fromEntries(
+          text.split("\n").filter((line) => line.includes(":")).map((line) => {
+            const at = line.indexOf(":")
+            return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
+          })
+        ))
+      }}
+    />
+  )
+}
