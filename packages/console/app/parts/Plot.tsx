@@ -6,11 +6,14 @@ import uPlot from "uplot"
 import "uplot/dist/uPlot.min.css"
 import { formatNumber, language } from "../text/text.ts"
 
-/** A line of a plot: a value, or null where there is none, for each time of the plot. */
+/**
+ * A line of a plot, for each time of the plot: a value; null where the line is
+ * interrupted; undefined where it goes on without one.
+ */
 export interface Line {
   readonly title: string
   readonly unit?: string | undefined
-  readonly values: ReadonlyArray<number | null>
+  readonly values: ReadonlyArray<number | null | undefined>
   /** Holds its value until the next one, as states do. */
   readonly isStepped?: boolean
 }
@@ -44,7 +47,7 @@ export const Plot = (
   const shape = lines.map(({ isStepped, title, unit }) => `${title}|${unit}|${isStepped}`).join("\n")
   const data = (): uPlot.AlignedData => [
     times.map((time) => time / 1000),
-    ...lines.map(({ values }) => values as Array<number | null>)
+    ...lines.map(({ values }) => values as Array<number | null | undefined>)
   ]
 
   // A plot is made when its lines change, and given new values otherwise.
@@ -115,15 +118,20 @@ const drawMarks = ({ bbox, ctx, valToPos }: uPlot, marks: ReadonlyArray<Mark>, c
   ctx.save()
   ctx.strokeStyle = color
   ctx.fillStyle = color
+  ctx.textAlign = "left"
   ctx.setLineDash([4, 4])
-  for (const { at, title } of marks) {
+  let titled = -Infinity
+  for (const { at, title } of [...marks].sort((a, b) => a.at - b.at)) {
     const x = valToPos(at / 1000, "x", true)
     if (x < bbox.left || x > bbox.left + bbox.width) continue
     ctx.beginPath()
     ctx.moveTo(x, bbox.top)
     ctx.lineTo(x, bbox.top + bbox.height)
     ctx.stroke()
+    // Of marks that stand close together the first has its title.
+    if (x < titled) continue
     ctx.fillText(title, x + 4, bbox.top + 12)
+    titled = x + ctx.measureText(title).width + 12
   }
   ctx.restore()
 }

@@ -1,0 +1,26 @@
+/**
+ * What a device is, how it is, and what it has said last.
+ */
+import { may } from "../../../api/session.ts"
+import type { TabProps } from "../DeviceTab.ts"
+import { Credentials } from "./Credentials.tsx"
+import { CurrentValues } from "./CurrentValues.tsx"
+import { Identity } from "./Identity.tsx"
+import { Lifecycle } from "./Lifecycle.tsx"
+import { Tags } from "./Tags.tsx"
+
+export const OverviewTab = (props: TabProps) => (
+  <div class="stack">
+    <div class="halves">
+      <div class="stack">
+        <CurrentValues {...props} />
+        <Tags {...props} />
+      </div>
+      <div class="stack">
+        <Identity {...props} />
+        <Credentials {...props} />
+        {may("operator") && <Lifecycle {...props} />}
+      </div>
+    </div>
+  </div>
+)

@@ -1,0 +1,89 @@
+/**
+ * The tags of a device.
+ */
+import { useState } from "preact/hooks"
+import { api } from "../../../api/client.ts"
+import { may } from "../../../api/session.ts"
+import { Dialog } from "../../../parts/Dialog.tsx"
+import { Form, TextField } from "../../../parts/Form.tsx"
+import { Card } from "../../../parts/Page.tsx"
+import { tell } from "../../../parts/toasts.tsx"
+import { useTexts } from "../../../text/text.ts"
+import type { TabProps } from "../DeviceTab.ts"
+
+export const Tags = ({ device, reload }: TabProps) => {
+  const { device: { tags: texts } } = useTexts()
+  const [isEditing, setEditing] = useState(false)
+  const tags = Object.entries(device.tags)
+  return (
+    <Card
+      title={texts.title}
+      actions={may("operator") &&
+        <button type="button" class="button small" onClick={() => setEditing(true)}>{texts.edit}</button>}
+    >
+      {tags.length === 0
+        ? <p class="soft">{texts.empty}</p>
+        : (
+          <ul class="row">
+            {tags.map(([key, value]) => (
+              <li key={key}>
+                <a class="tag wrap" href={`/console/devices?tag=${encodeURIComponent(`${key}:${value}`)}`}>
+                  {key}: {value}
+                </a>
+              </li>
+            ))}
+          </ul>
+        )}
+      {isEditing && <EditTags device={device} reload={reload} onClose={() => setEditing(false)} />}
+    </Card>
+  )
+}
+
+const EditTags = (
+  { device, onClose, reload }: Pick<TabProps, "device" | "reload"> & { readonly onClose: () => void }
+) => {
+  const { common, device: { tags: texts } } = useTexts()
+  const [rows, setRows] = useState<ReadonlyArray<readonly [key: string, value: string]>>([
+    ...Object.entries(device.tags),
+    ["", ""]
+  ])
+  const setRow = (index: number, row: readonly [string, string]) => setRows(rows.with(index, row))
+  return (
+    <Dialog title={texts.edit} onClose={onClose}>
+      <Form
+        submit={common.save}
+        onCancel={onClose}
+        onSubmit={async () => {
+          const tags = Object.fromEntries(rows.filter(([key]) => key !== ""))
+          await api.devices.setDeviceTags({ params: { device_id: device.device_id }, payload: { tags } })
+          tell(common.saved)
+          reload()
+          onClose()
+        }}
+      >
+        {rows.map(([key, value], index) => (
+          <div class="tag-row" key={index}>
+            <TextField
+              label={texts.key(index + 1)}
+              path={`tags.${key}`}
+              value={key}
+              onInput={(key) => setRow(index, [key, value])}
+            />
+            <TextField label={texts.value(index + 1)} value={value} onInput={(value) => setRow(index, [key, value])} />
+            <button
+              type="button"
+              class="button"
+              aria-label={texts.remove(index + 1)}
+              onClick={() => setRows(rows.filter((_, other) => other !== index))}
+            >
+              ×
+            </button>
+          </div>
+        ))}
+        <div>
+          <button type="button" class="button small" onClick={() => setRows([...rows, ["", ""]])}>{texts.add}</button>
+        </div>
+      </Form>
+    </Dialog>
+  )
+}
