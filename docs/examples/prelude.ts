@@ -3,25 +3,35 @@
  * has of its own. `docs/src/Snippets.ts` imports from here what a fragment does not declare.
  */
 import type {
+  BindingStore,
   ConnectCredentials,
   DeviceConnection,
+  DeviceId,
   DeviceIdentity,
   DeviceProver,
+  DomainEvent,
   EventSinkError,
   HistoryStore,
   IdempotencyStore,
+  Json,
   LifecycleHandler,
   MeshStore,
   ProductDraft,
-  ProjectId
+  ProjectId,
+  ThingModels
 } from "@device-cloud/core"
+import { defineThingModel, type SceneAction, type SceneCondition } from "@device-cloud/core"
 import type { ManagementApi } from "@device-cloud/http"
+import type { connect, startCloud } from "@device-cloud/promise"
 import type * as StoragePg from "@device-cloud/storage-pg"
-import { type Effect, type Layer, type Redacted, Schema } from "effect"
+import type { Fixtures } from "@device-cloud/testing"
+import { Context, Data, type Effect, type Layer, type Redacted, Schema } from "effect"
 import type { HttpServer } from "effect/http"
 
+export * as BusNats from "@device-cloud/bus-nats"
 export {
   AuditLog,
+  defaultProjectId,
   DeviceAuthenticator,
   DeviceCloud,
   DeviceCredentials,
@@ -30,6 +40,7 @@ export {
   eventDocument,
   EventSink,
   HistoryApart,
+  HistoryFromFeed,
   NodeBus,
   Products,
   SceneAction,
@@ -37,15 +48,23 @@ export {
   Uplink
 } from "@device-cloud/core"
 export type { DeviceProver } from "@device-cloud/core"
+export * as EventsNats from "@device-cloud/events-nats"
+export * as HistoryClickHouse from "@device-cloud/history-clickhouse"
 export { Authorization, Envelope, failure, ManagementApi } from "@device-cloud/http"
 export * as PlatformNode from "@device-cloud/platform-node"
+export { NodeKeyRing } from "@device-cloud/platform-node"
+export * as StorageMemory from "@device-cloud/storage-memory"
 export * as StoragePg from "@device-cloud/storage-pg"
+export * as StorageSqlite from "@device-cloud/storage-sqlite"
+export { CloudState, Fixtures } from "@device-cloud/testing"
 export { MeshStoreContract } from "@device-cloud/testing/contracts"
-export { Effect, Exit, Layer, Option, Redacted, Schema } from "effect"
+export { assert, it, layer } from "@effect/vitest"
+export { Effect, Exit, Layer, Option, Redacted, Result, Schema } from "effect"
 export { HttpApi, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 
 /** A database, and the credentials of services. */
 export declare const url: Redacted.Redacted
+export declare const clickHouseUrl: Redacted.Redacted
 export declare const credential: Redacted.Redacted
 export declare const accessKeyId: string
 export declare const secretAccessKey: Redacted.Redacted
@@ -55,6 +74,7 @@ export declare const region: string
 export declare const Storage: ReturnType<typeof StoragePg.layer>
 export declare const MyIdempotencyStore: { readonly layer: Layer.Layer<IdempotencyStore> }
 export declare const MyHistoryStore: { readonly layer: Layer.Layer<HistoryStore> }
+export declare const MyBindings: { readonly layer: Layer.Layer<BindingStore> }
 export declare const MyMeshStore: { readonly layer: Layer.Layer<MeshStore> }
 export declare const HookServer: Layer.Layer<HttpServer.HttpServer>
 export declare const WarehouseLayer: NonNullable<ManagementApi.Options["beside"]>["layer"]
@@ -76,6 +96,28 @@ export declare const myRows: {
   readonly of: (devices: ReadonlyArray<DeviceIdentity>) => Effect.Effect<ReadonlyArray<string>>
   readonly remove: (rows: ReadonlyArray<string>) => Effect.Effect<void>
 }
+export const heater = defineThingModel({
+  properties: [{ id: "power", name: "Power", accessMode: "rw", dataType: { type: "bool" } }],
+  services: [{ id: "heat", name: "Heat", inputData: [{ id: "minutes", name: "Minutes", dataType: { type: "int" } }] }]
+})
+export const lamp = defineThingModel({
+  properties: [
+    { id: "power", name: "Power", accessMode: "rw", dataType: { type: "bool" } },
+    { id: "energy", name: "Energy", accessMode: "r", dataType: { type: "double" } }
+  ],
+  events: [{ id: "overheated", name: "Overheated", outputData: [{ id: "at", name: "At", dataType: { type: "int" } }] }]
+})
+export declare const stored: Effect.Success<ReturnType<ThingModels["Service"]["get"]>>
+export declare const device: Effect.Success<ReturnType<typeof Fixtures.createDevice>>
+export declare const deviceId: DeviceId
+export declare const readDevice: Effect.Effect<{ readonly status: string }>
+export declare const entry: { readonly event: DomainEvent }
+export declare const samples: ReadonlyArray<{ readonly time: number; readonly value: Json }>
+export declare const alarm: (at: number | undefined) => Effect.Effect<void>
+export declare const fan: { readonly follow: (properties: object) => Promise<void> }
+export declare const charge: (deviceId: string, properties: object) => Promise<void>
+export declare const api: ReturnType<typeof connect>
+export declare const cloud: Awaited<ReturnType<typeof startCloud>>
 export declare const cache: {
   readonly forget: (id: string) => Effect.Effect<void>
   readonly forgetAll: Effect.Effect<void>
@@ -86,4 +128,15 @@ export declare const tokenService: {
 export declare const pager: {
   readonly page: (call: Readonly<Record<"id" | "team" | "text", string>>) => Effect.Effect<void>
 }
+export class PagerIsBusy extends Data.TaggedError("PagerIsBusy")<object> {}
+export class Pager extends Context.Service<Pager, {
+  readonly page: (
+    call: Readonly<Record<"id" | "team" | "text", string>>
+  ) => Effect.Effect<{ readonly person: string }, PagerIsBusy>
+}>()("Pager") {}
+export class Roster extends Context.Service<Roster, {
+  readonly personOf: (team: string, now: number) => string | undefined
+}>()("Roster") {}
+export declare const page: SceneAction.SceneAction
+export declare const duty: SceneCondition.SceneCondition
 export declare const ledger: { readonly append: (rows: ReadonlyArray<object>) => Effect.Effect<void, EventSinkError> }

@@ -22,7 +22,8 @@ export interface Page {
 }
 
 const fence = /^( *)(`{3,})(\S*) ?(.*)$/
-const hidden = /^ *<!-- example: (\w+) (.*?) -->$/
+/** An example in a comment: its language, its verb with what it is about, its text. */
+const hidden = /^ *<!-- example: (\w+) (run|\S+ \S+) ?(.*?) -->$/
 
 /** Reads a page. */
 export const read = (file: string): Page => {
@@ -42,9 +43,7 @@ export const read = (file: string): Page => {
       blocks.push({ page: file, line: index + 1, language, does, text })
       index = end
     } else if (comment !== null) {
-      const [, language = "", rest = ""] = comment
-      const body = rest.indexOf(" {")
-      const [does, text] = body < 0 ? [rest, ""] : [rest.slice(0, body), rest.slice(body + 1)]
+      const [, language = "", does = "", text = ""] = comment
       blocks.push({ page: file, line: index + 1, language, does, text })
     } else if (heading !== null) {
       const base = slug(heading[1]!.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1"))

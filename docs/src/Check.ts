@@ -3,24 +3,15 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Code } from "@device-cloud/http"
 import { type Page, read } from "./Blocks.ts"
+import * as Docstrings from "./Docstrings.ts"
 import * as Examples from "./Examples.ts"
 import * as ExampleServer from "./ExampleServer.ts"
 import * as Links from "./Links.ts"
 import { generated, root, written } from "./Pages.ts"
 import * as Snippets from "./Snippets.ts"
 
-/** JSON, or one JSON value on each line. */
-const parses = (text: string): boolean => {
-  const whole = (part: string) => {
-    try {
-      JSON.parse(part)
-      return true
-    } catch {
-      return false
-    }
-  }
-  return whole(text) || text.split("\n").every(whole)
-}
+/** Pages whose examples are carried out at the same time: much of it is waiting for messages. */
+const atOnce = 8
 
 /** Returns the built files that ask a browser for something of another host. */
 const foreign = (): ReadonlyArray<string> => {
@@ -65,11 +56,12 @@ const unknown = (pages: ReadonlyArray<Page>): ReadonlyArray<string> => {
 export const check = async (only: ReadonlyArray<string>) => {
   const pages = [...written(), `${generated}/operations.md`].map(read)
   const blocks = pages.flatMap((page) => page.blocks)
-  const snippets = Snippets.write(blocks.filter(({ language }) => language === "ts"))
+  const docstrings = Docstrings.blocks()
+  const snippets = Snippets.write([...blocks, ...docstrings].filter(({ language }) => language === "ts"))
   const problems = [
     ...Links.broken(pages),
-    ...blocks.filter(({ language, text }) => language === "json" && text !== "" && !parses(text))
-      .map(({ line, page }) => `${page}:${line}: not JSON`),
+    ...blocks.filter((block) => block.language === "json" && !Examples.isExample(block))
+      .map(({ line, page }) => `${page}:${line}: the block does not say what carries it out`),
     ...blocks.filter(({ language }) => language === "").map(({ line, page }) =>
       `${page}:${line}: the block names no language`
     ),
@@ -79,10 +71,15 @@ export const check = async (only: ReadonlyArray<string>) => {
   ]
   const server = await ExampleServer.start()
   try {
-    for (const page of pages) {
-      if (!page.blocks.some(Examples.isExample) || only.length > 0 && !only.includes(page.file)) continue
-      problems.push(...await Examples.broken(page, server, snippets))
+    const waiting = pages.filter((page) =>
+      page.blocks.some(Examples.isExample) && (only.length === 0 || only.includes(page.file))
+    )
+    const work = async () => {
+      for (let page = waiting.shift(); page !== undefined; page = waiting.shift()) {
+        problems.push(...await Examples.broken(page, server, snippets))
+      }
     }
+    await Promise.all(Array.from({ length: atOnce }, work))
   } finally {
     await server.stop()
   }
@@ -90,6 +87,7 @@ export const check = async (only: ReadonlyArray<string>) => {
   const links = pages.flatMap((page) => page.links)
   return {
     problems,
-    looked: `${pages.length} pages, ${links.length} links, ${blocks.length} blocks of code, ${examples.length} examples`
+    looked: `${pages.length} pages, ${links.length} links, ${blocks.length} blocks of code, ${docstrings.length} in ` +
+      `docstrings, ${examples.length} steps of examples`
   }
 }

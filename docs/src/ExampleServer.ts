@@ -24,7 +24,14 @@ export const start = async (): Promise<ExampleServer> => {
     ["--conditions=device-cloud-source", "--import", "tsx", "examples/server/src/main.ts"],
     {
       cwd: root,
-      env: { PATH: process.env["PATH"], STORAGE: "memory", DATA_DIR: directory, HTTP_PORT: "0", MQTTS_PORT: "0" },
+      env: {
+        PATH: process.env["PATH"],
+        STORAGE: "memory",
+        DATA_DIR: directory,
+        HTTP_PORT: "0",
+        MQTTS_PORT: "0",
+        WEBHOOK_ALLOW_PRIVATE: "true"
+      },
       stdio: ["ignore", "pipe", "inherit"]
     }
   )

@@ -1,29 +1,58 @@
 /** Examples that are carried out against a server. CONTRIBUTING.md says how a page marks them. */
-import mqtt from "mqtt"
 import { type ChildProcess, spawn } from "node:child_process"
-import { createHmac } from "node:crypto"
 import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import type { Block, Page } from "./Blocks.ts"
+import { connect, type Device } from "./Device.ts"
 import type { ExampleServer } from "./ExampleServer.ts"
 import { differences } from "./Expected.ts"
+import * as Fixture from "./Fixture.ts"
+import * as Hooks from "./Hooks.ts"
 import { root } from "./Pages.ts"
 
-/** The triple that all pages show, and what stands for it while examples run. */
-const shown = {
-  product_key: "a1B2c3D4e5F",
-  device_name: "thermostat01",
-  device_secret: "0123456789abcdef0123456789abcdef"
-}
+const deviceTopics = "/sys/a1B2c3D4e5F/thermostat01"
+const gatewayTopics = "/sys/g9H8i7J6k5L/gateway01"
 
-/** How long a message of the cloud may take, in milliseconds. */
+/** How long a message of the cloud, or a state, may take to come, in milliseconds. */
 const patience = 10_000
 
 /** Whether an example is carried out: its info says more than its language. */
 export const isExample = ({ does }: Block): boolean => does !== ""
+
+/** Returns all texts and numbers of `data` by their names, those of objects in it too. */
+const scalars = (data: object): ReadonlyArray<readonly [string, string]> =>
+  Object.entries(data).flatMap(([name, value]) => {
+    if (typeof value === "string" || typeof value === "number") return [[name, String(value)]]
+    return value !== null && typeof value === "object" && !Array.isArray(value) ? scalars(value) : []
+  })
+
+/** Returns a request that is written as it goes over the wire; a line that begins with a space continues the one before. */
+const parse = (text: string) => {
+  const [head = "", ...body] = text.split("\n\n")
+  const [first = "", ...headers] = head.replaceAll(/\n +/g, "").split("\n")
+  const [method = "", path = ""] = first.split(" ")
+  return { method, path, headers: headers.map((line) => line.split(": ") as [string, string]), body: body.join("\n\n") }
+}
+
+/** Returns the JSON values of a block: one, or one on each line. */
+const valuesOf = (text: string): ReadonlyArray<string> => {
+  const lines = text.trim().split("\n")
+  return lines.length > 1 && lines.every((line) => /^[{[].*[}\]]$/.test(line)) ? lines : [text]
+}
+
+/** Returns what the program does again and again until it does not fail, or patience is over. */
+const eventually = async (program: () => Promise<void> | void): Promise<void> => {
+  for (const end = Date.now() + patience;; await setTimeout(20)) {
+    try {
+      return await program()
+    } catch (failure) {
+      if (Date.now() > end) throw failure
+    }
+  }
+}
 
 /** Carries out the examples of a page in their order, in a project of its own. Returns what did not come out as shown. */
 export const broken = async (
@@ -31,48 +60,58 @@ export const broken = async (
   server: ExampleServer,
   snippets: ReadonlyMap<Block, string>
 ): Promise<ReadonlyArray<string>> => {
-  const known: Record<string, string> = {}
   const shell = mkdtempSync(join(tmpdir(), "device-cloud-example-"))
   const processes: Array<ChildProcess> = []
-  const inbox: Array<{ readonly topic: string; readonly text: string }> = []
-  let device: mqtt.MqttClient | undefined
-  let last = { status: 0, text: "" }
-
-  const call = async (method: string, path: string, body: string, key = known["key"]!) => {
-    const response = await fetch(`${server.http}/openapi/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      ...body === "" ? {} : { body }
-    })
-    last = { status: response.status, text: await response.text() }
-    return last.text === "" ? {} : JSON.parse(last.text).data ?? {}
+  const connected = new Map<string, Promise<Device>>()
+  let speaker = "thermostat01"
+  let key = ""
+  let wrapper = ""
+  /** What has come last, and how to read it again. */
+  let last: { readonly status: number; readonly text: string; readonly again?: () => Promise<unknown> } = {
+    status: 0,
+    text: ""
   }
 
-  /** Puts what is real in the place of what the page shows. */
-  const real = (text: string): string =>
-    Object.entries(shown)
-      .reduce((result, [name, value]) => result.replaceAll(value, known[name] ?? value), text)
-      .replaceAll(/\{(\w+)\}/g, (whole, name) => known[name] ?? whole)
-      .replaceAll("http://127.0.0.1:8080", server.http)
-      .replaceAll(/\b8883\b/g, new URL(server.mqtts).port)
-
-  const topic = (name: string) => real(name.replace(/^~/, "/sys/{product_key}/{device_name}"))
-
-  const connect = async () => {
-    if (device !== undefined) return device
-    const signed = `clientIdlampdeviceName${known["device_name"]}productKey${known["product_key"]}`
-    const client = mqtt.connect(server.mqtts, {
-      clientId: "lamp|signmethod=hmacsha1,authType=1|",
-      username: `${known["device_name"]}&${known["product_key"]}`,
-      password: createHmac("sha1", known["device_secret"]!).update(signed).digest("hex"),
-      ca: readFileSync(join(server.directory, "tls/ca.pem")),
-      reconnectPeriod: 0
-    })
-    client.on("message", (to, payload) => inbox.push({ topic: to, text: payload.toString() }))
-    await new Promise<void>((resolve, reject) => client.once("connect", () => resolve()).once("error", reject))
-    device = client
-    return client
+  const request = async (method: string, url: string, body: string, headers: ReadonlyArray<[string, string]>) => {
+    const response = await fetch(url, { method, headers: [...headers], ...body === "" ? {} : { body } })
+    last = {
+      status: response.status,
+      text: await response.text(),
+      ...method === "GET" ? { again: () => request(method, url, body, headers) } : {}
+    }
   }
+
+  const call: Fixture.Call = async (method, path, body, otherKey = key) => {
+    await request(method, path.startsWith("http") ? path : `${server.http}/openapi/v1${path}`, body, [
+      ["authorization", `Bearer ${otherKey}`],
+      ["content-type", "application/json"]
+    ])
+    return last.text.startsWith("{") ? JSON.parse(last.text).data ?? {} : {}
+  }
+
+  const hooks = await Hooks.start()
+  const fixture = await Fixture.make(page, server, hooks.url, call)
+  const { known, real } = fixture
+  key = fixture.key
+
+  /** Knows the texts and numbers of a JSON document by their names. */
+  const learn = (text: string): void => {
+    for (const value of valuesOf(text)) {
+      if (/^\s*\{\s*["}]/.test(value)) { for (const [name, scalar] of scalars(JSON.parse(value))) known[name] = scalar }
+    }
+  }
+
+  /** The device whose names a topic has; `~` is the one that speaks. A gateway speaks for its sub-devices. */
+  const deviceOf = (topic: string): Promise<Device> => {
+    const name = /gateway01|sensor01/.test(topic) || topic.startsWith("~") && speaker === "gateway01"
+      ? "gateway01"
+      : "thermostat01"
+    const found = connected.get(name) ?? connect(server, fixture.devices.get(name)!)
+    connected.set(name, found)
+    return found
+  }
+
+  const topicOf = (topic: string) => real(topic.replace(/^~/, speaker === "gateway01" ? gatewayTopics : deviceTopics))
 
   /** Runs a program with the variables that the programs before it have left. */
   const run = async (script: string): Promise<string> => {
@@ -95,34 +134,87 @@ export const broken = async (
     return output.stdout
   }
 
-  const compare = (block: Block, came: string): void => {
+  const compare = (block: Block, came: string, path = ""): void => {
     if (block.language !== "json") {
       const parts = real(block.text).trim().split("…").map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"))
       if (!new RegExp(`^${parts.join("[^]*")}$`).test(came.trim())) throw new Error(`has come: ${came}`)
       return
     }
-    const found = differences(JSON.parse(real(block.text)), JSON.parse(came))
+    const shape = block.does.endsWith(" shape")
+    const values = valuesOf(came)
+    const found = valuesOf(real(block.text)).flatMap((text, index) => {
+      const whole = JSON.parse(values[index] ?? "null")
+      const part = path === "" ? whole : path.split(".").reduce((value, member) => value?.[member], whole)
+      return part === undefined ? [`has come: ${came}`] : differences(JSON.parse(text), part, shape)
+    })
     if (found.length > 0) throw new Error(found.join("; "))
   }
 
-  const carryOut = async (block: Block): Promise<void> => {
+  /** Compares with what has come last. A state may still be on its way: it is read again. */
+  const compareLast = (block: Block, status: number, path?: string) => {
+    const once = () => {
+      if (last.status !== status) throw new Error(`the response was ${last.status} ${last.text}`)
+      if (block.text !== "") compare(block, last.text, path)
+    }
+    const { again } = last
+    if (again === undefined) return once()
+    return eventually(async () => {
+      try {
+        once()
+      } catch (failure) {
+        await again()
+        throw failure
+      }
+    })
+  }
+
+  const carryOut = async (block: Block, next: Block | undefined): Promise<void> => {
     const [verb = "", argument = ""] = block.does.split(" ")
     switch (verb) {
+      case "as": {
+        if (argument === "owner" || argument === "admin") key = argument === "owner" ? server.key : fixture.key
+        else speaker = argument
+        return
+      }
+      case "shows": {
+        const value = known[argument]
+        if (value === undefined) throw new Error(`nothing is known of ${argument}`)
+        fixture.shows(block.text, JSON.stringify(value).slice(1, -1))
+        return
+      }
+      case "wraps": {
+        wrapper = `${argument} ${block.text}`
+        return
+      }
       case "sends": {
-        await (await connect()).publishAsync(topic(argument), real(block.text), { qos: 1 })
+        const device = await deviceOf(argument)
+        for (const text of valuesOf(block.text)) await device.publish(topicOf(argument), real(text))
         return
       }
       case "receives": {
-        await connect()
-        for (const end = Date.now() + patience; Date.now() < end; await setTimeout(10)) {
-          const index = inbox.findIndex((message) => message.topic === topic(argument))
-          if (index >= 0) return compare(block, inbox.splice(index, 1)[0]!.text)
-        }
-        throw new Error(`nothing has come on ${topic(argument)}, but on ${inbox.map((message) => message.topic)}`)
+        const { inbox } = await deviceOf(argument)
+        const wanted = new RegExp(`^${topicOf(argument).replaceAll("+", "[^/]+")}$`)
+        await eventually(() => {
+          const index = inbox.findIndex(({ topic }) => wanted.test(topic))
+          if (index < 0) throw new Error(`nothing has come on ${topicOf(argument)}: ${JSON.stringify(inbox)}`)
+          const { text, topic } = inbox.splice(index, 1)[0]!
+          last = { status: 0, text }
+          learn(text)
+          known["topic"] = topic
+        })
+        return block.text === "" ? undefined : compare(block, last.text)
+      }
+      case "webhook": {
+        await eventually(() => {
+          if (hooks.bodies.length === 0) throw new Error("no webhook has come")
+        })
+        return compare(block, hooks.bodies.shift()!)
       }
       case "response": {
-        if (last.status !== Number(argument || 200)) throw new Error(`the response was ${last.status} ${last.text}`)
-        return compare(block, last.text)
+        return compareLast(block, Number(/\d+/.exec(argument)?.[0] ?? 200))
+      }
+      case "part": {
+        return compareLast(block, last.status === 0 ? 0 : 200, argument)
       }
       case "output": {
         return compare(block, last.text)
@@ -138,67 +230,47 @@ export const broken = async (
           writeFileSync(file, real(readFileSync(join(root, snippets.get(block)!), "utf8")))
           last = { status: 0, text: await run(`(cd "${root}" && node --import tsx "${file}")`) }
         }
+        if (block.language === "http") {
+          const { body, headers, method, path } = parse(real(block.text))
+          await request(method, `${server.http}${path}`, body, headers)
+        }
+        learn(last.text)
         return
       }
       default: {
         if (!/^(GET|POST|PUT|PATCH|DELETE)$/.test(verb)) throw new Error(`an example cannot "${block.does}"`)
-        const data = await call(verb, real(argument), real(block.text))
-        for (const [name, value] of Object.entries(data)) {
-          if (typeof value === "string" || typeof value === "number") known[name] = String(value)
-        }
+        const body = real(block.text)
+        const wrapped = wrapper.replace("text of …", () => JSON.stringify(body).slice(1, -1)).replace(`"…"`, () => body)
+        wrapper = ""
+        learn(JSON.stringify(await call(verb, real(argument), wrapped || body)))
+        if (last.status >= 400 && !/^response \d/.test(next?.does ?? "")) throw new Error(last.text)
       }
     }
   }
 
   try {
-    const { id } = await call("POST", "/projects", JSON.stringify({ name: page.file }), server.key)
-    const access = JSON.stringify({ name: page.file, role: "admin", project_id: id })
-    known["key"] = (await call("POST", "/access-keys", access, server.key)).key
-    const { product_info: product } = await call(
-      "POST",
-      "/products",
-      JSON.stringify({
-        name: "Thermostat",
-        node_type: "direct",
-        network_type: "wifi",
-        validate_type: "weak",
-        data_format: "json",
-        auth_type: "secret",
-        dynamic_register: true
-      })
-    )
-    const { product_key, product_secret } = product
-    await call(
-      "POST",
-      `/products/${product_key}/thing-model`,
-      JSON.stringify({
-        model_type: "metadata",
-        model_data: readFileSync(join(root, "docs/examples/thermostat.json"), "utf8")
-      })
-    )
-    const thing = await call("POST", `/products/${product_key}/things`, `{"device_name":"${shown.device_name}"}`)
-    Object.assign(known, { product_key, product_secret, device_name: shown.device_name })
-    Object.assign(known, { device_id: thing.device_id, device_secret: thing.device_secret })
     symlinkSync(server.directory, join(shell, ".device-cloud"))
     writeFileSync(
       join(shell, ".variables"),
-      [["PATH", process.env["PATH"]], ["KEY", known["key"]], ["API", `${server.http}/openapi/v1`]]
+      [["PATH", process.env["PATH"]], ["KEY", key], ["API", `${server.http}/openapi/v1`]]
         .concat(
           ["product_key", "device_name", "device_secret", "device_id"].map((name) => [name.toUpperCase(), known[name]])
         )
         .map(([name, value]) => `export ${name}='${value}'`).join("\n")
     )
     const problems: Array<string> = []
-    for (const block of page.blocks.filter(isExample)) {
+    const examples = page.blocks.filter(isExample)
+    for (const [index, block] of examples.entries()) {
       try {
-        await carryOut(block)
+        await carryOut(block, examples[index + 1])
       } catch (failure) {
         problems.push(`${page.file}:${block.line}: ${block.language} ${block.does}: ${(failure as Error).message}`)
       }
     }
     return problems
   } finally {
-    device?.end(true)
+    hooks.close()
+    for (const device of connected.values()) (await device).end()
     for (const { pid } of processes) {
       try {
         process.kill(-pid!)

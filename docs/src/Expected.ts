@@ -11,19 +11,23 @@ const kind = (value: Json): string => value === null ? "null" : Array.isArray(va
 /**
  * Returns what does not fit, as paths with sentences. All that is shown must have come, and nothing else, save for
  * objects with a member `"…"`, which stands for the rest. A text with `…` shows its beginning and its end.
+ *
+ * @param shape values may be others of the same type, and lists have one item or more where one is shown
  */
-export const differences = (shown: Json, came: Json, path = ""): ReadonlyArray<string> => {
+export const differences = (shown: Json, came: Json, shape = false, path = ""): ReadonlyArray<string> => {
   const differs = [`${path || "it"} is ${JSON.stringify(came)}, not ${JSON.stringify(shown)}`]
   const member = /(\w+)$/.exec(path)?.[1] ?? ""
-  if (typeof shown === "string" && shown.includes("…")) {
+  if (typeof shown === "string" && shown.includes("…") && !shape && !own.test(member)) {
     const [begin = "", end = ""] = shown.split("…")
     return typeof came === "string" && came.startsWith(begin) && came.endsWith(end) ? [] : differs
   }
   if (kind(shown) !== kind(came)) return own.test(member) && (shown === null || came === null) ? [] : differs
   if (Array.isArray(shown)) {
     const others = came as ReadonlyArray<Json>
-    if (shown.length !== others.length) return differs
-    return shown.flatMap((item: Json, index) => differences(item, others[index]!, `${path}[${index}]`))
+    if (shape ? shown.length > 0 && others.length === 0 : shown.length !== others.length) return differs
+    return others.flatMap((item: Json, index) =>
+      shown.length === 0 ? [] : differences(shown[Math.min(index, shown.length - 1)]!, item, shape, `${path}[${index}]`)
+    )
   }
   if (typeof shown === "object" && shown !== null) {
     const others = came as { readonly [member: string]: Json }
@@ -34,10 +38,10 @@ export const differences = (shown: Json, came: Json, path = ""): ReadonlyArray<s
       ...missing.map((name) => `${path}.${name} has not come`),
       ...more.map((name) => `${path}.${name} is not shown: ${JSON.stringify(others[name])}`),
       ...Object.keys(members).filter((name) => name in others)
-        .flatMap((name) => differences(members[name]!, others[name]!, `${path}.${name}`))
+        .flatMap((name) => differences(members[name]!, others[name]!, shape, `${path}.${name}`))
     ]
   }
-  if (shown === came || own.test(member)) return []
+  if (shape || shown === came || own.test(member)) return []
   if (isDate(shown)) return isDate(came) ? [] : differs
   return typeof shown === "number" && typeof came === "number" && shown >= 1e9 && came >= 1e9 ? [] : differs
 }

@@ -121,14 +121,36 @@ const pagesOf = (name: string, path: string, index: string, directory: string) =
   })
 }
 
+/** Returns the entries of a package: how programs import them, and the file of each. */
+const entriesOf = (name: string) => {
+  const { exports } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"))
+  return Object.entries<Record<string, string>>(exports ?? {}).flatMap(([path, { "device-cloud-source": index }]) =>
+    index === undefined ? [] : [{ path, index: join("packages", name, index) }]
+  )
+}
+
+const packages = () => readdirSync(join(root, "packages")).sort()
+
+/** Returns the files of the packages with something that is exported, and the files of the entries. */
+export const publicFiles = (): ReadonlyArray<string> => [
+  ...new Set(
+    packages().flatMap(entriesOf).flatMap(({ index }) => [index, ...exportsOf(index).map(({ file }) => file)])
+  )
+]
+
+/** Returns the module that a file of a package belongs to, as programs import it, and the names that it exports. */
+export const moduleOf = (file: string): { readonly specifier: string; readonly names: ReadonlyArray<string> } => {
+  const [, name = ""] = file.split("/")
+  const entries = entriesOf(name)
+  const { index, path } = entries.find(({ index }) => index === file) ?? entries[0]!
+  return {
+    specifier: `@device-cloud/${name}${path.slice(1)}`,
+    names: [...new Set(exportsOf(index).map((entry) => entry.name.split(".")[0]!))]
+  }
+}
+
 /** Returns the pages of the reference by their names. */
 export const pages = (directory: string): ReadonlyMap<string, string> =>
   new Map(
-    readdirSync(join(root, "packages")).sort().flatMap((name) => {
-      const { exports } = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"))
-      return Object.entries<Record<string, string>>(exports ?? {})
-        .flatMap(([path, { "device-cloud-source": index }]) =>
-          index === undefined ? [] : pagesOf(name, path, join("packages", name, index), directory)
-        )
-    })
+    packages().flatMap((name) => entriesOf(name).flatMap(({ index, path }) => pagesOf(name, path, index, directory)))
   )

@@ -13,8 +13,8 @@ import { Api } from "./DeviceCloudApi.ts"
  *
  * ```ts
  * const client = yield* DeviceCloudClient
- * const { data } = yield* client.devices.getDevice({ params: { device_id } }).pipe(
- *   Effect.catchIf((error) => "code" in error && error.code === Code.noSuchDevice, () => …)
+ * const { data } = yield* client.devices.getDevice({ params: { device_id: deviceId } }).pipe(
+ *   Effect.catchIf((error) => "code" in error && error.code === Code.noSuchDevice, () => Effect.succeed({ data: null }))
  * )
  * ```
  */

@@ -129,7 +129,7 @@ export interface CloudWithObjects extends StartedCloud {
  *
  * ```ts
  * await using cloud = await startCloud({ storage: StorageMemory.layer, platform: PlatformNode.layer })
- * const { productKey } = await cloud.products.create(defaultProjectId, { … })
+ * const { productKey } = await cloud.products.create(defaultProjectId, draft)
  * const device = await cloud.devices.create(defaultProjectId, productKey, { nickname: "Desk" })
  * ```
  *

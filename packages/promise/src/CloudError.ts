@@ -37,8 +37,8 @@ export type CloudErrorOf<E> = E extends CallFailure ? Error & { readonly code: E
  * try {
  *   await cloud.devices.remove("default", deviceId)
  * } catch (error) {
- *   if (error instanceof CloudError && error.code === "DeviceNotFound") return error.reference
- *   throw error
+ *   if (error instanceof CloudError && error.code === "DeviceNotFound") console.log(error.device)
+ *   else throw error
  * }
  * ```
  *

@@ -8,7 +8,7 @@
  *
  * ```ts
  * const Storage = HistoryApart.layer.pipe(
- *   Layer.provideMerge(MyHistory.layer),
+ *   Layer.provideMerge(MyHistoryStore.layer),
  *   Layer.provideMerge(StoragePg.layer({ url }))
  * )
  * ```

@@ -4,7 +4,7 @@
  *
  * ```ts
  * const Storage = HistoryFromFeed.layer.pipe(
- *   Layer.provideMerge(MyHistory.layer),
+ *   Layer.provideMerge(MyHistoryStore.layer),
  *   Layer.provideMerge(StoragePg.layer({ url }))
  * )
  * ```
