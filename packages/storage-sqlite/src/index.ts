@@ -15,6 +15,21 @@
  * ```ts
  * const Other = MyBindings.layer.pipe(Layer.provideMerge(Storage))
  * ```
+ *
+ * Each store is also a layer of its own, on {@link layerFile}, so that an application can
+ * take some stores from here and the others from elsewhere:
+ *
+ * ```ts
+ * const Mixed = StorageSqlite.layerIdempotencyStore.pipe(
+ *   Layer.provide(StorageSqlite.layerFile({ filename: "./requests.sqlite" })),
+ *   Layer.provideMerge(StorageMemory.layer)
+ * )
+ * ```
+ *
+ * `AuditStore`, `FeedReaderStore`, `HistoryStore`, `IdempotencyStore`, `ObjectStore`, `ReplayStore`, `NodeBus` and
+ * `StoreHealth` can be used from here while projects, products and devices are elsewhere. The tables of all other stores
+ * have foreign keys to them. `HistoryStore` needs one layer more, as on any storage: `HistoryApart.layer` or
+ * `HistoryFromFeed.layer` of the core.
  */
 import type {
   DeviceCloud,
@@ -66,8 +81,45 @@ import { type Options, Sqlite } from "./Sqlite.ts"
 import type { DatabaseError } from "./SqliteErrors.ts"
 import * as Health from "./StoreHealth.ts"
 
-export type { Options } from "./Sqlite.ts"
+export type { Secrets } from "./Secrets.ts"
+export type { Options, Sqlite } from "./Sqlite.ts"
 export { DatabaseError } from "./SqliteErrors.ts"
+
+export { layer as layerAccessKeyStore } from "./AccessKeyStore.ts"
+export { layer as layerAuditStore } from "./AuditStore.ts"
+export { layer as layerBindingStore } from "./BindingStore.ts"
+export { layer as layerBulkCommandStore } from "./BulkCommandStore.ts"
+export { layer as layerCertificateStore } from "./CertificateStore.ts"
+export { layer as layerCodecStore } from "./CodecStore.ts"
+export { layer as layerCommandStore } from "./CommandStore.ts"
+export { layer as layerConfigurationStore } from "./ConfigurationStore.ts"
+export { layer as layerConnectRefusalStore } from "./ConnectRefusalStore.ts"
+export { layer as layerDeviceGroupStore } from "./DeviceGroupStore.ts"
+export { layer as layerDeviceStore } from "./DeviceStore.ts"
+export { layer as layerExecutionStore } from "./ExecutionStore.ts"
+export { layer as layerFeedReaderStore } from "./FeedReaderStore.ts"
+export { layer as layerFeedStore } from "./FeedStore.ts"
+export { layer as layerHistoryRetentionStore } from "./HistoryRetentionStore.ts"
+export { layer as layerHistoryStore } from "./HistoryStore.ts"
+export { layer as layerIdempotencyStore } from "./IdempotencyStore.ts"
+export { layer as layerJobStore } from "./JobStore.ts"
+export { layer as layerMeshStore } from "./MeshStore.ts"
+export { layer as layerNodeBus } from "./NodeBus.ts"
+export { layer as layerObjectStore } from "./ObjectStore.ts"
+export { layer as layerOtaStore } from "./OtaStore.ts"
+export { layer as layerPresenceStore } from "./PresenceStore.ts"
+export { layer as layerProductStore } from "./ProductStore.ts"
+export { layer as layerProjectStore } from "./ProjectStore.ts"
+export { layer as layerQuotaStore } from "./QuotaStore.ts"
+export { layer as layerReplayStore } from "./ReplayStore.ts"
+export { layer as layerSceneStore } from "./SceneStore.ts"
+export { layer as layerShadowStore } from "./ShadowStore.ts"
+export { layer as layerStoreHealth } from "./StoreHealth.ts"
+export { layer as layerSubscriptionStore } from "./SubscriptionStore.ts"
+export { layer as layerThingModelStore } from "./ThingModelStore.ts"
+export { layer as layerTopologyStore } from "./TopologyStore.ts"
+export { layer as layerUplinkStore } from "./UplinkStore.ts"
+export { layer as layerWebhookKeyStore } from "./WebhookKeyStore.ts"
 
 const stores = Layer.mergeAll(
   AccessKeyStore.layer,
@@ -110,8 +162,17 @@ const stores = Layer.mergeAll(
   WebhookKeyStore.layer
 )
 
-/** The stores, and objects, in the file at `filename`. Fails with the name of the file if another process uses it. */
+/**
+ * An open file, for the layers of single stores. Brings its tables up to date first. Fails with the name of the file if
+ * another process uses it.
+ */
+export const layerFile = (
+  options: Options
+): Layer.Layer<Sqlite | Secrets, DatabaseError | KeyRingError, KeyRing> =>
+  Secrets.layer.pipe(Layer.provideMerge(Sqlite.layer(options)))
+
+/** The stores, and objects, in the file at `filename`. Fails as {@link layerFile} does. */
 export const layer = (
   options: Options
 ): Layer.Layer<DeviceCloud.Stores | StoreHealth | ObjectStoreService, DatabaseError | KeyRingError, KeyRing> =>
-  stores.pipe(Layer.provide(Secrets.layer), Layer.provide(Sqlite.layer(options)))
+  stores.pipe(Layer.provide(layerFile(options)))

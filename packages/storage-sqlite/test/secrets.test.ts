@@ -1,5 +1,5 @@
-import { DeviceStore, ProductStore, WebhookKeyStore } from "@device-cloud/core"
-import { NodeKeyRing } from "@device-cloud/platform-node"
+import { DeviceCloud, DeviceStore, Idempotency, ProductStore, WebhookKeyStore } from "@device-cloud/core"
+import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageSqlite from "@device-cloud/storage-sqlite"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { assert, it } from "@effect/vitest"
@@ -14,10 +14,12 @@ const newKey = () => randomBytes(32).toString("base64")
 /** The stores in the file with these master keys; the first one seals. */
 const storesWith = (filename: string, ...keys: ReadonlyArray<string>) =>
   Layer.fresh(
-    StorageSqlite.layer({ filename }).pipe(Layer.provide(NodeKeyRing.layerKeys(Redacted.make(keys.join(",")))))
+    StorageSqlite.layer({ filename }).pipe(
+      Layer.provide(PlatformNode.NodeKeyRing.layerKeys(Redacted.make(keys.join(","))))
+    )
   )
 
-it.live("secrets in the file are sealed, and follow the master key", () =>
+it.live("secrets in the file are sealed, those in stored responses, too, and follow the master key", () =>
   Effect.gen(function*() {
     const directory = yield* Effect.acquireRelease(
       Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-sqlite-"))),
@@ -32,11 +34,32 @@ it.live("secrets in the file are sealed, and follow the master key", () =>
       yield* (yield* WebhookKeyStore).put(inserted.product.projectId, null, webhookKeys)
       return inserted
     }).pipe(Effect.provide(storesWith(filename, first)))
+
+    const request = {
+      projectId: product.projectId,
+      key: "create-a-key",
+      accessKey: Redacted.make("dck_caller"),
+      text: "POST /access-keys {}"
+    }
+    const answer = { status: 200, body: `{"code":0,"data":{"key":"dck_made-for-the-caller"}}` }
+    const once = (run: Effect.Effect<typeof answer>) =>
+      Effect.flatMap(Idempotency, (idempotency) => idempotency.once(request, run)).pipe(
+        Effect.provide(DeviceCloud.layer.pipe(
+          Layer.provide(storesWith(filename, first)),
+          Layer.provide(PlatformNode.layer)
+        ))
+      )
+    yield* once(Effect.succeed(answer))
+    assert.deepStrictEqual(yield* once(Effect.die("It ran before")), answer)
+
     const text = (yield* Effect.promise(() => readFile(filename))).toString("latin1")
-    for (const secret of [device.deviceSecret, product.productSecret, webhookKeys.current]) {
+    const { body } = answer
+    for (
+      const secret of [device.deviceSecret, product.productSecret, webhookKeys.current, body, "made-for-the-caller"]
+    ) {
       assert.notInclude(text, secret)
     }
-    assert.include(text, device.deviceId)
+    for (const plain of [device.deviceId, request.key]) assert.include(text, plain)
 
     for (const keys of [[second, first], [second]]) {
       yield* Effect.gen(function*() {
