@@ -77,6 +77,7 @@ const showCommand = Command.make(
     const data = yield* read(product, "metadata")
     if (yield* Output.json(data)) return
     const { events, properties, services } = data.thing_model as Readonly<Record<string, ReadonlyArray<Document>>>
+    if (data.version === 0) return yield* Console.log(`${product} has no thing model.`)
     yield* Console.log(`Version ${data.version}`)
     yield* elements("Properties", properties, ({ accessMode, dataType, id, name }) => ({
       id,

@@ -69,7 +69,10 @@ export const simulateCommand = Command.make(
       const { failed, reason, refused } = counts
       reports += counts.reports
       if (!showsValues) yield* printRates(counts, (yield* Clock.currentTimeMillis) - begin)
-      else if (refused + failed > 0) yield* Console.error(`${refused + failed} failed: ${reason}`)
+      else if (refused + failed > 0) {
+        const hint = counts.connected === 0 ? "; `device-cloud doctor` finds out why, --mqtt names another place" : ""
+        yield* Console.error(`${refused + failed} failed: ${reason}${hint}`)
+      }
       Object.assign(counts, { reports: 0, failed: 0, refused: 0, commands: 0, latencies: [] })
     })
     yield* Effect.forever(tick).pipe(
