@@ -12,7 +12,7 @@ export const maxRandoms = 2000
 export class ReplayStore extends Context.Service<ReplayStore, {
   /**
    * Marks the random as used by the device until `until`. Returns `used` if it is
-   * marked at `at`, and `full` if so many others are: {@link maxRandoms}. Both
+   * marked at `at`, which may be `until` itself, and `full` if so many others are: {@link maxRandoms}. Both
    * change nothing. Times are Unix milliseconds.
    */
   readonly use: (options: {
