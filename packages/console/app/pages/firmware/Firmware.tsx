@@ -1,9 +1,121 @@
-import { Page } from "../../parts/Page.tsx"
-import { useTexts } from "../../text/text.ts"
+/**
+ * The firmware of the project.
+ */
+import { useState } from "preact/hooks"
+import { api } from "../../api/client.ts"
+import type { Item } from "../../api/Operations.ts"
+import { canOperate } from "../../api/session.ts"
+import { useQuery } from "../../api/useQuery.ts"
+import { ProductField, useProducts } from "../../parts/Devices.tsx"
+import { TextField } from "../../parts/Form.tsx"
+import { Empty, Page } from "../../parts/Page.tsx"
+import { Shown } from "../../parts/Shown.tsx"
+import { Badge, type Mood, Time } from "../../parts/Small.tsx"
+import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { useUrl } from "../../parts/useUrl.ts"
+import { formatNumber, texts, useTexts } from "../../text/text.ts"
+import { NewFirmware } from "./NewFirmware.tsx"
+
+export type FirmwareRow = Item<typeof api.ota.listFirmwares>
 
 const Firmware = () => {
-  const { shell } = useTexts()
-  return <Page title={shell.pages.firmware}>{null}</Page>
+  const { common, firmware, shell } = useTexts()
+  const url = useUrl()
+  const products = useProducts()
+  const [isCreating, setCreating] = useState(false)
+  const product = url.get("product")
+  const name = url.get("name")
+  const query = useQuery(
+    (signal) =>
+      api.ota.listFirmwares({
+        query: {
+          page: url.page,
+          page_size: 25,
+          ...product === "" ? {} : { product_key: product },
+          ...name === "" ? {} : { name }
+        },
+        signal
+      }),
+    [url.page, product, name]
+  )
+  return (
+    <Page
+      title={shell.pages.firmware}
+      lead={firmware.lead}
+      actions={canOperate.value && (
+        <button type="button" class="button primary" onClick={() => setCreating(true)}>{firmware.upload}</button>
+      )}
+    >
+      <div class="stack">
+        <div class="filters">
+          <TextField label={firmware.search} type="search" value={name} onInput={(name) => url.set({ name }, true)} />
+          <ProductField
+            label={common.productLabel}
+            emptyTitle={common.anyProduct}
+            products={products}
+            value={product}
+            onChange={(product) => url.set({ product })}
+          />
+        </div>
+        <Shown query={query}>
+          {({ page, pages, results, total }) =>
+            results.length === 0 ? <Empty title={firmware.emptyTitle}>{firmware.emptyBody}</Empty> : (
+              <>
+                <Table
+                  caption={firmware.caption}
+                  columns={columnsOf()}
+                  rows={results}
+                  keyOf={({ id }) => String(id)}
+                  isStale={query.isLoading}
+                />
+                <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
+              </>
+            )}
+        </Shown>
+      </div>
+      {isCreating && <NewFirmware product={product} products={products} onClose={() => setCreating(false)} />}
+    </Page>
+  )
+}
+
+const moods: ReadonlyArray<Mood> = ["plain", "busy", "good", "bad", "plain"]
+
+/** Whether a firmware has been tried. */
+export const FirmwareStatus = ({ status }: { readonly status: number }) => {
+  const { firmware } = useTexts()
+  return <Badge mood={moods[status] ?? "plain"}>{firmware.statuses[status] ?? status}</Badge>
+}
+
+/** Bytes in a unit that fits. */
+export const sizeOf = (bytes: number): string => {
+  if (bytes === 0) return ""
+  const power = Math.min(Math.floor(Math.log(bytes) / Math.log(1000)), 3)
+  return formatNumber(bytes / 1000 ** power, {
+    style: "unit",
+    unit: ["byte", "kilobyte", "megabyte", "gigabyte"][power]!,
+    maximumFractionDigits: power === 0 ? 0 : 1
+  })
+}
+
+const columnsOf = (): ReadonlyArray<Column<FirmwareRow>> => {
+  const { common, firmware } = texts()
+  return [
+    {
+      id: "name",
+      title: firmware.name,
+      cell: ({ id, name }) => <a class="wrap" href={`/console/firmware/${id}`}>{name}</a>
+    },
+    { id: "version", title: firmware.version, cell: ({ version }) => version },
+    { id: "module", title: firmware.module, cell: ({ module }) => module },
+    {
+      id: "product",
+      title: common.productLabel,
+      cell: ({ product_key, product_name }) => <a href={`/console/products/${product_key}`}>{product_name}</a>
+    },
+    { id: "size", title: firmware.size, kind: "number", cell: ({ size }) => sizeOf(size) },
+    { id: "status", title: common.status, kind: "tight", cell: ({ status }) => <FirmwareStatus status={status} /> },
+    { id: "created", title: common.created, cell: ({ created_at }) => <Time at={created_at} /> }
+  ]
 }
 
 export default Firmware

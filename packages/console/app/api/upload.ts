@@ -1,0 +1,38 @@
+/**
+ * Uploads with their progress, which `fetch` does not tell.
+ */
+import { ApiError } from "./ApiError.ts"
+
+/** What the server says of a firmware file that it has stored. */
+export interface StoredFile {
+  readonly filename: string
+  readonly size: number
+  readonly md5: string
+}
+
+/** Stores a firmware file of a product. `onProgress` gets the share that is sent, 0 to 1. */
+export const uploadFirmware = (
+  productKey: string,
+  file: File,
+  onProgress: (share: number) => void
+): Promise<StoredFile> =>
+  new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
+    request.open("POST", `/openapi/v1/oss/ota/${encodeURIComponent(productKey)}`)
+    request.setRequestHeader("x-csrf-protection", "1")
+    request.responseType = "json"
+    request.upload.addEventListener("progress", ({ loaded, total }) => onProgress(total === 0 ? 1 : loaded / total))
+    request.addEventListener("error", () => reject(new ApiError(0, "The server cannot be reached")))
+    request.addEventListener("load", () => {
+      const body = request.response as
+        | { readonly code: number; readonly message: string; readonly data?: Readonly<Record<string, unknown>> }
+        | null
+      if (body?.code === 0) resolve(body.data as unknown as StoredFile)
+      else {reject(
+          new ApiError(body?.code ?? request.status * 100, body?.message ?? `Status ${request.status}`, body?.data)
+        )}
+    })
+    const form = new FormData()
+    form.append("file", file)
+    request.send(form)
+  })

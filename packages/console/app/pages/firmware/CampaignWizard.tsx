@@ -1,0 +1,191 @@
+/**
+ * Plans a campaign: which devices, how fast, when it stops; and says what it will
+ * touch before it starts.
+ */
+import { useLocation } from "preact-iso"
+import { useState } from "preact/hooks"
+import { api } from "../../api/client.ts"
+import type { Body, Data } from "../../api/Operations.ts"
+import { useQuery } from "../../api/useQuery.ts"
+import { Dialog } from "../../parts/Dialog.tsx"
+import { AreaField, CheckField, Form, SelectField, TextField } from "../../parts/Form.tsx"
+import { Shown } from "../../parts/Shown.tsx"
+import { tell } from "../../parts/toasts.tsx"
+import { formatNumber, useTexts } from "../../text/text.ts"
+
+type Draft = Body<typeof api.ota.createUpgradeTask>
+type FirmwareData = Data<typeof api.ota.getFirmware>
+type Scope = "all" | "group" | "devices"
+
+export const CampaignWizard = (
+  { firmware, onClose }: { readonly firmware: FirmwareData; readonly onClose: () => void }
+) => {
+  const { firmware: { campaigns } } = useTexts()
+  const { route } = useLocation()
+  const [scope, setScope] = useState<Scope>("all")
+  const [group, setGroup] = useState("")
+  const [devices, setDevices] = useState("")
+  const [form, setForm] = useState({
+    push: true,
+    dynamic: false,
+    confirm: false,
+    rate: "1000",
+    minutes: "60",
+    retries: "1",
+    abort: "20",
+    abortMin: "10",
+    stages: "",
+    stageSuccess: "",
+    protocol: "https" as "https" | "mqtt"
+  })
+  const change = (changes: Partial<typeof form>) => setForm({ ...form, ...changes })
+  const ids = devices.split(/\s+/).filter((id) => id !== "")
+  const number = (field: keyof typeof form, label: string, path: string, hint?: string) => (
+    <TextField
+      label={label}
+      path={path}
+      type="number"
+      min={0}
+      {...hint === undefined ? {} : { hint }}
+      value={String(form[field])}
+      onInput={(value) => change({ [field]: value })}
+    />
+  )
+  const draft = (): Draft => ({
+    scope_mode: scope === "all" ? 0 : 1,
+    ...scope === "group" ? { group_id: Number(group) } : {},
+    ...scope === "devices" ? { device_ids: ids } : {},
+    cloud_push: form.push,
+    dynamic: scope === "all" && form.dynamic,
+    need_app_confirm: form.confirm,
+    maximum_per_minute: Number(form.rate),
+    timeout: Number(form.minutes) * 60,
+    retry_count: Number(form.retries),
+    download_protocol: form.protocol,
+    ...form.abort === ""
+      ? {}
+      : { abort_threshold_percent: Number(form.abort), abort_min_executed: Number(form.abortMin) || 1 },
+    ...form.stages.trim() === "" ? {} : { stages: form.stages.split(/[\s,]+/).filter(Boolean).map(Number) },
+    ...form.stageSuccess === "" ? {} : { stage_success_percent: Number(form.stageSuccess) }
+  })
+  return (
+    <Dialog title={campaigns.create} onClose={onClose} wide>
+      <Form
+        submit={campaigns.start}
+        disabled={scope === "group" && group === "" || scope === "devices" && ids.length === 0}
+        onCancel={onClose}
+        onSubmit={async () => {
+          const { device_count, reason, task_id } = await api.ota.createUpgradeTask({
+            params: { firmware_id: String(firmware.id) },
+            payload: draft()
+          })
+          tell(device_count === 0 ? campaigns.nobody(reason) : campaigns.started(formatNumber(device_count)))
+          route(`/console/firmware/${firmware.id}/campaigns/${task_id}`)
+        }}
+      >
+        <div class="halves">
+          <div class="stack">
+            <SelectField
+              label={campaigns.scope}
+              path="scope_mode"
+              value={scope}
+              options={Object.entries(campaigns.scopes) as ReadonlyArray<[Scope, string]>}
+              onChange={setScope}
+            />
+            {scope === "group" && <GroupField value={group} onChange={setGroup} />}
+            {scope === "devices" && (
+              <AreaField
+                label={campaigns.scopes.devices}
+                path="device_ids"
+                rows={5}
+                value={devices}
+                onInput={setDevices}
+              />
+            )}
+            <div class="notice">
+              <h3>{campaigns.touches}</h3>
+              <Touched firmware={firmware} scope={scope} group={group} named={ids.length} />
+            </div>
+            {scope === "all" && (
+              <CheckField
+                label={campaigns.dynamic}
+                checked={form.dynamic}
+                onChange={(dynamic) => change({ dynamic })}
+              />
+            )}
+            <CheckField label={campaigns.push} checked={form.push} onChange={(push) => change({ push })} />
+            <CheckField label={campaigns.confirm} checked={form.confirm} onChange={(confirm) => change({ confirm })} />
+          </div>
+          <div class="stack">
+            {number("rate", campaigns.rate, "maximum_per_minute")}
+            {number("minutes", campaigns.timeout, "timeout", campaigns.timeoutHint)}
+            {number("retries", campaigns.retries, "retry_count")}
+            {number("abort", campaigns.abort, "abort_threshold_percent", campaigns.abortHint)}
+            {number("abortMin", campaigns.abortMin, "abort_min_executed")}
+            <TextField
+              label={campaigns.stages}
+              hint={campaigns.stagesHint}
+              path="stages"
+              value={form.stages}
+              onInput={(stages) => change({ stages })}
+            />
+            {number("stageSuccess", campaigns.stageSuccess, "stage_success_percent", campaigns.stageSuccessHint)}
+            <SelectField
+              label={campaigns.protocol}
+              path="download_protocol"
+              value={form.protocol}
+              options={[["https", "HTTPS"], ["mqtt", "MQTT"]]}
+              onChange={(protocol) => change({ protocol })}
+            />
+          </div>
+        </div>
+      </Form>
+    </Dialog>
+  )
+}
+
+const GroupField = ({ onChange, value }: { readonly value: string; readonly onChange: (group: string) => void }) => {
+  const { firmware: { campaigns } } = useTexts()
+  const groups = useQuery((signal) => api.deviceGroups.listDeviceGroups({ query: { page_size: 100 }, signal }), [])
+  return (
+    <SelectField
+      label={campaigns.group}
+      path="group_id"
+      value={value}
+      options={[
+        ["", campaigns.chooseGroup],
+        ...(groups.data?.results ?? []).map(({ group_id, name }) => [String(group_id), name] as const)
+      ]}
+      onChange={onChange}
+    />
+  )
+}
+
+/** How many devices the campaign may touch. */
+const Touched = (
+  { firmware: { product_key }, group, named, scope }: {
+    readonly firmware: FirmwareData
+    readonly scope: Scope
+    readonly group: string
+    readonly named: number
+  }
+) => {
+  const { firmware: { campaigns } } = useTexts()
+  const query = useQuery(async (signal) => {
+    if (scope === "devices" || scope === "group" && group === "") return undefined
+    const { total } = scope === "all"
+      ? await api.devices.listDevices({ query: { product_key, page_size: 1 }, signal })
+      : await api.deviceGroups.listDevicesOfGroup({ params: { group_id: group }, query: { page_size: 1 }, signal })
+    return total
+  }, [product_key, scope, group])
+  if (scope === "devices") return <p>{campaigns.touchesDevices(formatNumber(named))}</p>
+  if (scope === "group" && group === "") return null
+  return (
+    <Shown query={query}>
+      {(total) =>
+        total !== undefined && (
+          <p>{(scope === "all" ? campaigns.touchesAll : campaigns.touchesGroup)(formatNumber(total))}</p>
+        )}
+    </Shown>
+  )
+}
