@@ -47,6 +47,7 @@ export const resources: Readonly<Record<string, Resource>> = {
       "set-retention": "historyRetention.setHistoryRetention",
       "reset-retention": "historyRetention.deleteHistoryRetention",
       "export-history": "history.exportProductHistory",
+      templates: { operation: "products.listProductTemplates", columns: ["template_id", "name", "description"] },
       broadcast: "commands.broadcast"
     }
   },
@@ -102,6 +103,7 @@ export const resources: Readonly<Record<string, Resource>> = {
     commands: {
       versions: { operation: "thingModels.listThingModelVersions", columns: ["version", "created_at"] },
       copy: { operation: "thingModels.copyThingModel", columns: element },
+      compare: "thingModels.compareThingModel",
       clear: { operation: "thingModels.clearThingModel", columns: element },
       "add-element": { operation: "thingModels.addThingModelElement", columns: element },
       "update-element": { operation: "thingModels.updateThingModelElement", columns: element },
@@ -223,6 +225,7 @@ export const resources: Readonly<Record<string, Resource>> = {
         columns: ["execution_id", "status", "reason", "triggered_at", "updated_at"]
       },
       explain: "scenes.explainScene",
+      "next-times": "scenes.listUpcomingTimes",
       "webhook-key": "scenes.getWebhookKey",
       "rotate-webhook-key": "scenes.rotateWebhookKey"
     }

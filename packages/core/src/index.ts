@@ -519,21 +519,24 @@ export {
   type TextType
 } from "./thing-model/DataType.ts"
 export { InvalidValues } from "./thing-model/InvalidValues.ts"
+export { changesOf, type ModelChange } from "./thing-model/ModelChange.ts"
 export * as ModelFormat from "./thing-model/ModelFormat.ts"
 export { modelTypes } from "./thing-model/ModelSource.ts"
 export * as ModelValidator from "./thing-model/ModelValidator.ts"
+export { type ProductTemplate, productTemplates } from "./thing-model/ProductTemplates.ts"
 export {
   ElementNotFound,
   ElementType,
   emptyModel,
   type EventElement,
   InvalidThingModel,
+  listOf,
   ModelType,
   type PropertyElement,
   type ServiceElement,
   type ThingModel
 } from "./thing-model/ThingModel.ts"
-export { type ChangedModel, ThingModels } from "./thing-model/ThingModels.ts"
+export { type ChangedModel, type ComparedModel, type ModelComparison, ThingModels } from "./thing-model/ThingModels.ts"
 export * from "./thing-model/ThingModelStore.ts"
 export {
   defineThingModel,

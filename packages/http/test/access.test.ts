@@ -45,6 +45,7 @@ const bodies: Readonly<Record<string, object>> = {
   "devices.setDeviceTags": { tags: { stolen: "yes" } },
   "thingModels.importThingModel": { model_type: "metadata", model_data: "{}" },
   "thingModels.copyThingModel": {},
+  "thingModels.compareThingModel": { to_version: 0 },
   "thingModels.addThingModelElement": { type: "event", element: { id: "stolen", name: "Stolen" } },
   "thingModels.updateThingModelElement": { type: "event", element: { id: "stolen", name: "Stolen" } },
   "commands.setDeviceProperties": { params: { stolen: true } },
@@ -125,6 +126,7 @@ const queries: Readonly<Record<string, string>> = {
   "thingModels.copyThingModel": "?source_product_key=x",
   "thingModels.removeThingModelElement": "?type=event&id=x",
   "ota.getUpgrades": "?device_ids=x",
+  "scenes.listUpcomingTimes": "?cron=0+0+7+*+*+*",
   "topology.listAddedSubDevices": "?session_id=x",
   "topology.addSubDevices": "?session_id=x"
 }

@@ -33,6 +33,7 @@ import { SceneLimits } from "./definition/SceneLimits.ts"
 import { SceneStore } from "./definition/SceneStore.ts"
 import type { Trigger } from "./definition/Trigger.ts"
 import { gatherFacts } from "./evaluation/GatherFacts.ts"
+import { upcomingTimes } from "./definition/CronExpression.ts"
 import { type SampleEvent, sampleEvent } from "./evaluation/SampleEvent.ts"
 import { evaluate, type Verdict } from "./evaluation/SceneEvaluator.ts"
 import { backlogReason } from "./execution/BacklogWatch.ts"
@@ -121,6 +122,15 @@ export class Scenes extends Context.Service<Scenes, {
     sceneId: SceneId,
     sample: SampleEvent
   ) => Effect.Effect<Explanation, SceneNotFound | DeviceNotFound | InvalidInput | StoreError>
+  /**
+   * Returns the next `count` times of a cron expression, Unix milliseconds; fewer if no
+   * more come. `timeZone`: an IANA name; default {@link SceneTimeZone}.
+   */
+  readonly upcoming: (
+    cron: string,
+    count: number,
+    timeZone?: string
+  ) => Effect.Effect<{ readonly times: ReadonlyArray<number>; readonly timeZone: string }, InvalidInput>
 }>()("@device-cloud/core/scene/Scenes") {
   static readonly layer: Layer.Layer<
     Scenes,
@@ -343,5 +353,12 @@ const make = Effect.gen(function*() {
     return pending < limits.pending ? undefined : backlogReason(limits)
   })
 
-  return Scenes.of({ create, update, setStatus, remove, get, list: store.list, run, executions, explain })
+  const upcoming: Scenes["Service"]["upcoming"] = Effect.fn("Scenes.upcoming")(
+    function*(cron, count, own = timeZone) {
+      const after = yield* Clock.currentTimeMillis
+      return { timeZone: own, times: yield* Effect.fromResult(upcomingTimes({ cron, timeZone: own, after, count })) }
+    }
+  )
+
+  return Scenes.of({ create, update, setStatus, remove, get, list: store.list, run, executions, explain, upcoming })
 })

@@ -2,12 +2,15 @@
  * Manages the thing models of products (docs/api/thing-models.md).
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
+import { InvalidInput } from "../kernel/InvalidInput.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, type ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
 import type { ProjectId } from "../project/Project.ts"
+import { compatible, type ModelBreak } from "./Compatibility.ts"
 import { Misfit } from "./DataType.ts"
 import { ModelCache } from "./ModelCache.ts"
+import { changesOf, type ModelChange } from "./ModelChange.ts"
 import * as ModelFormat from "./ModelFormat.ts"
 import * as ModelValidator from "./ModelValidator.ts"
 import { ReportedValues } from "./ReportedValues.ts"
@@ -32,6 +35,17 @@ export class ThingModels extends Context.Service<ThingModels, {
     projectId: ProjectId,
     productKey: ProductKey
   ) => Effect.Effect<ReadonlyArray<ModelVersion>, Failure>
+  /**
+   * Says in what `after` differs from a stored version, by default the latest, and what
+   * that breaks. Stores nothing. Fails with `InvalidInput` if a version is not among the
+   * latest 10.
+   */
+  readonly compare: (
+    projectId: ProjectId,
+    productKey: ProductKey,
+    after: ComparedModel,
+    beforeVersion?: number
+  ) => Effect.Effect<ModelComparison, InvalidThingModel | InvalidInput | Failure>
   /** Replaces the model by the one in the JSON text. */
   readonly importFrom: (
     projectId: ProjectId,
@@ -82,6 +96,21 @@ const sampledDevices = 1000
 /** The model after a change. */
 export interface ChangedModel extends ModelVersion {
   /** Sentences about changes to the given document, and about stored values that do not fit the model. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** A model to compare with: a stored version, or a document as JSON text. */
+export type ComparedModel = { readonly version: number } | { readonly type: ModelType; readonly text: string }
+
+/** Two models side by side. */
+export interface ModelComparison {
+  readonly before: ModelVersion
+  /** Its version is null: it is not stored. */
+  readonly after: { readonly version: number | null; readonly model: ThingModel }
+  readonly changes: ReadonlyArray<ModelChange>
+  /** Empty: the change breaks nothing. */
+  readonly breaks: ReadonlyArray<ModelBreak>
+  /** Sentences about what was changed to make the document fit. */
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -137,6 +166,33 @@ const make = Effect.gen(function*() {
       }
     }
   })
+
+  /** The stored version with this number; 0: the model before the first. */
+  const versionOf = Effect.fnUntraced(function*(productKey: ProductKey, version: number, field: string) {
+    if (version === 0) return none
+    const stored = yield* store.history(productKey)
+    const found = stored.find((each) => each.version === version)
+    if (found !== undefined) return found
+    const known = [...stored.map((each) => each.version), 0].join(", ")
+    return yield* InvalidInput.of(field, `Expected a version that is kept: ${known}`)
+  })
+
+  const compare: ThingModels["Service"]["compare"] = Effect.fn("ThingModels.compare")(
+    function*(projectId, productKey, compared, beforeVersion) {
+      const latest = yield* get(projectId, productKey)
+      const before = beforeVersion === undefined ? latest : yield* versionOf(productKey, beforeVersion, "fromVersion")
+      const after = "version" in compared
+        ? { ...yield* versionOf(productKey, compared.version, "toVersion"), warnings: [] }
+        : { ...yield* ModelFormat.decodeText(compared.type, compared.text), version: null }
+      return {
+        before,
+        after: { version: after.version, model: after.model },
+        changes: changesOf(before.model, after.model),
+        breaks: compatible(before.model, after.model),
+        warnings: after.warnings
+      }
+    }
+  )
 
   const withoutWarnings = (model: ThingModel): ModelFormat.Decoded => ({ model, warnings: [] })
 
@@ -205,5 +261,5 @@ const make = Effect.gen(function*() {
       changeElements(projectId, productKey, { type, id }, [])
   )
 
-  return ThingModels.of({ get, versions, importFrom, copy, clear, addElement, updateElement, removeElement })
+  return ThingModels.of({ get, versions, compare, importFrom, copy, clear, addElement, updateElement, removeElement })
 })

@@ -53,6 +53,22 @@ export const ProductInfo = Schema.Struct({
   updated_at: DateText
 }).annotate({ identifier: "ProductInfo" })
 
+/** A product to begin with. */
+export const TemplateRecord = Schema.Struct({
+  template_id: Schema.String,
+  name: Schema.String,
+  description: Schema.String,
+  product: Schema.Struct({
+    node_type: NodeType,
+    network_type: NetworkType,
+    protocol_type: ProtocolType,
+    validate_type: ValidateType,
+    data_format: DataFormat,
+    auth_type: AuthType
+  }).annotate({ description: "What to create the product with, besides a name" }),
+  thing_model: Schema.Record(Schema.String, Schema.Json).annotate({ description: "In the form metadata" })
+}).annotate({ identifier: "ProductTemplate" })
+
 const OneProduct = Envelope(Schema.Struct({ product_info: ProductInfo }))
 
 /** The group `products` of the typed client. */
@@ -76,6 +92,9 @@ export class ProductApi extends HttpApiGroup.make("products").add(
   HttpApiEndpoint.get("listProducts", "/products", { query: pageQuery, success: Paged(ProductInfo) })
     .middleware(ExpensiveRead)
     .annotate(OpenApi.Summary, "List the products of the project"),
+  HttpApiEndpoint.get("listProductTemplates", "/product-templates", {
+    success: Envelope(Schema.Struct({ results: Schema.Array(TemplateRecord) }))
+  }).annotate(OpenApi.Summary, "List templates of products, with their thing models"),
   HttpApiEndpoint.get("getProduct", "/products/:product_key", {
     params: PathParams.productKey,
     success: OneProduct,

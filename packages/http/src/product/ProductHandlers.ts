@@ -1,15 +1,15 @@
 /**
  * Handlers of the routes of products.
  */
-import { type Product, Products } from "@device-cloud/core"
-import { Effect } from "effect"
+import { type Product, Products, type ProductTemplate, productTemplates } from "@device-cloud/core"
+import { Effect, type Schema } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import type { Caller } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
-import type { ProductInfo } from "./ProductApi.ts"
+import type { ProductInfo, TemplateRecord } from "./ProductApi.ts"
 
 /** Implements the group `products`. */
 export const layer = group(
@@ -26,6 +26,8 @@ export const layer = group(
         CurrentPrincipal.use((caller) =>
           respondPage(query, (page) => products.list(caller.projectId, page), productInfo(caller))
         ),
+      listProductTemplates: () =>
+        respond(Effect.succeed(productTemplates), (templates) => ({ results: templates.map(templateRecord) })),
       getProduct: ({ params }) =>
         CurrentPrincipal.use((caller) =>
           respond(products.get(caller.projectId, params.product_key), oneProduct(caller))
@@ -80,3 +82,20 @@ const productInfo = (caller: Caller) => (product: Product): typeof ProductInfo.T
 })
 
 const oneProduct = (caller: Caller) => (product: Product) => ({ product_info: productInfo(caller)(product) })
+
+const templateRecord = (
+  { description, name, product, templateId, thingModel }: ProductTemplate
+): typeof TemplateRecord.Type => ({
+  template_id: templateId,
+  name,
+  description,
+  product: {
+    node_type: product.nodeType,
+    network_type: product.networkType ?? "",
+    protocol_type: product.protocolType ?? "",
+    validate_type: product.validateType,
+    data_format: product.dataFormat,
+    auth_type: product.authType
+  },
+  thing_model: thingModel as unknown as Readonly<Record<string, Schema.Json>>
+})

@@ -205,6 +205,19 @@ export class SceneApi extends HttpApiGroup.make("scenes").add(
     error: [NoSuchScene, NoSuchDevice]
   }).middleware(IdempotencyMiddleware).annotate(OpenApi.Summary, "Find out what an event would do")
     .annotate(OpenApi.Description, "Nothing is done. The event is one that might happen now."),
+  HttpApiEndpoint.get("listUpcomingTimes", "/rule-engine/cron", {
+    query: {
+      cron: Text(256).annotate({ description: "Six fields, seconds first, or five" }),
+      time_zone: Schema.optional(Text(64).annotate({ description: "An IANA name; default: that of scenes" })),
+      count: Schema.optional(
+        PathParams.wholeNumber(20).check(Schema.isGreaterThanOrEqualTo(1)).annotate({ description: "Default 5" })
+      )
+    },
+    success: Envelope(Schema.Struct({
+      time_zone: Schema.String,
+      results: Schema.Array(DateText).annotate({ description: "Fewer than `count` if no more come" })
+    }))
+  }).annotate(OpenApi.Summary, "Read when a cron expression comes next"),
   HttpApiEndpoint.get("getWebhookKey", "/rule-engine/webhook-key", { success: Envelope(WebhookKeyRecord) })
     .annotate(OpenApi.Summary, "Read the key that signs the webhooks of the project")
     .annotate(RequiredRole, "admin"),

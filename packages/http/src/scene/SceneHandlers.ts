@@ -73,6 +73,11 @@ export const layer = group(
         CurrentPrincipal.use((caller) =>
           respond(scenes.explain(caller.projectId, params.id, sampleEvent(payload)), explanationRecord(caller))
         ),
+      listUpcomingTimes: ({ query: { count = 5, cron, time_zone } }) =>
+        respond(scenes.upcoming(cron, count, time_zone), ({ timeZone, times }) => ({
+          time_zone: timeZone,
+          results: times.map((time) => dateText(time))
+        })),
       getWebhookKey: () => CurrentPrincipal.use((caller) => respond(signing.keys(caller.projectId), keyRecord(caller))),
       rotateWebhookKey: () =>
         CurrentPrincipal.use((caller) => respond(signing.rotate(caller.projectId), keyRecord(caller)))

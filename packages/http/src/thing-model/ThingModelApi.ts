@@ -8,6 +8,7 @@ import { DateText, Envelope } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
 import { NoSuchProduct } from "../product/ProductFailures.ts"
 import { InvalidThingModel, NoSuchElement } from "./ThingModelFailures.ts"
+import { ReadOnly } from "../middleware/Authorization.ts"
 import { ExpensiveRead } from "../middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "../middleware/IdempotencyMiddleware.ts"
 
@@ -33,6 +34,45 @@ const Element = Schema.Struct({
 })
 
 const ElementName = { type: ElementType, id: Schema.String }
+
+const Compared = Schema.Struct({
+  from_version: Schema.optional(Schema.Int.annotate({ description: "Default: the latest; 0: the empty model" })),
+  to_version: Schema.optional(Schema.Int),
+  model_type: Schema.optional(ModelType),
+  model_data: Schema.optional(Schema.String.annotate({ description: "The model as JSON text" }))
+}).check(
+  Schema.makeFilter(({ model_data, model_type, to_version }) => {
+    const refuse = (path: string, issue: string) => ({ path: [path], issue })
+    if (to_version !== undefined) {
+      return model_data === undefined && model_type === undefined
+        ? undefined
+        : refuse("to_version", "Expected a version, or model_type and model_data, not both")
+    }
+    if (model_data === undefined) return refuse("model_data", "Expected a model as JSON text, or a to_version")
+    return model_type === undefined ? refuse("model_type", "Expected one of metadata, tsl, sdf") : undefined
+  })
+)
+
+const Comparison = Schema.Struct({
+  from_version: version,
+  to_version: Schema.NullOr(version).annotate({ description: "Null: a document, which is not stored" }),
+  thing_model: Document.annotate({ description: "The model that is compared with, in the form metadata" }),
+  warnings: Schema.Array(Schema.String).annotate({ description: "What was changed to make the document fit" }),
+  compatible: Schema.Boolean.annotate({ description: "Whether the change breaks nothing" }),
+  breaks: Schema.Array(Schema.Struct({
+    whom: Schema.Literals(["devices", "applications", "scenes"]),
+    type: ElementType,
+    id: Schema.String,
+    message: Schema.String
+  })),
+  changes: Schema.Array(Schema.Struct({
+    change: Schema.Literals(["added", "changed", "removed"]),
+    type: ElementType,
+    id: Schema.String,
+    before: Schema.NullOr(Document).annotate({ description: "The element in the form metadata; null: it is added" }),
+    after: Schema.NullOr(Document).annotate({ description: "The same; null: it is removed" })
+  }))
+})
 
 /** The group `thingModels` of the typed client. */
 export class ThingModelApi extends HttpApiGroup.make("thingModels").add(
@@ -72,6 +112,14 @@ export class ThingModelApi extends HttpApiGroup.make("thingModels").add(
     success: Envelope(Schema.Struct({ results: Schema.Array(Version) })),
     error: NoSuchProduct
   }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "Read the latest versions of the thing model, newest first"),
+  HttpApiEndpoint.post("compareThingModel", "/products/:product_key/thing-model/comparison", {
+    params: PathParams.productKey,
+    payload: Compared.annotate({ examples: [{ from_version: 1, to_version: 2 }] }),
+    success: Envelope(Comparison),
+    error: [NoSuchProduct, InvalidThingModel]
+  }).annotate(OpenApi.Summary, "Compare the thing model with another version or a document, and store nothing")
+    .annotate(OpenApi.Description, "What is different, and what that breaks for whom. An invalid document is refused.")
+    .annotate(ReadOnly, true),
   HttpApiEndpoint.post("addThingModelElement", "/products/:product_key/thing-model-element", {
     params: PathParams.productKey,
     payload: Element,

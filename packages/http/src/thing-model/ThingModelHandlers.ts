@@ -3,8 +3,13 @@
  */
 import {
   type ChangedModel,
+  type ComparedModel,
+  type ElementType,
   InvalidInput,
+  listOf,
+  type ModelComparison,
   ModelFormat,
+  type ModelType,
   type ModelVersion,
   type ProductKey,
   ThingModels
@@ -42,6 +47,13 @@ export const layer = group(
         ),
       clearThingModel: ({ params: { product_key } }) =>
         CurrentPrincipal.use(({ projectId }) => respond(models.clear(projectId, product_key), changed(product_key))),
+      compareThingModel: ({ params: { product_key }, payload }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            models.compare(projectId, product_key, comparedModel(payload), payload.from_version),
+            comparison(product_key)
+          )
+        ),
       listThingModelVersions: ({ params: { product_key } }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(models.versions(projectId, product_key), (versions) => ({
@@ -86,3 +98,36 @@ const changed = (productKey: ProductKey) => (model: ChangedModel) => ({
 })
 
 const missing = (field: string) => ({ path: [field], message: "Expected it in the body or the query" })
+
+/** The definition has checked which of the fields are there. */
+const comparedModel = (
+  { model_data = "", model_type = "metadata", to_version }: {
+    readonly to_version?: number | undefined
+    readonly model_type?: ModelType | undefined
+    readonly model_data?: string | undefined
+  }
+): ComparedModel => to_version === undefined ? { type: model_type, text: model_data } : { version: to_version }
+
+const comparison = (productKey: ProductKey) => ({ after, before, breaks, changes, warnings }: ModelComparison) => {
+  const [old, now] = [before, after].map(({ model, version }) =>
+    metadata(productKey, { model, version: version ?? 0, createdAt: 0 })
+  )
+  return {
+    from_version: before.version,
+    to_version: after.version,
+    thing_model: now!,
+    warnings,
+    compatible: breaks.length === 0,
+    breaks: breaks.map(({ element, id, message, whom }) => ({ whom, type: element, id, message })),
+    changes: changes.map(({ change, id, type }) => ({
+      change,
+      type,
+      id,
+      before: elementOf(old!, type, id),
+      after: elementOf(now!, type, id)
+    }))
+  }
+}
+
+const elementOf = (model: Document, type: ElementType, id: string): Document | null =>
+  (model[listOf[type]] as ReadonlyArray<Document>).find((element) => element["id"] === id) ?? null

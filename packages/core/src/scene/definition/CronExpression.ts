@@ -2,6 +2,8 @@
  * The cron expressions of timers: six fields, seconds first, or five.
  */
 import { Cron, Result } from "effect"
+import { InvalidInput } from "../../kernel/InvalidInput.ts"
+import { expectedTimeZone, isTimeZone } from "../../kernel/TimeZone.ts"
 
 /** What Quartz and Spring write and this cloud does not read, with what to write instead. */
 const refused: ReadonlyArray<readonly [pattern: RegExp, sentence: string]> = [
@@ -26,6 +28,30 @@ export const parseCron = (expression: string, timeZone: string): Result.Result<C
   if (fields.length === 7) return Result.fail(`${form}: the field of the year is not read`)
   const read = fields.map((field, place) => field === "?" && isDay(fields.length - place) ? "*" : field)
   return Result.mapError(Cron.parse(read.join(" "), timeZone), ({ message }) => `${form} (${message})`)
+}
+
+/**
+ * The next `count` times after `after`, Unix milliseconds; fewer if no more come. Fails
+ * with the names of the field that does not fit, and what was expected.
+ */
+export const upcomingTimes = (
+  { after, count, cron, timeZone }: {
+    readonly cron: string
+    /** An IANA name such as `Europe/Berlin`. */
+    readonly timeZone: string
+    readonly after: number
+    readonly count: number
+  }
+): Result.Result<ReadonlyArray<number>, InvalidInput> => {
+  if (!isTimeZone(timeZone)) return Result.fail(InvalidInput.of("timeZone", expectedTimeZone))
+  const parsed = parseCron(cron, timeZone)
+  if (Result.isFailure(parsed)) return Result.fail(InvalidInput.of("cron", parsed.failure))
+  const times: Array<number> = []
+  for (let last = nextTime(cron, timeZone, after); last !== null && times.length < count;) {
+    times.push(last)
+    last = nextTime(cron, timeZone, last)
+  }
+  return Result.succeed(times)
 }
 
 /** Whether a field holds days of the month or of the week, by its place from the end. */
