@@ -120,6 +120,14 @@ const bodies: Readonly<Record<string, object>> = {
   "configurations.pushDeviceConfiguration": {}
 }
 
+/** What a viewer may call besides GET, or in spite of where it stands. */
+const readsOfViewers = new Set([
+  "browserSessions.signOut",
+  "history.queryHistory",
+  "quotas.getQuotas",
+  "thingModels.compareThingModel"
+])
+
 /** What each operation needs in its query, by its id. */
 const queries: Readonly<Record<string, string>> = {
   "thingModels.getThingModel": "?model_type=tsl",
@@ -234,18 +242,17 @@ for (const [name, storage] of storages) {
         for (const operation of yield* operations) {
           // It does not end.
           if (operation.operationId === "events.streamEvents") continue
-          const needed =
-            ["browserSessions.signOut", "history.queryHistory", "quotas.getQuotas"].includes(operation.operationId)
-              ? "viewer"
-              : operation.path.startsWith("/projects")
-              ? "owner"
-              : /^\/(?:access-keys|audit|rule-engine\/webhook-key)/.test(operation.path)
-              ? "admin"
-              : /^ota\.(?:set|remove)SigningKey$/.test(operation.operationId)
-              ? "admin"
-              : operation.method === "GET" && operation.operationId !== "subscriptions.readSubscriptionEvents"
-              ? "viewer"
-              : "operator"
+          const needed = readsOfViewers.has(operation.operationId)
+            ? "viewer"
+            : operation.path.startsWith("/projects")
+            ? "owner"
+            : /^\/(?:access-keys|audit|rule-engine\/webhook-key)/.test(operation.path)
+            ? "admin"
+            : /^ota\.(?:set|remove)SigningKey$/.test(operation.operationId)
+            ? "admin"
+            : operation.method === "GET" && operation.operationId !== "subscriptions.readSubscriptionEvents"
+            ? "viewer"
+            : "operator"
           const path = urlOf(
             operation,
             (name) => /^(?:batch|bulk|firmware|group|job|subscription|task)_id$/.test(name) ? "1" : "missing"
