@@ -104,7 +104,10 @@ const misplaced = ({ content }: Packed): ReadonlyArray<string> =>
     const text = readFileSync(path, "utf8")
     const source = file.replace(/^dist\/(.*?)(\.d\.ts|\.js)(\.map)?$/, "src/$1.ts")
     return [
-      ...existsSync(join(content, source)) ? [] : [`${file} has no ${source}: npm run clean, and delete dist`],
+      // Vite makes the site of the console of many sources.
+      ...existsSync(join(content, source)) || file.startsWith("dist/site/")
+        ? []
+        : [`${file} has no ${source}: npm run clean, and delete dist`],
       ...text.includes(root) ? [`${file} has the path ${root}`] : [],
       ...file === "package.json" && /"(?:file|link|workspace):/.test(text) ? [`${file} names a path`] : [],
       .../(^|\/)(test|\.tsbuildinfo)/.test(file) && !file.includes("/testing/") ? [`${file} is not for users`] : []
@@ -190,8 +193,10 @@ const runServer = async (directory: string, env: NodeJS.ProcessEnv) => {
     const said = JSON.parse(line)
     if (said.event !== "ready") continue
     http = said.http
-    const { status } = await fetch(`${http}/healthz`)
-    if (status !== 200) throw new Error(`The health of the server has status ${status}`)
+    for (const path of ["/healthz", "/console"]) {
+      const { status } = await fetch(`${http}${path}`)
+      if (status !== 200) throw new Error(`${path} of the server has status ${status}`)
+    }
     server.kill("SIGTERM")
   }
   const [code] = await ended

@@ -40,12 +40,12 @@ export const groups = (): ReadonlyArray<Group> => {
           "api",
           "errors products thing-models codecs configurations devices device-groups certificates commands " +
             "bulk-commands traces shadows history events subscriptions firmware jobs scenes gateways mesh provisioning " +
-            "objects projects quotas overview audit operations"
+            "objects projects quotas overview audit browser-sessions operations"
         )
       ],
       collapsed: true
     },
-    { text: "Embedding", files: inDocs("", "without-effect typed-models cli") },
+    { text: "Embedding", files: inDocs("", "without-effect typed-models cli console") },
     { text: "Extending", files: inDocs("", "adapters clickhouse nats mqtt-bridge") },
     { text: "Testing", files: inDocs("", "testing simulation") },
     {

@@ -1,6 +1,4 @@
 /**
- * The web console of Device Cloud.
+ * The web console of Device Cloud, as pages beside the management API.
  */
-
-/** Where the console is served. */
-export const path = "/console"
+export * as Console from "./Console.ts"

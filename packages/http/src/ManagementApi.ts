@@ -2,7 +2,7 @@
  * The management API on any HTTP server.
  */
 import { DeviceCloud, type Mac, type Objects, ReplayGuard, type ReplayStore } from "@device-cloud/core"
-import { Context, Effect, Layer, type Scope, type Types } from "effect"
+import { Context, Effect, Layer, Option, type Scope, type Types } from "effect"
 import { HttpRouter, HttpServer, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import * as AuditHandlers from "./audit/AuditHandlers.ts"
@@ -23,6 +23,7 @@ import * as EventHandlers from "./events/EventHandlers.ts"
 import type { EventStreamLimits } from "./events/EventStreams.ts"
 import * as TopologyHandlers from "./gateway/TopologyHandlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
+import * as HomeRoute from "./HomeRoute.ts"
 import * as HistoryRetentionHandlers from "./history/HistoryRetentionHandlers.ts"
 import * as HistoryHandlers from "./history/HistoryHandlers.ts"
 import * as DeviceGroupHandlers from "./group/DeviceGroupHandlers.ts"
@@ -41,6 +42,7 @@ import { PublicUrl } from "./object/ObjectAddress.ts"
 import * as ObjectHandlers from "./object/ObjectHandlers.ts"
 import * as ObjectRoutes from "./object/ObjectRoutes.ts"
 import * as OtaHandlers from "./ota/OtaHandlers.ts"
+import type { Pages } from "./Pages.ts"
 import * as ProductHandlers from "./product/ProductHandlers.ts"
 import * as OverviewHandlers from "./overview/OverviewHandlers.ts"
 import * as QuotaHandlers from "./project/QuotaHandlers.ts"
@@ -83,6 +85,8 @@ export interface Options<R = never> {
   readonly corsOrigins?: ReadonlyArray<string>
   /** An API of the application, served beside this one. Default: none. */
   readonly beside?: BesideApi<R>
+  /** Pages for people, such as `Console.pages` of `@device-cloud/console`. `/` leads to them, and else to `/docs`. Default: none. */
+  readonly pages?: Pages
 }
 
 /** What a server for operators serves. */
@@ -174,8 +178,8 @@ export const layerOperations = (
 ): Layer.Layer<never, never, Mac | HttpServer.HttpServer | HttpServerServices> =>
   HttpRouter.serve(
     Layer.mergeAll(
-      operations({ docs, metrics: true, readiness, beside }),
-      pipeline(operationsRoutes({ docs, metrics: true }), { secureDevices: false, corsOrigins: [] })
+      operations({ docs, metrics: true, readiness, pages: undefined, beside }),
+      pipeline(operationsRoutes({ docs, metrics: true, pages: undefined }), { secureDevices: false, corsOrigins: [] })
     ).pipe(Layer.provide(RateLimits.layerOff)),
     { routerConfig: RouteTable.routerConfig, disableLogger: true, disableListenLog: true }
   ).pipe(Layer.provide(RequestSpan.layer))
@@ -236,6 +240,7 @@ const routes = <R>(
     eventStreams = {},
     expensiveReads = {},
     metrics = true,
+    pages,
     publicUrl,
     rateLimits = {},
     readiness,
@@ -247,12 +252,13 @@ const routes = <R>(
     HttpApiBuilder.layer(Api).pipe(Layer.provide(handlers)),
     // The signatures of `layer` and `fetchHandler` ask for what this needs.
     (beside?.layer ?? Layer.empty) as Layer.Layer<never>,
-    operations({ docs, metrics, readiness, beside: beside?.api }),
+    pages?.layer ?? Layer.empty,
+    operations({ docs, metrics, readiness, pages, beside: beside?.api }),
     AlinkRegistration.layer,
     AlinkUplink.layer,
     ObjectRoutes.layer,
     pipeline([
-      ...operationsRoutes({ docs, metrics }),
+      ...operationsRoutes({ docs, metrics, pages }),
       { method: "POST", path: AlinkRegistration.path },
       ...AlinkUplink.routes,
       ...ObjectRoutes.routes,
@@ -307,9 +313,10 @@ const handlers = Layer.mergeAll(
 
 /** The routes for operators and developers, without an access key. */
 const operations = (
-  { beside, docs, metrics, readiness }: {
+  { beside, docs, metrics, pages, readiness }: {
     readonly docs: boolean
     readonly metrics: boolean
+    readonly pages: Pages | undefined
     readonly readiness: HealthRoutes.ReadinessChecks
     readonly beside: RouteTable.AnyApi | undefined
   }
@@ -317,15 +324,30 @@ const operations = (
   Layer.mergeAll(
     HealthRoutes.layer(readiness),
     metrics ? HealthRoutes.layerMetrics : Layer.empty,
-    docs ? DocsRoutes.layer(beside) : Layer.empty
+    docs ? DocsRoutes.layer(beside) : Layer.empty,
+    Option.match(homeOf({ docs, pages }), { onNone: () => Layer.empty, onSome: HomeRoute.layer })
   )
+
+/** Where `/` leads. */
+const homeOf = (
+  { docs, pages }: { readonly docs: boolean; readonly pages: Pages | undefined }
+): Option.Option<string> => Option.fromUndefinedOr(pages?.path ?? (docs ? DocsRoutes.docsPath : undefined))
 
 /** The same routes, for the table of all. */
 const operationsRoutes = (
-  { docs, metrics }: { readonly docs: boolean; readonly metrics: boolean }
+  { docs, metrics, pages }: {
+    readonly docs: boolean
+    readonly metrics: boolean
+    readonly pages: Pages | undefined
+  }
 ): ReadonlyArray<RouteTable.Route> =>
-  [...HealthRoutes.paths, ...metrics ? [HealthRoutes.metricsPath] : [], ...docs ? DocsRoutes.paths : []]
-    .map((path) => ({ method: "GET", path }))
+  [
+    ...HealthRoutes.paths,
+    ...metrics ? [HealthRoutes.metricsPath] : [],
+    ...docs ? DocsRoutes.paths : [],
+    ...pages === undefined ? [] : [pages.path, `${pages.path}/*`],
+    ...Option.isSome(homeOf({ docs, pages })) ? [HomeRoute.path] : []
+  ].map((path) => ({ method: "GET", path }))
 
 /** What happens to each request outside of all routes. */
 const pipeline = (routes: ReadonlyArray<RouteTable.Route>, options: RequestPipeline.Options) =>

@@ -19,6 +19,7 @@ import {
   UplinkTolerance,
   WebhookLimits
 } from "@device-cloud/core"
+import { Console } from "@device-cloud/console"
 import * as HistoryClickHouse from "@device-cloud/history-clickhouse"
 import { ManagementApi } from "@device-cloud/http"
 import {
@@ -225,6 +226,7 @@ const readiness = Effect.gen(function*() {
 const api = (
   {
     allowPlainHttp,
+    console,
     corsOrigins,
     docs,
     eventStreamsProject,
@@ -252,6 +254,7 @@ const api = (
       strictReplay,
       secureDevices: !allowPlainHttp,
       corsOrigins,
+      ...console ? { pages: Console.pages } : {},
       publicUrl: Option.getOrElse(publicUrl, () => HttpServer.formatAddress(address)),
       rateLimits: {
         project: Option.getOrUndefined(rateLimitProject),

@@ -66,6 +66,7 @@ const config = Config.all({
   uplinkRateDevice: Config.option(Config.String("UPLINK_RATE_DEVICE")),
   uplinkRateProject: Config.option(Config.String("UPLINK_RATE_PROJECT")),
   docs: Config.Boolean("DOCS").pipe(Config.withDefault(true)),
+  console: Config.Boolean("CONSOLE").pipe(Config.withDefault(true)),
   metricsPort: Config.option(port("METRICS_PORT")),
   eventStreamsProject: count("EVENT_STREAMS_PROJECT").pipe(Config.withDefault(100)),
   eventStreamsTotal: count("EVENT_STREAMS_TOTAL").pipe(Config.withDefault(1000)),

@@ -109,7 +109,7 @@ live(
     assert.match(server.mqtts, /^mqtts:\/\/127\.0\.0\.1:\d+$/)
     assert.match(server.mqtt!, /^mqtt:\/\/127\.0\.0\.1:\d+$/)
     assert.strictEqual(server.adminKey, undefined)
-    for (const path of ["/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"]) {
+    for (const path of ["/healthz", "/readyz", "/metrics", "/docs", "/openapi.json", "/console", "/console/devices"]) {
       assert.strictEqual((yield* get(server, path)).status, 200, path)
     }
     const device = yield* createDevice(server)
@@ -262,7 +262,7 @@ live(
 )
 
 live(
-  "serves metrics and documentation on a port of their own, and no documentation when it is told not to",
+  "serves metrics and documentation on a port of their own, and neither documentation nor console when it is told not to",
   Effect.gen(function*() {
     const env = { STORAGE: "memory", DATA_DIR: yield* temporaryDirectory, ADMIN_KEY: ownerKey }
     const apart = yield* start({ ...env, METRICS_PORT: "0" })
@@ -275,6 +275,15 @@ live(
     assert.deepStrictEqual(yield* statuses(apart.operations!), [200, 200, 200, 200, 200])
     const silent = yield* start({ ...env, DOCS: "off" })
     assert.deepStrictEqual(yield* statuses(silent.http), [200, 200, 200, 404, 404])
+    const plain = yield* start({ ...env, CONSOLE: "off" })
+    const homeOf = ({ http }: typeof plain) =>
+      Effect.promise(() => fetch(http, { redirect: "manual" }).then(({ headers }) => headers.get("location")))
+    assert.deepStrictEqual([yield* homeOf(apart), yield* homeOf(silent), yield* homeOf(plain)], [
+      "/console",
+      "/console",
+      "/docs"
+    ])
+    assert.strictEqual((yield* get(plain, "/console")).status, 404)
   })
 )
 

@@ -1,21 +1,23 @@
 /**
  * The OpenAPI description of all routes (`/openapi.json`), and the page to read
- * it (`/docs`), to which `/` leads.
+ * it (`/docs`).
  */
 import { Mac } from "@device-cloud/core"
 import { Effect, Layer } from "effect"
 import { Base64 } from "effect/encoding"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpRouter } from "effect/http"
 import { type HttpApi, HttpApiScalar, OpenApi } from "effect/http-api"
 import { Api } from "../DeviceCloudApi.ts"
 import type { AnyApi } from "../middleware/RouteTable.ts"
-import * as PreparedFile from "./PreparedFile.ts"
+import * as PreparedFile from "../PreparedFile.ts"
 
 const openapiPath = "/openapi.json"
-const docsPath = "/docs"
+
+/** The page. */
+export const docsPath = "/docs"
 
 /** The paths of the routes. */
-export const paths = [openapiPath, docsPath, "/"] as const
+export const paths = [openapiPath, docsPath] as const
 
 /** Serves the description of the API and of one beside it. */
 export const layer = (beside: AnyApi | undefined) => {
@@ -23,25 +25,17 @@ export const layer = (beside: AnyApi | undefined) => {
   return HttpRouter.use(Effect.fnUntraced(function*(router) {
     const mac = yield* Mac
     const description = Effect.sync((): PreparedFile.Content => ({
-      text: JSON.stringify(OpenApi.fromApi(api)),
+      bytes: new TextEncoder().encode(JSON.stringify(OpenApi.fromApi(api))),
       contentType: "application/json",
       headers: {}
     }))
     const page = Effect.map(scalarPage(api), (text): PreparedFile.Content => ({
-      text,
+      bytes: new TextEncoder().encode(text),
       contentType: "text/html; charset=utf-8",
       headers: { "content-security-policy": policyOf(mac, text) }
     }))
     yield* router.add("GET", openapiPath, yield* PreparedFile.make(description))
     yield* router.add("GET", docsPath, yield* PreparedFile.make(page))
-    yield* router.add(
-      "GET",
-      "/",
-      HttpServerResponse.jsonUnsafe({ code: 0, message: "success", data: { docs: docsPath } }, {
-        status: 302,
-        headers: { location: docsPath }
-      })
-    )
   }))
 }
 

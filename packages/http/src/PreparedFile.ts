@@ -10,8 +10,10 @@ import { HttpPlatform, HttpServerRequest, HttpServerResponse } from "effect/http
 
 /** What the file is made of. */
 export interface Content {
-  readonly text: string
+  readonly bytes: Uint8Array
   readonly contentType: string
+  /** How long it may be used without a question. Default: an hour. */
+  readonly cacheControl?: string
   /** Headers besides those of caches and compression. */
   readonly headers: Readonly<Record<string, string>>
 }
@@ -22,15 +24,14 @@ const codings = ["br", "gzip"] as const
 /** How hard the file is compressed: it is done once. */
 const level = 9
 
-const cacheControl = "public, max-age=3600"
+const anHour = "public, max-age=3600"
 
 /** Makes the response to a request. Calls `content` once. */
 export const make = Effect.fnUntraced(function*(content: Effect.Effect<Content>) {
   const { compression } = yield* HttpPlatform.HttpPlatform
   const mac = yield* Mac
 
-  const plain = yield* Effect.cached(Effect.map(content, ({ contentType, headers, text }) => {
-    const bytes = new TextEncoder().encode(text)
+  const plain = yield* Effect.cached(Effect.map(content, ({ bytes, cacheControl = anHour, contentType, headers }) => {
     const tag = Hex.encode(mac.sha256(bytes).subarray(0, 16))
     const common = { ...headers, "cache-control": cacheControl, vary: "Accept-Encoding" }
     return {
