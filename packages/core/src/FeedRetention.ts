@@ -2,9 +2,10 @@
  * Forgets events of the feed that are old, and the oldest when they need too much
  * room.
  */
-import { Context, Duration, Effect, Layer, Schedule } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import { FeedStore } from "./feed/FeedStore.ts"
 import { HistoryStandsApart } from "./history/HistoryStore.ts"
+import * as Periodic from "./kernel/Periodic.ts"
 
 /** How long events are kept, days, and how many bytes they may need at most. Default: 7 days and 20 GB. */
 export const FeedLimits = Context.Reference<{ readonly days: number; readonly maxBytes: number }>(
@@ -22,8 +23,7 @@ export const layer: Layer.Layer<never, never, FeedStore> = Layer.effectDiscard(
     const isHistoryApart = yield* HistoryStandsApart
     yield* store.prune({ keepMillis: Duration.toMillis(Duration.days(days)), maxBytes, isHistoryApart }).pipe(
       Effect.catch((error) => Effect.logWarning("Old events could not be forgotten", error)),
-      Effect.repeat(Schedule.spaced(pruneEvery)),
-      Effect.forkScoped
+      Periodic.every(pruneEvery)
     )
   })
 )

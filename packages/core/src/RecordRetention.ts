@@ -6,6 +6,7 @@ import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { BulkCommandStore } from "./bulk/BulkCommandStore.ts"
 import { CommandStore } from "./command/CommandStore.ts"
 import { JobStore } from "./job/JobStore.ts"
+import * as Periodic from "./kernel/Periodic.ts"
 import type { StoreError } from "./kernel/StoreError.ts"
 import { OtaStore } from "./ota/task/OtaStore.ts"
 import { ExecutionStore } from "./scene/execution/ExecutionStore.ts"
@@ -45,5 +46,5 @@ const make = Effect.gen(function*() {
       )
     }
   })
-  yield* pruneAll.pipe(Effect.repeat(Schedule.spaced(pruneEvery)), Effect.forkScoped)
+  yield* pruneAll.pipe(Periodic.every(pruneEvery))
 })

@@ -2,8 +2,9 @@
  * Keeps the audit log (docs/api/audit.md): changes that somebody makes, secrets
  * that somebody reads, requests that are refused.
  */
-import { Clock, Context, Effect, Exit, Layer, Option, Schedule, Stream } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Option, Stream } from "effect"
 import * as Batcher from "../kernel/Batcher.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import { RateWindow } from "../kernel/RateWindow.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { AuditCursor, AuditEntry, AuditFilter, AuditSubject, NewAuditEntry } from "./AuditEntry.ts"
@@ -131,8 +132,7 @@ const make = Effect.gen(function*() {
   })
   yield* prune.pipe(
     Effect.catch((error) => Effect.logWarning("Old entries of the audit log could not be deleted", error)),
-    Effect.repeat(Schedule.spaced(pruneEvery)),
-    Effect.forkScoped
+    Periodic.every(pruneEvery)
   )
 
   return AuditLog.of({

@@ -4,9 +4,10 @@
  * up another, and few at a time, so that the commands of others pass between them
  * (docs/decisions/0071-bulk-commands.md).
  */
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { Commands } from "../command/Commands.ts"
 import { CommandStore } from "../command/CommandStore.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import { StoreError } from "../kernel/StoreError.ts"
 import { BulkCommandStore, type BulkOutcome, type BulkTurn } from "./BulkCommandStore.ts"
 
@@ -15,7 +16,6 @@ export const layer: Layer.Layer<never, never, BulkCommandStore | Commands | Comm
   Effect.suspend(() => make)
 )
 
-const tickEvery = "1 second"
 /** Bulk commands that one tick serves, and devices of each. */
 const bulks = 10
 const perBulk = 250
@@ -73,7 +73,6 @@ const make = Effect.gen(function*() {
 
   yield* tick.pipe(
     Effect.catchCause((cause) => Effect.logWarning("Bulk commands could not be carried on", cause)),
-    Effect.repeat(Schedule.spaced(tickEvery)),
-    Effect.forkScoped
+    Periodic.looking
   )
 })

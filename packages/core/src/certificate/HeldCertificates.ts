@@ -3,12 +3,13 @@
  * been presented lately, and ends the connections of those that are revoked, also
  * when another node has revoked them.
  */
-import { Array, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import type { DeviceSession } from "../connection/DeviceSession.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { DeviceId } from "../device/Device.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { CertificateStore, type HeldCertificate } from "./CertificateStore.ts"
 
@@ -88,12 +89,11 @@ const make = Effect.gen(function*() {
     }
   }, Effect.catchCause((cause) => Effect.logError("Certificates of connections could not be checked", cause)))
 
+  /** The sessions that were made with a certificate. */
+  const certified = new Set<DeviceSession>()
+
   const compareAll = Effect.suspend(() =>
-    Effect.forEach(
-      Array.chunksOf(sessions.sessions().filter((session) => fingerprintOf(session) !== undefined), compared),
-      compare,
-      { discard: true }
-    )
+    Effect.forEach(Array.chunksOf([...certified], compared), compare, { discard: true })
   )
 
   const forgetAll = Effect.suspend(() => {
@@ -111,12 +111,15 @@ const make = Effect.gen(function*() {
 
   yield* channel.subscribe({ heard, missed: forgetAll })
   // A node may revoke a certificate and end before the others hear of it.
-  yield* compareAll.pipe(Effect.repeat(Schedule.spaced(comparedEvery)), Effect.forkScoped)
+  yield* compareAll.pipe(Periodic.every(comparedEvery))
   // A certificate may be revoked between the check of a CONNECT and its session.
   yield* sessions.listen({
     attached: (session) => {
-      if (fingerprintOf(session) !== undefined) run(compare([session]))
-    }
+      if (fingerprintOf(session) === undefined) return
+      certified.add(session)
+      run(compare([session]))
+    },
+    detached: (session) => certified.delete(session)
   })
 
   return HeldCertificates.of({

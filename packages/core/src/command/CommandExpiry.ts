@@ -1,14 +1,13 @@
 /**
  * Ends commands whose time is over.
  */
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { ProjectActivity } from "../activity/ProjectActivity.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import { CommandStore } from "./CommandStore.ts"
 
 /** How long after its expiry a delivered command still waits for a reply, milliseconds. */
 const replyGrace = 60_000
-/** How often the store is asked for commands whose time is over. */
-const expireEvery = "1 second"
 /** Commands that end in one transaction. */
 const expireLimit = 1000
 
@@ -28,8 +27,7 @@ export const layer: Layer.Layer<never, never, CommandStore | ProjectActivity> = 
     })
     yield* expire.pipe(
       Effect.catch((error) => Effect.logWarning("Commands could not be expired", error)),
-      Effect.repeat(Schedule.spaced(expireEvery)),
-      Effect.forkScoped
+      Periodic.looking
     )
   })
 )

@@ -3,11 +3,12 @@
  * devices that it has authenticated; the cloud sends messages to devices and
  * ends connections through this service.
  */
-import { Array, Context, Effect, Layer, Metric, Schedule, Schema, type Scope, Semaphore, Stream } from "effect"
+import { Array, Context, Effect, Layer, Metric, Schema, type Scope, Semaphore, Stream } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { DeviceId, type DeviceIdentity } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { DomainError } from "../kernel/DomainError.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import {
   type DeviceConnection,
@@ -271,11 +272,7 @@ const make = Effect.gen(function*() {
   }
   yield* channel.subscribe({ heard, missed: reconcileAll })
   yield* Effect.forkScoped(Stream.runForEach(presence.silences, () => reconcileAll))
-  yield* reconcileAll.pipe(
-    Effect.repeat(Schedule.spaced(sweep)),
-    Effect.delay(sweep),
-    Effect.forkScoped
-  )
+  yield* reconcileAll.pipe(Periodic.every(sweep))
 
   const idsOf = (devices: ReadonlyArray<DeviceIdentity>) => devices.map(({ deviceId }) => deviceId)
   yield* lifecycle.register({

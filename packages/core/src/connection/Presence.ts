@@ -2,12 +2,13 @@
  * Keeps the stored status of devices true: online, offline, and since when
  * (docs/decisions/0008-presence.md).
  */
-import { Cause, Clock, Context, Effect, Layer, PubSub, Schedule, Stream } from "effect"
+import { Cause, Clock, Context, Effect, Layer, PubSub, Stream } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import * as LapsedDevices from "./LapsedDevices.ts"
 import {
@@ -186,11 +187,9 @@ const make = Effect.gen(function*() {
   )
 
   // Each in a fiber of its own: what takes long never delays a heartbeat.
-  const every = (millis: number, run: Effect.Effect<void>) =>
-    Effect.forkScoped(Effect.repeat(run, Schedule.spaced(millis)))
-  yield* every(times.beat, beat)
-  yield* every(times.beat / 2, releaseSilent)
-  yield* every(times.beat, endSightings)
+  yield* Periodic.every(times.beat)(beat)
+  yield* Periodic.every(times.beat / 2)(releaseSilent)
+  yield* Periodic.every(times.beat)(endSightings)
 
   yield* Effect.addFinalizer(() =>
     release({ _tag: "NodeStops", nodeId }).pipe(

@@ -3,7 +3,8 @@
  * nodes may have taken devices over meanwhile, and what this one is about to do may
  * have been done (docs/ownership.md, C5).
  */
-import { Clock, Effect, Latch, Schedule, type Scope } from "effect"
+import { Clock, Effect, Latch, type Scope } from "effect"
+import * as Periodic from "../kernel/Periodic.ts"
 
 /** Milliseconds between two signs of life. */
 const tickEvery = 500
@@ -41,9 +42,6 @@ export const make = Effect.fnUntraced(function*(
     return checks === 0 ? undefined : latch.await
   }
 
-  yield* Effect.sync(doubt).pipe(
-    Effect.repeat(Schedule.spaced(tickEvery)),
-    Effect.forkScoped
-  )
+  yield* Effect.sync(doubt).pipe(Periodic.every(tickEvery))
   return doubt
 })

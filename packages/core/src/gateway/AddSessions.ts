@@ -2,16 +2,15 @@
  * Opens and ends add-sessions, in which a gateway looks for sub-devices, and
  * tells gateways of them (docs/protocol/gateways.md).
  */
-import { Clock, Effect, Option, Schedule } from "effect"
+import { Clock, Effect, Option } from "effect"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import type { DeviceId } from "../device/Device.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import type { ProductKey } from "../product/Product.ts"
 import { type AddSession, sessionMemoryMillis } from "./Topology.ts"
 import { TopologyStore } from "./TopologyStore.ts"
 
-/** How often the store is asked for add-sessions whose time is over. */
-const tickEvery = "1 second"
 /** Sessions that end in one transaction. */
 const tickLimit = 1000
 
@@ -101,8 +100,7 @@ export const make = Effect.gen(function*() {
   })
   yield* tick.pipe(
     Effect.catch((error) => Effect.logWarning("Add-sessions could not be looked after", error)),
-    Effect.repeat(Schedule.spaced(tickEvery)),
-    Effect.forkScoped
+    Periodic.looking
   )
 
   return { open, close }

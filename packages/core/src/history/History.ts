@@ -1,7 +1,7 @@
 /**
  * Reads the history of devices, and forgets history that is too old.
  */
-import { Context, type Duration, Effect, Layer, Option, Result, Schedule, type Scope, Stream } from "effect"
+import { Context, type Duration, Effect, Layer, Option, Result, type Scope, Stream } from "effect"
 import {
   type Device,
   type DeviceId,
@@ -13,6 +13,7 @@ import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import type { InvalidInput } from "../kernel/InvalidInput.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
@@ -237,6 +238,5 @@ const inBackground = (
 ): Effect.Effect<void, never, Scope.Scope> =>
   work.pipe(
     Effect.catch((error) => Effect.logWarning(failure, error)),
-    Effect.repeat(Schedule.spaced(every)),
-    Effect.forkScoped
+    Periodic.every(every)
   )

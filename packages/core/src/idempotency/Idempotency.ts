@@ -2,11 +2,12 @@
  * Runs a request once and returns the same response when the request is repeated
  * (docs/decisions/0015-idempotent-posts.md, docs/decisions/0053-idempotency-keys-keep-no-secrets.md).
  */
-import { Cause, Clock, Context, Effect, Fiber, Layer, Redacted, Schedule, Schema } from "effect"
+import { Cause, Clock, Context, Effect, Fiber, Layer, Redacted, Schema } from "effect"
 import { DomainError } from "../kernel/DomainError.ts"
 import { Mac } from "../kernel/Mac.ts"
 import type { Randomness } from "../kernel/Randomness.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { IdempotencyStore, type RequestKey } from "./IdempotencyStore.ts"
@@ -184,8 +185,7 @@ const make = Effect.gen(function*() {
   })
   yield* prune.pipe(
     Effect.catch((error) => Effect.logWarning("Old responses could not be forgotten", error)),
-    Effect.repeat(Schedule.spaced(pruneEvery)),
-    Effect.forkScoped
+    Periodic.every(pruneEvery)
   )
 
   return Idempotency.of({ once })

@@ -3,11 +3,12 @@
  * A node tells the devices that are connected to it. Each second it takes what is
  * due from the store, and passes on what is due for devices of other nodes.
  */
-import { Array, Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
+import { Array, Clock, Context, Effect, Layer, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { DeviceId } from "../device/Device.ts"
 import * as Batcher from "../kernel/Batcher.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import type { AssignedTask } from "./Job.ts"
 import { JobStore, type TaskChoice } from "./JobStore.ts"
@@ -28,7 +29,6 @@ const jobNotifyMethod = "thing.job.notify"
 /** Tasks are due for a device that is not connected to the node that has found them. */
 const JobDue = NodeBus.channel("job/due", Schema.Struct({ deviceId: DeviceId }))
 
-const tickEvery = "1 second"
 /** Due tasks that one tick takes: a node tells at most so many devices in a second. */
 const claimLimit = 1000
 /** Milliseconds until a task is due again of which its device has not been told. */
@@ -142,8 +142,7 @@ const make = Effect.gen(function*() {
   })
   yield* tick.pipe(
     Effect.catchCause((cause) => Effect.logWarning("Devices could not be told of tasks that are due", cause)),
-    Effect.repeat(Schedule.spaced(tickEvery)),
-    Effect.forkScoped
+    Periodic.looking
   )
 
   return JobDelivery.of({

@@ -2,7 +2,7 @@
  * Tells operators why a device cannot connect: in the log, and by device
  * (docs/decisions/0069-why-a-device-cannot-connect.md).
  */
-import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import type { DeviceId, DeviceName, DeviceNotFound } from "../device/Device.ts"
 import { Devices } from "../device/Devices.ts"
 import { addressGroup } from "../kernel/NetworkAddress.ts"
@@ -63,6 +63,8 @@ const make = Effect.gen(function*() {
   const devices = yield* Devices
   const recorder = yield* TraceRecorder
   const clock = yield* Clock.Clock
+  const scope = yield* Effect.scope
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
   let gathered = new Map<string, Gathered>()
   let uncounted = 0
   /** Refusals that the log has told within the last minute. */
@@ -80,6 +82,7 @@ const make = Effect.gen(function*() {
       uncounted++
       return
     }
+    if (gathered.size === 0) runFork(Effect.forkIn(Effect.delay(flush, "1 second"), scope))
     const [times, firstAt] = before === undefined ? [1, at] : [before.times + 1, before.firstAt]
     gathered.set(key, { device, address, reason, returnCode, times, firstAt, at })
   }
@@ -108,7 +111,6 @@ const make = Effect.gen(function*() {
   }
 
   const flush = Effect.suspend(() => {
-    if (gathered.size === 0) return Effect.void
     const [refusals, left] = [gathered, uncounted]
     gathered = new Map()
     uncounted = 0
@@ -120,8 +122,6 @@ const make = Effect.gen(function*() {
       Effect.catch((error) => Effect.logWarning("Refused CONNECTs could not be stored", error))
     )
   })
-
-  yield* Effect.forkScoped(Effect.repeat(flush, Schedule.spaced("1 second")))
 
   return ConnectRefusals.of({
     note,

@@ -2,9 +2,10 @@
  * Refuses messages over HTTP that come a second time
  * (docs/protocol/http-uplink.md#fresh-signatures).
  */
-import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { DomainError } from "../kernel/DomainError.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { ReplayStore } from "./ReplayStore.ts"
 import { countsUntil, UplinkTolerance } from "./UplinkFreshness.ts"
@@ -60,8 +61,7 @@ const make = Effect.gen(function*() {
     Effect.flatMap((now) => store.prune({ endedBefore: now, limit: pruneLimit })),
     Effect.repeat({ while: (pruned) => pruned === pruneLimit }),
     Effect.catch((error) => Effect.logWarning("Used randoms could not be forgotten", error)),
-    Effect.repeat(Schedule.spaced(pruneEvery)),
-    Effect.forkScoped
+    Periodic.every(pruneEvery)
   )
 
   return ReplayGuard.of({

@@ -2,8 +2,9 @@
  * How far subscriptions are behind, for those who watch the cloud
  * (docs/operations/README.md).
  */
-import { Clock, Duration, Effect, Layer, Metric, Schedule } from "effect"
+import { Clock, Duration, Effect, Layer, Metric } from "effect"
 import type { Feed } from "../feed/Feed.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import type { FilteredEvents } from "./FilteredEvents.ts"
 import * as SubscriptionLag from "./SubscriptionLag.ts"
 import { type StoredSubscription, SubscriptionStore } from "./SubscriptionStore.ts"
@@ -62,7 +63,6 @@ const make = Effect.gen(function*() {
   })
   yield* measureAll.pipe(
     Effect.catch((error) => Effect.logWarning("The lag of subscriptions could not be measured", error)),
-    Effect.repeat(Schedule.spaced(measureEvery)),
-    Effect.forkScoped
+    Periodic.every(measureEvery)
   )
 })

@@ -2,8 +2,9 @@
  * Pushes the events of subscriptions to their webhooks. Each node pushes the shards
  * that it has, one request after the other (docs/decisions/0081-subscriptions.md).
  */
-import { Clock, Effect, FiberMap, Layer, Option, Schedule } from "effect"
+import { Clock, Effect, FiberMap, Layer, Option } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import { isSuccess, shownResponse, WebhookDelivery } from "../scene/execution/WebhookDelivery.ts"
 import { failedAgain, maxBatch, type PushBatch, pushBatch } from "./PushBatch.ts"
 import { acknowledge, type Cursor, decodeCursor, leave, type Progress } from "./Shards.ts"
@@ -14,9 +15,6 @@ import { type StoredSubscription, SubscriptionStore } from "./SubscriptionStore.
 /** Works for as long as the scope lives. */
 export const layer: Layer.Layer<never, never, SubscriptionStore | SubscriptionReader | WebhookDelivery | NodeBus> =
   Layer.effectDiscard(Effect.suspend(() => make))
-
-/** How often a node looks for subscriptions to push. */
-const lookEvery = "1 second"
 
 /** How long a node waits for events before it looks at the subscription again, milliseconds. */
 const wait = 20_000
@@ -116,7 +114,6 @@ const make = Effect.gen(function*() {
   })
   yield* look.pipe(
     Effect.catch((error) => Effect.logWarning("Subscriptions with webhooks could not be read", error)),
-    Effect.repeat(Schedule.spaced(lookEvery)),
-    Effect.forkScoped
+    Periodic.looking
   )
 })

@@ -3,7 +3,8 @@
  * tells the devices of those that wait, puts off those whose window is closed,
  * and moves on those whose time is up.
  */
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer } from "effect"
+import * as Periodic from "../../kernel/Periodic.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 import { isPushed } from "../task/UpgradeStateMachine.ts"
 import { UpgradePush } from "./UpgradePush.ts"
@@ -15,7 +16,6 @@ export const layer: Layer.Layer<never, never, OtaStore | UpgradePush | UpgradeSt
   Effect.suspend(() => make)
 )
 
-const tickEvery = "1 second"
 /** Records that one claim takes at most. */
 const claimLimit = 500
 /** Milliseconds until a claimed record is due again, unless it changes: its device was connected to a node that is gone. */
@@ -51,7 +51,6 @@ const make = Effect.gen(function*() {
 
   yield* tick.pipe(
     Effect.catchCause((cause) => Effect.logWarning("Upgrades that are due could not be carried on", cause)),
-    Effect.repeat(Schedule.spaced(tickEvery)),
-    Effect.forkScoped
+    Periodic.looking
   )
 })

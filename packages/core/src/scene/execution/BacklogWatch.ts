@@ -4,11 +4,10 @@
  */
 import { Clock, Effect, Layer, Metric, Queue } from "effect"
 import { SceneLimits } from "../definition/SceneLimits.ts"
+import * as Periodic from "../../kernel/Periodic.ts"
 import { type Dropped, SceneBacklog } from "../matching/SceneBacklog.ts"
 import type { Execution } from "./Execution.ts"
 import { ExecutionStore } from "./ExecutionStore.ts"
-
-const countEvery = "1 second"
 
 const droppedExecutions = Metric.counter("device_cloud_scene_executions_dropped_total", {
   description: "Executions of scenes that were not stored because too many of their project wait",
@@ -60,8 +59,9 @@ const make = Effect.gen(function*() {
 
   yield* watch.pipe(
     Effect.catchCause((cause) => Effect.logWarning("Executions that wait could not be counted", cause)),
-    Effect.andThen(Effect.timeoutOption(Queue.take(backlog.calls), countEvery)),
+    Effect.andThen(Queue.take(backlog.calls)),
     Effect.forever,
     Effect.forkScoped
   )
+  yield* Queue.offer(backlog.calls, undefined).pipe(Periodic.looking)
 })

@@ -4,11 +4,12 @@
  * not finished is claimed again after its lease, by whichever node comes first
  * (docs/decisions/0020-scenes-through-an-outbox.md).
  */
-import { Clock, Effect, Layer, Queue, Schedule } from "effect"
+import { Clock, Effect, Layer, Queue } from "effect"
 import { ProjectActivity } from "../../activity/ProjectActivity.ts"
 import type { DeviceStore } from "../../device/DeviceStore.ts"
 import type { DomainEvent } from "../../events/DomainEvent.ts"
 import { Feed } from "../../feed/Feed.ts"
+import * as Periodic from "../../kernel/Periodic.ts"
 import { untilStored } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { ShadowStore } from "../../shadow/ShadowStore.ts"
@@ -24,7 +25,6 @@ import { SceneActions } from "./SceneActions.ts"
 import { type TreeEnd, treeEndReason } from "./SceneTree.ts"
 import { end, firedWindowMillis, makeSceneDecisions, type RecentRuns } from "./SceneDecisions.ts"
 
-const wakeEvery = "1 second"
 const claimLimit = 100
 /** How many executions one node carries out at the same time. */
 const maxRunning = 512
@@ -231,5 +231,5 @@ const make = Effect.gen(function*() {
     Effect.forkScoped
   )
   // Wakes for what is due later, and for what other nodes have left.
-  yield* Effect.sync(triggers.wake).pipe(Effect.repeat(Schedule.spaced(wakeEvery)), Effect.forkScoped)
+  yield* Effect.sync(triggers.wake).pipe(Periodic.looking)
 })

@@ -2,14 +2,14 @@
  * Fires scenes at the times of their cron triggers, and when a status has lasted,
  * each time once for all nodes.
  */
-import { Clock, Effect, Layer, Schedule } from "effect"
+import { Clock, Effect, Layer } from "effect"
+import * as Periodic from "../../kernel/Periodic.ts"
 import { nextTime } from "../definition/CronExpression.ts"
 import { SceneTimeZone } from "../definition/Scene.ts"
 import { SceneBacklog } from "../matching/SceneBacklog.ts"
 import { SceneTriggers } from "../matching/SceneTriggers.ts"
 import { ExecutionStore } from "./ExecutionStore.ts"
 
-const tickEvery = "1 second"
 /** How many timers one look takes at most. */
 const timerLimit = 500
 /** How late a timer may be before its time counts as missed, milliseconds. */
@@ -65,7 +65,6 @@ const make = Effect.gen(function*() {
 
   yield* Effect.andThen(tick, tickLasting).pipe(
     Effect.catchCause((cause) => Effect.logWarning("Timers of scenes could not be looked at", cause)),
-    Effect.repeat(Schedule.spaced(tickEvery)),
-    Effect.forkScoped
+    Periodic.looking
   )
 })

@@ -28,8 +28,8 @@ export class SceneBacklog extends Context.Service<SceneBacklog, {
   readonly uncounted: () => ReadonlyArray<ProjectId>
   /** So many executions of the project wait. */
   readonly counted: (projectId: ProjectId, pending: number) => void
-  /** Gets an element when a project should be counted at once. */
-  readonly calls: Queue.Dequeue<void>
+  /** Gets an element when projects should be counted at once. */
+  readonly calls: Queue.Queue<void>
   /** Returns how many executions were dropped since the last call. */
   readonly takeDropped: () => number
   /** Returns scenes whose executions were dropped since they were `noted`, not oftener than every ten seconds. */

@@ -1,0 +1,31 @@
+/**
+ * What a node does again and again: looks for what is due, for example.
+ */
+import { Context, Duration, Effect, type Fiber, type Scope } from "effect"
+
+/**
+ * Milliseconds between two looks of a node for what is due: commands that expire,
+ * timers of scenes, upgrades, tasks of jobs, turns of bulk commands, add-sessions,
+ * subscriptions. At most 5000: scenes do not fire for times that are 10 seconds ago.
+ * Default: 1000.
+ */
+export const LookInterval = Context.Reference<number>("@device-cloud/core/kernel/LookInterval", {
+  defaultValue: () => 1000
+})
+
+/** The fiber that does work again and again until the scope closes. */
+export type Repeating<R> = Effect.Effect<Fiber.Fiber<never>, never, R | Scope.Scope>
+
+/**
+ * Does the work now, and again `pause` after each end. A round without work costs half
+ * of one of `Effect.repeat(Schedule.spaced(pause))`, and a node has a dozen of them in
+ * each second.
+ */
+export const every = (pause: Duration.Input): <R>(work: Effect.Effect<unknown, never, R>) => Repeating<R> => {
+  const rest = Effect.sleep(Duration.fromInputUnsafe(pause))
+  return (work) => Effect.forkScoped(Effect.forever(Effect.andThen(work, rest), { disableYield: true }))
+}
+
+/** Does the work now, and again a {@link LookInterval} after each end. */
+export const looking = <R>(work: Effect.Effect<unknown, never, R>): Repeating<R> =>
+  Effect.flatMap(LookInterval, (millis) => every(millis)(work))
