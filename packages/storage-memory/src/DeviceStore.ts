@@ -25,7 +25,7 @@ export const layer: Layer.Layer<DeviceStore, never, Tables> = Layer.effect(
 )
 
 const make = (tables: Tables["Service"]) => {
-  const { addSessions, batches, connections, deviceNames, devices, gatewayOf, histories, ledger, nextId } = tables
+  const { addSessions, batches, connections, deviceNames, devices, gateways, histories, ledger, nextId } = tables
   const { ownerships, products, shadows, sightings } = tables
 
   const find = (projectId: ProjectId, reference: DeviceReference): Option.Option<Device> => {
@@ -93,9 +93,9 @@ const make = (tables: Tables["Service"]) => {
     connections.delete(deviceId)
     ownerships.delete(deviceId)
     sightings.delete(deviceId)
-    gatewayOf.delete(deviceId)
+    gateways.delete(deviceId)
     tables.topologyClaims.delete(deviceId)
-    for (const [subDeviceId, gatewayId] of gatewayOf) if (gatewayId === deviceId) gatewayOf.delete(subDeviceId)
+    gateways.subDevicesOf(deviceId).forEach((subDeviceId) => gateways.delete(subDeviceId))
     for (const [sessionId, { session }] of addSessions) {
       if (session.gatewayId === deviceId) addSessions.delete(sessionId)
     }

@@ -31,6 +31,8 @@ export class OtaTables {
   readonly #tasksOf = new Map<DeviceId, Array<number>>()
   /** The records that are due some time. */
   readonly #due = new Map<string, UpgradeRecord>()
+  /** No record is due before, Unix milliseconds. */
+  #soonest = Number.POSITIVE_INFINITY
 
   readonly #devices: ReadonlyMap<DeviceId, Device>
 
@@ -88,7 +90,10 @@ export class OtaTables {
     else ofTask.set(deviceId, record)
     const key = `${taskId} ${deviceId}`
     if (dueAt === null) this.#due.delete(key)
-    else this.#due.set(key, record)
+    else {
+      this.#due.set(key, record)
+      this.#soonest = Math.min(this.#soonest, dueAt)
+    }
   }
 
   #count(record: UpgradeRecord, before: RecordStatus | undefined): OtaTask {
@@ -103,7 +108,14 @@ export class OtaTables {
 
   /** The records that are due at `now`, the longest due first. */
   dueAt(now: number): ReadonlyArray<UpgradeRecord> {
-    return [...this.#due.values()].filter((record) => record.dueAt! <= now).toSorted((a, b) => a.dueAt! - b.dueAt!)
+    if (now < this.#soonest) return []
+    const due: Array<UpgradeRecord> = []
+    this.#soonest = Number.POSITIVE_INFINITY
+    for (const record of this.#due.values()) {
+      this.#soonest = Math.min(this.#soonest, record.dueAt!)
+      if (record.dueAt! <= now) due.push(record)
+    }
+    return due.toSorted((a, b) => a.dueAt! - b.dueAt!)
   }
 
   removeFirmware(firmwareId: number): void {

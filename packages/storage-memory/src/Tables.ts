@@ -54,6 +54,7 @@ import { Executions } from "./Executions.ts"
 import { CommandTable } from "./CommandTable.ts"
 import { ConnectionTable } from "./ConnectionTable.ts"
 import { FeedLog } from "./FeedLog.ts"
+import { GatewayTable } from "./GatewayTable.ts"
 import type { RingBuffer } from "./RingBuffer.ts"
 import type { StoredTrace } from "./TraceStore.ts"
 
@@ -198,8 +199,7 @@ export class Tables extends Context.Service<Tables, {
   readonly deviceGroups: Map<number, DeviceGroup>
   /** The devices that were added to each static group. */
   readonly groupDevices: Map<number, Set<DeviceId>>
-  /** Gateway by sub-device; the latest at the end. */
-  readonly gatewayOf: Map<DeviceId, DeviceId>
+  readonly gateways: GatewayTable
   /** Of each sub-device that has had a gateway. */
   readonly topologyClaims: Map<DeviceId, TopologyClaim>
   readonly addSessions: Map<string, StoredAddSession>
@@ -263,7 +263,7 @@ export class Tables extends Context.Service<Tables, {
         bulkCommands: new Map(),
         deviceGroups: new Map(),
         groupDevices: new Map(),
-        gatewayOf: new Map(),
+        gateways: new GatewayTable(),
         topologyClaims: new Map(),
         addSessions: new Map(),
         onProductRemoved: [],

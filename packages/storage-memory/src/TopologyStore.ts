@@ -24,7 +24,7 @@ export const layer: Layer.Layer<TopologyStore, never, Tables> = Layer.effect(
 )
 
 const make = (tables: Tables["Service"]) => {
-  const { addSessions, deviceNames, devices, gatewayOf, topologyClaims } = tables
+  const { addSessions, deviceNames, devices, gateways, topologyClaims } = tables
 
   const identity = (deviceId: DeviceId) => {
     const device = devices.get(deviceId)
@@ -32,14 +32,11 @@ const make = (tables: Tables["Service"]) => {
   }
 
   const attachment = (deviceId: DeviceId): Attachment | undefined => {
-    const gatewayId = gatewayOf.get(deviceId)
+    const gatewayId = gateways.get(deviceId)
     const gateway = gatewayId === undefined ? undefined : identity(gatewayId)
     const subDevice = identity(deviceId)
     return gateway === undefined || subDevice === undefined ? undefined : { gateway, subDevice }
   }
-
-  const subDeviceIds = (gatewayId: DeviceId) =>
-    [...gatewayOf].flatMap(([subDeviceId, of]) => of === gatewayId ? [subDeviceId] : [])
 
   const openSession = (gatewayId: DeviceId) =>
     [...addSessions.values()].find(({ endedAt, session }) => session.gatewayId === gatewayId && endedAt === null)
@@ -55,13 +52,13 @@ const make = (tables: Tables["Service"]) => {
       Effect.sync(() => {
         const distinct = [...new Set(ids)]
         if ([gatewayId, ...distinct].some((deviceId) => !devices.has(deviceId))) return { _tag: "Gone" }
-        const added = distinct.filter((id) => gatewayOf.get(id) !== gatewayId)
+        const added = distinct.filter((id) => gateways.get(id) !== gatewayId)
         const open = openSession(gatewayId)
         const attempts = added.map((subDeviceId): AttachAttempt => ({
           by,
           gatewayId,
           subDeviceId,
-          isForeign: gatewayOf.has(subDeviceId),
+          isForeign: gateways.get(subDeviceId) !== undefined,
           isInvited: open !== undefined && admits(open.session, devices.get(subDeviceId)!.productKey),
           claim: topologyClaims.get(subDeviceId)
         }))
@@ -70,13 +67,11 @@ const make = (tables: Tables["Service"]) => {
           if (verdict === "accepted") continue
           return { _tag: verdict === "spent" ? "Spent" : "OtherGateway", deviceId: attempt.subDeviceId }
         }
-        if (subDeviceIds(gatewayId).length + added.length > maxSubDevices) return { _tag: "Full" }
+        if (gateways.subDevicesOf(gatewayId).length + added.length > maxSubDevices) return { _tag: "Full" }
         const moved = added.flatMap((id) => attachment(id) ?? [])
         for (const attempt of attempts) topologyClaims.set(attempt.subDeviceId, claimAfter(attempt, at))
         for (const id of added) {
-          // The latest stands at the end.
-          gatewayOf.delete(id)
-          gatewayOf.set(id, gatewayId)
+          gateways.set(id, gatewayId)
           if (open !== undefined && admits(open.session, devices.get(id)!.productKey)) open.members.add(id)
         }
         return { _tag: "Attached", added, moved }
@@ -86,14 +81,14 @@ const make = (tables: Tables["Service"]) => {
         ids.flatMap((id) => {
           const known = attachment(id)
           if (known === undefined || (gatewayId !== undefined && known.gateway.deviceId !== gatewayId)) return []
-          gatewayOf.delete(id)
+          gateways.delete(id)
           const provedAt = topologyClaims.get(id)?.provedAt ?? 0
           topologyClaims.set(id, { gatewayId: known.gateway.deviceId, state, provedAt, changedAt: at })
           return [known]
         })
       ),
-    subDevices: (gatewayId) => Effect.sync(() => subDeviceIds(gatewayId).flatMap((id) => identity(id) ?? [])),
-    amounts: (gatewayIds) => Effect.sync(() => new Map(gatewayIds.map((id) => [id, subDeviceIds(id).length]))),
+    subDevices: (gatewayId) => Effect.sync(() => gateways.subDevicesOf(gatewayId).flatMap((id) => identity(id) ?? [])),
+    amounts: (gatewayIds) => Effect.sync(() => new Map(gatewayIds.map((id) => [id, gateways.subDevicesOf(id).length]))),
     attachments: (names) =>
       Effect.sync(() =>
         names.map(({ deviceName, productKey }) => {
