@@ -126,17 +126,17 @@ const faultsOf = (
   return (call) =>
     Effect.suspend(() => {
       const n = ++calls
-      // Each fault has drawn its number for this call, whether or not it can hit it.
-      const drawn = known.map(({ random }) => random.nextDoubleUnsafe())
+      const possible = known.filter(({ calls: admits = () => true, probability = 1, random }) => {
+        // Each fault draws its number for this call, whether or not it can hit it.
+        const isDrawn = random.nextDoubleUnsafe() < probability
+        return isDrawn && admits(n)
+      })
+      if (possible.length === 0) return call
       return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        known.reduceRight((outcome, {
-          calls: admits = () => true,
-          does,
-          during,
-          probability = 1,
-          retryable = true
-        }, i) => {
-          if (drawn[i]! >= probability || !admits(n) || !isDuring(during, now - start)) return outcome
+        possible.reduceRight((outcome, { does, during, retryable = true }) => {
+          if (!isDuring(during, now - start)) {
+            return outcome
+          }
           const error = new StoreError({ operation, retryable, cause: new Error("A fault that was asked for") })
           switch (does) {
             case "fail":

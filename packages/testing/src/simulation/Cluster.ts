@@ -5,6 +5,7 @@
  */
 import {
   DeviceCloud,
+  LookInterval,
   NodeBus,
   type Notice,
   PresenceTimes,
@@ -29,6 +30,8 @@ export interface ClusterOptions {
   readonly bus: LossyNodeBus.Faults
   /** How long half a call of a store takes at most, milliseconds; 0: no time. */
   readonly slowness: number
+  /** Milliseconds between two looks of a node for what is due. */
+  readonly look: number
   /** Milliseconds between two sweeps of a node. */
   readonly sweep: number
   /** What a node logs as an error. */
@@ -137,7 +140,7 @@ export class Cluster {
   }
 
   #layerOf(node: CloudNode, random: SeededRandom): Layer.Layer<DeviceCloud.DeviceCloud, unknown> {
-    const { bus, seed, slowness, stores = Layer.empty, sweep } = this.#options
+    const { bus, look, seed, slowness, stores = Layer.empty, sweep } = this.#options
     const faults = Faults.layer({ seed: `${seed} ${node.nodeId}`, faults: outage(() => this.isStorageAway) })
     const Stores: Layer.Layer<DeviceCloud.Stores> =
       (slowness === 0 ? faults : SlowStores.layer(random, slowness).pipe(Layer.provide(faults))).pipe(
@@ -149,6 +152,7 @@ export class Cluster {
       Layer.provide(Stores),
       Layer.provide(Layer.mergeAll(
         Layer.succeed(Randomness, random),
+        Layer.succeed(LookInterval, look),
         Layer.succeed(PresenceTimes, { beat: 2000, gap: 5000, silence: 9000, sweep }),
         // No webhook leaves a simulation: each is taken.
         Layer.succeed(WebhookClient, {

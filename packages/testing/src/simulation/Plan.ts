@@ -77,6 +77,8 @@ export interface Plan {
   readonly nodes: number
   /** How long half a call of a store takes at most, milliseconds; 0: no time. */
   readonly slowness: number
+  /** Seconds between two looks of a node for what is due. */
+  readonly look: number
   /** Seconds between two sweeps of a node. */
   readonly sweep: number
   /** What becomes of what nodes tell each other. */
@@ -138,6 +140,9 @@ const buses: ReadonlyArray<Faults> = [
 /** Devices with which a fleet is large: it is simulated for its size, more than for what a node meets between two steps. */
 const large = 1000
 
+/** How many nodes stand still in a day, and how many die. */
+const nodeFaultsInADay = 3
+
 /** Seconds that a command may wait. */
 const ttls = [0, 20, 60, 120] as const
 
@@ -166,6 +171,7 @@ export const make = ({ devices: count, minutes, nodes = 3, seed, slowness }: Pla
     minutes,
     nodes,
     slowness: slowness ?? (isLarge ? 0 : 30),
+    look: isLarge ? 5 : 1,
     sweep: isLarge ? 300 : 10,
     bus: new SeededRandom(seed, "bus").pick(buses),
     devices,
@@ -225,7 +231,7 @@ const faultsOf = (
   const many = (count: number, make: () => Fault) => Array.from({ length: count }, make)
   // A few networks flap, most are quiet.
   const flapping = devices.filter(() => random.chance(0.2))
-  const nodeFaults = nodes === 1 ? 0 : Math.ceil((seconds / 3600) * Math.max(1, haste / 10))
+  const nodeFaults = nodes === 1 ? 0 : Math.ceil(nodeFaultsInADay * (seconds / 86_400) * haste)
   const node = () => random.int(0, nodes - 1)
   return inOrder([
     ...many(times(1), () => ({

@@ -105,7 +105,7 @@ const literalOf = (value: object): string =>
 
 /** Writes the plan as a Vitest test that runs it. */
 export const testOf = ({ outcome, plan }: Pick<Shrunk, "plan" | "outcome">): string => {
-  const { bus, devices, faults, minutes, nodes, seed, slowness, steps, sweep } = plan
+  const { bus, devices, faults, look, minutes, nodes, seed, slowness, steps, sweep } = plan
   const found = outcome.violations.slice(0, 3).map(({ at, invariant, message }) =>
     `  // ${new Date(at).toISOString()} ${invariant}: ${message.replaceAll("\n", " ")}`
   )
@@ -119,6 +119,7 @@ ${found.join("\n")}
     minutes: ${minutes},
     nodes: ${nodes},
     slowness: ${slowness},
+    look: ${look},
     sweep: ${sweep},
     bus: ${literalOf(bus)},
     devices: ${linesOf(devices)},

@@ -52,6 +52,7 @@ export const run = (plan: Plan, options: RunOptions = {}): Outcome => {
     seed: plan.seed,
     bus: plan.bus,
     slowness: plan.slowness,
+    look: plan.look * 1000,
     sweep: plan.sweep * 1000,
     failed: (message) => witness.violated("nothing fails", message),
     stores: options.stores
@@ -86,7 +87,7 @@ export const run = (plan: Plan, options: RunOptions = {}): Outcome => {
     Commands.make(inspection),
     Presence.make(inspection, devices, plan.sweep * 1000),
     Upgrades.make(inspection),
-    ScenesFire.make(inspection, fleet, plan.nodes),
+    ScenesFire.make(inspection, fleet, plan),
     Isolation.make(inspection, fleet)
   ]
 

@@ -79,6 +79,9 @@ export interface Inspection {
   readonly wasDisturbed: (place: number | undefined, from: number, until: number) => boolean
 }
 
+/** Characters of the history that are digested at once: fewer cost more for each line. */
+const chunk = 65_536
+
 /** How many events of the feed are read at once. */
 const pageSize = 10_000
 
@@ -93,6 +96,8 @@ export class Witness implements LinkObserver {
   readonly #time: VirtualTime
   readonly #digest = createHash("sha256")
   readonly #log: ((line: string) => void) | undefined
+  /** Lines that are not digested yet. */
+  #lines = ""
   #place: FeedPlace = feedStart
 
   /** `log` hears each line of the history. */
@@ -103,13 +108,16 @@ export class Witness implements LinkObserver {
 
   /** Of all lines of the history so far. */
   get digest(): string {
-    return this.#digest.copy().digest("hex")
+    return this.#digest.copy().update(this.#lines).digest("hex")
   }
 
   note(what: string): void {
     const line = `${this.#time.now} ${what}\n`
-    this.#digest.update(line)
     this.#log?.(line)
+    this.#lines += line
+    if (this.#lines.length < chunk) return
+    this.#digest.update(this.#lines)
+    this.#lines = ""
   }
 
   violated(invariant: string, message: string): void {

@@ -42,36 +42,44 @@ export const make = (
   /** Since when no node holds a connection of the device, Unix milliseconds. */
   const freeSince = new Map<DeviceId, number>()
   const gone = new Set<DeviceId>()
+  /** Devices without sub-devices that were found right, and whose status and connections are the same since. */
+  const settled = new Set<DeviceId>()
 
   const holds = (links: ReadonlyArray<Past>) => links.some(({ endedAt }) => endedAt === undefined)
 
   const isCalm = (place: number | undefined, from: number) => !wasDisturbed(place, from, time.now)
 
-  const checkConnected = (deviceId: DeviceId, name: string, since: number, { node, isHeld }: Link) => {
+  /** Returns whether the device is online, as it must be; false: it is too early to tell, too. */
+  const isOnline = (deviceId: DeviceId, name: string, since: number, { node, isHeld }: Link): boolean => {
     const from = time.now - settles
-    if (since > from || !isHeld || gone.has(deviceId) || !isCalm(node.place, from - 10_000)) return
-    if (stored.get(deviceId)?.status !== "online") {
-      violated(agrees, `${name} is connected to ${node.nodeId} since ${since}, and is not online`)
-    }
+    if (since > from || !isHeld || gone.has(deviceId) || !isCalm(node.place, from - 10_000)) return false
+    if (stored.get(deviceId)?.status === "online") return true
+    violated(agrees, `${name} is connected to ${node.nodeId} since ${since}, and is not online`)
+    return false
   }
 
-  const checkFree = (deviceId: DeviceId, name: string, since: number | undefined) => {
-    if (since === undefined || since > time.now - settles || gone.has(deviceId)) return
+  /** Returns whether the device is not online, as it must not be; false: it is too early to tell, too. */
+  const isOffline = (deviceId: DeviceId, name: string, since: number | undefined): boolean => {
+    if (since === undefined || since > time.now - settles || gone.has(deviceId)) return false
     // Somebody must be there to set it offline.
-    if (!isCalm(undefined, time.now - 2 * settles)) return
-    if (stored.get(deviceId)?.status === "online") violated(agrees, `${name} left at ${since}, and is online`)
+    if (!isCalm(undefined, time.now - 2 * settles)) return false
+    if (stored.get(deviceId)?.status !== "online") return true
+    violated(agrees, `${name} left at ${since}, and is online`)
+    return false
   }
 
   return {
     deleted: ({ deviceId }) => void gone.add(deviceId),
     attached: (link) => {
       const { deviceId } = link.device
+      settled.delete(deviceId)
       const links = (past.get(deviceId) ?? []).filter(({ endedAt = time.now }) => endedAt > time.now - remembered)
       past.set(deviceId, [...links, { link, endedAt: undefined }])
       freeSince.delete(deviceId)
     },
     ended: (link) => {
       const { deviceId } = link.device
+      settled.delete(deviceId)
       const links = past.get(deviceId) ?? []
       for (const each of links) if (each.link === link) each.endedAt = time.now
       if (!holds(links)) freeSince.set(deviceId, time.now)
@@ -84,6 +92,7 @@ export const make = (
         violated(grows, `the status of ${deviceName} has version ${version} after ${before?.version ?? 0}`)
       }
       stored.set(deviceId, { status, version })
+      settled.delete(deviceId)
       if (status === "online" || gone.has(deviceId)) return
       // An earlier connection counts no more, even if its node does not know that yet.
       const connected = (past.get(deviceId) ?? []).findLast(({ link }) => link.attachedAt! < at - margin)
@@ -92,15 +101,18 @@ export const make = (
       violated(notFalse, `${deviceName} went offline at ${at} and was connected to ${connected.link.node.nodeId}`)
     },
     minute: () => {
-      for (const { connection, subDevices, thing: { identity } } of devices) {
-        const { deviceId, deviceName } = identity
-        if (connection !== undefined) checkConnected(deviceId, deviceName, connection.since, connection.link)
+      for (const device of devices) {
+        const { subDevices, thing: { identity: { deviceId, deviceName } } } = device
+        if (settled.has(deviceId)) continue
+        const { connection } = device
         const since = freeSince.get(deviceId)
-        checkFree(deviceId, deviceName, since)
+        const isRight = connection !== undefined && isOnline(deviceId, deviceName, connection.since, connection.link) ||
+          isOffline(deviceId, deviceName, since)
+        if (isRight && subDevices.length === 0) settled.add(deviceId)
         for (const { onlineSince, thing: { identity } } of subDevices) {
-          if (connection === undefined) checkFree(identity.deviceId, identity.deviceName, since)
+          if (connection === undefined) isOffline(identity.deviceId, identity.deviceName, since)
           else if (onlineSince !== undefined) {
-            checkConnected(identity.deviceId, identity.deviceName, onlineSince, connection.link)
+            isOnline(identity.deviceId, identity.deviceName, onlineSince, connection.link)
           }
         }
       }

@@ -4,14 +4,12 @@
  */
 import type { DeviceId } from "@device-cloud/core"
 import { type Fleet, type FleetProject, hot, longMinutes } from "../Fleet.ts"
+import type { Plan } from "../Plan.ts"
 import type { Inspection, Invariant } from "../Witness.ts"
 
 export const name = "scenes fire when they should"
 
 const minute = 60_000
-
-/** How close to its end a time may be interrupted, milliseconds: nodes look each second. */
-const margin = 5000
 
 /** How long before and after a scene is found to fire too often it may be silent, milliseconds. */
 const pauses = { before: 15_000, after: 70_000 }
@@ -24,15 +22,23 @@ interface Cause {
   readonly isSure: boolean
 }
 
+/** Unix milliseconds. */
+interface Silence {
+  readonly from: number
+  until: number
+}
+
 export const make = (
   { time, violated, wasDisturbed }: Inspection,
   { projects }: Fleet,
-  nodes: number
+  { look, nodes }: Pick<Plan, "look" | "nodes">
 ): Invariant => {
+  /** How close to its end a time may be interrupted, milliseconds: nodes look whether it is over. */
+  const margin = 4000 + look * 1000
   const from = time.now
   const causes = new Map<string, Array<Cause>>()
-  /** When scenes were paused because they fired too often, Unix milliseconds. */
-  const paused = new Map<string, Array<number>>()
+  /** When scenes may have been silent because they fired too often, one time after the other. */
+  const paused = new Map<string, Array<Silence>>()
   const fired = new Map<string, number>()
   const executions = new Set<string>()
   const reported = new Map<DeviceId, { readonly value: number; readonly time: number }>()
@@ -51,7 +57,17 @@ export const make = (
   }
 
   const mustFire = (sceneId: string, { at, isSure }: Cause) =>
-    isSure && !(paused.get(sceneId) ?? []).some((time) => at > time - pauses.before && at < time + pauses.after)
+    isSure && !(paused.get(sceneId) ?? []).some(({ from, until }) => at > from && at < until)
+
+  const pause = (sceneId: string, at: number) => {
+    const silence: Silence = { from: at - pauses.before, until: at + pauses.after }
+    const known = paused.get(sceneId)
+    const last = known?.at(-1)
+    if (known === undefined) paused.set(sceneId, [silence])
+    else if (last !== undefined && last.from <= silence.from && silence.from < last.until) {
+      last.until = Math.max(last.until, silence.until)
+    } else known.push(silence)
+  }
 
   const isSomebodyThere = (start: number, end: number) =>
     Array.from({ length: nodes }, (_, place) => place).some((place) => !wasDisturbed(place, start, end))
@@ -79,7 +95,7 @@ export const make = (
         executions.add(event.executionId)
         const key = keyOf(event.sceneId, event.device?.deviceId)
         fired.set(key, (fired.get(key) ?? 0) + 1)
-        if (event.status === "paused") paused.set(event.sceneId, [...paused.get(event.sceneId) ?? [], event.at])
+        if (event.status === "paused") pause(event.sceneId, event.at)
         return
       }
       const { at, device: { deviceId, productKey } } = event
