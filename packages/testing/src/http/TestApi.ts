@@ -77,8 +77,9 @@ export interface CallOptions {
 }
 
 /**
- * Calls the API of any server. `path` is sent as it is, below `/openapi/v1`
- * unless it starts with `//`. Dies if no response comes back.
+ * Calls the API of any server, over connections that are kept for further calls.
+ * `path` is sent as it is, below `/openapi/v1` unless it starts with `//`. Dies if
+ * no response comes back.
  */
 export const callTo = (
   url: string,
@@ -92,7 +93,6 @@ export const callTo = (
     const request = httpRequest(url, {
       method,
       path: path.startsWith("//") ? path.slice(1) : `/openapi/v1${path}`,
-      agent: false,
       headers: {
         ...key === null ? {} : { authorization: `Bearer ${key}` },
         ...content === undefined
@@ -114,7 +114,11 @@ export const callTo = (
         }))
       })
     })
-    request.on("error", (error) => resume(Effect.die(error)))
+    request.on("error", (error) => {
+      // The server has closed a connection that waited for its next request: this one has not reached it.
+      const isStale = request.reusedSocket && (error as NodeJS.ErrnoException).code === "ECONNRESET"
+      resume(isStale ? callTo(url, method, path, options) : Effect.die(error))
+    })
     request.end(content)
     return Effect.sync(() => request.destroy())
   })
