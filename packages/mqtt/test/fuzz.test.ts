@@ -19,7 +19,7 @@ const cases = 1200 / share
 /** Connections at a time. */
 const concurrency = 24
 /** After so many connections the control device talks. */
-const casesBetween = 100
+const casesBetween = 60
 /** Milliseconds; for slow machines. */
 const timeout = 120_000
 
