@@ -90,18 +90,18 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* detail(created.device_id)).mac, "AA:BB:CC:DD:EE:FF")
       }))
 
-    it.effect("a thousand devices that register at the same time get a device each", () =>
+    it.effect("hundreds of devices that register at the same time get a device each", () =>
       Effect.gen(function*() {
         const product = yield* dynamicProduct
-        yield* Effect.forEach(Array.from({ length: 300 }), () => createDevice(product.product_key), {
+        yield* Effect.forEach(Array.from({ length: 100 }), () => createDevice(product.product_key), {
           concurrency: 20
         })
-        const macs = Array.from({ length: 500 }, (_, i) => `mac-${i}`)
+        const macs = Array.from({ length: 160 }, (_, i) => `mac-${i}`)
         const answers = yield* Effect.forEach([...macs, ...macs], (mac) => register(product, mac), {
-          concurrency: 1000
+          concurrency: "unbounded"
         })
         const names = answers.flatMap(({ body }) => body.code === 0 ? [body.data.device_name as string] : [])
-        assert.strictEqual(new Set(names).size, 300)
+        assert.strictEqual(new Set(names).size, 100)
         for (const { body } of answers) assert.include([0, 40905], body.code)
         for (let i = 0; i < macs.length; i++) {
           const [one, again] = [answers[i]!.body, answers[i + macs.length]!.body]
