@@ -13,15 +13,31 @@ import { Empty, Page, Tabs } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Badge } from "../../parts/Small.tsx"
 import { useTexts } from "../../text/text.ts"
+import { CommandsTab } from "./CommandsTab.tsx"
 import { ControlTab } from "./control/ControlTab.tsx"
 import { DataTab } from "./data/DataTab.tsx"
 import "./device.css"
 import type { DeviceInfo, TabProps } from "./DeviceTab.ts"
+import { DiagnosisTab } from "./DiagnosisTab.tsx"
+import { EventsTab } from "./EventsTab.tsx"
+import { FirmwareTab } from "./FirmwareTab.tsx"
 import { OverviewTab } from "./overview/OverviewTab.tsx"
+import { ShadowTab } from "./ShadowTab.tsx"
+import { TopologyTab } from "./TopologyTab.tsx"
+import { TraceTab } from "./TraceTab.tsx"
 
-const tabs = { overview: OverviewTab, data: DataTab, control: ControlTab } satisfies Readonly<
-  Record<string, ComponentType<TabProps>>
->
+const tabs = {
+  overview: OverviewTab,
+  data: DataTab,
+  shadow: ShadowTab,
+  control: ControlTab,
+  commands: CommandsTab,
+  events: EventsTab,
+  firmware: FirmwareTab,
+  topology: TopologyTab,
+  trace: TraceTab,
+  diagnosis: DiagnosisTab
+} satisfies Readonly<Record<string, ComponentType<TabProps>>>
 type TabId = keyof typeof tabs
 
 const noSuchDevice = 40402
@@ -103,7 +119,7 @@ const DeviceTabs = (
       <Tabs
         label={texts.device.tabsLabel}
         current={current}
-        tabs={(Object.keys(tabs) as ReadonlyArray<TabId>).map((id) => ({
+        tabs={idsOf(device).map((id) => ({
           id,
           title: texts.device.tabs[id],
           href: deviceHref(device.device_id, id === "overview" ? undefined : id)
@@ -115,5 +131,9 @@ const DeviceTabs = (
     </>
   )
 }
+
+/** A device that stands alone has no topology. */
+const idsOf = ({ node_type }: DeviceInfo): ReadonlyArray<TabId> =>
+  (Object.keys(tabs) as ReadonlyArray<TabId>).filter((id) => id !== "topology" || node_type !== "direct")
 
 export default Device

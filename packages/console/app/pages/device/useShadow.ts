@@ -14,7 +14,10 @@ export const useShadow = (deviceId: string): Query<Shadow> => {
     return thing_shadow
   }, [deviceId])
   useLive({ device_id: deviceId }, (event) => {
-    if (event.type === "property") query.change((shadow) => withReport(shadow, event))
+    if (event.type !== "property") return
+    query.change((shadow) => withReport(shadow, event))
+    // The device may have done what is desired, and says so to the server alone.
+    if (reportOf(event).some(([id]) => query.data !== undefined && id in query.data.state.desired)) query.reload()
   })
   return query
 }
