@@ -35,6 +35,8 @@ interface Group {
 
 /** The server whose API the console uses while one develops it. */
 const server = process.env["DEVICE_CLOUD_URL"] ?? "http://127.0.0.1:8080"
+/** The server takes changes from its own pages only: it sees the host that the browser asks. */
+const toServer = { target: server, changeOrigin: false }
 
 export default defineConfig({
   base: "/console/",
@@ -50,5 +52,5 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false
   },
-  server: { host: "127.0.0.1", proxy: { "/openapi": server, "/objects": server } }
+  server: { host: "127.0.0.1", proxy: { "/openapi": toServer, "/objects": toServer } }
 })
