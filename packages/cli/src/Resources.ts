@@ -325,7 +325,9 @@ export const resources: Readonly<Record<string, Resource>> = {
       get: "projects.getProject",
       create: "projects.createProject",
       delete: "projects.deleteProject",
+      overview: "overview.getOverview",
       activity: "overview.getActivity",
+      nodes: "overview.listNodes",
       usage: "quotas.getOwnQuotas",
       quotas: "quotas.getQuotas",
       "set-quotas": "quotas.setQuotas"

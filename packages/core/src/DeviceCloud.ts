@@ -3,6 +3,8 @@
  */
 import { type Context, Layer } from "effect"
 import { ActivityStore } from "./activity/ActivityStore.ts"
+import { Troubles } from "./activity/Troubles.ts"
+import { TroubleStore } from "./activity/TroubleStore.ts"
 import { ProjectActivity } from "./activity/ProjectActivity.ts"
 import { Bindings } from "./provisioning/Bindings.ts"
 import { BindingStore } from "./provisioning/BindingStore.ts"
@@ -74,6 +76,8 @@ import type { ImageSignatures } from "./ota/firmware/ImageSignatures.ts"
 import { SigningKeys } from "./ota/firmware/SigningKeys.ts"
 import { UpgradeTasks } from "./ota/task/UpgradeTasks.ts"
 import { OtaStore } from "./ota/task/OtaStore.ts"
+import { Nodes } from "./overview/Nodes.ts"
+import { ProjectOverview } from "./overview/ProjectOverview.ts"
 import { Products } from "./product/Products.ts"
 import { ProductStore } from "./product/ProductStore.ts"
 import { AccessKeys } from "./project/AccessKeys.ts"
@@ -165,8 +169,10 @@ export const services = [
   Jobs,
   KnownAddresses,
   MeshNetworks,
+  Nodes,
   Products,
   ProjectActivity,
+  ProjectOverview,
   Projects,
   Provisioning,
   Quotas,
@@ -180,6 +186,7 @@ export const services = [
   Topologies,
   TraceRecorder,
   Traces,
+  Troubles,
   Upgrades,
   UpgradeTasks,
   Uplink,
@@ -227,6 +234,7 @@ export const stores = [
   ThingModelStore,
   TopologyStore,
   TraceStore,
+  TroubleStore,
   UplinkStore,
   WebhookKeyStore
 ] as const
@@ -304,6 +312,8 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   HistoryRetention.layer,
   Idempotency.layer,
   Jobs.layer,
+  Nodes.layer,
+  ProjectOverview.layer,
   Projects.layer,
   Scenes.layer,
   Shadows.layer,
@@ -333,7 +343,9 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Layer.provideMerge(
     Layer.mergeAll(AccessKeys.layer, AuditLog.layer, DeviceGroups.layer, KnownAddresses.layer, registries)
   ),
-  Layer.provideMerge(Layer.mergeAll(ProjectActivity.layer, Quotas.layer, SharedCounts.layer, TraceRecorder.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(ProjectActivity.layer, Troubles.layer, Quotas.layer, SharedCounts.layer, TraceRecorder.layer)
+  ),
   Layer.provide(AuditedStores.layer),
   Layer.provide(Identifiers.layer)
 )

@@ -4,6 +4,8 @@
 export { type ActivityPoint, type ActivitySeries, maxActivityPoints } from "./activity/ActivitySeries.ts"
 export * from "./activity/ActivityStore.ts"
 export { ProjectActivity } from "./activity/ProjectActivity.ts"
+export { Troubles } from "./activity/Troubles.ts"
+export * from "./activity/TroubleStore.ts"
 export { AuditedAction, CurrentAction } from "./audit/AuditedAction.ts"
 export * from "./audit/AuditEntry.ts"
 export { AuditDays, AuditLog } from "./audit/AuditLog.ts"
@@ -353,6 +355,9 @@ export {
   type VerifyTask
 } from "./ota/task/UpgradeTask.ts"
 export { RequireVerification, UpgradeTasks } from "./ota/task/UpgradeTasks.ts"
+export type { Attention, UpgradeWaitsFor } from "./overview/Attention.ts"
+export { Nodes, type StorageState } from "./overview/Nodes.ts"
+export { type Overview, ProjectOverview } from "./overview/ProjectOverview.ts"
 export * from "./product/Product.ts"
 export { Products } from "./product/Products.ts"
 export * from "./product/ProductStore.ts"

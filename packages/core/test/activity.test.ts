@@ -3,14 +3,18 @@ import {
   ActivityStore,
   Commands,
   defaultProjectId,
+  DeviceId,
   ProjectActivity,
   ProjectId,
-  StoreError
+  ProjectOverview,
+  StoreError,
+  Troubles
 } from "@device-cloud/core"
 import { TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
 import { Effect, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
+import { Flapping } from "../src/connection/Flapping.ts"
 import { activityRange, activitySeries } from "../src/activity/ActivitySeries.ts"
 
 const minutes = 60_000
@@ -54,6 +58,42 @@ layer(TestCloud.layer)("the activity of a project", (it) => {
       assert.strictEqual(interval, 3600)
       assert.deepStrictEqual(whole!.messages, { accepted: 4, refused: { "460": 1, "6203": 1 } })
     }))
+})
+
+layer(TestCloud.layer)("what goes wrong in a project", (it) => {
+  it.effect("is told of a device that is refused, or that comes and goes, until an hour is over", () =>
+    Effect.gen(function*() {
+      const cloud = yield* TestCloud
+      const { latest } = yield* Troubles
+      const { get } = yield* ProjectOverview
+      const [steady, flapping] = [yield* cloud.createDevice(), yield* cloud.createDevice()]
+      const lamp = yield* cloud.connect(steady)
+      for (let i = 0; i < 3; i++) yield* lamp.send("thing.event.property.post", "no object")
+      for (let i = 0; i < 6; i++) yield* Effect.scoped(cloud.connect(flapping))
+      yield* TestClock.adjust("10 seconds")
+      const found = yield* latest(defaultProjectId, 10)
+      assert.deepStrictEqual(found.map(({ detail, kind, subject, times }) => [kind, subject, times, detail]), [
+        ["flapping", flapping.deviceId, 12, ""],
+        ["refused", steady.deviceId, 3, "460"]
+      ])
+      const { attention } = yield* get(defaultProjectId)
+      assert.deepStrictEqual(attention.map(({ kind }) => kind), ["device_flapping", "device_refused"])
+      yield* TestClock.adjust("61 minutes")
+      assert.deepStrictEqual(yield* latest(defaultProjectId, 10), [])
+      assert.deepStrictEqual((yield* get(defaultProjectId)).attention, [])
+    }))
+})
+
+it("a device flaps from its tenth change in an hour on, whichever node makes them", () => {
+  const flapping = new Flapping()
+  const [one, other] = [DeviceId.make("one"), DeviceId.make("other")]
+  for (let version = 1; version < 10; version++) assert.strictEqual(flapping.changed(one, version, 0), 0)
+  assert.strictEqual(flapping.changed(one, 10, 0), 10)
+  assert.strictEqual(flapping.changed(one, 11, 0), 1)
+  assert.strictEqual(flapping.changed(other, 100, 0), 0)
+  // Between the two changes that this node has seen there were eight others.
+  assert.strictEqual(flapping.changed(other, 109, 1), 2)
+  assert.strictEqual(flapping.changed(one, 12, 3_600_000), 0)
 })
 
 /** A store that fails while `isAway` holds. */

@@ -2,6 +2,7 @@
  * The end of a server that others take over from
  * (docs/decisions/0091-rolling-restarts.md).
  */
+import { Nodes } from "@device-cloud/core"
 import { MqttServer } from "@device-cloud/mqtt"
 import { Context, Effect, Layer } from "effect"
 import type { ServerResponse } from "node:http"
@@ -19,7 +20,7 @@ export class Draining extends Context.Service<Draining, {
    * Makes the server not ready, then ends the connections of devices in slices, and
    * last the streams of events, which have no end of their own.
    */
-  readonly run: Effect.Effect<void, never, MqttServer>
+  readonly run: Effect.Effect<void, never, MqttServer | Nodes>
 }>()("@device-cloud/server/Draining") {
   static readonly layer = ({ drainSeconds }: ServerConfig): Layer.Layer<Draining> =>
     Layer.sync(Draining, () => make(drainSeconds * 1000))
@@ -32,6 +33,7 @@ const make = (millis: number): Draining["Service"] => {
   const run = Effect.gen(function*() {
     const broker = yield* MqttServer
     hasBegun = true
+    yield* (yield* Nodes).drain
     yield* Effect.sleep(millis * noticePart)
     yield* broker.drain(millis * (1 - noticePart))
     for (const response of open) if (isStream(response)) response.destroy()

@@ -9,6 +9,7 @@ import {
   FeedLimits,
   HistoryDays,
   HistoryFromFeed,
+  type Nodes,
   Objects,
   type ObjectStore,
   RecordDays,
@@ -339,7 +340,7 @@ const retention = ({ auditDays, feedDays, feedMaxBytes, historyDays, recordDays 
 
 /** Says where the server can be reached. Its end is the first that happens when the server stops. */
 const announce = Layer.effectDiscard(Effect.gen(function*() {
-  const context = yield* Effect.context<MqttServer>()
+  const context = yield* Effect.context<MqttServer | Nodes>()
   const { run } = yield* Draining
   yield* Effect.addFinalizer(() => Effect.provide(run, context))
   const { mqtt = null, mqtts } = yield* MqttServer

@@ -101,6 +101,7 @@ const make = (tables: Tables["Service"]) => {
         return Option.some({ bulk: view(stored), counts: counts as BulkCounts })
       }),
     list: (projectId, page) => Effect.sync(() => paginate(ofProject(projectId).map(view), page)),
+    countUnderWay: (projectId) => Effect.sync(() => ofProject(projectId).filter(({ turns }) => turns > 0).length),
     devices: (bulkId, state, { page, pageSize }) =>
       Effect.sync(() => {
         const all = (bulkCommands.get(bulkId)?.devices ?? []).map(progress)

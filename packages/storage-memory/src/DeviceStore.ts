@@ -209,6 +209,16 @@ const make = (tables: Tables["Service"]) => {
           })
         )
       ),
+    count: (projectId) =>
+      Effect.sync(() => {
+        const counts = { online: 0, offline: 0, unactive: 0, disabled: 0 }
+        for (const device of tables.devices.values()) {
+          if (device.projectId !== projectId) continue
+          counts[device.status]++
+          if (!device.enabled) counts.disabled++
+        }
+        return counts
+      }),
     list: (projectId, filter, page) =>
       Effect.sync(() => {
         const { items, total } = pageOf(

@@ -104,6 +104,12 @@ const make = ({ devices, jobs, nextId }: Tables["Service"]) => {
         )
         return { items: items.map(({ stored }) => shown(stored)), total }
       }),
+    countUnderWay: (projectId) =>
+      Effect.sync(() =>
+        [...jobs.values()].filter((stored) =>
+          stored.job.projectId === projectId && shown(stored).status === "in_progress"
+        ).length
+      ),
     tasks: (jobId, state, { page, pageSize }) =>
       Effect.sync(() => {
         const all = [...jobs.get(jobId)?.tasks.values() ?? []].map(({ task }) => task)

@@ -219,6 +219,13 @@ const make = Effect.gen(function*() {
           page
         )
       ),
+    underWay: (projectId, limit) =>
+      Effect.sync(() => {
+        const all = [...tasks.values()].filter((task) => task.kind === "upgrade").filter((task) =>
+          task.projectId === projectId && isOngoing(task)
+        )
+        return { items: all.toReversed().slice(0, limit), total: all.length }
+      }),
     records: (taskId, rejected, { page, pageSize }) =>
       Effect.sync(() => {
         const all = ota.recordsOfTask(taskId)

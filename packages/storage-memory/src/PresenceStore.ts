@@ -8,6 +8,7 @@ import {
   executionsOf,
   type Judge,
   type Lapse,
+  type NodeState,
   type Owner,
   type PresenceChange,
   type PresenceOutcome,
@@ -183,6 +184,7 @@ const make = Effect.gen(function*() {
         const age = ageOf(nodeId)
         const known = heartbeats.get(nodeId)
         heartbeats.set(nodeId, {
+          ...known,
           at: now(),
           steadySince: known === undefined || age > gap ? now() : known.steadySince
         })
@@ -195,6 +197,23 @@ const make = Effect.gen(function*() {
         }
         return [...heartbeats.keys()].filter((nodeId) => isSilent(nodeId, judge))
       }),
+    report: (nodeId, report) =>
+      Effect.sync(() => {
+        const known = heartbeats.get(nodeId)
+        if (known !== undefined) heartbeats.set(nodeId, { ...known, report })
+      }),
+    nodes: (limits) =>
+      Effect.sync(() =>
+        [...heartbeats].map(([nodeId, { at, report }]): NodeState => ({
+          nodeId,
+          heartbeatAt: at,
+          startedAt: report?.startedAt ?? at,
+          connections: report?.connections ?? null,
+          isDraining: report?.isDraining ?? false,
+          isSteady: isSteady({ nodeId, limits }),
+          isSilent: ageOf(nodeId) > limits.silence
+        })).toSorted((a, b) => a.nodeId < b.nodeId ? -1 : 1)
+      ),
     forgetNode: (lapse) =>
       Effect.sync(() => {
         const { nodeId } = lapse

@@ -28,6 +28,7 @@ const make = (tables: Tables["Service"]) => {
     scenes,
     subscriptions,
     timers,
+    troubles,
     webhookKeys
   } = tables
   return ProjectStore.of({
@@ -70,6 +71,7 @@ const make = (tables: Tables["Service"]) => {
         webhookKeys.delete(id)
         quotas.delete(id)
         activity.delete(id)
+        for (const [key, { projectId }] of troubles) if (projectId === id) troubles.delete(key)
         deviceCounts.delete(id)
         return "removed"
       })

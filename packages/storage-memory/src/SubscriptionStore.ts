@@ -39,7 +39,12 @@ const make = ({ nextId, projects, subscriptions }: Tables["Service"]) => {
       Effect.sync(() =>
         [...subscriptions.values()].filter(({ subscription }) => subscription.subscriptionId > after).slice(0, limit)
       ),
-    pushing: Effect.sync(() => [...subscriptions.values()].filter(({ subscription }) => subscription.webhook !== null)),
+    pushing: (projectId) =>
+      Effect.sync(() =>
+        [...subscriptions.values()].filter(({ subscription }) =>
+          subscription.webhook !== null && (projectId === undefined || subscription.projectId === projectId)
+        )
+      ),
     update: (projectId, subscriptionId, { updatedAt, ...change }) =>
       Effect.sync(() => {
         const stored = find(projectId, subscriptionId)

@@ -28,6 +28,7 @@ import type {
   MeshNetwork,
   MeshNode,
   ModelVersion,
+  NodeReport,
   Page,
   PageRequest,
   PreviousSecret,
@@ -45,6 +46,7 @@ import type {
   StoredCodec,
   StoredSubscription,
   TopologyClaim,
+  Trouble,
   WaitingExecution,
   WebhookKeys
 } from "@device-cloud/core"
@@ -144,6 +146,8 @@ export interface Heartbeat {
   readonly at: number
   /** Since when they have come without a gap, Unix milliseconds. */
   readonly steadySince: number
+  /** What the node has said of itself. */
+  readonly report?: NodeReport
 }
 
 export interface StoredNetwork {
@@ -219,6 +223,8 @@ export class Tables extends Context.Service<Tables, {
   readonly bindings: Map<DeviceId, Binding>
   /** Why devices could not connect, the latest first. */
   readonly connectRefusals: Map<DeviceId, ReadonlyArray<ConnectRefusal>>
+  /** What has gone wrong lately, by kind, project and subject. */
+  readonly troubles: Map<string, Trouble>
   /** What is counted of each project, by minute and by hour. */
   readonly activity: Map<ProjectId, { readonly 1: Map<string, ActivitySum>; readonly 60: Map<string, ActivitySum> }>
   /** The devices that are or were traced lately. */
@@ -277,6 +283,7 @@ export class Tables extends Context.Service<Tables, {
         connectRefusals: new Map(),
         activity: new Map(),
         traces: new Map(),
+        troubles: new Map(),
         nextId: () => ++lastId
       }
     })

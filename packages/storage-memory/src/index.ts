@@ -27,7 +27,7 @@
  *
  * - **Alone.** No other store reads or writes the data of `AccessKeyStore` (with `BrowserSessionStore`),
  *   `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`, `MeshStore`, `ReplayStore`,
- *   `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `TraceStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
+ *   `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `TraceStore`, `TroubleStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`, except to remove what belongs to
  *   a device, a product or a project that is removed. A store that lives elsewhere
  *   removes it itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history itself.
@@ -79,6 +79,7 @@ import * as SubscriptionStore from "./SubscriptionStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as TraceStore from "./TraceStore.ts"
+import * as TroubleStore from "./TroubleStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
 import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 
@@ -119,6 +120,7 @@ export { layer as layerSubscriptionStore } from "./SubscriptionStore.ts"
 export { layer as layerThingModelStore } from "./ThingModelStore.ts"
 export { layer as layerTopologyStore } from "./TopologyStore.ts"
 export { layer as layerTraceStore } from "./TraceStore.ts"
+export { layer as layerTroubleStore } from "./TroubleStore.ts"
 export { layer as layerUplinkStore } from "./UplinkStore.ts"
 export { layer as layerWebhookKeyStore } from "./WebhookKeyStore.ts"
 
@@ -162,6 +164,7 @@ export const layer: Layer.Layer<DeviceCloud.Stores | StoreHealth | NodeBus.NodeN
   ThingModelStore.layer,
   TopologyStore.layer,
   TraceStore.layer,
+  TroubleStore.layer,
   UplinkStore.layer,
   WebhookKeyStore.layer
 ).pipe(Layer.provide(Tables.layer))

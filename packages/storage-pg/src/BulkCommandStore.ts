@@ -132,6 +132,12 @@ const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
         Effect.map(({ items, total }) => ({ items: items.map(bulkFromRow), total })),
         Effect.mapError(storeError("BulkCommandStore.list"))
       ),
+    countUnderWay: (projectId) =>
+      sql<{ readonly found: number }>`SELECT count(*)::int AS found FROM bulk_command
+        WHERE project_id = ${projectId} AND turns > 0`.pipe(
+        Effect.map(([row]) => row!.found),
+        Effect.mapError(storeError("BulkCommandStore.countUnderWay"))
+      ),
     devices: (bulkId, state, { page, pageSize }) => {
       const where = sql.and([
         sql`member.bulk_id = ${bulkId}`,

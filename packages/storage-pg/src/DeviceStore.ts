@@ -2,6 +2,7 @@
  * Devices on PostgreSQL.
  */
 import {
+  type DeviceCounts,
   type DeviceId,
   type DeviceName,
   type DeviceReference,
@@ -136,6 +137,16 @@ const make = Effect.gen(function*() {
 
   return DeviceStore.of({
     insertMany,
+    count: (projectId) =>
+      sql<Record<keyof DeviceCounts, number>>`
+        SELECT coalesce(sum(devices) FILTER (WHERE status = 'online'), 0)::float8 AS online,
+          coalesce(sum(devices) FILTER (WHERE status = 'offline'), 0)::float8 AS offline,
+          coalesce(sum(devices) FILTER (WHERE status = 'unactive'), 0)::float8 AS unactive,
+          coalesce(sum(devices) FILTER (WHERE NOT enabled), 0)::float8 AS disabled
+        FROM device_count WHERE project_id = ${projectId}`.pipe(
+        Effect.map(([row]) => row!),
+        Effect.mapError(storeError("DeviceStore.count"))
+      ),
     get: (projectId, reference) =>
       ("deviceId" in reference
         ? Effect.map(byId(reference.deviceId), Option.filter(({ device }) => device.projectId === projectId))

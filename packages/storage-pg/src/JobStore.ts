@@ -166,6 +166,13 @@ const make = ({ reads, sql }: Clients) => {
         Effect.map(({ items, total }) => ({ items: items.map(jobFromRow), total })),
         Effect.mapError(storeError("JobStore.list"))
       ),
+    countUnderWay: (projectId) =>
+      sql<{ readonly found: number }>`SELECT count(*)::int AS found FROM job
+        WHERE project_id = ${projectId} AND NOT is_cancelled
+          AND EXISTS (SELECT FROM job_task WHERE job_task.job_id = job.job_id AND ${open})`.pipe(
+        Effect.map(([row]) => row!.found),
+        Effect.mapError(storeError("JobStore.countUnderWay"))
+      ),
     tasks: (jobId, state, { page, pageSize }) =>
       Effect.gen(function*() {
         const where = sql`job_id = ${jobId} ${state === undefined ? sql`` : sql`AND state = ${state}`}`

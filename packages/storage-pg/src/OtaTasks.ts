@@ -44,6 +44,7 @@ export const make: Effect.Effect<
     | "task"
     | "verifyTask"
     | "listTasks"
+    | "underWay"
     | "endTask"
     | "removeTask"
     | "pruneTasks"
@@ -194,6 +195,13 @@ export const make: Effect.Effect<
       }).pipe(
         Effect.map(({ items, total }) => ({ items: items.map(upgradeTaskFromRow), total })),
         Effect.mapError(storeError("OtaStore.listTasks"))
+      ),
+    underWay: (projectId, limit) =>
+      sql<TaskRow & { readonly total: number }>`SELECT *, count(*) OVER ()::int AS total FROM ota_task
+        WHERE project_id = ${projectId} AND ${isOngoing} AND kind = 'upgrade'
+        ORDER BY task_id DESC LIMIT ${limit}`.pipe(
+        Effect.map((rows) => ({ items: rows.map(upgradeTaskFromRow), total: rows[0]?.total ?? 0 })),
+        Effect.mapError(storeError("OtaStore.underWay"))
       ),
     endTask: (taskId, to, cancelled, at) =>
       Effect.gen(function*() {

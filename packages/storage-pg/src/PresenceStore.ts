@@ -6,6 +6,7 @@ import {
   executionsOf,
   type Judge,
   type Lapse,
+  type NodeState,
   type OwnerClaim,
   type PresenceChange,
   type PresenceOutcome,
@@ -48,6 +49,16 @@ interface SeenRow {
 
 interface LostRow extends IdentityRow {
   readonly status_version: bigint
+}
+
+interface NodeRow {
+  readonly id: string
+  readonly heartbeat_at: Date
+  readonly started_at: Date
+  readonly connections: number | null
+  readonly draining: boolean
+  readonly is_steady: boolean
+  readonly is_silent: boolean
 }
 
 interface OwnerRow {
@@ -367,6 +378,31 @@ const make = Effect.gen(function*() {
         SELECT id FROM node WHERE ${age} > ${judge.limits.silence} AND ${isSteady(judge)}`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),
         Effect.mapError(storeError("PresenceStore.silentNodes"))
+      ),
+    report: (nodeId, { connections, isDraining, startedAt }) =>
+      sql`UPDATE node SET started_at = ${instant(startedAt)}, connections = ${connections}::int,
+          draining = ${isDraining} WHERE id = ${nodeId}`.pipe(
+        Effect.asVoid,
+        Effect.mapError(storeError("PresenceStore.report"))
+      ),
+    nodes: (limits) =>
+      sql<NodeRow>`SELECT id, heartbeat_at, started_at, connections, draining,
+          ${age} > ${limits.silence} AS is_silent,
+          ${age} <= ${limits.gap}
+            AND extract(epoch FROM heartbeat_at - steady_since) * 1000 >= ${limits.silence} AS is_steady
+        FROM node ORDER BY id COLLATE "C"`.pipe(
+        Effect.map((rows) =>
+          rows.map((row): NodeState => ({
+            nodeId: row.id,
+            heartbeatAt: row.heartbeat_at.getTime(),
+            startedAt: row.started_at.getTime(),
+            connections: row.connections,
+            isDraining: row.draining,
+            isSteady: row.is_steady,
+            isSilent: row.is_silent
+          }))
+        ),
+        Effect.mapError(storeError("PresenceStore.nodes"))
       ),
     forgetNode: (lapse) =>
       sql`DELETE FROM node WHERE ${

@@ -42,7 +42,14 @@ const make = Effect.gen(function*() {
     writableUntil = now + writableMillis
   }).pipe(inTurn.withPermit, Effect.catchTag("SqlError", (error) => storeError("StoreHealth.check")(error)))
 
-  return StoreHealth.of({ check })
+  const migration = sql<{ readonly migration: string }>`
+    SELECT lpad(migration_id::text, 4, '0') || '_' || name AS migration FROM device_cloud_migration
+    ORDER BY migration_id DESC LIMIT 1`.pipe(
+    Effect.map(([row]) => row?.migration ?? ""),
+    Effect.mapError(storeError("StoreHealth.migration"))
+  )
+
+  return StoreHealth.of({ check, migration })
 })
 
 /** Each check asks the database; one in two seconds finds out whether it can write. */

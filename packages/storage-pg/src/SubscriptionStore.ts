@@ -112,10 +112,12 @@ const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
           Effect.map((rows) => rows.map(storedFromRow)),
           Effect.mapError(storeError("SubscriptionStore.all"))
         ),
-    pushing: sql<Row>`SELECT * FROM subscription WHERE webhook IS NOT NULL`.pipe(
-      Effect.map((rows) => rows.map(storedFromRow)),
-      Effect.mapError(storeError("SubscriptionStore.pushing"))
-    ),
+    pushing: (projectId) =>
+      sql<Row>`SELECT * FROM subscription WHERE webhook IS NOT NULL
+        ${projectId === undefined ? sql`` : sql`AND project_id = ${projectId}`}`.pipe(
+        Effect.map((rows) => rows.map(storedFromRow)),
+        Effect.mapError(storeError("SubscriptionStore.pushing"))
+      ),
     update: (projectId, subscriptionId, change) =>
       update(projectId, subscriptionId, change).pipe(
         Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), fromRow)),

@@ -21,7 +21,7 @@
  *
  * - **Alone.** No statement of another store reads or writes the tables of
  *   `AccessKeyStore` (with `BrowserSessionStore`), `AuditStore`, `BindingStore`, `CertificateStore`, `CodecStore`, `ConfigurationStore`, `ConnectRefusalStore`, `FeedReaderStore`, `IdempotencyStore`,
- *   `MeshStore`, `ObjectStore`, `ReplayStore`, `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `TraceStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
+ *   `MeshStore`, `ObjectStore`, `ReplayStore`, `SubscriptionStore`, `ThingModelStore`, `TopologyStore`, `TraceStore`, `TroubleStore`, `WebhookKeyStore`, `NodeBus` and `StoreHealth`. Rows about a
  *   device, a product or a project go when it is removed; a store that lives
  *   elsewhere removes them itself (`DeviceLifecycle` tells it about devices).
  * - **History, with one layer more.** `UplinkStore.commit` writes history in its own
@@ -91,6 +91,7 @@ import * as SubscriptionStore from "./SubscriptionStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as TraceStore from "./TraceStore.ts"
+import * as TroubleStore from "./TroubleStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
 import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 
@@ -136,6 +137,7 @@ export { layer as layerSubscriptionStore } from "./SubscriptionStore.ts"
 export { layer as layerThingModelStore } from "./ThingModelStore.ts"
 export { layer as layerTopologyStore } from "./TopologyStore.ts"
 export { layer as layerTraceStore } from "./TraceStore.ts"
+export { layer as layerTroubleStore } from "./TroubleStore.ts"
 export { layer as layerUplinkStore } from "./UplinkStore.ts"
 export { layer as layerWebhookKeyStore } from "./WebhookKeyStore.ts"
 
@@ -179,6 +181,7 @@ export const layerClient: Layer.Layer<
   ThingModelStore.layer,
   TopologyStore.layer,
   TraceStore.layer,
+  TroubleStore.layer,
   UplinkStore.layer,
   WebhookKeyStore.layer
 ).pipe(

@@ -42,6 +42,8 @@ const reachable = (reach: Latch.Latch, answers: { readonly lost: boolean }) =>
         noteDesired: (deviceId) => late(store.noteDesired(deviceId)),
         heartbeat: (nodeId, limits) => late(store.heartbeat(nodeId, limits)),
         silentNodes: (judge) => late(store.silentNodes(judge)),
+        report: (nodeId, report) => late(store.report(nodeId, report)),
+        nodes: (limits) => late(store.nodes(limits)),
         forgetNode: (lapse) => late(store.forgetNode(lapse))
       })
     })

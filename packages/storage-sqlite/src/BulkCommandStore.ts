@@ -189,6 +189,12 @@ const make = (sql: Sqlite["Service"]) => {
         })
         return { items: items.map(bulkFromRow), total }
       }),
+    countUnderWay: (projectId) =>
+      sql.read("BulkCommandStore.countUnderWay", () =>
+        sql.get<{ readonly found: number }>(
+          "SELECT count(*) AS found FROM bulk_command WHERE project_id = ? AND turns > 0",
+          [projectId]
+        )!.found),
     devices: (bulkId, state, page) =>
       sql.read("BulkCommandStore.devices", () => {
         const { items, total } = pageOf<BulkDeviceRow>(sql, {

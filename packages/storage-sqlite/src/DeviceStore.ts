@@ -6,6 +6,7 @@ import {
   type DeviceId,
   type DeviceName,
   type DeviceReference,
+  type DeviceStatus,
   DeviceStore,
   maxTags,
   type ProjectId,
@@ -97,6 +98,20 @@ const make = (sql: Sqlite["Service"], secrets: Secrets["Service"]) => {
           ),
           credentials
         )),
+    count: (projectId) =>
+      sql.read("DeviceStore.count", () => {
+        const counts = { online: 0, offline: 0, unactive: 0 }
+        const found = sql.all<{ readonly status: DeviceStatus; readonly devices: number }>(
+          "SELECT status, count(*) AS devices FROM device WHERE project_id = ? GROUP BY status",
+          [projectId]
+        )
+        for (const { devices, status } of found) counts[status] = devices
+        const disabled = sql.get<{ readonly devices: number }>(
+          "SELECT count(*) AS devices FROM device WHERE project_id = ? AND NOT enabled",
+          [projectId]
+        )
+        return { ...counts, disabled: disabled!.devices }
+      }),
     list: (projectId, filter, page) =>
       sql.read("DeviceStore.list", () => {
         const condition = matches(projectId, filter)

@@ -180,6 +180,13 @@ const make = (sql: Sqlite["Service"]) => {
         })
         return { items: items.map(jobFromRow), total }
       }),
+    countUnderWay: (projectId) =>
+      sql.read("JobStore.countUnderWay", () =>
+        sql.get<{ readonly found: number }>(
+          `SELECT count(*) AS found FROM job WHERE project_id = ? AND NOT is_cancelled
+            AND EXISTS (SELECT 1 FROM job_task WHERE job_task.job_id = job.job_id AND is_open = 1)`,
+          [projectId]
+        )!.found),
     tasks: (jobId, state, { page, pageSize }) =>
       sql.read("JobStore.tasks", () => {
         const where = `job_id = ?1 ${state === undefined ? "" : "AND state = ?2"}`

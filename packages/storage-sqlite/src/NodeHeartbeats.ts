@@ -2,7 +2,7 @@
  * The heartbeats of nodes on SQLite: the one that has the file open, and those that
  * had it before.
  */
-import type { HeartbeatLimits, Judge } from "@device-cloud/core"
+import type { HeartbeatLimits, Judge, NodeReport, NodeState } from "@device-cloud/core"
 import type { Statements } from "./Sqlite.ts"
 
 interface Row {
@@ -32,11 +32,11 @@ export const isSilent = (sql: Statements, nodeId: string, judge: Judge, now: num
 export const beat = (sql: Statements, nodeId: string, { gap, silence }: HeartbeatLimits, now: number): boolean => {
   const known = find(sql, nodeId)
   const age = known === undefined ? undefined : ageOf(known, now)
-  sql.run("INSERT OR REPLACE INTO node (id, heartbeat_at, steady_since) VALUES (?, ?, ?)", [
-    nodeId,
-    now,
-    known === undefined || age! > gap ? now : known.steady_since
-  ])
+  sql.run(
+    `INSERT INTO node (id, heartbeat_at, steady_since, started_at) VALUES (?1, ?2, ?3, ?2)
+      ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, steady_since = excluded.steady_since`,
+    [nodeId, now, known === undefined || age! > gap ? now : known.steady_since]
+  )
   return age === undefined || age > silence
 }
 
@@ -48,13 +48,46 @@ export const silentNodes = (sql: Statements, judge: Judge, now: number): Readonl
       UNION ALL
       SELECT (SELECT min(node_id) FROM presence WHERE node_id > holder.id) FROM holder WHERE holder.id IS NOT NULL
     )
-    INSERT OR IGNORE INTO node (id, heartbeat_at, steady_since)
-    SELECT id, ?1, ?1 FROM holder WHERE id IS NOT NULL`,
+    INSERT OR IGNORE INTO node (id, heartbeat_at, steady_since, started_at)
+    SELECT id, ?1, ?1, ?1 FROM holder WHERE id IS NOT NULL`,
     [now]
   )
   return sql.all<{ readonly id: string }>("SELECT id FROM node").map(({ id }) => id)
     .filter((id) => isSilent(sql, id, judge, now))
 }
+
+/** Stores what a node says of itself. */
+export const report = (
+  sql: Statements,
+  nodeId: string,
+  { connections, isDraining, startedAt }: NodeReport
+): void => {
+  sql.run("UPDATE node SET started_at = ?, connections = ?, draining = ? WHERE id = ?", [
+    startedAt,
+    connections,
+    isDraining,
+    nodeId
+  ])
+}
+
+interface StateRow extends Row {
+  readonly id: string
+  readonly started_at: number
+  readonly connections: number | null
+  readonly draining: number
+}
+
+/** The nodes as they are at `now`, Unix milliseconds. */
+export const nodes = (sql: Statements, limits: HeartbeatLimits, now: number): ReadonlyArray<NodeState> =>
+  sql.all<StateRow>("SELECT * FROM node ORDER BY id").map((row) => ({
+    nodeId: row.id,
+    heartbeatAt: row.heartbeat_at,
+    startedAt: row.started_at,
+    connections: row.connections,
+    isDraining: row.draining === 1,
+    isSteady: isSteady(sql, { nodeId: row.id, limits }, now),
+    isSilent: ageOf(row, now) > limits.silence
+  }))
 
 /** Forgets a node that has no devices. */
 export const forget = (sql: Statements, nodeId: string): void => {

@@ -41,7 +41,15 @@ export const make = (
   sql: Sqlite["Service"]
 ): Pick<
   OtaStore["Service"],
-  "createTask" | "task" | "verifyTask" | "listTasks" | "endTask" | "removeTask" | "pruneTasks" | "confirmTask"
+  | "createTask"
+  | "task"
+  | "verifyTask"
+  | "listTasks"
+  | "underWay"
+  | "endTask"
+  | "removeTask"
+  | "pruneTasks"
+  | "confirmTask"
 > => {
   const setFirmwareStatus = (firmwareId: number, status: FirmwareRow["status"], at: number) =>
     sql.run("UPDATE firmware SET status = ?, updated_at = ? WHERE firmware_id = ?", [status, at, firmwareId])
@@ -214,6 +222,15 @@ export const make = (
           page
         })
         return { items: items.map(upgradeTaskFromRow), total }
+      }),
+    underWay: (projectId, limit) =>
+      sql.read("OtaStore.underWay", () => {
+        const rows = sql.all<TaskRow & { readonly total: number }>(
+          `SELECT *, count(*) OVER () AS total FROM ota_task
+            WHERE project_id = ? AND is_ongoing = 1 AND kind = 'upgrade' ORDER BY task_id DESC LIMIT ?`,
+          [projectId, limit]
+        )
+        return { items: rows.map(upgradeTaskFromRow), total: rows[0]?.total ?? 0 }
       }),
     endTask: (taskId, to, cancelled, at) => sql.write("OtaStore.endTask", () => endTask(taskId, to, cancelled, at)),
     removeTask: (taskId) =>

@@ -261,6 +261,12 @@ const make = (sql: Sqlite["Service"]) => {
           "PresenceStore.heartbeat",
           () => ({ wasSilent: NodeHeartbeats.beat(sql, nodeId, limits, now) })
         )),
+    report: (nodeId, report) => sql.write("PresenceStore.report", () => NodeHeartbeats.report(sql, nodeId, report)),
+    nodes: (limits) =>
+      Effect.flatMap(
+        Clock.currentTimeMillis,
+        (now) => sql.read("PresenceStore.nodes", () => NodeHeartbeats.nodes(sql, limits, now))
+      ),
     silentNodes: (judge) =>
       Effect.flatMap(
         Clock.currentTimeMillis,

@@ -18,6 +18,12 @@ const make = (sql: Sqlite["Service"]) => {
   let writableUntil = 0
 
   return StoreHealth.of({
+    migration: sql.read("StoreHealth.migration", () => {
+      const { name, number } = sql.get<{ readonly number: number; readonly name: string }>(
+        "SELECT number, name FROM migration ORDER BY number DESC LIMIT 1"
+      )!
+      return `${String(number).padStart(4, "0")}_${name}`
+    }),
     check: Effect.flatMap(Clock.currentTimeMillis, (now) =>
       now < writableUntil
         ? Effect.asVoid(sql.read("StoreHealth.check", () => sql.get("SELECT written_at FROM health")))

@@ -102,10 +102,12 @@ const make = (sql: Sqlite["Service"]) => {
             limit
           ]).map(storedFromRow)
       ),
-    pushing: sql.read(
-      "SubscriptionStore.pushing",
-      () => sql.all<Row>("SELECT * FROM subscription WHERE webhook IS NOT NULL").map(storedFromRow)
-    ),
+    pushing: (projectId) =>
+      sql.read("SubscriptionStore.pushing", () =>
+        sql.all<Row>(
+          `SELECT * FROM subscription WHERE webhook IS NOT NULL ${projectId === undefined ? "" : "AND project_id = ?"}`,
+          projectId === undefined ? [] : [projectId]
+        ).map(storedFromRow)),
     update: (projectId, subscriptionId, { updatedAt, ...change }) =>
       sql.write("SubscriptionStore.update", () => {
         const before = find(projectId, subscriptionId)?.subscription

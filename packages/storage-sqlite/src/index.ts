@@ -74,6 +74,7 @@ import * as SubscriptionStore from "./SubscriptionStore.ts"
 import * as ThingModelStore from "./ThingModelStore.ts"
 import * as TopologyStore from "./TopologyStore.ts"
 import * as TraceStore from "./TraceStore.ts"
+import * as TroubleStore from "./TroubleStore.ts"
 import * as UplinkStore from "./UplinkStore.ts"
 import * as WebhookKeyStore from "./WebhookKeyStore.ts"
 import { Secrets } from "./Secrets.ts"
@@ -158,6 +159,7 @@ const stores = Layer.mergeAll(
   ThingModelStore.layer,
   TopologyStore.layer,
   TraceStore.layer,
+  TroubleStore.layer,
   UplinkStore.layer,
   WebhookKeyStore.layer
 )

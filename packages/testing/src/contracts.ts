@@ -39,6 +39,7 @@ import * as HistoryRetentionStoreContract from "./contracts/HistoryRetentionStor
 import * as HistoryStoreContract from "./contracts/HistoryStoreContract.ts"
 import * as SubscriptionStoreContract from "./contracts/SubscriptionStoreContract.ts"
 import * as ThingModelStoreContract from "./contracts/ThingModelStoreContract.ts"
+import * as TroubleStoreContract from "./contracts/TroubleStoreContract.ts"
 import * as TopologyStoreContract from "./contracts/TopologyStoreContract.ts"
 import * as TraceStoreContract from "./contracts/TraceStoreContract.ts"
 
@@ -82,7 +83,8 @@ export {
   SubscriptionStoreContract,
   ThingModelStoreContract,
   TopologyStoreContract,
-  TraceStoreContract
+  TraceStoreContract,
+  TroubleStoreContract
 }
 
 /** Runs the contract of every store. */
@@ -121,6 +123,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   HistoryStoreContract.suiteOfCommits(name, stores)
   SubscriptionStoreContract.suite(name, stores)
   ThingModelStoreContract.suite(name, stores)
+  TroubleStoreContract.suite(name, stores)
   TopologyStoreContract.suite(name, stores)
   TraceStoreContract.suite(name, stores)
 }

@@ -58,6 +58,8 @@ export class BulkCommandStore extends Context.Service<BulkCommandStore, {
   ) => Effect.Effect<Option.Option<{ readonly bulk: BulkCommand; readonly counts: BulkCounts }>, StoreError>
   /** Returns a page of the bulk commands of the project. */
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<BulkCommand>, StoreError>
+  /** Counts the bulk commands of the project that have turns left. */
+  readonly countUnderWay: (projectId: ProjectId) => Effect.Effect<number, StoreError>
   /** Returns a page of the devices of a bulk command, those in `state` or all, in their order. */
   readonly devices: (
     bulkId: number,

@@ -3,6 +3,7 @@
  * (docs/decisions/0008-presence.md).
  */
 import { Cause, Clock, Context, Effect, Layer, PubSub, Stream } from "effect"
+import { Troubles } from "../activity/Troubles.ts"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { Reactions } from "../events/Reactions.ts"
@@ -10,6 +11,7 @@ import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
+import { Flapping } from "./Flapping.ts"
 import * as LapsedDevices from "./LapsedDevices.ts"
 import {
   type Judge,
@@ -62,8 +64,9 @@ export class Presence extends Context.Service<Presence, {
    * offline that has been silent for 9 seconds, and those of this node when the
    * layer closes. All of that goes by the clock of the store; see `PresenceTimes`.
    */
-  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | Feed | NodeBus | Reactions> = Layer
-    .effect(Presence, Effect.suspend(() => make))
+  static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | Feed | NodeBus | Reactions | Troubles> =
+    Layer
+      .effect(Presence, Effect.suspend(() => make))
 }
 
 /** Changes that may wait to be stored. */
@@ -102,7 +105,16 @@ const make = Effect.gen(function*() {
   const feed = yield* Feed
   const { nodeId } = yield* NodeBus
   const reactions = yield* Reactions
+  const troubles = yield* Troubles
+  const flapping = new Flapping()
   const lapsed = yield* LapsedDevices.make
+
+  /** Tells of the device if its status changes too often. */
+  const noteChange = ({ change: { at, deviceId }, device: { projectId } }: Item, outcome: PresenceOutcome) => {
+    if (outcome._tag !== "Changed") return
+    const changes = flapping.changed(deviceId, outcome.version, at)
+    if (changes > 0) troubles.note(projectId, "flapping", deviceId, "", changes)
+  }
 
   const commit = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
     const outcomes = new Map<Item, PresenceOutcome>()
@@ -118,7 +130,10 @@ const make = Effect.gen(function*() {
         (recorded) => statusEvents(changes, recorded)
       )
       if (reactTo !== undefined) reactions.wake()
-      for (const [i, item] of group.entries()) outcomes.set(item, recorded[i]!)
+      for (const [i, item] of group.entries()) {
+        outcomes.set(item, recorded[i]!)
+        noteChange(item, recorded[i]!)
+      }
     }
     return items.map((item) => outcomes.get(item)!)
   })

@@ -119,6 +119,28 @@ export type Lapse =
   /** They are connected through this node, which is silent. */
   | { readonly _tag: "NodeSilent"; readonly nodeId: string; readonly judge: Judge }
 
+/** What a node says of itself. */
+export interface NodeReport {
+  /** Unix milliseconds. */
+  readonly startedAt: number
+  /** Devices that are connected to it. */
+  readonly connections: number
+  /** Whether it is about to end. */
+  readonly isDraining: boolean
+}
+
+/** A node that has spoken and is not forgotten. Whether it is silent goes by the clock of the store. */
+export interface NodeState extends Omit<NodeReport, "connections"> {
+  readonly nodeId: string
+  /** Its latest heartbeat, Unix milliseconds. */
+  readonly heartbeatAt: number
+  /** Whether it is heard, and its heartbeats have come without a gap for as long as the silence of a node lasts. */
+  readonly isSteady: boolean
+  readonly isSilent: boolean
+  /** Null: it has not said. */
+  readonly connections: number | null
+}
+
 /**
  * Laws: each call is one transaction. `record` and `markSeen` take at most one
  * change for each device and return outcomes in the order of the changes.
@@ -189,6 +211,10 @@ export class PresenceStore extends Context.Service<PresenceStore, {
    * counts as heard now.
    */
   readonly silentNodes: (judge: Judge) => Effect.Effect<ReadonlyArray<string>, StoreError>
+  /** Stores what a node says of itself. Without effect for a node without heartbeat. */
+  readonly report: (nodeId: string, report: NodeReport) => Effect.Effect<void, StoreError>
+  /** Returns the nodes that have spoken and are not forgotten, by id. */
+  readonly nodes: (limits: HeartbeatLimits) => Effect.Effect<ReadonlyArray<NodeState>, StoreError>
   /** Forgets the node to which the lapse applies, if no device is connected through it. */
   readonly forgetNode: (lapse: Lapse & { readonly _tag: "NodeStops" | "NodeSilent" }) => Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/connection/PresenceStore") {}

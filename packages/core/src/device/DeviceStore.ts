@@ -16,6 +16,7 @@ import type {
   DeviceName,
   DeviceNamesTaken,
   DeviceReference,
+  DeviceStatus,
   NewDevice,
   StoredCredentials
 } from "./Device.ts"
@@ -25,6 +26,11 @@ import type { DeviceFilter } from "./DeviceFilter.ts"
 export type DeviceUpdate = Partial<Pick<Device, "enabled" | "bound" | "nickname" | "diagnosisEnabled">> & {
   /** Unix milliseconds. */
   readonly updatedAt: number
+}
+
+/** How many devices a project has in each status, and how many of all are disabled. */
+export interface DeviceCounts extends Readonly<Record<DeviceStatus, number>> {
+  readonly disabled: number
 }
 
 /** Laws: each call is one transaction. A call that takes a project sees only the devices of that project. */
@@ -110,6 +116,8 @@ export class DeviceStore extends Context.Service<DeviceStore, {
     filter: DeviceFilter,
     page: PageRequest
   ) => Effect.Effect<Page<DeviceDetail>, StoreError>
+  /** Counts the devices of the project. Costs the same however many there are, or little for each. */
+  readonly count: (projectId: ProjectId) => Effect.Effect<DeviceCounts, StoreError>
   /** Returns devices of the product in the order of their `id`, at most `limit`, those after `after`. */
   readonly ofProduct: (
     productKey: ProductKey,

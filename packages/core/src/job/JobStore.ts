@@ -52,6 +52,8 @@ export class JobStore extends Context.Service<JobStore, {
   readonly get: (projectId: ProjectId, jobId: number) => Effect.Effect<Option.Option<JobDetail>, StoreError>
   /** Returns the jobs of the project, newest first. */
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Job>, StoreError>
+  /** Counts the jobs of the project that are in progress. */
+  readonly countUnderWay: (projectId: ProjectId) => Effect.Effect<number, StoreError>
   /** Returns the tasks of a job in this state; undefined: in any; by device id. */
   readonly tasks: (
     jobId: number,

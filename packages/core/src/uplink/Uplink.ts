@@ -4,6 +4,7 @@
  */
 import { Array, Cause, Context, Effect, Exit, Layer, Option } from "effect"
 import { ProjectActivity } from "../activity/ProjectActivity.ts"
+import { Troubles } from "../activity/Troubles.ts"
 import { CommandAnswers } from "../command/CommandAnswers.ts"
 import { CommandLedger } from "../command/CommandLedger.ts"
 import type { CommandProgress } from "../command/Command.ts"
@@ -51,6 +52,7 @@ export class Uplink extends Context.Service<Uplink, {
     Uplink | CommandLedger,
     never,
     | ProjectActivity
+    | Troubles
     | CommandAnswers
     | DeviceMethods
     | UplinkStore
@@ -97,6 +99,7 @@ const make = Effect.gen(function*() {
   const rates = yield* UplinkRates
   const answers = yield* CommandAnswers
   const activity = yield* ProjectActivity
+  const troubles = yield* Troubles
   const metrics = UplinkMetrics.make()
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
@@ -189,7 +192,7 @@ const make = Effect.gen(function*() {
     countReplied(activity, happened)
     if (results.length + progress.length > 0) feed.wake()
     if (requests.length > 0) yield* runRequests(batch)
-    countMessages(activity, items, replies)
+    countMessages(activity, troubles, items, replies)
     if (timesAhead > 0) yield* safely(metrics.timesAhead(timesAhead))
     yield* safely(metrics.concluded(progress, replies.filter((_, place) => !UplinkBatch.isProgress(items[place]!))))
     return replies
@@ -233,8 +236,9 @@ const make = Effect.gen(function*() {
 
   const batcherOf = (method: RegisteredMethod | undefined) => batchers[method?.lane ?? "reports"]
 
-  const refuseValues = ({ device: { projectId } }: UplinkMessage) => {
+  const refuseValues = ({ device: { deviceId, projectId } }: UplinkMessage) => {
     activity.count(projectId, "refused", 1, tooManyValues.code)
+    troubles.note(projectId, "refused", deviceId, String(tooManyValues.code))
     return tooManyValues
   }
 

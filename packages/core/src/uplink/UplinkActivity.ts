@@ -3,15 +3,19 @@
  * are alike are counted together.
  */
 import type { ProjectActivity } from "../activity/ProjectActivity.ts"
+import type { Troubles } from "../activity/Troubles.ts"
 import type { DomainEvent } from "../events/DomainEvent.ts"
 import type { DeviceReply } from "./DeviceReply.ts"
 import { isProgress, type UplinkItem } from "./UplinkBatch.ts"
+import type { UplinkMessage } from "./UplinkMessage.ts"
 
+type Note = Pick<Troubles["Service"], "note">
 type Count = Pick<ProjectActivity["Service"], "count">
 
-/** Counts messages by their replies. */
+/** Counts messages by their replies, and notes whose were refused. */
 export const countMessages = (
   activity: Count,
+  troubles: Note,
   items: ReadonlyArray<UplinkItem>,
   replies: ReadonlyArray<DeviceReply>
 ): void => {
@@ -23,7 +27,12 @@ export const countMessages = (
     const { projectId } = item.device
     while (place < items.length && replies[place]!.code === code && isOf(items[place]!, projectId)) place++
     if (code === 200) activity.count(projectId, "accepted", place - first)
-    else activity.count(projectId, "refused", place - first, code)
+    else {
+      activity.count(projectId, "refused", place - first, code)
+      for (let refused = first; refused < place; refused++) {
+        troubles.note(projectId, "refused", (items[refused] as UplinkMessage).device.deviceId, String(code))
+      }
+    }
   }
 }
 

@@ -5,6 +5,7 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { ProjectActivity } from "../activity/ProjectActivity.ts"
+import { Troubles } from "../activity/Troubles.ts"
 import { SharedCounts } from "../cluster/SharedCounts.ts"
 import type { DeviceIdentity } from "../device/Device.ts"
 import { TokenBuckets } from "../kernel/TokenBucket.ts"
@@ -45,7 +46,7 @@ export class UplinkRates extends Context.Service<UplinkRates, {
   /** Returns how long the transport reads nothing more of the device, milliseconds; 0: it goes on reading. */
   readonly pause: (sender: Sender) => number
 }>()("@device-cloud/core/uplink/UplinkRates") {
-  static readonly layer: Layer.Layer<UplinkRates, never, ProjectActivity | SharedCounts> = Layer.effect(
+  static readonly layer: Layer.Layer<UplinkRates, never, ProjectActivity | Troubles | SharedCounts> = Layer.effect(
     UplinkRates,
     Effect.suspend(() => make)
   )
@@ -72,6 +73,7 @@ const make = Effect.gen(function*() {
   const projects = new TokenBuckets({ burst, capacity })
   const counts = yield* SharedCounts
   const activity = yield* ProjectActivity
+  const troubles = yield* Troubles
   for (const [name, buckets] of [["uplink/device", devices], ["uplink/project", projects]] as const) {
     yield* counts.share({
       name,
@@ -87,6 +89,7 @@ const make = Effect.gen(function*() {
       const ofProject = projects.of(projectId)
       if (ofDevice.emptyFor(now) > 0 || ofProject.emptyFor(now) > 0) {
         activity.count(projectId, "refused", 1, tooManyRequests.code)
+        troubles.note(projectId, "refused", deviceId, String(tooManyRequests.code))
         return false
       }
       ofDevice.take(tokens(device, 1, bytes), now)

@@ -218,7 +218,8 @@ const signingKeyRecord = (
   created_at: dateText(createdAt)
 })
 
-const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
+/** An upgrade task on the wire. */
+export const taskRecord = (task: UpgradeTask): typeof TaskRecord.Type => ({
   task_id: task.taskId,
   firmware_id: task.firmwareId,
   upgrade_type: task.upgradeType,

@@ -28,6 +28,7 @@ CREATE TABLE trouble (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX trouble_oldest ON trouble (at);
 
+CREATE INDEX device_disabled ON device (project_id) WHERE NOT enabled;
 CREATE INDEX ota_task_under_way ON ota_task (project_id) WHERE is_ongoing = 1;
 
 ALTER TABLE node ADD COLUMN started_at INTEGER NOT NULL DEFAULT 0;

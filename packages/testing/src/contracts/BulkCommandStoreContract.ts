@@ -161,6 +161,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(paged.items.at(-1)!.deviceId, devices.at(-1)!.deviceId)
       }))
 
+    it.effect("counts the bulk commands of a project that have turns", () =>
+      Effect.gen(function*() {
+        const store = yield* BulkCommandStore
+        const { devices, product: { projectId } } = yield* insertMany(1)
+        const bulk = yield* create(projectId, named(devices))
+        yield* create(projectId, named(devices))
+        assert.strictEqual(yield* store.countUnderWay(projectId), 2)
+        yield* store.cancel(bulk.bulkId, epoch + 1)
+        assert.strictEqual(yield* store.countUnderWay(projectId), 1)
+        assert.strictEqual(yield* store.countUnderWay((yield* insertProject).id), 0)
+      }))
+
     it.effect("shows the state of the command, and of one that is gone", () =>
       Effect.gen(function*() {
         const store = yield* BulkCommandStore

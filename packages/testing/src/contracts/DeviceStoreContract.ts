@@ -260,6 +260,26 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         }
       }))
 
+    it.effect("counts the devices of a project by status", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const product = yield* insertProduct
+        const [one, two] = yield* insertDevices(product, [newDevice(), newDevice(), newDevice()])
+        const online = { connectionId: "c", nodeId: "n", ip: "192.0.2.1", at: epoch }
+        const presence = yield* PresenceStore
+        yield* presence.record([one!, two!].map(({ deviceId }) => ({ _tag: "Online", deviceId, ...online })))
+        yield* presence.record([{ _tag: "Offline", deviceId: two!.deviceId, connectionId: "c", at: epoch }])
+        yield* store.update(product.projectId, two!.deviceId, { enabled: false, updatedAt: epoch })
+        assert.deepStrictEqual(yield* store.count(product.projectId), {
+          online: 1,
+          offline: 1,
+          unactive: 1,
+          disabled: 1
+        })
+        const { projectId } = yield* insertProduct
+        assert.deepStrictEqual(yield* store.count(projectId), { online: 0, offline: 0, unactive: 0, disabled: 0 })
+      }))
+
     it.effect("changes exactly the given fields", () =>
       Effect.gen(function*() {
         const store = yield* DeviceStore

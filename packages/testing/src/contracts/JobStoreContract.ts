@@ -102,6 +102,18 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(found.job, all)
       }))
 
+    it.effect("counts the jobs of a project that are in progress", () =>
+      Effect.gen(function*() {
+        const store = yield* JobStore
+        const { devices: [device], job, product } = yield* insertJob(1)
+        yield* create(product, { _tag: "Named", deviceIds: [device!.deviceId] })
+        const count = store.countUnderWay(product.projectId)
+        assert.strictEqual(yield* count, 2)
+        yield* store.report([report(device!, job.jobId, "succeeded")])
+        assert.strictEqual(yield* count, 1)
+        assert.strictEqual(yield* store.countUnderWay((yield* insertProduct).projectId), 0)
+      }))
+
     it.effect("a task moves with what its device says, and keeps its end", () =>
       Effect.gen(function*() {
         const store = yield* JobStore

@@ -28,7 +28,7 @@ import {
   rollout,
   upgradeTask
 } from "./OtaSamples.ts"
-import { epoch, insertDevices, insertProject, newDevice, unique } from "./Samples.ts"
+import { epoch, insertDevices, insertProduct, insertProject, newDevice, unique } from "./Samples.ts"
 
 const Event = Schema.Union([
   Schema.TaggedStruct("HandedOut", {}),
@@ -206,6 +206,25 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { counts } = ended
         assert.strictEqual(counts.succeeded + counts.failed + counts.cancelled, 3)
         assert.strictEqual(counts.pending + counts.upgrading, 0)
+      }))
+
+    it.effect("shows the upgrade tasks of a project that have not ended, newest first", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const product = yield* insertProduct
+        const devices = yield* insertDevices(product, [newDevice(), newDevice(), newDevice()])
+        const firmware = yield* insertFirmware(product)
+        const tasks = yield* Effect.forEach(devices, ({ deviceId }) =>
+          Effect.map(
+            store.createTask(newTask(firmware), { _tag: "Named", deviceIds: [deviceId] }, epoch),
+            (outcome) => created(outcome).task
+          ))
+        yield* store.endTask(tasks[0]!.taskId, "cancelled", ["pending"], epoch + 1)
+        assert.deepStrictEqual(yield* store.underWay(product.projectId, 1), {
+          items: [upgradeTask(tasks[2]!)],
+          total: 2
+        })
+        assert.deepStrictEqual(yield* store.underWay((yield* insertProduct).projectId, 1), { items: [], total: 0 })
       }))
 
     it.effect("gives what is due to one caller, and again later", () =>

@@ -421,6 +421,37 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.forgetNode({ _tag: "NodeStops", nodeId: dead })
       }))
 
+    it.effect("shows nodes with what they say of themselves, until they are forgotten", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const [one, two] = [unique("a-node"), unique("b-node")]
+        const limits = { silence: 60_000, gap: 30_000 }
+        const shown = Effect.map(store.nodes(limits), (nodes) =>
+          nodes.filter(({ nodeId }) => [one, two].includes(nodeId)))
+        const report = { startedAt: epoch, connections: 7, isDraining: true }
+        yield* store.report(one, report)
+        assert.deepStrictEqual(yield* shown, [])
+        for (const node of [two, one]) {
+          yield* store.heartbeat(node, limits)
+        }
+        yield* store.report(one, report)
+        // The next heartbeat leaves what the node has said.
+        yield* store.heartbeat(one, limits)
+        const [first, second] = yield* shown
+        const { heartbeatAt, ...rest } = first!
+        assert.deepStrictEqual(rest, { nodeId: one, ...report, isSteady: false, isSilent: false })
+        assert.strictEqual(second!.nodeId, two)
+        assert.deepStrictEqual([second!.connections, second!.isDraining], [null, false])
+        assert.isTrue(heartbeatAt >= second!.heartbeatAt)
+        yield* store.forgetNode({ _tag: "NodeStops", nodeId: one })
+        assert.deepStrictEqual(
+          (yield* shown).map(({ nodeId }) =>
+            nodeId
+          ),
+          [two]
+        )
+      }))
+
     it.effect("sets no device offline to which the lapse applies no longer", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore

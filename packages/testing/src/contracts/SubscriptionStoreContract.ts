@@ -59,9 +59,11 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.list(id, firstPage), { items: [two, one], total: 2 })
         const [next] = yield* store.all(one.subscriptionId, 1)
         assert.deepStrictEqual(next, { subscription: two, progress: beginAt("7") })
-        const pushing = yield* store.pushing
+        const pushing = yield* store.pushing()
         assert.deepInclude(pushing, { subscription: two, progress: beginAt("7") })
         assert.isTrue(pushing.every(({ subscription }) => subscription.webhook !== null))
+        assert.deepStrictEqual(yield* store.pushing(id), [{ subscription: two, progress: beginAt("7") }])
+        assert.deepStrictEqual(yield* store.pushing(stranger), [])
         assert.strictEqual(yield* store.insert(newSubscription(id, { name: "One" }), beginAt("")), "taken")
         yield* insertSubscription(stranger, { name: "One" })
         assert.strictEqual(yield* store.insert(newSubscription(ProjectId.make("missing")), beginAt("")), "no-project")

@@ -98,6 +98,11 @@ export class OtaStore extends Context.Service<OtaStore, {
     },
     page: PageRequest
   ) => Effect.Effect<Page<UpgradeTask>, StoreError>
+  /** The upgrade tasks of the project that have not ended, newest first, at most `limit`, and how many there are. */
+  readonly underWay: (
+    projectId: ProjectId,
+    limit: number
+  ) => Effect.Effect<{ readonly items: ReadonlyArray<UpgradeTask>; readonly total: number }, StoreError>
   /**
    * The records of a task, the newest device first, without devices in status
    * `rejected`. Without `rejected`, a page costs the same wherever it is and

@@ -6,6 +6,7 @@
  */
 import { Clock, Effect, Layer, Queue } from "effect"
 import { ProjectActivity } from "../../activity/ProjectActivity.ts"
+import { Troubles } from "../../activity/Troubles.ts"
 import type { DeviceStore } from "../../device/DeviceStore.ts"
 import type { DomainEvent } from "../../events/DomainEvent.ts"
 import { Feed } from "../../feed/Feed.ts"
@@ -33,7 +34,15 @@ const maxRunning = 512
 export const layer: Layer.Layer<
   never,
   never,
-  ProjectActivity | SceneStore | ExecutionStore | SceneTriggers | SceneActions | DeviceStore | ShadowStore | Feed
+  | ProjectActivity
+  | Troubles
+  | SceneStore
+  | ExecutionStore
+  | SceneTriggers
+  | SceneActions
+  | DeviceStore
+  | ShadowStore
+  | Feed
 > = Layer.effectDiscard(Effect.suspend(() => make))
 
 /** An execution and the scene that it is of. */
@@ -68,14 +77,6 @@ const toEvent = ({ execution, scene }: Run): DomainEvent => ({
   reason: execution.reason
 })
 
-/** Counts an execution that has run actions, or should have. */
-const countEnd = (activity: ProjectActivity["Service"], { execution: { status }, scene: { projectId } }: Run): void => {
-  if (status === "succeeded") activity.count(projectId, "executed")
-  else if (status === "failed" || status === "loop" || status === "limited") {
-    activity.count(projectId, "execution-failed")
-  }
-}
-
 const make = Effect.gen(function*() {
   const scenes = yield* SceneStore
   const store = yield* ExecutionStore
@@ -83,6 +84,7 @@ const make = Effect.gen(function*() {
   const actions = yield* SceneActions
   const feed = yield* Feed
   const activity = yield* ProjectActivity
+  const troubles = yield* Troubles
   const limits = yield* SceneLimits
   const { decide } = yield* makeSceneDecisions
   const scope = yield* Effect.scope
@@ -95,6 +97,15 @@ const make = Effect.gen(function*() {
    */
   let heldBack: ReadonlySet<ProjectId> = new Set()
 
+  /** Counts an execution that has run actions, or should have. */
+  const countEnd = ({ execution: { status }, scene: { projectId, sceneId } }: Run): void => {
+    if (status === "succeeded") activity.count(projectId, "executed")
+    else if (status === "failed" || status === "loop" || status === "limited") {
+      activity.count(projectId, "execution-failed")
+      troubles.note(projectId, "execution-failed", sceneId, status)
+    }
+  }
+
   /** Stores executions, with an event of each of the runs that has ended. A scene whose conditions do not hold is no news. */
   const save = Effect.fnUntraced(function*(runs: ReadonlyArray<Run>, others: ReadonlyArray<Execution> = []) {
     const now = yield* Clock.currentTimeMillis
@@ -105,7 +116,7 @@ const make = Effect.gen(function*() {
     const saved = yield* untilStored(
       feed.commit(write, (saved) => runs.filter((run, i) => saved[i] === true && hasEnded(run)).map(toEvent))
     )
-    runs.forEach((run, i) => saved[i] === true && hasEnded(run) && countEnd(activity, run))
+    runs.forEach((run, i) => saved[i] === true && hasEnded(run) && countEnd(run))
     return saved
   })
 
