@@ -1,9 +1,139 @@
-import { Page } from "../../parts/Page.tsx"
+/**
+ * One scene: writing it, trying it, and what it has done.
+ */
+import { useLocation, useRoute } from "preact-iso"
+import { useState } from "preact/hooks"
+import { api } from "../../api/client.ts"
+import { canOperate } from "../../api/session.ts"
+import { useQuery } from "../../api/useQuery.ts"
+import { ask } from "../../parts/Dialog.tsx"
+import { Page, Tabs } from "../../parts/Page.tsx"
+import { Shown } from "../../parts/Shown.tsx"
+import { tell, tellFailure } from "../../parts/toasts.tsx"
 import { useTexts } from "../../text/text.ts"
+import { bodyOf, draftOf, emptyDraft, type StoredScene } from "./draft.ts"
+import { DryRun } from "./DryRun.tsx"
+import { Executions } from "./Executions.tsx"
+import { SceneForm } from "./SceneForm.tsx"
+import { ScenePicture } from "./ScenePicture.tsx"
+import { SceneStatus } from "./Scenes.tsx"
+
+const tabs = ["edit", "dry", "executions", "picture"] as const
 
 const Scene = () => {
-  const { shell } = useTexts()
-  return <Page title={shell.pages.scenes}>{null}</Page>
+  const { params } = useRoute()
+  const id = params["sceneId"]!
+  return id === "new" ? <NewScene /> : <StoredScenePage key={id} id={id} tab={params["tab"]} />
+}
+
+const NewScene = () => {
+  const { scenes, shell } = useTexts()
+  const { route } = useLocation()
+  return (
+    <Page title={scenes.create} crumbs={[{ title: shell.pages.scenes, href: "/console/scenes" }]}>
+      <SceneForm
+        draft={emptyDraft}
+        warnings={[]}
+        onSave={async (draft) => {
+          const { id } = await api.scenes.createScene({ payload: bodyOf(draft) })
+          tell(scenes.saved)
+          route(`/console/scenes/${id}`)
+        }}
+      />
+    </Page>
+  )
+}
+
+const StoredScenePage = ({ id, tab: given }: { readonly id: string; readonly tab: string | undefined }) => {
+  const { scenes, shell } = useTexts()
+  const tab = tabs.find((tab) => tab === given) ?? "edit"
+  const [warnings, setWarnings] = useState<ReadonlyArray<string>>([])
+  const query = useQuery((signal) => api.scenes.getScene({ params: { id }, signal }), [id])
+  return (
+    <Page
+      title={query.data?.name ?? id}
+      lead={query.data === undefined ? undefined : <SceneStatus {...query.data} />}
+      crumbs={[{ title: shell.pages.scenes, href: "/console/scenes" }]}
+      actions={query.data !== undefined && canOperate.value && <Actions scene={query.data} reload={query.reload} />}
+    >
+      <Tabs
+        label={shell.pages.scenes}
+        current={tab}
+        tabs={tabs.map((id) => ({ id, title: scenes.tabs[id] })).map(({ id: tab, title }) => ({
+          id: tab,
+          title,
+          href: tab === "edit" ? `/console/scenes/${id}` : `/console/scenes/${id}/${tab}`
+        }))}
+      />
+      <Shown query={query}>
+        {(scene) => (
+          <>
+            {tab === "edit" && (
+              <SceneForm
+                draft={draftOf(scene)}
+                warnings={warnings}
+                onSave={async (draft) => {
+                  const changed = await api.scenes.updateScene({ params: { id }, payload: bodyOf(draft) })
+                  setWarnings(changed.warnings)
+                  tell(scenes.saved)
+                  query.reload()
+                }}
+              />
+            )}
+            {tab === "dry" && <DryRun scene={scene} />}
+            {tab === "executions" && <Executions id={id} />}
+            {tab === "picture" && <ScenePicture scene={scene} />}
+          </>
+        )}
+      </Shown>
+    </Page>
+  )
+}
+
+const Actions = (
+  { reload, scene: { id, name, status } }: { readonly scene: StoredScene; readonly reload: () => void }
+) => {
+  const { common, scenes } = useTexts()
+  const { route } = useLocation()
+  const params = { id }
+  return (
+    <>
+      <button
+        type="button"
+        class="button"
+        onClick={() => void api.scenes.runScene({ params }).then(() => tell(scenes.ran), tellFailure)}
+      >
+        {scenes.run}
+      </button>
+      <button
+        type="button"
+        class="button"
+        onClick={() =>
+          void api.scenes.setSceneStatus({ params, payload: { status: status === "enable" ? "disable" : "enable" } })
+            .then(reload, tellFailure)}
+      >
+        {status === "enable" ? scenes.disable : scenes.enable}
+      </button>
+      <button
+        type="button"
+        class="button danger"
+        onClick={() =>
+          ask({
+            title: scenes.removeTitle(name),
+            body: scenes.removeBody,
+            action: common.remove,
+            danger: true,
+            run: async () => {
+              await api.scenes.deleteScene({ params })
+              tell(common.removed)
+              route("/console/scenes")
+            }
+          })}
+      >
+        {common.remove}
+      </button>
+    </>
+  )
 }
 
 export default Scene

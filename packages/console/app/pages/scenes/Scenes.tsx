@@ -1,9 +1,117 @@
-import { Page } from "../../parts/Page.tsx"
-import { useTexts } from "../../text/text.ts"
+/**
+ * The scenes of the project.
+ */
+import { api } from "../../api/client.ts"
+import type { Item } from "../../api/Operations.ts"
+import { canOperate } from "../../api/session.ts"
+import { useQuery } from "../../api/useQuery.ts"
+import { SelectField, TextField } from "../../parts/Form.tsx"
+import { Empty, Page } from "../../parts/Page.tsx"
+import { Shown } from "../../parts/Shown.tsx"
+import { Ago, Badge } from "../../parts/Small.tsx"
+import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { tellFailure } from "../../parts/toasts.tsx"
+import { useUrl } from "../../parts/useUrl.ts"
+import { texts, useTexts } from "../../text/text.ts"
+
+type Scene = Item<typeof api.scenes.listScenes>
 
 const Scenes = () => {
-  const { shell } = useTexts()
-  return <Page title={shell.pages.scenes}>{null}</Page>
+  const { common, scenes, shell } = useTexts()
+  const url = useUrl()
+  const name = url.get("name")
+  const status = url.get("status") as "" | "enable" | "disable"
+  const query = useQuery(
+    (signal) =>
+      api.scenes.listScenes({
+        query: {
+          page: url.page,
+          page_size: 25,
+          ...name === "" ? {} : { name },
+          ...status === "" ? {} : { status }
+        },
+        signal
+      }),
+    [url.page, name, status]
+  )
+  return (
+    <Page
+      title={shell.pages.scenes}
+      lead={scenes.lead}
+      actions={canOperate.value && <a class="button primary" href="/console/scenes/new">{scenes.create}</a>}
+    >
+      <div class="stack">
+        <div class="filters">
+          <TextField label={scenes.search} type="search" value={name} onInput={(name) => url.set({ name }, true)} />
+          <SelectField
+            label={common.status}
+            value={status}
+            options={[["", common.all], ...Object.entries(scenes.statuses) as ReadonlyArray<["enable", string]>]}
+            onChange={(status) => url.set({ status })}
+          />
+        </div>
+        <Shown query={query}>
+          {({ page, pages, results, total }) =>
+            results.length === 0 ? <Empty title={scenes.emptyTitle}>{scenes.emptyBody}</Empty> : (
+              <>
+                <Table
+                  caption={scenes.caption}
+                  columns={columnsOf(query.reload)}
+                  rows={results}
+                  keyOf={({ id }) => id}
+                  isStale={query.isLoading}
+                />
+                <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
+              </>
+            )}
+        </Shown>
+      </div>
+    </Page>
+  )
+}
+
+/** Enabled or not, and whether it has run too often. */
+export const SceneStatus = (
+  { paused_until, status }: { readonly status: string; readonly paused_until: string }
+) => {
+  const { scenes } = useTexts()
+  if (Date.parse(paused_until) > Date.now()) return <Badge mood="warn">{scenes.paused}</Badge>
+  return status === "enable"
+    ? <Badge mood="good">{scenes.statuses.enable}</Badge>
+    : <Badge>{scenes.statuses.disable}</Badge>
+}
+
+const columnsOf = (reload: () => void): ReadonlyArray<Column<Scene>> => {
+  const { common, scenes } = texts()
+  return [
+    { id: "name", title: common.name, cell: ({ id, name }) => <a class="wrap" href={`/console/scenes/${id}`}>{name}</a> },
+    { id: "status", title: common.status, kind: "tight", cell: (scene) => <SceneStatus {...scene} /> },
+    {
+      id: "parts",
+      title: scenes.parts,
+      cell: ({ actions, conditions, triggers }) => scenes.partsOf(triggers.length, conditions.length, actions.length)
+    },
+    { id: "changed", title: common.changed, kind: "tight", cell: ({ updated_at }) => <Ago at={updated_at * 1000} /> },
+    {
+      id: "actions",
+      title: common.actions,
+      kind: "tight",
+      cell: ({ id, status }) =>
+        canOperate.value && (
+          <button
+            type="button"
+            class="button small"
+            onClick={() =>
+              void api.scenes.setSceneStatus({
+                params: { id },
+                payload: { status: status === "enable" ? "disable" : "enable" }
+              }).then(reload, tellFailure)}
+          >
+            {status === "enable" ? scenes.disable : scenes.enable}
+          </button>
+        )
+    }
+  ]
 }
 
 export default Scenes

@@ -1,0 +1,49 @@
+/**
+ * A time as cron, with its words and its next times.
+ */
+import { useEffect, useState } from "preact/hooks"
+import { TextField } from "../../parts/Form.tsx"
+import { Time } from "../../parts/Small.tsx"
+import { language, useTexts } from "../../text/text.ts"
+import type * as Cron from "./cron.ts"
+
+export const CronField = (
+  { expression, onExpression, onTimeZone, path, timeZone }: {
+    readonly expression: string
+    readonly timeZone: string
+    readonly path: string
+    readonly onExpression: (expression: string) => void
+    readonly onTimeZone: (timeZone: string) => void
+  }
+) => {
+  const { scenes: { fields } } = useTexts()
+  const [cron, setCron] = useState<typeof Cron>()
+  useEffect(() => {
+    void import("./cron.ts").then((module) => setCron(module))
+  }, [])
+  const times = cron?.nextTimes(expression, timeZone)
+  return (
+    <>
+      <TextField
+        label={fields.cron}
+        hint={cron?.inWords(expression, language.value) ?? fields.cronHint}
+        path={`${path}.cron`}
+        value={expression}
+        onInput={onExpression}
+      />
+      <TextField
+        label={fields.time_zone}
+        hint={fields.timeZoneHint}
+        path={`${path}.time_zone`}
+        value={timeZone}
+        onInput={onTimeZone}
+      />
+      {times !== undefined && (
+        <div class="small soft">
+          {times.length === 0 ? fields.never : fields.next}
+          <ul>{times.map((at) => <li key={at}><Time at={at} /></li>)}</ul>
+        </div>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,86 @@
+/**
+ * The triggers, conditions or actions of a scene.
+ */
+import { useState } from "preact/hooks"
+import { SelectField } from "../../parts/Form.tsx"
+import { Card } from "../../parts/Page.tsx"
+import { useTexts } from "../../text/text.ts"
+import { kinds, type Part, type PartRole } from "./draft.ts"
+import { PartFields } from "./PartFields.tsx"
+
+export const PartList = (
+  { onChange, parts, role }: {
+    readonly role: PartRole
+    readonly parts: ReadonlyArray<Part>
+    readonly onChange: (parts: ReadonlyArray<Part>) => void
+  }
+) => {
+  const { common, scenes } = useTexts()
+  const options = Object.keys(kinds[role]).map((uri) => [uri, scenes.kinds[uri] ?? uri] as const)
+  const [chosen, setChosen] = useState(options[0]![0])
+  const move = (from: number, to: number) => onChange(parts.toSpliced(from, 1).toSpliced(to, 0, parts[from]!))
+  return (
+    <Card title={scenes[role]}>
+      <p class="soft">{scenes[`${role}Hint`]}</p>
+      <ol class="stack">
+        {parts.map((part, index) => {
+          const title = `${index + 1}. ${scenes.kinds[part.URI] ?? part.URI}`
+          return (
+            <li key={`${index} ${part.URI}`}>
+              <fieldset class="stack tight element">
+                <legend>{title}</legend>
+                <PartFields
+                  part={part}
+                  path={`${role}[${index}]`}
+                  onChange={(changed) => onChange(parts.with(index, changed))}
+                />
+                <div class="row end">
+                  {role === "actions" && (
+                    <>
+                      <button
+                        type="button"
+                        class="button small"
+                        aria-label={`${scenes.up}: ${title}`}
+                        disabled={index === 0}
+                        onClick={() => move(index, index - 1)}
+                      >
+                        {scenes.up}
+                      </button>
+                      <button
+                        type="button"
+                        class="button small"
+                        aria-label={`${scenes.down}: ${title}`}
+                        disabled={index === parts.length - 1}
+                        onClick={() => move(index, index + 1)}
+                      >
+                        {scenes.down}
+                      </button>
+                    </>
+                  )}
+                  <button
+                    type="button"
+                    class="button small danger"
+                    aria-label={`${common.remove}: ${title}`}
+                    onClick={() => onChange(parts.toSpliced(index, 1))}
+                  >
+                    {common.remove}
+                  </button>
+                </div>
+              </fieldset>
+            </li>
+          )
+        })}
+      </ol>
+      <div class="filters">
+        <SelectField label={`${scenes.add}: ${scenes[role]}`} value={chosen} options={options} onChange={setChosen} />
+        <button
+          type="button"
+          class="button"
+          onClick={() => onChange([...parts, { URI: chosen, params: kinds[role][chosen]! }])}
+        >
+          {scenes.add}
+        </button>
+      </div>
+    </Card>
+  )
+}

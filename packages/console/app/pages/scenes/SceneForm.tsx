@@ -1,0 +1,55 @@
+/**
+ * Writes a scene.
+ */
+import { useState } from "preact/hooks"
+import { canOperate } from "../../api/session.ts"
+import { CheckField, Form, TextField } from "../../parts/Form.tsx"
+import { Card } from "../../parts/Page.tsx"
+import { useTexts } from "../../text/text.ts"
+import { type Draft, type PartRole, roles } from "./draft.ts"
+import { PartList } from "./PartList.tsx"
+
+export const SceneForm = (
+  { draft: first, onSave, warnings }: {
+    readonly draft: Draft
+    readonly warnings: ReadonlyArray<string>
+    readonly onSave: (draft: Draft) => Promise<unknown>
+  }
+) => {
+  const { common, scenes } = useTexts()
+  const [draft, setDraft] = useState(first)
+  const change = (changes: Partial<Draft>) => setDraft((draft) => ({ ...draft, ...changes }))
+  const fields = (
+    <div class="stack">
+      {warnings.length > 0 && (
+        <div class="notice warn" role="status">
+          <h3>{scenes.warnings}</h3>
+          <ul>{warnings.map((warning) => <li key={warning} class="wrap">{warning}</li>)}</ul>
+        </div>
+      )}
+      <Card>
+        <TextField
+          label={common.name}
+          path="name"
+          required
+          value={draft.name}
+          onInput={(name) => change({ name })}
+        />
+        <TextField label={common.description} path="desc" value={draft.desc} onInput={(desc) => change({ desc })} />
+        <CheckField
+          label={scenes.statuses.enable}
+          checked={draft.status === "enable"}
+          onChange={(isOn) => change({ status: isOn ? "enable" : "disable" })}
+        />
+      </Card>
+      <div class="grid wide">
+        {roles.map((role: PartRole) => (
+          <PartList key={role} role={role} parts={draft[role]} onChange={(parts) => change({ [role]: parts })} />
+        ))}
+      </div>
+    </div>
+  )
+  // Viewers see the same, and change nothing.
+  if (!canOperate.value) return <fieldset disabled>{fields}</fieldset>
+  return <Form submit={common.save} onSubmit={() => onSave(draft)}>{fields}</Form>
+}
