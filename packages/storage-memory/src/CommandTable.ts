@@ -11,6 +11,8 @@ type Commands = Map<number, Command>
 export class CommandTable {
   readonly #all = new Map<DeviceId, Commands>()
   readonly #open = new Map<DeviceId, Commands>()
+  /** No command has changed before, Unix milliseconds. */
+  #earliest = Number.POSITIVE_INFINITY
 
   /** All commands of a device, oldest first. */
   of(deviceId: DeviceId): ReadonlyArray<Command> {
@@ -35,7 +37,8 @@ export class CommandTable {
   }
 
   put(command: Command): void {
-    const { deviceId, messageId, state } = command
+    const { deviceId, messageId, state, updatedAt } = command
+    this.#earliest = Math.min(this.#earliest, updatedAt)
     const all = commandsOf(this.#all, deviceId)
     all.set(messageId, command)
     const open = commandsOf(this.#open, deviceId)
@@ -75,6 +78,7 @@ export class CommandTable {
 
   /** Removes commands that ended before `before`, Unix milliseconds, at most `limit`. Returns how many. */
   prune(before: number, limit: number): number {
+    if (before <= this.#earliest) return 0
     let count = 0
     for (const commands of this.#all.values()) {
       for (const { messageId, state, updatedAt } of commands.values()) {

@@ -61,8 +61,7 @@ const withoutKnown = (
 }
 
 const select = <A>(series: RingBuffer<A> | undefined, { end, limit, order, start }: HistoryRange) => {
-  const inRange = (series?.entries() ?? []).filter(({ time }) => time >= start && time <= end)
-    .sort((a, b) => a.time - b.time)
+  const inRange = (series?.entries(start, end) ?? []).toSorted((a, b) => a.time - b.time)
   return (order === "asc" ? inRange : inRange.toReversed()).slice(0, limit)
 }
 

@@ -26,12 +26,18 @@ export class RingBuffer<A> {
     else this.#first = (this.#first + 1) % size
   }
 
-  /** All entries, in the order in which they were stored. */
-  entries(): ReadonlyArray<{ readonly time: number; readonly value: A }> {
-    return Array.from({ length: this.#count }, (_, i) => {
+  /** The entries from `start` to `end`, both included, in the order in which they were stored. Default: all. */
+  entries(
+    start = Number.NEGATIVE_INFINITY,
+    end = Number.POSITIVE_INFINITY
+  ): ReadonlyArray<{ readonly time: number; readonly value: A }> {
+    const found: Array<{ readonly time: number; readonly value: A }> = []
+    for (let i = 0; i < this.#count; i++) {
       const at = (this.#first + i) % this.#times.length
-      return { time: this.#times[at]!, value: this.#values[at] as A }
-    })
+      const time = this.#times[at]!
+      if (time >= start && time <= end) found.push({ time, value: this.#values[at] as A })
+    }
+    return found
   }
 
   /** Whether an entry of this time has a value that `isWanted` accepts. */
@@ -45,7 +51,7 @@ export class RingBuffer<A> {
 
   /** Forgets entries with a time before `time`. */
   prune(time: number): void {
-    const left = this.entries().filter((entry) => entry.time >= time)
+    const left = this.entries(time)
     if (left.length === this.#count) return
     this.#restart(this.#times.length, left)
   }
