@@ -30,7 +30,7 @@ export interface ClusterOptions {
   readonly bus: LossyNodeBus.Faults
   /** How long half a call of a store takes at most, milliseconds; 0: no time. */
   readonly slowness: number
-  /** Milliseconds between two looks of a node for what is due. */
+  /** Milliseconds between two looks of a node for what is due; its heartbeats keep the proportion. */
   readonly look: number
   /** Milliseconds between two sweeps of a node. */
   readonly sweep: number
@@ -153,7 +153,7 @@ export class Cluster {
       Layer.provide(Layer.mergeAll(
         Layer.succeed(Randomness, random),
         Layer.succeed(LookInterval, look),
-        Layer.succeed(PresenceTimes, { beat: 2000, gap: 5000, silence: 9000, sweep }),
+        Layer.succeed(PresenceTimes, { beat: 2 * look, gap: 5 * look, silence: 9 * look, sweep }),
         // No webhook leaves a simulation: each is taken.
         Layer.succeed(WebhookClient, {
           refuse: () => undefined,

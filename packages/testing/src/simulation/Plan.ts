@@ -77,7 +77,7 @@ export interface Plan {
   readonly nodes: number
   /** How long half a call of a store takes at most, milliseconds; 0: no time. */
   readonly slowness: number
-  /** Seconds between two looks of a node for what is due. */
+  /** Seconds between two looks of a node for what is due; its heartbeats keep the proportion. */
   readonly look: number
   /** Seconds between two sweeps of a node. */
   readonly sweep: number

@@ -6,10 +6,12 @@ import {
   defaultProjectId,
   DeviceStore,
   emptyShadow,
+  FeedStore,
   finalRank,
   OtaStore,
   PresenceStore,
   rankOf,
+  StoreError,
   UplinkStore
 } from "@device-cloud/core"
 import type { StoreChange } from "@device-cloud/testing/simulation"
@@ -155,6 +157,36 @@ export const forgetsUpgrades: StoreChange = changed(OtaStore, (store) => ({
     changes.some(({ after }) => after.status === "succeeded")
       ? Effect.succeed({ saved: changes.map(() => true), tasks: [] })
       : store.save(changes)
+}))
+
+/** Records that each step of an upgrade is its success. */
+export const praisesUpgrades: StoreChange = changed(FeedStore, (store) => ({
+  commit: (write, eventsOf) =>
+    store.commit(
+      write,
+      (result) =>
+        eventsOf(result).map((event) => event._tag === "UpgradeProgressed" ? { ...event, status: "succeeded" } : event)
+    )
+}))
+
+/** Counts one more device in each campaign than there is, whoever reads it: counts are made within the store. */
+export const miscountsCampaigns: StoreChange = Layer.effectDiscard(Effect.map(OtaStore, (store) => {
+  const { task } = store
+  Object.assign(store, {
+    task: ((projectId, taskId) =>
+      Effect.map(
+        task(projectId, taskId),
+        Option.map((found) => ({ ...found, counts: { ...found.counts, failed: found.counts.failed + 1 } }))
+      )) satisfies typeof task
+  })
+}))
+
+/** Cannot store that devices leave, and will not. */
+export const refusesOffline: StoreChange = changed(PresenceStore, (store) => ({
+  record: (changes, reactTo) =>
+    changes.some(({ _tag }) => _tag === "Offline")
+      ? Effect.fail(new StoreError({ operation: "PresenceStore.record", retryable: false, cause: "refused" }))
+      : store.record(changes, reactTo)
 }))
 
 /** Finds devices of the default project whoever asks. */

@@ -27,6 +27,9 @@ describe("a fleet in virtual time", () => {
     ["presence agrees with connections", Mutations.forgetsOffline],
     ["no connected device goes offline", Mutations.forgetsHeartbeats],
     ["an upgrade has one end", Mutations.forgetsUpgrades],
+    ["an upgrade succeeds by the device's word", Mutations.praisesUpgrades],
+    ["a campaign counts its devices", Mutations.miscountsCampaigns],
+    ["nothing fails", Mutations.refusesOffline],
     ["scenes fire when they should", Mutations.forgetsReactions],
     ["nothing leaks between projects", Mutations.mixesProjects]
   ]

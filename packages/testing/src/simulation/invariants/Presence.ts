@@ -42,8 +42,14 @@ export const make = (
   /** Since when no node holds a connection of the device, Unix milliseconds. */
   const freeSince = new Map<DeviceId, number>()
   const gone = new Set<DeviceId>()
-  /** Devices without sub-devices that were found right, and whose status and connections are the same since. */
-  const settled = new Set<DeviceId>()
+  const byId = new Map(devices.map((device) => [device.thing.identity.deviceId, device]))
+  /** Devices to look at: all but those without sub-devices that were found right and have not changed since. */
+  const unsettled = new Set(devices)
+
+  const changed = (deviceId: DeviceId) => {
+    const device = byId.get(deviceId)
+    if (device !== undefined) unsettled.add(device)
+  }
 
   const holds = (links: ReadonlyArray<Past>) => links.some(({ endedAt }) => endedAt === undefined)
 
@@ -72,14 +78,14 @@ export const make = (
     deleted: ({ deviceId }) => void gone.add(deviceId),
     attached: (link) => {
       const { deviceId } = link.device
-      settled.delete(deviceId)
+      changed(deviceId)
       const links = (past.get(deviceId) ?? []).filter(({ endedAt = time.now }) => endedAt > time.now - remembered)
       past.set(deviceId, [...links, { link, endedAt: undefined }])
       freeSince.delete(deviceId)
     },
     ended: (link) => {
       const { deviceId } = link.device
-      settled.delete(deviceId)
+      changed(deviceId)
       const links = past.get(deviceId) ?? []
       for (const each of links) if (each.link === link) each.endedAt = time.now
       if (!holds(links)) freeSince.set(deviceId, time.now)
@@ -92,7 +98,7 @@ export const make = (
         violated(grows, `the status of ${deviceName} has version ${version} after ${before?.version ?? 0}`)
       }
       stored.set(deviceId, { status, version })
-      settled.delete(deviceId)
+      changed(deviceId)
       if (status === "online" || gone.has(deviceId)) return
       // An earlier connection counts no more, even if its node does not know that yet.
       const connected = (past.get(deviceId) ?? []).findLast(({ link }) => link.attachedAt! < at - margin)
@@ -101,14 +107,13 @@ export const make = (
       violated(notFalse, `${deviceName} went offline at ${at} and was connected to ${connected.link.node.nodeId}`)
     },
     minute: () => {
-      for (const device of devices) {
+      for (const device of unsettled) {
         const { subDevices, thing: { identity: { deviceId, deviceName } } } = device
-        if (settled.has(deviceId)) continue
         const { connection } = device
         const since = freeSince.get(deviceId)
         const isRight = connection !== undefined && isOnline(deviceId, deviceName, connection.since, connection.link) ||
           isOffline(deviceId, deviceName, since)
-        if (isRight && subDevices.length === 0) settled.add(deviceId)
+        if (isRight && subDevices.length === 0) unsettled.delete(device)
         for (const { onlineSince, thing: { identity } } of subDevices) {
           if (connection === undefined) isOffline(identity.deviceId, identity.deviceName, since)
           else if (onlineSince !== undefined) {
