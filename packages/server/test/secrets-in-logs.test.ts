@@ -69,6 +69,23 @@ it.live("no secret gets into logs, traces or metrics, and nobody forges a line",
     yield* call("GET", `/products?access_key=${guessed}`, { key: "malformed-key-of-somebody" })
     know("a malformed key", "malformed-key-of-somebody")
 
+    // Sessions of browsers: one that is known, and one that is not.
+    const ofPage = { "x-csrf-protection": "1" }
+    yield* call("POST", "/browser-sessions", { key: null, body: { access_key: guessed }, headers: ofPage })
+    const begun = yield* call("POST", "/browser-sessions", {
+      key: null,
+      body: { access_key: ownerKey },
+      headers: ofPage
+    })
+    const [, session] = /=([^;]+)/.exec(String(begun.headers["set-cookie"]))!
+    know("token of a session", session)
+    know("token of no session", "n".repeat(43))
+    for (const token of [session, "n".repeat(43)]) {
+      const cookie = `device-cloud-session=${token}`
+      yield* call("GET", "/products", { key: null, headers: { cookie } })
+      yield* call("DELETE", "/products/x", { key: null, headers: { cookie } })
+    }
+
     const { product_info: product } = yield* post("/products", { ...productBody, dynamic_register: true }, {
       "idempotency-key": "first"
     })

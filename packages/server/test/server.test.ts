@@ -136,6 +136,14 @@ live(
       })
     })
     assert.strictEqual(status, 200)
+    const cookie = yield* Effect.callback<string | undefined>((resume) => {
+      const headers = { "content-type": "application/json", "x-csrf-protection": "1", origin: server.https! }
+      sendSecurely(`${server.https}/openapi/v1/browser-sessions`, { ca, method: "POST", headers }, (response) => {
+        response.resume()
+        resume(Effect.succeed(response.headers["set-cookie"]?.[0]))
+      }).end(JSON.stringify({ access_key: ownerKey }))
+    })
+    assert.match(String(cookie), /^__Host-device-cloud-session=.*; Secure; SameSite=Strict$/)
     const device = yield* createDevice(server)
     const url = `${server.https!.replace("https", "wss").replace("127.0.0.1", "localhost")}/mqtt`
     const options = { options: { wsOptions: { ca } } }
