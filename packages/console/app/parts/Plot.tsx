@@ -130,8 +130,10 @@ const drawMarks = ({ bbox, ctx, valToPos }: uPlot, marks: ReadonlyArray<Mark>, c
     ctx.stroke()
     // Of marks that stand close together the first has its title.
     if (x < titled) continue
-    ctx.fillText(title, x + 4, bbox.top + 12)
-    titled = x + ctx.measureText(title).width + 12
+    const { width } = ctx.measureText(title)
+    const isAtEnd = x + 4 + width > bbox.left + bbox.width
+    ctx.fillText(title, isAtEnd ? x - 4 - width : x + 4, bbox.top + 12)
+    titled = x + width + 12
   }
   ctx.restore()
 }

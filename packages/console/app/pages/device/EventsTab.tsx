@@ -131,6 +131,7 @@ const columnsOf = (model: ThingModel): ReadonlyArray<Column<DeviceEvent>> => {
       title: events.content,
       cell: ({ event_id, value }) => {
         const element = model.events.find(({ id }) => id === event_id)
+        if (event_id === "log" && Array.isArray(value)) return <LogEntries entries={value} />
         return element === undefined
           ? <Json value={value} />
           : <ModelValue type={{ type: "struct", specs: element.outputData }} value={value} />
@@ -138,3 +139,24 @@ const columnsOf = (model: ThingModel): ReadonlyArray<Column<DeviceEvent>> => {
     }
   ]
 }
+
+const levels: Readonly<Record<string, Mood>> = { FATAL: "bad", ERROR: "bad", WARN: "warn", INFO: "busy" }
+
+/** What a device has written into its log; the cloud does not check the members. */
+const LogEntries = ({ entries }: { readonly entries: ReadonlyArray<unknown> }) => (
+  <ul class="stack tight">
+    {entries.map((entry, index) => {
+      const { code, logContent, logLevel, module, utcTime, ...others } = (entry ?? {}) as Readonly<Record<string, unknown>>
+      return (
+        <li key={index}>
+          <span class="row">
+            {logLevel !== undefined && <Badge mood={levels[String(logLevel)] ?? "plain"}>{String(logLevel)}</Badge>}
+            {logContent !== undefined && <span class="wrap">{String(logContent)}</span>}
+            <span class="soft small">{[module, code, utcTime].filter((part) => part !== undefined).join(" · ")}</span>
+          </span>
+          {Object.keys(others).length > 0 && <Json value={others} />}
+        </li>
+      )
+    })}
+  </ul>
+)

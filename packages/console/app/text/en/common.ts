@@ -76,7 +76,7 @@ export const common = {
     items: (count: number, size: number) => `${count} of at most ${size}`,
     item: (name: string, place: number) => `${name} ${place}`,
     addItem: (name: string) => `Add to ${name}`,
-    removeItem: (name: string, place: number) => `Remove ${name} ${place}`,
+    removeItem: (name: string, place: number) => `Delete ${name} ${place}`,
     add: "Add"
   },
   confirmName: (name: string) => `Type “${name}” to confirm`

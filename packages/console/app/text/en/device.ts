@@ -223,7 +223,7 @@ export const device = {
     editHint: "Only what you change is sent. A device that is away gets it when it comes back.",
     conflict: "Somebody else has changed this meanwhile. It is now as below; save again to have it your way.",
     clear: "Desire no more",
-    clearNamed: (id: string) => `Desire ${id} no more`,
+    clearNamed: (id: string) => `Desire no more: ${id}`,
     clearTitle: (id: string) => `Desire ${id} no more?`,
     clearBody: "The device keeps the value that it has.",
     forget: "Forget",

@@ -25,6 +25,8 @@ interface Read {
 }
 
 const maxMarks = 100
+/** Of values that come in between two reads the latest are drawn. */
+const maxArrivals = 5000
 
 export const HistoryPlot = (
   { areMarked, deviceId, model, properties, span }: {
@@ -55,10 +57,10 @@ export const HistoryPlot = (
     const came = events.filter(({ type }) => type === "property").flatMap((event) =>
       reportOf(event).flatMap(([id, { time, value }]) => typeof value === "number" ? [{ id, time, value }] : [])
     )
-    if (came.length > 0) setArrivals((arrivals) => [...arrivals, ...came])
+    if (came.length > 0) setArrivals((arrivals) => [...arrivals, ...came].slice(-maxArrivals))
     const marks = events.filter(({ type }) => type === "event")
       .map((event) => ({ event_id: String(event["event_id"]), time: Number(event["event_time"]) }))
-    if (marks.length > 0) setHappened((happened) => [...happened, ...marks])
+    if (marks.length > 0) setHappened((happened) => [...happened, ...marks].slice(-maxMarks))
   })
   const drawn = useMemo(() => {
     const { interval, series } = query.data ?? { interval: 1, series: [] }

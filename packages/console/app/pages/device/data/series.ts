@@ -63,14 +63,12 @@ const lineOf = (
   return new Map(isStepped ? line : interrupted(line, interval))
 }
 
-/** A device that was silent for much longer than it usually is has no line there. */
+/** A device that was silent for much longer than before and after has no line there. */
 const interrupted = (line: ReadonlyArray<readonly [number, number | null]>, interval: number) => {
-  const steps = line.slice(1).map(([time], index) => time - line[index]![0]).sort((a, b) => a - b)
-  const usual = steps[Math.floor(steps.length * 0.9)] ?? 0
-  const silence = Math.max(interval * 3000, usual * 5)
+  const step = (index: number) => index < 1 || index >= line.length ? 0 : line[index]![0] - line[index - 1]![0]
   return line.flatMap((point, index) => {
-    const before = line[index - 1]
-    return before !== undefined && point[0] - before[0] > silence ? [[before[0] + 1, null] as const, point] : [point]
+    const silence = Math.max(interval * 3000, 5 * step(index - 1), 5 * step(index + 1))
+    return step(index) > silence ? [[line[index - 1]![0] + 1, null] as const, point] : [point]
   })
 }
 
