@@ -36,6 +36,14 @@ export const device = {
     registered: "First connection",
     groups: "Groups"
   },
+  presence: {
+    title: "Connection",
+    trace: "Trace its messages",
+    refused: "Last refused",
+    more: "More",
+    never: "This device has never connected.",
+    connect: "How to connect a device"
+  },
   values: {
     title: "Current values",
     property: "Property",

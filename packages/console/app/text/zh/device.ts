@@ -37,6 +37,14 @@ export const device: Texts["device"] = {
     registered: "首次连接",
     groups: "分组"
   },
+  presence: {
+    title: "连接",
+    trace: "跟踪消息",
+    refused: "最近被拒绝",
+    more: "更多",
+    never: "该设备从未连接。",
+    connect: "如何连接设备"
+  },
   values: {
     title: "当前值",
     property: "属性",

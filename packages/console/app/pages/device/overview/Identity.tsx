@@ -5,12 +5,11 @@ import { useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
 import { may } from "../../../api/session.ts"
 import { useQuery } from "../../../api/useQuery.ts"
-import { StatusBadge } from "../../../parts/Devices.tsx"
 import { Dialog } from "../../../parts/Dialog.tsx"
 import { Form, TextField } from "../../../parts/Form.tsx"
 import { Card, Facts } from "../../../parts/Page.tsx"
 import { Shown } from "../../../parts/Shown.tsx"
-import { Ago, Badge, CopyButton, Time } from "../../../parts/Small.tsx"
+import { Badge, CopyButton, Time } from "../../../parts/Small.tsx"
 import { tell } from "../../../parts/toasts.tsx"
 import { useTexts } from "../../../text/text.ts"
 import type { TabProps } from "../DeviceTab.ts"
@@ -32,10 +31,8 @@ export const Identity = ({ device, reload }: TabProps) => {
           [common.deviceName, <Copied text={device.device_name} />],
           [common.deviceId, <Copied text={device.device_id} />],
           [identity.nickname, device.nickname || undefined],
-          [common.status, <StatusBadge status={device.status} />],
           [identity.nodeType, texts.nodeTypes[device.node_type] ?? device.node_type],
           [identity.authType, texts.authTypes[device.auth_type] ?? device.auth_type],
-          [identity.address, device.ip ? <code>{device.ip}</code> : undefined],
           [identity.firmware, device.firmware_version ? <code>{device.firmware_version}</code> : undefined],
           [identity.mac, device.mac ? <code>{device.mac}</code> : undefined],
           [identity.batch, device.batch_id > 0
@@ -43,7 +40,6 @@ export const Identity = ({ device, reload }: TabProps) => {
             : undefined],
           [identity.bound, device.bound ? common.yes : common.no],
           [common.created, <Time at={device.created_at} />],
-          [identity.registered, <Ago at={device.register_at} />],
           [identity.groups, <Groups deviceId={device.device_id} />]
         ]}
       />

@@ -7,20 +7,20 @@ import { Credentials } from "./Credentials.tsx"
 import { CurrentValues } from "./CurrentValues.tsx"
 import { Identity } from "./Identity.tsx"
 import { Lifecycle } from "./Lifecycle.tsx"
+import { Presence } from "./Presence.tsx"
 import { Tags } from "./Tags.tsx"
 
 export const OverviewTab = (props: TabProps) => (
-  <div class="stack">
-    <div class="halves">
-      <div class="stack">
-        <CurrentValues {...props} />
-        <Tags {...props} />
-      </div>
-      <div class="stack">
-        <Identity {...props} />
-        <Credentials {...props} />
-        {may("operator") && <Lifecycle {...props} />}
-      </div>
+  <div class="halves">
+    <div class="stack">
+      <CurrentValues {...props} />
+      <Tags {...props} />
+    </div>
+    <div class="stack">
+      <Presence {...props} />
+      <Identity {...props} />
+      <Credentials {...props} />
+      {may("operator") && <Lifecycle {...props} />}
     </div>
   </div>
 )
