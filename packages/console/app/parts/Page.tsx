@@ -53,13 +53,20 @@ export const Tabs = (
     readonly current: string
     readonly tabs: ReadonlyArray<{ readonly id: string; readonly title: string; readonly href: string }>
   }
-) => (
-  <nav class="tabs" aria-label={label}>
-    {tabs.map(({ href, id, title }) => (
-      <a key={id} href={href} {...id === current ? { "aria-current": "page" as const } : {}}>{title}</a>
-    ))}
-  </nav>
-)
+) => {
+  const list = useRef<HTMLElement>(null)
+  // On a narrow screen the tabs scroll.
+  useEffect(() => {
+    list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" })
+  }, [current])
+  return (
+    <nav class="tabs" aria-label={label} ref={list}>
+      {tabs.map(({ href, id, title }) => (
+        <a key={id} href={href} {...id === current ? { "aria-current": "page" as const } : {}}>{title}</a>
+      ))}
+    </nav>
+  )
+}
 
 /** A group of what belongs together. */
 export const Card = (
