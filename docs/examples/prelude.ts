@@ -20,12 +20,13 @@ import type {
   ProjectId,
   ThingModels
 } from "@device-cloud/core"
-import { defineThingModel, type SceneAction, type SceneCondition } from "@device-cloud/core"
+import { defineThingModel, DeviceCloud as Services, type SceneAction, type SceneCondition } from "@device-cloud/core"
 import type { ManagementApi } from "@device-cloud/http"
 import type { connect, startCloud } from "@device-cloud/promise"
-import type * as StoragePg from "@device-cloud/storage-pg"
+import * as Platform from "@device-cloud/platform-node"
+import * as StoragePg from "@device-cloud/storage-pg"
 import type { Fixtures } from "@device-cloud/testing"
-import { Context, Data, type Effect, type Layer, type Redacted, Schema } from "effect"
+import { Context, Data, type Effect, Layer, type Redacted, Schema } from "effect"
 import type { HttpServer } from "effect/http"
 
 export * as BusNats from "@device-cloud/bus-nats"
@@ -36,6 +37,7 @@ export {
   DeviceCloud,
   DeviceCredentials,
   DeviceLifecycle,
+  DeviceReply,
   DeviceSessions,
   eventDocument,
   EventSink,
@@ -45,7 +47,8 @@ export {
   Products,
   SceneAction,
   SceneExtensions,
-  Uplink
+  Uplink,
+  UplinkRates
 } from "@device-cloud/core"
 export type { DeviceProver } from "@device-cloud/core"
 export * as EventsNats from "@device-cloud/events-nats"
@@ -71,6 +74,11 @@ export declare const secretAccessKey: Redacted.Redacted
 export declare const region: string
 
 /** The parts of an application. */
+export const Cloud = Services.layer.pipe(
+  Layer.provideMerge(StoragePg.layerCloud({ url })),
+  Layer.provideMerge(Platform.NodeKeyRing.layerFile("./secrets-key")),
+  Layer.provideMerge(Platform.layer)
+)
 export declare const Storage: ReturnType<typeof StoragePg.layer>
 export declare const MyIdempotencyStore: { readonly layer: Layer.Layer<IdempotencyStore> }
 export declare const MyHistoryStore: { readonly layer: Layer.Layer<HistoryStore> }
@@ -88,6 +96,7 @@ export declare const certificates: DeviceProver
 export declare const credentials: ConnectCredentials
 export declare const connection: Omit<DeviceConnection, "device">
 export declare const params: unknown
+export declare const bytes: number
 export declare const receivedAt: number
 export declare const myLog: {
   readonly record: (change: string, ...args: Parameters<LifecycleHandler>) => Effect.Effect<void>
@@ -108,7 +117,7 @@ export const lamp = defineThingModel({
   events: [{ id: "overheated", name: "Overheated", outputData: [{ id: "at", name: "At", dataType: { type: "int" } }] }]
 })
 export declare const stored: Effect.Success<ReturnType<ThingModels["Service"]["get"]>>
-export declare const device: Effect.Success<ReturnType<typeof Fixtures.createDevice>>
+export declare const device: Effect.Success<ReturnType<typeof Fixtures.createDevice>> & DeviceIdentity
 export declare const deviceId: DeviceId
 export declare const readDevice: Effect.Effect<{ readonly status: string }>
 export declare const entry: { readonly event: DomainEvent }

@@ -45,14 +45,17 @@ export const groups = (): ReadonlyArray<Group> => {
       ],
       collapsed: true
     },
-    { text: "Embedding", files: inDocs("", "without-effect typed-models cli console") },
-    { text: "Extending", files: inDocs("", "adapters clickhouse nats mqtt-bridge") },
+    { text: "Embedding", files: inDocs("", "embedding without-effect typed-models cli console") },
+    {
+      text: "Extending",
+      files: inDocs("", "adapters writing-a-store writing-a-transport clickhouse nats mqtt-bridge")
+    },
     { text: "Testing", files: inDocs("", "testing simulation") },
     {
       text: "Operations",
       files: inDocs(
         "operations",
-        "README scale backup monitoring rolling-restarts"
+        "README sizing scale backup upgrades monitoring rolling-restarts troubleshooting"
       )
     },
     { text: "Examples", files: workspaces("examples"), collapsed: true },

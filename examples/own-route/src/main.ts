@@ -13,4 +13,4 @@ const announce = Layer.effectDiscard(Effect.gen(function*() {
   yield* Console.log(`${HttpServer.formatAddress(address)}, access key ${Redacted.value(key)}`)
 }))
 
-announce.pipe(Layer.provide(Server.layer(8080)), Layer.launch, NodeRuntime.runMain)
+announce.pipe(Layer.provide(Server.layer(Number(process.argv[2] ?? 8080))), Layer.launch, NodeRuntime.runMain)
