@@ -12,7 +12,8 @@ const kind = (value: Json): string => value === null ? "null" : Array.isArray(va
  * Returns what does not fit, as paths with sentences. All that is shown must have come, and nothing else, save for
  * objects with a member `"…"`, which stands for the rest. A text with `…` shows its beginning and its end.
  *
- * @param shape values may be others of the same type, and lists have one item or more where one is shown
+ * @param shape values may be others of the same type, lists have one item or more where one is shown,
+ *   and objects may be empty
  */
 export const differences = (shown: Json, came: Json, shape = false, path = ""): ReadonlyArray<string> => {
   const differs = [`${path || "it"} is ${JSON.stringify(came)}, not ${JSON.stringify(shown)}`]
@@ -32,6 +33,7 @@ export const differences = (shown: Json, came: Json, shape = false, path = ""): 
   if (typeof shown === "object" && shown !== null) {
     const others = came as { readonly [member: string]: Json }
     const members = shown as { readonly [member: string]: Json }
+    if (shape && Object.keys(others).length === 0) return []
     const missing = Object.keys(members).filter((name) => name !== "…" && !(name in others))
     const more = "…" in members ? [] : Object.keys(others).filter((name) => !(name in members))
     return [

@@ -101,7 +101,9 @@ export const page = (all: Description): string => {
       const own = operations.filter(({ operation }) => (operation.tags?.[0] ?? "Others") === group)
       const example = own.find(({ method, operation, path }) =>
         isShown(method, operation) &&
-        !/events|retention|configuration|codec|mesh|quota|certificat|random|topo|export|projects/.test(path)
+        !/events|retention|configuration|codec|mesh|quota|certificat|random|topo|export|projects|browser-sessions/.test(
+          path
+        )
       )
       return [
         `## ${group}`,
