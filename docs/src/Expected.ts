@@ -13,7 +13,7 @@ const kind = (value: Json): string => value === null ? "null" : Array.isArray(va
  * objects with a member `"…"`, which stands for the rest. A text with `…` shows its beginning and its end.
  *
  * @param shape values may be others of the same type, lists have one item or more where one is shown,
- *   and objects may be empty
+ *   objects may be empty, and any value may be null
  */
 export const differences = (shown: Json, came: Json, shape = false, path = ""): ReadonlyArray<string> => {
   const differs = [`${path || "it"} is ${JSON.stringify(came)}, not ${JSON.stringify(shown)}`]
@@ -22,6 +22,7 @@ export const differences = (shown: Json, came: Json, shape = false, path = ""): 
     const [begin = "", end = ""] = shown.split("…")
     return typeof came === "string" && came.startsWith(begin) && came.endsWith(end) ? [] : differs
   }
+  if (shape && came === null) return []
   if (kind(shown) !== kind(came)) return own.test(member) && (shown === null || came === null) ? [] : differs
   if (Array.isArray(shown)) {
     const others = came as ReadonlyArray<Json>
