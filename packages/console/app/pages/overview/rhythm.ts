@@ -1,0 +1,2 @@
+/** Seconds between two looks at how the project is. */
+export const rhythm = 10
