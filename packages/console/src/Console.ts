@@ -17,7 +17,7 @@ export const layer: Pages["layer"] = Site.layer(directory)
  * The same for `ManagementApi`, which serves it beside the API:
  *
  * ```ts
- * ManagementApi.layer({ readiness, pages: Console.pages })
+ * ManagementApi.layer({ readiness: {}, pages: Console.pages })
  * ```
  */
 export const pages: Pages = { path, layer }
