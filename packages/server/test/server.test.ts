@@ -11,7 +11,7 @@ import { createServer } from "node:http"
 import { get as getSecurely, request as sendSecurely } from "node:https"
 import { type AddressInfo, connect as connectTcp, type Socket } from "node:net"
 import { join } from "node:path"
-import { newEmptyDatabase } from "../../../vitest.storages.ts"
+import { newDatabase, newEmptyDatabase } from "../../../vitest.storages.ts"
 import * as ServerProcess from "../src/ServerProcess.ts"
 import { answerUnservedRequests } from "../src/UnservedRequests.ts"
 import { main, temporaryDirectory } from "./TestServer.ts"
@@ -36,6 +36,12 @@ const get = (server: Server, path: string) =>
 
 const call = (server: Server, method: string, path: string, body?: object, key = ownerKey) =>
   Effect.map(callTo(server.http, method, path, { key, body }), ({ body }) => body)
+
+/** A server that comes back after `kill -9`, on a database that lives on. */
+const lasting = Effect.gen(function*() {
+  const dataDir = yield* temporaryDirectory
+  return { DATA_DIR: dataDir, ADMIN_KEY: ownerKey, DATABASE_URL: Redacted.value(yield* newDatabase) }
+})
 
 /** A product with one device; answers the device's id and triple. */
 const createDevice = Effect.fnUntraced(function*(server: Server, key = ownerKey, fields = {}) {
@@ -403,7 +409,7 @@ live(
       () => Effect.sync(() => receiver.close())
     )
     const URL = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
-    const env = { DATA_DIR: yield* temporaryDirectory, ADMIN_KEY: ownerKey, WEBHOOK_ALLOW_PRIVATE: "true" }
+    const env = { ...yield* lasting, WEBHOOK_ALLOW_PRIVATE: "true" }
     const scene = {
       name: "Calls",
       status: "enable",
@@ -429,8 +435,8 @@ live(
 live(
   "delivers a command again that was under way when it was killed",
   Effect.gen(function*() {
-    const dataDir = yield* temporaryDirectory
-    const env = { DATA_DIR: dataDir, ADMIN_KEY: ownerKey }
+    const env = yield* lasting
+    const dataDir = env.DATA_DIR
     const first = yield* start(env)
     const device = yield* createDevice(first)
     // It reads nothing after its connection: what is sent to it is not confirmed.
@@ -472,8 +478,8 @@ live(
 live(
   "carries an upgrade on that was under way when it was killed, with objects and WebSocket",
   Effect.gen(function*() {
-    const dataDir = yield* temporaryDirectory
-    const env = { DATA_DIR: dataDir, ADMIN_KEY: ownerKey }
+    const env = yield* lasting
+    const dataDir = env.DATA_DIR
     const first = yield* start(env)
     const device = yield* createDevice(first)
     const form = new FormData()

@@ -112,12 +112,12 @@ describe("a test cloud with promises", () => {
   })
 
   test("it runs in node:test", () => {
-    const file = fileURLToPath(new URL("nodeTest/lamp.ts", import.meta.url))
-    const { status, stdout } = spawnSync(
-      process.execPath,
-      ["--conditions=device-cloud-source", "--import", "tsx", "--test", "--test-reporter=tap", file],
-      { encoding: "utf8", env: { ...process.env, NODE_OPTIONS: "" } }
-    )
+    // `vitest.bundles.ts` makes it of nodeTest/lamp.ts.
+    const file = fileURLToPath(new URL("../.bundle/lamp.js", import.meta.url))
+    const { status, stdout } = spawnSync(process.execPath, ["--test", "--test-reporter=tap", file], {
+      encoding: "utf8",
+      env: { ...process.env, NODE_OPTIONS: "" }
+    })
     assert.match(stdout, /# pass 1/)
     assert.strictEqual(status, 0)
   })
