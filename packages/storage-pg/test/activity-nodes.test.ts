@@ -1,4 +1,4 @@
-import { type ActivityMeasure, ActivityStore, DeviceCloud } from "@device-cloud/core"
+import { type ActivityMeasure, ActivityStore, DeviceCloud, Nodes, TroubleStore } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import * as StoragePg from "@device-cloud/storage-pg"
@@ -32,7 +32,17 @@ it.live("what two nodes count of a project adds up, and a third one reads it", (
         yield* connected.send("thing.no.such.method", {})
       }).pipe(Effect.scoped, Effect.provide(node))
     }
+    const { drain } = yield* Effect.provide(Nodes, nodes[0]!)
+    const { list, storage } = yield* Effect.provide(Nodes, nodes[1]!)
+    yield* drain
+    const shown = yield* list
+    assert.deepStrictEqual(shown.map(({ isDraining }) => isDraining).toSorted(), [false, true])
+    assert.isTrue((yield* storage)?.isReachable)
     yield* Scope.close(scope, Exit.void)
+    const { latest } = yield* Effect.provide(TroubleStore, yield* cloudOn(url))
+    assert.deepStrictEqual((yield* latest(device.projectId, 0, 10)).map(({ kind, times }) => [kind, times]), [
+      ["refused", 2]
+    ])
     const store = yield* Effect.provide(ActivityStore, yield* cloudOn(url))
     const minute = Math.floor((yield* Clock.currentTimeMillis) / 60_000)
     const sums = yield* store.read({ projectId: device.projectId, from: minute - 10, to: minute + 1, interval: 1 })

@@ -4,6 +4,7 @@
  */
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import type { InvalidInput } from "../kernel/InvalidInput.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import {
@@ -128,8 +129,8 @@ const make = Effect.gen(function*() {
   }).pipe(Effect.catch((error) => Effect.logWarning("What projects did could not be forgotten", error)))
 
   yield* Effect.addFinalizer(() => Effect.timeoutOption(storeAll, "2 seconds"))
-  yield* Effect.forkScoped(Effect.repeat(storeAll, Schedule.spaced(storeEvery)))
-  yield* Effect.forkScoped(Effect.repeat(prune, Schedule.spaced(pruneEvery)))
+  yield* storeAll.pipe(Periodic.every(storeEvery))
+  yield* prune.pipe(Periodic.every(pruneEvery))
 
   return ProjectActivity.of({
     count,

@@ -4,6 +4,7 @@
  * gathered every ten seconds.
  */
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
+import * as Periodic from "../kernel/Periodic.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { type Trouble, type TroubleKind, troubleMillis, TroubleStore } from "./TroubleStore.ts"
@@ -72,8 +73,8 @@ const make = Effect.gen(function*() {
   }).pipe(Effect.catch((error) => Effect.logWarning("What went wrong in projects could not be forgotten", error)))
 
   yield* Effect.addFinalizer(() => Effect.timeoutOption(storeGathered, "2 seconds"))
-  yield* Effect.forkScoped(Effect.repeat(storeGathered, Schedule.spaced(storeEvery)))
-  yield* Effect.forkScoped(Effect.repeat(prune, Schedule.spaced(pruneEvery)))
+  yield* storeGathered.pipe(Periodic.every(storeEvery))
+  yield* prune.pipe(Periodic.every(pruneEvery))
 
   return Troubles.of({
     note,

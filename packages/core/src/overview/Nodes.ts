@@ -1,11 +1,12 @@
 /**
  * The nodes of the cloud, and the health of its storage.
  */
-import { Clock, Context, Duration, Effect, Layer, Option, Schedule } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
 import { type NodeState, PresenceStore } from "../connection/PresenceStore.ts"
 import { PresenceTimes } from "../connection/PresenceTimes.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { StoreHealth } from "../kernel/StoreHealth.ts"
 
@@ -74,7 +75,7 @@ const make = Effect.gen(function*() {
     checkLasts
   )
 
-  yield* Effect.forkScoped(Effect.repeat(report, Schedule.spaced(reportEvery)))
+  yield* report.pipe(Periodic.every(reportEvery))
 
   return Nodes.of({
     list: store.nodes(limits),
