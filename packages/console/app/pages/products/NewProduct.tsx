@@ -5,6 +5,7 @@ import { useLocation } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Body } from "../../api/Operations.ts"
+import { useQuery } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { CheckField, Form, SelectField, TextField } from "../../parts/Form.tsx"
 import { useTexts } from "../../text/text.ts"
@@ -26,6 +27,9 @@ export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
     auth_type: "secret",
     dynamic_register: false
   })
+  const templates = useQuery((signal) => api.products.listProductTemplates({ signal }), [])
+  const [templateId, setTemplateId] = useState("")
+  const template = templates.data?.results.find(({ template_id }) => template_id === templateId)
   const change = (changes: Partial<Draft>) => setDraft({ ...draft, ...changes })
   const isSub = draft.node_type === "gateway-sub"
   return (
@@ -35,9 +39,29 @@ export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
         onCancel={onClose}
         onSubmit={async () => {
           const { product_info } = await api.products.createProduct({ payload: draft })
+          if (template !== undefined) {
+            await api.thingModels.importThingModel({
+              params: { product_key: product_info.product_key },
+              payload: { model_type: "metadata", model_data: JSON.stringify(template.thing_model) }
+            })
+          }
           route(`/console/products/${product_info.product_key}/model`)
         }}
       >
+        <SelectField
+          label={products.template}
+          hint={template?.description}
+          value={templateId}
+          options={[
+            ["", products.blank],
+            ...(templates.data?.results ?? []).map(({ name, template_id }) => [template_id as string, name] as const)
+          ]}
+          onChange={(id) => {
+            setTemplateId(id)
+            const chosen = templates.data?.results.find(({ template_id }) => template_id === id)
+            if (chosen !== undefined) change({ ...chosen.product, name: draft.name || chosen.name })
+          }}
+        />
         <TextField label={common.name} path="name" required value={draft.name} onInput={(name) => change({ name })} />
         <TextField
           label={common.description}

@@ -1,0 +1,66 @@
+/**
+ * The console in Chromium, on a server of its own.
+ */
+import { Server, ServerConfig } from "@device-cloud/server"
+import { ownerKey } from "@device-cloud/testing/http"
+import { Effect, Layer, type Scope } from "effect"
+import { existsSync } from "node:fs"
+import { createServer } from "node:net"
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core"
+
+const executablePath = "/usr/bin/chromium"
+
+/** `npm test` says so in one line when there is none. */
+export const hasBrowser = existsSync(executablePath)
+
+export const launch: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.promise(() => chromium.launch({ executablePath, args: ["--no-sandbox"] })),
+  (browser) => Effect.promise(() => browser.close())
+)
+
+/** A window, in English unless `options` say otherwise. What the page throws fails the test. */
+export const open = (
+  browser: Browser,
+  options: Parameters<Browser["newContext"]>[0] = {}
+): Effect.Effect<{ readonly page: Page; readonly context: BrowserContext; readonly errors: Array<string> }> =>
+  Effect.promise(async () => {
+    const context = await browser.newContext({ locale: "en-US", viewport: { width: 1280, height: 900 }, ...options })
+    const page = await context.newPage()
+    page.setDefaultTimeout(15_000)
+    const errors: Array<string> = []
+    page.on("pageerror", (error) => errors.push(error.stack ?? error.message))
+    page.on("console", (message) => {
+      if (/content security policy/i.test(message.text())) errors.push(message.text())
+    })
+    return { page, context, errors }
+  })
+
+/** A port that was free a moment ago. */
+export const freePort = Effect.promise(() =>
+  new Promise<number>((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { readonly port: number }
+      server.close(() => resolve(port))
+    })
+  })
+)
+
+/** The reference server with the given variables, until its scope closes. */
+export const serve = Effect.fnUntraced(function*(variables: Readonly<Record<string, string>>) {
+  const scope = yield* Effect.scope
+  const config = yield* ServerConfig.fromEnv({
+    MQTTS_PORT: "0",
+    ADMIN_KEY: ownerKey,
+    LOG_LEVEL: "None",
+    ...variables
+  })
+  yield* Layer.buildWithScope(Layer.fresh(Server.layer(config)), scope)
+})
+
+/** Signs in with an access key. */
+export const signIn = async (page: Page, site: string, key: string = ownerKey): Promise<void> => {
+  await page.goto(`${site}/console`)
+  await page.getByLabel("Access key").fill(key)
+  await page.getByRole("button", { name: "Sign in" }).click()
+  await page.getByRole("button", { name: "Sign out" }).waitFor()
+}

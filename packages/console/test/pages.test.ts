@@ -1,0 +1,206 @@
+/**
+ * Every page of the console: readable for screen readers, without sideways
+ * scrolling, in both themes and both languages; and what each role sees.
+ */
+import { DeviceName, ProductKey } from "@device-cloud/core"
+import { ownerKey } from "@device-cloud/testing/http"
+import { MqttDevice } from "@device-cloud/testing/mqtt"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { createRequire } from "node:module"
+import { readFileSync } from "node:fs"
+import type { Page } from "playwright-core"
+import { freePort, hasBrowser, launch, open, serve, signIn } from "./ConsolePage.ts"
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
+
+const model = {
+  properties: [
+    { id: "Temperature", name: "Temperature", accessMode: "r", dataType: { type: "float", unit: "°C" } },
+    { id: "PowerSwitch", name: "Power", accessMode: "rw", dataType: { type: "bool", specs: { 0: "off", 1: "on" } } }
+  ],
+  events: [{ id: "Error", name: "Error", eventType: "error", outputData: [] }],
+  services: [{ id: "Restart", name: "Restart", callType: "async", inputData: [], outputData: [] }]
+}
+
+/** A server with something on each page. */
+const furnished = Effect.gen(function*() {
+  const [http, mqtt] = [yield* freePort, yield* freePort]
+  const site = `http://127.0.0.1:${http}`
+  yield* serve({ STORAGE: "memory", HTTP_PORT: String(http), MQTT_PORT: String(mqtt) })
+  const call = (method: string, path: string, body?: object) =>
+    Effect.promise(async () => {
+      const response = await fetch(`${site}/openapi/v1${path}`, {
+        method,
+        headers: { authorization: `Bearer ${ownerKey}`, "content-type": "application/json" },
+        ...body === undefined ? {} : { body: JSON.stringify(body) }
+      })
+      const { code, data, message } = await response.json() as {
+        readonly code: number
+        readonly message: string
+        readonly data: never
+      }
+      assert.strictEqual(code, 0, message)
+      return data as Readonly<Record<string, never>>
+    })
+  const product = (name: string, node_type: string) =>
+    Effect.map(
+      call("POST", "/products", {
+        name,
+        node_type,
+        network_type: "wifi",
+        validate_type: "weak",
+        data_format: "json",
+        auth_type: "secret"
+      }),
+      ({ product_info }) => (product_info as { readonly product_key: string }).product_key
+    )
+  const key = yield* product("Thermostat", "direct")
+  const gateways = yield* product("Hub", "gateway")
+  yield* call("POST", `/products/${key}/thing-model`, { model_type: "metadata", model_data: JSON.stringify(model) })
+  yield* call("POST", `/products/${gateways}/things`, { device_name: "hub01" })
+  yield* call("POST", `/products/${key}/batch-things`, { num: 30, desc: "first" })
+  const device = yield* call("POST", `/products/${key}/things`, { device_name: "thermostat01" })
+  const scene = yield* call("POST", "/rule-engine/scenes", {
+    name: "Too hot",
+    status: "enable",
+    triggers: [{
+      URI: "trigger/device/property",
+      params: { product_key: key, device_name: "*", property_id: "Temperature", compare_type: ">", compare_val: "30" }
+    }, { URI: "trigger/cron", params: { cron: "0 0 7 * * *" } }],
+    actions: [{ URI: "action/device/property", params: { device_id: device["device_id"], items: { PowerSwitch: 1 } } }]
+  })
+  const firmware = yield* call("POST", `/products/${key}/ota/firmwares`, {
+    name: "Thermostat",
+    version: "1.1.0",
+    oss_path: "https://example.com/firmware.bin",
+    algorithms: 1,
+    hash: "93230c3bde425a9d7984a594ac55ea1e"
+  })
+  const network = yield* call("POST", "/mesh/networks")
+  const connected = yield* MqttDevice.connectTo({ url: `mqtt://127.0.0.1:${mqtt}` }, {
+    productKey: ProductKey.make(key),
+    deviceName: DeviceName.make("thermostat01"),
+    deviceSecret: device["device_secret"]!
+  })
+  yield* connected.post({ Temperature: 31, PowerSwitch: 0 }, { qos: 1 })
+  const viewer = yield* call("POST", "/access-keys", { name: "dashboard", role: "viewer" })
+  const at = (path: string) => `/console${path}`
+  const d = `/devices/${device["device_id"]}`
+  return {
+    site,
+    device: at(d),
+    viewerKey: viewer["key"] as string,
+    secret: device["device_secret"] as string,
+    pages: [
+      "",
+      "/products",
+      `/products/${key}`,
+      `/products/${key}/model`,
+      `/products/${key}/versions`,
+      "/devices",
+      `/devices?view=batches&product=${key}`,
+      "/devices?view=bulk",
+      `/devices/connect?product=${key}&device=${device["device_id"]}`,
+      ...["", "/data", "/shadow", "/control", "/commands", "/events", "/firmware", "/trace", "/diagnosis"].map((tab) =>
+        `${d}${tab}`
+      ),
+      "/firmware",
+      `/firmware/${firmware["id"]}`,
+      "/scenes",
+      "/scenes/new",
+      ...["", "/dry", "/executions", "/picture"].map((tab) => `/scenes/${scene["id"]}${tab}`),
+      `/gateways?product=${gateways}`,
+      "/mesh",
+      `/mesh/${network["network_key"]}`,
+      "/events",
+      "/keys",
+      "/projects",
+      "/audit",
+      "/nowhere"
+    ].map(at)
+  }
+})
+
+/** Opens a page by a link in the console, so that it is there when this returns. */
+const visit = async (page: Page, site: string, path: string) => {
+  await page.goto(`${site}${path}`)
+  await page.locator("main h1").waitFor()
+  await page.waitForFunction(() => document.querySelector(".loading") === null)
+}
+
+/** What axe finds serious or worse, as text. */
+const violations = (page: Page): Promise<ReadonlyArray<string>> =>
+  page.evaluate(async () => {
+    // @ts-expect-error axe is in the page
+    const { violations } = await globalThis.axe.run(document, { resultTypes: ["violations"] })
+    return violations
+      .filter(({ impact }: { readonly impact: string }) => impact === "serious" || impact === "critical")
+      .map(({ id, nodes }: { readonly id: string; readonly nodes: ReadonlyArray<{ readonly html: string }> }) =>
+        `${id}: ${nodes[0]!.html}`
+      )
+  })
+
+it.live.runIf(hasBrowser)(
+  "every page is accessible and fits its window, in both themes and languages",
+  () =>
+    Effect.gen(function*() {
+      const { pages, site } = yield* furnished
+      const browser = yield* launch
+      const findings: Array<string> = []
+      for (
+        const look of [
+          { viewport: { width: 1280, height: 900 }, colorScheme: "light", locale: "en-US" },
+          { viewport: { width: 390, height: 844 }, colorScheme: "dark", locale: "zh-CN" }
+        ] as const
+      ) {
+        // The policy of the page admits no script but its own; axe is one.
+        const { context, errors, page } = yield* open(browser, { ...look, bypassCSP: true })
+        yield* Effect.promise(async () => {
+          await context.request.post(`${site}/openapi/v1/browser-sessions`, {
+            headers: { "x-csrf-protection": "1" },
+            data: { access_key: ownerKey }
+          })
+          for (const path of pages) {
+            await visit(page, site, path)
+            await page.evaluate(axe)
+            const where = `${look.locale} ${path}`
+            findings.push(...(await violations(page)).map((violation) => `${where}: ${violation}`))
+            const isWide = await page.evaluate(() =>
+              document.documentElement.scrollWidth > document.documentElement.clientWidth
+            )
+            if (isWide) findings.push(`${where}: scrolls sideways`)
+          }
+        })
+        findings.push(...errors)
+      }
+      assert.deepStrictEqual(findings, [])
+    }).pipe(Effect.scoped),
+  240_000
+)
+
+it.live.runIf(hasBrowser)(
+  "a viewer sees no secrets, and no buttons that would be refused",
+  () =>
+    Effect.gen(function*() {
+      const { device, pages, secret, site, viewerKey } = yield* furnished
+      const { page } = yield* open(yield* launch)
+      const refused: Array<string> = []
+      page.on("response", (response) => {
+        if (response.status() === 403) refused.push(response.url())
+      })
+      yield* Effect.promise(async () => {
+        await signIn(page, site, viewerKey)
+        for (const path of pages) {
+          await visit(page, site, path)
+          assert.notInclude(await page.content(), secret, path)
+        }
+        await visit(page, site, device)
+        assert.strictEqual(await page.getByRole("button", { name: /Delete|Disable|Enable|New / }).count(), 0)
+        await visit(page, site, "/console/products")
+        assert.strictEqual(await page.getByRole("button", { name: "New product" }).count(), 0)
+      })
+      assert.deepStrictEqual(refused, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
