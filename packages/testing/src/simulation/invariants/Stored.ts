@@ -12,12 +12,12 @@ export const make = ({ read, violated }: Inspection): Invariant => {
   /** The latest acknowledged value of each property. */
   const latest = new Map<DeviceId, Map<string, AcknowledgedReport>>()
 
-  const checkShadow = ({ device, propertyId, time, value }: AcknowledgedReport, when: string) => {
+  /** Returns false if the device is deleted: then nothing of it must be stored. */
+  const checkShadow = ({ device, propertyId, time, value }: AcknowledgedReport, when: string): boolean => {
     const shadow = Option.getOrUndefined(
       read(Effect.flatMap(Effect.service(ShadowStore), (store) => store.get(device.deviceId)))
     )
-    // The device was deleted.
-    if (shadow === undefined) return
+    if (shadow === undefined) return false
     const reported = shadow.reported[propertyId]
     if (reported === undefined || reported.time < time || (reported.time === time && reported.value !== value)) {
       violated(
@@ -27,6 +27,7 @@ export const make = ({ read, violated }: Inspection): Invariant => {
         } ${when}`
       )
     }
+    return true
   }
 
   const checkHistory = ({ device, propertyId, time, value }: AcknowledgedReport) => {
@@ -41,8 +42,7 @@ export const make = ({ read, violated }: Inspection): Invariant => {
 
   return {
     acknowledged: (report) => {
-      checkShadow(report, "when it is acknowledged")
-      checkHistory(report)
+      if (checkShadow(report, "when it is acknowledged")) checkHistory(report)
       const { device: { deviceId }, propertyId } = report
       const known = latest.get(deviceId)
       if (known === undefined) latest.set(deviceId, new Map([[propertyId, report]]))
