@@ -46,16 +46,17 @@ export const freePort = Effect.promise(() =>
 )
 
 /** The reference server with the given variables, until its scope closes. */
-export const serve = Effect.fnUntraced(function*(variables: Readonly<Record<string, string>>) {
-  const scope = yield* Effect.scope
-  const config = yield* ServerConfig.fromEnv({
-    MQTTS_PORT: "0",
-    ADMIN_KEY: ownerKey,
-    LOG_LEVEL: "None",
-    ...variables
+export const serve = (variables: Readonly<Record<string, string>>): Effect.Effect<void, unknown, Scope.Scope> =>
+  Effect.gen(function*() {
+    const scope = yield* Effect.scope
+    const config = yield* ServerConfig.fromEnv({
+      MQTTS_PORT: "0",
+      ADMIN_KEY: ownerKey,
+      LOG_LEVEL: "None",
+      ...variables
+    })
+    yield* Layer.buildWithScope(Layer.fresh(Server.layer(config)), scope)
   })
-  yield* Layer.buildWithScope(Layer.fresh(Server.layer(config)), scope)
-})
 
 /** Signs in with an access key. */
 export const signIn = async (page: Page, site: string, key: string = ownerKey): Promise<void> => {

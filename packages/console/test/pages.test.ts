@@ -23,6 +23,10 @@ const model = {
   services: [{ id: "Restart", name: "Restart", callType: "async", inputData: [], outputData: [] }]
 }
 
+/** The `data` of a response: a test looks into whatever came. */
+// oxlint-disable-next-line typescript/no-explicit-any
+type Answer = Readonly<Record<string, any>>
+
 /** A server with something on each page. */
 const furnished = Effect.gen(function*() {
   const [http, mqtt] = [yield* freePort, yield* freePort]
@@ -41,7 +45,7 @@ const furnished = Effect.gen(function*() {
         readonly data: never
       }
       assert.strictEqual(code, 0, message)
-      return data as Readonly<Record<string, never>>
+      return data as Answer
     })
   const product = (name: string, node_type: string) =>
     Effect.map(
@@ -53,7 +57,7 @@ const furnished = Effect.gen(function*() {
         data_format: "json",
         auth_type: "secret"
       }),
-      ({ product_info }) => (product_info as { readonly product_key: string }).product_key
+      ({ product_info }) => product_info.product_key as string
     )
   const key = yield* product("Thermostat", "direct")
   const gateways = yield* product("Hub", "gateway")
@@ -126,20 +130,15 @@ const furnished = Effect.gen(function*() {
 const visit = async (page: Page, site: string, path: string) => {
   await page.goto(`${site}${path}`)
   await page.locator("main h1").waitFor()
-  await page.waitForFunction(() => document.querySelector(".loading") === null)
+  await page.waitForFunction("document.querySelector('.loading') === null")
 }
 
 /** What axe finds serious or worse, as text. */
 const violations = (page: Page): Promise<ReadonlyArray<string>> =>
-  page.evaluate(async () => {
-    // @ts-expect-error axe is in the page
-    const { violations } = await globalThis.axe.run(document, { resultTypes: ["violations"] })
-    return violations
-      .filter(({ impact }: { readonly impact: string }) => impact === "serious" || impact === "critical")
-      .map(({ id, nodes }: { readonly id: string; readonly nodes: ReadonlyArray<{ readonly html: string }> }) =>
-        `${id}: ${nodes[0]!.html}`
-      )
-  })
+  page.evaluate(`axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+    violations
+      .filter(({ impact }) => impact === "serious" || impact === "critical")
+      .map(({ id, nodes }) => id + ": " + nodes[0].html))`)
 
 it.live.runIf(hasBrowser)(
   "every page is accessible and fits its window, in both themes and languages",
@@ -166,8 +165,8 @@ it.live.runIf(hasBrowser)(
             await page.evaluate(axe)
             const where = `${look.locale} ${path}`
             findings.push(...(await violations(page)).map((violation) => `${where}: ${violation}`))
-            const isWide = await page.evaluate(() =>
-              document.documentElement.scrollWidth > document.documentElement.clientWidth
+            const isWide = await page.evaluate<boolean>(
+              "document.documentElement.scrollWidth > document.documentElement.clientWidth"
             )
             if (isWide) findings.push(`${where}: scrolls sideways`)
           }
