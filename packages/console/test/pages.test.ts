@@ -130,7 +130,7 @@ const furnished = Effect.gen(function*() {
 const visit = async (page: Page, site: string, path: string) => {
   await page.goto(`${site}${path}`)
   await page.locator("main h1").waitFor()
-  await page.waitForFunction("document.querySelector('.loading') === null")
+  await page.locator("main:not(:has(.loading))").waitFor()
 }
 
 /** What axe finds serious or worse, as text. */
