@@ -10,7 +10,6 @@ import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
 import { Randomness } from "../kernel/Randomness.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
-import * as Periodic from "../kernel/Periodic.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { printable } from "../kernel/Text.ts"
 import {
@@ -274,7 +273,7 @@ const make = Effect.gen(function*() {
   }).pipe(Effect.catch((error) => Effect.logWarning("The latest uses of access keys are not noted", error)))
 
   yield* Effect.addFinalizer(() => writeUses)
-  yield* writeUses.pipe(Periodic.every(useInterval))
+  yield* writeUses.pipe(Effect.schedule(Schedule.spaced(useInterval)), Effect.forkScoped)
 
   const isEnded = Effect.fnUntraced(function*(accessKeyId: string) {
     const found = known.fresh(accessKeyId) ?? (yield* known.get([accessKeyId])).get(accessKeyId)
