@@ -4,20 +4,31 @@
  */
 import { build, type Plugin } from "esbuild"
 import { readFile } from "node:fs/promises"
+import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 
 /** CommonJS among the dependencies needs a `require`. */
 const banner =
   "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);"
 
-/** The console finds its site by the place of its source. */
+/** The console finds its site by its source; workers of the server are the program beside it. */
 const places: Plugin = {
   name: "places",
-  setup: ({ onLoad }) =>
-    onLoad({ filter: /[\\/]console[\\/]src[\\/]Console\.ts$/ }, async ({ path }) => ({
-      contents: (await readFile(path, "utf8")).replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href)),
-      loader: "ts"
-    }))
+  setup: ({ onLoad }) => {
+    const places = [
+      [/[\\/]console[\\/]src[\\/]Console\.ts$/, (path: string) => path],
+      [/[\\/]server[\\/]src[\\/]MainFile\.ts$/, (path: string) => join(path, "../../.bundle/MainFile.js")]
+    ] as const
+    for (const [filter, placeOf] of places) {
+      onLoad({ filter }, async ({ path }) => ({
+        contents: (await readFile(path, "utf8")).replaceAll(
+          "import.meta.url",
+          JSON.stringify(pathToFileURL(placeOf(path)).href)
+        ),
+        loader: "ts"
+      }))
+    }
+  }
 }
 
 export const setup = async () => {
