@@ -7,6 +7,7 @@ import { mkdir, writeFile } from "node:fs/promises"
 import { arch, cpus, platform, totalmem } from "node:os"
 import { fileURLToPath } from "node:url"
 import type { Comparison } from "./Comparison.ts"
+import { consolePages } from "./ConsolePages.ts"
 import { batchThings } from "./BatchThings.ts"
 import { otaCampaign } from "./OtaCampaign.ts"
 import { downlink } from "./Downlink.ts"
@@ -48,7 +49,8 @@ const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison
   "model-check": modelCheck,
   "scale-out": scaleOut,
   "scene-match": sceneMatch,
-  "scene-ingest": sceneIngest
+  "scene-ingest": sceneIngest,
+  "console": consolePages
 }
 
 const names = process.argv.slice(2)

@@ -1,0 +1,186 @@
+/**
+ * `console`: the console in Chromium, beside the times that people take for at once.
+ */
+import { build } from "esbuild"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { type Browser, type CDPSession, chromium, type Page } from "playwright-core"
+import { type Comparison, median } from "./Comparison.ts"
+import { type Query, withDatabase } from "./Database.ts"
+import { load, withDirectory } from "./Processes.ts"
+import { ownerKey, startReferenceServer } from "./ReferenceServer.ts"
+import { storeDevices } from "./StoredDevices.ts"
+import { type CloudAddress, Tenant } from "./Tenant.ts"
+
+const limits = { table: 300, plot: 50, frame: 1000 / 60, growth: 1.1 }
+const many = 1_000_000
+const points = 10_000
+const rounds = 9
+/** Events a second, for so long; memory is compared between a third of it and its end. */
+const streaming = { perSecond: 1000, devices: 100, millis: 180_000 }
+
+/** Held against a limit. */
+const within = (scenario: string, unit: string, limit: number, values: ReadonlyArray<number>): Comparison => ({
+  benchmark: "console",
+  scenario,
+  reference: `the limit, ${unit}`,
+  ours: { perSecond: Math.round(median(values)), p50: median(values), p99: Math.max(...values) },
+  theirs: { perSecond: Math.round(limit), p50: 0, p99: 0 },
+  ratio: limit / median(values),
+  bar: 1
+})
+
+/** From a click until the rows of the table are drawn, other pages in between. */
+const tableTimes = async (page: Page, site: string): Promise<ReadonlyArray<number>> => {
+  await page.goto(`${site}/console/keys`)
+  const millis: Array<number> = []
+  for (let i = 0; i <= rounds; i++) {
+    await page.locator("nav a[href='/console/keys']").click()
+    await page.locator("main h1", { hasText: "Access keys" }).waitFor()
+    const taken = await page.evaluate<number>(`new Promise((resolve) => {
+      const from = performance.now()
+      const drawn = () => document.querySelectorAll("main tbody a[href^='/console/devices/']").length >= 25
+      const look = () => drawn() ? resolve(performance.now() - from) : requestAnimationFrame(look)
+      document.querySelector("nav a[href='/console/devices']").click()
+      look()
+    })`)
+    // The first one loads the code of the page.
+    if (i > 0) millis.push(taken)
+  }
+  return millis
+}
+
+/** The plot of the console by itself. */
+const plotScript = async (): Promise<string> => {
+  const { outputFiles } = await build({
+    stdin: {
+      resolveDir: fileURLToPath(new URL("../../packages/console/app/", import.meta.url)),
+      loader: "tsx",
+      contents: `
+        import { render } from "preact"
+        import { Plot } from "./parts/Plot.tsx"
+        globalThis.draw = async (count) => {
+          const times = Array.from({ length: count }, (_, i) => 1.79e12 + i * 1000)
+          const values = times.map((time, i) => 20 + Math.sin(i / 200) * 5 + Math.random())
+          const place = document.createElement("div")
+          place.style.width = "1200px"
+          document.body.append(place)
+          const from = performance.now()
+          render(<Plot label="plot" times={times} lines={[{ title: "Temperature", values }]} />, place)
+          await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))
+          const taken = performance.now() - from
+          render(null, place)
+          place.remove()
+          return taken
+        }`
+    },
+    bundle: true,
+    format: "iife",
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    outdir: "out",
+    write: false,
+    logLevel: "error"
+  })
+  return outputFiles.find(({ path }) => path.endsWith(".js"))!.text
+}
+
+const plotTimes = async (browser: Browser): Promise<ReadonlyArray<number>> => {
+  const page = await browser.newPage()
+  await page.addScriptTag({ content: await plotScript() })
+  const millis: Array<number> = []
+  for (let i = 0; i <= rounds; i++) {
+    const taken = await page.evaluate<number>(`draw(${points})`)
+    if (i > 0) millis.push(taken)
+  }
+  await page.close()
+  return millis
+}
+
+/** Bytes that live in the page after everything else was collected. */
+const liveBytes = async (session: CDPSession): Promise<number> => {
+  await session.send("HeapProfiler.collectGarbage")
+  return (await session.send("Runtime.getHeapUsage")).usedSize
+}
+
+/** Milliseconds between the frames of ten seconds. */
+const frames = (page: Page): Promise<ReadonlyArray<number>> =>
+  page.evaluate<ReadonlyArray<number>>(`new Promise((resolve) => {
+    const times = []
+    const next = (time) => {
+      times.push(time)
+      if (time - times[0] < 10_000) requestAnimationFrame(next)
+      else resolve(times.slice(1).map((time, i) => time - times[i]))
+    }
+    requestAnimationFrame(next)
+  })`)
+
+/** The page of events while reports come in. */
+const stream = async (page: Page, site: string, { mqtt }: CloudAddress, tenant: Tenant) => {
+  const devices = await tenant.createDevices(await tenant.createProduct("streaming"), streaming.devices)
+  await page.goto(`${site}/console/events`)
+  const session = await page.context().newCDPSession(page)
+  const loading = load({
+    port: Number(new URL(mqtt).port),
+    devices,
+    job: {
+      kind: "ingest",
+      qos: 1,
+      window: 10,
+      subscribe: false,
+      perSecond: streaming.perSecond,
+      warmupMillis: 1000,
+      measureMillis: streaming.millis
+    }
+  })
+  await sleep(streaming.millis / 3)
+  const before = await liveBytes(session)
+  const between = await frames(page)
+  await sleep(streaming.millis / 2)
+  const after = await liveBytes(session)
+  const { count, seconds } = await loading
+  return { between, growth: after / before, perSecond: Math.round(count / seconds) }
+}
+
+const measure = async (browser: Browser, said: CloudAddress, query: Query): Promise<ReadonlyArray<Comparison>> => {
+  const site = said.http
+  const tenant = new Tenant({ ...said, key: ownerKey })
+  const [like] = await tenant.createDevices(await tenant.createProduct("stored"), 1)
+  await storeDevices(query, like!.deviceId, many)
+  const context = await browser.newContext({ locale: "en-US", viewport: { width: 1280, height: 900 } })
+  await context.request.post(`${site}/openapi/v1/browser-sessions`, {
+    headers: { "x-csrf-protection": "1" },
+    data: { access_key: ownerKey }
+  })
+  const page = await context.newPage()
+  const table = await tableTimes(page, site)
+  const plot = await plotTimes(browser)
+  const { between, growth, perSecond } = await stream(page, site, said, tenant)
+  return [
+    within("the table of devices, 1 M devices", "ms", limits.table, table),
+    within(`a plot of ${points} points`, "ms", limits.plot, plot),
+    // Half a millisecond: the clock of the browser is no finer.
+    within(`a frame, ${perSecond} events a second`, "ms", limits.frame + 0.5, between),
+    within(`live memory after ${streaming.millis / 1000} s of them`, "times that of a third of it", limits.growth, [
+      growth
+    ])
+  ]
+}
+
+export const consolePages = (): Promise<ReadonlyArray<Comparison>> =>
+  withDatabase((databaseUrl, query) =>
+    withDirectory(async (directory) => {
+      const { end, said } = await startReferenceServer({
+        directory,
+        databaseUrl,
+        env: { UPLINK_RATE_PROJECT: "off", UPLINK_RATE_DEVICE: "off" }
+      })
+      const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] })
+      try {
+        return await measure(browser, said, query)
+      } finally {
+        await browser.close()
+        await end("SIGTERM")
+      }
+    })
+  )
