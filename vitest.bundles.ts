@@ -41,7 +41,7 @@ export const setup = async () => {
       "testing/.bundle/lamp": "testing/test/nodeTest/lamp.ts"
     },
     outdir: ".",
-    chunkNames: ".bundle/[name]-[hash]",
+    chunkNames: "server/.bundle/[name]-[hash]",
     bundle: true,
     splitting: true,
     platform: "node",

@@ -41,7 +41,7 @@ export default defineConfig(({ mode }) => ({
     // With less, the garbage collector takes a tenth of the processor time.
     execArgv: ["--max-semi-space-size=64"],
     // Much of the time is spent on waiting for servers that start and stop.
-    maxWorkers: availableParallelism() * 3,
+    maxWorkers: availableParallelism() * 2,
     // Servers, sockets and databases are real: a test that fails once on a busy machine runs again.
     retry: 1,
     sequence: { sequencer: LongestFirst },
