@@ -101,8 +101,9 @@ export const make = (
       changed(deviceId)
       if (status === "online" || gone.has(deviceId)) return
       // An earlier connection counts no more, even if its node does not know that yet.
-      const connected = (past.get(deviceId) ?? []).findLast(({ link }) => link.attachedAt! < at - margin)
-      if (connected === undefined || (connected.endedAt ?? at + 2 * margin) <= at + margin) return
+      const connected = (past.get(deviceId) ?? []).findLast(({ link }) => link.attachedAt! <= at)
+      if (connected === undefined || connected.link.attachedAt! >= at - margin) return
+      if ((connected.endedAt ?? at + 2 * margin) <= at + margin) return
       if (wasDisturbed(undefined, at - 2 * settles, at)) return
       violated(notFalse, `${deviceName} went offline at ${at} and was connected to ${connected.link.node.nodeId}`)
     },
