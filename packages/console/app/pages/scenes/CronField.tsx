@@ -21,12 +21,13 @@ export const CronField = (
   useEffect(() => {
     void import("./cron.ts").then((module) => setCron(module))
   }, [])
-  const times = cron?.nextTimes(expression, timeZone)
+  const words = cron?.inWords(expression, language.value)
+  const times = words === undefined ? undefined : cron?.nextTimes(expression, timeZone)
   return (
     <>
       <TextField
         label={fields.cron}
-        hint={cron?.inWords(expression, language.value) ?? fields.cronHint}
+        hint={words ?? fields.cronHint}
         path={`${path}.cron`}
         value={expression}
         onInput={onExpression}
