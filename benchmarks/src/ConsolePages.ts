@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { type Browser, type CDPSession, chromium, type Page } from "playwright-core"
 import { type Comparison, median } from "./Comparison.ts"
 import { type Query, withDatabase } from "./Database.ts"
+import type { LoadDevice } from "./Load.ts"
 import { load, withDirectory } from "./Processes.ts"
 import { ownerKey, startReferenceServer } from "./ReferenceServer.ts"
 import { storeDevices } from "./StoredDevices.ts"
@@ -116,9 +117,8 @@ const frames = (page: Page): Promise<ReadonlyArray<number>> =>
   })`)
 
 /** The page of events while reports come in. */
-const stream = async (page: Page, site: string, { mqtt }: CloudAddress, tenant: Tenant) => {
-  const devices = await tenant.createDevices(await tenant.createProduct("streaming"), streaming.devices)
-  await page.goto(`${site}/console/events`)
+const stream = async (page: Page, { http, mqtt }: CloudAddress, devices: ReadonlyArray<LoadDevice>) => {
+  await page.goto(`${http}/console/events`)
   const session = await page.context().newCDPSession(page)
   const loading = load({
     port: Number(new URL(mqtt).port),
@@ -145,8 +145,8 @@ const stream = async (page: Page, site: string, { mqtt }: CloudAddress, tenant: 
 const measure = async (browser: Browser, said: CloudAddress, query: Query): Promise<ReadonlyArray<Comparison>> => {
   const site = said.http
   const tenant = new Tenant({ ...said, key: ownerKey })
-  const [like] = await tenant.createDevices(await tenant.createProduct("stored"), 1)
-  await storeDevices(query, like!.deviceId, many)
+  const devices = await tenant.createDevices(await tenant.createProduct("streaming"), streaming.devices)
+  await storeDevices(query, devices[0]!.deviceId, many)
   const context = await browser.newContext({ locale: "en-US", viewport: { width: 1280, height: 900 } })
   await context.request.post(`${site}/openapi/v1/browser-sessions`, {
     headers: { "x-csrf-protection": "1" },
@@ -155,7 +155,7 @@ const measure = async (browser: Browser, said: CloudAddress, query: Query): Prom
   const page = await context.newPage()
   const table = await tableTimes(page, site)
   const plot = await plotTimes(browser)
-  const { between, growth, perSecond } = await stream(page, site, said, tenant)
+  const { between, growth, perSecond } = await stream(page, said, devices)
   return [
     within("the table of devices, 1 M devices", "ms", limits.table, table),
     within(`a plot of ${points} points`, "ms", limits.plot, plot),

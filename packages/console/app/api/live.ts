@@ -153,23 +153,26 @@ export const useLive = (filter: LiveFilter, onEvent: (event: LiveEvent) => void)
   ])
 }
 
+/** How long events are gathered before they are drawn, milliseconds. */
+const moment = 250
+
 /**
  * The same, with all events of a moment at once: a page that draws what a thousand
- * events a second tell draws it once in a frame.
+ * events a second tell draws it four times.
  */
-export const useLiveFrames = (filter: LiveFilter, onEvents: (events: ReadonlyArray<LiveEvent>) => void): void => {
+export const useLiveMoments = (filter: LiveFilter, onEvents: (events: ReadonlyArray<LiveEvent>) => void): void => {
   const waiting = useRef<Array<LiveEvent>>([])
   const latest = useRef(onEvents)
   latest.current = onEvents
-  const frame = useRef(0)
-  useEffect(() => () => cancelAnimationFrame(frame.current), [])
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
   useLive(filter, (event) => {
     waiting.current.push(event)
     if (waiting.current.length > 1) return
-    frame.current = requestAnimationFrame(() => {
+    timer.current = setTimeout(() => {
       const events = waiting.current
       waiting.current = []
       latest.current(events)
-    })
+    }, moment)
   })
 }

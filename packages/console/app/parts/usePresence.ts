@@ -3,7 +3,7 @@
  */
 import { ApiError } from "../api/ApiError.ts"
 import { api } from "../api/client.ts"
-import { useLiveFrames } from "../api/live.ts"
+import { useLiveMoments } from "../api/live.ts"
 import { type Query, useQuery } from "../api/useQuery.ts"
 
 const noSuchDevice = 40402
@@ -14,7 +14,7 @@ export const usePresence = (deviceIds: ReadonlyArray<string>): Query<Readonly<Re
     async (signal) => Object.fromEntries(await Promise.all(deviceIds.map((id) => statusOf(id, signal)))),
     [deviceIds.join()]
   )
-  useLiveFrames({ types: ["status"] }, (events) => {
+  useLiveMoments({ types: ["status"] }, (events) => {
     const changed = events.flatMap(({ device_id = "", status }) =>
       deviceIds.includes(device_id) && typeof status === "string" ? [[device_id, status] as const] : []
     )

@@ -5,7 +5,7 @@
 import type { LiveEvent } from "../../api/live.ts"
 
 /** How many events are kept for the page. */
-export const capacity = 200
+export const capacity = 100
 
 export interface EventBuffer {
   /** The newest first. */

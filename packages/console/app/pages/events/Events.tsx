@@ -2,7 +2,7 @@
  * The events of the project as they happen: filtered, paused, resumed.
  */
 import { useEffect, useRef, useState } from "preact/hooks"
-import { type LiveEvent, type LiveEventType, liveEventTypes, useLiveFrames } from "../../api/live.ts"
+import { type LiveEvent, type LiveEventType, liveEventTypes, useLiveMoments } from "../../api/live.ts"
 import { deviceHref, ProductField, useProducts } from "../../parts/Devices.tsx"
 import { SelectField, TextField } from "../../parts/Form.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
@@ -24,7 +24,7 @@ const Events = () => {
   const deviceId = url.get("device")
 
   useEffect(() => setBuffer(EventBuffer.empty), [type, productKey, deviceId])
-  useLiveFrames({
+  useLiveMoments({
     product_key: productKey || undefined,
     device_id: deviceId || undefined,
     types: type === "" ? liveEventTypes : [type]

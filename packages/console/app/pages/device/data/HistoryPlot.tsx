@@ -4,7 +4,7 @@
  */
 import { useMemo, useState } from "preact/hooks"
 import { api } from "../../../api/client.ts"
-import { useLiveFrames } from "../../../api/live.ts"
+import { useLiveMoments } from "../../../api/live.ts"
 import { usePolledQuery } from "../../../api/useQuery.ts"
 import { isNumber, type PropertyElement, type ThingModel } from "../../../parts/model/Model.ts"
 import { textOf } from "../../../parts/model/ModelValue.tsx"
@@ -52,7 +52,7 @@ export const HistoryPlot = (
     [deviceId, ids, areMarked, isLive ? span.range : `${span.from} ${span.to}`],
     60
   )
-  useLiveFrames({ device_id: deviceId }, (events) => {
+  useLiveMoments({ device_id: deviceId }, (events) => {
     if (!isLive) return
     const came = events.filter(({ type }) => type === "property").flatMap((event) =>
       reportOf(event).flatMap(([id, { time, value }]) => typeof value === "number" ? [{ id, time, value }] : [])
