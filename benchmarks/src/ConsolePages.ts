@@ -1,5 +1,6 @@
 /**
  * `console`: the console in Chromium, beside the times that people take for at once.
+ * `console-hour`: whether the pages that are always open keep their memory.
  */
 import { build } from "esbuild"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -19,10 +20,18 @@ const points = 10_000
 const rounds = 9
 /** Events a second, for so long; memory is compared between a third of it and its end. */
 const streaming = { perSecond: 1000, devices: 100, millis: 180_000 }
+/** Memory is looked at so many times in an hour. */
+const hour = { millis: 3_600_000, looks: 20 }
 
 /** Held against a limit. */
-const within = (scenario: string, unit: string, limit: number, values: ReadonlyArray<number>): Comparison => ({
-  benchmark: "console",
+const within = (
+  scenario: string,
+  unit: string,
+  limit: number,
+  values: ReadonlyArray<number>,
+  benchmark = "console"
+): Comparison => ({
+  benchmark,
   scenario,
   reference: `the limit, ${unit}`,
   ours: { perSecond: Math.round(median(values)), p50: median(values), p99: Math.max(...values) },
@@ -116,11 +125,9 @@ const frames = (page: Page): Promise<ReadonlyArray<number>> =>
     requestAnimationFrame(next)
   })`)
 
-/** The page of events while reports come in. */
-const stream = async (page: Page, { http, mqtt }: CloudAddress, devices: ReadonlyArray<LoadDevice>) => {
-  await page.goto(`${http}/console/events`)
-  const session = await page.context().newCDPSession(page)
-  const loading = load({
+/** Devices report for so long. */
+const reports = ({ mqtt }: CloudAddress, devices: ReadonlyArray<LoadDevice>, millis: number) =>
+  load({
     port: Number(new URL(mqtt).port),
     devices,
     job: {
@@ -130,9 +137,15 @@ const stream = async (page: Page, { http, mqtt }: CloudAddress, devices: Readonl
       subscribe: false,
       perSecond: streaming.perSecond,
       warmupMillis: 1000,
-      measureMillis: streaming.millis
+      measureMillis: millis
     }
   })
+
+/** The page of events while reports come in. */
+const stream = async (page: Page, address: CloudAddress, devices: ReadonlyArray<LoadDevice>) => {
+  await page.goto(`${address.http}/console/events`)
+  const session = await page.context().newCDPSession(page)
+  const loading = reports(address, devices, streaming.millis)
   await sleep(streaming.millis / 3)
   const before = await liveBytes(session)
   const between = await frames(page)
@@ -142,18 +155,25 @@ const stream = async (page: Page, { http, mqtt }: CloudAddress, devices: Readonl
   return { between, growth: after / before, perSecond: Math.round(count / seconds) }
 }
 
-const measure = async (browser: Browser, said: CloudAddress, query: Query): Promise<ReadonlyArray<Comparison>> => {
-  const site = said.http
-  const tenant = new Tenant({ ...said, key: ownerKey })
+/** A browser that is signed in, and devices that can report. */
+const prepare = async (browser: Browser, address: CloudAddress) => {
+  const tenant = new Tenant({ ...address, key: ownerKey })
   const devices = await tenant.createDevices(await tenant.createProduct("streaming"), streaming.devices)
-  await storeDevices(query, devices[0]!.deviceId, many)
   const context = await browser.newContext({ locale: "en-US", viewport: { width: 1280, height: 900 } })
-  await context.request.post(`${site}/openapi/v1/browser-sessions`, {
+  await context.request.post(`${address.http}/openapi/v1/browser-sessions`, {
     headers: { "x-csrf-protection": "1" },
     data: { access_key: ownerKey }
   })
+  return { context, devices }
+}
+
+type Measure = (browser: Browser, said: CloudAddress, query: Query) => Promise<ReadonlyArray<Comparison>>
+
+const measure: Measure = async (browser, said, query) => {
+  const { context, devices } = await prepare(browser, said)
+  await storeDevices(query, devices[0]!.deviceId, many)
   const page = await context.newPage()
-  const table = await tableTimes(page, site)
+  const table = await tableTimes(page, said.http)
   const plot = await plotTimes(browser)
   const { between, growth, perSecond } = await stream(page, said, devices)
   return [
@@ -167,7 +187,33 @@ const measure = async (browser: Browser, said: CloudAddress, query: Query): Prom
   ]
 }
 
-export const consolePages = (): Promise<ReadonlyArray<Comparison>> =>
+/** Live memory in the second half of the hour, beside its median in the first quarter. */
+const measureHour: Measure = async (browser, said) => {
+  const { context, devices } = await prepare(browser, said)
+  const pages = ["/events", "", `/devices/${devices[0]!.deviceId}/data?range=hour`]
+  const sessions = await Promise.all(pages.map(async (path) => {
+    const page = await context.newPage()
+    await page.goto(`${said.http}/console${path}`)
+    return context.newCDPSession(page)
+  }))
+  const series = pages.map((): Array<number> => [])
+  const loading = reports(said, devices, hour.millis)
+  for (let look = 1; look <= hour.looks; look++) {
+    await sleep(hour.millis / hour.looks)
+    for (const [index, session] of sessions.entries()) series[index]!.push(await liveBytes(session))
+    const mebibytes = series.map((values) => (values.at(-1)! / 2 ** 20).toFixed(1)).join(", ")
+    process.stderr.write(`${new Date().toISOString()} live memory of the pages in MiB: ${mebibytes}\n`)
+  }
+  const { count, seconds } = await loading
+  return series.map((values, index) => {
+    const before = median(values.slice(0, hour.looks / 4))
+    const growth = values.slice(hour.looks / 2).map((value) => value / before)
+    const scenario = `/console${pages[index]}, ${Math.round(count / seconds)} events a second for an hour`
+    return within(scenario, "times its first quarter of an hour", limits.growth, growth, "console-hour")
+  })
+}
+
+const withConsole = (measure: Measure): Promise<ReadonlyArray<Comparison>> =>
   withDatabase((databaseUrl, query) =>
     withDirectory(async (directory) => {
       const { end, said } = await startReferenceServer({
@@ -184,3 +230,6 @@ export const consolePages = (): Promise<ReadonlyArray<Comparison>> =>
       }
     })
   )
+
+export const consolePages = (): Promise<ReadonlyArray<Comparison>> => withConsole(measure)
+export const consoleHour = (): Promise<ReadonlyArray<Comparison>> => withConsole(measureHour)

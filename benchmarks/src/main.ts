@@ -1,13 +1,13 @@
 /**
- * `npm run bench`: runs all benchmarks but `fairness`, or the named ones, and
- * prints their ratios to the references.
+ * `npm run bench`: runs all benchmarks but `fairness` and `console-hour`, or the named
+ * ones, and prints their ratios to the references.
  */
 import { execFileSync } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
 import { arch, cpus, platform, totalmem } from "node:os"
 import { fileURLToPath } from "node:url"
 import type { Comparison } from "./Comparison.ts"
-import { consolePages } from "./ConsolePages.ts"
+import { consoleHour, consolePages } from "./ConsolePages.ts"
 import { batchThings } from "./BatchThings.ts"
 import { otaCampaign } from "./OtaCampaign.ts"
 import { downlink } from "./Downlink.ts"
@@ -50,8 +50,11 @@ const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison
   "scale-out": scaleOut,
   "scene-match": sceneMatch,
   "scene-ingest": sceneIngest,
-  "console": consolePages
+  "console": consolePages,
+  "console-hour": consoleHour
 }
+
+const byDefault = Object.keys(benchmarks).filter((name) => name !== "console-hour")
 
 const names = process.argv.slice(2)
 const known = [...Object.keys(benchmarks), "fairness"]
@@ -78,7 +81,7 @@ const keep = (name: string, measured: object): Promise<void> =>
   writeFile(`${results}${name}.json`, `${JSON.stringify({ machine, ...measured }, undefined, 2)}\n`)
 
 process.stdout.write(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Node ${machine.node}\n\n`)
-const compared = names.length > 0 ? names.filter((name) => name !== "fairness") : Object.keys(benchmarks)
+const compared = names.length > 0 ? names.filter((name) => name !== "fairness") : byDefault
 if (compared.length > 0) {
   process.stdout.write(row(["benchmark", "scenario", "per second", "p50/p99 ms", "reference", "its", "ratio", "bar"]))
   process.stdout.write(row(Array.from({ length: 8 }, () => "---")))
