@@ -7,11 +7,14 @@ import { onStreamOpen } from "./live.ts"
 import { sessionEnded } from "./session.ts"
 
 /** The state of a read. While it is read again, `data` is what was read before. */
-export interface Query<A> {
+export interface QueryState<A> {
   readonly data: A | undefined
   readonly error: ApiError | undefined
   readonly isLoading: boolean
   readonly reload: () => void
+}
+
+export interface Query<A> extends QueryState<A> {
   /** Changes what was read, for example by an event, without asking the server. */
   readonly change: (next: (data: A) => A) => void
 }
@@ -25,7 +28,7 @@ export const useQuery = <A>(
   inputs: ReadonlyArray<unknown>,
   options: { readonly keepWhileLoading?: boolean } = {}
 ): Query<A> => {
-  const [state, setState] = useState<Pick<Query<A>, "data" | "error" | "isLoading">>({
+  const [state, setState] = useState<Omit<QueryState<A>, "reload">>({
     data: undefined,
     error: undefined,
     isLoading: true

@@ -4,12 +4,12 @@
  */
 import type { ComponentChildren } from "preact"
 import type { ApiError } from "../api/ApiError.ts"
-import type { Query } from "../api/useQuery.ts"
+import type { QueryState } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
 
 /** Shows what was read. What was there before stays in view while it is read again. */
 export const Shown = <A,>(
-  { children, query }: { readonly query: Query<A>; readonly children: (data: A) => ComponentChildren }
+  { children, query }: { readonly query: QueryState<A>; readonly children: (data: A) => ComponentChildren }
 ) => {
   const { common } = useTexts()
   const { data, error, isLoading, reload } = query

@@ -1,8 +1,8 @@
 /**
- * Tables of what the API lists, page by page.
+ * Tables.
  */
 import type { ComponentChildren } from "preact"
-import { formatNumber, useTexts } from "../text/text.ts"
+import { useTexts } from "../text/text.ts"
 
 /** A column of a table. */
 export interface Column<Row> {
@@ -21,14 +21,13 @@ export interface Selection {
 
 /** `caption` says what the table lists, for those who do not see it. */
 export const Table = <Row,>(
-  { caption, columns, isStale = false, keyOf, nameOf = keyOf, rows, selection }: {
+  { caption, columns, keyOf, nameOf = keyOf, rows, selection }: {
     readonly caption: string
     readonly columns: ReadonlyArray<Column<Row>>
     readonly rows: ReadonlyArray<Row>
     readonly keyOf: (row: Row) => string
     readonly nameOf?: (row: Row) => string
     readonly selection?: Selection | undefined
-    readonly isStale?: boolean
   }
 ) => {
   const { common } = useTexts()
@@ -44,7 +43,7 @@ export const Table = <Row,>(
   }
   return (
     <div class="table-frame" tabIndex={0} role="region" aria-label={caption}>
-      <table class={isStale ? "stale" : ""} aria-busy={isStale ? "true" : "false"}>
+      <table>
         <caption class="visually-hidden">{caption}</caption>
         <thead>
           <tr>
@@ -84,33 +83,5 @@ export const Table = <Row,>(
         </tbody>
       </table>
     </div>
-  )
-}
-
-/** Where one is in a list of many pages. */
-export const Pager = (
-  { onPage, page, pages, total }: {
-    readonly page: number
-    readonly pages: number
-    readonly total: number
-    readonly onPage: (page: number) => void
-  }
-) => {
-  const { common } = useTexts()
-  return (
-    <nav class="pager" aria-label={common.pageOf(page, pages)}>
-      <span class="soft small">{common.countOf(formatNumber(total))}</span>
-      {pages > 1 && (
-        <div class="row">
-          <button type="button" class="button small" disabled={page <= 1} onClick={() => onPage(page - 1)}>
-            {common.previousPage}
-          </button>
-          <span class="small">{common.pageOf(page, pages)}</span>
-          <button type="button" class="button small" disabled={page >= pages} onClick={() => onPage(page + 1)}>
-            {common.nextPage}
-          </button>
-        </div>
-      )}
-    </nav>
   )
 }

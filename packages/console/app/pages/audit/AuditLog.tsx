@@ -59,7 +59,6 @@ const Entries = ({ url }: { readonly url: UrlState }) => {
                 columns={columnsOf(url)}
                 rows={results}
                 keyOf={({ id }) => String(id)}
-                isStale={query.isLoading}
               />
               <div class="row end">
                 {cursor !== "" && (

@@ -11,10 +11,10 @@ import { deviceHref } from "../../parts/Devices.tsx"
 import { ask } from "../../parts/Dialog.tsx"
 import type { ModelField, ThingModel } from "../../parts/model/Model.ts"
 import { ModelValue } from "../../parts/model/ModelValue.tsx"
+import { Listing } from "../../parts/Listing.tsx"
 import { Empty } from "../../parts/Page.tsx"
-import { Shown } from "../../parts/Shown.tsx"
 import { Ago, Json } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts as currentTexts, useTexts } from "../../text/text.ts"
@@ -47,29 +47,26 @@ export const CommandsTab = ({ device, model }: TabProps) => {
     if (event.type === "reply") query.reload()
   })
   return (
-    <Shown query={query}>
-      {({ page, pages, results, total }) =>
-        total === 0
-          ? (
-            <Empty
-              title={commands.empty}
-              actions={may("operator") && <a class="button" href={deviceHref(deviceId, "control")}>{commands.toControl}</a>}
-            >
-              {commands.emptyHint}
-            </Empty>
-          )
-          : (
-            <div class="stack">
-              <Table
-                caption={commands.caption}
-                columns={columnsOf(deviceId, model, query.reload)}
-                rows={results}
-                keyOf={({ message_id }) => message_id}
-              />
-              <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-            </div>
-          )}
-    </Shown>
+    <Listing
+      query={query}
+      empty={
+        <Empty
+          title={commands.empty}
+          actions={may("operator") && <a class="button" href={deviceHref(deviceId, "control")}>{commands.toControl}</a>}
+        >
+          {commands.emptyHint}
+        </Empty>
+      }
+    >
+      {(rows) => (
+        <Table
+          caption={commands.caption}
+          columns={columnsOf(deviceId, model, query.reload)}
+          rows={rows}
+          keyOf={({ message_id }) => message_id}
+        />
+      )}
+    </Listing>
   )
 }
 

@@ -6,13 +6,11 @@ import { api, downloadAddress } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
-import { ask } from "../../parts/Dialog.tsx"
 import { ProductField, useProducts } from "../../parts/Devices.tsx"
+import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Empty } from "../../parts/Page.tsx"
-import { Shown } from "../../parts/Shown.tsx"
 import { Time } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
-import { tell } from "../../parts/toasts.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { NewBatch } from "./NewBatch.tsx"
@@ -62,21 +60,16 @@ const BatchList = ({ productKey }: { readonly productKey: string }) => {
           <button type="button" class="button primary" onClick={() => setCreating(true)}>{devices.createBatch}</button>
         </div>
       )}
-      <Shown query={query}>
-        {({ page, pages, results, total }) =>
-          results.length === 0 ? <Empty title={devices.batch.empty} /> : (
-            <>
-              <Table
-                caption={devices.batch.caption}
-                columns={columnsOf(query.reload)}
-                rows={results}
-                keyOf={({ batch_id }) => String(batch_id)}
-                isStale={query.isLoading}
-              />
-              <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-            </>
-          )}
-      </Shown>
+      <Listing query={query} empty={<Empty title={devices.batch.empty} />}>
+        {(rows) => (
+          <Table
+            caption={devices.batch.caption}
+            columns={columnsOf(query.reload)}
+            rows={rows}
+            keyOf={({ batch_id }) => String(batch_id)}
+          />
+        )}
+      </Listing>
       {isCreating && <NewBatch productKey={productKey} onClose={() => setCreating(false)} onCreated={query.reload} />}
     </>
   )
@@ -101,7 +94,7 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<Batch>> => {
 const BatchActions = (
   { batch: { batch_id, num, product_key }, reload }: { readonly batch: Batch; readonly reload: () => void }
 ) => {
-  const { common, devices } = useTexts()
+  const { devices } = useTexts()
   const params = { product_key, batch_id: String(batch_id) }
   return (
     <div class="row">
@@ -115,24 +108,12 @@ const BatchActions = (
           >
             {devices.batch.csv}
           </a>
-          <button
-            type="button"
-            class="button small danger"
-            onClick={() =>
-              ask({
-                title: devices.batch.removeTitle(batch_id),
-                body: devices.batch.removeBody(formatNumber(num)),
-                action: common.remove,
-                danger: true,
-                run: async () => {
-                  await api.batches.deleteBatch({ params })
-                  tell(common.removed)
-                  reload()
-                }
-              })}
-          >
-            {common.remove}
-          </button>
+          <DeleteButton
+            title={devices.batch.removeTitle(batch_id)}
+            body={devices.batch.removeBody(formatNumber(num))}
+            remove={() => api.batches.deleteBatch({ params })}
+            onDeleted={reload}
+          />
         </>
       )}
     </div>

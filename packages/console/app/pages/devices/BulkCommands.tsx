@@ -7,10 +7,11 @@ import { canOperate } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { ask } from "../../parts/Dialog.tsx"
 import { DeviceLink } from "../../parts/Devices.tsx"
+import { Listing } from "../../parts/Listing.tsx"
 import { Card, Empty } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Badge, Bar, Json, type Mood, Time } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
@@ -19,32 +20,29 @@ type BulkCommand = Item<typeof api.bulkCommands.listBulkCommands>
 type BulkDevice = Item<typeof api.bulkCommands.listBulkCommandDevices>
 
 export const BulkCommands = () => {
+  const chosen = useUrl().get("command")
+  return chosen === "" ? <BulkList /> : <BulkDevices key={chosen} id={chosen} />
+}
+
+const BulkList = () => {
   const { devices } = useTexts()
   const url = useUrl()
-  const chosen = url.get("command")
   const query = usePolledQuery(
     (signal) => api.bulkCommands.listBulkCommands({ query: { page: url.page, page_size: 10 }, signal }),
     [url.page],
     5
   )
   return (
-    <div class="stack">
-      <Shown query={query}>
-        {({ page, pages, results, total }) =>
-          results.length === 0 ? <Empty title={devices.bulk.empty}>{devices.bulk.emptyBody}</Empty> : (
-            <>
-              <Table
-                caption={devices.bulk.caption}
-                columns={columnsOf(query.reload)}
-                rows={results}
-                keyOf={({ bulk_id }) => String(bulk_id)}
-              />
-              <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-            </>
-          )}
-      </Shown>
-      {chosen !== "" && <BulkDevices key={chosen} id={chosen} />}
-    </div>
+    <Listing query={query} empty={<Empty title={devices.bulk.empty}>{devices.bulk.emptyBody}</Empty>}>
+      {(rows) => (
+        <Table
+          caption={devices.bulk.caption}
+          columns={columnsOf(query.reload)}
+          rows={rows}
+          keyOf={({ bulk_id }) => String(bulk_id)}
+        />
+      )}
+    </Listing>
   )
 }
 
@@ -97,16 +95,18 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<BulkCommand>> => {
 const BulkDevices = ({ id }: { readonly id: string }) => {
   const { devices } = useTexts()
   const url = useUrl()
-  const page = Number(url.get("devicePage")) || 1
   const params = { bulk_id: id }
   const command = usePolledQuery((signal) => api.bulkCommands.getBulkCommand({ params, signal }), [id], 3)
   const list = usePolledQuery(
-    (signal) => api.bulkCommands.listBulkCommandDevices({ params, query: { page, page_size: 25 }, signal }),
-    [id, page],
+    (signal) => api.bulkCommands.listBulkCommandDevices({ params, query: { page: url.page, page_size: 25 }, signal }),
+    [id, url.page],
     3
   )
   return (
-    <Card title={devices.bulk.devicesCaption}>
+    <Card
+      title={devices.bulk.devicesCaption}
+      actions={<a class="button small" href="/console/devices?view=bulk">{devices.bulk.toAll}</a>}
+    >
       <Shown query={command}>
         {({ counts }) => (
           <Bar
@@ -115,19 +115,16 @@ const BulkDevices = ({ id }: { readonly id: string }) => {
           />
         )}
       </Shown>
-      <Shown query={list}>
-        {({ page, pages, results, total }) => (
-          <>
-            <Table
-              caption={devices.bulk.devicesCaption}
-              columns={deviceColumns()}
-              rows={results}
-              keyOf={({ device_id }) => device_id}
-            />
-            <Pager {...{ page, pages, total }} onPage={(devicePage) => url.set({ devicePage, page: url.page })} />
-          </>
+      <Listing query={list} empty={<p class="soft">{devices.bulk.noDevices}</p>}>
+        {(rows) => (
+          <Table
+            caption={devices.bulk.devicesCaption}
+            columns={deviceColumns()}
+            rows={rows}
+            keyOf={({ device_id }) => device_id}
+          />
         )}
-      </Shown>
+      </Listing>
     </Card>
   )
 }

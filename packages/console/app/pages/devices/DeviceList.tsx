@@ -8,10 +8,10 @@ import type { Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, type DeviceStatus, StatusBadge, useProducts } from "../../parts/Devices.tsx"
+import { Listing } from "../../parts/Listing.tsx"
 import { Empty } from "../../parts/Page.tsx"
-import { Shown } from "../../parts/Shown.tsx"
 import { Ago, Badge } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { type UrlState, useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
 import { BulkActions } from "./BulkActions.tsx"
@@ -53,31 +53,26 @@ export const DeviceList = () => {
           <button type="button" class="button small" onClick={query.reload}>{devices.reload}</button>
         </div>
       )}
-      <Shown query={query}>
-        {({ page, pages, results, total }) =>
-          results.length === 0 && page === 1
-            ? <NoDevices url={url} />
-            : (
-              <>
-                {selected.size > 0 && (
-                  <BulkActions ids={[...selected]} onDone={() => {
-                    setSelected(new Set())
-                    query.reload()
-                  }} />
-                )}
-                <Table
-                  caption={devices.caption}
-                  columns={columnsOf()}
-                  rows={results}
-                  keyOf={({ device_id }) => device_id}
-                  nameOf={({ device_name }) => device_name}
-                  isStale={query.isLoading}
-                  selection={canOperate.value ? { keys: selected, onChange: setSelected } : undefined}
-                />
-                <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-              </>
+      <Listing query={query} empty={<NoDevices url={url} />}>
+        {(rows) => (
+          <>
+            {selected.size > 0 && (
+              <BulkActions ids={[...selected]} onDone={() => {
+                setSelected(new Set())
+                query.reload()
+              }} />
             )}
-      </Shown>
+            <Table
+              caption={devices.caption}
+              columns={columnsOf()}
+              rows={rows}
+              keyOf={({ device_id }) => device_id}
+              nameOf={({ device_name }) => device_name}
+              selection={canOperate.value ? { keys: selected, onChange: setSelected } : undefined}
+            />
+          </>
+        )}
+      </Listing>
     </div>
   )
 }

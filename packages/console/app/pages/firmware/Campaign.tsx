@@ -10,11 +10,12 @@ import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink } from "../../parts/Devices.tsx"
 import { ask } from "../../parts/Dialog.tsx"
+import { Listing } from "../../parts/Listing.tsx"
 import { Card, Page } from "../../parts/Page.tsx"
 import { Plot } from "../../parts/Plot.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Ago, Bar } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
@@ -84,20 +85,16 @@ const Campaign = () => {
           )}
       </Shown>
       <Card title={campaign.devices}>
-        <Shown query={devices}>
-          {({ page, pages, results, total }) => (
-            <>
-              <Table
-                caption={campaign.caption}
-                columns={columnsOf(task_id, devices.reload)}
-                rows={results}
-                keyOf={({ device_id }) => device_id}
-                isStale={false}
-              />
-              <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-            </>
+        <Listing query={devices} empty={<p class="soft">{campaign.noDevices}</p>}>
+          {(rows) => (
+            <Table
+              caption={campaign.caption}
+              columns={columnsOf(task_id, devices.reload)}
+              rows={rows}
+              keyOf={({ device_id }) => device_id}
+            />
           )}
-        </Shown>
+        </Listing>
       </Card>
     </Page>
   )

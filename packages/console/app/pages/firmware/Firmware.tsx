@@ -8,10 +8,10 @@ import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { ProductField, useProducts } from "../../parts/Devices.tsx"
 import { TextField } from "../../parts/Form.tsx"
+import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
-import { Shown } from "../../parts/Shown.tsx"
 import { Badge, type Mood, Time } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { NewFirmware } from "./NewFirmware.tsx"
@@ -57,21 +57,9 @@ const Firmware = () => {
             onChange={(product) => url.set({ product })}
           />
         </div>
-        <Shown query={query}>
-          {({ page, pages, results, total }) =>
-            results.length === 0 ? <Empty title={firmware.emptyTitle}>{firmware.emptyBody}</Empty> : (
-              <>
-                <Table
-                  caption={firmware.caption}
-                  columns={columnsOf()}
-                  rows={results}
-                  keyOf={({ id }) => String(id)}
-                  isStale={query.isLoading}
-                />
-                <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-              </>
-            )}
-        </Shown>
+        <Listing query={query} empty={<Empty title={firmware.emptyTitle}>{firmware.emptyBody}</Empty>}>
+          {(rows) => <Table caption={firmware.caption} columns={columnsOf()} rows={rows} keyOf={({ id }) => String(id)} />}
+        </Listing>
       </div>
       {isCreating && <NewFirmware product={product} products={products} onClose={() => setCreating(false)} />}
     </Page>

@@ -8,12 +8,11 @@ import { useLive } from "../../api/live.ts"
 import type { Data, Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
-import { ask } from "../../parts/Dialog.tsx"
+import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Card, Facts, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Badge, Bar, Time } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
-import { tell } from "../../parts/toasts.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
 import { CampaignWizard } from "./CampaignWizard.tsx"
@@ -24,7 +23,7 @@ import { Verification } from "./Verification.tsx"
 type Task = Item<typeof api.ota.listUpgradeTasks>
 
 const FirmwareVersion = () => {
-  const { common, firmware, shell } = useTexts()
+  const { firmware, shell } = useTexts()
   const { params } = useRoute()
   const { route } = useLocation()
   const firmware_id = params["firmwareId"]!
@@ -35,24 +34,12 @@ const FirmwareVersion = () => {
       title={name}
       crumbs={[{ title: shell.pages.firmware, href: "/console/firmware" }]}
       actions={query.data !== undefined && canOperate.value && (
-        <button
-          type="button"
-          class="button danger"
-          onClick={() =>
-            ask({
-              title: firmware.removeTitle(name),
-              body: firmware.removeBody,
-              action: common.remove,
-              danger: true,
-              run: async () => {
-                await api.ota.deleteFirmware({ params: { firmware_id } })
-                tell(common.removed)
-                route("/console/firmware")
-              }
-            })}
-        >
-          {common.remove}
-        </button>
+        <DeleteButton
+          title={firmware.removeTitle(name)}
+          body={firmware.removeBody}
+          remove={() => api.ota.deleteFirmware({ params: { firmware_id } })}
+          onDeleted={() => route("/console/firmware")}
+        />
       )}
     >
       <Shown query={query}>
@@ -109,20 +96,16 @@ const Campaigns = ({ firmware: data }: { readonly firmware: Data<typeof api.ota.
         <button type="button" class="button primary" onClick={() => setCreating(true)}>{campaigns.create}</button>
       )}
     >
-      <Shown query={query}>
-        {({ page, pages, results, total }) =>
-          results.length === 0 ? <p class="soft">{campaigns.none}</p> : (
-            <>
-              <Table
-                caption={campaigns.caption}
-                columns={columnsOf(data.id)}
-                rows={results}
-                keyOf={({ task_id }) => String(task_id)}
-              />
-              <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-            </>
-          )}
-      </Shown>
+      <Listing query={query} empty={<p class="soft">{campaigns.none}</p>}>
+        {(rows) => (
+          <Table
+            caption={campaigns.caption}
+            columns={columnsOf(data.id)}
+            rows={rows}
+            keyOf={({ task_id }) => String(task_id)}
+          />
+        )}
+      </Listing>
       {isCreating && <CampaignWizard firmware={data} onClose={() => setCreating(false)} />}
     </Card>
   )

@@ -9,9 +9,10 @@ import { may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, StatusBadge } from "../../parts/Devices.tsx"
 import { ask } from "../../parts/Dialog.tsx"
+import { Pager } from "../../parts/Listing.tsx"
 import { Card, Empty, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
-import { Pager, Table } from "../../parts/Table.tsx"
+import { Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { usePresence } from "../../parts/usePresence.ts"
 import { useUrl } from "../../parts/useUrl.ts"
@@ -136,7 +137,7 @@ const Topology = ({ gatewayId, name, reload, subDevices }: {
                 { id: "id", title: common.deviceId, cell: ({ device_id }) => <code>{device_id}</code> }
               ]}
             />
-            <Pager {...{ page, pages, total: subDevices.length }} onPage={(page) => url.set({ page })} />
+            <Pager {...{ page, pages, total: subDevices.length }} />
           </>
         )}
     </>

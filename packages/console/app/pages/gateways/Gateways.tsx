@@ -6,9 +6,10 @@ import type { Item } from "../../api/Operations.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { ProductField, StatusBadge, useProducts } from "../../parts/Devices.tsx"
 import { TextField } from "../../parts/Form.tsx"
+import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { usePresence } from "../../parts/usePresence.ts"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
@@ -85,30 +86,26 @@ const GatewayList = ({ keyword, productKey }: { readonly productKey: string; rea
   const rows = query.data?.results ?? []
   const presence = usePresence(rows.map(({ device_id }) => device_id))
   return (
-    <Shown query={query}>
-      {({ page, pages, results, total }) =>
-        total === 0
-          ? (
-            <Empty
-              title={keyword === "" ? gateways.none : gateways.noneFound}
-              actions={keyword === "" && <a class="button" href="/console/devices">{gateways.toDevices}</a>}
-            >
-              {keyword === "" && gateways.noneHint}
-            </Empty>
-          )
-          : (
-            <>
-              <Table
-                caption={gateways.caption}
-                columns={columnsOf(productKey, presence.data ?? {})}
-                rows={results}
-                keyOf={({ device_id }) => device_id}
-                isStale={query.isLoading && presence.data === undefined}
-              />
-              <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-            </>
-          )}
-    </Shown>
+    <Listing
+      query={query}
+      empty={
+        <Empty
+          title={keyword === "" ? gateways.none : gateways.noneFound}
+          actions={keyword === "" && <a class="button" href="/console/devices">{gateways.toDevices}</a>}
+        >
+          {keyword === "" && gateways.noneHint}
+        </Empty>
+      }
+    >
+      {(rows) => (
+        <Table
+          caption={gateways.caption}
+          columns={columnsOf(productKey, presence.data ?? {})}
+          rows={rows}
+          keyOf={({ device_id }) => device_id}
+        />
+      )}
+    </Listing>
   )
 }
 

@@ -1,18 +1,17 @@
 /**
  * The access keys of the project.
  */
+import { type Signal, useSignal } from "@preact/signals"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { may, session } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
-import { ask } from "../../parts/Dialog.tsx"
 import { CheckField } from "../../parts/Form.tsx"
+import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
-import { Shown } from "../../parts/Shown.tsx"
 import { Ago, Badge, Time } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
-import { tell } from "../../parts/toasts.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
 import { NewAccessKey } from "./NewAccessKey.tsx"
@@ -41,20 +40,11 @@ const AccessKeyList = () => {
       <div class="row end">
         <button type="button" class="button primary" onClick={() => setCreating(true)}>{keys.create}</button>
       </div>
-      <Shown query={query}>
-        {({ page, pages, results, total }) => (
-          <>
-            <Table
-              caption={keys.caption}
-              columns={columnsOf(query.reload)}
-              rows={results}
-              keyOf={({ id }) => id}
-              isStale={query.isLoading}
-            />
-            <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-          </>
+      <Listing query={query} empty={<Empty title={keys.empty} />}>
+        {(rows) => (
+          <Table caption={keys.caption} columns={columnsOf(query.reload)} rows={rows} keyOf={({ id }) => id} />
         )}
-      </Shown>
+      </Listing>
       {isCreating && <NewAccessKey onClose={() => setCreating(false)} onCreated={query.reload} />}
     </div>
   )
@@ -80,49 +70,34 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<AccessKey>> => {
       id: "actions",
       title: common.actions,
       kind: "tight",
-      cell: (key) => (
-        <button type="button" class="button small danger" onClick={() => askRemove(key, reload)}>
-          {common.remove}
-        </button>
-      )
+      cell: (key) => <Remove accessKey={key} reload={reload} />
     }
   ]
 }
 
-const askRemove = ({ id, name }: AccessKey, reload: () => void) => {
-  const { common, keys } = texts()
-  let cascade = false
-  ask({
-    title: keys.removeTitle(name),
-    body: (
-      <div class="stack">
-        <p>{keys.removeBody}</p>
-        <Cascade onChange={(chosen) => cascade = chosen} />
-      </div>
-    ),
-    action: common.remove,
-    danger: true,
-    run: async () => {
-      await api.projects.deleteAccessKey({ params: { id }, query: cascade ? { cascade: "true" } : {} })
-      tell(common.removed)
-      reload()
-    }
-  })
-}
-
-const Cascade = ({ onChange }: { readonly onChange: (chosen: boolean) => void }) => {
+const Remove = (
+  { accessKey: { id, name }, reload }: { readonly accessKey: AccessKey; readonly reload: () => void }
+) => {
   const { keys } = useTexts()
-  const [isChosen, setChosen] = useState(false)
+  const cascade = useSignal(false)
   return (
-    <CheckField
-      label={keys.cascade}
-      checked={isChosen}
-      onChange={(chosen) => {
-        setChosen(chosen)
-        onChange(chosen)
-      }}
+    <DeleteButton
+      title={keys.removeTitle(name)}
+      body={
+        <div class="stack">
+          <p>{keys.removeBody}</p>
+          <Cascade chosen={cascade} />
+        </div>
+      }
+      remove={() => api.projects.deleteAccessKey({ params: { id }, query: cascade.value ? { cascade: "true" } : {} })}
+      onDeleted={reload}
     />
   )
+}
+
+const Cascade = ({ chosen }: { readonly chosen: Signal<boolean> }) => {
+  const { keys } = useTexts()
+  return <CheckField label={keys.cascade} checked={chosen.value} onChange={(isChosen) => chosen.value = isChosen} />
 }
 
 export default AccessKeys

@@ -8,12 +8,11 @@ import type { Item } from "../../api/Operations.ts"
 import { may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, StatusBadge } from "../../parts/Devices.tsx"
-import { ask } from "../../parts/Dialog.tsx"
+import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Card, Empty, Facts, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { CopyButton, Time } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
-import { tell } from "../../parts/toasts.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { usePresence } from "../../parts/usePresence.ts"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
@@ -33,23 +32,16 @@ const MeshNetwork = () => {
     (signal) => api.mesh.getMeshNetwork({ params: { network_key: networkKey }, signal }),
     [networkKey]
   )
-  const askDelete = () =>
-    ask({
-      title: mesh.removeTitle,
-      body: <p>{mesh.removeBody}</p>,
-      action: common.remove,
-      danger: true,
-      typed: networkKey.slice(0, 8),
-      run: async () => {
-        await api.mesh.deleteMeshNetwork({ params: { network_key: networkKey } })
-        tell(common.removed)
-        route("/console/mesh")
-      }
-    })
   const actions = may("operator") && query.data !== undefined && (
     <>
       <button type="button" class="button" onClick={() => setSending(true)}>{mesh.send}</button>
-      <button type="button" class="button danger" onClick={askDelete}>{common.remove}</button>
+      <DeleteButton
+        title={mesh.removeTitle}
+        body={mesh.removeBody}
+        typed={networkKey.slice(0, 8)}
+        remove={() => api.mesh.deleteMeshNetwork({ params: { network_key: networkKey } })}
+        onDeleted={() => route("/console/mesh")}
+      />
     </>
   )
   return (
@@ -107,28 +99,24 @@ const Nodes = ({ networkKey }: { readonly networkKey: string }) => {
   const presence = usePresence((query.data?.results ?? []).map(({ device_id }) => device_id))
   const statuses = presence.data ?? {}
   return (
-    <Shown query={query}>
-      {({ page, pages, results, total }) =>
-        total === 0
-          ? <Empty title={mesh.noNodes}>{mesh.noNodesHint}</Empty>
-          : (
-            <>
-              <Card
-                title={mesh.picture}
-                actions={<button type="button" class="button small" onClick={query.reload}>{mesh.reload}</button>}
-              >
-                <MeshPicture nodes={results} statuses={statuses} />
-              </Card>
-              <Table
-                caption={mesh.nodes}
-                columns={columnsOf(networkKey, statuses, query.reload)}
-                rows={results}
-                keyOf={({ device_id }) => device_id}
-              />
-              <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-            </>
-          )}
-    </Shown>
+    <Listing query={query} empty={<Empty title={mesh.noNodes}>{mesh.noNodesHint}</Empty>}>
+      {(rows) => (
+        <>
+          <Card
+            title={mesh.picture}
+            actions={<button type="button" class="button small" onClick={query.reload}>{mesh.reload}</button>}
+          >
+            <MeshPicture nodes={rows} statuses={statuses} />
+          </Card>
+          <Table
+            caption={mesh.nodes}
+            columns={columnsOf(networkKey, statuses, query.reload)}
+            rows={rows}
+            keyOf={({ device_id }) => device_id}
+          />
+        </>
+      )}
+    </Listing>
   )
 }
 
@@ -158,32 +146,15 @@ const columnsOf = (
     id: "actions",
     title: common.actions,
     kind: "tight",
-    cell: (node) => (
-      <button
-        type="button"
-        class="button small danger"
-        aria-label={mesh.removeNode(node.device_name)}
-        onClick={() => askRemoveNode(networkKey, node, reload)}
-      >
-        {common.remove}
-      </button>
+    cell: ({ device_id, device_name }) => (
+      <DeleteButton
+        title={mesh.removeNodeTitle(device_name)}
+        body={mesh.removeNodeBody}
+        remove={() => api.mesh.removeMeshNode({ params: { network_key: networkKey, device_id } })}
+        onDeleted={reload}
+      />
     )
   }]
-}
-
-const askRemoveNode = (networkKey: string, { device_id, device_name }: MeshNode, reload: () => void) => {
-  const { common, mesh } = texts()
-  ask({
-    title: mesh.removeNodeTitle(device_name),
-    body: <p>{mesh.removeNodeBody}</p>,
-    action: common.remove,
-    danger: true,
-    run: async () => {
-      await api.mesh.removeMeshNode({ params: { network_key: networkKey, device_id } })
-      tell(common.removed)
-      reload()
-    }
-  })
 }
 
 export default MeshNetwork

@@ -6,10 +6,10 @@ import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
+import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
-import { Shown } from "../../parts/Shown.tsx"
 import { Time } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
 import { address } from "./address.ts"
@@ -30,23 +30,16 @@ const MeshNetworks = () => {
   )
   return (
     <Page title={shell.pages.mesh} lead={mesh.lead} actions={create}>
-      <Shown query={query}>
-        {({ page, pages, results, total }) =>
-          total === 0
-            ? <Empty title={mesh.none}>{mesh.noneHint}</Empty>
-            : (
-              <div class="stack">
-                <Table
-                  caption={mesh.caption}
-                  columns={columnsOf()}
-                  rows={results}
-                  keyOf={({ created_at, network_key }) => `${network_key} ${created_at}`}
-                  isStale={query.isLoading}
-                />
-                <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-              </div>
-            )}
-      </Shown>
+      <Listing query={query} empty={<Empty title={mesh.none}>{mesh.noneHint}</Empty>}>
+        {(rows) => (
+          <Table
+            caption={mesh.caption}
+            columns={columnsOf()}
+            rows={rows}
+            keyOf={({ created_at, network_key }) => `${network_key} ${created_at}`}
+          />
+        )}
+      </Listing>
       {isCreating && <NewMeshNetwork onClose={() => setCreating(false)} onCreated={query.reload} />}
     </Page>
   )

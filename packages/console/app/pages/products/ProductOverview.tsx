@@ -9,6 +9,7 @@ import { tellFailure } from "../../parts/toasts.tsx"
 import type { Product } from "../../parts/Devices.tsx"
 import { ask, Dialog } from "../../parts/Dialog.tsx"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
+import { DeleteButton } from "../../parts/Listing.tsx"
 import { Card, Facts } from "../../parts/Page.tsx"
 import { CopyButton, Time } from "../../parts/Small.tsx"
 import { tell } from "../../parts/toasts.tsx"
@@ -38,25 +39,13 @@ export const ProductOverview = ({ product, reload }: { readonly product: Product
               <button type="button" class="button" onClick={() => void release()}>
                 {status === "released" ? products.unrelease : products.release}
               </button>
-              <button
-                type="button"
-                class="button danger"
-                onClick={() =>
-                  ask({
-                    title: products.removeTitle(name),
-                    body: products.removeBody,
-                    action: common.remove,
-                    danger: true,
-                    typed: name,
-                    run: async () => {
-                      await api.products.deleteProduct({ params })
-                      tell(common.removed)
-                      route("/console/products")
-                    }
-                  })}
-              >
-                {common.remove}
-              </button>
+              <DeleteButton
+                title={products.removeTitle(name)}
+                body={products.removeBody}
+                typed={name}
+                remove={() => api.products.deleteProduct({ params })}
+                onDeleted={() => route("/console/products")}
+              />
             </>
           )}
         </>

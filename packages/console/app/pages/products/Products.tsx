@@ -6,10 +6,10 @@ import { api } from "../../api/client.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import type { Product } from "../../parts/Devices.tsx"
+import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
-import { Shown } from "../../parts/Shown.tsx"
 import { Badge, Time } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
 import { NewProduct } from "./NewProduct.tsx"
@@ -27,25 +27,11 @@ const Products = () => {
   )
   return (
     <Page title={shell.pages.products} lead={products.lead} actions={create}>
-      <div class="stack">
-        <Shown query={query}>
-          {({ page, pages, results, total }) =>
-            total === 0
-              ? <Empty title={products.emptyTitle}>{products.emptyBody}</Empty>
-              : (
-                <>
-                  <Table
-                    caption={products.caption}
-                    columns={columnsOf()}
-                    rows={results}
-                    keyOf={({ product_key }) => product_key}
-                    isStale={query.isLoading}
-                  />
-                  <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-                </>
-              )}
-        </Shown>
-      </div>
+      <Listing query={query} empty={<Empty title={products.emptyTitle}>{products.emptyBody}</Empty>}>
+        {(rows) => (
+          <Table caption={products.caption} columns={columnsOf()} rows={rows} keyOf={({ product_key }) => product_key} />
+        )}
+      </Listing>
       {isCreating && <NewProduct onClose={() => setCreating(false)} />}
     </Page>
   )

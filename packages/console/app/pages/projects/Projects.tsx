@@ -6,13 +6,12 @@ import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { may, session } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
-import { ask, Dialog } from "../../parts/Dialog.tsx"
+import { Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
+import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Card, Page } from "../../parts/Page.tsx"
-import { Shown } from "../../parts/Shown.tsx"
 import { Badge, Time } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
-import { tell } from "../../parts/toasts.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
 import { Quotas } from "./Quotas.tsx"
@@ -49,20 +48,11 @@ const ProjectList = () => {
       <div class="row end">
         <button type="button" class="button primary" onClick={() => setCreating(true)}>{projects.create}</button>
       </div>
-      <Shown query={query}>
-        {({ page, pages, results, total }) => (
-          <>
-            <Table
-              caption={projects.caption}
-              columns={columnsOf(query.reload)}
-              rows={results}
-              keyOf={({ id }) => id}
-              isStale={query.isLoading}
-            />
-            <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-          </>
+      <Listing query={query} empty={null}>
+        {(rows) => (
+          <Table caption={projects.caption} columns={columnsOf(query.reload)} rows={rows} keyOf={({ id }) => id} />
         )}
-      </Shown>
+      </Listing>
       {isCreating && <NewProject onClose={() => setCreating(false)} onCreated={query.reload} />}
     </>
   )
@@ -92,30 +82,18 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<Project>> => {
             {projects.quotas}
           </a>
           {project.id !== session.value?.project_id && (
-            <button type="button" class="button small danger" onClick={() => askRemove(project, reload)}>
-              {common.remove}
-            </button>
+            <DeleteButton
+              title={projects.removeTitle(project.name)}
+              body={projects.removeBody}
+              typed={project.name}
+              remove={() => api.projects.deleteProject({ params: { project_id: project.id } })}
+              onDeleted={reload}
+            />
           )}
         </div>
       )
     }
   ]
-}
-
-const askRemove = ({ id, name }: Project, reload: () => void) => {
-  const { common, projects } = texts()
-  ask({
-    title: projects.removeTitle(name),
-    body: projects.removeBody,
-    action: common.remove,
-    danger: true,
-    typed: name,
-    run: async () => {
-      await api.projects.deleteProject({ params: { project_id: id } })
-      tell(common.removed)
-      reload()
-    }
-  })
 }
 
 const NewProject = ({ onClose, onCreated }: { readonly onClose: () => void; readonly onCreated: () => void }) => {

@@ -6,7 +6,7 @@ import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
-import { ask } from "../../parts/Dialog.tsx"
+import { DeleteButton } from "../../parts/Listing.tsx"
 import { Page, Tabs } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
@@ -93,7 +93,7 @@ const StoredScenePage = ({ id, tab: given }: { readonly id: string; readonly tab
 const Actions = (
   { reload, scene: { id, name, status } }: { readonly scene: StoredScene; readonly reload: () => void }
 ) => {
-  const { common, scenes } = useTexts()
+  const { scenes } = useTexts()
   const { route } = useLocation()
   const params = { id }
   return (
@@ -114,24 +114,12 @@ const Actions = (
       >
         {status === "enable" ? scenes.disable : scenes.enable}
       </button>
-      <button
-        type="button"
-        class="button danger"
-        onClick={() =>
-          ask({
-            title: scenes.removeTitle(name),
-            body: scenes.removeBody,
-            action: common.remove,
-            danger: true,
-            run: async () => {
-              await api.scenes.deleteScene({ params })
-              tell(common.removed)
-              route("/console/scenes")
-            }
-          })}
-      >
-        {common.remove}
-      </button>
+      <DeleteButton
+        title={scenes.removeTitle(name)}
+        body={scenes.removeBody}
+        remove={() => api.scenes.deleteScene({ params })}
+        onDeleted={() => route("/console/scenes")}
+      />
     </>
   )
 }

@@ -6,10 +6,10 @@ import type { Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { SelectField, TextField } from "../../parts/Form.tsx"
+import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
-import { Shown } from "../../parts/Shown.tsx"
 import { Ago, Badge } from "../../parts/Small.tsx"
-import { type Column, Pager, Table } from "../../parts/Table.tsx"
+import { type Column, Table } from "../../parts/Table.tsx"
 import { tellFailure } from "../../parts/toasts.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
@@ -50,21 +50,11 @@ const Scenes = () => {
             onChange={(status) => url.set({ status })}
           />
         </div>
-        <Shown query={query}>
-          {({ page, pages, results, total }) =>
-            results.length === 0 ? <Empty title={scenes.emptyTitle}>{scenes.emptyBody}</Empty> : (
-              <>
-                <Table
-                  caption={scenes.caption}
-                  columns={columnsOf(query.reload)}
-                  rows={results}
-                  keyOf={({ id }) => id}
-                  isStale={query.isLoading}
-                />
-                <Pager {...{ page, pages, total }} onPage={(page) => url.set({ page })} />
-              </>
-            )}
-        </Shown>
+        <Listing query={query} empty={<Empty title={scenes.emptyTitle}>{scenes.emptyBody}</Empty>}>
+          {(rows) => (
+            <Table caption={scenes.caption} columns={columnsOf(query.reload)} rows={rows} keyOf={({ id }) => id} />
+          )}
+        </Listing>
       </div>
     </Page>
   )

@@ -53,6 +53,8 @@ export const devices = {
   },
   bulk: {
     caption: "Bulk commands, the newest first",
+    toAll: "All bulk commands",
+    noDevices: "No devices",
     id: "Number",
     what: "What",
     progress: "Progress",

@@ -87,6 +87,7 @@ export const firmware = {
     noFailures: "No device has failed.",
     sampled: (count: string) => `of the latest ${count} devices`,
     devices: "Devices",
+    noDevices: "No device is in the campaign.",
     caption: "Devices of the campaign",
     step: "Progress",
     runs: "Runs",

@@ -23,7 +23,6 @@ export const mesh = {
   kind: "Kind",
   kinds: { 1: "Sub-device", 2: "Gateway" } as Readonly<Record<number, string>>,
   joined: "Added",
-  removeNode: (name: string) => `Delete ${name} from the network`,
   removeNodeTitle: (name: string) => `Delete ${name} from the network?`,
   removeNodeBody: "Its address becomes free. The device itself stays.",
   removeTitle: "Delete this mesh network?",

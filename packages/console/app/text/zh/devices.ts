@@ -54,6 +54,8 @@ export const devices: Texts["devices"] = {
   },
   bulk: {
     caption: "批量命令,最新的在前",
+    toAll: "全部批量命令",
+    noDevices: "没有设备",
     id: "编号",
     what: "内容",
     progress: "进度",

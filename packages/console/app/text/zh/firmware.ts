@@ -82,6 +82,7 @@ export const firmware: Texts["firmware"] = {
     noFailures: "没有设备失败。",
     sampled: (count) => `最近 ${count} 个设备`,
     devices: "设备",
+    noDevices: "活动中没有设备。",
     caption: "升级活动的设备",
     step: "进度",
     runs: "当前版本",

@@ -24,7 +24,6 @@ export const mesh: Texts["mesh"] = {
   kind: "类型",
   kinds: { 1: "子设备", 2: "网关" },
   joined: "添加时间",
-  removeNode: (name) => `从网络中删除 ${name}`,
   removeNodeTitle: (name) => `从网络中删除 ${name}?`,
   removeNodeBody: "它的地址会被释放,设备本身保留。",
   removeTitle: "删除该 Mesh 网络?",

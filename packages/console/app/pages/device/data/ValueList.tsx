@@ -51,7 +51,6 @@ export const ValueList = (
               ]}
               rows={values}
               keyOf={({ time }) => String(time)}
-              isStale={query.isLoading}
             />
           )}
           <div class="row">
