@@ -3,12 +3,15 @@
  */
 import type { Said } from "./Cloud.ts"
 import { setTimeout } from "node:timers/promises"
-import { type Comparison, median } from "./Comparison.ts"
+import { compare, type Part, within } from "./Comparison.ts"
 import { withDatabase } from "./Database.ts"
+import type { LoadResult } from "./Measurement.ts"
 import { outputOf, withServer } from "./Processes.ts"
 
-const rounds = 5
 const devices = 10_000
+const limitMillis = 1000
+/** Between calls. */
+const restMillis = 500
 
 /** Measures one call, in milliseconds. */
 const create = async ({ http }: Said, productKey: string): Promise<number> => {
@@ -33,35 +36,45 @@ const productOf = async ({ http }: Said): Promise<string> => {
   return data.results[0].product_key
 }
 
-export const batchThings = (): Promise<ReadonlyArray<Comparison>> =>
+/** A result of one call. */
+const resultOf = (millis: number): LoadResult => ({ count: devices, seconds: millis / 1000, p50: millis, p99: millis })
+
+const batches: Part = () =>
   withDatabase((databaseUrl) =>
     withServer("./Cloud", [JSON.stringify({ devices: 1, databaseUrl })], async (said: Said) => {
       const productKey = await productOf(said)
-      const ours: Array<number> = []
-      const theirs: Array<number> = []
-      for (let round = 0; round < rounds; round++) {
-        ours.push(await create(said, productKey))
-        await setTimeout(500)
-        theirs.push(
-          (await outputOf<{ readonly millis: number }>("./RawDevices", [databaseUrl, productKey, String(devices)]))
-            .millis
-        )
-        await setTimeout(500)
-      }
-      const measured = (millis: ReadonlyArray<number>) => ({
-        perSecond: Math.round(devices / (median(millis) / 1000)),
-        p50: median(millis),
-        p99: Math.max(...millis)
-      })
-      return [{
+      const times: Array<number> = []
+      const rows = await compare({
         benchmark: "batch-things",
         scenario: `${devices} devices, devices a second`,
-        reference: "one raw insert",
-        ours: measured(ours),
-        theirs: measured(theirs),
-        // At most twice the time of the reference.
-        ratio: median(theirs) / median(ours),
-        bar: 0.5
-      }]
+        ours: async () => {
+          const millis = await create(said, productKey)
+          times.push(millis)
+          await setTimeout(restMillis)
+          return resultOf(millis)
+        },
+        references: {
+          // At most twice its time.
+          "one raw insert": {
+            bar: 0.5,
+            measure: async () => {
+              const args = [databaseUrl, productKey, String(devices)]
+              const { millis } = await outputOf<{ readonly millis: number }>("./RawDevices", args)
+              await setTimeout(restMillis)
+              return resultOf(millis)
+            }
+          }
+        }
+      })
+      const limit = within({
+        benchmark: "batch-things",
+        scenario: `${devices} devices, ms`,
+        unit: "ms",
+        limit: limitMillis,
+        values: times
+      })
+      return [...rows, limit]
     })
   )
+
+export const batchThings: ReadonlyArray<Part> = [batches]

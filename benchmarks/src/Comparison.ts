@@ -1,64 +1,139 @@
 /**
- * Measures a subject and its reference in turns and compares them. Machines are
+ * Measures a subject and its references in turns and compares them. Machines are
  * noisy, but ratios within one run are stable.
  */
-import type { LoadResult } from "./Measurement.ts"
+import type { LoadResult, Times } from "./Measurement.ts"
+import { tolerated, withOthers } from "./suite/Others.ts"
 
 export interface Measured {
-  readonly perSecond: number
-  readonly p50: number
-  readonly p99: number
+  /** Per second, or what the scenario says. */
+  readonly value: number
+  /** Milliseconds. */
+  readonly p50?: number
+  readonly p99?: number
 }
 
-export interface Comparison {
+interface RowKey {
   readonly benchmark: string
   readonly scenario: string
   readonly reference: string
+}
+
+export interface Comparison extends RowKey {
   readonly ours: Measured
   readonly theirs: Measured
-  /** Subject divided by reference, the median of all rounds. */
+  /** How good the subject is beside its reference, the median of all rounds: 2 is twice as good. */
   readonly ratio: number
-  /** The lowest ratio that passes. */
-  readonly bar: number
+  /** The lowest and the highest ratio of a round. */
+  readonly spread?: readonly [lowest: number, highest: number]
+  /** The lowest ratio that passes. Absent: no bar. */
+  readonly bar?: number
+  /** Which part of the machine's processor time others took, 0 to 1. Absent: that of the whole part. */
+  readonly others?: number
 }
+
+/** What could not be measured here. */
+export interface LeftOut extends RowKey {
+  readonly leftOut: string
+}
+
+export type Row = Comparison | LeftOut
+
+/** What is measured by itself: one scenario, or several that need the same servers. */
+export type Part = () => Promise<ReadonlyArray<Row>>
 
 export const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
+const spreadOf = (values: ReadonlyArray<number>): readonly [number, number] => [
+  Math.min(...values),
+  Math.max(...values)
+]
+
 /** The medians of all rounds. */
-export const summarize = (results: ReadonlyArray<LoadResult>): Measured => ({
-  perSecond: Math.round(median(results.map(({ count, seconds }) => count / seconds))),
+const summarize = (results: ReadonlyArray<LoadResult>): Measured => ({
+  value: Math.round(median(results.map(rateOf))),
   p50: median(results.map(({ p50 }) => p50)),
   p99: median(results.map(({ p99 }) => p99))
 })
 
-export const rounds = 3
+const rateOf = ({ count, seconds }: LoadResult) => count / seconds
 
-export const compare = async (options: {
+/** Many short rounds say more than one long one: the machine changes in between. */
+export const rounds = 5
+
+/** Of so many rounds at least others must have taken little. */
+const quietRounds = 3
+
+/** The first round warms up the processes. */
+export const timesOf = (round: number): Times => ({ warmupMillis: round === 0 ? 1500 : 500, measureMillis: 1000 })
+
+export type Measure = (times: Times) => Promise<LoadResult>
+
+export interface Reference {
+  /** The lowest ratio that passes. Absent: no bar. */
+  readonly bar?: number
+  /** Or why it cannot be measured here. */
+  readonly measure: Measure | { readonly leftOut: string }
+}
+
+/** Measures in turns. Rounds during which others took much of the machine do not count, if enough are left. */
+export const compare = async ({ benchmark, ours, references, scenario }: {
   readonly benchmark: string
   readonly scenario: string
-  readonly bar: number
-  readonly ours: () => Promise<LoadResult>
-  /** Measurements by name. */
-  readonly references: Readonly<Record<string, { readonly bar?: number; readonly measure: () => Promise<LoadResult> }>>
-}): Promise<ReadonlyArray<Comparison>> => {
-  const ours: Array<LoadResult> = []
-  const theirs = new Map<string, Array<LoadResult>>(Object.keys(options.references).map((name) => [name, []]))
+  readonly ours: Measure
+  readonly references: Readonly<Record<string, Reference>>
+}): Promise<ReadonlyArray<Row>> => {
+  const measured: Array<{ readonly others: number; readonly value: Readonly<Record<string, LoadResult>> }> = []
+  const ourName = ""
   for (let round = 0; round < rounds; round++) {
-    ours.push(await options.ours())
-    for (const [name, { measure }] of Object.entries(options.references)) theirs.get(name)!.push(await measure())
+    const times = timesOf(round)
+    measured.push(
+      await withOthers(async () => {
+        const results: Record<string, LoadResult> = { [ourName]: await ours(times) }
+        for (const [name, { measure }] of Object.entries(references)) {
+          if (typeof measure === "function") results[name] = await measure(times)
+        }
+        return results
+      })
+    )
   }
-  const rate = ({ count, seconds }: LoadResult) => count / seconds
-  return Object.entries(options.references).map(([reference, { bar = options.bar }]): Comparison => {
-    const results = theirs.get(reference)!
+  const quiet = measured.filter(({ others }) => others <= tolerated)
+  const counted = quiet.length >= quietRounds ? quiet : measured
+  const resultsOf = (name: string) => counted.map(({ value }) => value[name]!)
+  return Object.entries(references).map(([reference, { bar, measure }]): Row => {
+    if (typeof measure !== "function") return { benchmark, scenario, reference, ...measure }
+    const ratios = counted.map(({ value }) => rateOf(value[ourName]!) / rateOf(value[reference]!))
     return {
-      benchmark: options.benchmark,
-      scenario: options.scenario,
+      benchmark,
+      scenario,
       reference,
-      ours: summarize(ours),
-      theirs: summarize(results),
-      ratio: median(ours.map((result, round) => rate(result) / rate(results[round]!))),
-      bar
+      ours: summarize(resultsOf(ourName)),
+      theirs: summarize(resultsOf(reference)),
+      ratio: median(ratios),
+      spread: spreadOf(ratios),
+      ...bar === undefined ? {} : { bar },
+      others: median(counted.map(({ others }) => others))
     }
   })
+}
+
+/** Holds values, of which less is better, against a limit: the ratio is 1 and more within it. */
+export const within = ({ limit, unit, values, ...key }: {
+  readonly benchmark: string
+  readonly scenario: string
+  readonly unit: string
+  readonly limit: number
+  readonly values: ReadonlyArray<number>
+}): Comparison => {
+  const ratios = values.map((value) => limit / value)
+  return {
+    ...key,
+    reference: `the limit, ${unit}`,
+    ours: { value: median(values), ...values.length > 1 ? { p50: median(values), p99: Math.max(...values) } : {} },
+    theirs: { value: limit },
+    ratio: median(ratios),
+    ...values.length > 1 ? { spread: spreadOf(ratios) } : {},
+    bar: 1
+  }
 }

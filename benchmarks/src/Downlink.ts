@@ -5,14 +5,14 @@
  * to the other one.
  */
 import type { CloudPlan, Said } from "./Cloud.ts"
-import { compare, type Comparison } from "./Comparison.ts"
+import { compare, type Part } from "./Comparison.ts"
 import { withDatabase } from "./Database.ts"
+import type { Times } from "./Measurement.ts"
 import { load, withServer } from "./Processes.ts"
 
 const connections = 200
-const times = { warmupMillis: 1500, measureMillis: 3000 }
 
-const measureThrough = ({ devices, port }: Said, { accessKey, url }: Said["http"]) =>
+const measureThrough = ({ devices, port }: Said, { accessKey, url }: Said["http"]) => (times: Times) =>
   load({
     port,
     devices,
@@ -25,7 +25,7 @@ const measureThrough = ({ devices, port }: Said, { accessKey, url }: Said["http"
     }
   })
 
-const downlinkOn = (scenario: string, databaseUrl?: string): Promise<ReadonlyArray<Comparison>> => {
+const downlinkOn = (scenario: string, bar: number, databaseUrl?: string): ReturnType<Part> => {
   const plan: CloudPlan = { devices: connections, ...databaseUrl === undefined ? {} : { databaseUrl } }
   return withServer(
     "./Cloud",
@@ -38,11 +38,11 @@ const downlinkOn = (scenario: string, databaseUrl?: string): Promise<ReadonlyArr
         return compare({
           benchmark: "downlink",
           scenario,
-          bar: 0.4,
-          ours: () => measureThrough(said, http),
+          ours: measureThrough(said, http),
           references: {
             "bare node:http and aedes": {
-              measure: () => {
+              bar,
+              measure: (times) => {
                 // The reference needs no ids: the path is the topic.
                 const known = devices.map((device) => ({
                   ...device,
@@ -62,7 +62,7 @@ const downlinkOn = (scenario: string, databaseUrl?: string): Promise<ReadonlyArr
   )
 }
 
-const downlinkThroughAnother = (databaseUrl: string): Promise<ReadonlyArray<Comparison>> => {
+const downlinkThroughAnother = (databaseUrl: string): ReturnType<Part> => {
   const cloud = (devices: number): ReadonlyArray<string> => {
     const plan: CloudPlan = { devices, databaseUrl }
     return [JSON.stringify(plan)]
@@ -75,15 +75,14 @@ const downlinkThroughAnother = (databaseUrl: string): Promise<ReadonlyArray<Comp
         compare({
           benchmark: "downlink",
           scenario: "PostgreSQL, through another node",
-          bar: 0.8,
-          ours: () => measureThrough(own, other.http),
-          references: { "through its own node": { measure: () => measureThrough(own, own.http) } }
+          ours: measureThrough(own, other.http),
+          references: { "through its own node": { bar: 0.8, measure: measureThrough(own, own.http) } }
         }))
   )
 }
 
-export const downlink = async (): Promise<ReadonlyArray<Comparison>> => [
-  ...await downlinkOn("memory"),
-  ...await withDatabase((databaseUrl) => downlinkOn("PostgreSQL", databaseUrl)),
-  ...await withDatabase(downlinkThroughAnother)
+export const downlink: ReadonlyArray<Part> = [
+  () => downlinkOn("memory", 0.6),
+  () => withDatabase((databaseUrl) => downlinkOn("PostgreSQL", 0.5, databaseUrl)),
+  () => withDatabase(downlinkThroughAnother)
 ]

@@ -3,26 +3,22 @@
  * (docs/simulation.md).
  */
 import { Plan, run } from "@device-cloud/testing/simulation"
-import type { Comparison } from "./Comparison.ts"
+import { type Part, within } from "./Comparison.ts"
 
 const devices = 10_000
 const minutes = 1440
 /** Seconds. */
 const limit = 60
 
-export const fleetSim = async (): Promise<ReadonlyArray<Comparison>> => {
+const day: Part = async () => {
   const plan = Plan.make({ seed: 7, devices, minutes })
   const from = performance.now()
   const { violations } = run(plan)
   const seconds = Math.round((performance.now() - from) / 1000)
   if (violations.length > 0) throw new Error(violations.map(({ message }) => message).join("\n"))
-  return [{
-    benchmark: "fleet-sim",
-    scenario: "10,000 devices, 24 h, seconds",
-    reference: "the limit, s",
-    ours: { perSecond: seconds, p50: seconds, p99: seconds },
-    theirs: { perSecond: limit, p50: 0, p99: 0 },
-    ratio: limit / seconds,
-    bar: 1
-  }]
+  return [
+    within({ benchmark: "fleet-sim", scenario: "10,000 devices, 24 h, seconds", unit: "s", limit, values: [seconds] })
+  ]
 }
+
+export const fleetSim: ReadonlyArray<Part> = [day]

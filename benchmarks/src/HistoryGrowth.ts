@@ -6,21 +6,11 @@ import { HistoryStore } from "@device-cloud/core"
 import { Clock, Effect } from "effect"
 import { setTimeout } from "node:timers/promises"
 import type { CloudPlan, Said } from "./Cloud.ts"
-import { compare, type Comparison } from "./Comparison.ts"
-import type { LoadPlan } from "./Load.ts"
-import type { LoadResult } from "./Measurement.ts"
+import { compare, type Measure, type Part, type Row, within } from "./Comparison.ts"
 import { withDatabase } from "./Database.ts"
 import { load, withServer } from "./Processes.ts"
 import { fill, layer, millisOfDay } from "./StoredHistory.ts"
 
-const job: LoadPlan["job"] = {
-  kind: "ingest",
-  qos: 1,
-  window: 8,
-  subscribe: false,
-  warmupMillis: 1500,
-  measureMillis: 3000
-}
 const maxStartMillis = 5000
 /** Days of a part. */
 const partDays = 5
@@ -39,32 +29,32 @@ const forgetAfter = (url: string, days: number): Promise<void> =>
     Effect.runPromise
   )
 
-export const historyGrowth = (): Promise<ReadonlyArray<Comparison>> =>
+const besideValues: Part = () =>
   withDatabase((empty) =>
     withDatabase(async (grown) => {
       await Effect.runPromise(Effect.provide(fill, layer(grown)))
       const from = performance.now()
-      const started = await withServer("./Cloud", [JSON.stringify({ devices: 1, databaseUrl: grown })], () =>
-        Promise.resolve(performance.now() - from))
-      const results: Array<Comparison> = [{
+      const started = await withServer(
+        "./Cloud",
+        [JSON.stringify({ devices: 1, databaseUrl: grown })],
+        () => Promise.resolve(performance.now() - from)
+      )
+      const results: Array<Row> = [within({
         benchmark: "history-growth",
         scenario: "start beside 100 M values, ms",
-        reference: "the limit",
-        ours: { perSecond: Math.round(started), p50: 0, p99: 0 },
-        theirs: { perSecond: maxStartMillis, p50: 0, p99: 0 },
-        ratio: maxStartMillis / started,
-        bar: 1
-      }]
+        unit: "ms",
+        limit: maxStartMillis,
+        values: [started]
+      })]
       let forgotten = 0
       for (const connections of [200, 2000]) {
         const plan = (databaseUrl: string): CloudPlan => ({ devices: connections, databaseUrl })
         await withServer("./Cloud", [JSON.stringify(plan(grown))], (beside: Said) =>
           withServer("./Cloud", [JSON.stringify(plan(empty))], async (alone: Said) => {
-            const measure = ({ devices, port }: Said) =>
-            (): Promise<LoadResult> =>
-              load({ port, devices, job })
-            const references = { "an empty database": { measure: measure(alone) } }
-            const common = { benchmark: "history-growth", bar: 0.9, references }
+            const measure = ({ devices, port }: Said): Measure => (times) =>
+              load({ port, devices, job: { kind: "ingest", qos: 1, window: 8, subscribe: false, ...times } })
+            const references = { "an empty database": { bar: 0.9, measure: measure(alone) } }
+            const common = { benchmark: "history-growth", references }
             results.push(
               ...await compare({
                 ...common,
@@ -72,9 +62,9 @@ export const historyGrowth = (): Promise<ReadonlyArray<Comparison>> =>
                 ours: measure(beside)
               })
             )
-            const whileForgetting = async () => {
-              const measuring = measure(beside)()
-              await setTimeout(2000)
+            const whileForgetting: Measure = async (times) => {
+              const measuring = measure(beside)({ ...times, measureMillis: 3000 })
+              await setTimeout(times.warmupMillis + 500)
               // The server itself does it once in ten minutes.
               await forgetAfter(grown, ++forgotten * partDays)
               return measuring
@@ -91,3 +81,5 @@ export const historyGrowth = (): Promise<ReadonlyArray<Comparison>> =>
       return results
     })
   )
+
+export const historyGrowth: ReadonlyArray<Part> = [besideValues]

@@ -5,16 +5,15 @@
 import { type DeviceId, HistoryStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, ManagedRuntime } from "effect"
-import { compare, type Comparison } from "./Comparison.ts"
-import { type LoadResult, measured } from "./Measurement.ts"
+import { compare, type Part, type Row } from "./Comparison.ts"
+import { type LoadResult, measured, type Times } from "./Measurement.ts"
 import { withDatabase } from "./Database.ts"
 import { bareDays, fill, fillBare, type Filled, layer, millisOfDay } from "./StoredHistory.ts"
 
 const tenMinutes = 600_000
-const times = { warmupMillis: 500, measureMillis: 2000 }
 
 /** Runs the query one time after the other. */
-const measure = async (query: () => Promise<number>, expected: number): Promise<LoadResult> => {
+const measure = async (query: () => Promise<number>, expected: number, times: Times): Promise<LoadResult> => {
   const latencies: Array<number> = []
   let isMeasuring = false
   const end = performance.now() + times.warmupMillis + times.measureMillis
@@ -39,7 +38,7 @@ const pick = <A>(items: ReadonlyArray<A>): A => items[Math.floor(Math.random() *
 const compareReads = async (
   run: <A, E>(effect: Effect.Effect<A, E, HistoryStore | PgClient.PgClient>) => Promise<A>,
   { devices, lastDay, samples, valuesOfDay, days }: Filled
-): Promise<ReadonlyArray<Comparison>> => {
+): Promise<ReadonlyArray<Row>> => {
   const day = (count: number) => (lastDay - Math.floor(Math.random() * count)) * millisOfDay
   const ours =
     (query: (deviceId: DeviceId, name: string, start: number) => Effect.Effect<number, unknown, HistoryStore>) => () =>
@@ -57,10 +56,10 @@ const compareReads = async (
     const [device, property] = [pick([...devices.keys()]), pick([...names.keys()])]
     return run(query(device, property, new Date(start), new Date(start + millisOfDay - 1)))
   }
-  const results: Array<Comparison> = []
+  const results: Array<Row> = []
   const add = async (
     scenario: string,
-    bar: number,
+    bar: number | undefined,
     expected: number,
     first: () => Promise<number>,
     second: () => Promise<number>
@@ -69,9 +68,10 @@ const compareReads = async (
       ...await compare({
         benchmark: "history-read",
         scenario: `${scenario}, ${Math.round(samples / 1e6)} M values`,
-        bar,
-        ours: () => measure(first, expected),
-        references: { "bare table": { measure: () => measure(second, expected) } }
+        ours: (times) => measure(first, expected, times),
+        references: {
+          "bare table": { ...bar === undefined ? {} : { bar }, measure: (times) => measure(second, expected, times) }
+        }
       })
     )
   await add(
@@ -122,7 +122,7 @@ const compareReads = async (
   await add(
     "the latest 100 values",
     // A row that is packed is read whole.
-    0,
+    undefined,
     100,
     ours((deviceId, name) =>
       Effect.map(
@@ -144,7 +144,7 @@ const compareReads = async (
   return results
 }
 
-export const historyRead = (): Promise<ReadonlyArray<Comparison>> =>
+const reads: Part = () =>
   withDatabase(async (url) => {
     const runtime = ManagedRuntime.make(Layer.orDie(layer(url)))
     try {
@@ -154,3 +154,5 @@ export const historyRead = (): Promise<ReadonlyArray<Comparison>> =>
       await runtime.dispose()
     }
   })
+
+export const historyRead: ReadonlyArray<Part> = [reads]

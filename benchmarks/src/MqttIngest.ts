@@ -4,17 +4,25 @@
  */
 import { join } from "node:path"
 import type { CloudPlan, Said } from "./Cloud.ts"
-import { compare, type Comparison } from "./Comparison.ts"
+import { compare, type Measure, type Part, type Reference } from "./Comparison.ts"
 import { withDatabase } from "./Database.ts"
 import type { LoadPlan } from "./Load.ts"
-import type { LoadResult } from "./Measurement.ts"
+import type { LoadResult, Times } from "./Measurement.ts"
 import { load, outputOf, withDirectory, withServer } from "./Processes.ts"
 import type { RawUpsertPlan } from "./RawUpserts.ts"
 
-const scenarios = [200, 2000].flatMap((connections) => [1, 8].map((window) => ({ connections, window })))
-const times = { warmupMillis: 1500, measureMillis: 3000 }
+interface Scenario {
+  readonly connections: number
+  readonly window: number
+}
 
-const job = (qos: 0 | 1, window: number, subscribe: boolean): LoadPlan["job"] => ({
+const scenarios: ReadonlyArray<Scenario> = [200, 2000].flatMap((connections) =>
+  [1, 8].map((window) => ({ connections, window }))
+)
+
+const textOf = ({ connections, window }: Scenario): string => `${connections} connections, window ${window}`
+
+const job = (qos: 0 | 1, window: number, subscribe: boolean, times: Times): LoadPlan["job"] => ({
   kind: "ingest",
   qos,
   window,
@@ -22,130 +30,107 @@ const job = (qos: 0 | 1, window: number, subscribe: boolean): LoadPlan["job"] =>
   ...times
 })
 
-const ingest = async (options: {
+/** Posts of the cloud's first devices. */
+const posting = ({ devices, port }: Said, qos: 0 | 1, { connections, window }: Scenario): Measure => (times) =>
+  load({ port, devices: devices.slice(0, connections), job: job(qos, window, false, times) })
+
+const withCloud = <A>(plan: CloudPlan, use: (cloud: Said) => Promise<A>): Promise<A> =>
+  withServer("./Cloud", [JSON.stringify(plan)], use)
+
+const ingest = (options: {
   readonly benchmark: string
+  readonly scenario: Scenario
   readonly qos: 0 | 1
+  /** The bar beside bare aedes. */
   readonly bar: number
   readonly databaseUrl?: string
-  readonly more?: (
-    connections: number
-  ) => Record<string, { readonly bar: number; readonly measure: () => Promise<LoadResult> }>
-}): Promise<ReadonlyArray<Comparison>> => {
-  const { databaseUrl, qos } = options
-  const results: Array<Comparison> = []
-  for (const { connections, window } of scenarios) {
-    const plan: CloudPlan = { devices: connections, ...databaseUrl === undefined ? {} : { databaseUrl } }
-    results.push(
-      ...await withServer(
-        "./Cloud",
-        [JSON.stringify(plan)],
-        (cloud: Said) =>
-          withServer("./BareBroker", [], (bare: { readonly port: number }) =>
-            compare({
-              benchmark: options.benchmark,
-              scenario: `${connections} connections, window ${window}`,
-              bar: options.bar,
-              ours: () => load({ port: cloud.port, devices: cloud.devices, job: job(qos, window, false) }),
-              references: {
-                "bare aedes": {
-                  measure: () => load({ port: bare.port, devices: cloud.devices, job: job(qos, window, true) })
-                },
-                ...options.more?.(connections)
-              }
-            }))
-      )
-    )
-  }
-  return results
-}
-
-export const mqttIngestMemory = () => ingest({ benchmark: "mqtt-ingest-memory", qos: 0, bar: 0.8 })
-
-/** `scene-ingest`: the same with 10,000 scenes; one in a hundred posts fires a scene. */
-export const sceneIngest = async (): Promise<ReadonlyArray<Comparison>> => {
-  const plan: CloudPlan = { devices: 10_000 }
-  const results: Array<Comparison> = []
-  for (const { connections, window } of scenarios) {
-    const measure = ({ devices, port }: Said) => () =>
-      load({ port, devices: devices.slice(0, connections), job: job(0, window, false) })
-    results.push(
-      ...await withServer(
-        "./Cloud",
-        [JSON.stringify(plan)],
-        (without: Said) =>
-          withServer("./Cloud", [JSON.stringify({ ...plan, hasScenes: true })], (having: Said) =>
-            compare({
-              benchmark: "scene-ingest",
-              scenario: `10000 scenes, ${connections} connections, window ${window}`,
-              bar: 0.9,
-              ours: measure(having),
-              references: { "no scenes": { measure: measure(without) } }
-            }))
-      )
-    )
-  }
-  return results
-}
-
-export const mqttIngestDurable = () =>
-  withDatabase((databaseUrl) =>
-    ingest({
-      benchmark: "mqtt-ingest-durable",
-      qos: 1,
-      bar: 0.4,
-      databaseUrl,
-      more: (connections) => {
-        const plan: RawUpsertPlan = { databaseUrl, devices: connections, batch: connections, ...times }
-        return {
-          "raw upserts": { bar: 0.5, measure: () => outputOf<LoadResult>("./RawUpserts", [JSON.stringify(plan)]) }
+  readonly more?: Readonly<Record<string, Reference>>
+}): ReturnType<Part> => {
+  const { databaseUrl, qos, scenario } = options
+  const plan: CloudPlan = { devices: scenario.connections, ...databaseUrl === undefined ? {} : { databaseUrl } }
+  return withCloud(plan, (cloud) =>
+    withServer("./BareBroker", [], (bare: { readonly port: number }) =>
+      compare({
+        benchmark: options.benchmark,
+        scenario: textOf(scenario),
+        ours: posting(cloud, qos, scenario),
+        references: {
+          "bare aedes": {
+            bar: options.bar,
+            measure: (times) =>
+              load({ port: bare.port, devices: cloud.devices, job: job(qos, scenario.window, true, times) })
+          },
+          ...options.more
         }
-      }
+      })))
+}
+
+export const mqttIngestMemory = scenarios.map((scenario): Part => () =>
+  ingest({ benchmark: "mqtt-ingest-memory", scenario, qos: 0, bar: scenario.window === 1 ? 0.95 : 1.3 })
+)
+
+export const mqttIngestDurable = scenarios.map((scenario): Part => () =>
+  withDatabase((databaseUrl) => {
+    const { connections, window } = scenario
+    const rawUpserts = (times: Times) => {
+      const plan: RawUpsertPlan = { databaseUrl, devices: connections, batch: connections, ...times }
+      return outputOf<LoadResult>("./RawUpserts", [JSON.stringify(plan)])
+    }
+    return ingest({
+      benchmark: "mqtt-ingest-durable",
+      scenario,
+      qos: 1,
+      bar: 0.6,
+      databaseUrl,
+      more: { "raw upserts": { bar: window === 1 ? 0.7 : 1, measure: rawUpserts } }
     })
-  )
+  })
+)
 
 /** `mqtt-ingest-sqlite`: the same on one SQLite file, in turns with PostgreSQL on the same disk. */
-export const mqttIngestSqlite = () =>
+export const mqttIngestSqlite = [1, 8].map((window): Part => () =>
   withDatabase((databaseUrl) =>
-    withDirectory(async (directory) => {
-      const results: Array<Comparison> = []
-      for (const window of [1, 8]) {
-        const start = (storage: Partial<CloudPlan>, use: (said: Said) => Promise<ReadonlyArray<Comparison>>) =>
-          withServer("./Cloud", [JSON.stringify({ devices: 200, ...storage })], use)
-        const measure = ({ devices, port }: Said) => () => load({ port, devices, job: job(1, window, false) })
-        results.push(
-          ...await start({ sqliteFile: join(directory, `${window}.sqlite`) }, (sqlite) =>
-            start({ databaseUrl }, (postgres) =>
-              compare({
-                benchmark: "mqtt-ingest-sqlite",
-                scenario: `200 connections, window ${window}`,
-                bar: 0.25,
-                ours: measure(sqlite),
-                references: { "on PostgreSQL": { measure: measure(postgres) } }
-              })))
-        )
-      }
-      return results
+    withDirectory((directory) => {
+      const scenario: Scenario = { connections: 200, window }
+      const devices = scenario.connections
+      return withCloud({ devices, sqliteFile: join(directory, "cloud.sqlite") }, (sqlite) =>
+        withCloud({ devices, databaseUrl }, (postgres) =>
+          compare({
+            benchmark: "mqtt-ingest-sqlite",
+            scenario: textOf(scenario),
+            ours: posting(sqlite, 1, scenario),
+            references: { "on PostgreSQL": { bar: 0.25, measure: posting(postgres, 1, scenario) } }
+          })))
     })
   )
+)
 
 /** `feed`: the same with a subscriber of the stream of events that reads every one. */
-export const feed = () =>
-  withDatabase(async (databaseUrl) => {
-    const results: Array<Comparison> = []
-    for (const window of [1, 8]) {
-      const plan: CloudPlan = { devices: 200, databaseUrl }
-      results.push(
-        ...await withServer("./Cloud", [JSON.stringify(plan)], ({ devices, http, port }: Said) => {
-          const measure = () => load({ port, devices, job: job(1, window, false) })
-          return compare({
-            benchmark: "feed",
-            scenario: `200 connections, window ${window}`,
-            bar: 0.85,
-            ours: () => withServer("./EventReader", [http.url, http.accessKey], measure),
-            references: { "no subscriber": { measure } }
-          })
-        })
-      )
-    }
-    return results
+export const feed = [1, 8].map((window): Part => () =>
+  withDatabase((databaseUrl) => {
+    const scenario: Scenario = { connections: 200, window }
+    return withCloud({ devices: scenario.connections, databaseUrl }, (cloud) => {
+      const measure = posting(cloud, 1, scenario)
+      const { accessKey, url } = cloud.http
+      return compare({
+        benchmark: "feed",
+        scenario: textOf(scenario),
+        ours: (times) => withServer("./EventReader", [url, accessKey], () => measure(times)),
+        references: { "no subscriber": { bar: 0.85, measure } }
+      })
+    })
   })
+)
+
+/** `scene-ingest`: in memory with 10,000 scenes; one in a hundred posts fires a scene. */
+export const sceneIngest = scenarios.map((scenario): Part => () => {
+  const plan: CloudPlan = { devices: 10_000 }
+  return withCloud(plan, (without) =>
+    withCloud({ ...plan, hasScenes: true }, (having) =>
+      compare({
+        benchmark: "scene-ingest",
+        scenario: `10000 scenes, ${textOf(scenario)}`,
+        ours: posting(having, 0, scenario),
+        references: { "no scenes": { bar: 0.9, measure: posting(without, 0, scenario) } }
+      })))
+})

@@ -2,12 +2,13 @@
  * `ota-campaign`: an upgrade task for 100,000 devices, on PostgreSQL.
  */
 import type { Said } from "./Cloud.ts"
-import { type Comparison, median } from "./Comparison.ts"
+import { compare, type Part, within } from "./Comparison.ts"
 import { withDatabase } from "./Database.ts"
+import type { LoadResult } from "./Measurement.ts"
 import { outputOf, withServer } from "./Processes.ts"
 
 const devices = 100_000
-const rounds = 3
+const limitMillis = 10_000
 
 const ask = async ({ http }: Said, method: string, path: string, body?: object) => {
   const response = await fetch(`${http.url}/openapi/v1${path}`, {
@@ -25,44 +26,55 @@ const ask = async ({ http }: Said, method: string, path: string, body?: object) 
   return data
 }
 
-export const otaCampaign = (): Promise<ReadonlyArray<Comparison>> =>
+/** A result of one task. */
+const resultOf = (millis: number): LoadResult => ({ count: devices, seconds: millis / 1000, p50: millis, p99: millis })
+
+const campaigns: Part = () =>
   withDatabase((databaseUrl) =>
     withServer("./Cloud", [JSON.stringify({ devices, databaseUrl })], async (said: Said) => {
       const productKey = (await ask(said, "GET", "/products")).results[0].product_key as string
-      const ours: Array<number> = []
-      const theirs: Array<number> = []
-      for (let round = 0; round < rounds; round++) {
+      const times: Array<number> = []
+      let lastTask = ""
+      const create = async () => {
         const { id } = await ask(said, "POST", `/products/${productKey}/ota/firmwares`, {
           name: "Measured",
-          version: `2.0.${round}`,
+          version: `2.0.${times.length}`,
           oss_path: "https://example.com/firmware.bin",
           algorithms: 1,
           hash: "0".repeat(32)
         })
         const from = performance.now()
         const { task_id } = await ask(said, "POST", `/ota/firmwares/${id}/upgrade-tasks`, { scope_mode: 0 })
-        ours.push(performance.now() - from)
+        const millis = performance.now() - from
+        times.push(millis)
         const { total } = await ask(said, "GET", `/ota/upgrade-tasks/${task_id}`)
         if (total !== devices) throw new Error(`${total} records`)
         await ask(said, "PUT", `/ota/upgrade-tasks/${task_id}/status`)
-        theirs.push(
-          (await outputOf<{ readonly millis: number }>("./RawRecords", [databaseUrl, String(task_id)])).millis
-        )
+        lastTask = String(task_id)
+        return resultOf(millis)
       }
-      const measured = (millis: ReadonlyArray<number>) => ({
-        perSecond: Math.round(devices / (median(millis) / 1000)),
-        p50: median(millis),
-        p99: Math.max(...millis)
-      })
-      return [{
+      const rows = await compare({
         benchmark: "ota-campaign",
         scenario: `${devices} devices, records a second`,
-        reference: "one raw insert",
-        ours: measured(ours),
-        theirs: measured(theirs),
-        // At most three times the time of the reference.
-        ratio: median(theirs) / median(ours),
-        bar: 1 / 3
-      }]
+        ours: create,
+        references: {
+          // At most three times its time.
+          "one raw insert": {
+            bar: 1 / 3,
+            measure: async () =>
+              resultOf((await outputOf<{ readonly millis: number }>("./RawRecords", [databaseUrl, lastTask])).millis)
+          }
+        }
+      })
+      const limit = within({
+        benchmark: "ota-campaign",
+        scenario: `${devices} devices, ms`,
+        unit: "ms",
+        limit: limitMillis,
+        values: times
+      })
+      return [...rows, limit]
     })
   )
+
+export const otaCampaign: ReadonlyArray<Part> = [campaigns]

@@ -3,10 +3,10 @@
  * one PostgreSQL, on the same cores.
  */
 import type { CloudPlan, Said } from "./Cloud.ts"
-import { compare, type Comparison } from "./Comparison.ts"
+import { compare, type Part } from "./Comparison.ts"
 import { withDatabase } from "./Database.ts"
 import type { LoadDevice } from "./Load.ts"
-import type { LoadResult } from "./Measurement.ts"
+import type { LoadResult, Times } from "./Measurement.ts"
 import { load, withServer } from "./Processes.ts"
 
 const connections = 200
@@ -15,14 +15,15 @@ const connections = 200
 const loadHalves = async (
   devices: ReadonlyArray<LoadDevice>,
   ports: readonly [number, number],
-  window: number
+  window: number,
+  times: Times
 ): Promise<LoadResult> => {
   const half = connections / 2
   const [first, second] = await Promise.all(ports.map((port, i) =>
     load({
       port,
       devices: devices.slice(i * half, (i + 1) * half),
-      job: { kind: "ingest", qos: 1, window, subscribe: false, warmupMillis: 1500, measureMillis: 3000 }
+      job: { kind: "ingest", qos: 1, window, subscribe: false, ...times }
     })
   )) as [LoadResult, LoadResult]
   return {
@@ -33,29 +34,24 @@ const loadHalves = async (
   }
 }
 
-export const scaleOut = (): Promise<ReadonlyArray<Comparison>> =>
+const twoNodes = (window: number): Part => () =>
   withDatabase((databaseUrl) => {
     const plan = (devices: number): string => JSON.stringify({ devices, databaseUrl } satisfies CloudPlan)
     return withServer("./Cloud", [plan(connections)], (one: Said) =>
-      withServer("./Cloud", [plan(0)], async (other: Said) => {
-        const results: Array<Comparison> = []
-        for (const window of [1, 8]) {
-          results.push(
-            ...await compare({
-              benchmark: "scale-out",
-              scenario: `${connections} connections, window ${window}, two nodes`,
+      withServer("./Cloud", [plan(0)], (other: Said) => {
+        const { devices } = one
+        return compare({
+          benchmark: "scale-out",
+          scenario: `${connections} connections, window ${window}, two nodes`,
+          ours: (times) => loadHalves(devices, [one.port, other.port], window, times),
+          references: {
+            "one node": {
               bar: 0.95,
-              ours: () =>
-                loadHalves(one.devices, [one.port, other.port], window),
-              references: {
-                "one node": {
-                  measure: () =>
-                    loadHalves(one.devices, [one.port, one.port], window)
-                }
-              }
-            })
-          )
-        }
-        return results
+              measure: (times) => loadHalves(devices, [one.port, one.port], window, times)
+            }
+          }
+        })
       }))
   })
+
+export const scaleOut: ReadonlyArray<Part> = [twoNodes(1), twoNodes(8)]

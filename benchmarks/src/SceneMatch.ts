@@ -14,11 +14,10 @@ import {
   SceneIndex
 } from "@device-cloud/core"
 import { Engine } from "json-rules-engine"
-import { compare, type Comparison } from "./Comparison.ts"
-import type { LoadResult } from "./Measurement.ts"
+import { compare, type Part, type Reference } from "./Comparison.ts"
+import type { LoadResult, Times } from "./Measurement.ts"
 
 const productKey = ProductKey.make("benchmark00")
-const measureMillis = 1000
 /** Devices that report. */
 const active = 1000
 const properties = 10
@@ -95,7 +94,7 @@ const eventOf = ({ deviceId, deviceName, property, value }: Report): DeviceChang
 })
 
 /** Repeats `round` and adds up the events that each round handles. */
-const measure = async (round: () => number | Promise<number>): Promise<LoadResult> => {
+const measure = async ({ measureMillis }: Times, round: () => number | Promise<number>): Promise<LoadResult> => {
   await round()
   let count = 0
   let seconds = 0
@@ -107,8 +106,8 @@ const measure = async (round: () => number | Promise<number>): Promise<LoadResul
   return { count, seconds, p50: 0, p99: 0 }
 }
 
-const matching = (index: SceneIndex, fleet: ReadonlyArray<Report>) => () =>
-  measure(() => {
+const matching = (index: SceneIndex, fleet: ReadonlyArray<Report>) => (times: Times) =>
+  measure(times, () => {
     let fired = 0
     for (const report of fleet) {
       const { deviceName, property, value } = report
@@ -133,46 +132,40 @@ const otherEngine = (rules: number, fleet: ReadonlyArray<Report>) => {
     })
   }
   let next = 0
-  return () =>
-    measure(async () => {
+  return (times: Times) =>
+    measure(times, async () => {
       const { deviceName, property, value } = fleet[next++ % fleet.length]!
       await engine.run({ device: deviceName, [property]: value })
       return 1
     })
 }
 
-const counts = [1000, 100_000]
-
-export const sceneMatch = async (): Promise<ReadonlyArray<Comparison>> => {
+const beside = (scenes: number, references: Readonly<Record<string, Reference>> = {}): Part => () => {
   const fleet = reportsOf(active)
-  const few = matching(indexOf(properties, active), fleet)
-  const results: Array<Comparison> = []
-  for (const count of counts) {
-    results.push(
-      ...await compare({
-        benchmark: "scene-match",
-        scenario: `${count} scenes`,
-        bar: 0.8,
-        ours: matching(indexOf(count, active), fleet),
-        references: {
-          "10 scenes": { measure: few },
-          ...count === 1000
-            ? { "json-rules-engine, 1000 rules": { bar: 100, measure: otherEngine(1000, fleet) } }
-            : {}
-        }
-      })
-    )
-  }
-  // The data is no longer in the processor's caches.
-  const whole = reportsOf(100_000)
-  return [
-    ...results,
-    ...await compare({
-      benchmark: "scene-match",
-      scenario: "100000 scenes, each of a device that reports",
-      bar: 0.8,
-      ours: matching(indexOf(100_000, 0), whole),
-      references: { "10 scenes": { measure: matching(indexOf(properties, 0), whole) } }
-    })
-  ]
+  return compare({
+    benchmark: "scene-match",
+    scenario: `${scenes} scenes`,
+    ours: matching(indexOf(scenes, active), fleet),
+    references: { "10 scenes": { bar: 0.8, measure: matching(indexOf(properties, active), fleet) }, ...references }
+  })
 }
+
+/** The data is no longer in the processor's caches. */
+const allReport: Part = () => {
+  const fleet = reportsOf(100_000)
+  return compare({
+    benchmark: "scene-match",
+    scenario: "100000 scenes, each of a device that reports",
+    ours: matching(indexOf(100_000, 0), fleet),
+    references: { "10 scenes": { measure: matching(indexOf(properties, 0), fleet) } }
+  })
+}
+
+export const sceneMatch: ReadonlyArray<Part> = [
+  () =>
+    beside(1000, {
+      "json-rules-engine, 1000 rules": { bar: 100, measure: otherEngine(1000, reportsOf(active)) }
+    })(),
+  beside(100_000),
+  allReport
+]

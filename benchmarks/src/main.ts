@@ -1,110 +1,93 @@
 /**
- * `npm run bench`: runs all benchmarks but `fairness` and `console-hour`, or the named
- * ones, and prints their ratios to the references.
+ * `npm run bench`: runs the usual benchmarks, or the named ones, and prints their
+ * ratios to the references. `--compare` holds them against the committed table and
+ * ends with 1 if a row has fallen twice, and with 3 if rows are spoilt; `--save`
+ * makes them the committed table.
  */
-import { execFileSync } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
-import { arch, cpus, platform, totalmem } from "node:os"
 import { fileURLToPath } from "node:url"
-import type { Comparison } from "./Comparison.ts"
-import { consoleHour, consolePages } from "./ConsolePages.ts"
-import { batchThings } from "./BatchThings.ts"
-import { otaCampaign } from "./OtaCampaign.ts"
-import { downlink } from "./Downlink.ts"
+import type { Part, Row } from "./Comparison.ts"
 import { attackNames, fairness, storages } from "./fairness/Fairness.ts"
 import { head, rowOf } from "./fairness/Report.ts"
-import { fleetSim } from "./FleetSim.ts"
-import { historyBytes } from "./HistoryBytes.ts"
-import { historyGrowth } from "./HistoryGrowth.ts"
-import { historyRead } from "./HistoryRead.ts"
-import { httpRead } from "./HttpRead.ts"
-import { httpUplink } from "./HttpUplink.ts"
-import { million } from "./Million.ts"
-import { modelCheck } from "./ModelCheck.ts"
-import { mqttConnect } from "./MqttConnect.ts"
-import { feed, mqttIngestDurable, mqttIngestMemory, mqttIngestSqlite, sceneIngest } from "./MqttIngest.ts"
-import { mqttMemory } from "./MqttMemory.ts"
-import { mqttLatency } from "./MqttLatency.ts"
-import { scaleOut } from "./ScaleOut.ts"
-import { sceneMatch } from "./SceneMatch.ts"
+import { type Arguments, fairnessName, InvalidArgument, read } from "./suite/Arguments.ts"
+import * as Baseline from "./suite/Baseline.ts"
+import { benchmarks } from "./suite/Benchmarks.ts"
+import { textOf, thisMachine } from "./suite/Machine.ts"
+import { withOthers } from "./suite/Others.ts"
+import { cellsOf, columns, isSpoilt, line } from "./suite/Table.ts"
 
-const benchmarks: Readonly<Record<string, () => Promise<ReadonlyArray<Comparison>>>> = {
-  "mqtt-ingest-memory": mqttIngestMemory,
-  "mqtt-ingest-durable": mqttIngestDurable,
-  "mqtt-ingest-sqlite": mqttIngestSqlite,
-  "feed": feed,
-  "mqtt-connect": mqttConnect,
-  "mqtt-latency": mqttLatency,
-  "mqtt-memory": mqttMemory,
-  "downlink": downlink,
-  "batch-things": batchThings,
-  "ota-campaign": otaCampaign,
-  "http-uplink": httpUplink,
-  "http-read": httpRead,
-  "history-bytes": historyBytes,
-  "history-growth": historyGrowth,
-  "history-read": historyRead,
-  "million": million,
-  "fleet-sim": fleetSim,
-  "model-check": modelCheck,
-  "scale-out": scaleOut,
-  "scene-match": sceneMatch,
-  "scene-ingest": sceneIngest,
-  "console": consolePages,
-  "console-hour": consoleHour
+const readArguments = (): Arguments => {
+  try {
+    return read(process.argv.slice(2))
+  } catch (error) {
+    if (!(error instanceof InvalidArgument)) throw error
+    process.stderr.write(`${error.message}\n`)
+    return process.exit(2)
+  }
 }
 
-const byDefault = Object.keys(benchmarks).filter((name) => name !== "console-hour")
-
-const names = process.argv.slice(2)
-const known = [...Object.keys(benchmarks), "fairness"]
-const unknown = names.filter((name) => !known.includes(name))
-if (unknown.length > 0) {
-  process.stderr.write(`No benchmark ${unknown.join(", ")}. There are ${known.join(", ")}.\n`)
-  process.exit(2)
-}
-
-const machine = {
-  cpu: cpus()[0]?.model ?? "unknown",
-  cores: cpus().length,
-  memoryGiB: Math.round(totalmem() / 2 ** 30),
-  system: `${platform()} ${arch()}`,
-  node: process.version,
-  commit: execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim()
-}
-
-const row = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |\n`
+const args = readArguments()
+const machine = thisMachine()
+const baseline = await Baseline.load()
 
 const results = fileURLToPath(new URL("../results/", import.meta.url))
 await mkdir(results, { recursive: true })
 const keep = (name: string, measured: object): Promise<void> =>
   writeFile(`${results}${name}.json`, `${JSON.stringify({ machine, ...measured }, undefined, 2)}\n`)
 
-process.stdout.write(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Node ${machine.node}\n\n`)
-const compared = names.length > 0 ? names.filter((name) => name !== "fairness") : byDefault
-if (compared.length > 0) {
-  process.stdout.write(row(["benchmark", "scenario", "per second", "p50/p99 ms", "reference", "its", "ratio", "bar"]))
-  process.stdout.write(row(Array.from({ length: 8 }, () => "---")))
+/** Measures a part, and prints its rows. */
+const measure = async (part: Part): Promise<ReadonlyArray<Row>> => {
+  const { others, value } = await withOthers(part)
+  const rows = value.map((row): Row => "ratio" in row ? { others, ...row } : row)
+  for (const row of rows) process.stdout.write(line(cellsOf(row)))
+  return rows
 }
-for (const name of compared) {
-  const comparisons = await benchmarks[name]!()
-  for (const { bar, benchmark, ours, ratio, reference, scenario, theirs } of comparisons) {
-    process.stdout.write(row([
-      benchmark,
-      scenario,
-      String(ours.perSecond),
-      `${ours.p50.toFixed(1)} / ${ours.p99.toFixed(1)}`,
-      reference,
-      String(theirs.perSecond),
-      ratio.toFixed(2),
-      `${ratio >= bar ? "≥" : "below"} ${Number(bar.toFixed(2))}`
-    ]))
+
+const measured: Array<Row> = []
+/** What has fallen twice. */
+const accused: Array<string> = []
+
+const compare = async (part: Part): Promise<ReadonlyArray<Row>> => {
+  const first = await measure(part)
+  const once = args.compare ? Baseline.fallen(baseline, first) : []
+  if (once.length === 0) return first
+  process.stderr.write("Has fallen by more than a tenth; once more:\n")
+  const second = await measure(part)
+  for (const row of Baseline.fallen(baseline, second)) {
+    const before = once.find(({ reference, scenario }) => scenario === row.scenario && reference === row.reference)
+    if (before === undefined) continue
+    const ratios = [before, row].map(({ ratio }) => ratio.toFixed(2)).join(" and ")
+    accused.push(
+      `${row.benchmark}, ${row.scenario}, beside ${row.reference}: ${ratios}, was ${
+        Baseline.ratioOf(baseline, row)!.toFixed(2)
+      }`
+    )
   }
-  await keep(name, { comparisons })
+  return second
 }
-if (names.includes("fairness")) {
+
+process.stdout.write(`${textOf(machine)}\n\n`)
+const compared = args.names.filter((name) => name !== fairnessName)
+if (compared.length > 0) process.stdout.write(line(columns) + line(columns.map(() => "---")))
+for (const name of compared) {
+  const rows: Array<Row> = []
+  for (const part of benchmarks[name]!) rows.push(...await compare(part))
+  await keep(name, { rows })
+  measured.push(...rows)
+}
+if (args.names.includes(fairnessName)) {
   process.stdout.write(head)
-  await keep("fairness", {
+  await keep(fairnessName, {
     findings: await fairness(attackNames, storages, (finding) => process.stdout.write(rowOf(finding)))
   })
+}
+if (args.save) {
+  const run = { name: `${new Date().toISOString().slice(0, 10)}, ${machine.commit}`, machine }
+  await Baseline.store(Baseline.merge(baseline, run, measured, Object.keys(benchmarks)))
+}
+const spoilt = measured.filter(isSpoilt)
+if (spoilt.length > 0) process.stderr.write(`${spoilt.length} rows are spoilt by others and say nothing.\n`)
+if (args.compare) {
+  for (const sentence of accused) process.stderr.write(`Fallen twice: ${sentence}\n`)
+  process.exitCode = accused.length > 0 ? 1 : spoilt.length > 0 ? 3 : 0
 }

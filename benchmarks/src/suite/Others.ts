@@ -1,0 +1,78 @@
+/**
+ * What others took of the machine: the processor time that went neither to this
+ * process nor to those that it has started, and the time that the hypervisor took.
+ */
+import { readdirSync, readFileSync } from "node:fs"
+
+/** Ticks of the processor's clock since the machine has started. */
+interface Reading {
+  /** What processes took, save for ours. */
+  readonly others: number
+  /** What the hypervisor took. */
+  readonly stolen: number
+  /** The time of all cores, idle or not. */
+  readonly total: number
+}
+
+/** A row of which others took more than this part of the machine is spoilt. */
+export const tolerated = 0.05
+
+/** The line of `/proc/<pid>/stat` behind the name: state, parent, …, own and children's ticks. */
+interface Process {
+  readonly parent: number
+  readonly ticks: number
+}
+
+const processes = (): ReadonlyMap<number, Process> => {
+  const found = new Map<number, Process>()
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "latin1")
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ").map(Number)
+      const [, parent = 0] = fields
+      // utime, stime, and those of children that have ended.
+      found.set(Number(name), { parent, ticks: fields[11]! + fields[12]! + fields[13]! + fields[14]! })
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return found
+}
+
+const ownTicks = (all: ReadonlyMap<number, Process>): number => {
+  const isOwn = (pid: number): boolean => pid === process.pid || (all.has(pid) && isOwn(all.get(pid)!.parent))
+  let ticks = 0
+  for (const [pid, found] of all) if (isOwn(pid)) ticks += found.ticks
+  return ticks
+}
+
+const read = (): Reading => {
+  const stat = readFileSync("/proc/stat", "latin1")
+  const [user, nice, system, idle, waiting, irq, softirq, stolen] = stat.slice(0, stat.indexOf("\n")).trim()
+    .split(/ +/).slice(1).map(Number) as [number, number, number, number, number, number, number, number]
+  const own = ownTicks(processes())
+  return {
+    // Interrupts are mostly ours: packets on the loopback interface.
+    others: user + nice + system - own,
+    stolen,
+    total: user + nice + system + idle + waiting + irq + softirq + stolen
+  }
+}
+
+const isLinux = process.platform === "linux"
+
+/**
+ * Runs `use`, and says with its result which part of the machine's processor time
+ * others took meanwhile, 0 to 1. Where that cannot be known (not on Linux), it is 0.
+ */
+export const withOthers = async <A>(
+  use: () => Promise<A>
+): Promise<{ readonly value: A; readonly others: number }> => {
+  if (!isLinux) return { value: await use(), others: 0 }
+  const before = read()
+  const value = await use()
+  const after = read()
+  const took = Math.max(0, after.others - before.others) + after.stolen - before.stolen
+  return { value, others: took / Math.max(1, after.total - before.total) }
+}
