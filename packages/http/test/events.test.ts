@@ -117,6 +117,8 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(told[0], first[2])
         const ids = told.map(({ id }) => id)
         assert.deepStrictEqual(ids, [...new Set(ids)].toSorted())
+        const asked = yield* follow(`${path}&last_event_id=${first[1]!.id}`)
+        assert.deepStrictEqual(yield* take(asked, 7), told)
         const unknown = yield* follow(path, { "last-event-id": "somebody-5" })
         assert.strictEqual((yield* Queue.take(unknown)).event, "gap")
       }).pipe(Effect.scoped))

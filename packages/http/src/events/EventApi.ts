@@ -20,6 +20,9 @@ export class EventApi extends HttpApiGroup.make("events").add(
           (text) => text.split(",").every((type) => Schema.is(EventType)(type)),
           { expected: `types separated by commas, of ${EventType.literals.join(", ")}` }
         )).annotate({ description: `${EventType.literals.join(", ")}; several are separated by commas` })
+      ),
+      last_event_id: Schema.optional(
+        Schema.String.annotate({ description: "As the header, which counts more, for clients that cannot set one" })
       )
     },
     headers: {

@@ -28,7 +28,7 @@ export const layer = group(
             const listener = yield* streams.open({
               projectId,
               filter: { productKey: query.product_key, deviceId: query.device_id, types: query.type?.split(",") },
-              lastEventId: headers["last-event-id"]
+              lastEventId: headers["last-event-id"] ?? query.last_event_id
             })
             const end = Effect.sync(() => {
               // A client that does not read would hold the connection: it ends without being told.
