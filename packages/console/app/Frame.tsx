@@ -15,10 +15,12 @@ const places = [
   "products",
   "devices",
   "firmware",
+  "jobs",
   "scenes",
   "gateways",
   "mesh",
   "events",
+  "subscriptions",
   "keys",
   "projects",
   "audit"

@@ -1,39 +1,69 @@
 /**
  * Signing in with an access key.
  */
-import { useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
+import { readAgain } from "./api/live.ts"
 import { signIn } from "./api/session.ts"
 import { Form, TextField } from "./parts/Form.tsx"
 import { useTexts } from "./text/text.ts"
 
-/** `hasEnded`: somebody was signed in, and stays where they were. */
-export const SignIn = ({ hasEnded }: { readonly hasEnded: boolean }) => {
+export const SignIn = () => {
   const { common, shell: { signIn: words } } = useTexts()
+  return (
+    <div class="card">
+      <div class="brand">
+        <img src="/console/icon.svg" alt="" />
+        {common.product}
+      </div>
+      <h1>{words.title}</h1>
+      <KeyForm />
+      <p class="soft small">{words.note}</p>
+    </div>
+  )
+}
+
+/** Stands before a page whose session has ended: what was begun there is there afterwards. */
+export const SignInAgain = () => {
+  const { shell: { signIn: words } } = useTexts()
+  const dialog = useRef<HTMLDialogElement>(null)
+  useEffect(() => {
+    const element = dialog.current!
+    element.showModal()
+    return () => element.close()
+  }, [])
+  return (
+    // A browser closes a dialog at the second Escape whatever the page says.
+    <dialog
+      ref={dialog}
+      aria-label={words.title}
+      onCancel={(event) => event.preventDefault()}
+      onClose={() => dialog.current?.showModal()}
+    >
+      <div class="stack">
+        <h2>{words.title}</h2>
+        <p class="notice">{words.ended}</p>
+        <KeyForm />
+      </div>
+    </dialog>
+  )
+}
+
+const KeyForm = () => {
+  const { shell: { signIn: words } } = useTexts()
   const [key, setKey] = useState("")
   return (
-    <main class="sign-in">
-      <div class="card">
-        <div class="brand">
-          <img src="/console/icon.svg" alt="" />
-          {common.product}
-        </div>
-        <h1>{words.title}</h1>
-        {hasEnded && <p class="notice">{words.ended}</p>}
-        <Form submit={words.submit} onSubmit={() => signIn(key.trim())}>
-          <TextField
-            label={words.key}
-            hint={words.keyHint}
-            path="access_key"
-            type="password"
-            autocomplete="current-password"
-            autofocus
-            required
-            value={key}
-            onInput={setKey}
-          />
-        </Form>
-        <p class="soft small">{words.note}</p>
-      </div>
-    </main>
+    <Form submit={words.submit} onSubmit={() => signIn(key.trim()).then(readAgain)}>
+      <TextField
+        label={words.key}
+        hint={words.keyHint}
+        path="access_key"
+        type="password"
+        autocomplete="current-password"
+        autofocus
+        required
+        value={key}
+        onInput={setKey}
+      />
+    </Form>
   )
 }

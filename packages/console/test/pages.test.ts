@@ -82,6 +82,10 @@ const furnished = Effect.gen(function*() {
     hash: "93230c3bde425a9d7984a594ac55ea1e"
   })
   const network = yield* call("POST", "/mesh/networks")
+  const group = yield* call("POST", "/device-groups", { name: "Hall" })
+  yield* call("POST", `/device-groups/${group["group_id"]}/things`, { device_ids: [device["device_id"]] })
+  const pushed = yield* call("POST", "/subscriptions", { name: "Push", webhook: { url: "https://hooks.invalid/" } })
+  const job = yield* call("POST", "/jobs", { name: "Calibrate", document: { zero: true }, product_key: key })
   const connected = yield* MqttDevice.connectTo({ url: `mqtt://127.0.0.1:${mqtt}` }, {
     productKey: ProductKey.make(key),
     deviceName: DeviceName.make("thermostat01"),
@@ -103,6 +107,8 @@ const furnished = Effect.gen(function*() {
       `/products/${key}/model`,
       `/products/${key}/versions`,
       "/devices",
+      "/devices?view=groups",
+      `/devices?view=groups&group=${group["group_id"]}`,
       `/devices?view=batches&product=${key}`,
       "/devices?view=bulk",
       `/devices/connect?product=${key}&device=${device["device_id"]}`,
@@ -117,7 +123,11 @@ const furnished = Effect.gen(function*() {
       `/gateways?product=${gateways}`,
       "/mesh",
       `/mesh/${network["network_key"]}`,
+      "/jobs",
+      `/jobs/${job["job_id"]}`,
       "/events",
+      "/subscriptions",
+      `/subscriptions/${pushed["subscription_id"]}`,
       "/keys",
       "/projects",
       "/audit",

@@ -158,35 +158,62 @@ it.live.runIf(hasBrowser)(
 )
 
 it.live.runIf(hasBrowser)(
-  "the page says that the server is away, and comes back by itself with the session",
+  "a server that is away, and a session that ends, lose nothing",
   () =>
     Effect.gen(function*() {
       const { site, variables } = yield* start
       const first = yield* Scope.make()
       yield* Scope.provide(serve(variables), first)
-      const { page } = yield* open(yield* launch)
+      const { context, page } = yield* open(yield* launch)
+      const answered = (status: number) =>
+        page.waitForResponse((response) => response.url().includes("/openapi/") && response.status() === status)
       yield* Effect.promise(async () => {
         await signIn(page, site)
+        await page.goto(`${site}/console/products`)
+        await page.getByRole("button", { name: "New product" }).click()
+        await page.getByLabel("Name (required)").fill("Lamp")
+      })
+      yield* Scope.close(first, Exit.void)
+      yield* Effect.promise(async () => {
+        await page.getByRole("button", { name: "Create" }).click()
+        await page.getByText("The server cannot be reached").waitFor()
+      })
+      const second = yield* Scope.make()
+      yield* Scope.provide(serve(variables), second)
+      yield* Effect.promise(async () => {
+        await context.clearCookies()
+        const refused = answered(401)
+        await page.getByRole("button", { name: "Create" }).click()
+        await refused
+        await page.getByText(/^Your session has ended/).waitFor()
+        await page.getByLabel("Access key").fill(ownerKey)
+        await page.getByRole("button", { name: "Sign in" }).click()
+        await page.getByText(/^Your session has ended/).waitFor({ state: "hidden" })
+        assert.strictEqual(await page.getByLabel("Name (required)").inputValue(), "Lamp")
+        await page.getByRole("button", { name: "Create" }).click()
+        await page.getByRole("heading", { name: "Lamp" }).waitFor()
         await page.goto(`${site}/console/events?type=lifecycle`)
         await page.getByRole("heading", { name: "Events", exact: true }).waitFor()
       })
-      yield* Scope.close(first, Exit.void)
-      yield* Effect.promise(() => page.getByText(/^The connection to the server is lost/).waitFor())
-      yield* serve(variables)
-      yield* Effect.promise(() => page.getByText(/^The connection to the server is lost/).waitFor({ state: "hidden" }))
-      const { product_info } = yield* api(site, "/products", {
-        method: "POST",
-        body: JSON.stringify({
-          name: "Lamp",
-          node_type: "direct",
-          network_type: "wifi",
-          validate_type: "weak",
-          data_format: "json",
-          auth_type: "secret"
+      const { results: [product] } = yield* api(site, "/products")
+      const create = (name: string) =>
+        api(site, `/products/${product!["product_key"]}/things`, {
+          method: "POST",
+          body: JSON.stringify({ device_name: name })
         })
+      const row = (name: string) => page.getByRole("row").filter({ hasText: name })
+      yield* create("before")
+      yield* Effect.promise(() => row("before").waitFor())
+      yield* Scope.close(second, Exit.void)
+      yield* Effect.promise(() => page.getByText(/^The connection to the server is lost/).waitFor())
+      // What happens before the page is back is in it all the same.
+      yield* serve(variables)
+      yield* create("meanwhile")
+      yield* Effect.promise(async () => {
+        await page.getByText(/^The connection to the server is lost/).waitFor({ state: "hidden" })
+        await row("meanwhile").waitFor()
+        assert.strictEqual(await row("before").count(), 1)
       })
-      yield* api(site, `/products/${product_info.product_key}/things`, { method: "POST" })
-      yield* Effect.promise(() => page.locator("tbody tr").first().waitFor())
       assert.include(page.url(), "type=lifecycle")
     }).pipe(Effect.scoped),
   120_000

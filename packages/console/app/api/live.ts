@@ -3,6 +3,7 @@
  */
 import { signal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
+import { checkSession } from "./session.ts"
 
 /** An event of the stream; `docs/api/events.md` says what each type has. */
 export interface LiveEvent {
@@ -46,6 +47,11 @@ export const onStreamOpen = (callback: () => void): () => void => {
   return () => {
     streamOpened.delete(callback)
   }
+}
+
+/** Lets everything that is shown be read again. */
+export const readAgain = (): void => {
+  for (const callback of streamOpened) callback()
 }
 
 interface Listener {
@@ -102,15 +108,13 @@ const addressOf = (filters: ReadonlyArray<LiveFilter>): string => {
   return `/openapi/v1/events?${search}`
 }
 
-/** The browser comes back by itself with the id of the last event, and the server sends what was missed. */
+/** The server sends what was missed after the last event: the browser names it, or the address of a new stream does. */
 const open = (address: string): () => void => {
   let source: EventSource
+  let last = ""
   let timer: ReturnType<typeof setTimeout> | undefined
-  const readAgain = () => {
-    for (const callback of streamOpened) callback()
-  }
   const connect = () => {
-    source = new EventSource(address)
+    source = new EventSource(last === "" ? address : `${address}&last_event_id=${encodeURIComponent(last)}`)
     source.addEventListener("open", () => {
       connection.value = "live"
       // What the page has read may be older than the first event of the stream.
@@ -119,12 +123,15 @@ const open = (address: string): () => void => {
     source.addEventListener("error", () => {
       connection.value = "lost"
       // A response that is no stream ends it for good: the server starts, or the session has ended.
-      if (source.readyState === EventSource.CLOSED) timer = setTimeout(connect, 2000)
+      if (source.readyState !== EventSource.CLOSED) return
+      void checkSession()
+      timer = setTimeout(connect, 2000)
     })
     source.addEventListener("gap", readAgain)
     for (const type of liveEventTypes) {
       source.addEventListener(type, (message: MessageEvent<string>) => {
-        const event = { ...JSON.parse(message.data) as LiveEvent, id: message.lastEventId, type }
+        last = message.lastEventId
+        const event = { ...JSON.parse(message.data) as LiveEvent, id: last, type }
         for (const { filter, onEvent } of listeners) if (fits(event, filter)) onEvent(event)
       })
     }

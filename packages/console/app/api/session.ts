@@ -25,6 +25,9 @@ export type Role = (typeof roles)[number]
 /** Undefined until the server has been asked; null: nobody is signed in. */
 export const session = signal<Session | null | undefined>(undefined)
 
+/** Whether the session has ended by itself. The page stays as it is until somebody has signed in again. */
+export const hasEnded = signal(false)
+
 /** Whether the one who is signed in may do what needs this role. */
 export const may = (role: Role): boolean => roles.indexOf(session.value?.role ?? "viewer") >= roles.indexOf(role)
 
@@ -49,6 +52,7 @@ export const signIn = async (accessKey: string): Promise<void> => {
     body: JSON.stringify({ access_key: accessKey })
   })
   session.value = await dataOf(response)
+  hasEnded.value = false
 }
 
 /** Ends the session, also for other windows. */
@@ -57,10 +61,14 @@ export const signOut = async (): Promise<void> => {
   session.value = null
 }
 
-/** The session has ended: the page asks to sign in again, and stays where it is. */
-export const sessionEnded = (error: unknown): void => {
-  if (error instanceof ApiError && (error.code === 40100 || error.code === 40101)) session.value = null
+/** Finds out from what has failed that the session has ended. */
+export const noticeEnd = (error: unknown): void => {
+  const isEnd = error instanceof ApiError && (error.code === 40100 || error.code === 40101)
+  if (isEnd && session.value) hasEnded.value = true
 }
+
+/** Asks the server whether the session goes on. */
+export const checkSession = (): Promise<unknown> => request(current).catch(noticeEnd)
 
 const dataOf = async (response: Response): Promise<Session> =>
   (await response.json() as { readonly data: Session }).data

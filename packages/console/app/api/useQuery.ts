@@ -4,7 +4,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks"
 import { ApiError } from "./ApiError.ts"
 import { onStreamOpen } from "./live.ts"
-import { sessionEnded } from "./session.ts"
+import { hasEnded, noticeEnd } from "./session.ts"
 
 /** The state of a read. While it is read again, `data` is what was read before. */
 export interface QueryState<A> {
@@ -20,8 +20,9 @@ export interface Query<A> extends QueryState<A> {
 }
 
 /**
- * Reads when the page opens, when one of `inputs` changes, and when the stream of
- * events opens, so that it misses nothing that the stream does not tell. What comes back after a newer read has begun is dropped.
+ * Reads when the page opens, when one of `inputs` changes, when the stream of
+ * events opens, so that it misses nothing that the stream does not tell, and after
+ * somebody has signed in again. What comes back after a newer read has begun is dropped.
  */
 export const useQuery = <A>(
   read: (signal: AbortSignal) => Promise<A>,
@@ -50,7 +51,7 @@ export const useQuery = <A>(
         if (!abort.signal.aborted) setState({ data, error: undefined, isLoading: false })
       } catch (error) {
         if (abort.signal.aborted) return
-        sessionEnded(error)
+        noticeEnd(error)
         setState(({ data }) => ({ data, error: asApiError(error), isLoading: false }))
       }
     }
@@ -77,7 +78,7 @@ export const usePolledQuery = <A>(
   const query = useQuery(read, inputs)
   useEffect(() => {
     const timer = setInterval(() => {
-      if (document.visibilityState === "visible") query.reload()
+      if (document.visibilityState === "visible" && !hasEnded.value) query.reload()
     }, seconds * 1000)
     return () => clearInterval(timer)
   }, [seconds, query.reload])

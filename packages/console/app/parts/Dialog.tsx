@@ -4,8 +4,10 @@
 import { signal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useEffect, useId, useRef, useState } from "preact/hooks"
+import { useQuery } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
 import { Form, TextField } from "./Form.tsx"
+import { Shown } from "./Shown.tsx"
 
 /** Keeps the focus inside, and closes with Escape. It is open while it is drawn. */
 export const Dialog = (
@@ -57,6 +59,14 @@ export interface Question {
   /** Is done on yes; if it fails, the dialog stays and says why. */
   readonly run: () => Promise<unknown>
 }
+
+/** A sentence of a question with numbers, which are read when it is asked. */
+export const Counted = <A,>(
+  { children, read }: {
+    readonly read: (signal: AbortSignal) => Promise<A>
+    readonly children: (counted: A) => ComponentChildren
+  }
+) => <Shown query={useQuery(read, [])}>{(counted) => <p>{children(counted)}</p>}</Shown>
 
 const question = signal<Question | undefined>(undefined)
 

@@ -5,7 +5,7 @@ import type { ComponentChildren, PartialInputHTMLAttributes } from "preact"
 import { createContext } from "preact"
 import { useContext, useId, useRef, useState } from "preact/hooks"
 import type { ApiError, Issues } from "../api/ApiError.ts"
-import { sessionEnded } from "../api/session.ts"
+import { noticeEnd } from "../api/session.ts"
 import { asApiError } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
 import { Failure } from "./Shown.tsx"
@@ -39,7 +39,7 @@ export const Form = (
     try {
       await onSubmit()
     } catch (caught) {
-      sessionEnded(caught)
+      noticeEnd(caught)
       setError(asApiError(caught))
       setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus())
     }

@@ -4,7 +4,8 @@
 import { useEffect, useRef } from "preact/hooks"
 import uPlot from "uplot"
 import "uplot/dist/uPlot.min.css"
-import { formatNumber, language } from "../text/text.ts"
+import { formatNumber, language, texts, useTexts } from "../text/text.ts"
+import { namesOf } from "./timeAxis.ts"
 
 /**
  * A line of a plot, for each time of the plot: a value; null where the line is
@@ -26,7 +27,7 @@ export interface Mark {
 
 /**
  * Draws lines over `times` (Unix milliseconds, ascending). Dragging chooses a span:
- * `onSpan` gets it. `label` says what the plot shows, for those who do not see it.
+ * `onSpan` gets it. Those who do not see it hear `label`, and each line in figures.
  */
 export const Plot = (
   { height = 260, label, lines, marks = [], onSpan, span, times }: {
@@ -40,6 +41,7 @@ export const Plot = (
     readonly onSpan?: (from: number, to: number) => void
   }
 ) => {
+  const { common } = useTexts()
   const frame = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const state = useRef({ marks, onSpan, span })
@@ -62,9 +64,12 @@ export const Plot = (
         width: Math.max(element.clientWidth, 50),
         height,
         scales: { x: { time: true, range: (_, min, max) => spanOf(state.current.span, min, max) } },
-        axes: [axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => formatNumber(tick)) }],
+        axes: [
+          { ...axis, space: 80, values: (_, ticks, __, ___, step) => [...namesOf(ticks, step)] },
+          { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => formatNumber(tick)) }
+        ],
         series: [
-          { value: (_, time) => time === null ? "" : exact(time * 1000) },
+          { label: common.time, value: (_, time) => time === null ? "" : exact(time * 1000) },
           ...lines.map(({ isStepped = false, title, unit }, index): uPlot.Series => ({
             label: title,
             stroke: color(`--plot-${index % 6 + 1}`),
@@ -102,7 +107,20 @@ export const Plot = (
 
   useEffect(() => plot.current?.setData(data()), [times, lines, marks, span?.[0], span?.[1]])
 
-  return <div class="plot" role="img" aria-label={label} ref={frame} />
+  return <div class="plot" role="img" aria-label={[label, ...lines.map(wordsOf)].join(". ")} ref={frame} />
+}
+
+/** A line in figures, for those who do not see it. */
+const wordsOf = ({ title, unit, values }: Line): string => {
+  const { common } = texts()
+  const known = values.filter((value) => typeof value === "number")
+  if (known.length === 0) return common.plotEmpty(title)
+  const [least, most] = known.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [
+    known[0]!,
+    known[0]!
+  ])
+  const figure = (value: number) => [formatNumber(value), unit].filter(Boolean).join(" ")
+  return common.plotWords(title, figure(least), figure(most), figure(known.at(-1)!))
 }
 
 const spanOf = (

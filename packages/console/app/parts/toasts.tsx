@@ -2,6 +2,7 @@
  * Short messages that something was done, or was not. They are read out.
  */
 import { signal } from "@preact/signals"
+import { noticeEnd } from "../api/session.ts"
 import { asApiError } from "../api/useQuery.ts"
 
 const shown = signal<ReadonlyArray<{ readonly id: number; readonly text: string; readonly isBad: boolean }>>([])
@@ -19,7 +20,10 @@ const show = (text: string, isBad: boolean, seconds: number) => {
 export const tell = (text: string): void => show(text, false, 4)
 
 /** Says why something was not done. */
-export const tellFailure = (error: unknown): void => show(asApiError(error).message, true, 10)
+export const tellFailure = (error: unknown): void => {
+  noticeEnd(error)
+  show(asApiError(error).message, true, 10)
+}
 
 /** Where the messages appear: once in the page. */
 export const Toasts = () => (

@@ -24,8 +24,8 @@ type DeviceEvent = Data<typeof api.history.listDeviceEvents>["results"][number]
 const madeByCloud = ["user", "raw", "raw_reply", "modbus", "log", "diag"]
 
 const pageSize = 50
-/** What comes in while one looks adds up to this. */
-const maxShown = 500
+/** What comes in while one looks, and older ones that one asks for, add up to this: the API lists as many at once. */
+const maxShown = 1000
 
 export const EventsTab = ({ device, model }: TabProps) => {
   const { common, device: { events } } = useTexts()
@@ -59,18 +59,15 @@ export const EventList = (
   }
 ) => {
   const { device: { events } } = useTexts()
-  const [older, setOlder] = useState<ReadonlyArray<DeviceEvent>>([])
-  const [isAtEnd, setAtEnd] = useState(false)
-  const read = async (signal: AbortSignal | undefined, end?: number) => {
+  const [limit, setLimit] = useState(pageSize)
+  const query = useQuery(async (signal) => {
     const { results } = await api.history.listDeviceEvents({
       params: { device_id: deviceId },
-      query: { limit: pageSize, ...eventId === "" ? {} : { event_id: eventId }, ...end === undefined ? {} : { end } },
-      ...signal === undefined ? {} : { signal }
+      query: { limit, ...eventId === "" ? {} : { event_id: eventId } },
+      signal
     })
-    if (results.length < pageSize) setAtEnd(true)
     return results
-  }
-  const query = useQuery((signal) => read(signal), [deviceId, eventId])
+  }, [deviceId, eventId, limit])
   useLive({ device_id: deviceId }, (event) => {
     if (event.type !== "event" || (eventId !== "" && event["event_id"] !== eventId)) return
     const came = {
@@ -82,25 +79,19 @@ export const EventList = (
   })
   return (
     <Shown query={query}>
-      {(latest) => {
-        const rows = [...latest, ...older]
-        return rows.length === 0 ? <Empty title={events.empty}>{events.emptyHint}</Empty> : (
+      {(rows) =>
+        rows.length === 0 ? <Empty title={events.empty}>{events.emptyHint}</Empty> : (
           <div class="stack">
             <Table caption={events.caption} columns={columnsOf(model)} rows={rows} keyOf={keyOf} />
-            {!isAtEnd && (
+            {rows.length >= limit && limit < maxShown && (
               <div class="row">
-                <button
-                  type="button"
-                  class="button"
-                  onClick={async () => setOlder([...older, ...await read(undefined, rows.at(-1)!.time - 1)])}
-                >
+                <button type="button" class="button" onClick={() => setLimit(Math.min(rows.length + pageSize, maxShown))}>
                   {events.older}
                 </button>
               </div>
             )}
           </div>
-        )
-      }}
+        )}
     </Shown>
   )
 }

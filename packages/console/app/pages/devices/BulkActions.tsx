@@ -5,14 +5,17 @@ import { useState } from "preact/hooks"
 import { ApiError } from "../../api/ApiError.ts"
 import { api } from "../../api/client.ts"
 import { asApiError } from "../../api/useQuery.ts"
-import { ask, Dialog } from "../../parts/Dialog.tsx"
-import { AreaField, Form } from "../../parts/Form.tsx"
+import { ask } from "../../parts/Dialog.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { texts, useTexts } from "../../text/text.ts"
+import { NewJob } from "../jobs/NewJob.tsx"
+import { AddToGroup } from "./AddToGroup.tsx"
+import { SetProperties } from "./SetProperties.tsx"
 
 export const BulkActions = ({ ids, onDone }: { readonly ids: ReadonlyArray<string>; readonly onDone: () => void }) => {
-  const { common, devices } = useTexts()
-  const [isSetting, setSetting] = useState(false)
+  const { common, devices, groups, jobs } = useTexts()
+  const [open, setOpen] = useState<"properties" | "job" | "group">()
+  const close = () => setOpen(undefined)
   const change = (action: "enable" | "disable") => () =>
     each(ids, (device_id) => api.devices.changeDeviceStatus({ params: { device_id }, payload: { action } }))
       .then((count) => tell(devices.done(count)))
@@ -20,7 +23,11 @@ export const BulkActions = ({ ids, onDone }: { readonly ids: ReadonlyArray<strin
   return (
     <div class="row" role="toolbar" aria-label={common.selected(ids.length)}>
       <strong>{common.selected(ids.length)}</strong>
-      <button type="button" class="button small" onClick={() => setSetting(true)}>{devices.setProperties}</button>
+      <button type="button" class="button small" onClick={() => setOpen("properties")}>
+        {devices.setProperties}
+      </button>
+      <button type="button" class="button small" onClick={() => setOpen("job")}>{jobs.create}</button>
+      <button type="button" class="button small" onClick={() => setOpen("group")}>{groups.addTo}</button>
       <button type="button" class="button small" onClick={() => void change("enable")()}>{devices.enable}</button>
       <button
         type="button"
@@ -53,7 +60,9 @@ export const BulkActions = ({ ids, onDone }: { readonly ids: ReadonlyArray<strin
       >
         {common.remove}
       </button>
-      {isSetting && <SetProperties ids={ids} onClose={() => setSetting(false)} />}
+      {open === "properties" && <SetProperties scope={{ device_ids: ids }} count={ids.length} onClose={close} />}
+      {open === "group" && <AddToGroup ids={ids} onClose={close} />}
+      {open === "job" && <NewJob deviceIds={ids} onClose={close} />}
     </div>
   )
 }
@@ -77,44 +86,4 @@ const each = async (ids: ReadonlyArray<string>, run: (id: string) => Promise<unk
   const [first] = failures
   if (first === undefined) return done
   throw new ApiError(first.code, texts().devices.partly(done, failures.length, first.message), first.data)
-}
-
-const SetProperties = ({ ids, onClose }: { readonly ids: ReadonlyArray<string>; readonly onClose: () => void }) => {
-  const { devices } = useTexts()
-  const [text, setText] = useState("{\n  \n}")
-  const params = parse(text)
-  return (
-    <Dialog title={devices.setProperties} onClose={onClose}>
-      <Form
-        submit={devices.setProperties}
-        disabled={params === undefined}
-        onCancel={onClose}
-        onSubmit={async () => {
-          await api.bulkCommands.createBulkCommand({ payload: { device_ids: [...ids], params: params! } })
-          tell(devices.bulkStarted)
-          onClose()
-        }}
-      >
-        <p>{devices.setPropertiesBody}</p>
-        <AreaField
-          label={devices.propertiesJson}
-          path="params"
-          issue={params === undefined ? devices.invalidJson : undefined}
-          value={text}
-          onInput={setText}
-        />
-      </Form>
-    </Dialog>
-  )
-}
-
-const parse = (text: string): Readonly<Record<string, never>> | undefined => {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? value as Readonly<Record<string, never>>
-      : undefined
-  } catch {
-    return undefined
-  }
 }

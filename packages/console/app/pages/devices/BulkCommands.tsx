@@ -5,7 +5,7 @@ import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
-import { ask } from "../../parts/Dialog.tsx"
+import { ask, Counted } from "../../parts/Dialog.tsx"
 import { DeviceLink } from "../../parts/Devices.tsx"
 import { Listing } from "../../parts/Listing.tsx"
 import { Card, Empty } from "../../parts/Page.tsx"
@@ -75,7 +75,14 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<BulkCommand>> => {
             onClick={() =>
               ask({
                 title: devices.bulk.askCancel(bulk_id),
-                body: devices.bulk.askCancelBody,
+                body: (
+                  <Counted
+                    read={(signal) => api.bulkCommands.getBulkCommand({ params: { bulk_id: String(bulk_id) }, signal })}
+                  >
+                    {({ counts: { pending = 0, queued = 0 } }) =>
+                      devices.bulk.askCancelBody(formatNumber(pending), formatNumber(queued))}
+                  </Counted>
+                ),
                 action: devices.bulk.cancel,
                 danger: true,
                 run: async () => {

@@ -8,8 +8,9 @@ import { useTexts } from "../../text/text.ts"
 import { Batches } from "./Batches.tsx"
 import { BulkCommands } from "./BulkCommands.tsx"
 import { DeviceList } from "./DeviceList.tsx"
+import { Groups } from "./Groups.tsx"
 
-const views = ["list", "batches", "bulk"] as const
+const views = ["list", "groups", "batches", "bulk"] as const
 
 const Devices = () => {
   const { devices, shell } = useTexts()
@@ -31,6 +32,7 @@ const Devices = () => {
         }))}
       />
       {view === "list" && <DeviceList />}
+      {view === "groups" && <Groups />}
       {view === "batches" && <Batches />}
       {view === "bulk" && <BulkCommands />}
     </Page>

@@ -10,13 +10,13 @@ import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink } from "../../parts/Devices.tsx"
 import { ask } from "../../parts/Dialog.tsx"
-import { Listing } from "../../parts/Listing.tsx"
+import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Card, Page } from "../../parts/Page.tsx"
 import { Plot } from "../../parts/Plot.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Ago, Bar } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
-import { tell, tellFailure } from "../../parts/toasts.tsx"
+import { tellFailure } from "../../parts/toasts.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { useSoon } from "./FirmwareVersion.tsx"
@@ -102,7 +102,7 @@ const Campaign = () => {
 
 /** What can be done with a campaign in its state. */
 const Actions = (
-  { reload, task: { is_app_confirmed, need_app_confirm, stage, stages, status, task_id } }: {
+  { reload, task: { is_app_confirmed, need_app_confirm, stage, stages, status, summary, task_id } }: {
     readonly task: Task
     readonly reload: () => void
   }
@@ -110,64 +110,45 @@ const Actions = (
   const { firmware: { campaign } } = useTexts()
   const { path, route } = useLocation()
   const params = { task_id: String(task_id) }
-  const isOpen = status === 0 || status === 1
-  const run = (promise: Promise<unknown>) => void promise.then(reload, tellFailure)
+  const pending = formatNumber(summary.pending)
+  const button = (action: string, title: string, body: string, run: () => Promise<unknown>, danger = false) => (
+    <button
+      type="button"
+      class={danger ? "button danger" : "button"}
+      onClick={() => ask({ title, body, action, danger, run: () => run().then(reload) })}
+    >
+      {action}
+    </button>
+  )
+  if (status !== 0 && status !== 1) {
+    return (
+      <DeleteButton
+        title={campaign.askRemove}
+        body={campaign.askRemoveBody(formatNumber(Object.values(summary).reduce((sum, count) => sum + count, 0)))}
+        remove={() => api.ota.cancelTask({ params })}
+        onDeleted={() => route(path.split("/campaigns/")[0]!)}
+      />
+    )
+  }
   return (
     <>
-      {isOpen && need_app_confirm && !is_app_confirmed && (
-        <button type="button" class="button" onClick={() => run(api.ota.confirmUpgradeTask({ params }))}>
-          {campaign.confirm}
-        </button>
-      )}
-      {isOpen && stage < stages.length && (
-        <button
-          type="button"
-          class="button"
-          onClick={() => run(api.ota.openUpgradeStage({ params, payload: { stage: stage + 1 } }))}
-        >
-          {campaign.nextStage(stage + 1)}
-        </button>
-      )}
-      {isOpen ?
-        (
-          <button
-            type="button"
-            class="button danger"
-            onClick={() =>
-              ask({
-                title: campaign.askCancel,
-                body: campaign.askCancelBody,
-                action: campaign.cancel,
-                danger: true,
-                run: async () => {
-                  await api.ota.cancelUpgradeTask({ params, payload: { action: "cancel" } })
-                  reload()
-                }
-              })}
-          >
-            {campaign.cancel}
-          </button>
-        ) :
-        (
-          <button
-            type="button"
-            class="button danger"
-            onClick={() =>
-              ask({
-                title: campaign.askRemove,
-                body: campaign.askRemoveBody,
-                action: campaign.remove,
-                danger: true,
-                run: async () => {
-                  await api.ota.cancelTask({ params })
-                  tell(texts().common.removed)
-                  route(path.split("/campaigns/")[0]!)
-                }
-              })}
-          >
-            {campaign.remove}
-          </button>
+      {need_app_confirm && !is_app_confirmed &&
+        button(campaign.confirm, campaign.askConfirm, campaign.askConfirmBody(pending), () =>
+          api.ota.confirmUpgradeTask({ params }))}
+      {stage < stages.length &&
+        button(
+          campaign.nextStage(stage + 1),
+          campaign.askNextStage(stage + 1),
+          campaign.askNextStageBody(stages[stage]!, pending),
+          () => api.ota.openUpgradeStage({ params, payload: { stage: stage + 1 } })
         )}
+      {button(
+        campaign.cancel,
+        campaign.askCancel,
+        campaign.askCancelBody(pending, formatNumber(summary.upgrading)),
+        () => api.ota.cancelUpgradeTask({ params, payload: { action: "cancel" } }),
+        true
+      )}
     </>
   )
 }
@@ -249,7 +230,7 @@ const columnsOf = (task_id: string, reload: () => void): ReadonlyArray<Column<De
       id: "actions",
       title: common.actions,
       kind: "tight",
-      cell: ({ device_id, is_app_confirm, need_app_confirm, status }) => {
+      cell: ({ device_id, device_name, is_app_confirm, need_app_confirm, status }) => {
         const params = { task_id, device_id }
         const run = (promise: Promise<unknown>) => void promise.then(reload, tellFailure)
         return canOperate.value && status <= 2 && (
@@ -266,7 +247,14 @@ const columnsOf = (task_id: string, reload: () => void): ReadonlyArray<Column<De
             <button
               type="button"
               class="button small danger"
-              onClick={() => run(api.ota.cancelDeviceUpgrade({ params, payload: { action: "cancel" } }))}
+              onClick={() =>
+                ask({
+                  title: campaign.askCancelDevice(device_name),
+                  body: campaign.askCancelDeviceBody,
+                  action: campaign.askCancelDeviceAction,
+                  danger: true,
+                  run: () => api.ota.cancelDeviceUpgrade({ params, payload: { action: "cancel" } }).then(reload)
+                })}
             >
               {campaign.cancelDevice}
             </button>

@@ -8,7 +8,9 @@ import { api } from "../../api/client.ts"
 import type { Body, Data } from "../../api/Operations.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { AreaField, CheckField, Form, SelectField, TextField } from "../../parts/Form.tsx"
+import { ListField, listOf } from "../../parts/Fields.tsx"
+import { CheckField, Form, SelectField, TextField } from "../../parts/Form.tsx"
+import { GroupField } from "../../parts/GroupField.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { formatNumber, useTexts } from "../../text/text.ts"
@@ -39,7 +41,7 @@ export const CampaignWizard = (
     protocol: "https" as "https" | "mqtt"
   })
   const change = (changes: Partial<typeof form>) => setForm({ ...form, ...changes })
-  const ids = devices.split(/\s+/).filter((id) => id !== "")
+  const ids = listOf(devices)
   const number = (field: keyof typeof form, label: string, path: string, hint?: string) => (
     <TextField
       label={label}
@@ -65,7 +67,7 @@ export const CampaignWizard = (
     ...form.abort === ""
       ? {}
       : { abort_threshold_percent: Number(form.abort), abort_min_executed: Number(form.abortMin) || 1 },
-    ...form.stages.trim() === "" ? {} : { stages: form.stages.split(/[\s,]+/).filter(Boolean).map(Number) },
+    ...form.stages.trim() === "" ? {} : { stages: listOf(form.stages).map(Number) },
     ...form.stageSuccess === "" ? {} : { stage_success_percent: Number(form.stageSuccess) }
   })
   return (
@@ -94,13 +96,7 @@ export const CampaignWizard = (
             />
             {scope === "group" && <GroupField value={group} onChange={setGroup} />}
             {scope === "devices" && (
-              <AreaField
-                label={campaigns.scopes.devices}
-                path="device_ids"
-                rows={5}
-                value={devices}
-                onInput={setDevices}
-              />
+              <ListField label={campaigns.scopes.devices} path="device_ids" value={devices} onInput={setDevices} />
             )}
             <div class="notice">
               <h3>{campaigns.touches}</h3>
@@ -141,23 +137,6 @@ export const CampaignWizard = (
         </div>
       </Form>
     </Dialog>
-  )
-}
-
-const GroupField = ({ onChange, value }: { readonly value: string; readonly onChange: (group: string) => void }) => {
-  const { firmware: { campaigns } } = useTexts()
-  const groups = useQuery((signal) => api.deviceGroups.listDeviceGroups({ query: { page_size: 100 }, signal }), [])
-  return (
-    <SelectField
-      label={campaigns.group}
-      path="group_id"
-      value={value}
-      options={[
-        ["", campaigns.chooseGroup],
-        ...(groups.data?.results ?? []).map(({ group_id, name }) => [String(group_id), name] as const)
-      ]}
-      onChange={onChange}
-    />
   )
 }
 

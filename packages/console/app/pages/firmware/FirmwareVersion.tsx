@@ -8,13 +8,14 @@ import { useLive } from "../../api/live.ts"
 import type { Data, Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
+import { Counted } from "../../parts/Dialog.tsx"
 import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Card, Facts, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Badge, Bar, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
-import { texts, useTexts } from "../../text/text.ts"
+import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { CampaignWizard } from "./CampaignWizard.tsx"
 import { FirmwareStatus, sizeOf } from "./Firmware.tsx"
 import { partsOf, TaskStatus } from "./states.tsx"
@@ -36,7 +37,13 @@ const FirmwareVersion = () => {
       actions={query.data !== undefined && canOperate.value && (
         <DeleteButton
           title={firmware.removeTitle(name)}
-          body={firmware.removeBody}
+          body={
+            <Counted
+              read={(signal) => api.ota.listUpgradeTasks({ params: { firmware_id }, query: { page_size: 1 }, signal })}
+            >
+              {({ total }) => firmware.removeBody(formatNumber(total))}
+            </Counted>
+          }
           remove={() => api.ota.deleteFirmware({ params: { firmware_id } })}
           onDeleted={() => route("/console/firmware")}
         />

@@ -8,12 +8,12 @@ import type { Data } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink } from "../../parts/Devices.tsx"
-import { Dialog } from "../../parts/Dialog.tsx"
-import { AreaField, Form } from "../../parts/Form.tsx"
+import { ask, Dialog } from "../../parts/Dialog.tsx"
+import { ListField, listOf } from "../../parts/Fields.tsx"
+import { Form } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Table } from "../../parts/Table.tsx"
-import { tellFailure } from "../../parts/toasts.tsx"
 import { useTexts } from "../../text/text.ts"
 import { RecordStatus } from "./states.tsx"
 
@@ -33,8 +33,14 @@ export const Verification = (
     [id, status]
   )
   useLive({ product_key, types: ["upgrade"] }, query.reload)
-  const decide = (taskId: number, result: boolean) =>
-    api.ota.decideVerifyTask({ params: { task_id: String(taskId) }, payload: { result } }).then(reload, tellFailure)
+  const askDecide = (taskId: number, result: boolean) =>
+    ask({
+      title: result ? verify.passTitle : verify.failTitle,
+      body: result ? verify.passBody : verify.failBody,
+      action: result ? verify.passed : verify.failed,
+      danger: !result,
+      run: () => api.ota.decideVerifyTask({ params: { task_id: String(taskId) }, payload: { result } }).then(reload)
+    })
   const canStart = status === 0 || status === 3 || status === 4
   return (
     <Card
@@ -72,10 +78,10 @@ export const Verification = (
               />
               {status === verifying && canOperate.value && (
                 <div class="row end">
-                  <button type="button" class="button danger" onClick={() => void decide(task_id, false)}>
+                  <button type="button" class="button danger" onClick={() => askDecide(task_id, false)}>
                     {verify.failed}
                   </button>
-                  <button type="button" class="button primary" onClick={() => void decide(task_id, true)}>
+                  <button type="button" class="button primary" onClick={() => askDecide(task_id, true)}>
                     {verify.passed}
                   </button>
                 </div>
@@ -106,7 +112,7 @@ const Start = (
 ) => {
   const { firmware: { verify } } = useTexts()
   const [text, setText] = useState("")
-  const ids = text.split(/\s+/).filter((id) => id !== "")
+  const ids = listOf(text)
   return (
     <Dialog title={verify.start} onClose={onClose}>
       <Form
@@ -118,11 +124,10 @@ const Start = (
           onStarted()
         }}
       >
-        <AreaField
+        <ListField
           label={verify.deviceIds}
           hint={verify.deviceIdsHint}
           path="device_ids"
-          rows={5}
           value={text}
           onInput={setText}
         />

@@ -7,13 +7,14 @@ import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { may, session } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
+import { Counted } from "../../parts/Dialog.tsx"
 import { CheckField } from "../../parts/Form.tsx"
 import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
 import { Ago, Badge, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
-import { texts, useTexts } from "../../text/text.ts"
+import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { NewAccessKey } from "./NewAccessKey.tsx"
 
 type AccessKey = Item<typeof api.projects.listAccessKeys>
@@ -86,7 +87,7 @@ const Remove = (
       body={
         <div class="stack">
           <p>{keys.removeBody}</p>
-          <Cascade chosen={cascade} />
+          <Cascade id={id} chosen={cascade} />
         </div>
       }
       remove={() => api.projects.deleteAccessKey({ params: { id }, query: cascade.value ? { cascade: "true" } : {} })}
@@ -95,9 +96,27 @@ const Remove = (
   )
 }
 
-const Cascade = ({ chosen }: { readonly chosen: Signal<boolean> }) => {
+/** As many keys are looked at for those that come from one. */
+const counted = 100
+
+const Cascade = ({ chosen, id }: { readonly id: string; readonly chosen: Signal<boolean> }) => {
   const { keys } = useTexts()
-  return <CheckField label={keys.cascade} checked={chosen.value} onChange={(isChosen) => chosen.value = isChosen} />
+  return (
+    <Counted read={(signal) => api.projects.listAccessKeys({ query: { page_size: counted }, signal })}>
+      {({ results, total }) => (
+        <CheckField
+          label={keys.cascade(formatNumber(descendantsOf(id, results)), total > counted)}
+          checked={chosen.value}
+          onChange={(isChosen) => chosen.value = isChosen}
+        />
+      )}
+    </Counted>
+  )
 }
+
+/** How many keys come from one, directly or through others. */
+const descendantsOf = (id: string, keys: ReadonlyArray<AccessKey>): number =>
+  keys.filter(({ created_by }) => created_by === id)
+    .reduce((sum, child) => sum + 1 + descendantsOf(child.id, keys), 0)
 
 export default AccessKeys

@@ -8,6 +8,7 @@ import type { Item } from "../../api/Operations.ts"
 import { may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, StatusBadge } from "../../parts/Devices.tsx"
+import { Counted } from "../../parts/Dialog.tsx"
 import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Card, Empty, Facts, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
@@ -15,7 +16,7 @@ import { CopyButton, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { usePresence } from "../../parts/usePresence.ts"
 import { useUrl } from "../../parts/useUrl.ts"
-import { texts, useTexts } from "../../text/text.ts"
+import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { address } from "./address.ts"
 import { MeshPicture } from "./MeshPicture.tsx"
 import { RawData } from "./RawData.tsx"
@@ -37,7 +38,14 @@ const MeshNetwork = () => {
       <button type="button" class="button" onClick={() => setSending(true)}>{mesh.send}</button>
       <DeleteButton
         title={mesh.removeTitle}
-        body={mesh.removeBody}
+        body={
+          <Counted
+            read={(signal) =>
+              api.mesh.listMeshNodes({ params: { network_key: networkKey }, query: { page_size: 1 }, signal })}
+          >
+            {({ total }) => mesh.removeBody(formatNumber(total))}
+          </Counted>
+        }
         typed={networkKey.slice(0, 8)}
         remove={() => api.mesh.deleteMeshNetwork({ params: { network_key: networkKey } })}
         onDeleted={() => route("/console/mesh")}

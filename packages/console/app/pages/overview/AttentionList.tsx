@@ -67,6 +67,8 @@ const Subject = ({ found: { kind, subject } }: { readonly found: Attention }) =>
       )
     case "scene_failing":
       return link(`/console/scenes/${of("scene_id")}/executions`, of("name"))
+    case "subscription_failing":
+      return link(`/console/subscriptions/${of("subscription_id")}`, of("name"))
     case "access_key_expires":
       return link("/console/keys", of("name"))
     case "quota_nearly_used":

@@ -79,7 +79,7 @@ const Numbers = ({ data: { bulk_commands, devices, jobs, products, scenes, upgra
           <Figure href="/console/scenes" title={overview.scenes} value={scenes.enabled} />
           <Figure href="/console/scenes" title={overview.executions} value={scenes.executions} />
           <Figure href="/console/devices?view=bulk" title={overview.bulkCommands} value={bulk_commands} />
-          <Figure title={overview.jobs} value={jobs} />
+          <Figure href="/console/jobs" title={overview.jobs} value={jobs} />
         </div>
       </Card>
     </>
@@ -89,13 +89,13 @@ const Numbers = ({ data: { bulk_commands, devices, jobs, products, scenes, upgra
 interface FigureProps {
   readonly title: string
   readonly value: number
-  readonly href?: string
+  readonly href: string
 }
 
 const Figure = ({ href, title, value }: FigureProps) => (
   <div class="number">
     <strong>{formatNumber(value)}</strong>
-    <span>{href === undefined ? title : <a href={href}>{title}</a>}</span>
+    <span><a href={href}>{title}</a></span>
   </div>
 )
 

@@ -7,13 +7,13 @@ import { api } from "../../api/client.ts"
 import { canOperate } from "../../api/session.ts"
 import { tellFailure } from "../../parts/toasts.tsx"
 import type { Product } from "../../parts/Devices.tsx"
-import { ask, Dialog } from "../../parts/Dialog.tsx"
+import { ask, Counted, Dialog } from "../../parts/Dialog.tsx"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { DeleteButton } from "../../parts/Listing.tsx"
 import { Card, Facts } from "../../parts/Page.tsx"
 import { CopyButton, Time } from "../../parts/Small.tsx"
 import { tell } from "../../parts/toasts.tsx"
-import { useTexts } from "../../text/text.ts"
+import { formatNumber, useTexts } from "../../text/text.ts"
 import { ProductStatus } from "./Products.tsx"
 
 export const ProductOverview = ({ product, reload }: { readonly product: Product; readonly reload: () => void }) => {
@@ -41,7 +41,20 @@ export const ProductOverview = ({ product, reload }: { readonly product: Product
               </button>
               <DeleteButton
                 title={products.removeTitle(name)}
-                body={products.removeBody}
+                body={
+                  <Counted
+                    read={async (signal) => {
+                      const query = { product_key, page_size: 1 }
+                      const [devices, firmwares] = await Promise.all([
+                        api.devices.listDevices({ query, signal }),
+                        api.ota.listFirmwares({ query, signal })
+                      ])
+                      return [devices.total, firmwares.total].map((total) => formatNumber(total))
+                    }}
+                  >
+                    {([devices = "", firmwares = ""]) => products.removeBody(devices, firmwares)}
+                  </Counted>
+                }
                 typed={name}
                 remove={() => api.products.deleteProduct({ params })}
                 onDeleted={() => route("/console/products")}

@@ -6,14 +6,14 @@ import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { may, session } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
-import { Dialog } from "../../parts/Dialog.tsx"
+import { Counted, Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
 import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Card, Page } from "../../parts/Page.tsx"
 import { Badge, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
-import { texts, useTexts } from "../../text/text.ts"
+import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import { Quotas } from "./Quotas.tsx"
 
 type Project = Item<typeof api.projects.listProjects>
@@ -84,7 +84,11 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<Project>> => {
           {project.id !== session.value?.project_id && (
             <DeleteButton
               title={projects.removeTitle(project.name)}
-              body={projects.removeBody}
+              body={
+                <Counted read={(signal) => api.quotas.getQuotas({ params: { project_id: project.id }, signal })}>
+                  {({ used }) => projects.removeBody(formatNumber(used.products), formatNumber(used.access_keys))}
+                </Counted>
+              }
               typed={project.name}
               remove={() => api.projects.deleteProject({ params: { project_id: project.id } })}
               onDeleted={reload}

@@ -6,11 +6,12 @@ import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
+import { ask, Counted } from "../../parts/Dialog.tsx"
 import { DeleteButton } from "../../parts/Listing.tsx"
 import { Page, Tabs } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
-import { useTexts } from "../../text/text.ts"
+import { formatNumber, useTexts } from "../../text/text.ts"
 import { bodyOf, draftOf, emptyDraft, type StoredScene } from "./draft.ts"
 import { DryRun } from "./DryRun.tsx"
 import { Executions } from "./Executions.tsx"
@@ -91,7 +92,7 @@ const StoredScenePage = ({ id, tab: given }: { readonly id: string; readonly tab
 }
 
 const Actions = (
-  { reload, scene: { id, name, status } }: { readonly scene: StoredScene; readonly reload: () => void }
+  { reload, scene: { actions, id, name, status } }: { readonly scene: StoredScene; readonly reload: () => void }
 ) => {
   const { scenes } = useTexts()
   const { route } = useLocation()
@@ -101,7 +102,13 @@ const Actions = (
       <button
         type="button"
         class="button"
-        onClick={() => void api.scenes.runScene({ params }).then(() => tell(scenes.ran), tellFailure)}
+        onClick={() =>
+          ask({
+            title: scenes.runTitle(name),
+            body: scenes.runBody(formatNumber(actions.length)),
+            action: scenes.run,
+            run: () => api.scenes.runScene({ params }).then(() => tell(scenes.ran))
+          })}
       >
         {scenes.run}
       </button>
@@ -116,7 +123,11 @@ const Actions = (
       </button>
       <DeleteButton
         title={scenes.removeTitle(name)}
-        body={scenes.removeBody}
+        body={
+          <Counted read={(signal) => api.scenes.listExecutions({ params, query: { page_size: 1 }, signal })}>
+            {({ total }) => scenes.removeBody(formatNumber(total))}
+          </Counted>
+        }
         remove={() => api.scenes.deleteScene({ params })}
         onDeleted={() => route("/console/scenes")}
       />

@@ -52,9 +52,13 @@ export const common = {
   countOf: (total: string) => `${total} in total`,
   now: "just now",
   download: "Download",
+  notAnObject: "This is not a JSON object",
   details: "Details",
   more: "More",
   needsRole: (role: string) => `This needs the role ${role}`,
+  plotEmpty: (title: string) => `${title}: no values`,
+  plotWords: (title: string, least: string, most: string, last: string) =>
+    `${title}: from ${least} to ${most}, ${last} at last`,
   productLabel: "Product",
   productKey: "Product key",
   device: "Device",

@@ -1,7 +1,7 @@
 /** The list of devices, batches, and the page to connect the first one. */
 export const devices = {
   lead: "All devices of the project.",
-  tabs: { list: "Devices", batches: "Batches", bulk: "Bulk commands" },
+  tabs: { list: "Devices", groups: "Groups", batches: "Batches", bulk: "Bulk commands" },
   caption: "Devices",
   search: "Name begins with",
   tag: "Tag",
@@ -27,15 +27,17 @@ export const devices = {
   askDisable: (count: number) => count === 1 ? "Disable this device?" : `Disable ${count} devices?`,
   askDisableBody: "A disabled device is disconnected and cannot connect.",
   askRemove: (count: number) => count === 1 ? "Delete this device?" : `Delete ${count} devices?`,
-  askRemoveBody: "All that is kept about them goes too: values, history, commands. This cannot be undone.",
+  askRemoveBody: "Their connections end, and their values, history and commands are deleted for ever.",
   done: (count: number) => count === 1 ? "One device changed" : `${count} devices changed`,
   removed: (count: number) => count === 1 ? "One device deleted" : `${count} devices deleted`,
   partly: (done: number, failed: number, why: string) => `${done} done, ${failed} failed: ${why}`,
   setProperties: "Set properties",
-  setPropertiesBody: "Each device gets the command, or gets it when it comes back within a day.",
+  setPropertiesBody: (count: number) =>
+    `${
+      count === 1 ? "One device" : `${count} devices`
+    }: each gets the command, or gets it when it comes back within a day.`,
   propertiesJson: "Properties as JSON",
   bulkStarted: "The bulk command has started",
-  invalidJson: "This is not JSON",
   batch: {
     caption: "Batches of the product",
     chooseProduct: "Choose a product to see its batches.",
@@ -63,7 +65,8 @@ export const devices = {
     reason: "Reason",
     cancel: "Cancel",
     askCancel: (id: number) => `Cancel bulk command ${id}?`,
-    askCancelBody: "Devices that were not asked never are; commands that are still queued are cancelled.",
+    askCancelBody: (pending: string, queued: string) =>
+      `${pending} devices have not been asked and never will be; ${queued} commands that wait for their device are cancelled.`,
     empty: "No bulk commands yet",
     emptyBody: "Select devices in the list and set properties of all of them at once."
   },

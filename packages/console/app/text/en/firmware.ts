@@ -25,7 +25,8 @@ export const firmware = {
   emptyTitle: "No firmware yet",
   emptyBody: "Upload a file for a product; then try it on a few devices, and roll it out.",
   removeTitle: (name: string) => `Delete ${name}?`,
-  removeBody: "Its ended tasks and their records go with it.",
+  removeBody: (campaigns: string) =>
+    `Its ${campaigns} campaigns go with it, with what became of each device. None of them may be under way.`,
   verify: {
     title: "Verification",
     body: "Try the firmware on up to ten devices before it goes to all.",
@@ -35,7 +36,11 @@ export const firmware = {
     passed: "It has passed",
     failed: "It has failed",
     caption: "Devices of the verification",
-    none: "It has not been tried yet."
+    none: "It has not been tried yet.",
+    passTitle: "Has the firmware passed?",
+    passBody: "The verification ends. Devices that have not finished stay as they are.",
+    failTitle: "Has the firmware failed?",
+    failBody: "The verification ends, and no campaign can start until the firmware has been verified again."
   },
   campaigns: {
     title: "Campaigns",
@@ -47,8 +52,6 @@ export const firmware = {
     statuses: ["pending", "in progress", "completed", "failed", "cancelled"],
     scope: "Scope",
     scopes: { all: "All devices of the product", group: "A group", devices: "Single devices" },
-    group: "Group",
-    chooseGroup: "Choose a group",
     push: "The cloud tells the devices; otherwise they ask",
     dynamic: "Devices that come later with an older version join",
     rate: "Devices a minute",
@@ -95,14 +98,22 @@ export const firmware = {
     updated: "Changed",
     cancel: "Cancel the campaign",
     askCancel: "Cancel this campaign?",
-    askCancelBody: "Devices that have not begun never will. Those that have begun finish.",
-    remove: "Delete the campaign",
+    askCancelBody: (pending: string, upgrading: string) =>
+      `${pending} devices have not begun and never will. ${upgrading} have begun and finish.`,
     askRemove: "Delete this campaign?",
-    askRemoveBody: "Its records go with it.",
+    askRemoveBody: (records: string) => `What became of its ${records} devices is no more known.`,
     confirm: "Confirm",
     nextStage: (stage: number) => `Open stage ${stage}`,
     stage: (stage: number, of: number) => `Stage ${stage} of ${of}`,
     cancelDevice: "Cancel",
+    askCancelDevice: (name: string) => `Cancel the upgrade of ${name}?`,
+    askCancelDeviceBody: "The campaign tries it no more. A device that has begun may finish all the same.",
+    askCancelDeviceAction: "Cancel the upgrade",
+    askConfirm: "Hand out the firmware?",
+    askConfirmBody: (pending: string) => `${pending} devices wait for it, and may have it from then on.`,
+    askNextStage: (stage: number) => `Open stage ${stage}?`,
+    askNextStageBody: (percent: number, pending: string) =>
+      `${percent} % of the devices may have the firmware then. ${pending} devices have not begun.`,
     recordStates: ["", "pending", "upgrading", "succeeded", "failed", "cancelled"]
   }
 }

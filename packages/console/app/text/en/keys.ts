@@ -18,7 +18,8 @@ export const keys = {
   newKey: "The new key",
   removeTitle: (name: string) => `Delete the access key “${name}”?`,
   removeBody: "Programs that use it are refused within a second. Streams and sessions that began with it end.",
-  cascade: "Also delete all keys that come from it",
+  cascade: (count: string, areMore: boolean) =>
+    `Also delete all keys that come from it: ${areMore ? `${count} at least` : count}`,
   adminsOnly: "Only admins see the keys of a project.",
   empty: "No access keys"
 }

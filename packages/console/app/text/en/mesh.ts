@@ -26,7 +26,8 @@ export const mesh = {
   removeNodeTitle: (name: string) => `Delete ${name} from the network?`,
   removeNodeBody: "Its address becomes free. The device itself stays.",
   removeTitle: "Delete this mesh network?",
-  removeBody: "Its keys, its nodes and their addresses are gone. The devices stay.",
+  removeBody: (nodes: string) =>
+    `Its keys and the addresses of its ${nodes} nodes are gone for ever. The devices stay.`,
   send: "Send bytes",
   sendSubmit: "Send",
   sendBody: "Each gateway of the network that is connected gets them once. At least one must be connected.",

@@ -29,7 +29,8 @@ export const products = {
   firmware: "Firmware of this product",
   connect: "Connect a device",
   removeTitle: (name: string) => `Delete the product “${name}”?`,
-  removeBody: "It must have no devices. Its thing model and firmware go with it.",
+  removeBody: (devices: string, firmwares: string) =>
+    `It has ${devices} devices, and must have none. Its thing model and ${firmwares} firmware versions go with it for ever.`,
   emptyTitle: "No products yet",
   emptyBody: "Create a product for your first kind of device.",
   template: "Begin with",

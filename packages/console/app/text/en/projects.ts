@@ -24,5 +24,6 @@ export const projects = {
     registrations_per_minute: "Registrations a minute by one product secret"
   },
   removeTitle: (name: string) => `Delete the project “${name}”?`,
-  removeBody: "It must have no products. Its access keys end at once; its audit log stays."
+  removeBody: (products: string, keys: string) =>
+    `It has ${products} products, and must have none. Its ${keys} access keys end at once; its audit log stays.`
 }

@@ -5,10 +5,12 @@ export const shell = {
     products: "Products",
     devices: "Devices",
     firmware: "Firmware",
+    jobs: "Jobs",
     scenes: "Scenes",
     gateways: "Gateways",
     mesh: "Mesh networks",
     events: "Events",
+    subscriptions: "Subscriptions",
     keys: "Access keys",
     projects: "Projects",
     audit: "Audit log"

@@ -2,7 +2,7 @@ import type { Texts } from "../text.ts"
 
 export const devices: Texts["devices"] = {
   lead: "项目中的所有设备。",
-  tabs: { list: "设备", batches: "批次", bulk: "批量命令" },
+  tabs: { list: "设备", groups: "分组", batches: "批次", bulk: "批量命令" },
   caption: "设备",
   search: "名称或昵称的开头",
   tag: "标签",
@@ -28,15 +28,14 @@ export const devices: Texts["devices"] = {
   askDisable: (count) => `禁用 ${count} 个设备?`,
   askDisableBody: "被禁用的设备会断开,并且无法再连接。",
   askRemove: (count) => `删除 ${count} 个设备?`,
-  askRemoveBody: "与设备有关的所有数据(属性值、历史、命令)都会一并删除,且无法恢复。",
+  askRemoveBody: "它们的连接会断开,数据、历史和命令将永久删除。",
   done: (count) => `已更改 ${count} 个设备`,
   removed: (count) => `已删除 ${count} 个设备`,
   partly: (done, failed, why) => `${done} 个成功,${failed} 个失败:${why}`,
   setProperties: "设置属性",
-  setPropertiesBody: "每个设备都会收到命令;离线设备在一天内上线时收到。",
+  setPropertiesBody: (count) => `共 ${count} 台。每个设备都会收到命令;离线设备在一天内上线时收到。`,
   propertiesJson: "属性(JSON)",
   bulkStarted: "批量命令已开始",
-  invalidJson: "不是有效的 JSON",
   batch: {
     caption: "产品的批次",
     chooseProduct: "请选择产品以查看其批次。",
@@ -64,7 +63,7 @@ export const devices: Texts["devices"] = {
     reason: "原因",
     cancel: "取消命令",
     askCancel: (id) => `取消批量命令 ${id}?`,
-    askCancelBody: "尚未下发的设备不再下发,仍在排队的命令会被取消。",
+    askCancelBody: (pending, queued) => `${pending} 台设备尚未收到,将不再下发;${queued} 条等待设备上线的命令会被取消。`,
     empty: "还没有批量命令",
     emptyBody: "在列表中选择设备,即可同时设置它们的属性。"
   },

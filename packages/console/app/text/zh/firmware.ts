@@ -26,7 +26,7 @@ export const firmware: Texts["firmware"] = {
   emptyTitle: "还没有固件",
   emptyBody: "为产品上传文件,先在少量设备上试用,再全面推送。",
   removeTitle: (name) => `删除 ${name}?`,
-  removeBody: "已结束的任务及其记录会一并删除。",
+  removeBody: (campaigns) => `它的 ${campaigns} 个升级活动及各设备的记录将一并删除。不能有进行中的活动。`,
   verify: {
     title: "验证",
     body: "全面推送之前,先在最多十个设备上试用固件。",
@@ -36,7 +36,11 @@ export const firmware: Texts["firmware"] = {
     passed: "验证通过",
     failed: "验证失败",
     caption: "验证的设备",
-    none: "还没有验证过。"
+    none: "还没有验证过。",
+    passTitle: "确认固件通过验证?",
+    passBody: "验证结束。尚未完成的设备保持现状。",
+    failTitle: "确认固件未通过验证?",
+    failBody: "验证结束。重新验证之前,不能开始升级活动。"
   },
   campaigns: {
     title: "升级活动",
@@ -48,8 +52,6 @@ export const firmware: Texts["firmware"] = {
     statuses: ["待开始", "进行中", "已完成", "失败", "已取消"],
     scope: "范围",
     scopes: { all: "产品的所有设备", group: "设备分组", devices: "指定设备" },
-    group: "分组",
-    chooseGroup: "选择分组",
     push: "由云端通知设备;否则由设备查询",
     dynamic: "之后上线的旧版本设备自动加入",
     rate: "每分钟设备数",
@@ -90,14 +92,21 @@ export const firmware: Texts["firmware"] = {
     updated: "更新时间",
     cancel: "取消升级活动",
     askCancel: "取消该升级活动?",
-    askCancelBody: "尚未开始的设备不再升级,已开始的会继续完成。",
-    remove: "删除升级活动",
+    askCancelBody: (pending, upgrading) =>
+      `${pending} 台设备尚未开始,将不再升级。${upgrading} 台已开始的设备会继续完成。`,
     askRemove: "删除该升级活动?",
-    askRemoveBody: "其记录会一并删除。",
+    askRemoveBody: (records) => `${records} 台设备的升级记录将一并删除。`,
     confirm: "确认",
     nextStage: (stage) => `进入第 ${stage} 阶段`,
     stage: (stage, of) => `第 ${stage} 阶段,共 ${of} 阶段`,
     cancelDevice: "取消",
+    askCancelDevice: (name) => `取消 ${name} 的升级?`,
+    askCancelDeviceBody: "该活动不再尝试升级它。已开始的设备仍可能完成。",
+    askCancelDeviceAction: "取消升级",
+    askConfirm: "确认下发固件?",
+    askConfirmBody: (pending) => `${pending} 台设备在等待,确认后即可升级。`,
+    askNextStage: (stage) => `开放第 ${stage} 阶段?`,
+    askNextStageBody: (percent, pending) => `之后 ${percent}% 的设备可以升级。${pending} 台设备尚未开始。`,
     recordStates: ["", "待升级", "升级中", "成功", "失败", "已取消"]
   }
 }

@@ -9,6 +9,8 @@ import { devices } from "./devices.ts"
 import { events } from "./events.ts"
 import { firmware } from "./firmware.ts"
 import { gateways } from "./gateways.ts"
+import { groups } from "./groups.ts"
+import { jobs } from "./jobs.ts"
 import { keys } from "./keys.ts"
 import { mesh } from "./mesh.ts"
 import { overview } from "./overview.ts"
@@ -16,6 +18,7 @@ import { products } from "./products.ts"
 import { projects } from "./projects.ts"
 import { scenes } from "./scenes.ts"
 import { shell } from "./shell.ts"
+import { subscriptions } from "./subscriptions.ts"
 
 export const zh: Texts = {
   audit,
@@ -25,11 +28,14 @@ export const zh: Texts = {
   events,
   firmware,
   gateways,
+  groups,
+  jobs,
   keys,
   mesh,
   overview,
   products,
   projects,
   scenes,
-  shell
+  shell,
+  subscriptions
 }

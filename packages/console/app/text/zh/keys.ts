@@ -19,7 +19,7 @@ export const keys: Texts["keys"] = {
   newKey: "新密钥",
   removeTitle: (name) => `删除访问密钥“${name}”?`,
   removeBody: "使用它的程序会在一秒内被拒绝,由它建立的事件流和会话也会结束。",
-  cascade: "同时删除由它创建的所有密钥",
+  cascade: (count, areMore) => `同时删除由它创建的所有密钥:${areMore ? "至少 " : ""}${count} 个`,
   adminsOnly: "只有管理员可以查看项目的密钥。",
   empty: "没有访问密钥"
 }

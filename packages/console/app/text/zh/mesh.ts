@@ -27,7 +27,7 @@ export const mesh: Texts["mesh"] = {
   removeNodeTitle: (name) => `从网络中删除 ${name}?`,
   removeNodeBody: "它的地址会被释放,设备本身保留。",
   removeTitle: "删除该 Mesh 网络?",
-  removeBody: "网络的密钥、节点和地址都会删除,设备保留。",
+  removeBody: (nodes) => `网络密钥和 ${nodes} 个节点的地址将永久删除。设备会保留。`,
   send: "发送字节",
   sendSubmit: "发送",
   sendBody: "网络中每个在线的网关都会收到一次,至少需要一个网关在线。",

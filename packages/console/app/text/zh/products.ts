@@ -30,7 +30,8 @@ export const products: Texts["products"] = {
   firmware: "该产品的固件",
   connect: "接入设备",
   removeTitle: (name) => `删除产品“${name}”?`,
-  removeBody: "产品下不能有设备。其物模型和固件会一并删除。",
+  removeBody: (devices, firmwares) =>
+    `它有 ${devices} 台设备,须先全部删除。物模型和 ${firmwares} 个固件版本将一并永久删除。`,
   emptyTitle: "还没有产品",
   emptyBody: "为第一类设备创建一个产品。",
   template: "初始模板",

@@ -25,5 +25,6 @@ export const projects: Texts["projects"] = {
     registrations_per_minute: "单个产品密钥每分钟的注册数"
   },
   removeTitle: (name) => `删除项目“${name}”?`,
-  removeBody: "项目中不能有产品。其访问密钥立即失效,审计日志会保留。"
+  removeBody: (products, keys) =>
+    `它有 ${products} 个产品,须先全部删除。它的 ${keys} 个访问密钥会立即失效;审计日志会保留。`
 }

@@ -6,10 +6,12 @@ export const shell: Texts["shell"] = {
     products: "产品",
     devices: "设备",
     firmware: "固件",
+    jobs: "任务",
     scenes: "场景",
     gateways: "网关",
     mesh: "Mesh 网络",
     events: "事件",
+    subscriptions: "订阅",
     keys: "访问密钥",
     projects: "项目",
     audit: "审计日志"

@@ -1,0 +1,119 @@
+/**
+ * Creates a subscription, or changes one.
+ */
+import { useState } from "preact/hooks"
+import { api } from "../../api/client.ts"
+import { type LiveEventType, liveEventTypes } from "../../api/live.ts"
+import type { Body } from "../../api/Operations.ts"
+import { Dialog } from "../../parts/Dialog.tsx"
+import { ListField, listOf, tagsOf } from "../../parts/Fields.tsx"
+import { CheckField, Form, TextField } from "../../parts/Form.tsx"
+import { tell } from "../../parts/toasts.tsx"
+import { useTexts } from "../../text/text.ts"
+import { type Start, StartField, startOf } from "./StartField.tsx"
+import type { SubscriptionData } from "./Subscriptions.tsx"
+
+type Draft = Body<typeof api.subscriptions.createSubscription>
+type Filter = SubscriptionData["filter"]
+
+export const SubscriptionForm = (
+  { onClose, onSaved, subscription }: {
+    /** Undefined: a new one. */
+    readonly subscription?: SubscriptionData
+    readonly onClose: () => void
+    readonly onSaved: () => void
+  }
+) => {
+  const { common, events, subscriptions } = useTexts()
+  const [name, setName] = useState(subscription?.name ?? "")
+  const [webhook, setWebhook] = useState(subscription?.webhook?.url ?? "")
+  const [start, setStart] = useState<Start>({ kind: "now", time: "" })
+  const [filter, setFilter] = useState(() => textsOf(subscription?.filter ?? {}))
+  const change = (changes: Partial<FilterTexts>) => setFilter({ ...filter, ...changes })
+  const list = (field: Exclude<keyof FilterTexts, "types">, path: string, label: string, hint: string) => (
+    <ListField label={label} hint={hint} path={path} value={filter[field]} onInput={(text) => change({ [field]: text })} />
+  )
+  const save = async () => {
+    const draft = { name, filter: filterOf(filter) }
+    await (subscription === undefined
+      ? api.subscriptions.createSubscription({
+        payload: { ...draft, start: startOf(start), ...webhook === "" ? {} : { webhook: { url: webhook } } }
+      })
+      : api.subscriptions.changeSubscription({
+        params: { subscription_id: String(subscription.subscription_id) },
+        payload: { ...draft, webhook: webhook === "" ? null : { url: webhook } }
+      }))
+    tell(common.saved)
+    onSaved()
+    onClose()
+  }
+  return (
+    <Dialog title={subscription === undefined ? subscriptions.create : subscription.name} onClose={onClose} wide>
+      <Form submit={subscription === undefined ? common.create : common.save} onCancel={onClose} onSubmit={save}>
+        <div class="halves">
+          <div class="stack">
+            <TextField label={common.name} path="name" required value={name} onInput={setName} />
+            <TextField
+              label={subscriptions.webhook}
+              hint={subscriptions.webhookHint}
+              path="webhook.url"
+              placeholder="https://"
+              value={webhook}
+              onInput={setWebhook}
+            />
+            {subscription === undefined && <StartField path="start" value={start} onChange={setStart} />}
+            <fieldset class="compound">
+              <legend>{subscriptions.types}</legend>
+              <div class="stack tight">
+                <p class="soft small">{subscriptions.typesHint}</p>
+                {liveEventTypes.map((type) => (
+                  <CheckField
+                    key={type}
+                    label={events.types[type]}
+                    checked={filter.types.includes(type)}
+                    onChange={(isOn) =>
+                      change({ types: isOn ? [...filter.types, type] : filter.types.filter((one) => one !== type) })}
+                  />
+                ))}
+              </div>
+            </fieldset>
+          </div>
+          <div class="stack">
+            {list("products", "filter.product_keys", subscriptions.products, subscriptions.listHint)}
+            {list("devices", "filter.device_ids", subscriptions.devices, subscriptions.listHint)}
+            {list("properties", "filter.property_ids", subscriptions.properties, subscriptions.propertiesHint)}
+            {list("tags", "filter.tags", subscriptions.tags, subscriptions.tagsHint)}
+          </div>
+        </div>
+      </Form>
+    </Dialog>
+  )
+}
+
+interface FilterTexts {
+  readonly types: ReadonlyArray<LiveEventType>
+  readonly products: string
+  readonly devices: string
+  readonly properties: string
+  readonly tags: string
+}
+
+const textsOf = ({ device_ids = [], product_keys = [], property_ids = [], tags = {}, types = [] }: Filter): FilterTexts => ({
+  types,
+  products: product_keys.join("\n"),
+  devices: device_ids.join("\n"),
+  properties: property_ids.join("\n"),
+  tags: Object.entries(tags).map((tag) => tag.join(":")).join("\n")
+})
+
+/** What is empty is no condition. */
+const filterOf = ({ devices, products, properties, tags, types }: FilterTexts): NonNullable<Draft["filter"]> => {
+  const named = (name: string, text: string) => listOf(text).length === 0 ? {} : { [name]: listOf(text) }
+  return {
+    ...types.length === 0 ? {} : { types },
+    ...named("product_keys", products),
+    ...named("device_ids", devices),
+    ...named("property_ids", properties),
+    ...tags.trim() === "" ? {} : { tags: tagsOf(tags) }
+  }
+}

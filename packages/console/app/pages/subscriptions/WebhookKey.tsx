@@ -1,0 +1,51 @@
+/**
+ * The key with which receivers of webhooks check that they are from here.
+ */
+import { useState } from "preact/hooks"
+import { api } from "../../api/client.ts"
+import { ask } from "../../parts/Dialog.tsx"
+import { Card } from "../../parts/Page.tsx"
+import { Snippet } from "../../parts/Small.tsx"
+import { tellFailure } from "../../parts/toasts.tsx"
+import { useTexts } from "../../text/text.ts"
+
+export const WebhookKey = () => {
+  const { subscriptions: { key: words } } = useTexts()
+  const [shown, setShown] = useState<string>()
+  const show = (promise: Promise<{ readonly key: string }>) => promise.then(({ key }) => setShown(key))
+  return (
+    <Card
+      title={words.title}
+      actions={
+        <>
+          {shown === undefined && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => void show(api.scenes.getWebhookKey()).catch(tellFailure)}
+            >
+              {words.show}
+            </button>
+          )}
+          <button
+            type="button"
+            class="button small danger"
+            onClick={() =>
+              ask({
+                title: words.rotateTitle,
+                body: words.rotateBody,
+                action: words.rotate,
+                danger: true,
+                run: () => show(api.scenes.rotateWebhookKey())
+              })}
+          >
+            {words.rotate}
+          </button>
+        </>
+      }
+    >
+      <p class="soft">{words.body}</p>
+      {shown !== undefined && <Snippet label={words.label} text={shown} />}
+    </Card>
+  )
+}

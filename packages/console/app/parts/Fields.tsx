@@ -1,0 +1,43 @@
+/**
+ * Fields whose text stands for more than itself: lists, and objects as JSON.
+ */
+import { useTexts } from "../text/text.ts"
+import { AreaField, type FieldProps } from "./Form.tsx"
+
+/** What stands in a text one on each line, or between spaces. */
+export const listOf = (text: string): ReadonlyArray<string> => text.split(/[\s,]+/).filter((item) => item !== "")
+
+/** Tags in a text, one `key:value` on each line. */
+export const tagsOf = (text: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    text.split("\n").map((line) => line.trim()).filter((line) => line !== "").map((line) => {
+      const [key = "", ...value] = line.split(":")
+      return [key.trim(), value.join(":").trim()]
+    })
+  )
+
+/** The object that a text is as JSON; undefined: it is none. */
+export const objectOf = (text: string): Readonly<Record<string, never>> | undefined => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? value as Readonly<Record<string, never>>
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+interface TextProps extends FieldProps {
+  readonly value: string
+  readonly onInput: (value: string) => void
+}
+
+/** Ids, or tags, one on each line. */
+export const ListField = (field: TextProps) => <AreaField rows={3} {...field} />
+
+/** An object as JSON. */
+export const ObjectField = (field: TextProps) => {
+  const { common } = useTexts()
+  return <AreaField {...field} issue={objectOf(field.value) === undefined ? common.notAnObject : undefined} />
+}
