@@ -113,7 +113,7 @@ it.live.runIf(hasBrowser)(
         await page.getByRole("link", { name: "Scenes", exact: true }).click()
         await page.getByRole("link", { name: "New scene" }).click()
         await page.getByLabel("Name (required)").fill("Too hot")
-        await page.getByLabel("Add: Triggers").selectOption("trigger/device/property")
+        await page.getByLabel("Add a trigger").selectOption("trigger/device/property")
         await page.getByRole("button", { name: "Add", exact: true }).first().click()
         await page.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
         await page.getByLabel("Property", { exact: true }).selectOption("Temperature")

@@ -22,6 +22,11 @@ export class ApiError extends Error {
     return (this.data["issues"] ?? {}) as Issues
   }
 
+  /** Whether what the address names is not there. */
+  get isMissing(): boolean {
+    return this.code >= 40400 && this.code < 40500
+  }
+
   /** Whether the server is away, or has no room for now. */
   get isPassing(): boolean {
     return this.code === 0 || this.code === 42900 || this.code >= 50000

@@ -6,6 +6,7 @@ import type { ComponentChildren } from "preact"
 import type { ApiError } from "../api/ApiError.ts"
 import type { QueryState } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
+import { Empty } from "./Page.tsx"
 
 /** Shows what was read. What was there before stays in view while it is read again. */
 export const Shown = <A,>(
@@ -15,7 +16,9 @@ export const Shown = <A,>(
   const { data, error, isLoading, reload } = query
   return (
     <>
-      {error !== undefined && <Failure error={error} onRetry={reload} />}
+      {error !== undefined && (error.isMissing && data === undefined
+        ? <Empty title={error.message}>{common.notFoundHint}</Empty>
+        : <Failure error={error} onRetry={reload} />)}
       {data !== undefined
         ? children(data)
         : isLoading && <p class="loading" role="status">{common.loading}</p>}

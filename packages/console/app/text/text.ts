@@ -38,3 +38,13 @@ export const loadLanguage = (): Promise<void> => {
 /** Numbers, times and durations as the language writes them. */
 export const formatNumber = (value: number, options?: Intl.NumberFormatOptions): string =>
   new Intl.NumberFormat(language.value, options).format(value)
+
+/** Bytes in a unit that fits. */
+export const formatBytes = (bytes: number): string => {
+  const power = bytes === 0 ? 0 : Math.min(Math.floor(Math.log(bytes) / Math.log(1000)), 3)
+  return formatNumber(bytes / 1000 ** power, {
+    style: "unit",
+    unit: ["byte", "kilobyte", "megabyte", "gigabyte"][power]!,
+    maximumFractionDigits: power === 0 ? 0 : 1
+  })
+}

@@ -10,7 +10,7 @@ import { DeviceLink } from "../../parts/Devices.tsx"
 import { Listing } from "../../parts/Listing.tsx"
 import { Card, Empty } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
-import { Badge, Bar, Json, type Mood, Time } from "../../parts/Small.tsx"
+import { Badge, Bar, type Mood, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
@@ -58,10 +58,14 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<BulkCommand>> => {
     {
       id: "what",
       title: devices.bulk.what,
-      cell: ({ params, service_id }) => <>{service_id} <Json value={params} /></>
+      cell: ({ params, service_id }) => (
+        <span class="wrap">
+          {service_id === "" ? devices.setProperties : service_id} <code>{JSON.stringify(params)}</code>
+        </span>
+      )
     },
     { id: "devices", title: devices.batch.devices, kind: "number", cell: ({ total }) => formatNumber(total) },
-    { id: "status", title: common.status, kind: "tight", cell: ({ status }) => <Badge>{status}</Badge> },
+    { id: "status", title: common.status, kind: "tight", cell: ({ status }) => <Badge mood={status === "running" ? "busy" : "plain"}>{devices.bulk.statuses[status] ?? status}</Badge> },
     { id: "created", title: common.created, cell: ({ created_at }) => <Time at={created_at} /> },
     {
       id: "actions",
@@ -118,7 +122,7 @@ const BulkDevices = ({ id }: { readonly id: string }) => {
         {({ counts }) => (
           <Bar
             label={devices.bulk.progress}
-            parts={Object.entries(counts).map(([state, count]) => ({ title: state, count, mood: moodOf(state) }))}
+            parts={Object.entries(counts).map(([state, count]) => ({ title: devices.bulk.statuses[state] ?? state, count, mood: moodOf(state) }))}
           />
         )}
       </Shown>
@@ -144,7 +148,7 @@ const deviceColumns = (): ReadonlyArray<Column<BulkDevice>> => {
       id: "state",
       title: devices.bulk.state,
       kind: "tight",
-      cell: ({ state }) => <Badge mood={moodOf(state)}>{state}</Badge>
+      cell: ({ state }) => <Badge mood={moodOf(state)}>{devices.bulk.statuses[state] ?? state}</Badge>
     },
     {
       id: "reason",

@@ -8,15 +8,16 @@ import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { deviceHref, ProductField, useProducts } from "../../parts/Devices.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
+import { useModel } from "../../parts/model/Model.ts"
 import { Card, Empty, Facts, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { CopyButton, Snippet } from "../../parts/Small.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { useTexts } from "../../text/text.ts"
-import { languages, snippet, titles } from "./snippets.ts"
+import { languages, sampleOf, snippet, titles } from "./snippets.ts"
 
 const Connect = () => {
-  const { devices: { first }, shell } = useTexts()
+  const { common, devices: { first }, shell } = useTexts()
   const url = useUrl()
   const products = useProducts()
   const productKey = url.get("product")
@@ -44,7 +45,7 @@ const Connect = () => {
                   <Card title={first.product}>
                     <ProductField
                       label={first.product}
-                      emptyTitle={first.product}
+                      emptyTitle={common.chooseProduct}
                       fits={({ node_type }) => node_type !== "gateway-sub"}
                       products={products}
                       value={productKey}
@@ -98,7 +99,9 @@ const Programs = ({ deviceId }: { readonly deviceId: string }) => {
   const [host, setHost] = useState(location.hostname)
   const [port, setPort] = useState("8883")
   const [authority, setAuthority] = useState(".device-cloud/tls/ca.pem")
-  const [properties, setProperties] = useState(`{"Temperature":21.5}`)
+  const { data: model } = useModel(query.data?.device_info.product_key)
+  const [written, setProperties] = useState<string>()
+  const properties = written ?? sampleOf(model)
   useLive({ device_id: deviceId, types: ["property", "event"] }, () => setArrived(true))
   return (
     <Shown query={query}>

@@ -121,7 +121,7 @@ const columnsOf = (): ReadonlyArray<Column<DeviceRow>> => {
       cell: ({ device_id, device_name, enabled_status, nickname }) => (
         <>
           <DeviceLink id={device_id} name={device_name} />
-          {nickname !== "" && <span class="soft"> {nickname}</span>}
+          {nickname !== "" && <span class="soft">{nickname}</span>}
           {enabled_status === "disable" && <> <Badge mood="bad">{devices.enabledStatus.disable}</Badge></>}
         </>
       )

@@ -3,6 +3,18 @@
  * (docs/protocol/connecting.md, docs/protocol/signatures.md).
  */
 
+import { firstOf, isNumber, type ThingModel } from "../../parts/model/Model.ts"
+
+/** A report that fits the model, as JSON: a number if it has one. */
+export const sampleOf = (model: ThingModel | undefined): string => {
+  const property = model?.properties.find(({ dataType }) => isNumber(dataType)) ?? model?.properties[0]
+  if (property === undefined) return `{"Temperature":21.5}`
+  const { dataType, id } = property
+  const { max, min } = dataType
+  const value = max === undefined || min === undefined ? firstOf(dataType) : Math.round((min + max) / 2)
+  return JSON.stringify({ [id]: value })
+}
+
 /** What a snippet is made for. */
 export interface Target {
   readonly productKey: string

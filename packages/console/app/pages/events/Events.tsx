@@ -6,11 +6,12 @@ import { type LiveEvent, type LiveEventType, liveEventTypes, useLiveMoments } fr
 import { deviceHref, ProductField, useProducts } from "../../parts/Devices.tsx"
 import { SelectField, TextField } from "../../parts/Form.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
-import { Badge, Json, Time } from "../../parts/Small.tsx"
+import { Badge, Time } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
 import * as EventBuffer from "./EventBuffer.ts"
+import "./events.css"
 
 const Events = () => {
   const { common, events, shell } = useTexts()
@@ -91,8 +92,8 @@ const columnsOf = (): ReadonlyArray<Column<LiveEvent>> => {
   return [
     { id: "time", title: common.time, kind: "tight", cell: ({ time }) => <Time at={time} /> },
     { id: "type", title: events.type, kind: "tight", cell: ({ type }) => <Badge>{events.types[type]}</Badge> },
-    { id: "subject", title: events.subject, cell: (event) => <Subject event={event} /> },
-    { id: "content", title: events.content, cell: (event) => <Json value={contentOf(event)} /> }
+    { id: "subject", title: events.subject, kind: "tight", cell: (event) => <Subject event={event} /> },
+    { id: "content", title: events.content, cell: (event) => <Content event={event} /> }
   ]
 }
 
@@ -104,9 +105,24 @@ const Subject = ({ event: { device_id, device_name, scene_id, scene_name } }: { 
 
 const shownElsewhere: ReadonlySet<string> = new Set(["id", "type", "time", "device_id", "device_name", "product_key"])
 
-/** What an event says beyond what the other columns show. */
-const contentOf = (event: LiveEvent) =>
-  Object.fromEntries(Object.entries(event).filter(([field]) => !shownElsewhere.has(field)))
+/** What an event says beyond what the other columns show: names and values, those of properties without their times. */
+const Content = ({ event }: { readonly event: LiveEvent }) => {
+  const { properties, ...others } = event as LiveEvent & { readonly properties?: Readonly<Record<string, unknown>> }
+  const reported = Object.entries(properties ?? {}).map(([id, report]) =>
+    [id, (report as { readonly value?: unknown } | null)?.value ?? report] as const
+  )
+  const said = Object.entries(others).filter(([field, value]) => !shownElsewhere.has(field) && value !== "")
+  return (
+    <ul class="event-content">
+      {[...reported, ...said].map(([name, value]) => (
+        <li key={name}>
+          <span class="soft">{name}</span>{" "}
+          <code class="wrap">{typeof value === "string" ? value : JSON.stringify(value)}</code>
+        </li>
+      ))}
+    </ul>
+  )
+}
 
 /** How many came in the second before, on average of some. */
 const useRate = () => {

@@ -10,10 +10,10 @@ import { ProductField, useProducts } from "../../parts/Devices.tsx"
 import { TextField } from "../../parts/Form.tsx"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
-import { Badge, type Mood, Time } from "../../parts/Small.tsx"
+import { Ago, Badge, type Mood } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
-import { formatNumber, texts, useTexts } from "../../text/text.ts"
+import { formatBytes, texts, useTexts } from "../../text/text.ts"
 import { NewFirmware } from "./NewFirmware.tsx"
 
 export type FirmwareRow = Item<typeof api.ota.listFirmwares>
@@ -74,16 +74,8 @@ export const FirmwareStatus = ({ status }: { readonly status: number }) => {
   return <Badge mood={moods[status] ?? "plain"}>{firmware.statuses[status] ?? status}</Badge>
 }
 
-/** Bytes in a unit that fits. */
-export const sizeOf = (bytes: number): string => {
-  if (bytes === 0) return ""
-  const power = Math.min(Math.floor(Math.log(bytes) / Math.log(1000)), 3)
-  return formatNumber(bytes / 1000 ** power, {
-    style: "unit",
-    unit: ["byte", "kilobyte", "megabyte", "gigabyte"][power]!,
-    maximumFractionDigits: power === 0 ? 0 : 1
-  })
-}
+/** Of a file elsewhere it may not be known. */
+export const sizeOf = (bytes: number): string => bytes === 0 ? "" : formatBytes(bytes)
 
 const columnsOf = (): ReadonlyArray<Column<FirmwareRow>> => {
   const { common, firmware } = texts()
@@ -93,7 +85,7 @@ const columnsOf = (): ReadonlyArray<Column<FirmwareRow>> => {
       title: firmware.name,
       cell: ({ id, name }) => <a class="wrap" href={`/console/firmware/${id}`}>{name}</a>
     },
-    { id: "version", title: firmware.version, cell: ({ version }) => version },
+    { id: "version", title: firmware.version, kind: "tight", cell: ({ version }) => version },
     { id: "module", title: firmware.module, cell: ({ module }) => module },
     {
       id: "product",
@@ -102,7 +94,7 @@ const columnsOf = (): ReadonlyArray<Column<FirmwareRow>> => {
     },
     { id: "size", title: firmware.size, kind: "number", cell: ({ size }) => sizeOf(size) },
     { id: "status", title: common.status, kind: "tight", cell: ({ status }) => <FirmwareStatus status={status} /> },
-    { id: "created", title: common.created, cell: ({ created_at }) => <Time at={created_at} /> }
+    { id: "created", title: common.created, kind: "tight", cell: ({ created_at }) => <Ago at={created_at} /> }
   ]
 }
 

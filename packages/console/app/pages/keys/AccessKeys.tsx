@@ -11,7 +11,7 @@ import { Counted } from "../../parts/Dialog.tsx"
 import { CheckField } from "../../parts/Form.tsx"
 import { DeleteButton, Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
-import { Ago, Badge, Time } from "../../parts/Small.tsx"
+import { Ago, Badge } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { formatNumber, texts, useTexts } from "../../text/text.ts"
@@ -21,15 +21,13 @@ type AccessKey = Item<typeof api.projects.listAccessKeys>
 
 const AccessKeys = () => {
   const { keys, shell } = useTexts()
-  return (
-    <Page title={shell.pages.keys} lead={keys.lead}>
-      {may("admin") ? <AccessKeyList /> : <Empty title={keys.adminsOnly} />}
-    </Page>
-  )
+  return may("admin")
+    ? <AccessKeyList />
+    : <Page title={shell.pages.keys} lead={keys.lead}><Empty title={keys.adminsOnly} /></Page>
 }
 
 const AccessKeyList = () => {
-  const { keys } = useTexts()
+  const { keys, shell } = useTexts()
   const url = useUrl()
   const [isCreating, setCreating] = useState(false)
   const query = useQuery(
@@ -37,17 +35,18 @@ const AccessKeyList = () => {
     [url.page]
   )
   return (
-    <div class="stack">
-      <div class="row end">
-        <button type="button" class="button primary" onClick={() => setCreating(true)}>{keys.create}</button>
-      </div>
+    <Page
+      title={shell.pages.keys}
+      lead={keys.lead}
+      actions={<button type="button" class="button primary" onClick={() => setCreating(true)}>{keys.create}</button>}
+    >
       <Listing query={query} empty={<Empty title={keys.empty} />}>
         {(rows) => (
           <Table caption={keys.caption} columns={columnsOf(query.reload)} rows={rows} keyOf={({ id }) => id} />
         )}
       </Listing>
       {isCreating && <NewAccessKey onClose={() => setCreating(false)} onCreated={query.reload} />}
-    </div>
+    </Page>
   )
 }
 
@@ -57,21 +56,25 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<AccessKey>> => {
     {
       id: "name",
       title: common.name,
-      cell: ({ id, name }) => (
+      cell: ({ addresses, id, name, scopes: { actions = [], products = [] } }) => (
         <span class="wrap">
           {name} {id === session.value?.key_id && <Badge mood="busy">{keys.yours}</Badge>}
+          {products.length + actions.length + addresses.length > 0 && (
+            <span class="small soft">{keys.only(products.length, actions.length, addresses.length)}</span>
+          )}
         </span>
       )
     },
     { id: "role", title: keys.role, cell: ({ role }) => common.roles[role] },
     { id: "used", title: keys.lastUsed, cell: ({ last_used_at }) => <Ago at={last_used_at} /> },
-    { id: "created", title: common.created, cell: ({ created_at }) => <Time at={created_at} /> },
-    { id: "expires", title: keys.expires, cell: ({ expires_at }) => <Time at={expires_at} /> },
+    { id: "created", title: common.created, cell: ({ created_at }) => <Ago at={created_at} /> },
+    { id: "expires", title: keys.expires, cell: ({ expires_at }) => <Ago at={expires_at} /> },
     {
       id: "actions",
       title: common.actions,
       kind: "tight",
-      cell: (key) => <Remove accessKey={key} reload={reload} />
+      // The key of the cloud's owner comes from the configuration of the server.
+      cell: (key) => key.role !== "owner" && <Remove accessKey={key} reload={reload} />
     }
   ]
 }

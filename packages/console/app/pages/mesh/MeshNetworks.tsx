@@ -8,7 +8,7 @@ import { may } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
-import { Time } from "../../parts/Small.tsx"
+import { Ago } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
@@ -59,7 +59,7 @@ const columnsOf = (): ReadonlyArray<Column<Network>> => {
     },
     { id: "gateway", title: mesh.nextGateway, cell: ({ provisioner_cursor }) => <code>{address(provisioner_cursor)}</code> },
     { id: "node", title: mesh.nextSubDevice, cell: ({ unicast_cursor }) => <code>{address(unicast_cursor)}</code> },
-    { id: "created", title: common.created, kind: "tight", cell: ({ created_at }) => <Time at={created_at} /> }
+    { id: "created", title: common.created, kind: "tight", cell: ({ created_at }) => <Ago at={created_at} /> }
   ]
 }
 

@@ -1,6 +1,7 @@
 /**
  * Upgrades under way, each as a bar.
  */
+import { useProducts } from "../../parts/Devices.tsx"
 import { Card } from "../../parts/Page.tsx"
 import { Bar } from "../../parts/Small.tsx"
 import { Table } from "../../parts/Table.tsx"
@@ -10,6 +11,8 @@ import type { OverviewData } from "./Overview.tsx"
 
 export const Upgrades = ({ upgrades: { tasks, total } }: { readonly upgrades: OverviewData["upgrades"] }) => {
   const { common, overview } = useTexts()
+  const products = useProducts()
+  const nameOf = (key: string) => products.data?.results.find(({ product_key }) => product_key === key)?.name ?? key
   return (
     <Card title={overview.upgrades}>
       {tasks.length === 0
@@ -28,7 +31,7 @@ export const Upgrades = ({ upgrades: { tasks, total } }: { readonly upgrades: Ov
                     <a href={`/console/firmware/${firmware_id}/campaigns/${task_id}`}>{`${module} ${version}`}</a>
                   )
                 },
-                { id: "product", title: common.productKey, cell: ({ product_key }) => product_key },
+                { id: "product", title: common.productLabel, cell: ({ product_key }) => <a href={`/console/products/${product_key}`}>{nameOf(product_key)}</a> },
                 { id: "status", title: common.status, cell: ({ status }) => <TaskStatus status={status} /> },
                 {
                   id: "progress",

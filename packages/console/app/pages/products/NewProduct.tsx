@@ -87,7 +87,7 @@ export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
               label={products.protocolType}
               path="protocol_type"
               value={draft.protocol_type ?? "zigbee"}
-              options={protocols.map((id) => [id, id] as const)}
+              options={protocols.map((id) => [id, products.networks[id] ?? id] as const)}
               onChange={(protocol_type) => change({ protocol_type })}
             />
           )
@@ -96,7 +96,7 @@ export const NewProduct = ({ onClose }: { readonly onClose: () => void }) => {
               label={products.networkType}
               path="network_type"
               value={draft.network_type ?? "wifi"}
-              options={networks.map((id) => [id, id] as const)}
+              options={networks.map((id) => [id, products.networks[id] ?? id] as const)}
               onChange={(network_type) => change({ network_type })}
             />
           )}

@@ -28,7 +28,7 @@ const Product = () => {
       title={query.data?.product_info.name ?? productKey}
       crumbs={[{ title: shell.pages.products, href: "/console/products" }]}
     >
-      <Tabs
+      {query.error?.isMissing !== true && <Tabs
         label={shell.pages.products}
         current={tab}
         tabs={tabs.map((id) => ({
@@ -36,7 +36,7 @@ const Product = () => {
           title: products.tabs[id],
           href: id === "overview" ? address : `${address}/${id}`
         }))}
-      />
+      />}
       <Shown query={query}>
         {({ product_info }) => (
           <>

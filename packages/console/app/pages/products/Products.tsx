@@ -8,7 +8,7 @@ import { useQuery } from "../../api/useQuery.ts"
 import type { Product } from "../../parts/Devices.tsx"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
-import { Badge, Time } from "../../parts/Small.tsx"
+import { Ago, Badge } from "../../parts/Small.tsx"
 import { type Column, Table } from "../../parts/Table.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { texts, useTexts } from "../../text/text.ts"
@@ -38,7 +38,7 @@ const Products = () => {
 }
 
 const columnsOf = (): ReadonlyArray<Column<Product>> => {
-  const { common, products } = texts()
+  const { common, products, shell } = texts()
   return [
     {
       id: "name",
@@ -48,7 +48,7 @@ const columnsOf = (): ReadonlyArray<Column<Product>> => {
     { id: "key", title: products.key, cell: ({ product_key }) => <code>{product_key}</code> },
     { id: "node", title: products.nodeType, cell: ({ node_type }) => products.nodeTypes[node_type] },
     { id: "status", title: common.status, kind: "tight", cell: ({ status }) => <ProductStatus status={status} /> },
-    { id: "created", title: common.created, cell: ({ created_at }) => <Time at={created_at} /> },
+    { id: "created", title: common.created, kind: "tight", cell: ({ created_at }) => <Ago at={created_at} /> },
     {
       id: "actions",
       title: common.actions,
@@ -56,7 +56,7 @@ const columnsOf = (): ReadonlyArray<Column<Product>> => {
       cell: ({ product_key }) => (
         <div class="row">
           <a class="button small" href={`/console/products/${product_key}/model`}>{products.tabs.model}</a>
-          <a class="button small" href={`/console/devices?product=${product_key}`}>{products.devices}</a>
+          <a class="button small" href={`/console/devices?product=${product_key}`}>{shell.pages.devices}</a>
         </div>
       )
     }

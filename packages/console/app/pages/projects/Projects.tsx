@@ -21,13 +21,21 @@ type Project = Item<typeof api.projects.listProjects>
 const Projects = () => {
   const { projects, shell } = useTexts()
   const url = useUrl()
-  const { project_id, project_name } = session.value!
-  const chosen = url.get("project") || project_id
+  const [isCreating, setCreating] = useState(false)
+  const current = session.value!
+  const chosen = url.get("project") || current.project_id
+  const name = useQuery(async (signal) => {
+    if (chosen === current.project_id) return current.project_name ?? chosen
+    return (await api.projects.getProject({ params: { project_id: chosen }, signal })).name
+  }, [chosen])
+  const create = may("owner") && (
+    <button type="button" class="button primary" onClick={() => setCreating(true)}>{projects.create}</button>
+  )
   return (
-    <Page title={shell.pages.projects} lead={projects.lead}>
+    <Page title={shell.pages.projects} lead={projects.lead} actions={create}>
       <div class="stack">
-        {may("owner") && <ProjectList />}
-        <Card title={projects.quotasOf(chosen === project_id ? project_name ?? project_id : chosen)}>
+        {may("owner") && <ProjectList isCreating={isCreating} onClose={() => setCreating(false)} />}
+        <Card title={projects.quotasOf(name.data ?? chosen)}>
           <Quotas key={chosen} projectId={chosen} />
         </Card>
       </div>
@@ -35,25 +43,21 @@ const Projects = () => {
   )
 }
 
-const ProjectList = () => {
+const ProjectList = ({ isCreating, onClose }: { readonly isCreating: boolean; readonly onClose: () => void }) => {
   const { projects } = useTexts()
   const url = useUrl()
-  const [isCreating, setCreating] = useState(false)
   const query = useQuery(
     (signal) => api.projects.listProjects({ query: { page: url.page, page_size: 20 }, signal }),
     [url.page]
   )
   return (
     <>
-      <div class="row end">
-        <button type="button" class="button primary" onClick={() => setCreating(true)}>{projects.create}</button>
-      </div>
       <Listing query={query} empty={null}>
         {(rows) => (
           <Table caption={projects.caption} columns={columnsOf(query.reload)} rows={rows} keyOf={({ id }) => id} />
         )}
       </Listing>
-      {isCreating && <NewProject onClose={() => setCreating(false)} onCreated={query.reload} />}
+      {isCreating && <NewProject onClose={onClose} onCreated={query.reload} />}
     </>
   )
 }
@@ -81,7 +85,7 @@ const columnsOf = (reload: () => void): ReadonlyArray<Column<Project>> => {
           <a class="button small" href={`/console/projects?project=${encodeURIComponent(project.id)}`}>
             {projects.quotas}
           </a>
-          {project.id !== session.value?.project_id && (
+          {project.id !== session.value?.project_id && project.id !== "default" && (
             <DeleteButton
               title={projects.removeTitle(project.name)}
               body={

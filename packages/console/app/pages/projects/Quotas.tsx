@@ -12,13 +12,13 @@ import { Shown } from "../../parts/Shown.tsx"
 import { Bar } from "../../parts/Small.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { tell } from "../../parts/toasts.tsx"
-import { formatNumber, useTexts } from "../../text/text.ts"
+import { formatBytes, formatNumber, useTexts } from "../../text/text.ts"
 
 type Quotas = Data<typeof api.quotas.getQuotas>
 type Name = keyof Quotas["limits"]
 
 export const Quotas = ({ projectId }: { readonly projectId: string }) => {
-  const { common, projects } = useTexts()
+  const { projects } = useTexts()
   const [isChanging, setChanging] = useState(false)
   const query = useQuery(
     (signal) => api.quotas.getQuotas({ params: { project_id: projectId }, signal }),
@@ -38,17 +38,17 @@ export const Quotas = ({ projectId }: { readonly projectId: string }) => {
                 id: "used",
                 title: projects.used,
                 kind: "number",
-                cell: (name) => usedOf(quotas, name) === undefined ? "" : formatNumber(usedOf(quotas, name)!)
+                cell: (name) => amountOf(name, usedOf(quotas, name))
               },
               {
                 id: "limit",
                 title: projects.limit,
                 kind: "number",
-                cell: (name) => formatNumber(quotas.limits[name])
+                cell: (name) => amountOf(name, quotas.limits[name])
               },
               {
                 id: "share",
-                title: common.status,
+                title: projects.share,
                 cell: (name) => <Share limit={quotas.limits[name]} used={usedOf(quotas, name)} />
               }
             ]}
@@ -76,6 +76,11 @@ const namesOf = ({ limits }: Quotas) => Object.keys(limits) as ReadonlyArray<Nam
 
 const usedOf = ({ used }: Quotas, name: Name): number | undefined =>
   (used as Readonly<Partial<Record<Name, number>>>)[name]
+
+const amountOf = (name: Name, amount: number | undefined): string => {
+  if (amount === undefined) return ""
+  return name === "object_bytes" ? formatBytes(amount) : formatNumber(amount)
+}
 
 const Share = ({ limit, used }: { readonly limit: number; readonly used: number | undefined }) => {
   const { projects } = useTexts()

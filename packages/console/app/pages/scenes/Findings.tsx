@@ -33,7 +33,7 @@ const moods: Readonly<Record<string, Mood>> = {
 export const moodOf = (status: string): Mood => moods[status] ?? "plain"
 
 export const Findings = ({ parts, title }: { readonly title: string; readonly parts: ReadonlyArray<Finding> }) => {
-  const { scenes } = useTexts()
+  const { common, scenes } = useTexts()
   const { executions } = scenes
   if (parts.length === 0) return null
   return (
@@ -47,15 +47,22 @@ export const Findings = ({ parts, title }: { readonly title: string; readonly pa
               {verdict !== undefined && (
                 <Badge mood={moodOf(verdict)}>{executions.verdicts[verdict] ?? verdict}</Badge>
               )}
-              {status !== undefined && <Badge mood={moodOf(status)}>{status}</Badge>}
+              {status !== undefined && (
+                <Badge mood={moodOf(status)}>{executions.statuses[status] ?? status}</Badge>
+              )}
               {attempts !== undefined && attempts > 0 && (
                 <span class="soft small">{executions.attempts(attempts)}</span>
               )}
             </span>
-            <Json value={params} />
-            {value !== undefined && <span>{executions.found}: <Json value={value} /></span>}
-            {reason !== undefined && reason !== "" && <span class="soft wrap">{reason}</span>}
-            {detail !== undefined && detail !== "" && <span class="soft wrap">{detail}</span>}
+            {reason !== undefined && reason !== "" && <span class="wrap">{reason}</span>}
+            {detail !== undefined && detail !== "" && <span class="wrap">{detail}</span>}
+            {value !== undefined && (
+              <span class="soft">{executions.found}: <code class="wrap">{JSON.stringify(value)}</code></span>
+            )}
+            <details class="soft small">
+              <summary>{common.details}</summary>
+              <Json value={params} />
+            </details>
           </li>
         ))}
       </ul>

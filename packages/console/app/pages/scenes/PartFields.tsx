@@ -243,7 +243,6 @@ const SceneTarget = ({ onChange, part: { URI, params }, path }: PartProps) => {
 const WebhookPart = ({ onChange, part: { URI, params }, path }: PartProps) => {
   const { scenes: { fields } } = useTexts()
   const set = (changes: Part["params"]) => onChange({ URI, params: { ...params, ...changes } })
-  const [body, setBody] = useState(params["body"] === undefined ? "" : JSON.stringify(params["body"], null, 2))
   return (
     <>
       <TextField
@@ -264,11 +263,8 @@ const WebhookPart = ({ onChange, part: { URI, params }, path }: PartProps) => {
         hint={fields.bodyHint}
         path={`${path}.params.body`}
         rows={4}
-        value={body}
-        onInput={(text) => {
-          setBody(text)
-          set({ body: text === "" ? undefined : jsonOr(text, text) })
-        }}
+        value={textOf(params["body"])}
+        onInput={(body) => set({ body })}
       />
     </>
   )

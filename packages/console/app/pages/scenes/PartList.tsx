@@ -22,57 +22,59 @@ export const PartList = (
   return (
     <Card title={scenes[role]}>
       <p class="soft">{scenes[`${role}Hint`]}</p>
-      <ol class="stack">
+      {parts.length > 0 && <ol class="stack">
         {parts.map((part, index) => {
           const title = `${index + 1}. ${scenes.kinds[part.URI] ?? part.URI}`
           return (
             <li key={`${index} ${part.URI}`}>
-              <fieldset class="stack tight element">
-                <legend>{title}</legend>
+              <fieldset class="stack tight element" aria-label={title}>
+                <div class="row apart part-head">
+                  <h3>{title}</h3>
+                  <span class="row">
+                    {role === "actions" && parts.length > 1 && (
+                      <>
+                        <button
+                          type="button"
+                          class="button small"
+                          aria-label={`${scenes.up}: ${title}`}
+                          disabled={index === 0}
+                          onClick={() => move(index, index - 1)}
+                        >
+                          ↑
+                        </button>
+                        <button
+                          type="button"
+                          class="button small"
+                          aria-label={`${scenes.down}: ${title}`}
+                          disabled={index === parts.length - 1}
+                          onClick={() => move(index, index + 1)}
+                        >
+                          ↓
+                        </button>
+                      </>
+                    )}
+                    <button
+                      type="button"
+                      class="button small danger"
+                      aria-label={`${common.remove}: ${title}`}
+                      onClick={() => onChange(parts.toSpliced(index, 1))}
+                    >
+                      {common.remove}
+                    </button>
+                  </span>
+                </div>
                 <PartFields
                   part={part}
                   path={`${role}[${index}]`}
                   onChange={(changed) => onChange(parts.with(index, changed))}
                 />
-                <div class="row end">
-                  {role === "actions" && (
-                    <>
-                      <button
-                        type="button"
-                        class="button small"
-                        aria-label={`${scenes.up}: ${title}`}
-                        disabled={index === 0}
-                        onClick={() => move(index, index - 1)}
-                      >
-                        {scenes.up}
-                      </button>
-                      <button
-                        type="button"
-                        class="button small"
-                        aria-label={`${scenes.down}: ${title}`}
-                        disabled={index === parts.length - 1}
-                        onClick={() => move(index, index + 1)}
-                      >
-                        {scenes.down}
-                      </button>
-                    </>
-                  )}
-                  <button
-                    type="button"
-                    class="button small danger"
-                    aria-label={`${common.remove}: ${title}`}
-                    onClick={() => onChange(parts.toSpliced(index, 1))}
-                  >
-                    {common.remove}
-                  </button>
-                </div>
               </fieldset>
             </li>
           )
         })}
-      </ol>
+      </ol>}
       <div class="filters">
-        <SelectField label={`${scenes.add}: ${scenes[role]}`} value={chosen} options={options} onChange={setChosen} />
+        <SelectField label={scenes.addTo[role]} value={chosen} options={options} onChange={setChosen} />
         <button
           type="button"
           class="button"

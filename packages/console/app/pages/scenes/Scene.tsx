@@ -57,7 +57,7 @@ const StoredScenePage = ({ id, tab: given }: { readonly id: string; readonly tab
       crumbs={[{ title: shell.pages.scenes, href: "/console/scenes" }]}
       actions={query.data !== undefined && canOperate.value && <Actions scene={query.data} reload={query.reload} />}
     >
-      <Tabs
+      {query.error?.isMissing !== true && <Tabs
         label={shell.pages.scenes}
         current={tab}
         tabs={tabs.map((id) => ({ id, title: scenes.tabs[id] })).map(({ id: tab, title }) => ({
@@ -65,7 +65,7 @@ const StoredScenePage = ({ id, tab: given }: { readonly id: string; readonly tab
           title,
           href: tab === "edit" ? `/console/scenes/${id}` : `/console/scenes/${id}/${tab}`
         }))}
-      />
+      />}
       <Shown query={query}>
         {(scene) => (
           <>

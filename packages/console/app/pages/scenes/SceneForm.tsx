@@ -8,6 +8,7 @@ import { Card } from "../../parts/Page.tsx"
 import { useTexts } from "../../text/text.ts"
 import { type Draft, type PartRole, roles } from "./draft.ts"
 import { PartList } from "./PartList.tsx"
+import "./scenes.css"
 
 export const SceneForm = (
   { draft: first, onSave, warnings }: {
@@ -42,7 +43,7 @@ export const SceneForm = (
           onChange={(isOn) => change({ status: isOn ? "enable" : "disable" })}
         />
       </Card>
-      <div class="grid wide">
+      <div class="scene-parts">
         {roles.map((role: PartRole) => (
           <PartList key={role} role={role} parts={draft[role]} onChange={(parts) => change({ [role]: parts })} />
         ))}

@@ -99,6 +99,7 @@ const Graph = (
     return [id, { x: width / 2 + radius * 1.3 * Math.cos(angle), y: height / 2 + radius * Math.sin(angle) }]
   }))
   return (
+    <div class="scene-graph-frame">
     <svg class="scene-graph" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
       <defs>
         <marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto">
@@ -137,5 +138,6 @@ const Graph = (
         )
       })}
     </svg>
+    </div>
   )
 }

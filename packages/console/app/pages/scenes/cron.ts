@@ -10,7 +10,7 @@ import type { Language } from "../../text/text.ts"
 /** The expression in words; undefined while it is none. */
 export const inWords = (expression: string, language: Language): string | undefined => {
   try {
-    return toString(expression, { locale: language === "zh" ? "zh_CN" : "en", use24HourTimeFormat: true })
+    return toString(expression.toUpperCase(), { locale: language === "zh" ? "zh_CN" : "en", use24HourTimeFormat: true })
   } catch {
     return undefined
   }

@@ -103,7 +103,7 @@ export const itemOf = ({ elementType = "text", ...bounds }: DataType): DataType 
 
 /** A value of the type that one can begin with. */
 export const firstOf = (type: DataType): unknown => {
-  if (isNumber(type)) return Math.min(Math.max(0, type.min ?? 0), type.max ?? 0)
+  if (isNumber(type)) return Math.min(Math.max(0, type.min ?? 0), type.max ?? Infinity)
   switch (type.type) {
     case "bool":
       return 0

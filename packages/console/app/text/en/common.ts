@@ -71,9 +71,8 @@ export const common = {
     bytes: (length: number) => `At most ${length} bytes`,
     range: (min: number | undefined, max: number | undefined, step: number | undefined, unit: string) =>
       [
-        min === undefined && max === undefined ? "" : `${min ?? "…"} to ${max ?? "…"}`,
-        step === undefined ? "" : `steps of ${step}`,
-        unit
+        min === undefined && max === undefined ? unit : `${min ?? "…"} to ${max ?? "…"} ${unit}`.trim(),
+        step === undefined ? "" : `steps of ${step}`
       ].filter(Boolean).join(", "),
     slider: (name: string) => `${name} (slider)`,
     notJson: "This is not JSON",

@@ -19,7 +19,7 @@ export const events = {
   resume: "Resume",
   waiting: (count: string) => `Paused. ${count} new events wait.`,
   dropped: (count: string) => `${count} older ones were dropped while the list was paused.`,
-  rate: (count: string) => `${count} events a second`,
+  rate: (count: string) => `${count} ${count === "1" ? "event" : "events"} a second`,
   clear: "Clear",
   emptyTitle: "No events yet",
   emptyBody: "As soon as a device reports or changes its state, it is here."

@@ -14,6 +14,14 @@ export const keys = {
   expiresHint: "Without a date, it ends with the key with which you are signed in.",
   lastUsed: "Last used",
   yours: "this session",
+  only: (products: number, actions: number, addresses: number) =>
+    `Only ${
+      [
+        products > 0 && (products === 1 ? "1 product" : `${products} products`),
+        actions > 0 && (actions === 1 ? "1 group of operations" : `${actions} groups of operations`),
+        addresses > 0 && (addresses === 1 ? "from 1 address" : `from ${addresses} addresses`)
+      ].filter(Boolean).join(", ")
+    }`,
   shownOnce: "This is the only time that the key is shown. Copy it now.",
   newKey: "The new key",
   removeTitle: (name: string) => `Delete the access key “${name}”?`,

@@ -7,6 +7,17 @@ export const products = {
   nodeType: "Kind of node",
   nodeTypes: { direct: "Device", gateway: "Gateway", "gateway-sub": "Sub-device of a gateway" },
   networkType: "Network",
+  networks: {
+    wifi: "Wi-Fi",
+    ethernet: "Ethernet",
+    cellular: "Cellular",
+    lorawan: "LoRaWAN",
+    "wifi+ble-mesh": "Wi-Fi and Bluetooth mesh",
+    others: "Other",
+    zigbee: "Zigbee",
+    ble: "Bluetooth LE",
+    "ble-mesh": "Bluetooth mesh"
+  } as Readonly<Record<string, string>>,
   protocolType: "Protocol",
   validateType: "Reports that do not fit the model",
   validateTypes: { weak: "drop what does not fit", none: "keep everything" },
@@ -38,7 +49,7 @@ export const products = {
   tabs: { overview: "Overview", model: "Thing model", versions: "Versions" },
   model: {
     form: "Elements",
-    source: "Source",
+    source: "The model as JSON",
     property: "Property",
     event: "Event",
     service: "Service",

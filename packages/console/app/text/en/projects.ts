@@ -10,6 +10,7 @@ export const projects = {
   quota: "Quota",
   used: "Used",
   limit: "Limit",
+  share: "Share",
   limitHint: "Empty: the default again",
   change: "Change quotas",
   quotaNames: {
@@ -20,7 +21,7 @@ export const projects = {
     scenes: "Scenes",
     jobs: "Jobs",
     subscriptions: "Subscriptions",
-    object_bytes: "Bytes of uploaded files",
+    object_bytes: "Uploaded files",
     registrations_per_minute: "Registrations a minute by one product secret"
   },
   removeTitle: (name: string) => `Delete the project “${name}”?`,

@@ -4,7 +4,7 @@ export const scenes = {
   caption: "Scenes of the project",
   create: "New scene",
   search: "Name contains",
-  statuses: { enable: "enabled", disable: "disabled" },
+  statuses: { enable: "Enabled", disable: "Disabled" },
   enable: "Enable",
   disable: "Disable",
   paused: "paused",
@@ -14,7 +14,10 @@ export const scenes = {
   runBody: (actions: string) => `Its ${actions} actions are carried out, whatever its triggers and conditions say.`,
   parts: "Parts",
   partsOf: (triggers: number, conditions: number, actions: number) =>
-    `${triggers} triggers, ${conditions} conditions, ${actions} actions`,
+    [[triggers, "trigger"] as const, [conditions, "condition"] as const, [actions, "action"] as const]
+      .filter(([count]) => count > 0)
+      .map(([count, name]) => `${count} ${name}${count === 1 ? "" : "s"}`)
+      .join(", "),
   emptyTitle: "No scenes yet",
   emptyBody: "A scene switches a lamp when it is dark, or calls your server when something is too hot.",
   removeTitle: (name: string) => `Delete the scene “${name}”?`,
@@ -27,6 +30,7 @@ export const scenes = {
   actions: "Actions",
   actionsHint: "They run in this order.",
   add: "Add",
+  addTo: { triggers: "Add a trigger", conditions: "Add a condition", actions: "Add an action" },
   up: "Move up",
   down: "Move down",
   kinds: {
@@ -77,7 +81,7 @@ export const scenes = {
     URL: "Address",
     method: "Method",
     body: "Body",
-    bodyHint: "Empty: what has fired. Otherwise JSON, in which ${…} stands for values",
+    bodyHint: "Empty: what has fired. Otherwise JSON, in which {{device_name}}, {{data}} and others stand for values",
     seconds: "Seconds",
     product: "Product of the device",
     json: "Parameters as JSON"
@@ -101,6 +105,17 @@ export const scenes = {
     emptyBody: "Each execution is here with every value that mattered.",
     event: "What fired it",
     reason: "Reason",
+    statuses: {
+      pending: "waits",
+      running: "running",
+      succeeded: "succeeded",
+      failed: "failed",
+      not_met: "conditions not met",
+      skipped: "skipped",
+      paused: "paused",
+      loop: "circle",
+      limited: "limited"
+    } as Readonly<Record<string, string>>,
     verdicts: { holds: "holds", fails: "fails", skipped: "skipped" } as Readonly<Record<string, string>>,
     found: "found",
     attempts: (count: number) => count === 1 ? "1 attempt" : `${count} attempts`

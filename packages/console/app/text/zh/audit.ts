@@ -3,7 +3,7 @@ import type { Texts } from "../text.ts"
 export const audit: Texts["audit"] = {
   lead: "谁修改了什么、读取了哪些密钥、哪些请求被拒绝。",
   adminsOnly: "只有管理员可以查看审计日志。",
-  caption: "审计记录,最新的在前",
+  caption: "审计记录，最新的在前",
   key: "访问密钥",
   action: "操作",
   actionHint: "products.createProduct",
@@ -12,7 +12,7 @@ export const audit: Texts["audit"] = {
   address: "来源地址",
   result: "结果",
   carriedOut: "已执行",
-  refused: (code) => `已拒绝,${code}`,
+  refused: (code) => `已拒绝，${code}`,
   server: "服务器自身",
   start: "开始时间",
   end: "结束时间",

@@ -14,8 +14,8 @@ export const groups: Texts["groups"] = {
     static: "包含手动加入的设备。",
     dynamic: "包含查询时符合条件的设备。"
   },
-  tagsHint: "每行一个 key:value;须全部符合",
-  reported: "上报值(JSON)",
+  tagsHint: "每行一个 key:value；须全部符合",
+  reported: "上报值（JSON）",
   reportedHint: "须选择产品。布尔值为 0 或 1。",
   members: "分组中的设备",
   noDevices: "分组中目前没有设备。",
@@ -23,8 +23,8 @@ export const groups: Texts["groups"] = {
   addTo: "加入分组",
   added: (count) => `已添加 ${count} 台设备`,
   takeOut: "移出分组",
-  takeOutTitle: (count, name) => `将 ${count} 台设备移出“${name}”?`,
-  takeOutBody: "设备会保留,可以重新加入。",
-  removeTitle: (name) => `删除分组“${name}”?`,
-  removeBody: (count) => `其中的 ${count} 台设备会保留,但不再记录分组关系。`
+  takeOutTitle: (count, name) => `将 ${count} 台设备移出“${name}”？`,
+  takeOutBody: "设备会保留，可以重新加入。",
+  removeTitle: (name) => `删除分组“${name}”？`,
+  removeBody: (count) => `其中的 ${count} 台设备会保留，但不再记录分组关系。`
 }

@@ -1,7 +1,7 @@
 import type { Texts } from "../text.ts"
 
 export const scenes: Texts["scenes"] = {
-  lead: "规则:任一触发器触发场景,所有条件成立后依次执行动作。",
+  lead: "规则：任一触发器触发场景，所有条件成立后依次执行动作。",
   caption: "项目的场景",
   create: "新建场景",
   search: "名称包含",
@@ -11,14 +11,18 @@ export const scenes: Texts["scenes"] = {
   paused: "已暂停",
   run: "立即执行",
   ran: "场景已开始执行",
-  runTitle: (name) => `立即执行“${name}”?`,
-  runBody: (actions) => `无论触发器和条件如何,都会执行它的 ${actions} 个动作。`,
+  runTitle: (name) => `立即执行“${name}”？`,
+  runBody: (actions) => `无论触发器和条件如何，都会执行它的 ${actions} 个动作。`,
   parts: "组成",
-  partsOf: (triggers, conditions, actions) => `${triggers} 个触发器,${conditions} 个条件,${actions} 个动作`,
+  partsOf: (triggers, conditions, actions) =>
+    [[triggers, "触发器"] as const, [conditions, "条件"] as const, [actions, "动作"] as const]
+      .filter(([count]) => count > 0)
+      .map(([count, name]) => `${count} 个${name}`)
+      .join("、"),
   emptyTitle: "还没有场景",
-  emptyBody: "场景可以在天黑时开灯,或在温度过高时通知您的服务器。",
-  removeTitle: (name) => `删除场景“${name}”?`,
-  removeBody: (executions) => `它的 ${executions} 条执行记录将一并删除,等待中的执行会终止。`,
+  emptyBody: "场景可以在天黑时开灯，或在温度过高时通知您的服务器。",
+  removeTitle: (name) => `删除场景“${name}”？`,
+  removeBody: (executions) => `它的 ${executions} 条执行记录将一并删除，等待中的执行会终止。`,
   tabs: { edit: "场景", dry: "试运行", executions: "执行记录", picture: "关系图" },
   triggers: "触发器",
   triggersHint: "任意一个即可触发场景。",
@@ -27,6 +31,7 @@ export const scenes: Texts["scenes"] = {
   actions: "动作",
   actionsHint: "按此顺序执行。",
   add: "添加",
+  addTo: { triggers: "添加触发器", conditions: "添加条件", actions: "添加动作" },
   up: "上移",
   down: "下移",
   kinds: {
@@ -46,7 +51,7 @@ export const scenes: Texts["scenes"] = {
   },
   fields: {
     device_name: "设备名称",
-    anyDevice: "* 表示任意设备;在条件中表示触发的设备",
+    anyDevice: "* 表示任意设备；在条件中表示触发的设备",
     property_id: "属性",
     anyProperty: "任意属性",
     event_id: "事件",
@@ -60,16 +65,16 @@ export const scenes: Texts["scenes"] = {
     status: "在线状态",
     anyStatus: "任意",
     status_duration: "持续分钟数",
-    cron: "时间(cron)",
+    cron: "时间（cron）",
     cronHint: "秒、分、时、日、月、星期",
     time_zone: "时区",
-    timeZoneHint: "留空为 UTC,例如 Asia/Shanghai",
-    next: "接下来的时间:",
+    timeZoneHint: "留空为 UTC，例如 Asia/Shanghai",
+    next: "接下来的时间：",
     never: "永远不会到来。",
     from: "开始",
     until: "结束",
     days: "星期",
-    daysHint: "例如 mon, tue;留空表示每天",
+    daysHint: "例如 mon, tue；留空表示每天",
     device_id: "设备 ID",
     items: "值",
     scene_id: "场景",
@@ -77,38 +82,49 @@ export const scenes: Texts["scenes"] = {
     URL: "网址",
     method: "方法",
     body: "正文",
-    bodyHint: "留空则发送触发内容;否则为 JSON,其中 ${…} 代表取值",
+    bodyHint: "留空则发送触发内容；否则为 JSON，其中 {{device_name}}、{{data}} 等代表取值",
     seconds: "秒数",
     product: "设备所属产品",
-    json: "参数(JSON)"
+    json: "参数（JSON）"
   },
   warnings: "可能的后果",
   saved: "场景已保存",
   dry: {
-    lead: "会发生什么?不会真正执行,条件按实时值判断。",
+    lead: "会发生什么？不会真正执行，条件按实时值判断。",
     type: "发生的事情",
     types: { property: "属性上报", event: "设备事件", status: "上下线变化", cron: "场景的定时" },
-    values: "上报的值(JSON)",
+    values: "上报的值（JSON）",
     check: "试运行",
     fires: "场景会被触发。",
     stays: "场景不会被触发。",
     does: "将会执行",
-    save: "请先保存场景:试运行使用已保存的内容。"
+    save: "请先保存场景：试运行使用已保存的内容。"
   },
   executions: {
-    caption: "执行记录,最新的在前",
+    caption: "执行记录，最新的在前",
     empty: "场景还没有执行过",
     emptyBody: "每次执行及其涉及的每个值都会显示在这里。",
     event: "触发内容",
     reason: "原因",
+    statuses: {
+      pending: "等待中",
+      running: "执行中",
+      succeeded: "成功",
+      failed: "失败",
+      not_met: "条件不成立",
+      skipped: "已跳过",
+      paused: "已暂停",
+      loop: "循环",
+      limited: "已受限"
+    },
     verdicts: { holds: "成立", fails: "不成立", skipped: "已跳过" },
     found: "实际值",
     attempts: (count) => `${count} 次尝试`
   },
   picture: {
-    label: (name) => `${name} 执行的场景,以及执行它的场景`,
+    label: (name) => `${name} 执行的场景，以及执行它的场景`,
     loop: "这些场景循环执行。云端会在 8 个场景之后停止循环。",
-    alone: "它不执行其他场景,也没有场景执行它。",
-    setsBack: (property) => `它会设置 ${property},而这也是它的触发器:可能触发自身。`
+    alone: "它不执行其他场景，也没有场景执行它。",
+    setsBack: (property) => `它会设置 ${property}，而这也是它的触发器：可能触发自身。`
   }
 }

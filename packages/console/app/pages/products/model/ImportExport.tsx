@@ -29,15 +29,13 @@ export const ImportExport = (
   }
   return (
     <>
-      <div class="row">
-        <div>
-          <SelectField
-            label={words.importForm}
-            value={form}
-            options={Object.entries(words.forms) as ReadonlyArray<[Check.ModelForm, string]>}
-            onChange={setForm}
-          />
-        </div>
+      <div class="filters">
+        <SelectField
+          label={words.importForm}
+          value={form}
+          options={Object.entries(words.forms) as ReadonlyArray<[Check.ModelForm, string]>}
+          onChange={setForm}
+        />
         <button
           type="button"
           class="button"

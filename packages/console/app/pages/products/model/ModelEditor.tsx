@@ -90,7 +90,7 @@ const Editor = (
         <Card title={words.form}>
           <Elements source={source} onChange={setSource} />
         </Card>
-        <Card title={words.source}>
+        <Card>
           <AreaField label={words.source} rows={26} value={source} onInput={setSource} />
           <div role="status">
             {checked.isValid
