@@ -1,14 +1,16 @@
 /**
- * The reference: a fastify server that checks an access key and reads a device
+ * The reference: a server, of fastify or of node:http alone, that checks an access key and reads a device
  * with its product by the same query as Device Cloud.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, ManagedRuntime, Redacted } from "effect"
 import { fastify } from "fastify"
 import { createHash, timingSafeEqual } from "node:crypto"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
 export interface BareReadPlan {
+  readonly server: "fastify" | "node:http"
   readonly databaseUrl: string
   readonly accessKey: string
 }
@@ -106,17 +108,35 @@ const deviceInfo = (row: Row) => ({
   tags: row["tags"]
 })
 
-const server = fastify()
+const found = (row: Row) => ({ code: 0, message: "success", data: { device_info: deviceInfo(row) } })
 
-server.get<{ Params: { readonly device_id: string } }>(
-  "/openapi/v1/things/:device_id/detail",
-  async ({ headers, params }, reply) => {
-    if (!isKnown(headers.authorization)) return reply.code(401).send()
-    const [row] = await find(params.device_id)
-    if (row === undefined) return reply.code(404).send()
-    return { code: 0, message: "success", data: { device_info: deviceInfo(row) } }
-  }
-)
+const onFastify = async (): Promise<AddressInfo> => {
+  const server = fastify()
+  server.get<{ Params: { readonly device_id: string } }>(
+    "/openapi/v1/things/:device_id/detail",
+    async ({ headers, params }, reply) => {
+      if (!isKnown(headers.authorization)) return reply.code(401).send()
+      const [row] = await find(params.device_id)
+      return row === undefined ? reply.code(404).send() : found(row)
+    }
+  )
+  await server.listen({ host: "127.0.0.1", port: 0 })
+  return server.server.address() as AddressInfo
+}
 
-await server.listen({ host: "127.0.0.1", port: 0 })
-process.stdout.write(`${JSON.stringify({ port: (server.server.address() as AddressInfo).port })}\n`)
+const answer = async ({ headers, url }: IncomingMessage, response: ServerResponse) => {
+  const [, deviceId] = /^\/openapi\/v1\/things\/([^/]+)\/detail$/.exec(url!) ?? []
+  if (!isKnown(headers.authorization)) return response.writeHead(401).end()
+  const [row] = deviceId === undefined ? [] : await find(decodeURIComponent(deviceId))
+  if (row === undefined) return response.writeHead(404).end()
+  const body = JSON.stringify(found(row))
+  response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) }).end(body)
+}
+
+const onNodeHttp = (): Promise<AddressInfo> => {
+  const server = createServer(answer)
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server.address() as AddressInfo)))
+}
+
+const { port } = await (plan.server === "fastify" ? onFastify() : onNodeHttp())
+process.stdout.write(`${JSON.stringify({ port })}\n`)

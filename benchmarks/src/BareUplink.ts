@@ -1,16 +1,18 @@
 /**
- * The reference: a fastify server that checks the signature of a property post.
- * One statement writes the rows of all posts that came during the last write.
+ * The reference: a server, of fastify or of node:http alone, that checks the signature
+ * of a property post. One statement writes the rows of all posts that came during the last write.
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect, ManagedRuntime, Redacted } from "effect"
 import { fastify } from "fastify"
 import { createHmac, timingSafeEqual } from "node:crypto"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { LoadDevice } from "./Load.ts"
 import { makeReportRows, type Report } from "./ReportRows.ts"
 
 export interface BareUplinkPlan {
+  readonly server: "fastify" | "node:http"
   readonly databaseUrl: string
   readonly devices: ReadonlyArray<Pick<LoadDevice, "deviceId" | "productKey" | "deviceName" | "deviceSecret">>
 }
@@ -90,14 +92,41 @@ const reportOf = (deviceId: string, { params }: Post): Report => {
   return { deviceId, reported: JSON.stringify(reported), properties, values }
 }
 
-const server = fastify()
+const stored = { code: 0, message: "success", data: {} }
 
-server.post<{ Querystring: Query; Body: Post }>("/openapi/v1/thing-uplink", async ({ body, query }, reply) => {
+/** Stores the post if its signature is right. */
+const take = async (query: Query, body: Post): Promise<boolean> => {
   const device = devices.get(`${query.product_key}/${query.device_name}`)
-  if (device === undefined || !isSigned(query, device.deviceSecret)) return reply.code(401).send()
+  if (device === undefined || !isSigned(query, device.deviceSecret)) return false
   await store(reportOf(device.deviceId, body))
-  return { code: 0, message: "success", data: {} }
-})
+  return true
+}
 
-await server.listen({ host: "127.0.0.1", port: 0 })
-process.stdout.write(`${JSON.stringify({ port: (server.server.address() as AddressInfo).port })}\n`)
+const onFastify = async (): Promise<AddressInfo> => {
+  const server = fastify()
+  server.post<{ Querystring: Query; Body: Post }>(
+    "/openapi/v1/thing-uplink",
+    async ({ body, query }, reply) => await take(query, body) ? stored : reply.code(401).send()
+  )
+  await server.listen({ host: "127.0.0.1", port: 0 })
+  return server.server.address() as AddressInfo
+}
+
+const answer = async (request: IncomingMessage, chunks: ReadonlyArray<Buffer>, response: ServerResponse) => {
+  const query = Object.fromEntries(new URL(request.url!, "http://localhost").searchParams) as unknown as Query
+  if (!await take(query, JSON.parse(Buffer.concat(chunks).toString()) as Post)) return response.writeHead(401).end()
+  const body = JSON.stringify(stored)
+  response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) }).end(body)
+}
+
+const onNodeHttp = (): Promise<AddressInfo> => {
+  const server = createServer((request, response) => {
+    const chunks: Array<Buffer> = []
+    request.on("data", (chunk: Buffer) => chunks.push(chunk))
+    request.on("end", () => answer(request, chunks, response))
+  })
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server.address() as AddressInfo)))
+}
+
+const { port } = await (plan.server === "fastify" ? onFastify() : onNodeHttp())
+process.stdout.write(`${JSON.stringify({ port })}\n`)

@@ -102,7 +102,7 @@ export const compare = async ({ benchmark, ours, references, scenario }: {
   const counted = quiet.length >= quietRounds ? quiet : measured
   const resultsOf = (name: string) => counted.map(({ value }) => value[name]!)
   return Object.entries(references).map(([reference, { bar, measure }]): Row => {
-    if (typeof measure !== "function") return { benchmark, scenario, reference, ...measure }
+    if (typeof measure !== "function") return { benchmark, scenario, reference, leftOut: measure.leftOut }
     const ratios = counted.map(({ value }) => rateOf(value[ourName]!) / rateOf(value[reference]!))
     return {
       benchmark,

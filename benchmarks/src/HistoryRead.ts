@@ -6,7 +6,7 @@ import { type DeviceId, HistoryStore } from "@device-cloud/core"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { compare, type Part, type Row } from "./Comparison.ts"
-import { type LoadResult, measured, type Times } from "./Measurement.ts"
+import { Latencies, type LoadResult, measured, type Times } from "./Measurement.ts"
 import { withDatabase } from "./Database.ts"
 import { bareDays, fill, fillBare, type Filled, layer, millisOfDay } from "./StoredHistory.ts"
 
@@ -14,7 +14,7 @@ const tenMinutes = 600_000
 
 /** Runs the query one time after the other. */
 const measure = async (query: () => Promise<number>, expected: number, times: Times): Promise<LoadResult> => {
-  const latencies: Array<number> = []
+  const latencies = new Latencies()
   let isMeasuring = false
   const end = performance.now() + times.warmupMillis + times.measureMillis
   const running = (async () => {
@@ -22,10 +22,10 @@ const measure = async (query: () => Promise<number>, expected: number, times: Ti
       const from = performance.now()
       const found = await query()
       if (Math.abs(found - expected) > expected / 10) throw new Error(`${found} results, not ${expected}`)
-      if (isMeasuring) latencies.push(performance.now() - from)
+      if (isMeasuring) latencies.record(performance.now() - from)
     }
   })()
-  const result = await measured(times, (now) => isMeasuring = now, () => ({ count: latencies.length, latencies }))
+  const result = await measured(times, (now) => isMeasuring = now, latencies)
   await running
   return result
 }

@@ -3,7 +3,7 @@
  * speaks just enough HTTP to be much cheaper than the measured server.
  */
 import { connect } from "node:net"
-import { fail, type LoadResult, measured, type Times } from "./Measurement.ts"
+import { fail, Latencies, type LoadResult, measured, type Times } from "./Measurement.ts"
 
 export interface HttpRequest {
   readonly method: "GET" | "POST"
@@ -53,8 +53,7 @@ const answers = (onAnswer: () => void) => {
 
 export const sendRequests = async (port: number, job: HttpJob): Promise<LoadResult> => {
   let measuring = false
-  let count = 0
-  const latencies: Array<number> = []
+  const latencies = new Latencies()
   const starts = await Promise.all(
     Array.from({ length: job.connections }, (_, connection) =>
       new Promise<() => void>((resolve) => {
@@ -70,10 +69,7 @@ export const sendRequests = async (port: number, job: HttpJob): Promise<LoadResu
         socket.on(
           "data",
           answers(() => {
-            if (measuring) {
-              count++
-              latencies.push(performance.now() - at)
-            }
+            if (measuring) latencies.record(performance.now() - at)
             send()
           })
         )
@@ -82,5 +78,5 @@ export const sendRequests = async (port: number, job: HttpJob): Promise<LoadResu
       }))
   )
   for (const start of starts) start()
-  return measured(job, (now) => measuring = now, () => ({ count, latencies }))
+  return measured(job, (now) => measuring = now, latencies)
 }

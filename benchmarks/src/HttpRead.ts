@@ -30,17 +30,26 @@ const details: Part = () =>
       }))
       const measure = (port: number): Measure => (times) =>
         load({ port, devices: [], job: { kind: "http", connections, requests, ...times } })
-      const barePlan: BareReadPlan = { databaseUrl, accessKey }
-      return withServer("./BareRead", [JSON.stringify(barePlan)], async (bare: { readonly port: number }) => {
-        const port = Number(new URL(url).port)
-        deepStrictEqual(await answerOf(bare.port, requests[0]!), await answerOf(port, requests[0]!))
-        return compare({
-          benchmark: "http-read",
-          scenario: `${connections} connections`,
-          ours: measure(port),
-          references: { "fastify": { bar: 0.9, measure: measure(bare.port) } }
-        })
-      })
+      const withBare = <A>(server: BareReadPlan["server"], use: (bare: { readonly port: number }) => Promise<A>) => {
+        const barePlan: BareReadPlan = { server, databaseUrl, accessKey }
+        return withServer("./BareRead", [JSON.stringify(barePlan)], use)
+      }
+      return withBare("fastify", (withFastify) =>
+        withBare("node:http", async (withNodeHttp) => {
+          const port = Number(new URL(url).port)
+          for (const bare of [withFastify, withNodeHttp]) {
+            deepStrictEqual(await answerOf(bare.port, requests[0]!), await answerOf(port, requests[0]!))
+          }
+          return compare({
+            benchmark: "http-read",
+            scenario: `${connections} connections`,
+            ours: measure(port),
+            references: {
+              "fastify": { bar: 0.9, measure: measure(withFastify.port) },
+              "node:http": { measure: measure(withNodeHttp.port) }
+            }
+          })
+        }))
     })
   })
 

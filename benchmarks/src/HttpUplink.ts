@@ -53,14 +53,21 @@ const posts: Part = () =>
         deviceSecret,
         productKey
       }))
-      const barePlan: BareUplinkPlan = { databaseUrl, devices: known }
-      return withServer("./BareUplink", [JSON.stringify(barePlan)], (bare: { readonly port: number }) =>
-        compare({
-          benchmark: "http-uplink",
-          scenario: `${connections} connections`,
-          ours: measure(Number(new URL(http.url).port)),
-          references: { "fastify": { bar: 0.8, measure: measure(bare.port) } }
-        }))
+      const withBare = <A>(server: BareUplinkPlan["server"], use: (bare: { readonly port: number }) => Promise<A>) => {
+        const barePlan: BareUplinkPlan = { server, databaseUrl, devices: known }
+        return withServer("./BareUplink", [JSON.stringify(barePlan)], use)
+      }
+      return withBare("fastify", (withFastify) =>
+        withBare("node:http", (withNodeHttp) =>
+          compare({
+            benchmark: "http-uplink",
+            scenario: `${connections} connections`,
+            ours: measure(Number(new URL(http.url).port)),
+            references: {
+              "fastify": { bar: 0.8, measure: measure(withFastify.port) },
+              "node:http": { measure: measure(withNodeHttp.port) }
+            }
+          })))
     })
   })
 

@@ -10,7 +10,7 @@ import { connect as connectTcp, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { connect as connectTls } from "node:tls"
 import { type HttpJob, sendRequests } from "./HttpLoad.ts"
-import { fail, type LoadResult, measured } from "./Measurement.ts"
+import { fail, Latencies, type LoadResult, measured } from "./Measurement.ts"
 import { connectPacket, packet, puback, splitter, subscribePacket, text } from "./MqttPackets.ts"
 
 export interface LoadDevice {
@@ -38,6 +38,8 @@ export interface LoadPlan {
       readonly window: number
       /** The broker delivers replies only after a SUBSCRIBE. */
       readonly subscribe: boolean
+      /** What ends a post. Default: the reply. */
+      readonly endsWith?: "puback"
       /**
        * Posts per second over all connections, independent of replies. Absent:
        * each reply triggers the next post.
@@ -89,8 +91,7 @@ const open = (plan: LoadPlan, onOpen: (socket: Socket) => void): Socket => {
 
 const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" }): Promise<LoadResult> => {
   let measuring = false
-  let count = 0
-  const latencies: Array<number> = []
+  const latencies = new Latencies()
   const starts: Array<() => void> = []
   await Promise.all(plan.devices.map((device) =>
     new Promise<void>((resolve) => {
@@ -133,6 +134,13 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
         }
       }
       let replies = 0
+      const end = () => {
+        const at = sent.shift()!
+        if (measuring) {
+          latencies.record(performance.now() - at)
+        }
+        replies++
+      }
       const split = splitter((header, bytes, start) => {
         switch (header >> 4) {
           case 2:
@@ -150,13 +158,13 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
             if ((header & 6) !== 0) {
               unacknowledged.push(bytes.readUInt16BE(start + 2 + bytes.readUInt16BE(start)))
             }
-            const at = sent.shift()!
-            if (measuring) {
-              count++
-              latencies.push(performance.now() - at)
-            }
-            replies++
+            end()
+            return
           }
+          case 4:
+            if (job.endsWith === "puback") {
+              end()
+            }
         }
       })
       const socket = open(plan, () =>
@@ -173,7 +181,7 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
   ))
   if (job.perSecond === undefined) { for (const start of starts) start() }
   else pace(job.perSecond, starts)
-  return measured(job, (now) => measuring = now, () => ({ count, latencies }))
+  return measured(job, (now) => measuring = now, latencies)
 }
 
 /** Calls the functions in turn, `perSecond` times a second. */
@@ -197,8 +205,7 @@ const listeningMillis = 3500
 
 const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink" }): Promise<LoadResult> => {
   let measuring = false
-  let count = 0
-  const latencies: Array<number> = []
+  const latencies = new Latencies()
   const agent = new Agent({ keepAlive: true, noDelay: true })
   const body = Buffer.from(JSON.stringify({ params: { temperature: 21.5 } }))
   const starts: Array<() => void> = []
@@ -247,10 +254,7 @@ const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink
           }
           case 4:
             if (bytes[start + 1] === leftOver) return
-            if (measuring) {
-              count++
-              latencies.push(performance.now() - at)
-            }
+            if (measuring) latencies.record(performance.now() - at)
             set()
         }
       })
@@ -263,15 +267,14 @@ const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink
   ))
   await sleep(listeningMillis)
   for (const start of starts) start()
-  return measured(job, (now) => measuring = now, () => ({ count, latencies }))
+  return measured(job, (now) => measuring = now, latencies)
 }
 
 const connects = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "connect" }): Promise<LoadResult> => {
   let measuring = false
   let stopped = false
-  let count = 0
   let next = 0
-  const latencies: Array<number> = []
+  const latencies = new Latencies()
   const again = () => {
     if (stopped) return
     const device = plan.devices[next++ % plan.devices.length]!
@@ -279,10 +282,7 @@ const connects = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "connect"
     const socket = open(plan, () => socket.write(connectPacket(device)))
     socket.once("data", (bytes) => {
       if (bytes[3] !== 0) fail(`CONNACK ${bytes[3]}`)
-      if (measuring) {
-        count++
-        latencies.push(performance.now() - at)
-      }
+      if (measuring) latencies.record(performance.now() - at)
       socket.destroy()
       again()
     })
@@ -292,7 +292,7 @@ const connects = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "connect"
   return measured(job, (now) => {
     measuring = now
     stopped = !now
-  }, () => ({ count, latencies }))
+  }, latencies)
 }
 
 /** Connections that are opened at the same time. */

@@ -13,6 +13,33 @@ export interface LoadResult {
   /** Milliseconds from post to reply, or from request to answer. */
   readonly p50: number
   readonly p99: number
+  readonly p999?: number
+  readonly longest?: number
+}
+
+/** Latencies in steps of ten microseconds up to ten seconds: bounded, however long a load lasts. */
+export class Latencies {
+  count = 0
+  /** Milliseconds. */
+  longest = 0
+  private readonly steps = new Uint32Array(1_000_000)
+
+  record(millis: number): void {
+    this.count++
+    if (millis > this.longest) this.longest = millis
+    this.steps[Math.min(this.steps.length - 1, Math.floor(millis * 100))]!++
+  }
+
+  /** Milliseconds, at most ten microseconds too few. 0 if there are none. */
+  percentile(part: number): number {
+    const rank = Math.floor(this.count * part)
+    let seen = 0
+    for (let step = 0; step < this.steps.length; step++) {
+      seen += this.steps[step]!
+      if (seen > rank) return step / 100
+    }
+    return this.longest
+  }
 }
 
 export const fail = (reason: string): never => {
@@ -23,11 +50,12 @@ export const fail = (reason: string): never => {
 export const percentile = (sorted: Float64Array, part: number): number =>
   sorted.length === 0 ? 0 : sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!
 
-/** Waits for the warm-up, then counts for the measured time. */
+/** Waits for the warm-up, then counts for the measured time: the latencies, if nothing else is counted. */
 export const measured = async (
   { measureMillis, warmupMillis }: Times,
   setMeasuring: (now: boolean) => void,
-  result: () => { readonly count: number; readonly latencies: ReadonlyArray<number> }
+  latencies: Latencies,
+  count: () => number = () => latencies.count
 ): Promise<LoadResult> => {
   await new Promise((resolve) => setTimeout(resolve, warmupMillis))
   setMeasuring(true)
@@ -35,7 +63,12 @@ export const measured = async (
   await new Promise((resolve) => setTimeout(resolve, measureMillis))
   setMeasuring(false)
   const seconds = (performance.now() - from) / 1000
-  const { count, latencies } = result()
-  const sorted = Float64Array.from(latencies).sort()
-  return { count, seconds, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
+  return {
+    count: count(),
+    seconds,
+    p50: latencies.percentile(0.5),
+    p99: latencies.percentile(0.99),
+    p999: latencies.percentile(0.999),
+    longest: latencies.longest
+  }
 }

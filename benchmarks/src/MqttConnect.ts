@@ -2,6 +2,7 @@
  * `mqtt-connect`: connections per second, each authenticated by its signature
  * and recorded as online before the CONNACK.
  */
+import { asGuests, withBrokers } from "./brokers/Brokers.ts"
 import type { Said } from "./Cloud.ts"
 import { DevelopmentCertificate } from "@device-cloud/mqtt"
 import { Effect } from "effect"
@@ -21,12 +22,21 @@ const overTcp: Part = () =>
     [JSON.stringify({ devices })],
     (cloud: Said) =>
       withServer("./BareBroker", [], (bare: { readonly port: number }) =>
-        compare({
-          benchmark: "mqtt-connect",
-          scenario: "TCP",
-          ours: connecting(cloud, cloud),
-          references: { "bare aedes": { bar, measure: connecting(bare, cloud) } }
-        }))
+        withBrokers((brokers) =>
+          compare({
+            benchmark: "mqtt-connect",
+            scenario: "TCP",
+            ours: connecting(cloud, cloud),
+            references: {
+              "bare aedes": { bar, measure: connecting(bare, cloud) },
+              ...Object.fromEntries(brokers.map((broker) => [broker.name, {
+                measure: "leftOut" in broker
+                  ? broker
+                  : connecting(broker, { ...cloud, devices: asGuests(cloud.devices) })
+              }]))
+            }
+          })
+        ))
   )
 
 const overTls: Part = () =>

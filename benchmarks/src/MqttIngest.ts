@@ -2,9 +2,12 @@
  * `mqtt-ingest-memory`, `mqtt-ingest-durable`, `mqtt-ingest-sqlite`: property posts per second, from
  * the device through validation and shadow to the reply.
  */
+import { spawnSync } from "node:child_process"
 import { join } from "node:path"
+import { asGuests, type Broker, withBrokers } from "./brokers/Brokers.ts"
 import type { CloudPlan, Said } from "./Cloud.ts"
 import { compare, type Measure, type Part, type Reference } from "./Comparison.ts"
+import type { CopiedRowsPlan } from "./CopiedRows.ts"
 import { withDatabase } from "./Database.ts"
 import type { LoadPlan } from "./Load.ts"
 import type { LoadResult, Times } from "./Measurement.ts"
@@ -22,7 +25,12 @@ const scenarios: ReadonlyArray<Scenario> = [200, 2000].flatMap((connections) =>
 
 const textOf = ({ connections, window }: Scenario): string => `${connections} connections, window ${window}`
 
-const job = (qos: 0 | 1, window: number, subscribe: boolean, times: Times): LoadPlan["job"] => ({
+const job = (
+  qos: 0 | 1,
+  window: number,
+  subscribe: boolean,
+  times: Times
+): LoadPlan["job"] & { readonly kind: "ingest" } => ({
   kind: "ingest",
   qos,
   window,
@@ -37,6 +45,40 @@ const posting = ({ devices, port }: Said, qos: 0 | 1, { connections, window }: S
 const withCloud = <A>(plan: CloudPlan, use: (cloud: Said) => Promise<A>): Promise<A> =>
   withServer("./Cloud", [JSON.stringify(plan)], use)
 
+/** Bare brokers of others. Only few connections are compared with them. */
+const maxBrokerConnections = 200
+
+/**
+ * A broker that publishes to a responder, whose reply it delivers; at QoS 1 also the
+ * broker alone, which acknowledges messages that nobody gets.
+ */
+const besideBroker = (
+  broker: Broker,
+  { devices }: Said,
+  qos: 0 | 1,
+  window: number
+): Readonly<Record<string, Reference>> => {
+  const { name } = broker
+  const measure = (use: (port: number) => Measure): Reference => ({
+    measure: "leftOut" in broker ? broker : use(broker.port)
+  })
+  const guests = asGuests(devices)
+  return {
+    [`${name} and a responder`]: measure((port) => (times) =>
+      withServer(
+        "./brokers/Responder",
+        [String(port), String(qos)],
+        () => load({ port, devices: guests, job: job(qos, window, true, times) })
+      )
+    ),
+    ...qos === 0 ? {} : {
+      [`${name}, PUBACK alone`]: measure((port) => (times) =>
+        load({ port, devices: guests, job: { ...job(qos, window, false, times), endsWith: "puback" } })
+      )
+    }
+  }
+}
+
 const ingest = (options: {
   readonly benchmark: string
   readonly scenario: Scenario
@@ -47,27 +89,32 @@ const ingest = (options: {
   readonly more?: Readonly<Record<string, Reference>>
 }): ReturnType<Part> => {
   const { databaseUrl, qos, scenario } = options
-  const plan: CloudPlan = { devices: scenario.connections, ...databaseUrl === undefined ? {} : { databaseUrl } }
-  return withCloud(plan, (cloud) =>
-    withServer("./BareBroker", [], (bare: { readonly port: number }) =>
-      compare({
-        benchmark: options.benchmark,
-        scenario: textOf(scenario),
-        ours: posting(cloud, qos, scenario),
-        references: {
-          "bare aedes": {
-            bar: options.bar,
-            measure: (times) =>
-              load({ port: bare.port, devices: cloud.devices, job: job(qos, scenario.window, true, times) })
-          },
-          ...options.more
-        }
-      })))
+  const { connections, window } = scenario
+  const plan: CloudPlan = { devices: connections, ...databaseUrl === undefined ? {} : { databaseUrl } }
+  const compareWith = (brokers: ReadonlyArray<Broker>) =>
+    withCloud(plan, (cloud) =>
+      withServer("./BareBroker", [], (bare: { readonly port: number }) =>
+        compare({
+          benchmark: options.benchmark,
+          scenario: textOf(scenario),
+          ours: posting(cloud, qos, scenario),
+          references: {
+            "bare aedes": {
+              bar: options.bar,
+              measure: (times) => load({ port: bare.port, devices: cloud.devices, job: job(qos, window, true, times) })
+            },
+            ...options.more,
+            ...Object.assign({}, ...brokers.map((broker) => besideBroker(broker, cloud, qos, window)))
+          }
+        })))
+  return connections > maxBrokerConnections ? compareWith([]) : withBrokers(compareWith)
 }
 
 export const mqttIngestMemory = scenarios.map((scenario): Part => () =>
   ingest({ benchmark: "mqtt-ingest-memory", scenario, qos: 0, bar: scenario.window === 1 ? 0.95 : 1.3 })
 )
+
+const isPsqlInstalled = (): boolean => spawnSync("psql", ["--version"]).status === 0
 
 export const mqttIngestDurable = scenarios.map((scenario): Part => () =>
   withDatabase((databaseUrl) => {
@@ -76,13 +123,20 @@ export const mqttIngestDurable = scenarios.map((scenario): Part => () =>
       const plan: RawUpsertPlan = { databaseUrl, devices: connections, batch: connections, ...times }
       return outputOf<LoadResult>("./RawUpserts", [JSON.stringify(plan)])
     }
+    const copiedRows = (times: Times) => {
+      const plan: CopiedRowsPlan = { databaseUrl, devices: connections, ...times }
+      return outputOf<LoadResult>("./CopiedRows", [JSON.stringify(plan)])
+    }
     return ingest({
       benchmark: "mqtt-ingest-durable",
       scenario,
       qos: 1,
       bar: 0.6,
       databaseUrl,
-      more: { "raw upserts": { bar: window === 1 ? 0.7 : 1, measure: rawUpserts } }
+      more: {
+        "raw upserts": { bar: window === 1 ? 0.7 : 1, measure: rawUpserts },
+        "COPY by psql": { measure: isPsqlInstalled() ? copiedRows : { leftOut: "psql is not installed" } }
+      }
     })
   })
 )

@@ -6,13 +6,15 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 import type { LoadPlan } from "./Load.ts"
 import type { LoadResult } from "./Measurement.ts"
 
 export interface ServerOptions {
   /** Options of Node.js beside those of this process. */
   readonly nodeOptions?: ReadonlyArray<string>
+  /** Whether to look at the event loop, for `longestPause`. */
+  readonly isGauged?: boolean
   /** The whole environment. Default: that of this process. */
   readonly env?: Readonly<Record<string, string>>
   /** The file descriptor that gets standard error. Default: that of this process. */
@@ -25,16 +27,23 @@ const fileOf = (program: string): string => fileURLToPath(new URL(`${program}.js
 const run = (
   program: string,
   args: ReadonlyArray<string>,
-  { env, log, nodeOptions = [] }: ServerOptions = {}
+  { env, isGauged = false, log, nodeOptions = [] }: ServerOptions = {}
 ): ChildProcess =>
-  spawn(process.execPath, [...process.execArgv, ...nodeOptions, fileOf(program), ...args], {
-    stdio: ["ignore", "pipe", log ?? "inherit"],
+  spawn(process.execPath, [
+    ...process.execArgv,
+    ...isGauged ? ["--import", pathToFileURL(fileOf("./LoopGauge")).href] : [],
+    ...nodeOptions,
+    fileOf(program),
+    ...args
+  ], {
+    stdio: ["ignore", "pipe", log ?? "inherit", ...isGauged ? ["ipc" as const] : []],
     env: env ?? process.env
   })
 
+/** The first line of its output that is JSON; a server may log before. */
 const firstLine = (child: ChildProcess): Promise<string> =>
   new Promise((resolve, reject) => {
-    createInterface({ input: child.stdout! }).once("line", resolve)
+    createInterface({ input: child.stdout! }).on("line", (line) => line.startsWith("{") && resolve(line))
     child.once("exit", (code) => reject(new Error(`the process ended with ${code}`)))
   })
 
@@ -50,13 +59,22 @@ const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> =
 /** A running program. */
 export interface Program<Said> {
   readonly pid: number
-  /** The first line of its output, decoded. */
+  /** The first line of its output that is JSON, decoded. */
   readonly said: Said
   /** Sends a signal and waits until the process has ended; it is killed after eight seconds. */
   readonly end: (signal: NodeJS.Signals) => Promise<void>
+  /** The longest pause of the event loop since the last call, in milliseconds, if it is gauged. */
+  readonly longestPause: () => Promise<number>
 }
 
-/** Starts a program and waits for its first line of output. Fails when it ends before. */
+/** Asks the gauge of a process. */
+const longestPause = (child: ChildProcess): Promise<number> =>
+  new Promise((resolve) => {
+    child.once("message", resolve)
+    child.send("longest pause")
+  })
+
+/** Starts a program and waits for its first line of JSON. Fails when it ends before. */
 export const startProgram = async <Said>(
   program: string,
   args: ReadonlyArray<string>,
@@ -65,23 +83,23 @@ export const startProgram = async <Said>(
   const child = run(program, args, options)
   try {
     const said = JSON.parse(await firstLine(child)) as Said
-    return { pid: child.pid!, said, end: (signal) => end(child, signal) }
+    return { pid: child.pid!, said, end: (signal) => end(child, signal), longestPause: () => longestPause(child) }
   } catch (error) {
     await end(child, "SIGKILL")
     throw error
   }
 }
 
-/** Runs a server while `use` runs. `use` gets the first line of the server's output, decoded. */
+/** Runs a server while `use` runs. `use` gets the first line of the server's output that is JSON, decoded. */
 export const withServer = async <Said, A>(
   program: string,
   args: ReadonlyArray<string>,
-  use: (said: Said & { readonly pid: number }) => Promise<A>,
+  use: (said: Said & Pick<Program<Said>, "pid" | "longestPause">) => Promise<A>,
   options: ServerOptions = {}
 ): Promise<A> => {
-  const { end, pid, said } = await startProgram<Said>(program, args, options)
+  const { end, longestPause, pid, said } = await startProgram<Said>(program, args, options)
   try {
-    return await use({ ...said, pid })
+    return await use({ ...said, pid, longestPause })
   } finally {
     await end("SIGTERM")
   }
@@ -133,7 +151,7 @@ export const withDirectory = async <A>(use: (directory: string) => Promise<A>): 
   }
 }
 
-/** Runs a program and returns its first line of output, decoded. */
+/** Runs a program and returns the first line of its output that is JSON, decoded. */
 export const outputOf = async <A>(program: string, args: ReadonlyArray<string>): Promise<A> =>
   JSON.parse(await firstLine(run(program, args))) as A
 

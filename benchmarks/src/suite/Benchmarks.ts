@@ -15,7 +15,7 @@ import { million } from "../Million.ts"
 import { modelCheck } from "../ModelCheck.ts"
 import { mqttConnect } from "../MqttConnect.ts"
 import { feed, mqttIngestDurable, mqttIngestMemory, mqttIngestSqlite, sceneIngest } from "../MqttIngest.ts"
-import { mqttLatency } from "../MqttLatency.ts"
+import { mqttLatency, tails } from "../MqttLatency.ts"
 import { mqttMemory } from "../MqttMemory.ts"
 import { otaCampaign } from "../OtaCampaign.ts"
 import { scaleOut } from "../ScaleOut.ts"
@@ -50,6 +50,7 @@ export const benchmarks: Readonly<Record<string, ReadonlyArray<Part>>> = {
   "history-growth": historyGrowth,
   "history-read": historyRead,
   "million": million,
+  "tails": tails,
   "fleet-sim": fleetSim,
   "console": consolePages,
   "console-hour": consoleHour
