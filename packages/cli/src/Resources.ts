@@ -183,6 +183,8 @@ export const resources: Readonly<Record<string, Resource>> = {
         columns: ["task_id", "status", "scope_mode", "dynamic", "stage", "summary", "created_at"]
       },
       "upgrade-status": { operation: "ota.getUpgradeTask", columns: upgradeRecords },
+      "upgrade-progress": "ota.getTaskProgress",
+      "upgrade-failures": "ota.getTaskFailures",
       "confirm-upgrade": "ota.confirmUpgradeTask",
       "open-stage": "ota.openUpgradeStage",
       "cancel-upgrade": { operation: "ota.cancelUpgradeTask", body: { action: "cancel" } },

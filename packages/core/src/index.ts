@@ -325,6 +325,14 @@ export { holdsNewcomers, isStagePassed, stageSize } from "./ota/task/Stages.ts"
 export { type StartWindow, timeZoneTag } from "./ota/task/StartWindow.ts"
 export { UpgradeTaskDraft, VerifyTaskDraft } from "./ota/task/TaskDraft.ts"
 export {
+  type FailureCount,
+  maxFailureReasons,
+  maxProgressPoints,
+  progressResolution,
+  type TaskFailures,
+  type TaskProgress
+} from "./ota/task/TaskProgress.ts"
+export {
   advance as advanceUpgrade,
   deviceCount,
   isFinal as isUpgradeFinal,
@@ -342,6 +350,7 @@ export {
   type OtaTask,
   type RecordCounts,
   type RecordDetail,
+  type RecordFilter,
   RecordNotFound,
   type RecordStatus,
   ScopeMode,

@@ -79,7 +79,7 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("windows of upgrades", 
       yield* back.send("thing.ota.inform", { version: "1.0.0" })
       yield* TestClock.adjust("1 minute")
       assert.strictEqual(yield* told(back), 0)
-      const { items: [waiting] } = yield* (yield* UpgradeTasks).records(defaultProjectId, taskId, undefined, all)
+      const { items: [waiting] } = yield* (yield* UpgradeTasks).records(defaultProjectId, taskId, {}, all)
       const dueAt = waiting!.record.dueAt!
       // On the next day, to the minute; a second for the only device that waits.
       assert.isAtLeast(dueAt, opened + 86_400_000 - 120_000)

@@ -492,7 +492,7 @@ for (const [name, storage] of storages) {
         yield* say("progress", { step: "50", desc: "" })
         yield* say("inform", { version: "2.0.0" })
         yield* eventually(
-          tasks.records(defaultProjectId, taskId, undefined, { page: 1, pageSize: 10 }),
+          tasks.records(defaultProjectId, taskId, {}, { page: 1, pageSize: 10 }),
           { until: ({ items }) => items[0]?.record.status === "succeeded" }
         )
       }))

@@ -91,7 +91,7 @@ const progress = (device: Device, connected: MqttDevice.MqttDevice, step: string
 const statuses = (taskId: number) =>
   Effect.flatMap(UpgradeTasks, (tasks) =>
     Effect.map(
-      tasks.records(defaultProjectId, taskId, undefined, { page: 1, pageSize: 100 }),
+      tasks.records(defaultProjectId, taskId, {}, { page: 1, pageSize: 100 }),
       ({ items }) => new Map(items.map(({ record }) => [record.deviceId, record.status]))
     ))
 

@@ -226,10 +226,14 @@ const make = Effect.gen(function*() {
         )
         return { items: all.toReversed().slice(0, limit), total: all.length }
       }),
-    records: (taskId, rejected, { page, pageSize }) =>
+    records: (taskId, filter, { page, pageSize }) =>
       Effect.sync(() => {
         const all = ota.recordsOfTask(taskId)
-          .filter(({ deviceId }) => rejected === undefined || devices.get(deviceId)?.status !== rejected)
+          .filter(({ deviceId, reason, status }) =>
+            (filter.status === undefined || status === filter.status) &&
+            (filter.failure === undefined || status === "failed" && reason === filter.failure) &&
+            (filter.rejected === undefined || devices.get(deviceId)?.status !== filter.rejected)
+          )
           .toReversed()
         return {
           total: all.length,
@@ -239,6 +243,16 @@ const make = Effect.gen(function*() {
             currentVersion: versions.get(record.deviceId)?.[tasks.get(taskId)!.module] ?? ""
           }))
         }
+      }),
+    countsBefore: (taskId, times) => Effect.sync(() => times.map((time) => ota.countsBefore(taskId, time) ?? noCounts)),
+    failures: (taskId, limit) =>
+      Effect.sync(() => {
+        const devices = new Map<string, number>()
+        for (const { reason, status } of ota.recordsOfTask(taskId)) {
+          if (status === "failed") devices.set(reason, (devices.get(reason) ?? 0) + 1)
+        }
+        return [...devices].map(([reason, devices]) => ({ reason, devices })).toSorted((a, b) => b.devices - a.devices)
+          .slice(0, limit)
       }),
     record: (deviceId, taskId) =>
       Effect.sync(() => {

@@ -11,6 +11,8 @@ import {
   isUpgradeFinal,
   type OtaTask,
   type ProductKey,
+  progressResolution,
+  type RecordCounts,
   type RecordStatus,
   rolloutDelay,
   type SigningKey,
@@ -29,6 +31,8 @@ export class OtaTables {
   readonly #records = new Map<number, Map<DeviceId, UpgradeRecord>>()
   /** The tasks of each device, oldest first. */
   readonly #tasksOf = new Map<DeviceId, Array<number>>()
+  /** The counts of each task as they were at the end of ticks, the oldest first. A tick: `progressResolution`. */
+  readonly #progress = new Map<number, Array<{ readonly tick: number; counts: RecordCounts }>>()
   /** The records that are due some time. */
   readonly #due = new Map<string, UpgradeRecord>()
   /** No record is due before, Unix milliseconds. */
@@ -103,7 +107,22 @@ export class OtaTables {
     counts[record.status]++
     const changed = { ...withCounts(task, counts), updatedAt: record.updatedAt }
     this.tasks.set(task.taskId, changed)
+    this.#note(changed)
     return changed
+  }
+
+  #note({ counts, taskId, updatedAt }: OtaTask): void {
+    const noted = this.#progress.get(taskId)
+    const tick = Math.floor(updatedAt / progressResolution)
+    const last = noted?.at(-1)
+    if (noted === undefined) this.#progress.set(taskId, [{ tick, counts }])
+    else if (last!.tick >= tick) last!.counts = counts
+    else noted.push({ tick, counts })
+  }
+
+  /** The counts that the task had before `time`, Unix milliseconds; none before it had a device. */
+  countsBefore(taskId: number, time: number): RecordCounts | undefined {
+    return this.#progress.get(taskId)?.findLast(({ tick }) => tick * progressResolution < time)?.counts
   }
 
   /** The records that are due at `now`, the longest due first. */
@@ -131,6 +150,7 @@ export class OtaTables {
       this.#due.delete(`${taskId} ${deviceId}`)
     }
     this.#records.delete(taskId)
+    this.#progress.delete(taskId)
     this.tasks.delete(taskId)
   }
 }

@@ -36,6 +36,7 @@ import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
 import deviceCounts from "./migrations/0042_device_counts.ts"
 import objects from "./migrations/0043_objects.ts"
 import traces from "./migrations/0047_traces.ts"
+import upgradeProgress from "./migrations/0049_upgrade_progress.ts"
 import uplinkReceipts from "./migrations/0044_uplink_receipts.ts"
 import recordsByEnd from "./migrations/0039_records_by_end.ts"
 import feed from "./migrations/0035_feed.ts"
@@ -101,7 +102,8 @@ export const migrations = {
   "0044_uplink_receipts": uplinkReceipts,
   "0045_browser_sessions": browserSessions,
   "0046_activity": activity,
-  "0047_traces": traces
+  "0047_traces": traces,
+  "0049_upgrade_progress": upgradeProgress
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   type PageRequest,
   type RecordChange,
   type RecordCounts,
+  type RecordFilter,
   type RecordStatus,
   timeZoneTag,
   withCounts
@@ -28,6 +29,7 @@ import {
   taskNumber,
   type TaskRow
 } from "./OtaRow.ts"
+import { noteProgress } from "./OtaProgress.ts"
 import * as OtaRules from "./OtaRules.ts"
 import * as OtaStages from "./OtaStages.ts"
 import { clients } from "./LongReads.ts"
@@ -89,12 +91,14 @@ export const make: Effect.Effect<
           ${delta("pending")}::int[], ${delta("upgrading")}::int[], ${delta("succeeded")}::int[],
           ${delta("failed")}::int[], ${delta("cancelled")}::int[])
           AS delta (task_id, pending, upgrading, succeeded, failed, cancelled)
-      )
-      UPDATE ota_task SET pending = ota_task.pending + delta.pending,
-        upgrading = ota_task.upgrading + delta.upgrading, succeeded = ota_task.succeeded + delta.succeeded,
-        failed = ota_task.failed + delta.failed, cancelled = ota_task.cancelled + delta.cancelled,
-        updated_at = ${instant(at)}
-      FROM delta WHERE ota_task.task_id = delta.task_id RETURNING ota_task.*`
+      ), changed AS (
+        UPDATE ota_task SET pending = ota_task.pending + delta.pending,
+          upgrading = ota_task.upgrading + delta.upgrading, succeeded = ota_task.succeeded + delta.succeeded,
+          failed = ota_task.failed + delta.failed, cancelled = ota_task.cancelled + delta.cancelled,
+          updated_at = ${instant(at)}
+        FROM delta WHERE ota_task.task_id = delta.task_id RETURNING ota_task.*
+      ), noted AS (${noteProgress(sql, at)})
+      SELECT * FROM changed`
     const tasks: Array<OtaTask> = []
     for (const before of rows.map(taskFromRow)) {
       const task = withCounts(before, before.counts)
@@ -164,32 +168,47 @@ export const make: Effect.Effect<
     return { items, total: count }
   })
 
-  const notRejected = Effect.fnUntraced(
-    function*(taskId: number, rejected: DeviceStatus, { page, pageSize }: PageRequest) {
-      const where = sql`task_id = ${taskId} AND NOT EXISTS (
-        SELECT FROM device WHERE device.device_id = ota_record.device_id AND device.status = ${rejected})`
-      const [counted] = yield* reads<
-        { readonly count: bigint }
-      >`SELECT count(*) AS count FROM ota_record WHERE ${where}`
-      const items = yield* detailed(sql`SELECT * FROM ota_record WHERE ${where}
-        ORDER BY place DESC LIMIT ${pageSize} OFFSET ${(page - 1) * pageSize}`)
-      return { items, total: Number(counted!.count) }
+  /** Counts only what the task has not counted already. */
+  const matchingRecords = Effect.fnUntraced(
+    function*(taskId: number, { failure, rejected, status }: RecordFilter, { page, pageSize }: PageRequest) {
+      const where = sql.and([
+        sql`task_id = ${taskId}`,
+        // An index has the failures.
+        ...status === undefined ? [] : status === "failed" ? [sql`failure IS NOT NULL`] : [
+          sql`status = ${recordNumber[status]}::smallint`
+        ],
+        ...failure === undefined ? [] : [sql`failure = ${failure}`],
+        ...rejected === undefined ? [] : [sql`NOT EXISTS (
+          SELECT FROM device WHERE device.device_id = ota_record.device_id AND device.status = ${rejected})`]
+      ])
+      const [counted] = status !== undefined && failure === undefined && rejected === undefined
+        ? yield* sql<TaskRow>`SELECT * FROM ota_task WHERE task_id = ${taskId}`.pipe(
+          Effect.map((tasks) => tasks.map((task) => ({ count: taskFromRow(task).counts[status] })))
+        )
+        : yield* reads<{ readonly count: number }>`SELECT count(*)::int AS count FROM ota_record WHERE ${where}`
+      const total = counted?.count ?? 0
+      const offset = (page - 1) * pageSize
+      const items = offset >= total ? [] : yield* detailed(sql`SELECT * FROM ota_record WHERE ${where}
+        ORDER BY place DESC LIMIT ${pageSize} OFFSET ${offset}`)
+      return { items, total }
     }
   )
 
   return {
-    records: (taskId, rejected, request) =>
-      (rejected === undefined ? allRecords(taskId, request) : notRejected(taskId, rejected, request)).pipe(
-        Effect.map(({ items, total }) => ({
-          total,
-          items: items.map((row) => ({
-            record: recordFromRow(row),
-            deviceStatus: row.device_status as DeviceStatus,
-            currentVersion: row.current_version ?? ""
-          }))
-        })),
-        Effect.mapError(storeError("OtaStore.records"))
-      ),
+    records: (taskId, filter, request) =>
+      (Object.values(filter).every((condition) => condition === undefined)
+        ? allRecords(taskId, request)
+        : matchingRecords(taskId, filter, request)).pipe(
+          Effect.map(({ items, total }) => ({
+            total,
+            items: items.map((row) => ({
+              record: recordFromRow(row),
+              deviceStatus: row.device_status as DeviceStatus,
+              currentVersion: row.current_version ?? ""
+            }))
+          })),
+          Effect.mapError(storeError("OtaStore.records"))
+        ),
     record: (deviceId, taskId) =>
       sql<RecordRow>`SELECT * FROM ota_record WHERE device_id = ${deviceId}
         ${taskId === undefined ? sql`` : sql`AND task_id = ${taskId}`} ORDER BY task_id DESC LIMIT 1`.pipe(

@@ -16,6 +16,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
 import type { SqlError } from "effect/sql"
 import { recordNumber, taskFromRow, taskNumber, type TaskRow } from "./OtaRow.ts"
+import { noteProgress } from "./OtaProgress.ts"
 import * as OtaRules from "./OtaRules.ts"
 import { storeError } from "./PgErrors.ts"
 import { instant, texts } from "./PgParameters.ts"
@@ -101,9 +102,12 @@ export const make: Effect.Effect<
       if (records.length === 0) return
       if (records.some(({ place }) => place >= count + records.length)) yield* closeRanks(sql, taskId)
       const after = withCounts(task, { ...task.counts, pending: task.counts.pending + records.length })
-      yield* sql`UPDATE ota_task SET pending = ${after.counts.pending}, status = ${taskNumber(after)},
-          updated_at = ${instant(at)}
-        WHERE task_id = ${taskId}`
+      yield* sql`
+        WITH changed AS (
+          UPDATE ota_task SET pending = ${after.counts.pending}, status = ${taskNumber(after)},
+            updated_at = ${instant(at)}
+          WHERE task_id = ${taskId} RETURNING *
+        ) ${noteProgress(sql, at)}`
     },
     sql.withTransaction
   )

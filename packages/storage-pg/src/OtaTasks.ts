@@ -28,6 +28,7 @@ import {
   verificationNumber,
   verifyTaskFromRow
 } from "./OtaRow.ts"
+import { noteProgress } from "./OtaProgress.ts"
 import * as OtaRules from "./OtaRules.ts"
 import * as OtaStages from "./OtaStages.ts"
 import { clients } from "./LongReads.ts"
@@ -149,8 +150,11 @@ export const make: Effect.Effect<
       const records = yield* insertRecords(inserted, scope, firstDue)
       if (records.some(({ place }) => place >= records.length)) yield* OtaStages.closeRanks(sql, inserted.taskId)
       const task = withCounts(inserted, { ...inserted.counts, pending: records.length })
-      yield* sql`UPDATE ota_task SET pending = ${records.length}, status = ${taskNumber(task)}
-        WHERE task_id = ${task.taskId}`
+      yield* sql`
+        WITH changed AS (
+          UPDATE ota_task SET pending = ${records.length}, status = ${taskNumber(task)}
+          WHERE task_id = ${task.taskId} RETURNING *
+        ) ${noteProgress(sql, task.createdAt)}`
       if (task.stages.length > 0) yield* hold(task)
       return {
         _tag: "Created",
@@ -218,15 +222,16 @@ export const make: Effect.Effect<
           WITH ended AS (
             SELECT device_id, status FROM ota_record
             WHERE task_id = ${taskId} AND status = ANY(${numbers}::smallint[]) FOR UPDATE
-          ), changed AS (
+          ), cancelled AS (
             UPDATE ota_record SET ${OtaRules.cancelRecord(sql, at)}
             FROM ended WHERE ota_record.task_id = ${taskId} AND ota_record.device_id = ended.device_id
-          )
-          UPDATE ota_task SET
-            pending = pending - (SELECT count(*) FROM ended WHERE status = ${recordNumber.pending}),
-            upgrading = upgrading - (SELECT count(*) FROM ended WHERE status = ${recordNumber.upgrading}),
-            cancelled = cancelled + (SELECT count(*) FROM ended)
-          WHERE task_id = ${taskId}`
+          ), changed AS (
+            UPDATE ota_task SET
+              pending = pending - (SELECT count(*) FROM ended WHERE status = ${recordNumber.pending}),
+              upgrading = upgrading - (SELECT count(*) FROM ended WHERE status = ${recordNumber.upgrading}),
+              cancelled = cancelled + (SELECT count(*) FROM ended)
+            WHERE task_id = ${taskId} RETURNING *
+          ) ${noteProgress(sql, at)}`
         return true
       }).pipe(sql.withTransaction, Effect.mapError(storeError("OtaStore.endTask"))),
     removeTask: (taskId) =>

@@ -50,7 +50,7 @@ const reads = [
   [
     "the devices of an upgrade task",
     "ota_record",
-    Effect.flatMap(OtaStore, (store) => store.records(1, "offline", page))
+    Effect.flatMap(OtaStore, (store) => store.records(1, { rejected: "offline" }, page))
   ],
   [
     "the batches of a product",

@@ -7,14 +7,18 @@ import {
   deviceCount,
   type DeviceId,
   type DeviceStatus,
+  type FailureCount,
   type Firmware,
   isOngoing,
   type OtaStore,
   type OtaTask,
   type Page,
   type PageRequest,
+  progressResolution,
   type RecordChange,
+  type RecordCounts,
   type RecordDetail,
+  type RecordFilter,
   timeZoneTag,
   type UpgradeRecord,
   withCounts
@@ -54,7 +58,15 @@ export const make = (
   sql: Sqlite["Service"]
 ): Pick<
   OtaStore["Service"],
-  "records" | "record" | "unfinished" | "save" | "claimDue" | "reportVersions" | "versions"
+  | "records"
+  | "countsBefore"
+  | "failures"
+  | "record"
+  | "unfinished"
+  | "save"
+  | "claimDue"
+  | "reportVersions"
+  | "versions"
 > => {
   const firmwareOf = ({ firmwareId }: OtaTask): Firmware =>
     firmwareFromRow(sql.get<FirmwareRow>("SELECT * FROM firmware WHERE firmware_id = ?", [firmwareId])!)
@@ -121,12 +133,14 @@ export const make = (
     return { items, total }
   }
 
-  const notRejected = (taskId: number, rejected: DeviceStatus, page: PageRequest) =>
+  const matchingRecords = (taskId: number, { failure, rejected, status }: RecordFilter, page: PageRequest) =>
     pageOf<RecordDetailRow>(sql, {
       table: detailTables,
       columns: detailColumns,
-      where: "task_id = ? AND coalesce(device.status, '') <> ?",
-      values: [taskId, rejected],
+      where: `task_id = ? ${status === undefined ? "" : "AND ota_record.status = ?"} ${
+        failure === undefined ? "" : "AND ota_record.status = 'failed' AND reason = ?"
+      } ${rejected === undefined ? "" : "AND coalesce(device.status, '') <> ?"}`,
+      values: [taskId, ...[status, failure, rejected].filter((value) => value !== undefined)],
       order: "place DESC",
       page
     })
@@ -135,11 +149,28 @@ export const make = (
     assign(sql.all<RecordRow>(`SELECT * FROM ota_record WHERE ${where}`, values))
 
   return {
-    records: (taskId, rejected, page) =>
+    records: (taskId, filter, page) =>
       sql.read("OtaStore.records", () => {
-        const { items, total } = rejected === undefined ? allRecords(taskId, page) : notRejected(taskId, rejected, page)
+        const isAll = Object.values(filter).every((condition) => condition === undefined)
+        const { items, total } = isAll ? allRecords(taskId, page) : matchingRecords(taskId, filter, page)
         return { items: items.map(detailFromRow), total }
       }),
+    countsBefore: (taskId, times) =>
+      sql.read("OtaStore.countsBefore", () =>
+        times.map((time) =>
+          sql.all<RecordCounts>(
+            `SELECT pending, upgrading, succeeded, failed, cancelled FROM ota_progress
+              WHERE task_id = ? AND tick < ? ORDER BY tick DESC LIMIT 1`,
+            [taskId, time / progressResolution]
+          )[0] ?? { pending: 0, upgrading: 0, succeeded: 0, failed: 0, cancelled: 0 }
+        )),
+    failures: (taskId, limit) =>
+      sql.read("OtaStore.failures", () =>
+        sql.all<FailureCount>(
+          `SELECT reason, count(*) AS devices FROM ota_record WHERE task_id = ? AND status = 'failed'
+            GROUP BY reason ORDER BY devices DESC LIMIT ?`,
+          [taskId, limit]
+        )),
     record: (deviceId, taskId) =>
       sql.read("OtaStore.record", () =>
         Option.fromUndefinedOr(

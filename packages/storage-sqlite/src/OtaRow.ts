@@ -10,6 +10,7 @@ import {
   isUpgradeFinal,
   type OtaTask,
   type ProductKey,
+  progressResolution,
   type ProjectId,
   type SigningAlgorithm,
   type StartWindow,
@@ -151,9 +152,14 @@ export const findTask = (sql: Statements, taskId: number): OtaTask | undefined =
   return row === undefined ? undefined : taskFromRow(row)
 }
 
-/** Stores what changes of a task. */
+/** Stores what changes of a task, and remembers its counts. */
 export const updateTask = (sql: Statements, task: OtaTask): void => {
   const { cancelled, failed, pending, succeeded, upgrading } = task.counts
+  sql.run(
+    `INSERT OR REPLACE INTO ota_progress (task_id, tick, pending, upgrading, succeeded, failed, cancelled)
+      VALUES (?1, max(?2, coalesce((SELECT max(tick) FROM ota_progress WHERE task_id = ?1), 0)), ?3, ?4, ?5, ?6, ?7)`,
+    [task.taskId, Math.floor(task.updatedAt / progressResolution), pending, upgrading, succeeded, failed, cancelled]
+  )
   sql.run(
     `UPDATE ota_task SET status = ?, is_ongoing = ?, is_app_confirmed = ?, stage = ?, pending = ?, upgrading = ?,
         succeeded = ?, failed = ?, cancelled = ?, updated_at = ?

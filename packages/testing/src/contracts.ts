@@ -25,6 +25,7 @@ import * as JobStoreContract from "./contracts/JobStoreContract.ts"
 import * as MeshStoreContract from "./contracts/MeshStoreContract.ts"
 import * as NodeBusContract from "./contracts/NodeBusContract.ts"
 import * as ObjectStoreContract from "./contracts/ObjectStoreContract.ts"
+import * as OtaProgressContract from "./contracts/OtaProgressContract.ts"
 import * as OtaStageContract from "./contracts/OtaStageContract.ts"
 import * as OtaStoreContract from "./contracts/OtaStoreContract.ts"
 import * as PresenceStoreContract from "./contracts/PresenceStoreContract.ts"
@@ -70,6 +71,7 @@ export {
   MeshStoreContract,
   NodeBusContract,
   ObjectStoreContract,
+  OtaProgressContract,
   OtaStageContract,
   OtaStoreContract,
   PresenceStoreContract,
@@ -108,6 +110,7 @@ export const suites = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, 
   IdempotencyStoreContract.suite(name, stores)
   JobStoreContract.suite(name, stores)
   MeshStoreContract.suite(name, stores)
+  OtaProgressContract.suite(name, stores)
   OtaStageContract.suite(name, stores)
   OtaStoreContract.suite(name, stores)
   PresenceStoreContract.suite(name, stores)

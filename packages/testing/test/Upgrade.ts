@@ -41,7 +41,7 @@ export const upgradeOf = Effect.fnUntraced(
       downloadProtocol
     })
     const outcome = eventually(
-      tasks.records(defaultProjectId, taskId, undefined, { page: 1, pageSize: 1 }),
+      tasks.records(defaultProjectId, taskId, {}, { page: 1, pageSize: 1 }),
       { until: ({ items }) => isUpgradeFinal(items[0]!.record.status) }
     )
     return { device, image, outcome: Effect.map(outcome, ({ items }) => items[0]!.record.status) }

@@ -5,6 +5,8 @@ import {
   DeviceStatus,
   DownloadProtocol,
   FirmwareDraft,
+  maxFailureReasons,
+  maxProgressPoints,
   SigningAlgorithm,
   SigningKeyDraft,
   Text,
@@ -36,6 +38,7 @@ import {
   AlgorithmCode,
   PolicyCode,
   RecordCode,
+  RecordCodeInQuery,
   ScopeCode,
   UpgradeTaskCode,
   UpgradeTaskCodeInQuery,
@@ -77,6 +80,14 @@ export const SigningKeyRecord = Schema.Struct({
   created_at: DateText
 }).annotate({ identifier: "SigningKey" })
 
+const TaskSummary = Schema.Struct({
+  pending: Schema.Int,
+  upgrading: Schema.Int,
+  succeeded: Schema.Int,
+  failed: Schema.Int,
+  cancelled: Schema.Int
+}).annotate({ description: "Devices by their status" })
+
 export const TaskRecord = Schema.Struct({
   task_id: Schema.Int,
   firmware_id: Schema.Int,
@@ -99,14 +110,27 @@ export const TaskRecord = Schema.Struct({
   created_at: DateText,
   updated_at: DateText,
   reason: Schema.String.annotate({ description: "Why the task has no device; empty: it has some" }),
-  summary: Schema.Struct({
-    pending: Schema.Int,
-    upgrading: Schema.Int,
-    succeeded: Schema.Int,
-    failed: Schema.Int,
-    cancelled: Schema.Int
-  }).annotate({ description: "Devices by their status" })
+  summary: TaskSummary
 }).annotate({ identifier: "UpgradeTask" })
+
+const time = Schema.Int.annotate({ description: "Unix milliseconds" })
+
+export const TaskProgressInfo = Schema.Struct({
+  from: time.annotate({ description: "When the task was created, Unix milliseconds" }),
+  to: time.annotate({ description: "Now; of a task that has ended: its latest change. Unix milliseconds" }),
+  interval: Schema.Int.annotate({ description: "The length of the intervals, seconds" }),
+  points: Schema.Array(Schema.Struct({
+    time: time.annotate({ description: "The start of the interval, Unix milliseconds" }),
+    summary: TaskSummary.annotate({ description: "Devices by their status at the end of the interval, or at `to`" })
+  }))
+}).annotate({ identifier: "UpgradeTaskProgress" })
+
+export const TaskFailuresInfo = Schema.Struct({
+  devices: Schema.Int.annotate({ description: "Devices that have failed" }),
+  reasons: Schema.Array(Schema.Struct({ reason: Schema.String, devices: Schema.Int })).annotate({
+    description: `The most frequent reasons first, at most ${maxFailureReasons}`
+  })
+}).annotate({ identifier: "UpgradeTaskFailures" })
 
 export const DeviceTaskRecord = Schema.Struct({
   device_id: Schema.String,
@@ -306,10 +330,34 @@ export class OtaApi extends HttpApiGroup.make("ota").add(
   }).annotate(OpenApi.Summary, "List the devices of the newest verify task of a firmware"),
   HttpApiEndpoint.get("getUpgradeTask", "/ota/upgrade-tasks/:task_id", {
     params: PathParams.task,
-    query: rejected,
+    query: {
+      ...rejected,
+      status: Schema.optional(RecordCodeInQuery),
+      failure: Schema.optional(
+        Text(256).annotate({ description: "Only devices that have failed for this reason" })
+      )
+    },
     success: Paged(DeviceTaskRecord),
     error: NoSuchTask
   }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "List the devices of an upgrade task"),
+  HttpApiEndpoint.get("getTaskProgress", "/ota/tasks/:task_id/progress", {
+    params: PathParams.task,
+    success: Envelope(TaskProgressInfo),
+    error: NoSuchTask
+  }).annotate(OpenApi.Summary, "Read the progress of a verify or upgrade task over time")
+    .annotate(
+      OpenApi.Description,
+      `A point for each interval since the task was created, the oldest first, at most ${maxProgressPoints}. ` +
+        "Intervals have 10 seconds or more."
+    ),
+  HttpApiEndpoint.get("getTaskFailures", "/ota/tasks/:task_id/failures", {
+    params: PathParams.task,
+    success: Envelope(TaskFailuresInfo),
+    error: NoSuchTask
+  }).middleware(ExpensiveRead).annotate(
+    OpenApi.Summary,
+    "Count the devices of a verify or upgrade task that have failed, by reason"
+  ),
   HttpApiEndpoint.get("listUpgradeTasks", "/ota/firmwares/:firmware_id/upgrade-tasks", {
     params: PathParams.firmware,
     query: {

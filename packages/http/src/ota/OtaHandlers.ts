@@ -133,7 +133,7 @@ export const layer = group(
               const { items, total } = yield* tasks.records(
                 projectId,
                 task.taskId,
-                query.rejected_thing_status,
+                { rejected: query.rejected_thing_status },
                 request
               )
               return { task_id: task.taskId, ...pageOf(request, { items: items.map(deviceRecord(task)), total }) }
@@ -145,12 +145,25 @@ export const layer = group(
         Effect.gen(function*() {
           const { projectId } = yield* CurrentPrincipal
           const task = yield* tasks.get(projectId, params.task_id).pipe(Effect.catch(failWith))
+          const filter = { rejected: query.rejected_thing_status, status: query.status, failure: query.failure }
           return yield* respondPage(
             query,
-            (page) => tasks.records(projectId, task.taskId, query.rejected_thing_status, page),
+            (page) => tasks.records(projectId, task.taskId, filter, page),
             deviceRecord(task)
           )
         }),
+      getTaskProgress: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(tasks.progress(projectId, params.task_id), ({ interval, points, ...period }) => ({
+            ...period,
+            interval: interval / 1000,
+            points: points.map(({ counts, time }) => ({ time, summary: counts }))
+          }))
+        ),
+      getTaskFailures: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(tasks.failures(projectId, params.task_id), (failures) => failures)
+        ),
       listUpgradeTasks: ({ params, query }) =>
         CurrentPrincipal.use(({ projectId }) => {
           const filter = {

@@ -36,6 +36,11 @@ export const RecordCode = Schema.Literals([1, 2, 3, 4, 5]).transform(
   upgradeStatuses
 ).annotate({ description: "1 pending, 2 upgrading, 3 succeeded, 4 failed, 5 cancelled" })
 
+/** `RecordCode` in a query. */
+export const RecordCodeInQuery = Schema.Literals(["1", "2", "3", "4", "5"]).transform(upgradeStatuses).annotate({
+  description: "1 pending, 2 upgrading, 3 succeeded, 4 failed, 5 cancelled"
+})
+
 // A union of one: a plain literal would tell payloads apart, and a wrong number would not be an issue of its field.
 export const AlgorithmCode = Schema.Literals([1]).transform(["md5"]).annotate({ description: "1: md5" })
 

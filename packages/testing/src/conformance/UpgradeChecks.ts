@@ -55,7 +55,7 @@ export const checkUpgrade = Effect.fnUntraced(function*(
 ) {
   const tasks = yield* UpgradeTasks
   const { taskId } = yield* offer(device, firmware)
-  const record = Effect.map(tasks.records(defaultProjectId, taskId, undefined, page), ({ items }) => items[0]!.record)
+  const record = Effect.map(tasks.records(defaultProjectId, taskId, {}, page), ({ items }) => items[0]!.record)
 
   /** Until the record has ended, or nothing changes any more. */
   const watch = Effect.gen(function*() {

@@ -80,7 +80,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         })
         const task = Option.getOrThrow(yield* store.task(projectId, taskId))
         assert.deepStrictEqual([task.counts.pending, task.status], [12, "pending"])
-        const { items, total } = yield* store.records(taskId, undefined, all)
+        const { items, total } = yield* store.records(taskId, {}, all)
         assert.strictEqual(total, 12)
         const newest = [...devices, ...later.slice(1)].toReversed()
         assert.deepStrictEqual(items.map(({ record }) => record.deviceId), newest.map(({ deviceId }) => deviceId))

@@ -132,7 +132,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         assert.deepStrictEqual(due, rollout(task.taskId, epoch + 1000, 4))
         const page = (page: number) =>
-          Effect.map(store.records(task.taskId, undefined, { page, pageSize: 3 }), ({ items, total }) => [
+          Effect.map(store.records(task.taskId, {}, { page, pageSize: 3 }), ({ items, total }) => [
             items.map(({ record }) => record.deviceId),
             total
           ])
@@ -140,7 +140,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* page(1), [newest.slice(0, 3), 4])
         assert.deepStrictEqual(yield* page(2), [newest.slice(3), 4])
         assert.deepStrictEqual(yield* page(3), [[], 4])
-        const { items, total } = yield* store.records(task.taskId, "unactive", { page: 1, pageSize: 3 })
+        const { items, total } = yield* store.records(task.taskId, { rejected: "unactive" }, { page: 1, pageSize: 3 })
         assert.deepStrictEqual([items, total], [[], 0])
         const { device } = Option.getOrThrow(
           yield* (yield* DeviceStore).get(firmware.projectId, { deviceId: current!.deviceId })
@@ -275,7 +275,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         )
         assert.strictEqual(tasks.reduce((sum, { counts }) => sum + counts.pending, 0), devices.length)
         for (const { counts, taskId } of tasks) {
-          const { items, total } = yield* store.records(taskId, undefined, all)
+          const { items, total } = yield* store.records(taskId, {}, all)
           assert.deepStrictEqual([items.length, total], [counts.pending, counts.pending])
         }
       }))
@@ -427,7 +427,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
             }
             const before = task.status
             task = upgradeTask(Option.getOrThrow(yield* store.task(projectId, taskId)))
-            const { items } = yield* store.records(taskId, undefined, all)
+            const { items } = yield* store.records(taskId, {}, all)
             const count = (status: RecordStatus) => items.filter(({ record }) => record.status === status).length
             assert.deepStrictEqual(task.counts, {
               pending: count("pending"),
@@ -463,7 +463,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           store.endTask(taskId, "cancelled", ["pending", "upgrading"], epoch + 1),
           store.save(records.toReversed().map((record) => changed(record, "succeeded")))
         ], { concurrency: "unbounded" })
-        const { items } = yield* store.records(taskId, undefined, all)
+        const { items } = yield* store.records(taskId, {}, all)
         const count = (status: RecordStatus) => items.filter(({ record }) => record.status === status).length
         const { counts, status } = Option.getOrThrow(yield* store.task(projectId, taskId))
         assert.deepStrictEqual(counts, {

@@ -45,6 +45,16 @@ const maxVersionLength = 128
 /** Characters; a longer description is cut. */
 const maxDescriptionLength = 256
 
+/** What a step below 0 means, for devices that do not describe it. */
+const failureOf = (step: number): string =>
+  step === -2
+    ? "the download has failed"
+    : step === -3
+    ? "the check of the file has failed"
+    : step === -4
+    ? "the device could not write the file"
+    : "the device gave no reason"
+
 const fields = (params: unknown) => (Predicate.isObject(params) ? params : {}) as Readonly<Record<string, unknown>>
 
 /** The module that a message is about, `default` unless it names one; undefined: the name is not valid. */
@@ -87,7 +97,10 @@ export const progress = (device: DeviceIdentity, params: unknown, at: number): U
   if (!Number.isInteger(number) || number > 100) {
     return fieldError("step", "expected a number up to 100, below 0: failed")
   }
-  const description = typeof desc === "string" && isWellFormed(desc) ? desc.slice(0, maxDescriptionLength) : ""
+  const said = typeof desc === "string" && isWellFormed(desc)
+    ? desc.slice(0, maxDescriptionLength).replace(/\p{Cs}$/u, "")
+    : ""
+  const description = number < 0 && said.trim() === "" ? failureOf(number) : said
   return { _tag: "Progress", device, module, step: Math.max(-1, number), description, at }
 }
 

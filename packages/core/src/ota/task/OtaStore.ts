@@ -2,7 +2,7 @@
  * Port: the store of firmware, tasks and their records.
  */
 import { Context, type Effect, type Option } from "effect"
-import type { DeviceId, DeviceIdentity, DeviceStatus } from "../../device/Device.ts"
+import type { DeviceId, DeviceIdentity } from "../../device/Device.ts"
 import type { DeviceFilter } from "../../device/DeviceFilter.ts"
 import type { Page, PageRequest } from "../../kernel/Page.ts"
 import type { ProductKey } from "../../product/Product.ts"
@@ -10,11 +10,14 @@ import type { ProjectId } from "../../project/Project.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import type { Firmware, FirmwareDetail, FirmwareFilter, NewFirmware } from "../firmware/Firmware.ts"
 import type { SigningKey } from "../firmware/SigningKey.ts"
+import type { FailureCount } from "./TaskProgress.ts"
 import type {
   Assignment,
   NewTask,
   OtaTask,
+  RecordCounts,
   RecordDetail,
+  RecordFilter,
   UpgradeRecord,
   UpgradeTask,
   UpgradeTaskStatus,
@@ -104,15 +107,27 @@ export class OtaStore extends Context.Service<OtaStore, {
     limit: number
   ) => Effect.Effect<{ readonly items: ReadonlyArray<UpgradeTask>; readonly total: number }, StoreError>
   /**
-   * The records of a task, the newest device first, without devices in status
-   * `rejected`. Without `rejected`, a page costs the same wherever it is and
-   * however many records there are.
+   * The records of a task for which the filter holds, the newest device first.
+   * Without a condition, a page costs the same wherever it is and however many
+   * records there are.
    */
   readonly records: (
     taskId: number,
-    rejected: DeviceStatus | undefined,
+    filter: RecordFilter,
     page: PageRequest
   ) => Effect.Effect<Page<RecordDetail>, StoreError>
+  /**
+   * The counts that a task had before each of `times`, Unix milliseconds that
+   * `progressResolution` divides: those after all changes of its records that were
+   * stored with an earlier time. Zeros before it was created. Costs the same
+   * however many records and changes there are.
+   */
+  readonly countsBefore: (
+    taskId: number,
+    times: ReadonlyArray<number>
+  ) => Effect.Effect<ReadonlyArray<RecordCounts>, StoreError>
+  /** Why devices of the task have failed, the most frequent reasons first, at most `limit`. */
+  readonly failures: (taskId: number, limit: number) => Effect.Effect<ReadonlyArray<FailureCount>, StoreError>
   /** The record of a device in a task; without `taskId`, in its newest task. */
   readonly record: (
     deviceId: DeviceId,

@@ -137,6 +137,15 @@ export interface RecordDetail {
   readonly currentVersion: string
 }
 
+/** Which records of a task. All given conditions must hold. */
+export interface RecordFilter {
+  readonly status?: RecordStatus | undefined
+  /** Of devices that have failed: why. */
+  readonly failure?: string | undefined
+  /** Leaves out devices in this status. */
+  readonly rejected?: DeviceStatus | undefined
+}
+
 /** A record with its task and firmware. */
 export interface Assignment {
   /** The tag `time_zone` of the device, whatever it holds; empty: it has none, or the task has no window. */

@@ -2,7 +2,7 @@
  * Creates, reads and ends verify and upgrade tasks. See docs/api/firmware.md.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
-import type { DeviceId, DeviceStatus } from "../../device/Device.ts"
+import type { DeviceId } from "../../device/Device.ts"
 import type { DeviceGroupNotFound } from "../../group/DeviceGroup.ts"
 import { DeviceGroups, filterOf } from "../../group/DeviceGroups.ts"
 import { decodeInput, type InvalidInput } from "../../kernel/InvalidInput.ts"
@@ -15,12 +15,14 @@ import { Firmwares } from "../firmware/Firmwares.ts"
 import { OtaStore, type TaskScope } from "./OtaStore.ts"
 import { stageCount } from "./Stages.ts"
 import { newTask, UpgradeTaskDraft, VerifyTaskDraft } from "./TaskDraft.ts"
+import { maxFailureReasons, progressIntervals, type TaskFailures, type TaskProgress } from "./TaskProgress.ts"
 import {
   DeviceIsUpgrading,
   DevicesNotOfProduct,
   type NewTask,
   type OtaTask,
   type RecordDetail,
+  type RecordFilter,
   TaskNotFound,
   TaskState,
   type UpgradeTask,
@@ -89,13 +91,27 @@ export class UpgradeTasks extends Context.Service<UpgradeTasks, {
     },
     page: PageRequest
   ) => Effect.Effect<Page<UpgradeTask>, FirmwareNotFound | StoreError>
-  /** A page of the records of a task, the newest device first, without devices in status `rejected`. */
+  /** A page of the records of a task for which the filter holds, the newest device first. */
   readonly records: (
     projectId: ProjectId,
     taskId: number,
-    rejected: DeviceStatus | undefined,
+    filter: RecordFilter,
     page: PageRequest
   ) => Effect.Effect<Page<RecordDetail>, TaskNotFound | StoreError>
+  /**
+   * The numbers of devices in each status since the task was created, in at most
+   * `maxProgressPoints` intervals. A device that has failed and tries again is
+   * pending.
+   */
+  readonly progress: (
+    projectId: ProjectId,
+    taskId: number
+  ) => Effect.Effect<TaskProgress, TaskNotFound | StoreError>
+  /** Why devices of the task have failed. Those that try again are not counted. */
+  readonly failures: (
+    projectId: ProjectId,
+    taskId: number
+  ) => Effect.Effect<TaskFailures, TaskNotFound | StoreError>
   /**
    * Ends a verify task, and the records in it, with the result of the verification.
    * Fails with `TaskNotFound` for an upgrade task, and with `TaskState` if the task
@@ -282,9 +298,20 @@ const make = Effect.gen(function*() {
         (name === undefined || firmware.name.includes(name))
       return fits ? yield* store.listTasks(projectId, filter, page) : { items: [], total: 0 }
     }),
-    records: Effect.fn("UpgradeTasks.records")(function*(projectId, taskId, rejected, page) {
+    records: Effect.fn("UpgradeTasks.records")(function*(projectId, taskId, filter, page) {
       yield* get(projectId, taskId)
-      return yield* store.records(taskId, rejected, page)
+      return yield* store.records(taskId, filter, page)
+    }),
+    progress: Effect.fn("UpgradeTasks.progress")(function*(projectId, taskId) {
+      const task = yield* get(projectId, taskId)
+      const { times, ...progress } = progressIntervals(task, yield* Clock.currentTimeMillis)
+      // The task itself says what is at the end of the last interval.
+      const counts = [...yield* store.countsBefore(taskId, times.slice(1)), task.counts]
+      return { ...progress, points: times.map((time, i) => ({ time, counts: counts[i]! })) }
+    }),
+    failures: Effect.fn("UpgradeTasks.failures")(function*(projectId, taskId) {
+      const { counts } = yield* get(projectId, taskId)
+      return { devices: counts.failed, reasons: yield* store.failures(taskId, maxFailureReasons) }
     }),
     decide,
     cancel,

@@ -50,7 +50,7 @@ export const make = ({ read, violated }: Inspection): Invariant => {
       for (const [taskId, projectId] of tasks) {
         const task = Option.getOrUndefined(ota((store) => store.task(projectId, taskId)))
         if (task === undefined) continue
-        const records = ota((store) => store.records(taskId, undefined, { page: 1, pageSize: 100_000 })).items
+        const records = ota((store) => store.records(taskId, {}, { page: 1, pageSize: 100_000 })).items
         for (const [status, count] of Object.entries(task.counts)) {
           const there = records.filter(({ record }) => record.status === status).length
           if (there !== count) violated(counts, `task ${taskId} counts ${count} ${status}, and has ${there}`)
