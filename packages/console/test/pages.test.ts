@@ -81,6 +81,7 @@ const furnished = Effect.gen(function*() {
     algorithms: 1,
     hash: "93230c3bde425a9d7984a594ac55ea1e"
   })
+  const { task_id } = yield* call("POST", `/ota/firmwares/${firmware["id"]}/upgrade-tasks`, { scope_mode: 0 })
   const network = yield* call("POST", "/mesh/networks")
   const group = yield* call("POST", "/device-groups", { name: "Hall" })
   yield* call("POST", `/device-groups/${group["group_id"]}/things`, { device_ids: [device["device_id"]] })
@@ -92,6 +93,7 @@ const furnished = Effect.gen(function*() {
     deviceSecret: device["device_secret"]!
   })
   yield* connected.post({ Temperature: 31, PowerSwitch: 0 }, { qos: 1 })
+  yield* connected.say("thing/ota/progress", { id: "1", params: { step: "-1", desc: "no space left" } })
   const viewer = yield* call("POST", "/access-keys", { name: "dashboard", role: "viewer" })
   const at = (path: string) => `/console${path}`
   const d = `/devices/${device["device_id"]}`
@@ -117,6 +119,7 @@ const furnished = Effect.gen(function*() {
       ),
       "/firmware",
       `/firmware/${firmware["id"]}`,
+      `/firmware/${firmware["id"]}/campaigns/${task_id}`,
       "/scenes",
       "/scenes/new",
       ...["", "/dry", "/executions", "/picture"].map((tab) => `/scenes/${scene["id"]}${tab}`),

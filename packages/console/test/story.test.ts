@@ -147,10 +147,23 @@ it.live.runIf(hasBrowser)(
         await page.getByLabel("Version (required)").fill("1.1.0")
         await page.getByRole("button", { name: "Create" }).click()
         await page.getByRole("button", { name: "New campaign" }).click()
-        await page.getByText(/^1 devices of the product/).waitFor()
+        await page.getByText("All have been told after about 1 minute, 1,000 a minute.").waitFor()
+        await page.getByLabel("Tries again after a failure").fill("0")
         await page.getByRole("button", { name: "Start the campaign" }).click()
         await page.getByRole("heading", { name: /^Campaign \d+$/ }).waitFor()
         await page.getByRole("link", { name: "thermostat01" }).waitFor()
+      })
+
+      // It fails: from the reason to the device is a click, and one more.
+      yield* connected.say("thing/ota/progress", { id: "12", params: { step: "-1", desc: "no space left" } })
+      yield* Effect.promise(async () => {
+        await page.getByRole("link", { name: "no space left" }).click()
+        await page.getByText("Devices that have failed for this reason: no space left").waitFor()
+        await page.locator(".progress rect.bad").waitFor({ state: "attached" })
+        await page.getByText("The numbers as a table").click()
+        await page.getByRole("region", { name: "Over time" }).getByRole("cell", { name: "1", exact: true }).waitFor()
+        await page.getByRole("link", { name: "thermostat01" }).click()
+        await page.getByRole("heading", { name: "thermostat01" }).waitFor()
       })
       assert.deepStrictEqual(errors, [])
     }).pipe(Effect.scoped),

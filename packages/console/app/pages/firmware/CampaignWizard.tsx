@@ -6,18 +6,16 @@ import { useLocation } from "preact-iso"
 import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Body, Data } from "../../api/Operations.ts"
-import { useQuery } from "../../api/useQuery.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { ListField, listOf } from "../../parts/Fields.tsx"
 import { CheckField, Form, SelectField, TextField } from "../../parts/Form.tsx"
 import { GroupField } from "../../parts/GroupField.tsx"
-import { Shown } from "../../parts/Shown.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { formatNumber, useTexts } from "../../text/text.ts"
+import { CampaignPlan, type Scope } from "./CampaignPlan.tsx"
 
 type Draft = Body<typeof api.ota.createUpgradeTask>
 type FirmwareData = Data<typeof api.ota.getFirmware>
-type Scope = "all" | "group" | "devices"
 
 export const CampaignWizard = (
   { firmware, onClose }: { readonly firmware: FirmwareData; readonly onClose: () => void }
@@ -100,7 +98,13 @@ export const CampaignWizard = (
             )}
             <div class="notice">
               <h3>{campaigns.touches}</h3>
-              <Touched firmware={firmware} scope={scope} group={group} named={ids.length} />
+              <CampaignPlan
+                firmware={firmware}
+                scope={scope}
+                group={group}
+                named={ids.length}
+                draft={draft()}
+              />
             </div>
             {scope === "all" && (
               <CheckField
@@ -137,34 +141,5 @@ export const CampaignWizard = (
         </div>
       </Form>
     </Dialog>
-  )
-}
-
-/** How many devices the campaign may touch. */
-const Touched = (
-  { firmware: { product_key }, group, named, scope }: {
-    readonly firmware: FirmwareData
-    readonly scope: Scope
-    readonly group: string
-    readonly named: number
-  }
-) => {
-  const { firmware: { campaigns } } = useTexts()
-  const query = useQuery(async (signal) => {
-    if (scope === "devices" || scope === "group" && group === "") return undefined
-    const { total } = scope === "all"
-      ? await api.devices.listDevices({ query: { product_key, page_size: 1 }, signal })
-      : await api.deviceGroups.listDevicesOfGroup({ params: { group_id: group }, query: { page_size: 1 }, signal })
-    return total
-  }, [product_key, scope, group])
-  if (scope === "devices") return <p>{campaigns.touchesDevices(formatNumber(named))}</p>
-  if (scope === "group" && group === "") return null
-  return (
-    <Shown query={query}>
-      {(total) =>
-        total !== undefined && (
-          <p>{(scope === "all" ? campaigns.touchesAll : campaigns.touchesGroup)(formatNumber(total))}</p>
-        )}
-    </Shown>
   )
 }

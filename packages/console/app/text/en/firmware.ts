@@ -68,13 +68,25 @@ export const firmware = {
     protocol: "Download",
     confirm: "Nothing is handed out before a confirmation",
     touches: "What it will touch",
-    touchesAll: (count: string) => `${count} devices of the product, without those that have the version already.`,
-    touchesGroup: (count: string) => `${count} devices of the group, of this product and without the version.`,
-    touchesDevices: (count: string) => `${count} devices that you name.`,
-    counting: "Counting the devices…",
     start: "Start the campaign",
     started: (count: string) => `The campaign has started with ${count} devices`,
     nobody: (reason: string) => `No device is left to upgrade: ${reason}`
+  },
+  plan: {
+    atMost: (count: string) => `At most ${count}:`,
+    of: {
+      all: "all devices of the product.",
+      group: "the devices of the group that are of the product.",
+      devices: "the devices that you name."
+    },
+    leftOut: (version: string) => `Those that run ${version} already, or are in another campaign, are left out.`,
+    told: (time: string, rate: string) => `All have been told after about ${time}, ${rate} a minute.`,
+    confirmed: "Nothing happens before the confirmation.",
+    asked: "Each device gets it when it asks; nobody can say how long that takes.",
+    noRate: "Say how many devices a minute are told.",
+    stage: (stage: number, count: string, percent: number) => `Stage ${stage}: up to ${count} devices (${percent} %)`,
+    stops: (percent: number, least: number) =>
+      `It stops when ${percent} % of those that have ended have failed, at the earliest after ${least}.`
   },
   campaign: {
     lead: (name: string, version: string) => `${name} ${version}`,
@@ -88,7 +100,15 @@ export const firmware = {
     over: "Over time",
     failures: "Failures by reason",
     noFailures: "No device has failed.",
-    sampled: (count: string) => `of the latest ${count} devices`,
+    failedFor: "Devices that have failed for this reason:",
+    showAll: "Show all devices",
+    filter: "Devices in status",
+    allStates: "all",
+    noneFound: "No such devices.",
+    otherReasons: (count: string) => `${count} more devices have failed for rarer reasons.`,
+    asTable: "The numbers as a table",
+    until: "Until",
+    barsLabel: (count: number) => `Devices by status over time in ${count} bars; the table below has the numbers`,
     devices: "Devices",
     noDevices: "No device is in the campaign.",
     caption: "Devices of the campaign",
