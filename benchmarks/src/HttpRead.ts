@@ -6,6 +6,7 @@ import type { BareReadPlan } from "./BareRead.ts"
 import type { CloudPlan, Said } from "./Cloud.ts"
 import { compare, type Measure, type Part } from "./Comparison.ts"
 import type { HttpRequest } from "./HttpLoad.ts"
+import type { LoadDevice } from "./Load.ts"
 import { withDatabase } from "./Database.ts"
 import { load, withServer } from "./Processes.ts"
 
@@ -18,16 +19,18 @@ const answerOf = async (port: number, { headers, path }: HttpRequest): Promise<u
   return JSON.parse(text, (name, value: unknown) => name.endsWith("_secret") ? "" : value)
 }
 
+export const detailOf = (accessKey: string) => ({ deviceId }: LoadDevice): HttpRequest => ({
+  method: "GET",
+  path: `/openapi/v1/things/${deviceId}/detail`,
+  headers: { authorization: `Bearer ${accessKey}` }
+})
+
 const details: Part = () =>
   withDatabase((databaseUrl) => {
     const plan: CloudPlan = { devices, databaseUrl }
     return withServer("./Cloud", [JSON.stringify(plan)], (cloud: Said) => {
       const { accessKey, url } = cloud.http
-      const requests = cloud.devices.map(({ deviceId }): HttpRequest => ({
-        method: "GET",
-        path: `/openapi/v1/things/${deviceId}/detail`,
-        headers: { authorization: `Bearer ${accessKey}` }
-      }))
+      const requests = cloud.devices.map(detailOf(accessKey))
       const measure = (port: number): Measure => (times) =>
         load({ port, devices: [], job: { kind: "http", connections, requests, ...times } })
       const withBare = <A>(server: BareReadPlan["server"], use: (bare: { readonly port: number }) => Promise<A>) => {

@@ -20,7 +20,7 @@ const body = JSON.stringify({
   method: "thing.event.property.post"
 })
 
-const postOf = ({ deviceName, deviceSecret, productKey }: LoadDevice): HttpRequest => {
+export const postOf = ({ deviceName, deviceSecret, productKey }: LoadDevice): HttpRequest => {
   const random = "1a2b3c4d5e6f"
   const sign = createHmac("sha256", deviceSecret)
     .update(`productKey${productKey}deviceName${deviceName}random${random}`).digest("hex")

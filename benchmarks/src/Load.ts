@@ -10,7 +10,7 @@ import { connect as connectTcp, type Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { connect as connectTls } from "node:tls"
 import { type HttpJob, sendRequests } from "./HttpLoad.ts"
-import { fail, Latencies, type LoadResult, measured } from "./Measurement.ts"
+import { fail, Latencies, type LoadResult, measured, type Times } from "./Measurement.ts"
 import { connectPacket, packet, puback, splitter, subscribePacket, text } from "./MqttPackets.ts"
 
 export interface LoadDevice {
@@ -31,7 +31,7 @@ export interface LoadPlan {
   readonly ca?: string
   readonly devices: ReadonlyArray<LoadDevice>
   readonly job:
-    | {
+    | Times & {
       readonly kind: "ingest"
       readonly qos: 0 | 1
       /** Posts without reply that each connection may have. */
@@ -45,28 +45,22 @@ export interface LoadPlan {
        * each reply triggers the next post.
        */
       readonly perSecond?: number
-      readonly warmupMillis: number
-      readonly measureMillis: number
     }
     /** Sets a property over HTTP; the device receives and answers it, and the broker acknowledges the answer. */
-    | {
+    | Times & {
       readonly kind: "downlink"
       /** The URL that sets a property; `{device}` stands for the device id. */
       readonly url: string
       readonly accessKey: string
       /** The broker delivers commands only after a SUBSCRIBE. */
       readonly subscribe: boolean
-      readonly warmupMillis: number
-      readonly measureMillis: number
     }
     /** Connections that subscribe to their own topics of these names, and stay. */
     | { readonly kind: "hold"; readonly subscriptions: ReadonlyArray<string> }
     /** Keeps `concurrency` connections opening, and closes each when the broker accepts it. */
-    | {
+    | Times & {
       readonly kind: "connect"
       readonly concurrency: number
-      readonly warmupMillis: number
-      readonly measureMillis: number
     }
     | HttpJob
 }

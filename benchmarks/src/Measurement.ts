@@ -4,6 +4,8 @@
 export interface Times {
   readonly warmupMillis: number
   readonly measureMillis: number
+  /** The process that gets SIGUSR2 when the measured time begins and when it ends. */
+  readonly recorder?: number
 }
 
 export interface LoadResult {
@@ -52,16 +54,18 @@ export const percentile = (sorted: Float64Array, part: number): number =>
 
 /** Waits for the warm-up, then counts for the measured time: the latencies, if nothing else is counted. */
 export const measured = async (
-  { measureMillis, warmupMillis }: Times,
+  { measureMillis, recorder, warmupMillis }: Times,
   setMeasuring: (now: boolean) => void,
   latencies: Latencies,
   count: () => number = () => latencies.count
 ): Promise<LoadResult> => {
   await new Promise((resolve) => setTimeout(resolve, warmupMillis))
+  if (recorder !== undefined) process.kill(recorder, "SIGUSR2")
   setMeasuring(true)
   const from = performance.now()
   await new Promise((resolve) => setTimeout(resolve, measureMillis))
   setMeasuring(false)
+  if (recorder !== undefined) process.kill(recorder, "SIGUSR2")
   const seconds = (performance.now() - from) / 1000
   return {
     count: count(),

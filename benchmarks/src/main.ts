@@ -3,12 +3,15 @@
  * ratios to the references. `--compare` holds them against the committed table and
  * ends with 1 if a row has fallen twice, and with 3 if rows are spoilt; `--save`
  * makes them the committed table. It ends with 1 if a benchmark has failed.
+ * `--profile` shows what operations cost by stage instead, and writes it into
+ * `docs/performance.md`.
  */
 import { mkdir, writeFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import type { Part, Row } from "./Comparison.ts"
 import { attackNames, fairness, storages } from "./fairness/Fairness.ts"
 import { head, rowOf } from "./fairness/Report.ts"
+import { profileAll } from "./profile/Profiling.ts"
 import { type Arguments, fairnessName, InvalidArgument, read } from "./suite/Arguments.ts"
 import * as Baseline from "./suite/Baseline.ts"
 import { benchmarks } from "./suite/Benchmarks.ts"
@@ -71,7 +74,8 @@ const compare = async (part: Part): Promise<ReadonlyArray<Row>> => {
 }
 
 process.stdout.write(`${textOf(machine)}\n\n`)
-const compared = args.names.filter((name) => name !== fairnessName)
+if (args.profile) await profileAll(args.names, machine)
+const compared = args.profile ? [] : args.names.filter((name) => name !== fairnessName)
 if (compared.length > 0) process.stdout.write(line(columns) + line(columns.map(() => "---")))
 for (const name of compared) {
   const rows: Array<Row> = []

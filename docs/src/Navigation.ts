@@ -64,6 +64,7 @@ export const groups = (): ReadonlyArray<Group> => {
       files: [
         ...references.filter((name) => name !== "operations.md").map((name) => `${generated}/${name}`),
         "benchmarks/README.md",
+        "docs/performance.md",
         "CHANGELOG.md",
         "CONTRIBUTING.md",
         "SECURITY.md"

@@ -2,6 +2,7 @@
  * The arguments of `npm run bench`.
  */
 import { parseArgs } from "node:util"
+import { profiled } from "../profile/Operations.ts"
 import { benchmarks, usualNames } from "./Benchmarks.ts"
 
 /** Runs by its name alone, and prints a table of its own. */
@@ -14,6 +15,8 @@ export interface Arguments {
   readonly compare: boolean
   /** Whether to put the rows in the place of the committed ones. */
   readonly save: boolean
+  /** Whether to profile instead of comparing. */
+  readonly profile: boolean
 }
 
 /** An argument that cannot be used. */
@@ -21,14 +24,18 @@ export class InvalidArgument extends Error {}
 
 /** Reads names and options. Throws `InvalidArgument`. */
 export const read = (args: ReadonlyArray<string>): Arguments => {
-  const known = [...Object.keys(benchmarks), fairnessName]
   const { positionals, values } = parse(args)
+  const known = values.profile ? profiled : [...Object.keys(benchmarks), fairnessName]
   const unknown = positionals.filter((name) => !known.includes(name))
   if (unknown.length > 0) {
     throw new InvalidArgument(`There is no benchmark ${unknown.join(", ")}. There are ${known.join(", ")}.`)
   }
   return {
-    names: positionals.length > 0 ? known.filter((name) => positionals.includes(name)) : usualNames,
+    names: positionals.length > 0
+      ? known.filter((name) => positionals.includes(name))
+      : values.profile
+      ? profiled
+      : usualNames,
     ...values
   }
 }
@@ -40,7 +47,8 @@ const parse = (args: ReadonlyArray<string>) => {
       allowPositionals: true,
       options: {
         compare: { type: "boolean", default: false },
-        save: { type: "boolean", default: false }
+        save: { type: "boolean", default: false },
+        profile: { type: "boolean", default: false }
       }
     })
   } catch (error) {
