@@ -19,7 +19,7 @@ import { CertificateAuthorities } from "./certificate/CertificateAuthorities.ts"
 import { Certificates } from "./certificate/Certificates.ts"
 import { CertificateStore } from "./certificate/CertificateStore.ts"
 import { HeldCertificates } from "./certificate/HeldCertificates.ts"
-import type { X509 } from "./certificate/X509.ts"
+import { X509 } from "./certificate/X509.ts"
 import { CodecCache } from "./codec/CodecCache.ts"
 import { SharedCounts } from "./cluster/SharedCounts.ts"
 import { Codecs } from "./codec/Codecs.ts"
@@ -72,7 +72,7 @@ import { UpgradeSteps } from "./ota/device/UpgradeSteps.ts"
 import { FirmwareBlocks } from "./ota/device/FirmwareBlocks.ts"
 import { FirmwareFiles } from "./ota/firmware/FirmwareFiles.ts"
 import { Firmwares } from "./ota/firmware/Firmwares.ts"
-import type { ImageSignatures } from "./ota/firmware/ImageSignatures.ts"
+import { ImageSignatures } from "./ota/firmware/ImageSignatures.ts"
 import { SigningKeys } from "./ota/firmware/SigningKeys.ts"
 import { UpgradeTasks } from "./ota/task/UpgradeTasks.ts"
 import { OtaStore } from "./ota/task/OtaStore.ts"
@@ -98,7 +98,7 @@ import { Scenes } from "./scene/Scenes.ts"
 import { SceneStore } from "./scene/definition/SceneStore.ts"
 import { SceneBacklog } from "./scene/matching/SceneBacklog.ts"
 import { SceneTriggers } from "./scene/matching/SceneTriggers.ts"
-import type { WebhookClient } from "./scene/execution/WebhookClient.ts"
+import { WebhookClient } from "./scene/execution/WebhookClient.ts"
 import { WebhookDelivery } from "./scene/execution/WebhookDelivery.ts"
 import { WebhookPace } from "./scene/execution/WebhookPace.ts"
 import { WebhookSigning } from "./scene/execution/WebhookSigning.ts"
@@ -111,8 +111,8 @@ import { ConnectRefusalStore } from "./provisioning/ConnectRefusalStore.ts"
 import { Provisioning } from "./provisioning/Provisioning.ts"
 import { ReplayStore } from "./provisioning/ReplayStore.ts"
 import { SignatureGuard } from "./provisioning/SignatureGuard.ts"
-import type { Mac } from "./kernel/Mac.ts"
-import type { Randomness } from "./kernel/Randomness.ts"
+import { Mac } from "./kernel/Mac.ts"
+import { Randomness } from "./kernel/Randomness.ts"
 import { History } from "./history/History.ts"
 import { HistoryRetention } from "./history/HistoryRetention.ts"
 import { HistoryRetentionStore } from "./history/HistoryRetentionStore.ts"
@@ -243,7 +243,10 @@ export const stores = [
 export type Stores = Context.Service.Identifier<(typeof stores)[number]>
 
 /** The ports that a platform adapter provides. */
-export type Platform = ImageSignatures | Mac | Randomness | WebhookClient | X509
+export const platform = [ImageSignatures, Mac, Randomness, WebhookClient, X509] as const
+
+/** The ports that a platform adapter provides. */
+export type Platform = Context.Service.Identifier<(typeof platform)[number]>
 
 /** The feed, and the registries that features fill: hooks of the lifecycle and device methods. */
 const registries = Layer.mergeAll(DeviceLifecycle.layer, DeviceMethods.layerEmpty).pipe(Layer.provideMerge(Feed.layer))

@@ -1,7 +1,7 @@
 /**
  * The management API on any HTTP server.
  */
-import { DeviceCloud, type Mac, type Objects, ReplayGuard, type ReplayStore } from "@device-cloud/core"
+import { DeviceCloud, type Mac, Objects, ReplayGuard, type ReplayStore, StoreHealth } from "@device-cloud/core"
 import { Context, Effect, Layer, Option, type Scope, type Types } from "effect"
 import { HttpRouter, HttpServer, type HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -193,7 +193,13 @@ const withoutCloud = <A, E, R>(layer: Layer.Layer<A, E, R>): Layer.Layer<A, E, R
     Effect.updateContext(
       Layer.buildWithMemoMap(layer, memoMap, scope),
       (context: Context.Context<R>) =>
-        Context.omit(...DeviceCloud.services, ...DeviceCloud.stores)(context) as Context.Context<R>
+        Context.omit(
+          ...DeviceCloud.services,
+          ...DeviceCloud.stores,
+          ...DeviceCloud.platform,
+          Objects,
+          StoreHealth
+        )(context) as Context.Context<R>
     )
   )
 

@@ -26,7 +26,8 @@ export const makeCapitalize = (): (response: ServerResponse) => void => {
   /** `writeHead` as Effect's server calls it: the headers come last. */
   function writeHead(this: ServerResponse, ...args: Array<unknown>): ServerResponse {
     const headers: Record<string, unknown> = {}
-    for (const [name, value] of Object.entries(args.pop() ?? {})) headers[nameOf(name)] = value
+    const given = (args.pop() ?? {}) as Readonly<Record<string, unknown>>
+    for (const name of Object.keys(given)) headers[nameOf(name)] = given[name]
     return Reflect.apply(ServerResponse.prototype.writeHead, this, [...args, headers]) as ServerResponse
   }
 

@@ -3,7 +3,7 @@
  */
 import { Mac, type SignMethod } from "@device-cloud/core"
 import { Layer } from "effect"
-import { createCipheriv, createHash, createHmac } from "node:crypto"
+import { createCipheriv, createHmac, hash } from "node:crypto"
 
 const hmacHash = { hmacmd5: "md5", hmacsha1: "sha1", hmacsha256: "sha256" } as const
 
@@ -44,6 +44,6 @@ const double = (block: Uint8Array): Buffer => {
   return doubled
 }
 
-const sha256 = (bytes: Uint8Array): Buffer => createHash("sha256").update(bytes).digest()
+const sha256 = (bytes: Uint8Array): Buffer => hash("sha256", bytes, "buffer")
 
 export const layer: Layer.Layer<Mac> = Layer.succeed(Mac, { sign, sha256, aes128Cbc })

@@ -87,7 +87,7 @@ const make = Effect.gen(function*() {
   })
 
   const record = (subject: AuditSubject) =>
-    Effect.flatMap(Clock.currentTimeMillis, (at) => entries.submit({ ...subject, at, result: 0 }))
+    Effect.flatMap(Clock.currentTimeMillis, (at) => entries.submit({ at, result: 0, ...subject }))
 
   const readOf = new RateWindow(reads)
 
@@ -103,7 +103,7 @@ const make = Effect.gen(function*() {
     const at = yield* Clock.currentTimeMillis
     if (refusedOf.fullUntil(subject.keyId) > at) return
     refusedOf.hit(subject.keyId, at)
-    const isFull = entries.offer({ ...subject, at, result }, (exit) => {
+    const isFull = entries.offer({ at, result, ...subject }, (exit) => {
       if (Exit.isFailure(exit)) runFork(lost(subject, exit.cause))
     })
     if (isFull !== undefined) yield* lost(subject, "too many entries wait")

@@ -44,8 +44,10 @@ export class AuditedAction {
   }
 
   /** The entry with a result. `resource`: of a write that knows it better than the action. */
-  entry(at: number, result: number, resource: AuditResource = this.#subject.resource): NewAuditEntry {
-    return { ...this.#subject, resource, at, result }
+  entry(at: number, result: number, resource?: AuditResource): NewAuditEntry {
+    const subject = resource === undefined ? this.#subject : { ...this.#subject, resource }
+    // V8 copies a spread fast only when it stands last.
+    return { at, result, ...subject }
   }
 
   /** Runs a write. Stores the entry with it if the write has changed something and no earlier one has stored it. */

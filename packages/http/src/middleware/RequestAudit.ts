@@ -96,7 +96,7 @@ const subjectOf = (
 })
 
 /** From parameters of paths to the kinds that they name. The first that a path has is what a request is about. */
-const kinds = {
+const kinds = Object.entries({
   device_id: "device",
   device_name: "device",
   batch_id: "batch",
@@ -109,7 +109,7 @@ const kinds = {
   project_id: "project",
   id: "scene",
   product_key: "product"
-} as const
+})
 
 /** Parameters whose value is a secret. */
 const secretParameters = new Set(["network_key", "object_id"])
@@ -117,7 +117,7 @@ const secretParameters = new Set(["network_key", "object_id"])
 const maxLength = 128
 
 const resourceOf = ({ params, route }: HttpRouter.RouteContext["Service"]): AuditResource => {
-  for (const [parameter, kind] of Object.entries(kinds)) {
+  for (const [parameter, kind] of kinds) {
     const value = params[parameter]
     if (value === undefined) continue
     return {
