@@ -246,6 +246,8 @@ export const resources: Readonly<Record<string, Resource>> = {
         summary: "End the search of a gateway",
         body: { action: "sub.add.stop" }
       },
+      "of-device": "topology.readGateway",
+      session: "topology.readAddSession",
       added: "topology.listAddedSubDevices",
       add: "topology.addSubDevices",
       remove: "topology.removeSubDevices"

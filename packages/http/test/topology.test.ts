@@ -58,6 +58,31 @@ const statusOf = ({ device_id }: Sub) =>
 
 for (const [name, storage] of storages) {
   layer(testApi(storage), { excludeTestServices: true })(`gateway topology on ${name}`, (it) => {
+    it.effect("tells the gateway of a sub-device, and the add-session that is open", () =>
+      Effect.gen(function*() {
+        const gateway = yield* createGateway
+        const [mine, free] = yield* createSubDevices(2)
+        const read = (device: Sub, what: string) =>
+          Effect.map(call("GET", `/things/${device.device_id}/topo/${what}`), ({ body }) => body)
+        assert.deepStrictEqual((yield* read(gateway, "session")).data, { session: null })
+        const sessionId = yield* startSession(gateway, { timeout: 60, product_keys: [mine.product_key] })
+        const { ends_at, started_at, ...session } = (yield* read(gateway, "session")).data.session
+        assert.deepStrictEqual(session, { session_id: sessionId, product_keys: [mine.product_key] })
+        assert.strictEqual(Date.parse(ends_at) - Date.parse(started_at), 60_000)
+        yield* add(gateway, sessionId, [yield* signed(mine)])
+        const stop = { action: "sub.add.stop", session_id: sessionId }
+        yield* call("PUT", `/things/${gateway.device_id}/topo`, { body: stop })
+        assert.deepStrictEqual((yield* read(gateway, "session")).data, { session: null })
+        assert.deepStrictEqual((yield* read(mine, "gateway")).data, { gateway: idOf(gateway) })
+        assert.deepStrictEqual((yield* read(free, "gateway")).data, { gateway: null })
+        assert.strictEqual((yield* read(mine, "session")).code, 40004)
+        for (const what of ["gateway", "session"]) {
+          assert.strictEqual((yield* call("GET", `/things/missing/topo/${what}`)).body.code, 40402)
+        }
+        yield* remove(gateway, [nameOf(mine)])
+        assert.deepStrictEqual((yield* read(mine, "gateway")).data, { gateway: null })
+      }))
+
     it.effect("sub-devices are added in a session, listed, counted and removed", () =>
       Effect.gen(function*() {
         const gateway = yield* createGateway

@@ -29,6 +29,7 @@ import type { StoreError } from "../kernel/StoreError.ts"
 import { SubDeviceDirectory } from "../uplink/SubDeviceDirectory.ts"
 import * as AddSessions from "./AddSessions.ts"
 import {
+  type AddSession,
   AddSessionDraft,
   AddSessionEnded,
   AddSessionNotFound,
@@ -104,6 +105,16 @@ export class Topologies extends Context.Service<Topologies, {
     projectId: ProjectId,
     gatewayId: DeviceId
   ) => Effect.Effect<ReadonlyArray<DeviceIdentity>, GatewayFailure>
+  /** Returns the gateway that the device belongs to; undefined: it belongs to none. */
+  readonly gatewayOf: (
+    projectId: ProjectId,
+    deviceId: DeviceId
+  ) => Effect.Effect<DeviceIdentity | undefined, DeviceNotFound | StoreError>
+  /** Returns the add-session of the gateway that is open; undefined: none is. */
+  readonly openSession: (
+    projectId: ProjectId,
+    gatewayId: DeviceId
+  ) => Effect.Effect<AddSession | undefined, GatewayFailure>
   /** Counts the sub-devices of each of the devices that is a gateway; one without sub-devices is left out. */
   readonly amounts: (details: ReadonlyArray<DeviceDetail>) => Effect.Effect<ReadonlyMap<DeviceId, number>, StoreError>
 }>()("@device-cloud/core/gateway/Topologies") {
@@ -171,13 +182,14 @@ const make = Effect.gen(function*() {
   const addSessions = yield* AddSessions.make
   yield* Effect.forEach(topologyHooks(store, sessions, feed), lifecycle.register, { discard: true })
 
+  const deviceOf = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId) {
+    const reference = { deviceId }
+    return yield* Effect.fromOption(yield* devices.get(projectId, reference), () => DeviceNotFound.of(reference))
+  })
+
   /** Returns the device if it is a gateway. */
   const gateway = Effect.fnUntraced(function*(projectId: ProjectId, gatewayId: DeviceId) {
-    const reference = { deviceId: gatewayId }
-    const detail = yield* Effect.fromOption(
-      yield* devices.get(projectId, reference),
-      () => DeviceNotFound.of(reference)
-    )
+    const detail = yield* deviceOf(projectId, gatewayId)
     if (detail.product.nodeType !== "gateway") return yield* new NotAGateway({ deviceId: gatewayId })
     return deviceIdentity(detail)
   })
@@ -303,6 +315,19 @@ const make = Effect.gen(function*() {
     return yield* store.subDevices(gatewayId)
   })
 
+  const gatewayOf = Effect.fn("Topologies.gatewayOf")(function*(projectId: ProjectId, deviceId: DeviceId) {
+    yield* deviceOf(projectId, deviceId)
+    const [attachment] = yield* store.attachmentsOf([deviceId])
+    return attachment?.gateway
+  })
+
+  const openSession = Effect.fn("Topologies.openSession")(function*(projectId: ProjectId, gatewayId: DeviceId) {
+    yield* gateway(projectId, gatewayId)
+    const [session] = yield* store.openSessions(gatewayId)
+    // It is ended in its turn.
+    return session === undefined || session.endsAt <= (yield* Clock.currentTimeMillis) ? undefined : session
+  })
+
   const amounts = (details: ReadonlyArray<DeviceDetail>) => {
     const gatewayIds = details.flatMap(({ device, product }) => product.nodeType === "gateway" ? [device.deviceId] : [])
     return gatewayIds.length === 0 ? noAmounts : store.amounts(gatewayIds)
@@ -315,6 +340,8 @@ const make = Effect.gen(function*() {
     add,
     remove,
     subDevices,
+    gatewayOf,
+    openSession,
     amounts
   })
 })

@@ -4,7 +4,7 @@
 import { AddSessionDraft, SignedSubDevice, Text } from "@device-cloud/core"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Envelope, EnvelopeOnly } from "../Envelope.ts"
+import { DateText, Envelope, EnvelopeOnly } from "../Envelope.ts"
 import * as PathParams from "../PathParams.ts"
 import { toSnakeCase } from "../SnakeCase.ts"
 import { DeviceDisabled, NoSuchDevice } from "../device/DeviceFailures.ts"
@@ -33,6 +33,14 @@ export const SubDevice = Schema.Struct({
   device_id: Schema.String
 }).annotate({ identifier: "SubDevice" })
 
+/** The time in which sub-devices may join a gateway. */
+export const OpenAddSession = Schema.Struct({
+  session_id: Schema.String,
+  product_keys: Schema.Array(Schema.String).annotate({ description: "Products that may join; empty: all" }),
+  started_at: DateText,
+  ends_at: DateText
+}).annotate({ identifier: "OpenAddSession" })
+
 const SubDevices = Envelope(Schema.Struct({ sub_devices: Schema.Array(SubDevice) }))
 
 /** The group `topology` of the typed client. */
@@ -57,6 +65,22 @@ export class TopologyApi extends HttpApiGroup.make("topology").add(
     success: SubDevices,
     error: [NoSuchDevice, NotAGateway]
   }).middleware(ExpensiveRead).annotate(OpenApi.Summary, "List all sub-devices of a gateway"),
+  HttpApiEndpoint.get("readGateway", "/things/:device_id/topo/gateway", {
+    params: PathParams.deviceId,
+    success: Envelope(Schema.Struct({
+      gateway: Schema.NullOr(SubDevice.annotate({ identifier: "Gateway" })).annotate({
+        description: "Null: the device belongs to none"
+      })
+    })),
+    error: NoSuchDevice
+  }).annotate(OpenApi.Summary, "Read which gateway a sub-device belongs to"),
+  HttpApiEndpoint.get("readAddSession", "/things/:device_id/topo/session", {
+    params: PathParams.deviceId,
+    success: Envelope(Schema.Struct({
+      session: Schema.NullOr(OpenAddSession).annotate({ description: "Null: no session is open" })
+    })),
+    error: [NoSuchDevice, NotAGateway]
+  }).annotate(OpenApi.Summary, "Read the add-session that a gateway has open"),
   HttpApiEndpoint.get("listAddedSubDevices", "/things/:device_id/topo/sub-devices", {
     params: PathParams.deviceId,
     query: { session_id: sessionId },

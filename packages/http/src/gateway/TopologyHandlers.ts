@@ -1,14 +1,14 @@
 /**
  * Handlers of the routes of gateways and their sub-devices.
  */
-import { type DeviceIdentity, InvalidInput, Topologies } from "@device-cloud/core"
+import { type AddSession, type DeviceIdentity, InvalidInput, Topologies } from "@device-cloud/core"
 import { Effect } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
-import { done, respond } from "../Envelope.ts"
+import { dateText, done, respond } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
-import type { SubDevice } from "./TopologyApi.ts"
+import type { OpenAddSession, SubDevice } from "./TopologyApi.ts"
 
 /** Implements the group `topology`. */
 export const layer = group(
@@ -35,6 +35,20 @@ export const layer = group(
         CurrentPrincipal.use(({ projectId }) =>
           respond(topologies.subDevices(projectId, params.device_id), subDevices)
         ),
+      readGateway: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            topologies.gatewayOf(projectId, params.device_id),
+            (gateway) => ({ gateway: gateway === undefined ? null : subDevice(gateway) })
+          )
+        ),
+      readAddSession: ({ params }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(
+            topologies.openSession(projectId, params.device_id),
+            (session) => ({ session: session === undefined ? null : openSession(session) })
+          )
+        ),
       listAddedSubDevices: ({ params, query }) =>
         CurrentPrincipal.use(({ projectId }) =>
           respond(topologies.added(projectId, params.device_id, query.session_id), subDevices)
@@ -58,6 +72,13 @@ const subDevice = ({ deviceId, deviceName, productKey }: DeviceIdentity): typeof
   device_name: deviceName,
   product_key: productKey,
   device_id: deviceId
+})
+
+const openSession = ({ endsAt, productKeys, sessionId, startedAt }: AddSession): typeof OpenAddSession.Type => ({
+  session_id: sessionId,
+  product_keys: productKeys,
+  started_at: dateText(startedAt),
+  ends_at: dateText(endsAt)
 })
 
 const subDevices = (devices: ReadonlyArray<DeviceIdentity>) => ({ sub_devices: devices.map(subDevice) })
