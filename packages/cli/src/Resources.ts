@@ -64,6 +64,10 @@ export const resources: Readonly<Record<string, Resource>> = {
         operation: "devices.listConnectRefusals",
         columns: ["time", "times", "address", "reason", "return_code"]
       },
+      presence: {
+        operation: "devices.readPresence",
+        columns: ["time", "kind", "transport", "address", "reason"]
+      },
       enable: { operation: "devices.changeDeviceStatus", summary: "Let a device connect", body: { action: "enable" } },
       disable: {
         operation: "devices.changeDeviceStatus",

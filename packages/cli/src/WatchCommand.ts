@@ -8,7 +8,7 @@ import { deviceId } from "./OperationCommand.ts"
 import * as Output from "./Output.ts"
 import { Server } from "./Server.ts"
 
-const types = ["status", "property", "event", "reply", "upgrade", "lifecycle", "topology", "scene"] as const
+const types = ["status", "takeover", "property", "event", "reply", "upgrade", "lifecycle", "topology", "scene"] as const
 
 export const watchCommand = Command.make(
   "watch",

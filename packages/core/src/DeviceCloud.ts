@@ -36,6 +36,7 @@ import { ConfigurationStore } from "./configuration/ConfigurationStore.ts"
 import { DeviceLifecycle } from "./device/DeviceLifecycle.ts"
 import { Devices } from "./device/Devices.ts"
 import { DeviceStore } from "./device/DeviceStore.ts"
+import { PresenceHistory } from "./connection/PresenceHistory.ts"
 import { Presence } from "./connection/Presence.ts"
 import { PresenceStore } from "./connection/PresenceStore.ts"
 import { FeedStore } from "./feed/FeedStore.ts"
@@ -170,6 +171,7 @@ export const services = [
   KnownAddresses,
   MeshNetworks,
   Nodes,
+  PresenceHistory,
   Products,
   ProjectActivity,
   ProjectOverview,
@@ -316,6 +318,7 @@ export const layer: Layer.Layer<DeviceCloud, StoreError, Stores | Platform> = La
   Idempotency.layer,
   Jobs.layer,
   Nodes.layer,
+  PresenceHistory.layer,
   ProjectOverview.layer,
   Projects.layer,
   Scenes.layer,

@@ -97,6 +97,7 @@ export { Configurations, TooManyPushes } from "./configuration/Configurations.ts
 export * from "./configuration/ConfigurationStore.ts"
 export * from "./connection/DeviceSession.ts"
 export * from "./connection/DeviceSessions.ts"
+export { PresenceHistory, type PresencePage } from "./connection/PresenceHistory.ts"
 export * from "./connection/PresenceStore.ts"
 export * from "./connection/PresenceTimes.ts"
 export { Batches } from "./device/Batches.ts"

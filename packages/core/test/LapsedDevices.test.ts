@@ -50,7 +50,7 @@ for (
         })
       )
       const { setOffline } = yield* LapsedDevices.make.pipe(Effect.provide(services))
-      yield* setOffline(lapse)
+      yield* setOffline(lapse, "it is lost")
       assert.strictEqual(online.size, 0)
       // One of each of three rounds has come back.
       assert.strictEqual(recorded, 2497)

@@ -57,6 +57,45 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* call("GET", "/things/missing/connect-refusals")).body.code, 40402)
       }))
 
+    it.effect("says when a device was online, page by page", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const { device_id } = yield* createDevice(product_key)
+        const path = `/things/${device_id}/presence`
+        const read = (query = "") => Effect.map(call("GET", path + query), ({ body }) => body.data)
+        assert.deepStrictEqual(yield* read(), { status: "unactive", since: "", cursor: "", results: [] })
+        yield* connect(device_id!)
+        const later = yield* connect(device_id!)
+        yield* later.disconnect
+        const { cursor, results, since, status } = yield* eventually(read(), {
+          until: ({ results }) => results.length === 3
+        })
+        assert.deepStrictEqual([status, since, cursor], ["offline", results[0].time, ""])
+        const [offline, takeover, online] = results
+        const { entry_id, node, time: _, ...rest } = online
+        assert.deepStrictEqual(rest, {
+          kind: "online",
+          version: 1,
+          address: "127.0.0.1",
+          transport: "other",
+          gateway: null,
+          reason: ""
+        })
+        assert.isAbove(node.length, 0)
+        assert.deepInclude(takeover, { kind: "takeover", version: null, node, reason: "" })
+        assert.deepInclude(offline, { kind: "offline", version: 2, node, reason: "the connection has ended" })
+        const first = yield* read("?limit=2")
+        assert.deepStrictEqual([first.results, first.cursor], [[offline, takeover], takeover.entry_id])
+        assert.deepStrictEqual((yield* read(`?limit=2&before=${first.cursor}`)).results, [online])
+        assert.deepStrictEqual(yield* read(`?before=${entry_id}`), { status, since, cursor: "", results: [] })
+        for (const query of ["?before=yesterday", "?limit=0", "?limit=201"]) {
+          assert.strictEqual((yield* call("GET", path + query)).body.code, 40001)
+        }
+        assert.strictEqual((yield* call("GET", "/things/missing/presence")).body.code, 40402)
+        yield* call("DELETE", `/things/${device_id}`)
+        assert.strictEqual((yield* call("GET", path)).body.code, 40402)
+      }))
+
     it.effect("creates a device and shows it by id and by name with all fields of the specification", () =>
       Effect.gen(function*() {
         const product = yield* createProduct()

@@ -84,7 +84,7 @@ export const make = Effect.gen(function*() {
     }
     if (sighted.size >= maxSighted) sighted.clear()
     sighted.set(device.deviceId, now)
-    runFork(Effect.ignore(sessions.markSeen(device, "")))
+    runFork(Effect.ignore(sessions.markSeen(device, "", { transport: "mqtt-bridge" })))
   }
 
   /** What is delivered again has the same time. */

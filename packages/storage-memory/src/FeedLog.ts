@@ -41,15 +41,26 @@ export class FeedLog {
     }))
   }
 
+  /** The entries that `isWanted` before the event of this number, at most `limit` of them, the latest first. */
+  before(number: number, limit: number, isWanted: (event: DomainEvent) => boolean): ReadonlyArray<FeedEntry> {
+    const entries: Array<FeedEntry> = []
+    for (let i = Math.min(number - this.#forgotten - 1, this.#events.length) - 1; i >= 0; i--) {
+      if (entries.length === limit) break
+      const { event } = this.#events[i]!
+      if (isWanted(event)) entries.push({ id: placeOfNumber(this.#forgotten + i + 1), event })
+    }
+    return entries
+  }
+
   /** The number of the last event before all that were recorded at `time` or later, Unix milliseconds. */
-  before(time: number): number {
+  recordedBefore(time: number): number {
     const later = this.#events.findIndex(({ recordedAt }) => recordedAt >= time)
     return later < 0 ? this.last : this.#forgotten + later
   }
 
   /** Forgets the events that were recorded before `time`, Unix milliseconds. */
   forgetBefore(time: number): void {
-    this.#forget(this.before(time) - this.#forgotten)
+    this.#forget(this.recordedBefore(time) - this.#forgotten)
   }
 
   #forget(count: number): void {

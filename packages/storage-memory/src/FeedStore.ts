@@ -4,11 +4,14 @@
 import {
   type DomainEvent,
   type FeedPage,
+  type FeedPlace,
   type FeedRead,
   type FeedSelection,
   FeedStore,
   historyOf,
   parsePlace,
+  type PresenceEntry,
+  presenceKinds,
   projectOf,
   StoreError
 } from "@device-cloud/core"
@@ -33,6 +36,22 @@ const selects = ({ deviceIds, kinds, productKeys, projectIds }: FeedSelection, e
     (productKeys === undefined || (device !== null && productKeys.includes(device.productKey))) &&
     (deviceIds === undefined || (device !== null && deviceIds.includes(device.deviceId)))
 }
+
+const isPresence = (kind: DomainEvent["_tag"]) => (presenceKinds as ReadonlyArray<string>).includes(kind)
+
+/** Fails for a text that is no place, and cannot pass. */
+const numberOf = (place: FeedPlace): Effect.Effect<number, StoreError> =>
+  Option.match(parsePlace(place), {
+    onSome: ({ transaction }) => Effect.succeed(transaction),
+    onNone: () =>
+      Effect.fail(
+        new StoreError({
+          operation: "FeedStore.read",
+          retryable: false,
+          cause: new Error(`expected a place of the feed, got ${JSON.stringify(place)}`)
+        })
+      )
+  })
 
 const make = (tables: Tables["Service"]) => {
   const { feed } = tables
@@ -65,22 +84,18 @@ const make = (tables: Tables["Service"]) => {
   return FeedStore.of({
     append,
     commit: (write, eventsOf) => Effect.tap(write, (result) => append(eventsOf(result))),
-    read: (options) =>
+    read: (options) => Effect.suspend(() => Effect.map(numberOf(options.after), (number) => pageOf(options, number))),
+    presenceOf: (deviceId, { before, limit }) =>
       Effect.suspend(() =>
-        Option.match(parsePlace(options.after), {
-          onSome: ({ transaction }) => Effect.succeed(pageOf(options, transaction)),
-          onNone: () =>
-            Effect.fail(
-              new StoreError({
-                operation: "FeedStore.read",
-                retryable: false,
-                cause: new Error(`after: expected a place of the feed, got ${JSON.stringify(options.after)}`)
-              })
-            )
-        })
+        Effect.map(before === undefined ? Effect.succeed(feed.last + 1) : numberOf(before), (number) =>
+          feed.before(
+            number,
+            limit,
+            ({ _tag, device }) => device?.deviceId === deviceId && isPresence(_tag)
+          ) as ReadonlyArray<PresenceEntry>)
       ),
     end: Effect.sync(() => placeOfNumber(feed.last)),
-    placeAt: (time) => Effect.sync(() => placeOfNumber(feed.before(time))),
+    placeAt: (time) => Effect.sync(() => placeOfNumber(feed.recordedBefore(time))),
     prune: ({ keepMillis }) => Effect.map(Clock.currentTimeMillis, (now) => feed.forgetBefore(now - keepMillis))
   })
 }

@@ -76,6 +76,7 @@ const make = Effect.gen(function*() {
       Object.keys(shadows.get(deviceId)?.desired ?? {}).length > 0
     const previous = replaced && { nodeId: replaced.nodeId }
     const claim = { ...known, epoch, waiting, previous }
+    if (replaced?.connectionId === connectionId) return { _tag: "Kept", claim: { ...claim, previous: undefined } }
     return version === undefined
       ? { _tag: "Replaced", claim }
       : { _tag: "Changed", version, activated: device.activatedAt === null, claim }

@@ -25,7 +25,8 @@ const kinds: ReadonlyArray<Kind> = [
   "UpgradeProgressed",
   "DeviceLifecycle",
   "TopologyChanged",
-  "SceneExecuted"
+  "SceneExecuted",
+  "ConnectionReplaced"
 ]
 
 export const kindNumber = (kind: Kind): number => kinds.indexOf(kind)

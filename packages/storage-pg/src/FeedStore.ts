@@ -10,6 +10,8 @@ import {
   parsePlace,
   type PlaceNumbers,
   placeOf,
+  type PresenceEntry,
+  presenceKinds,
   StoreError
 } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
@@ -76,6 +78,9 @@ const numbersOf = (place: FeedPlace): Effect.Effect<PlaceNumbers, StoreError> =>
         })
       )
   })
+
+/** As the condition of the index. */
+const isPresence = (sql: PgClient.PgClient) => sql.literal(`kind IN (${presenceKinds.map(kindNumber).join(", ")})`)
 
 const endOf = ({ horizon, newest }: Horizon): FeedPlace =>
   placeOf({ transaction: Number(horizon), sequence: 0, part: newest })
@@ -195,6 +200,30 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
     return placeOf({ transaction: low, sequence: 0, part })
   })
 
+  const presenceOf: FeedStore["Service"]["presenceOf"] = Effect.fnUntraced(
+    function*(deviceId, { before, limit }) {
+      const place = before === undefined ? undefined : yield* numbersOf(before)
+      const rows = yield* inOrder(
+        reads,
+        reads<FeedRow>`
+          SELECT feed.slot, feed.kind, feed.xid, feed.seq, feed.at, feed.body, device.project_id, device.device_id,
+            device.product_key, device.device_name
+          FROM device CROSS JOIN LATERAL (
+            SELECT slot, kind, xid, seq, at, body FROM feed
+            WHERE feed.device = device.id AND ${isPresence(sql)} AND ${
+          place === undefined
+            ? sql`true`
+            : sql`(xid, seq) < (${String(place.transaction)}::bigint, ${String(place.sequence)}::bigint)`
+        } ORDER BY xid DESC, seq DESC LIMIT ${limit}
+          ) AS feed
+          WHERE device.device_id = ${deviceId}
+          ORDER BY feed.xid DESC, feed.seq DESC`
+      )
+      return rows.flatMap(entriesFromRow) as ReadonlyArray<PresenceEntry>
+    },
+    Effect.mapError((error) => SqlError.isSqlError(error) ? storeError("FeedStore.presenceOf")(error) : error)
+  )
+
   const commit = <A, E, R>(
     write: Effect.Effect<A, E, R>,
     eventsOf: (result: A) => ReadonlyArray<DomainEvent>
@@ -213,6 +242,7 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
         read(options),
         (error) => SqlError.isSqlError(error) ? storeError("FeedStore.read")(error) : error
       ),
+    presenceOf,
     end: Effect.mapError(
       Effect.map(reads<Horizon>`${horizon}`, ([row]) => endOf(row!)),
       storeError("FeedStore.end")

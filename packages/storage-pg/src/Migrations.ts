@@ -35,6 +35,7 @@ import otaStages from "./migrations/0031_ota_stages.ts"
 import dynamicUpgrades from "./migrations/0033_dynamic_upgrades.ts"
 import deviceCounts from "./migrations/0042_device_counts.ts"
 import objects from "./migrations/0043_objects.ts"
+import presenceHistory from "./migrations/0048_presence_history.ts"
 import traces from "./migrations/0047_traces.ts"
 import upgradeProgress from "./migrations/0049_upgrade_progress.ts"
 import uplinkReceipts from "./migrations/0044_uplink_receipts.ts"
@@ -103,6 +104,7 @@ export const migrations = {
   "0045_browser_sessions": browserSessions,
   "0046_activity": activity,
   "0047_traces": traces,
+  "0048_presence_history": presenceHistory,
   "0049_upgrade_progress": upgradeProgress
 }
 

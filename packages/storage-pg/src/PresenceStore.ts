@@ -71,22 +71,32 @@ interface OwnerRow {
   readonly enabled: boolean
 }
 
-const claimOf = (row: RecordedRow): { readonly claim?: OwnerClaim } =>
-  row.epoch === null ? {} : {
-    claim: {
-      epoch: Number(row.epoch),
-      lastCommand: Number(row.last_command),
-      desiredChanges: Number(row.desired_changes),
-      waiting: row.waiting,
-      previous: row.replaced_node_id === null ? undefined : { nodeId: row.replaced_node_id }
-    }
-  }
+/** What the statement returns in place of the node that a connection replaces, if that is the connection itself. */
+const itself = ""
+
+const previousOf = ({ replaced_node_id: nodeId }: RecordedRow) =>
+  nodeId === null || nodeId === itself ? undefined : { nodeId }
 
 /** `status_version` is null if the status is as before. */
-const outcomeOf = (row: SeenRow, claim: { readonly claim?: OwnerClaim } = {}): PresenceOutcome =>
+const outcomeOf = (row: SeenRow): PresenceOutcome & { readonly _tag: "Replaced" | "Changed" } =>
   row.status_version === null
-    ? { _tag: "Replaced", ...claim }
-    : { _tag: "Changed", version: Number(row.status_version), activated: row.activated, ...claim }
+    ? { _tag: "Replaced" }
+    : { _tag: "Changed", version: Number(row.status_version), activated: row.activated }
+
+const recordedOutcome = (row: RecordedRow): PresenceOutcome => {
+  const outcome = outcomeOf(row)
+  if (row.epoch === null) return outcome
+  const claim: OwnerClaim = {
+    epoch: Number(row.epoch),
+    lastCommand: Number(row.last_command),
+    desiredChanges: Number(row.desired_changes),
+    waiting: row.waiting,
+    previous: previousOf(row)
+  }
+  return outcome._tag === "Replaced" && row.replaced_node_id === itself
+    ? { _tag: "Kept", claim }
+    : { ...outcome, claim }
+}
 
 /** The outcomes of what was stored of devices, in the order of the devices. */
 const inOrder = <A extends { readonly device_id: string }>(
@@ -147,7 +157,7 @@ const make = Effect.gen(function*() {
           connection_id = CASE WHEN excluded.node_id IS NOT NULL THEN excluded.connection_id END,
           epoch = greatest(held.epoch, excluded.epoch),
           online_until = NULL,
-          replaced_node_id = held.node_id
+          replaced_node_id = CASE WHEN held.connection_id = excluded.connection_id THEN '' ELSE held.node_id END
         WHERE CASE WHEN excluded.node_id IS NULL
           THEN held.connection_id = excluded.connection_id
           ELSE held.connection_id = excluded.connection_id OR held.epoch <= coalesce(
@@ -295,13 +305,13 @@ const make = Effect.gen(function*() {
     record: (changes, reactTo) =>
       withReactions(
         "PresenceStore.record",
-        Effect.map(record(changes), (rows) => inOrder(changes, rows, (row) => outcomeOf(row, claimOf(row)))),
+        Effect.map(record(changes), (rows) => inOrder(changes, rows, recordedOutcome)),
         reactTo
       ),
     markSeen: (sightings, reactTo) =>
       withReactions(
         "PresenceStore.markSeen",
-        Effect.map(markSeen(sightings), (rows) => inOrder(sightings, rows, (row) => outcomeOf(row))),
+        Effect.map(markSeen(sightings), (rows) => inOrder(sightings, rows, outcomeOf)),
         reactTo
       ),
     lapsed: (lapse, limit, after) =>

@@ -6,6 +6,7 @@ import {
   DeviceSessions,
   fieldsText,
   Mac,
+  PresenceHistory,
   PresenceStore,
   PresenceTimes,
   Shadows,
@@ -116,6 +117,18 @@ const statusOf = (node: Node, { deviceId }: Device) =>
     ({ device: { status, statusVersion } }) => `${status} ${statusVersion}`
   ))
 
+/** What the history of a device says, the oldest first, with the node. */
+const presenceOf = (node: Node, { deviceId }: Device) =>
+  node.run(Effect.map(
+    Effect.flatMap(PresenceHistory, ({ read }) => read(defaultProjectId, deviceId, { limit: 100 })),
+    ({ entries }) =>
+      entries.toReversed().map(({ event }) => {
+        if (event._tag === "ConnectionReplaced") return ["takeover", event.link.nodeId]
+        const { link, reason, status, version } = event
+        return [`${status} ${version}${reason === undefined ? "" : `: ${reason}`}`, link?.nodeId]
+      })
+  ))
+
 const sessionAt = (node: Node, { deviceId }: Device) =>
   node.run(Effect.map(DeviceSessions, (sessions) => sessions.session(deviceId)))
 
@@ -194,6 +207,47 @@ for (const [name, makeStorage] of [["in memory", inMemory], ["on PostgreSQL", on
         assert.strictEqual(yield* statusOf(other, moved), "online 3")
         assert.strictEqual(yield* statusOf(other, gone), "offline 4")
         assert.strictEqual(yield* statusOf(other, elsewhere), "online 1")
+      }).pipe(Effect.scoped))
+
+    it.live("the history of presence has one end for each beginning, on whichever node, also when a node is lost", () =>
+      Effect.gen(function*() {
+        const storage = yield* makeStorage
+        const [lost, other] = [yield* startNode(storage), yield* startNode(storage)]
+        const [stays, moves, returns] = (yield* createDevices(other, 3)) as [Device, Device, Device]
+        yield* connect(lost, stays)
+        yield* connect(other, moves)
+        yield* connect(lost, moves)
+        yield* connect(lost, returns)
+        yield* lost.reach.close
+        yield* Effect.addFinalizer(() => lost.reach.open)
+        yield* eventually(statusOf(other, returns), { until: (status) => status === "offline 2" })
+        yield* connect(other, returns)
+        const left = yield* connect(other, moves)
+        yield* left.disconnect
+        yield* eventually(statusOf(other, moves), { until: (status) => status === "offline 4" })
+        const here = (yield* presenceOf(other, moves))[0]![1]
+        const there = (yield* presenceOf(other, stays))[0]![1]
+        assert.notStrictEqual(here, there)
+        const silent = "the server that held its connection was not heard any more"
+        assert.deepStrictEqual(yield* presenceOf(other, stays), [["online 1", there], [
+          `offline 2: ${silent}`,
+          undefined
+        ]])
+        assert.deepStrictEqual(yield* presenceOf(other, moves), [
+          ["online 1", here],
+          ["takeover", there],
+          [`offline 2: ${silent}`, undefined],
+          ["online 3", here],
+          ["offline 4: the connection has ended", here]
+        ])
+        yield* lost.reach.open
+        yield* eventually(statusOf(other, stays), { until: (status) => status === "online 3" })
+        assert.deepStrictEqual((yield* presenceOf(other, stays)).slice(2), [["online 3", there]])
+        assert.deepStrictEqual(yield* presenceOf(lost, returns), [
+          ["online 1", there],
+          [`offline 2: ${silent}`, undefined],
+          ["online 3", here]
+        ])
       }).pipe(Effect.scoped))
 
     it.live("a device that is disabled elsewhere ends its connection, whatever is lost", () =>

@@ -3,6 +3,7 @@
  * the other, so the number of an event is its place.
  */
 import {
+  type DeviceId,
   type DomainEvent,
   type FeedPage,
   type FeedPlace,
@@ -12,6 +13,8 @@ import {
   historyOf,
   parsePlace,
   placeOf,
+  type PresenceEntry,
+  presenceKinds,
   StoreError
 } from "@device-cloud/core"
 import { Clock, Effect, Layer, Option } from "effect"
@@ -37,6 +40,23 @@ interface Row {
 }
 
 const placeOfNumber = (number: number): FeedPlace => placeOf({ transaction: number, sequence: 0, part: 0 })
+
+/** Fails for a text that is no place, and cannot pass. */
+const numberOf = (place: FeedPlace): Effect.Effect<number, StoreError> =>
+  Option.match(parsePlace(place), {
+    onSome: ({ transaction }) => Effect.succeed(transaction),
+    onNone: () =>
+      Effect.fail(
+        new StoreError({
+          operation: "FeedStore.read",
+          retryable: false,
+          cause: new Error(`expected a place of the feed, got ${JSON.stringify(place)}`)
+        })
+      )
+  })
+
+/** As the condition of the index. */
+const isPresence = `kind IN (${presenceKinds.map((kind) => `'${kind}'`).join(", ")})`
 
 const isOneOf = (column: string, texts: ReadonlyArray<string> | undefined): ReadonlyArray<readonly [string, Value]> =>
   texts === undefined ? [] : [[`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(texts)]]
@@ -84,6 +104,16 @@ const make = (sql: Sqlite["Service"]) => {
       isGap: options.after !== "" && (after < forgotten() || after > last())
     }
   }
+
+  const presenceOf = (deviceId: DeviceId, before: number, limit: number): ReadonlyArray<PresenceEntry> =>
+    sql.all<Row>(
+      `SELECT number, body FROM feed WHERE device_id = ? AND ${isPresence} AND number < ?
+        ORDER BY number DESC LIMIT ?`,
+      [deviceId, before, limit]
+    ).map(({ body, number }) => ({
+      id: placeOfNumber(number),
+      event: JSON.parse(body) as PresenceEntry["event"]
+    }))
 
   /** The number of the last event before all of which `column`, which never goes down, is at least `least`. */
   const before = (column: "recorded_at" | "total", least: number): number => {
@@ -133,17 +163,12 @@ const make = (sql: Sqlite["Service"]) => {
         Effect.tap(write, (result) => append("FeedStore.commit", eventsOf(result)))
       ),
     read: (options) =>
-      Option.match(parsePlace(options.after), {
-        onSome: ({ transaction }) => sql.read("FeedStore.read", () => read(options, transaction)),
-        onNone: () =>
-          Effect.fail(
-            new StoreError({
-              operation: "FeedStore.read",
-              retryable: false,
-              cause: new Error(`after: expected a place of the feed, got ${JSON.stringify(options.after)}`)
-            })
-          )
-      }),
+      Effect.flatMap(numberOf(options.after), (number) => sql.read("FeedStore.read", () => read(options, number))),
+    presenceOf: (deviceId, { before, limit }) =>
+      Effect.flatMap(
+        before === undefined ? Effect.succeed(Number.MAX_SAFE_INTEGER) : numberOf(before),
+        (number) => sql.read("FeedStore.presenceOf", () => presenceOf(deviceId, number, limit))
+      ),
     end: sql.read("FeedStore.end", () => placeOfNumber(last())),
     placeAt: (time) => sql.read("FeedStore.placeAt", () => placeOfNumber(before("recorded_at", time))),
     prune: ({ keepMillis, maxBytes }) =>

@@ -17,6 +17,7 @@ import presence from "./migrations/0018_presence.ts"
 import activity from "./migrations/0019_activity.ts"
 import browserSessions from "./migrations/0020_browser_sessions.ts"
 import traces from "./migrations/0021_traces.ts"
+import presenceHistory from "./migrations/0022_presence_history.ts"
 import upgradeProgress from "./migrations/0023_upgrade_progress.ts"
 
 export const migrations: ReadonlyArray<Migration> = [
@@ -35,5 +36,6 @@ export const migrations: ReadonlyArray<Migration> = [
   { number: 19, name: "activity", sql: activity },
   { number: 20, name: "browser_sessions", sql: browserSessions },
   { number: 21, name: "traces", sql: traces },
+  { number: 22, name: "presence_history", sql: presenceHistory },
   { number: 23, name: "upgrade_progress", sql: upgradeProgress }
 ]

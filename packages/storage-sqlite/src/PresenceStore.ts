@@ -119,6 +119,7 @@ const make = (sql: Sqlite["Service"]) => {
       waiting: isWaitedFor(deviceId, at),
       previous: held.node_id === null ? undefined : { nodeId: held.node_id }
     }
+    if (held.connection_id === connectionId) return { _tag: "Kept", claim: { ...claim, previous: undefined } }
     return version === undefined
       ? { _tag: "Replaced", claim }
       : { _tag: "Changed", version, activated: device.activated_at === null, claim }

@@ -19,6 +19,7 @@ export interface LiveEvent {
 
 export const liveEventTypes = [
   "status",
+  "takeover",
   "property",
   "event",
   "reply",

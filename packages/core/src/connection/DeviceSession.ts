@@ -81,6 +81,13 @@ export interface DeviceSession {
   readonly epoch: number
 }
 
+/** Why the connection of a session has ended, in a sentence for operators. */
+export const endReasonOf = ({ connection }: DeviceSession): string =>
+  connection.endReason?.() ?? "the connection has ended"
+
+/** Why a session has ended that never came about, in a sentence for operators. */
+export const gaveUp = "it could not be connected"
+
 /** What the store knows of a device that a session may not have heard of. */
 export type StoredNews = Pick<Owner, "lastCommand" | "desiredChanges">
 

@@ -14,7 +14,10 @@ import {
   type DeviceConnection,
   type DeviceSession,
   DisconnectReason,
+  disconnectSentences,
   type DownlinkMessage,
+  endReasonOf,
+  gaveUp,
   type SessionListener
 } from "./DeviceSession.ts"
 import * as HandOver from "./HandOver.ts"
@@ -53,10 +56,18 @@ export class DeviceSessions extends Context.Service<DeviceSessions, {
   /**
    * Sets a device online for five minutes that has sent something over a
    * transport without connections. Without effect while the device is connected.
+   * `through`: as of a connection.
    */
-  readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
-  /** Sets those of the devices offline that are online through `markSeen`. */
-  readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
+  readonly markSeen: (
+    device: DeviceIdentity,
+    ip: string,
+    through?: Pick<DeviceConnection, "transport" | "gateway">
+  ) => Effect.Effect<void, StoreError>
+  /**
+   * Sets those of the devices offline that are online through `markSeen`. `reason`: why,
+   * in a sentence for operators.
+   */
+  readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>, reason: string) => Effect.Effect<void, StoreError>
   /**
    * Sets the devices of another node offline whose process is known to have ended, at
    * once: nodes wait nine seconds for one that is only silent.
@@ -154,20 +165,20 @@ const make = Effect.gen(function*() {
   }, Effect.catch((error) => Effect.logWarning("The owner of a device could not be found", error)))
 
   const attach = Effect.fnUntraced(function*(connection: DeviceConnection) {
-    const { device, ip } = connection
+    const { device } = connection
     const session: OwnedSession = { id: `${nodeId}-${++lastSession}`, connection, epoch: 0 }
     // The session counts before its status is stored: `cutOff` finds a device that is disabled meanwhile.
     const previous = nodeSessions.open(session)
-    const claim = yield* presence.online(device, { id: session.id, ip }).pipe(
+    const claim = yield* presence.online(session).pipe(
       Effect.onError(() =>
         Effect.sync(() => {
           nodeSessions.end(session, previous)
           // It may be stored all the same.
-          doubts.set(device.deviceId, { device, connectionId: session.id })
+          doubts.set(device.deviceId, session)
         })
       ),
       // It is stored right now.
-      Effect.onInterrupt(() => Effect.forkDetach(presence.offline(device, session.id)))
+      Effect.onInterrupt(() => Effect.forkDetach(presence.offline(session, gaveUp)))
     )
     if (claim === undefined) {
       nodeSessions.end(session)
@@ -196,7 +207,7 @@ const make = Effect.gen(function*() {
   const detach = Effect.fnUntraced(function*(session: DeviceSession) {
     const hasEnded = yield* handOver.end(session)
     count()
-    if (hasEnded) yield* presence.offline(session.connection.device, session.id)
+    if (hasEnded) yield* presence.offline(session, endReasonOf(session))
   })
 
   const deliver = Effect.fnUntraced(function*(deviceId: DeviceId, message: Omit<DownlinkMessage, "id">) {
@@ -248,7 +259,7 @@ const make = Effect.gen(function*() {
       yield* Effect.forEach(cutOffs, cutOffHere, { concurrency: "unbounded", discard: true })
       // The store no longer knows where a deleted device was connected.
       yield* tellOwners(cutOffs, reason === "deleted")
-      yield* presence.markOffline(deviceIds).pipe(
+      yield* presence.markOffline(deviceIds, disconnectSentences[reason]).pipe(
         Effect.catch((error) => Effect.logWarning("Devices without a connection could not be set offline", error))
       )
     }
@@ -295,8 +306,8 @@ const make = Effect.gen(function*() {
     listen: (listener) => nodeSessions.listen(listener),
     markOffline: presence.markOffline,
     nodeEnded: presence.nodeEnded,
-    markSeen: (device, ip) =>
-      nodeSessions.current(device.deviceId) === undefined ? presence.markSeen(device, ip) : Effect.void,
+    markSeen: (device, ip, through) =>
+      nodeSessions.current(device.deviceId) === undefined ? presence.markSeen(device, ip, through) : Effect.void,
     deliver,
     deliverAnywhere,
     connected: (deviceIds) =>

@@ -11,10 +11,13 @@ import { type Lapse, type LostDevice, PresenceStore } from "./PresenceStore.ts"
 import { productsOf, reactionsTo, type StatusChange, statusEvent } from "./StatusChange.ts"
 
 export interface LapsedDevices {
-  /** Sets all devices offline to which the lapse applies. */
-  readonly setOffline: (lapse: Lapse) => Effect.Effect<void, StoreError>
+  /** Sets all devices offline to which the lapse applies. `reason`: why, in a sentence for operators. */
+  readonly setOffline: (lapse: Lapse, reason: string) => Effect.Effect<void, StoreError>
   /** Sets those of the devices offline that are online without a connection. */
-  readonly setUnconnectedOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
+  readonly setUnconnectedOffline: (
+    deviceIds: ReadonlyArray<DeviceId>,
+    reason: string
+  ) => Effect.Effect<void, StoreError>
 }
 
 /** Devices that go offline in one transaction. */
@@ -28,10 +31,14 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Re
   const reactions = yield* Reactions
 
   /** Sets those of the devices offline that have not come back meanwhile, and returns how many. */
-  const markOffline = Effect.fnUntraced(function*(lapse: Lapse, devices: ReadonlyArray<DeviceIdentity>) {
+  const markOffline = Effect.fnUntraced(function*(
+    lapse: Lapse,
+    reason: string,
+    devices: ReadonlyArray<DeviceIdentity>
+  ) {
     yield* reactions.load(productsOf(devices))
     const at = yield* Clock.currentTimeMillis
-    const changeOf = ({ device }: LostDevice): StatusChange => ({ device, at, status: "offline" })
+    const changeOf = ({ device }: LostDevice): StatusChange => ({ device, at, status: "offline", reason })
     const lost = yield* feed.commit(
       store.markOffline({
         deviceIds: devices.map(({ deviceId }) => deviceId),
@@ -50,7 +57,7 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Re
   })
 
   /** Ends when there are no more devices, or when another node sets them offline. */
-  const setNodeOffline = (lapse: Lapse) =>
+  const setNodeOffline = (lapse: Lapse, reason: string) =>
     Stream.paginate(
       undefined as DeviceId | undefined,
       (after) =>
@@ -60,25 +67,26 @@ export const make: Effect.Effect<LapsedDevices, never, PresenceStore | Feed | Re
             devices.length < limit ? Option.none() : Option.some(devices.at(-1)!.deviceId)
           ] as const)
     ).pipe(
-      Stream.mapEffect((devices) => markOffline(lapse, devices), { concurrency }),
+      Stream.mapEffect((devices) => markOffline(lapse, reason, devices), { concurrency }),
       Stream.takeWhile((lost) => lost > 0),
       Stream.runDrain
     )
 
-  const setOthersOffline = Effect.fnUntraced(function*(lapse: Lapse) {
+  const setOthersOffline = Effect.fnUntraced(function*(lapse: Lapse, reason: string) {
     let isDone = false
     while (!isDone) {
       const devices = yield* store.lapsed(lapse, limit)
-      isDone = devices.length === 0 || (yield* markOffline(lapse, devices)) === 0 || devices.length < limit
+      isDone = devices.length === 0 || (yield* markOffline(lapse, reason, devices)) === 0 || devices.length < limit
     }
   })
 
-  const setOffline = (lapse: Lapse) => "nodeId" in lapse ? setNodeOffline(lapse) : setOthersOffline(lapse)
+  const setOffline = (lapse: Lapse, reason: string) =>
+    "nodeId" in lapse ? setNodeOffline(lapse, reason) : setOthersOffline(lapse, reason)
 
-  const setUnconnectedOffline = (deviceIds: ReadonlyArray<DeviceId>) =>
+  const setUnconnectedOffline = (deviceIds: ReadonlyArray<DeviceId>, reason: string) =>
     Effect.forEach(
       Array.chunksOf(deviceIds, limit),
-      (some) => setOthersOffline({ _tag: "NotConnected", deviceIds: some }),
+      (some) => setOthersOffline({ _tag: "NotConnected", deviceIds: some }, reason),
       { discard: true }
     )
 

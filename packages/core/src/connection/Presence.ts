@@ -5,12 +5,13 @@
 import { Cause, Clock, Context, Effect, Layer, PubSub, Stream } from "effect"
 import { Troubles } from "../activity/Troubles.ts"
 import { NodeBus } from "../cluster/NodeBus.ts"
-import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
+import type { DeviceId } from "../device/Device.ts"
 import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import * as Periodic from "../kernel/Periodic.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
+import type { DeviceSession } from "./DeviceSession.ts"
 import { Flapping } from "./Flapping.ts"
 import * as LapsedDevices from "./LapsedDevices.ts"
 import {
@@ -23,7 +24,7 @@ import {
 } from "./PresenceStore.ts"
 import { PresenceTimes } from "./PresenceTimes.ts"
 import * as Sightings from "./Sightings.ts"
-import { reactToOutcomes, type StatusChange, statusEvents } from "./StatusChange.ts"
+import { linkOf, reactToOutcomes, type StatusChange, statusEvents } from "./StatusChange.ts"
 
 export class Presence extends Context.Service<Presence, {
   /**
@@ -31,24 +32,21 @@ export class Presence extends Context.Service<Presence, {
    * earlier one. `resumes`: as in `PresenceChange`. Returns undefined if the device is
    * disabled or deleted, or has had a later owner than the connection that resumes.
    */
-  readonly online: (
-    device: DeviceIdentity,
-    connection: { readonly id: string; readonly ip: string; readonly resumes?: number }
-  ) => Effect.Effect<OwnerClaim | undefined, StoreError>
+  readonly online: (session: DeviceSession, resumes?: number) => Effect.Effect<OwnerClaim | undefined, StoreError>
   /**
    * Stores that the connection has ended. Tries again while the store fails in a
    * way that can pass; logs any other failure. Without effect if the device has a
-   * newer connection.
+   * newer connection. `reason`: why it has ended, in a sentence for operators.
    */
-  readonly offline: (device: DeviceIdentity, connectionId: string) => Effect.Effect<void>
+  readonly offline: (session: DeviceSession, reason: string) => Effect.Effect<void>
   /**
    * Sets a device online for five minutes that has sent something without
    * holding a connection, and activates it. Without effect while the device holds
    * a connection.
    */
-  readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
-  /** Sets those of the devices offline that are online without a connection. */
-  readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>) => Effect.Effect<void, StoreError>
+  readonly markSeen: Sightings.Sightings["markSeen"]
+  /** Sets those of the devices offline that are online without a connection. `reason`: as above. */
+  readonly markOffline: (deviceIds: ReadonlyArray<DeviceId>, reason: string) => Effect.Effect<void, StoreError>
   /** Returns the stored owner of each device that is connected. */
   readonly connectionsOf: PresenceStore["Service"]["connectionsOf"]
   /**
@@ -77,10 +75,16 @@ const maxBatch = 1024
 /** How long a heartbeat may take. The next one follows on another connection. */
 const heartbeatTime = "3 seconds"
 
-/** A change, with the device whose event it may become. */
-interface Item {
-  readonly device: DeviceIdentity
+/** A change, with what its event says. */
+interface Item extends Pick<StatusChange, "device" | "link" | "reason"> {
   readonly change: PresenceChange
+}
+
+/** Why devices go offline that hold no connection, or whose node does not say so itself. */
+const lapseReasons = {
+  SightingEnds: "nothing was heard from it for five minutes",
+  NodeStops: "the server that held its connection has stopped",
+  NodeSilent: "the server that held its connection was not heard any more"
 }
 
 /** Splits items into as few groups as possible: no group has a device twice, and each device keeps its order. */
@@ -119,8 +123,8 @@ const make = Effect.gen(function*() {
   const commit = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
     const outcomes = new Map<Item, PresenceOutcome>()
     for (const group of oncePerDevice(items)) {
-      const changes = group.map(({ change, device }): StatusChange => ({
-        device,
+      const changes = group.map(({ change, ...about }): StatusChange => ({
+        ...about,
         at: change.at,
         status: statusOf[change._tag]
       }))
@@ -145,20 +149,27 @@ const make = Effect.gen(function*() {
     isolates: ({ retryable }) => !retryable
   })
 
-  const online: Presence["Service"]["online"] = Effect.fnUntraced(
-    function*(device, { id: connectionId, ...connection }) {
-      const at = yield* Clock.currentTimeMillis
-      const { deviceId } = device
-      const change: PresenceChange = { _tag: "Online", deviceId, connectionId, nodeId, at, ...connection }
-      const outcome = yield* changes.submit({ device, change })
-      return outcome._tag === "Ignored" ? undefined : outcome.claim
-    }
-  )
-
-  const offline = Effect.fnUntraced(function*(device: DeviceIdentity, connectionId: string) {
+  const online: Presence["Service"]["online"] = Effect.fnUntraced(function*(session, resumes) {
     const at = yield* Clock.currentTimeMillis
+    const { connection: { device, ip }, id: connectionId } = session
+    const change: PresenceChange = {
+      _tag: "Online",
+      deviceId: device.deviceId,
+      connectionId,
+      nodeId,
+      ip,
+      at,
+      ...resumes === undefined ? {} : { resumes }
+    }
+    const outcome = yield* changes.submit({ device, change, link: linkOf(session.connection, nodeId) })
+    return outcome._tag === "Ignored" ? undefined : outcome.claim
+  })
+
+  const offline: Presence["Service"]["offline"] = Effect.fnUntraced(function*(session, reason) {
+    const at = yield* Clock.currentTimeMillis
+    const { connection: { device }, id: connectionId } = session
     const change: PresenceChange = { _tag: "Offline", deviceId: device.deviceId, connectionId, at }
-    yield* changes.submit({ device, change }).pipe(
+    yield* changes.submit({ device, change, link: linkOf(session.connection, nodeId), reason }).pipe(
       untilStored,
       Effect.catchCause((cause) =>
         // An interrupt says that this service has closed: it has set all devices of the node offline.
@@ -169,9 +180,9 @@ const make = Effect.gen(function*() {
 
   const sightings = yield* Sightings.make
 
-  const markOffline = (deviceIds: ReadonlyArray<DeviceId>) => {
+  const markOffline: Presence["Service"]["markOffline"] = (deviceIds, reason) => {
     sightings.forget(deviceIds)
-    return lapsed.setUnconnectedOffline(deviceIds)
+    return lapsed.setUnconnectedOffline(deviceIds, reason)
   }
 
   const times = yield* PresenceTimes
@@ -188,7 +199,7 @@ const make = Effect.gen(function*() {
 
   /** Sets the devices of a node offline that stops or is silent, and forgets the node. */
   const release = (lapse: Lapse & { readonly _tag: "NodeStops" | "NodeSilent" }) =>
-    Effect.andThen(lapsed.setOffline(lapse), store.forgetNode(lapse))
+    Effect.andThen(lapsed.setOffline(lapse, lapseReasons[lapse._tag]), store.forgetNode(lapse))
 
   const releaseSilent = store.silentNodes(judge).pipe(
     Effect.flatMap(
@@ -197,7 +208,8 @@ const make = Effect.gen(function*() {
     Effect.catch((error) => Effect.logWarning("Silent nodes could not be looked for", error))
   )
 
-  const endSightings = Effect.andThen(sightings.prolong, lapsed.setOffline({ _tag: "SightingEnds", judge })).pipe(
+  const endSightings = sightings.prolong.pipe(
+    Effect.andThen(lapsed.setOffline({ _tag: "SightingEnds", judge }, lapseReasons.SightingEnds)),
     Effect.catch((error) => Effect.logWarning("Sightings could not be looked after", error))
   )
 

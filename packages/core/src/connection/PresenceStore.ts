@@ -54,6 +54,8 @@ export type PresenceOutcome =
   | { readonly _tag: "Changed"; readonly version: number; readonly activated: boolean; readonly claim?: OwnerClaim }
   /** The device was online already: through another connection, which this one replaces, or through sightings. */
   | { readonly _tag: "Replaced"; readonly claim?: OwnerClaim }
+  /** The device was online through this connection already: the answer to an earlier call was lost. */
+  | { readonly _tag: "Kept"; readonly claim: OwnerClaim }
   /**
    * Nothing has changed: the device is disabled or deleted, a connection that resumes
    * has had a later owner after it, or `Offline` names a connection that is not the

@@ -6,6 +6,7 @@
 import { Array, Effect } from "effect"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { untilStored } from "../kernel/StoreError.ts"
+import { type DeviceSession, gaveUp } from "./DeviceSession.ts"
 import type { NodeSessions, OwnedSession } from "./NodeSessions.ts"
 import type { Owner } from "./PresenceStore.ts"
 import type { Presence } from "./Presence.ts"
@@ -14,10 +15,10 @@ import type { Presence } from "./Presence.ts"
 const lookUpLimit = 1000
 
 /**
- * Connections whose sessions have not come about, by device: the latest of each. The
- * answer of the store may have been lost, and the device is online without a session.
+ * Sessions that have not come about, by device: the latest of each. The answer of the
+ * store may have been lost, and the device is online without a session.
  */
-export type Doubts = Map<DeviceId, { readonly device: DeviceIdentity; readonly connectionId: string }>
+export type Doubts = Map<DeviceId, DeviceSession>
 
 /**
  * Hands over each session whose device has a later owner. Sets a device online again
@@ -37,9 +38,7 @@ export const reconcile = Effect.fnUntraced(function*(
     if (!nodeSessions.isCurrent(session)) return
     if (owner?.connectionId === id) return yield* connection.close("disabled")
     if (owner !== undefined) return owner.epoch > session.epoch ? yield* handOver(session) : undefined
-    const claim = yield* untilStored(
-      presence.online(connection.device, { id, ip: connection.ip, resumes: session.epoch })
-    )
+    const claim = yield* untilStored(presence.online(session, session.epoch))
     if (claim === undefined) return yield* connection.close("disabled")
     session.epoch = claim.epoch
     nodeSessions.sweep(session, claim)
@@ -65,11 +64,11 @@ export const reconcile = Effect.fnUntraced(function*(
     })
   }
   for (const some of Array.chunksOf([...doubts.values()], lookUpLimit)) {
-    const owners = yield* ownersOf(some.map(({ device }) => device))
+    const owners = yield* ownersOf(some.map(({ connection }) => connection.device))
     for (const doubt of some) {
-      const { connectionId, device: { deviceId } } = doubt
+      const { deviceId } = doubt.connection.device
       if (doubts.get(deviceId) === doubt) doubts.delete(deviceId)
-      if (owners.get(deviceId)?.connectionId === connectionId) yield* presence.offline(doubt.device, connectionId)
+      if (owners.get(deviceId)?.connectionId === doubt.id) yield* presence.offline(doubt, gaveUp)
     }
   }
 }, Effect.catchCause((cause) => Effect.logError("Sessions could not be compared with the store", cause)))

@@ -4,7 +4,7 @@
 import { Effect, Layer } from "effect"
 import { throughGateway } from "../trace/TraceEntry.ts"
 import { TraceRecorder } from "../trace/TraceRecorder.ts"
-import type { DeviceSession } from "./DeviceSession.ts"
+import { type DeviceSession, endReasonOf } from "./DeviceSession.ts"
 import { DeviceSessions } from "./DeviceSessions.ts"
 
 /** Listens as long as the scope lives. */
@@ -27,7 +27,7 @@ export const layer: Layer.Layer<never, never, DeviceSessions | TraceRecorder> = 
         if (!recorder.isOn() || session.epoch === 0) return
         note(session, {
           kind: "disconnected",
-          reason: session.connection.endReason?.() ?? "the connection has ended"
+          reason: endReasonOf(session)
         })
       }
     })

@@ -3,17 +3,22 @@
  * sighting: the device is online for five minutes after the last one.
  */
 import { Clock, Effect, type Scope } from "effect"
+import { NodeBus } from "../cluster/NodeBus.ts"
 import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type PresenceOutcome, PresenceStore, type Sighting } from "./PresenceStore.ts"
-import { reactToOutcomes, type StatusChange, statusEvents } from "./StatusChange.ts"
+import type { DeviceConnection } from "./DeviceSession.ts"
+import { linkOf, reactToOutcomes, type StatusChange, statusEvents } from "./StatusChange.ts"
+
+/** How the device has sent it. */
+export type Through = Pick<DeviceConnection, "transport" | "gateway">
 
 export interface Sightings {
   /** Sets the device online for five minutes. Without effect while the device holds a connection. */
-  readonly markSeen: (device: DeviceIdentity, ip: string) => Effect.Effect<void, StoreError>
+  readonly markSeen: (device: DeviceIdentity, ip: string, through?: Through) => Effect.Effect<void, StoreError>
   /** Forgets sightings on this node: the next `markSeen` of these devices is stored. */
   readonly forget: (deviceIds: ReadonlyArray<DeviceId>) => void
   /**
@@ -38,6 +43,7 @@ const prolongMillis = 30_000
 interface Seen {
   readonly device: DeviceIdentity
   readonly sighting: Sighting
+  readonly through: Through | undefined
   /** Unix milliseconds. */
   readonly until: number
 }
@@ -49,16 +55,22 @@ interface Seen {
 export const make: Effect.Effect<
   Sightings,
   never,
-  Scope.Scope | PresenceStore | Feed | Reactions
+  Scope.Scope | PresenceStore | Feed | NodeBus | Reactions
 > = Effect.gen(function*() {
   const clock = yield* Clock.Clock
   const store = yield* PresenceStore
   const feed = yield* Feed
+  const { nodeId } = yield* NodeBus
   const reactions = yield* Reactions
 
   /** Stores sightings, at most one for each device. */
   const storeSeen = Effect.fnUntraced(function*(seen: ReadonlyArray<Seen>) {
-    const changes = seen.map(({ device, sighting: { at } }): StatusChange => ({ device, at, status: "online" }))
+    const changes = seen.map(({ device, sighting: { at, ip }, through }): StatusChange => ({
+      device,
+      at,
+      status: "online",
+      link: linkOf({ device, ip, ...through }, nodeId)
+    }))
     const reactTo = yield* reactToOutcomes(reactions, changes)
     const outcomes = yield* feed.commit(
       store.markSeen(seen.map(({ sighting }) => sighting), reactTo),
@@ -84,7 +96,7 @@ export const make: Effect.Effect<
   /** The stored sighting of each device that this node has seen, and its last sighting (`lastAt`, Unix milliseconds). */
   const visible = new Map<DeviceId, { seen: Seen; lastAt: number }>()
 
-  const markSeen = (device: DeviceIdentity, ip: string) =>
+  const markSeen: Sightings["markSeen"] = (device, ip, through) =>
     Effect.suspend(() => {
       const at = clock.currentTimeMillisUnsafe()
       const { deviceId } = device
@@ -94,7 +106,7 @@ export const make: Effect.Effect<
         return Effect.void
       }
       const sighting: Sighting = { deviceId, ip, at, lasts: sightingMillis }
-      const seen: Seen = { device, sighting, until: at + sightingMillis }
+      const seen: Seen = { device, sighting, through, until: at + sightingMillis }
       return Effect.map(batcher.submit(seen), (outcome) => {
         if (outcome._tag === "Ignored") visible.delete(deviceId)
         else visible.set(deviceId, { seen, lastAt: at })
@@ -108,10 +120,10 @@ export const make: Effect.Effect<
   const prolong = Effect.gen(function*() {
     const now = yield* Clock.currentTimeMillis
     const ending = [...visible.values()].filter(({ seen }) => seen.until - prolongMillis <= now)
-    const prolonged = ending.flatMap(({ lastAt, seen: { device, sighting } }) => {
+    const prolonged = ending.flatMap(({ lastAt, seen: { device, sighting, through } }) => {
       const until = lastAt + sightingMillis
       return lastAt > sighting.at
-        ? [{ device, sighting: { ...sighting, at: lastAt, lasts: Math.max(until - now, 0) }, until }]
+        ? [{ device, sighting: { ...sighting, at: lastAt, lasts: Math.max(until - now, 0) }, through, until }]
         : []
     })
     for (const { seen } of ending) visible.delete(seen.sighting.deviceId)

@@ -4,10 +4,12 @@
  */
 import { Effect } from "effect"
 import type { DeviceIdentity } from "../device/Device.ts"
-import type { DomainEvent } from "../events/DomainEvent.ts"
+import type { DeviceLink, DomainEvent } from "../events/DomainEvent.ts"
 import type { Reaction, Reactions, ReactTo } from "../events/Reactions.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey } from "../product/Product.ts"
+import { throughGateway } from "../trace/TraceEntry.ts"
+import type { DeviceConnection } from "./DeviceSession.ts"
 import type { PresenceOutcome } from "./PresenceStore.ts"
 
 /** A device comes online or goes offline, if the store does not ignore the change. */
@@ -16,7 +18,17 @@ export interface StatusChange {
   /** Unix milliseconds. */
   readonly at: number
   readonly status: "online" | "offline"
+  /** Through what it is or was online; absent: not known. */
+  readonly link?: DeviceLink
+  /** Why it goes offline, in a sentence for operators. */
+  readonly reason?: string
 }
+
+/** What events say of a connection of this node, or of a sighting. */
+export const linkOf = (
+  { device, gateway, ip, transport = "other" }: Pick<DeviceConnection, "device" | "gateway" | "ip" | "transport">,
+  nodeId: string
+): DeviceLink => ({ address: ip, transport, nodeId, ...throughGateway(device, gateway) })
 
 /** The products of the devices, each once. */
 export const productsOf = (devices: ReadonlyArray<DeviceIdentity>): ReadonlyArray<ProductKey> => [
@@ -55,20 +67,26 @@ export const reactToOutcomes: (
 })
 
 /** The event for a stored change. `version`: that of the device's status after the change. */
-export const statusEvent = ({ at, device, status }: StatusChange, version: number): DomainEvent => ({
+export const statusEvent = ({ at, device, link, reason, status }: StatusChange, version: number): DomainEvent => ({
   _tag: "DeviceStatusChanged",
   device,
   at,
   status,
-  version
+  version,
+  ...link === undefined ? {} : { link },
+  ...reason === undefined ? {} : { reason }
 })
 
-/** The events for those of the changes that changed a status; `outcomes` has the same order. */
+/** The events for those of the changes that changed a status or a connection; `outcomes` has the same order. */
 export const statusEvents = (
   changes: ReadonlyArray<StatusChange>,
   outcomes: ReadonlyArray<PresenceOutcome>
 ): ReadonlyArray<DomainEvent> =>
-  changes.flatMap((change, i) => {
+  changes.flatMap((change, i): ReadonlyArray<DomainEvent> => {
+    const { at, device, link } = change
     const outcome = outcomes[i]!
-    return outcome._tag === "Changed" ? [statusEvent(change, outcome.version)] : []
+    if (outcome._tag === "Changed") return [statusEvent(change, outcome.version)]
+    // A sighting claims nothing.
+    const isReplaced = outcome._tag === "Replaced" && outcome.claim !== undefined && link !== undefined
+    return isReplaced ? [{ _tag: "ConnectionReplaced", device, at, link }] : []
   })

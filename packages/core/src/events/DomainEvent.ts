@@ -13,12 +13,34 @@ interface DeviceEvent {
   readonly at: number
 }
 
+/** Through what a device is or was online. */
+export interface DeviceLink {
+  /** The device's address, or that of its gateway; empty: not known. */
+  readonly address: string
+  /** For example `mqtt`, `websocket`, `http` or `mqtt-bridge`. */
+  readonly transport: string
+  /** The node of the cloud. */
+  readonly nodeId: string
+  /** The gateway that carries the connection; absent: the device has a connection of its own. */
+  readonly gateway?: Pick<DeviceIdentity, "productKey" | "deviceName">
+}
+
 export type DomainEvent =
   | DeviceEvent & {
     readonly _tag: "DeviceStatusChanged"
     readonly status: "online" | "offline"
     /** Grows by one with each change of this device's status. */
     readonly version: number
+    /** Absent: the node that stores the change did not hold the connection, or an earlier version has stored it. */
+    readonly link?: DeviceLink
+    /** Why the device went offline, in a sentence for operators. */
+    readonly reason?: string
+  }
+  | DeviceEvent & {
+    /** Another connection has become that of a device that stays online. */
+    readonly _tag: "ConnectionReplaced"
+    /** The later connection. */
+    readonly link: DeviceLink
   }
   | DeviceEvent & {
     readonly _tag: "PropertiesReported"

@@ -3,11 +3,12 @@
  * (docs/api/events.md).
  */
 import type { Json } from "../kernel/Json.ts"
-import type { DomainEvent } from "./DomainEvent.ts"
+import type { DeviceLink, DomainEvent } from "./DomainEvent.ts"
 
 /** The type of a document, by the kind of its event. */
 export const eventTypes = {
   DeviceStatusChanged: "status",
+  ConnectionReplaced: "takeover",
   PropertiesReported: "property",
   EventReported: "event",
   CommandReplied: "reply",
@@ -49,9 +50,23 @@ export const eventDocument = (event: DomainEvent): { readonly [member: string]: 
   }
 }
 
+/** The members about a connection. */
+const linkMembers = ({ address, gateway, nodeId, transport }: DeviceLink) => ({
+  address,
+  transport,
+  node: nodeId,
+  ...gateway === undefined ? {} : { gateway: { product_key: gateway.productKey, device_name: gateway.deviceName } }
+})
+
 /** The members that depend on the kind of the event. */
 const details = {
-  DeviceStatusChanged: ({ status, version }: Of<"DeviceStatusChanged">) => ({ status, version }),
+  DeviceStatusChanged: ({ link, reason, status, version }: Of<"DeviceStatusChanged">) => ({
+    status,
+    version,
+    ...link === undefined ? {} : linkMembers(link),
+    ...reason === undefined ? {} : { reason }
+  }),
+  ConnectionReplaced: ({ link }: Of<"ConnectionReplaced">) => linkMembers(link),
   PropertiesReported: ({ properties }: Of<"PropertiesReported">) => ({ properties }),
   EventReported: ({ eventId, time, value }: Of<"EventReported">) => ({ event_id: eventId, event_time: time, value }),
   CommandReplied: ({ code, data, message, messageId }: Of<"CommandReplied">) => ({

@@ -42,6 +42,16 @@ export interface FeedRead {
   readonly select?: FeedSelection | undefined
 }
 
+/** The kinds of events that tell of the presence of a device. */
+export const presenceKinds = ["DeviceStatusChanged", "ConnectionReplaced"] as const satisfies ReadonlyArray<
+  DomainEvent["_tag"]
+>
+
+/** An event that tells of the presence of a device, with its place. */
+export interface PresenceEntry extends FeedEntry {
+  readonly event: DomainEvent & { readonly _tag: (typeof presenceKinds)[number] }
+}
+
 export interface FeedPage {
   /** In the order of the feed. */
   readonly entries: ReadonlyArray<FeedEntry>
@@ -81,6 +91,14 @@ export class FeedStore extends Context.Service<FeedStore, {
     eventsOf: (result: A) => ReadonlyArray<DomainEvent>
   ) => Effect.Effect<A, E | StoreError, R>
   readonly read: (options: FeedRead) => Effect.Effect<FeedPage, StoreError>
+  /**
+   * Returns at most `limit` events of {@link presenceKinds} of the device, the latest
+   * first. `before`: a place; only events before it.
+   */
+  readonly presenceOf: (
+    deviceId: DeviceId,
+    page: { readonly before?: FeedPlace | undefined; readonly limit: number }
+  ) => Effect.Effect<ReadonlyArray<PresenceEntry>, StoreError>
   /** The place after all events that are visible now. */
   readonly end: Effect.Effect<FeedPlace, StoreError>
   /** A place after which come all events that were recorded at `time` (Unix milliseconds) or later. */

@@ -25,6 +25,9 @@ export interface GatewayConnection {
   hasEnded: boolean
 }
 
+/** Why a sub-device goes offline that its gateway has logged out, in a sentence for operators. */
+export const loggedOut = "its gateway has logged it out"
+
 /** The method of the message that tells a gateway that a sub-device has no session, or has lost it. */
 export const sessionErrorMethod = "ext.error"
 
@@ -96,7 +99,7 @@ export const make = Effect.gen(function*() {
             ? disconnectSentences[closedFor]
             : carrier.hasEnded
             ? "the connection of its gateway has ended"
-            : "its gateway has logged it out",
+            : loggedOut,
         deliver: (message, acknowledged) => gateway.connection.deliver({ ...message, subDevice }, acknowledged),
         backlog: () => gateway.connection.backlog(),
         hearsShadow: (then) => gateway.connection.hearsShadow?.(then, subDevice) ?? true,

@@ -165,7 +165,8 @@ const make = Effect.gen(function*() {
     if (request._tag === "Login") {
       const subDevices = yield* authenticate(gateway, request.proofs)
       if ("code" in subDevices) return subDevices
-      yield* Effect.forEach(subDevices, (subDevice) => sessions.markSeen(subDevice, ip), {
+      const through = { transport: "gateway", gateway }
+      yield* Effect.forEach(subDevices, (subDevice) => sessions.markSeen(subDevice, ip, through), {
         concurrency: 16,
         discard: true
       })
@@ -179,7 +180,7 @@ const make = Effect.gen(function*() {
       })
     )
     if (subDevices.length < request.names.length) return noSession
-    yield* sessions.markOffline(subDevices.map(({ deviceId }) => deviceId))
+    yield* sessions.markOffline(subDevices.map(({ deviceId }) => deviceId), CarriedSessions.loggedOut)
     return request.names
   })
 

@@ -26,6 +26,7 @@ export const maxWorkers = 64
 
 const kinds = [
   "DeviceStatusChanged",
+  "ConnectionReplaced",
   "PropertiesReported",
   "EventReported",
   "CommandReplied",

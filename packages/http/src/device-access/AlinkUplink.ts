@@ -143,7 +143,7 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
       note(DeviceReply.parameterError(expected))
       return paramError(expected)
     })
-    yield* sessions.markSeen(device, clientAddress(request))
+    yield* sessions.markSeen(device, clientAddress(request), { transport: "http" })
     const { method } = topic
     const { params } = message
     const reply = yield* uplink.submit({ device, method, params, receivedAt, bytes: bytes.length })

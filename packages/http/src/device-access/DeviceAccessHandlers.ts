@@ -133,7 +133,7 @@ export const layer = group(
       )
       if (bytes > announced) rates.charge(device, 0, bytes - announced)
       if (once !== undefined) yield* replays.use(device, once, timestamp)
-      yield* sessions.markSeen(device, ip)
+      yield* sessions.markSeen(device, ip, { transport: "http" })
       const reply: DeviceReply.DeviceReply = method.startsWith("combine.")
         ? yield* subDevices.answer(device, sessions.session(device.deviceId), ip, method, params)
         : yield* uplink.submit({

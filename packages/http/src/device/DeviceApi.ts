@@ -9,6 +9,7 @@ import {
   DeviceChanges,
   DeviceDraft,
   DeviceStatus,
+  isFeedPlace,
   NodeType,
   ProtocolType,
   RotationDraft,
@@ -115,6 +116,32 @@ const Refusal = Schema.Struct({
   return_code: Schema.Int.annotate({ description: "Of the CONNACK" })
 }).annotate({ identifier: "ConnectRefusal" })
 
+/** The connection of a change, as far as it is known. */
+const presenceLink = {
+  address: Schema.String.annotate({ description: "Of the device or its gateway; empty: not known" }),
+  transport: Schema.String.annotate({
+    description: "mqtt, websocket, http, mqtt-bridge, gateway, or another one; empty: not known"
+  }),
+  node: Schema.String.annotate({ description: "The node of the cloud; empty: not known" }),
+  gateway: Schema.NullOr(Schema.Struct({ product_key: Schema.String, device_name: Schema.String })).annotate({
+    description: "The gateway that carries the connection"
+  })
+}
+
+/** A change of the presence of a device. */
+export const PresenceChange = Schema.Struct({
+  entry_id: Schema.String.annotate({ description: "The id of the event that tells of it" }),
+  time: DateText,
+  kind: Schema.Literals(["online", "takeover", "offline"]).annotate({
+    description: "takeover: another connection has become that of the device, which stays online"
+  }),
+  version: Schema.NullOr(Schema.Int).annotate({ description: "Of the status after the change; null of a takeover" }),
+  ...presenceLink,
+  reason: Schema.String.annotate({ description: "Why the device went offline; or empty" })
+}).annotate({ identifier: "PresenceChange" })
+
+const maxPresenceChanges = 200
+
 /** Clients send `disble` as well as `disable`. */
 const Action = Schema.Literals(["enable", "disble", "disable", "bind", "unbind"])
 
@@ -171,6 +198,29 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
     error: NoSuchDevice
   }).annotate(OpenApi.Summary, "Read why a device could not connect")
     .annotate(OpenApi.Description, "The latest 20, those that are equal counted as one."),
+  HttpApiEndpoint.get("readPresence", "/things/:device_id/presence", {
+    params: PathParams.deviceId,
+    query: {
+      before: Schema.optional(
+        Schema.String.check(Schema.makeFilter(isFeedPlace, {
+          expected: "the cursor of a page before"
+        })).annotate({ description: "The `cursor` of the page before: what was earlier" })
+      ),
+      limit: Schema.optional(
+        PathParams.wholeNumber(maxPresenceChanges).check(Schema.isGreaterThanOrEqualTo(1)).annotate({
+          description: `1 to ${maxPresenceChanges}; default 100`
+        })
+      )
+    },
+    success: Envelope(Schema.Struct({
+      status: DeviceStatus,
+      since: DateText.annotate({ description: "Since when it has this status; empty: it was never online" }),
+      cursor: Schema.String.annotate({ description: "Give it as `before` to read what was earlier; empty: nothing" }),
+      results: Schema.Array(PresenceChange).annotate({ description: "The latest first" })
+    })),
+    error: NoSuchDevice
+  }).annotate(OpenApi.Summary, "Read when a device was online, through what, and why that ended")
+    .annotate(OpenApi.Description, "As long as events are kept: 7 days by default."),
   HttpApiEndpoint.put("changeDevice", "/things/:device_id", {
     params: PathParams.deviceId,
     payload: DeviceChanges.annotate({ examples: [{ nickname: "Hall" }] }),

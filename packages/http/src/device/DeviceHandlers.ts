@@ -9,6 +9,8 @@ import {
   type DeviceDetail,
   Devices,
   type DeviceStatus,
+  type PresenceEntry,
+  PresenceHistory,
   type Shadow,
   shadowDocument,
   Shadows,
@@ -22,7 +24,7 @@ import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
-import type { DeviceInfo, DeviceRecord, ThingShadow } from "./DeviceApi.ts"
+import type { DeviceInfo, DeviceRecord, PresenceChange, ThingShadow } from "./DeviceApi.ts"
 
 /** Implements the group `devices`. */
 export const layer = group(
@@ -33,6 +35,7 @@ export const layer = group(
     const shadows = yield* Shadows
     const topologies = yield* Topologies
     const refusals = yield* ConnectRefusals
+    const presence = yield* PresenceHistory
 
     const count = (details: ReadonlyArray<DeviceDetail>) =>
       Effect.map(
@@ -97,6 +100,15 @@ export const layer = group(
             refusals.ofDevice(projectId, params.device_id),
             (found) => ({ results: found.map(refusalRecord) })
           )
+        ),
+      readPresence: ({ params, query: { before, limit = 100 } }) =>
+        CurrentPrincipal.use(({ projectId }) =>
+          respond(presence.read(projectId, params.device_id, { before, limit }), ({ entries, since, status }) => ({
+            status,
+            since: dateText(since),
+            cursor: entries.length < limit ? "" : entries.at(-1)!.id,
+            results: entries.map(presenceChange)
+          }))
         ),
       changeDevice: ({ params, payload }) =>
         CurrentPrincipal.use(({ projectId }) => done(devices.change(projectId, params.device_id, payload))),
@@ -169,6 +181,26 @@ const refusalRecord = ({ address, at, firstAt, reason, returnCode, times }: Conn
   reason,
   return_code: returnCode
 })
+
+const presenceChange = ({ event, id }: PresenceEntry): typeof PresenceChange.Type => {
+  const { at, link } = event
+  const [kind, version, reason] = event._tag === "ConnectionReplaced"
+    ? ["takeover" as const, null, ""]
+    : [event.status, event.version, event.reason ?? ""]
+  return {
+    entry_id: id,
+    time: dateText(at),
+    kind,
+    version,
+    address: link?.address ?? "",
+    transport: link?.transport ?? "",
+    node: link?.nodeId ?? "",
+    gateway: link?.gateway === undefined
+      ? null
+      : { product_key: link.gateway.productKey, device_name: link.gateway.deviceName },
+    reason
+  }
+}
 
 /** A device with the number of its sub-devices. */
 interface Counted {

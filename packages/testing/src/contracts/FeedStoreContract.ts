@@ -4,6 +4,7 @@
 import {
   type Device,
   type DeviceCloud,
+  DeviceName,
   DeviceStore,
   type DomainEvent,
   type FeedEntry,
@@ -14,6 +15,7 @@ import {
   HistoryStore,
   isFeedPlace,
   type Product,
+  ProductKey,
   type ProjectId,
   SceneId,
   type Shadow,
@@ -105,6 +107,29 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(
           yield* tags({ productKeys: [product.productKey], deviceIds: [two.deviceId], kinds: [] }),
           []
+        )
+      }))
+
+    it.effect("tells of the presence of a device, the latest first, and of nothing else", () =>
+      Effect.gen(function*() {
+        const store = yield* FeedStore
+        const product = yield* insertProduct
+        const [one, two] = (yield* insertDevices(product, [newDevice(), newDevice()])) as [Device, Device]
+        assert.deepStrictEqual(yield* store.presenceOf(one.deviceId, { limit: 10 }), [])
+        const told = [online(one, 1), replaced(one), offline(one, 2), online(one, 3), offline(one, 4)]
+        yield* store.append([told[0]!, online(two, 1), lifecycle(one)])
+        yield* store.append([told[1]!, executed(product), told[2]!])
+        yield* store.append(told.slice(3))
+        const all = yield* store.presenceOf(one.deviceId, { limit: 10 })
+        assert.deepStrictEqual(all.map(({ event }) => event).toReversed(), told)
+        const ids = new Map((yield* readAll(product.projectId)).map(({ event, id }) => [id, event]))
+        assert.deepStrictEqual(all.map(({ id }) => ids.get(id)), all.map(({ event }) => event))
+        assert.deepStrictEqual(yield* store.presenceOf(one.deviceId, { limit: 2 }), all.slice(0, 2))
+        for (const [i, { id: before }] of all.entries()) {
+          assert.deepStrictEqual(yield* store.presenceOf(one.deviceId, { before, limit: 2 }), all.slice(i + 1, i + 3))
+        }
+        assert.isFalse(
+          (yield* Effect.flip(store.presenceOf(one.deviceId, { before: "yesterday", limit: 1 }))).retryable
         )
       }))
 
@@ -333,6 +358,30 @@ const online = (device: Device, version: number): DomainEvent => ({
   version
 })
 
+const link = {
+  address: "192.0.2.7",
+  transport: "mqtt",
+  nodeId: "node",
+  gateway: { productKey: ProductKey.make("p"), deviceName: DeviceName.make("gateway") }
+}
+
+const offline = (device: Device, version: number): DomainEvent => ({
+  _tag: "DeviceStatusChanged",
+  device: namesOf(device),
+  at: epoch,
+  status: "offline",
+  version,
+  link,
+  reason: "it left"
+})
+
+const replaced = (device: Device): DomainEvent => ({
+  _tag: "ConnectionReplaced",
+  device: namesOf(device),
+  at: epoch,
+  link
+})
+
 const lifecycle = (device: Device): DomainEvent & { readonly _tag: "DeviceLifecycle" } => ({
   _tag: "DeviceLifecycle",
   device: namesOf(device),
@@ -357,6 +406,8 @@ const everyKind = (of: Device): ReadonlyArray<DomainEvent> => {
   const { projectId, ...named } = device
   return [
     online(of, 7),
+    offline(of, 8),
+    replaced(of),
     {
       _tag: "PropertiesReported",
       device,

@@ -242,7 +242,14 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.isAbove(resumed!.epoch, second!.epoch)
         assert.isUndefined(resumed!.previous)
         // The answer to the call before was lost.
-        assert.isAbove((yield* claim("b", "B", second!.epoch))!.epoch, resumed!.epoch)
+        const [kept] = yield* store.record([{ ...online(deviceId, "b", epoch, "B"), resumes: second!.epoch }])
+        assert.strictEqual(kept?._tag, "Kept")
+        assert.isAbove(claimOf(kept).epoch, resumed!.epoch)
+        assert.isUndefined(claimOf(kept).previous)
+        // It replaces nothing that is connected, and is another connection all the same.
+        const { device: seen } = yield* insertDevice
+        yield* store.markSeen([{ deviceId: seen.deviceId, ip: "192.0.2.8", at: epoch, lasts: 90_000 }])
+        assert.strictEqual((yield* store.record([online(seen.deviceId, "c", epoch)]))[0]?._tag, "Replaced")
       }))
 
     it.effect("says when something waits for a device that comes online", () =>

@@ -3,6 +3,7 @@ export const events = {
   lead: "What happens in the project, as it happens.",
   types: {
     status: "Presence",
+    takeover: "Connections replaced",
     property: "Properties",
     event: "Events of devices",
     reply: "Replies to commands",

@@ -4,6 +4,7 @@ export const events: Texts["events"] = {
   lead: "实时显示项目中发生的事情。",
   types: {
     status: "上下线",
+    takeover: "连接被取代",
     property: "属性",
     event: "设备事件",
     reply: "命令回复",
