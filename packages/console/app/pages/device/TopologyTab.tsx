@@ -1,12 +1,12 @@
 /**
  * Which sub-devices reach the cloud through a gateway.
  */
-import { useEffect, useState } from "preact/hooks"
+import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
 import { useLive } from "../../api/live.ts"
 import { may } from "../../api/session.ts"
-import { useQuery } from "../../api/useQuery.ts"
+import { usePolledQuery, useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, ProductField, useProducts } from "../../parts/Devices.tsx"
 import { ask, Dialog } from "../../parts/Dialog.tsx"
 import { Form, TextField } from "../../parts/Form.tsx"
@@ -18,44 +18,63 @@ import { tell, tellFailure } from "../../parts/toasts.tsx"
 import { texts as currentTexts, useTexts } from "../../text/text.ts"
 import type { TabProps } from "./DeviceTab.ts"
 
-type SubDevice = Data<typeof api.topology.listTopology>["sub_devices"][number]
-
-/** Sub-devices may join until then. */
-interface Session {
-  readonly id: string
-  readonly until: number
-}
+type Carried = Data<typeof api.topology.listTopology>["sub_devices"][number]
 
 export const TopologyTab = ({ device }: TabProps) => {
-  const { device: { topology: texts } } = useTexts()
   return device.node_type === "gateway"
     ? <Gateway deviceId={device.device_id} />
-    : (
-      <Empty title={texts.subDevice} actions={<a class="button" href="/console/gateways">{texts.toGateways}</a>}>
-        {texts.subDeviceHint}
-      </Empty>
-    )
+    : <SubDevice deviceId={device.device_id} />
+}
+
+const SubDevice = ({ deviceId }: { readonly deviceId: string }) => {
+  const { device: { topology: texts } } = useTexts()
+  const query = usePolledQuery(
+    (signal) => api.topology.readGateway({ params: { device_id: deviceId }, signal }),
+    [deviceId],
+    10
+  )
+  return (
+    <Shown query={query}>
+      {({ gateway }) =>
+        gateway === null
+          ? (
+            <Empty title={texts.noGateway} actions={<a class="button" href="/console/gateways">{texts.toGateways}</a>}>
+              {texts.noGatewayHint}
+            </Empty>
+          )
+          : (
+            <Card
+              title={texts.gateway}
+              actions={<a class="button" href={`/console/gateways/${gateway.device_id}`}>{texts.toTree}</a>}
+            >
+              <p>
+                {texts.subDevice} <DeviceLink id={gateway.device_id} name={gateway.device_name} />
+              </p>
+            </Card>
+          )}
+    </Shown>
+  )
 }
 
 const Gateway = ({ deviceId }: { readonly deviceId: string }) => {
   const { device: { topology: texts } } = useTexts()
   const [isOpening, setOpening] = useState(false)
-  const [session, setSession] = useState<Session>()
+  const open = usePolledQuery(
+    (signal) => api.topology.readAddSession({ params: { device_id: deviceId }, signal }),
+    [deviceId],
+    5
+  )
+  const session = open.data?.session ?? undefined
   const query = useQuery((signal) => api.topology.listTopology({ params: { device_id: deviceId }, signal }), [deviceId])
   useLive({ device_id: deviceId }, (event) => {
     if (event.type === "topology") query.reload()
   })
-  useEffect(() => {
-    if (session === undefined) return
-    const timer = setTimeout(() => setSession(undefined), Math.max(0, session.until - Date.now()))
-    return () => clearTimeout(timer)
-  }, [session])
-  const stop = async ({ id }: Session) => {
+  const stop = async (session_id: string) => {
     await api.topology.changeTopology({
       params: { device_id: deviceId },
-      payload: { action: "sub.add.stop", session_id: id }
+      payload: { action: "sub.add.stop", session_id }
     })
-    setSession(undefined)
+    open.reload()
   }
   return (
     <Card
@@ -65,10 +84,16 @@ const Gateway = ({ deviceId }: { readonly deviceId: string }) => {
     >
       {session !== undefined && (
         <div class="notice row apart" role="status">
-          <span>{texts.isOpen} <Time at={session.until} /></span>
-          <button type="button" class="button small" onClick={() => void stop(session).catch(tellFailure)}>
-            {texts.stop}
-          </button>
+          <span>{texts.isOpen} <Time at={session.ends_at} /></span>
+          {may("operator") && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => void stop(session.session_id).catch(tellFailure)}
+            >
+              {texts.stop}
+            </button>
+          )}
         </div>
       )}
       <Shown query={query}>
@@ -82,12 +107,12 @@ const Gateway = ({ deviceId }: { readonly deviceId: string }) => {
             />
           )}
       </Shown>
-      {isOpening && <OpenSession deviceId={deviceId} onOpened={setSession} onClose={() => setOpening(false)} />}
+      {isOpening && <OpenSession deviceId={deviceId} onOpened={open.reload} onClose={() => setOpening(false)} />}
     </Card>
   )
 }
 
-const columnsOf = (gatewayId: string, reload: () => void): ReadonlyArray<Column<SubDevice>> => {
+const columnsOf = (gatewayId: string, reload: () => void): ReadonlyArray<Column<Carried>> => {
   const { common, device: { topology: texts } } = currentTexts()
   return [
     {
@@ -114,7 +139,7 @@ const columnsOf = (gatewayId: string, reload: () => void): ReadonlyArray<Column<
   ]
 }
 
-const askRemove = (gatewayId: string, { device_name, product_key }: SubDevice, reload: () => void) => {
+const askRemove = (gatewayId: string, { device_name, product_key }: Carried, reload: () => void) => {
   const { common, device: { topology: texts } } = currentTexts()
   ask({
     title: texts.removeTitle(device_name),
@@ -135,7 +160,7 @@ const askRemove = (gatewayId: string, { device_name, product_key }: SubDevice, r
 const OpenSession = (
   { deviceId, onClose, onOpened }: {
     readonly deviceId: string
-    readonly onOpened: (session: Session) => void
+    readonly onOpened: () => void
     readonly onClose: () => void
   }
 ) => {
@@ -144,14 +169,14 @@ const OpenSession = (
   const [seconds, setSeconds] = useState("60")
   const [productKey, setProductKey] = useState("")
   const open = async () => {
-    const opened = await api.topology.changeTopology({
+    await api.topology.changeTopology({
       params: { device_id: deviceId },
       payload: {
         action: "sub.add.start",
         params: { timeout: Number(seconds), ...productKey === "" ? {} : { product_keys: [productKey] } }
       }
-    }) as { readonly session_id: string }
-    onOpened({ id: opened.session_id, until: Date.now() + Number(seconds) * 1000 })
+    })
+    onOpened()
     onClose()
   }
   return (

@@ -1,10 +1,11 @@
 /**
- * The time in which sub-devices may join a gateway. The address carries it.
+ * The time in which sub-devices may join a gateway. The address carries the session
+ * that is shown; without one, it is that which is open, whoever has opened it.
  */
 import { useEffect, useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { may } from "../../api/session.ts"
-import { useQuery } from "../../api/useQuery.ts"
+import { usePolledQuery, useQuery } from "../../api/useQuery.ts"
 import { DeviceLink, useProducts } from "../../parts/Devices.tsx"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
@@ -23,10 +24,24 @@ export const AddSession = ({ gatewayId, topology }: {
   const { gateways } = useTexts()
   const url = useUrl()
   const [isStarting, setStarting] = useState(false)
-  const session = url.get("session")
+  const query = usePolledQuery(
+    (signal) => api.topology.readAddSession({ params: { device_id: gatewayId }, signal }),
+    [gatewayId],
+    5
+  )
+  const open = query.data?.session ?? undefined
+  const session = url.get("session") || (open?.session_id ?? "")
   return (
     <>
-      {session !== "" && <OpenSession gatewayId={gatewayId} sessionId={session} topology={topology} />}
+      {query.data !== undefined && session !== "" && (
+        <OpenSession
+          gatewayId={gatewayId}
+          sessionId={session}
+          until={open?.session_id === session ? Date.parse(open.ends_at) : 0}
+          topology={topology}
+          onStopped={query.reload}
+        />
+      )}
       {may("operator") && (
         <div class="row">
           <button type="button" class={session === "" ? "button primary" : "button"} onClick={() => setStarting(true)}>
@@ -38,21 +53,27 @@ export const AddSession = ({ gatewayId, topology }: {
         <StartSession
           gatewayId={gatewayId}
           onClose={() => setStarting(false)}
-          onStarted={(session, until) => url.set({ session, until })}
+          onStarted={(session) => {
+            query.reload()
+            url.set({ session })
+          }}
         />
       )}
     </>
   )
 }
 
-const OpenSession = ({ gatewayId, sessionId, topology }: {
+/** `until`: when it ends, Unix milliseconds; 0: it has ended. */
+const OpenSession = ({ gatewayId, onStopped, sessionId, topology, until }: {
   readonly gatewayId: string
   readonly sessionId: string
+  readonly until: number
+  readonly onStopped: () => void
   readonly topology: ReadonlyArray<SubDevice>
 }) => {
   const { common, gateways } = useTexts()
   const url = useUrl()
-  const seconds = useSecondsUntil(Number(url.get("until")))
+  const seconds = useSecondsUntil(until)
   const added = useQuery(
     (signal) =>
       api.topology.listAddedSubDevices({ params: { device_id: gatewayId }, query: { session_id: sessionId }, signal }),
@@ -61,7 +82,9 @@ const OpenSession = ({ gatewayId, sessionId, topology }: {
   const stop = async () => {
     const payload = { action: "sub.add.stop", session_id: sessionId } as const
     await api.topology.changeTopology({ params: { device_id: gatewayId }, payload })
-    url.set({ until: Date.now() }, true)
+    // What has joined stays in view.
+    url.set({ session: sessionId }, true)
+    onStopped()
   }
   return (
     <Card
@@ -71,7 +94,7 @@ const OpenSession = ({ gatewayId, sessionId, topology }: {
           <button type="button" class="button" onClick={() => void stop().catch(tellFailure)}>{gateways.stop}</button>
         )
         : (
-          <button type="button" class="button" onClick={() => url.set({ session: "", until: "" })}>{common.close}</button>
+          <button type="button" class="button" onClick={() => url.set({ session: "" })}>{common.close}</button>
         )}
     >
       {seconds > 0 && <p role="timer">{gateways.remaining(duration(seconds))}</p>}
@@ -110,7 +133,7 @@ const useSecondsUntil = (until: number): number => {
 const StartSession = ({ gatewayId, onClose, onStarted }: {
   readonly gatewayId: string
   readonly onClose: () => void
-  readonly onStarted: (sessionId: string, until: number) => void
+  readonly onStarted: (sessionId: string) => void
 }) => {
   const { gateways } = useTexts()
   const products = useProducts()
@@ -134,7 +157,7 @@ const StartSession = ({ gatewayId, onClose, onStarted }: {
             params: { device_id: gatewayId },
             payload: { action: "sub.add.start", params: params as never }
           }) as { readonly session_id: string }
-          onStarted(started.session_id, Date.now() + params.timeout * 1000)
+          onStarted(started.session_id)
           onClose()
         }}
       >

@@ -3,6 +3,7 @@
  */
 import { may } from "../../../api/session.ts"
 import type { TabProps } from "../DeviceTab.ts"
+import { PresenceHistory } from "../presence/PresenceHistory.tsx"
 import { Credentials } from "./Credentials.tsx"
 import { CurrentValues } from "./CurrentValues.tsx"
 import { Identity } from "./Identity.tsx"
@@ -11,16 +12,19 @@ import { Presence } from "./Presence.tsx"
 import { Tags } from "./Tags.tsx"
 
 export const OverviewTab = (props: TabProps) => (
-  <div class="halves">
-    <div class="stack">
-      <CurrentValues {...props} />
-      <Tags {...props} />
+  <div class="stack">
+    <div class="halves">
+      <div class="stack">
+        <CurrentValues {...props} />
+        <Tags {...props} />
+      </div>
+      <div class="stack">
+        <Presence {...props} />
+        <Identity {...props} />
+        <Credentials {...props} />
+        {may("operator") && <Lifecycle {...props} />}
+      </div>
     </div>
-    <div class="stack">
-      <Presence {...props} />
-      <Identity {...props} />
-      <Credentials {...props} />
-      {may("operator") && <Lifecycle {...props} />}
-    </div>
+    <PresenceHistory {...props} />
   </div>
 )
