@@ -47,7 +47,7 @@ const graphOf = ({ name }: Operation): string => `performance/${name}.svg`
 
 export const blockOf = (operation: Operation, budget: Budget, floors: Partial<Record<Stage, number>>): string => {
   const [[first] = [""], [second] = [""]] = [...budget.stages].sort(([, a], [, b]) => b - a)
-  const alternative = `Flame graph of the server's JavaScript: ${operation.title.toLowerCase()}. ` +
+  const alternative = `${operation.title}: flame graph of the server's JavaScript. ` +
     `Most of the whole goes to ${first}, then to ${second}.`
   return `${tableOf(budget, floors)}\n\n![${alternative}](${graphOf(operation)})`
 }
