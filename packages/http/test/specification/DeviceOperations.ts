@@ -166,6 +166,7 @@ export const topology: ReadonlyArray<Operation> = [
   {
     method: "PUT",
     path: "/things/{device_id}/topo",
+    spoils: true,
     body: topologyAction,
     required: ["action"],
     on: onGateway,
@@ -180,6 +181,7 @@ export const topology: ReadonlyArray<Operation> = [
   {
     method: "PUT",
     path: "/things/{device_id}/topo",
+    spoils: true,
     body: topologyAction,
     required: ["action", "session_id"],
     on: onGateway,

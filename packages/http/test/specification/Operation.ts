@@ -66,6 +66,8 @@ export interface Operation {
   readonly on?: Readonly<Record<string, keyof Given>>
   /** What is connected while it is called. */
   readonly connected?: "device_id" | "gateway_id"
+  /** It takes from others what they need. So does each DELETE. */
+  readonly spoils?: boolean
   /** Adds the signature of a device, which has no access key. */
   readonly sign?: (given: Given, input: Input) => Input
   /** Absent: envelope only. */

@@ -83,6 +83,7 @@ export const products: ReadonlyArray<Operation> = [
   {
     method: "PUT",
     path: "/products/{product_key}",
+    spoils: true,
     body: { name: "string", dynamic_register: "bool", photo_url: "string", description: "string" },
     required: ["name", "dynamic_register", "photo_url"],
     calls: () => [

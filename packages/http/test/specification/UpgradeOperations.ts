@@ -100,6 +100,7 @@ export const upgrades: ReadonlyArray<Operation> = [
   {
     method: "POST",
     path: "/ota/firmwares/{firmware_id}/verify-task",
+    spoils: true,
     on: { firmware_id: "idle_firmware_id" },
     body: { device_ids: "list", ...conduct },
     calls: ({ device_id }) => [{

@@ -318,17 +318,24 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the descript
 
 for (const [name, storage] of storages) {
   layer(testApi(storage), { excludeTestServices: true })(`the specification on ${name}`, (it) => {
-    let shared: Given | undefined
+    const once = () => {
+      let made: Given | undefined
+      return Effect.suspend(() =>
+        made === undefined ? Effect.tap(makeGiven, (given) => Effect.sync(() => made = given)) : Effect.succeed(made)
+      )
+    }
     /** For requests that change nothing. */
-    const sharedGiven = Effect.suspend(() =>
-      shared === undefined
-        ? Effect.tap(makeGiven, (given) => Effect.sync(() => shared = given))
-        : Effect.succeed(shared)
-    )
+    const sharedGiven = once()
+    /** For requests that leave to others what they need. */
+    const changedGiven = once()
+    /** For requests at the limits of what is taken. */
+    const limitedGiven = once()
+    const givenFor = ({ method, spoils = method === "DELETE" }: Operation) =>
+      method === "GET" ? sharedGiven : spoils ? makeGiven : changedGiven
 
     it.effect.each(titled)("%s answers what is specified", ([, operation]) =>
       Effect.gen(function*() {
-        const given = yield* operation.method === "GET" ? sharedGiven : makeGiven
+        const given = yield* givenFor(operation)
         if (operation.connected !== undefined) yield* connect(given[operation.connected])
         for (const input of callsOf(operation, given)) {
           const { body, status, text } = yield* send(operation, given, input)
@@ -378,8 +385,8 @@ for (const [name, storage] of storages) {
       "%s %s keeps the limit of %s",
       ([method, path, field, { refuses, takes }]) =>
         Effect.gen(function*() {
-          const given = yield* makeGiven
           const operation = operations.find((operation) => operation.method === method && operation.path === path)!
+          const given = yield* operation.spoils === true ? makeGiven : limitedGiven
           const [first = {}] = callsOf(operation, given)
           for (const value of takes) {
             const { body, text } = yield* send(operation, given, changed(operation, first, field, value))
@@ -394,7 +401,7 @@ for (const [name, storage] of storages) {
 
     it.effect("data types have type, length, size and elementType", () =>
       Effect.gen(function*() {
-        const { product_key } = yield* makeGiven
+        const { product_key } = yield* sharedGiven
         const { body } = yield* call("GET", `/products/${product_key}/thing-model?model_type=metadata`)
         const { properties } = body.data.thing_model
         assert.deepStrictEqual(
@@ -405,7 +412,7 @@ for (const [name, storage] of storages) {
 
     it.effect("services take {id, name, dataType}, the generated ones too", () =>
       Effect.gen(function*() {
-        const { product_key } = yield* makeGiven
+        const { product_key } = yield* sharedGiven
         const { body } = yield* call("GET", `/products/${product_key}/thing-model?model_type=metadata`)
         const services: ReadonlyArray<{ readonly id: string; readonly inputData: unknown }> =
           body.data.thing_model.services
@@ -437,7 +444,7 @@ for (const [name, storage] of storages) {
 
     it.effect("an action over HTTP that needs an id is refused without it", () =>
       Effect.gen(function*() {
-        const given = yield* makeGiven
+        const given = yield* sharedGiven
         for (const operation of uplinks) {
           for (const field of operation.required!.slice(Object.keys(uplinkQuery).length)) {
             const [first = {}] = callsOf(operation, given)
@@ -449,7 +456,7 @@ for (const [name, storage] of storages) {
 
     it.effect("the address of an upload takes GET and DELETE", () =>
       Effect.gen(function*() {
-        const given = yield* makeGiven
+        const given = yield* changedGiven
         for (const operation of objects) {
           const { body: { data } } = yield* send(operation, given, { file: content })
           assert.strictEqual(data.md5, createHash("md5").update(content).digest("hex"))
@@ -465,7 +472,7 @@ for (const [name, storage] of storages) {
       "POST %s needs a form with a field file",
       ([, operation]) =>
         Effect.gen(function*() {
-          const path = pathOf(operation, yield* makeGiven)
+          const path = pathOf(operation, yield* sharedGiven)
           assert.deepStrictEqual(refusal(yield* call("POST", path, multipart(content, "other"))), [400, 40001, "file"])
         })
     )
