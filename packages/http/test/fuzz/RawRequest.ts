@@ -38,36 +38,42 @@ export const make: Effect.Effect<Send, never, HttpServer.HttpServer | Scope.Scop
   )
   return ({ body, from, headers, method, path }) =>
     Effect.callback<RawAnswer>((resume) => {
-      const isKept = from === undefined && (body?.length ?? 0) <= maxKeptBody
       let answered = false
       const answer = (raw: RawAnswer) => {
         answered = true
         resume(Effect.succeed(raw))
       }
-      const request = httpRequest(url, {
-        method,
-        path,
-        agent: isKept ? agent : false,
-        ...from === undefined ? {} : { localAddress: from },
-        headers: body === undefined || "transfer-encoding" in headers
-          ? headers
-          : { ...headers, "content-length": body.length }
-      }, (response) => {
-        const { headers, statusCode: status = 0 } = response
-        if (headers["content-type"]?.startsWith("text/event-stream") === true && method !== "HEAD") {
-          answer({ status, headers, text: "" })
-          response.destroy()
-          return
-        }
-        const chunks: Array<Buffer> = []
-        response.on("data", (chunk) => chunks.push(chunk))
-        response.on("error", (error) => resume(Effect.die(error)))
-        response.on("end", () => answer({ status, headers, text: Buffer.concat(chunks).toString() }))
-      })
-      request.on("error", (error) => {
-        if (!answered) resume(Effect.succeed({ status: 0, headers: {}, text: String(error) }))
-      })
-      request.end(body)
-      return Effect.sync(() => request.destroy())
+      const sendOver = (connections: Agent | false) => {
+        const request = httpRequest(url, {
+          method,
+          path,
+          agent: connections,
+          ...from === undefined ? {} : { localAddress: from },
+          headers: body === undefined || "transfer-encoding" in headers
+            ? headers
+            : { ...headers, "content-length": body.length }
+        }, (response) => {
+          const { headers, statusCode: status = 0 } = response
+          if (headers["content-type"]?.startsWith("text/event-stream") === true && method !== "HEAD") {
+            answer({ status, headers, text: "" })
+            response.destroy()
+            return
+          }
+          const chunks: Array<Buffer> = []
+          response.on("data", (chunk) => chunks.push(chunk))
+          response.on("error", (error) => resume(Effect.die(error)))
+          response.on("end", () => answer({ status, headers, text: Buffer.concat(chunks).toString() }))
+        })
+        request.on("error", (error: NodeJS.ErrnoException) => {
+          if (answered) return
+          // The server may end a connection that was idle while a request is on its way.
+          if (request.reusedSocket && error.code === "ECONNRESET") running = sendOver(false)
+          else resume(Effect.succeed({ status: 0, headers: {}, text: String(error) }))
+        })
+        request.end(body)
+        return request
+      }
+      let running = sendOver(from === undefined && (body?.length ?? 0) <= maxKeptBody ? agent : false)
+      return Effect.sync(() => running.destroy())
     })
 })
