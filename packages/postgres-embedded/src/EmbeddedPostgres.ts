@@ -63,7 +63,10 @@ export const make = Effect.fnUntraced(function*(
  */
 export const createDatabase = Effect.fnUntraced(function*(url: Redacted.Redacted, template?: Redacted.Redacted) {
   const name = `db_${randomBytes(8).toString("hex")}`
-  const copied = template === undefined ? "" : ` TEMPLATE "${new URL(Redacted.value(template)).pathname.slice(1)}"`
+  // To copy its files takes half of the time that it takes to copy what is in them.
+  const copied = template === undefined
+    ? ""
+    : ` TEMPLATE "${new URL(Redacted.value(template)).pathname.slice(1)}" STRATEGY file_copy`
   yield* Effect.scoped(
     Effect.flatMap(PgConnection.make({ url }), (connection) => connection.query(`CREATE DATABASE ${name}${copied}`))
   ).pipe(Effect.mapError((cause) => new EmbeddedPostgresError({ message: "No database could be created", cause })))

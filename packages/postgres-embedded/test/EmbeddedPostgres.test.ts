@@ -1,8 +1,8 @@
 import { EmbeddedPostgres } from "@device-cloud/postgres-embedded"
 import { eventually } from "@device-cloud/testing"
 import { PgConnection } from "@effect/sql-pg"
-import { assert, it } from "@effect/vitest"
-import { Effect, type Redacted, Result } from "effect"
+import { assert, it, layer } from "@effect/vitest"
+import { Context, Effect, Layer, type Redacted, Result } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, readFileSync } from "node:fs"
@@ -35,42 +35,25 @@ const isAlive = (pid: number) => {
 /** Waits until nothing is left of the process. */
 const untilEnded = (pid: number) => eventually(Effect.sync(() => isAlive(pid)), { until: (alive) => !alive })
 
-it.live("keeps its data, ends with its scope, and starts again", () =>
-  Effect.gen(function*() {
-    const directory = yield* temporaryDirectory
-    const first = yield* Effect.scoped(Effect.gen(function*() {
-      const { url } = yield* EmbeddedPostgres.make({ directory })
-      yield* query(url, "CREATE TABLE kept AS SELECT 1 AS value")
-      return yield* processId(directory)
-    }))
-    yield* untilEnded(first)
-    const { url } = yield* EmbeddedPostgres.make({ directory })
-    const { rows } = yield* query(url, "SELECT value FROM kept")
-    assert.deepStrictEqual(rows, [{ value: 1 }])
-  }))
+/** The number of a process that has ended and that its parent never collects. */
+const zombie = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const parent = spawn("sh", ["-c", "sleep 0.2 & echo $!; exec sleep 1000"], { stdio: ["ignore", "pipe", "ignore"] })
+    const [pid] = await once(parent.stdout, "data")
+    return { parent, pid: Number(pid) }
+  }),
+  ({ parent }) => Effect.sync(() => void parent.kill("SIGKILL"))
+)
 
-it.live("comes back at the same address when its process is killed", () =>
-  Effect.gen(function*() {
-    const directory = yield* temporaryDirectory
-    const { url } = yield* EmbeddedPostgres.make({ directory })
-    yield* query(url, "CREATE TABLE kept AS SELECT 1 AS value")
-    const pid = yield* processId(directory)
-    process.kill(pid, "SIGKILL")
-    const { rows } = yield* eventually(query(url, "SELECT value FROM kept"), { interval: "50 millis" })
-    assert.deepStrictEqual(rows, [{ value: 1 }])
-    assert.notStrictEqual(yield* processId(directory), pid)
-    const error = yield* Effect.flip(EmbeddedPostgres.make({ directory }))
-    assert.include(error.message, "Another server uses")
-  }))
+const isZombie = (pid: number) => readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ")
 
-it.live("belongs to one owner at a time, and a refused one leaves it running", () =>
-  Effect.gen(function*() {
-    const directory = yield* temporaryDirectory
-    const { url } = yield* EmbeddedPostgres.make({ directory })
-    const error = yield* Effect.flip(Effect.scoped(EmbeddedPostgres.make({ directory })))
-    assert.include(error.message, "Another server uses")
-    assert.strictEqual((yield* query(url, "SELECT 1 AS one")).rows.length, 1)
-  }))
+/** Has a database, which is not running. */
+class Directory extends Context.Service<Directory, string>()("test/Directory") {
+  static readonly layer = Layer.effect(
+    Directory,
+    Effect.tap(temporaryDirectory, (directory) => Effect.scoped(EmbeddedPostgres.make({ directory })))
+  )
+}
 
 it.live("starts over an interrupted installation and over the mark of a process that is gone", () =>
   Effect.gen(function*() {
@@ -87,45 +70,6 @@ it.live("starts over an interrupted installation and over the mark of a process 
     assert.strictEqual((yield* query(url, "SELECT 1 AS one")).rows.length, 1)
   }))
 
-/** The number of a process that has ended and that its parent never collects. */
-const zombie = Effect.acquireRelease(
-  Effect.promise(async () => {
-    const parent = spawn("sh", ["-c", "sleep 0.2 & echo $!; exec sleep 1000"], { stdio: ["ignore", "pipe", "ignore"] })
-    const [pid] = await once(parent.stdout, "data")
-    return { parent, pid: Number(pid) }
-  }),
-  ({ parent }) => Effect.sync(() => void parent.kill("SIGKILL"))
-)
-
-const isZombie = (pid: number) => readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ")
-
-it.live.runIf(existsSync("/proc/self/stat"))(
-  "starts when nobody has collected the process that was killed",
-  () =>
-    Effect.gen(function*() {
-      const directory = yield* temporaryDirectory
-      yield* Effect.scoped(EmbeddedPostgres.make({ directory }))
-      const { pid } = yield* zombie
-      yield* eventually(Effect.sync(() => isZombie(pid)), { until: (ended) => ended })
-      const mark = [pid, join(directory, "data"), 1, 5432, "", "127.0.0.1", "", "ready"].join("\n")
-      yield* Effect.promise(() => writeFile(join(directory, "data", "postmaster.pid"), mark))
-      const { url } = yield* EmbeddedPostgres.make({ directory })
-      assert.strictEqual((yield* query(url, "SELECT 1 AS one")).rows.length, 1)
-    })
-)
-
-it.live("starts when the number of the process that was killed belongs to another PostgreSQL", () =>
-  Effect.gen(function*() {
-    const [directory, other] = [yield* temporaryDirectory, yield* temporaryDirectory]
-    yield* Effect.scoped(EmbeddedPostgres.make({ directory }))
-    const { url: url2 } = yield* EmbeddedPostgres.make({ directory: other, connections: 30 })
-    const mark = yield* Effect.promise(() => readFile(join(other, "data", "postmaster.pid"), "utf8"))
-    yield* Effect.promise(() => writeFile(join(directory, "data", "postmaster.pid"), mark))
-    const { url } = yield* EmbeddedPostgres.make({ directory })
-    const limits = yield* Effect.forEach([url, url2], (each) => query(each, "SHOW max_connections"))
-    assert.deepStrictEqual(limits.map(({ rows }) => rows), [[{ max_connections: "100" }], [{ max_connections: "30" }]])
-  }))
-
 it.live("serves one of several that start at the same time in an empty directory, and tells the others", () =>
   Effect.gen(function*() {
     const directory = yield* temporaryDirectory
@@ -139,13 +83,78 @@ it.live("serves one of several that start at the same time in an empty directory
     for (const { failure } of results.filter(Result.isFailure)) assert.include(failure.message, "Another server uses")
   }))
 
-it.live("says what to do when the password of a database is lost", () =>
-  Effect.gen(function*() {
-    const directory = yield* temporaryDirectory
-    yield* Effect.scoped(EmbeddedPostgres.make({ directory }))
-    const passwordFile = join(directory, "data", "device_cloud_password")
-    yield* Effect.promise(() => rename(passwordFile, join(directory, "elsewhere")))
-    const error = yield* Effect.flip(EmbeddedPostgres.make({ directory }))
-    assert.include(error.message, `${passwordFile} cannot be read`)
-    assert.strictEqual(existsSync(join(directory, "data", "PG_VERSION")), true)
-  }))
+layer(Directory.layer, { excludeTestServices: true })("a database", (it) => {
+  it.effect("keeps its data, ends with its scope, and starts again", () =>
+    Effect.gen(function*() {
+      const directory = yield* Directory
+      const first = yield* Effect.scoped(Effect.gen(function*() {
+        const { url } = yield* EmbeddedPostgres.make({ directory })
+        yield* query(url, "CREATE TABLE kept AS SELECT 1 AS value")
+        return yield* processId(directory)
+      }))
+      yield* untilEnded(first)
+      const { url } = yield* EmbeddedPostgres.make({ directory })
+      const { rows } = yield* query(url, "SELECT value FROM kept")
+      assert.deepStrictEqual(rows, [{ value: 1 }])
+    }))
+
+  it.effect("comes back at the same address when its process is killed", () =>
+    Effect.gen(function*() {
+      const directory = yield* Directory
+      const { url } = yield* EmbeddedPostgres.make({ directory })
+      yield* query(url, "CREATE TABLE stayed AS SELECT 1 AS value")
+      const pid = yield* processId(directory)
+      process.kill(pid, "SIGKILL")
+      const { rows } = yield* eventually(query(url, "SELECT value FROM stayed"), { interval: "50 millis" })
+      assert.deepStrictEqual(rows, [{ value: 1 }])
+      assert.notStrictEqual(yield* processId(directory), pid)
+      const error = yield* Effect.flip(EmbeddedPostgres.make({ directory }))
+      assert.include(error.message, "Another server uses")
+    }))
+
+  it.effect("belongs to one owner at a time, and a refused one leaves it running", () =>
+    Effect.gen(function*() {
+      const directory = yield* Directory
+      const { url } = yield* EmbeddedPostgres.make({ directory })
+      const error = yield* Effect.flip(Effect.scoped(EmbeddedPostgres.make({ directory })))
+      assert.include(error.message, "Another server uses")
+      assert.strictEqual((yield* query(url, "SELECT 1 AS one")).rows.length, 1)
+    }))
+
+  it.effect.runIf(existsSync("/proc/self/stat"))(
+    "starts when nobody has collected the process that was killed",
+    () =>
+      Effect.gen(function*() {
+        const directory = yield* Directory
+        const { pid } = yield* zombie
+        yield* eventually(Effect.sync(() => isZombie(pid)), { until: (ended) => ended })
+        const mark = [pid, join(directory, "data"), 1, 5432, "", "127.0.0.1", "", "ready"].join("\n")
+        yield* Effect.promise(() => writeFile(join(directory, "data", "postmaster.pid"), mark))
+        const { url } = yield* EmbeddedPostgres.make({ directory })
+        assert.strictEqual((yield* query(url, "SELECT 1 AS one")).rows.length, 1)
+      })
+  )
+
+  it.effect("starts when the number of the process that was killed belongs to another PostgreSQL", () =>
+    Effect.gen(function*() {
+      const [directory, other] = [yield* Directory, yield* temporaryDirectory]
+      const { url: url2 } = yield* EmbeddedPostgres.make({ directory: other, connections: 30 })
+      const mark = yield* Effect.promise(() => readFile(join(other, "data", "postmaster.pid"), "utf8"))
+      yield* Effect.promise(() => writeFile(join(directory, "data", "postmaster.pid"), mark))
+      const { url } = yield* EmbeddedPostgres.make({ directory })
+      const limits = yield* Effect.forEach([url, url2], (each) => query(each, "SHOW max_connections"))
+      assert.deepStrictEqual(limits.map(({ rows }) => rows), [[{ max_connections: "100" }], [{
+        max_connections: "30"
+      }]])
+    }))
+
+  it.effect("says what to do when the password of a database is lost", () =>
+    Effect.gen(function*() {
+      const directory = yield* Directory
+      const passwordFile = join(directory, "data", "device_cloud_password")
+      yield* Effect.promise(() => rename(passwordFile, join(directory, "elsewhere")))
+      const error = yield* Effect.flip(EmbeddedPostgres.make({ directory }))
+      assert.include(error.message, `${passwordFile} cannot be read`)
+      assert.strictEqual(existsSync(join(directory, "data", "PG_VERSION")), true)
+    }))
+})
