@@ -26,7 +26,7 @@ class LongestFirst extends BaseSequencer {
 }
 
 /** `npm test` runs one of so many random cases, `npm run fuzz` all of them. */
-const share = 10
+const share = 20
 
 export default defineConfig(({ mode }) => ({
   resolve: { conditions },

@@ -103,7 +103,7 @@ layer(serverWithoutRates(StorageMemory.layer), { excludeTestServices: true })("i
     "devices that are cut at once and come back at once are online, and each change is told in order",
     () =>
       Effect.gen(function*() {
-        const devices = yield* Fixtures.createDevices(500)
+        const devices = yield* Fixtures.createDevices(250)
         const told = new Map<DeviceId, Array<DomainEvent & { readonly _tag: "DeviceStatusChanged" }>>()
         for (const { deviceId } of devices) told.set(deviceId, [])
         const feed = yield* Feed
@@ -141,7 +141,7 @@ layer(serverWithoutRates(StorageMemory.layer), { excludeTestServices: true })("i
     "a flood of QoS 0 is slowed down, answered to the last message, and others are served meanwhile",
     () =>
       Effect.gen(function*() {
-        const [talker, ...flooders] = yield* Fixtures.createDevices(5)
+        const [talker, ...flooders] = yield* Fixtures.createDevices(3)
         const talking = yield* RawMqttSocket.connect(talker!)
         const perWrite = 40
         const floods = yield* Effect.forEach(
