@@ -203,5 +203,5 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
       yield* clients[0]!.takeFrom(clients[0]!.topic("thing/disable"))
       yield* clients[0]!.closed
     }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, PlatformNode.layer])),
-  90_000
+  180_000
 )

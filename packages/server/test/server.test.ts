@@ -12,6 +12,8 @@ import { get as getSecurely, request as sendSecurely } from "node:https"
 import { type AddressInfo, connect as connectTcp, type Socket } from "node:net"
 import { join } from "node:path"
 import { newDatabase, newEmptyDatabase } from "../../../vitest.storages.ts"
+import { explain } from "../src/Explanation.ts"
+import { ServerConfig } from "../src/ServerConfig.ts"
 import * as ServerProcess from "../src/ServerProcess.ts"
 import { answerUnservedRequests } from "../src/UnservedRequests.ts"
 import { main, temporaryDirectory } from "./TestServer.ts"
@@ -107,10 +109,11 @@ const live = (name: string, test: Effect.Effect<void, unknown, Effect.Services<R
   it.live(name, () => test.pipe(Effect.scoped, Effect.provide(NodeServices.layer)), 120_000)
 
 live(
-  "runs on memory, says where it is, and stops when it is told to",
+  "runs on memory, says where it is, serves the API and MQTT over WebSocket over TLS, and stops when it is told to",
   Effect.gen(function*() {
     const dataDir = yield* temporaryDirectory
-    const server = yield* start({ STORAGE: "memory", DATA_DIR: dataDir, ADMIN_KEY: ownerKey, MQTT_PORT: "0" })
+    const ports = { HTTPS_PORT: "0", MQTT_PORT: "0" }
+    const server = yield* start({ STORAGE: "memory", DATA_DIR: dataDir, ADMIN_KEY: ownerKey, ...ports })
     assert.match(server.http, /^http:\/\/127\.0\.0\.1:\d+$/)
     assert.match(server.mqtts, /^mqtts:\/\/127\.0\.0\.1:\d+$/)
     assert.match(server.mqtt!, /^mqtt:\/\/127\.0\.0\.1:\d+$/)
@@ -119,21 +122,12 @@ live(
       assert.strictEqual((yield* get(server, path)).status, 200, path)
     }
     const device = yield* createDevice(server)
-    const connected = yield* MqttDevice.connectTo(yield* broker(server, dataDir), device)
+    const endpoint = yield* broker(server, dataDir)
+    const connected = yield* MqttDevice.connectTo(endpoint, device)
     yield* MqttDevice.connectTo({ url: server.mqtt! }, device)
     yield* connected.closed
-    yield* server.child.kill()
-    assert.strictEqual(yield* server.child.exitCode, 0)
-  })
-)
-
-live(
-  "serves the API and MQTT over WebSocket over TLS with the certificate of the broker",
-  Effect.gen(function*() {
-    const dataDir = yield* temporaryDirectory
-    const server = yield* start({ STORAGE: "memory", DATA_DIR: dataDir, ADMIN_KEY: ownerKey, HTTPS_PORT: "0" })
     assert.match(server.https!, /^https:\/\/127\.0\.0\.1:\d+$/)
-    const { ca } = yield* broker(server, dataDir)
+    const { ca } = endpoint
     const status = yield* Effect.callback<number | undefined>((resume) => {
       const path = `${server.https}/openapi/v1/products`
       getSecurely(path, { ca, headers: { authorization: `Bearer ${ownerKey}` } }, (response) => {
@@ -150,12 +144,11 @@ live(
       }).end(JSON.stringify({ access_key: ownerKey }))
     })
     assert.match(String(cookie), /^__Host-device-cloud-session=.*; Secure; SameSite=Strict$/)
-    const device = yield* createDevice(server)
     const url = `${server.https!.replace("https", "wss").replace("127.0.0.1", "localhost")}/mqtt`
     const options = { options: { wsOptions: { ca } } }
-    const connected = yield* MqttDevice.connectTo({ url, ca }, device, options)
-    yield* connected.post({ counter: 1 }, { qos: 1 })
-    assert.strictEqual((yield* connected.take).message.code, 200)
+    const secure = yield* MqttDevice.connectTo({ url, ca }, device, options)
+    yield* secure.post({ counter: 1 }, { qos: 1 })
+    assert.strictEqual((yield* secure.take).message.code, 200)
     yield* server.child.kill()
     assert.strictEqual(yield* server.child.exitCode, 0)
   })
@@ -532,7 +525,7 @@ live(
 )
 
 live(
-  "answers what is no HTTP with an envelope, and stays up",
+  "answers what is no HTTP with an envelope, stays up, and says of its port that it is taken",
   Effect.gen(function*() {
     const server = yield* start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory })
     const { port } = new URL(server.http)
@@ -559,19 +552,12 @@ live(
       assert.isNumber(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n"))).code)
     }
     assert.strictEqual((yield* get(server, "/healthz")).status, 200)
-  })
-)
-
-live(
-  "says which port is taken",
-  Effect.gen(function*() {
-    const server = yield* start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory })
-    const { port } = new URL(server.mqtts)
+    const { port: taken } = new URL(server.mqtts)
     const refused = yield* Effect.flip(
-      start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory, MQTTS_PORT: port })
+      start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory, MQTTS_PORT: taken })
     )
     assert.include(refused.message, "MQTTS_PORT")
-    assert.include(refused.message, port)
+    assert.include(refused.message, taken)
   })
 )
 
@@ -624,28 +610,44 @@ live(
   })
 )
 
+const refused = (output: string, variable: string) => {
+  assert.include(output, `Device Cloud cannot run. ${variable}: `)
+  assert.notInclude(output, "hunter2")
+  assert.strictEqual(output.trim().split("\n").length, 1)
+}
+
+type WrongSettings = ReadonlyArray<readonly [string, Readonly<Record<string, string>>]>
+
 it.live.each([
   ["HTTP_PORT", { HTTP_PORT: "x" }],
-  ["HTTP_PORT", { HTTP_PORT: "65536" }],
   ["HTTP_HOST, HTTP_PORT", { HTTP_HOST: "192.0.2.1" }],
+  ["SECRETS_KEY", { STORAGE: "postgres", DATABASE_URL: "postgres://127.0.0.1:1/none", SECRETS_KEY: "hunter2" }],
+  ["TLS_CERT_FILE", { TLS_CERT_FILE: "/nowhere", TLS_KEY_FILE: "/nowhere" }],
+  ["DATABASE_URL", { STORAGE: "postgres", DATABASE_URL: "postgres://user:hunter2@127.0.0.1:1/none" }]
+] as WrongSettings)(
+  "does not start with a wrong %s, and says so",
+  ([variable, env]) =>
+    Effect.gen(function*() {
+      const ended = yield* Effect.flip(start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory, ...env }))
+      assert.strictEqual(ended._tag, "ServerEnded")
+      if (ended._tag !== "ServerEnded") return
+      assert.strictEqual(ended.exitCode, 1)
+      refused(ended.output, variable)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
+
+it.effect.each([
+  ["HTTP_PORT", { HTTP_PORT: "65536" }],
   ["MQTT_PORT", { MQTT_PORT: "-1" }],
   ["STORAGE", { STORAGE: "redis" }],
   ["LOG_LEVEL", { LOG_LEVEL: "loud" }],
   ["ADMIN_KEY", { ADMIN_KEY: "dck_short_key" }],
-  ["SECRETS_KEY", { STORAGE: "postgres", DATABASE_URL: "postgres://127.0.0.1:1/none", SECRETS_KEY: "hunter2" }],
-  ["TLS_CERT_FILE and TLS_KEY_FILE", { TLS_CERT_FILE: "/nowhere" }],
-  ["TLS_CERT_FILE", { TLS_CERT_FILE: "/nowhere", TLS_KEY_FILE: "/nowhere" }],
-  ["DATABASE_URL", { STORAGE: "postgres", DATABASE_URL: "postgres://user:hunter2@127.0.0.1:1/none" }]
-] as ReadonlyArray<readonly [string, Readonly<Record<string, string>>]>)(
-  "does not start with a wrong %s, and says so",
+  ["TLS_CERT_FILE and TLS_KEY_FILE", { TLS_CERT_FILE: "/nowhere" }]
+] as WrongSettings)(
+  "takes no wrong %s, and says so",
   ([variable, env]) =>
     Effect.gen(function*() {
-      const refused = yield* Effect.flip(start({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory, ...env }))
-      assert.strictEqual(refused._tag, "ServerEnded")
-      if (refused._tag !== "ServerEnded") return
-      assert.strictEqual(refused.exitCode, 1)
-      assert.include(refused.output, `Device Cloud cannot run. ${variable}: `)
-      assert.notInclude(refused.output, "hunter2")
-      assert.strictEqual(refused.output.trim().split("\n").length, 1)
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+      const error = yield* Effect.flip(ServerConfig.fromEnv({ STORAGE: "memory", DATA_DIR: "/nowhere", ...env }))
+      refused(`Device Cloud cannot run. ${explain(error)}`, variable)
+    })
 )
