@@ -1,13 +1,19 @@
 /**
  * A certificate authority and a server certificate for development, for `localhost`
- * and `127.0.0.1`, made once and kept in a directory. The key of the server is on the
- * curve P-256: a handshake costs a fraction of one with RSA.
+ * and `127.0.0.1`, made once and kept in a directory. Both keys are on the curve P-256:
+ * a handshake costs a fraction of one with RSA, and the keys are made at once.
  */
 import { Clock, Effect, Schema } from "effect"
-import { generateKeyPair, type KeyObject, randomBytes, sign as signBytes, X509Certificate } from "node:crypto"
+import {
+  createHash,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign as signBytes,
+  X509Certificate
+} from "node:crypto"
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { promisify } from "node:util"
 import forge from "node-forge"
 
 /** The certificate of a TLS server. */
@@ -45,7 +51,7 @@ export const loadOrMake = Effect.fnUntraced(function*(directory: string) {
       const authorityFile = join(directory, "ca.pem")
       const kept = await load(directory, now)
       if (kept !== undefined) return { ...kept, authorityFile }
-      const made = await makeCertificates(now)
+      const made = makeCertificates(now)
       await mkdir(directory, { recursive: true, mode: 0o700 })
       // The server's certificate comes last: `load` ignores the other files without it.
       await write(join(directory, "ca.pem"), made.authority)
@@ -76,44 +82,54 @@ const subject = (commonName: string): ReadonlyArray<forge.pki.CertificateField> 
   { name: "commonName", value: commonName }
 ]
 
-const keyIdentifierOf = (publicKey: forge.pki.rsa.PublicKey): string =>
-  forge.pki.getPublicKeyFingerprint(publicKey, { type: "RSAPublicKey", encoding: "binary" })
+const { asn1, jsbn, md, pem, pki, util } = forge
 
-/** The place of the public key in the part of a certificate that is signed (RFC 5280, section 4.1). */
+const derOf = (publicKey: KeyObject): string => publicKey.export({ type: "spki", format: "der" }).toString("binary")
+
+/** As bytes in a text. */
+const keyIdentifierOf = (publicKey: KeyObject): string =>
+  createHash("sha1").update(derOf(publicKey), "binary").digest("binary")
+
+const value = (type: forge.asn1.Type, content: string | Array<forge.asn1.Asn1>): forge.asn1.Asn1 =>
+  asn1.create(asn1.Class.UNIVERSAL, type, typeof content !== "string", content)
+
+const ecdsaWithSha256 = value(asn1.Type.SEQUENCE, [
+  value(asn1.Type.OID, asn1.oidToDer("1.2.840.10045.4.3.2").getBytes())
+])
+
+/** The places of the algorithm and of the public key in the part of a certificate that is signed (RFC 5280, section 4.1). */
+const algorithmPlace = 2
 const publicKeyPlace = 6
 
-/** A signed certificate, as node-forge keeps it. */
-interface SignedCertificate extends forge.pki.Certificate {
+/** node-forge knows keys of RSA only; one stands where the key of a certificate will be. */
+const otherKey = pki.setRsaPublicKey(new jsbn.BigInteger("3"), new jsbn.BigInteger("3"))
+
+/** A certificate, as node-forge keeps it. */
+interface WrittenCertificate extends forge.pki.Certificate {
   readonly tbsCertificate: { readonly value: Array<forge.asn1.Asn1> } & forge.asn1.Asn1
 }
 
-/**
- * Signs a certificate for a public key of any kind. node-forge itself knows keys of RSA only, and is slow with them:
- * it only writes down what is signed here.
- */
-const sign = (certificate: forge.pki.Certificate, publicKey: KeyObject, privateKey: KeyObject): void => {
-  const { asn1, md, util } = forge
+/** Signs a certificate for a public key. Returns it as PEM. */
+const sign = (certificate: forge.pki.Certificate, publicKey: KeyObject, privateKey: KeyObject): string => {
   certificate.sign({ sign: () => "" } as unknown as forge.pki.rsa.PrivateKey, md.sha256.create())
-  const { tbsCertificate } = certificate as SignedCertificate
-  const der = util.createBuffer(publicKey.export({ type: "spki", format: "der" }).toString("binary"))
-  tbsCertificate.value[publicKeyPlace] = asn1.fromDer(der)
-  const signed = Buffer.from(asn1.toDer(tbsCertificate).getBytes(), "binary")
-  certificate.signature = signBytes("sha256", signed, privateKey).toString("binary")
+  const { tbsCertificate: unsigned } = certificate as WrittenCertificate
+  unsigned.value[algorithmPlace] = ecdsaWithSha256
+  unsigned.value[publicKeyPlace] = asn1.fromDer(util.createBuffer(derOf(publicKey)))
+  const bytes = Buffer.from(asn1.toDer(unsigned).getBytes(), "binary")
+  const signature = signBytes("sha256", bytes, privateKey).toString("binary")
+  // No bit of the signature is left over.
+  const signed = value(asn1.Type.SEQUENCE, [unsigned, ecdsaWithSha256, value(asn1.Type.BITSTRING, `\0${signature}`)])
+  return pem.encode({ type: "CERTIFICATE", body: asn1.toDer(signed).getBytes() })
 }
 
-const makeCertificates = async (now: number) => {
-  const [authorityKeys, serverKeys] = await Promise.all([
-    promisify(generateKeyPair)("rsa", { modulusLength: 2048 }),
-    promisify(generateKeyPair)("ec", { namedCurve: "P-256" })
-  ])
-
-  const authorityPublicKey = forge.pki.publicKeyFromPem(
-    authorityKeys.publicKey.export({ type: "spki", format: "pem" }).toString()
-  )
+const makeCertificates = (now: number) => {
+  const authorityKeys = generateKeyPairSync("ec", { namedCurve: "P-256" })
+  const serverKeys = generateKeyPairSync("ec", { namedCurve: "P-256" })
+  const authorityIdentifier = keyIdentifierOf(authorityKeys.publicKey)
 
   const certificate = (commonName: string, extensions: ReadonlyArray<object>, publicKey: KeyObject) => {
-    const made = forge.pki.createCertificate()
-    made.publicKey = authorityPublicKey
+    const made = pki.createCertificate()
+    made.publicKey = otherKey
     // A serial number is positive and has no leading zeros: the first bit is 0, the second 1.
     const serial = randomBytes(16)
     serial[0] = (serial[0]! & 0x7f) | 0x40
@@ -123,22 +139,21 @@ const makeCertificates = async (now: number) => {
     made.setSubject([...subject(commonName)])
     made.setIssuer([...subject("Device Cloud development CA")])
     made.setExtensions([...extensions])
-    sign(made, publicKey, authorityKeys.privateKey)
-    return forge.pki.certificateToPem(made)
+    return sign(made, publicKey, authorityKeys.privateKey)
   }
 
   return {
     authority: certificate("Device Cloud development CA", [
       { name: "basicConstraints", cA: true, critical: true },
       { name: "keyUsage", keyCertSign: true, cRLSign: true, critical: true },
-      { name: "subjectKeyIdentifier" }
+      { name: "subjectKeyIdentifier", value: value(asn1.Type.OCTETSTRING, authorityIdentifier) }
     ], authorityKeys.publicKey),
     certificate: certificate("localhost", [
       { name: "basicConstraints", cA: false, critical: true },
       { name: "keyUsage", digitalSignature: true, critical: true },
       { name: "extKeyUsage", serverAuth: true },
       { name: "subjectAltName", altNames: [{ type: 2, value: "localhost" }, { type: 7, ip: "127.0.0.1" }] },
-      { name: "authorityKeyIdentifier", keyIdentifier: keyIdentifierOf(authorityPublicKey) }
+      { name: "authorityKeyIdentifier", keyIdentifier: authorityIdentifier }
     ], serverKeys.publicKey),
     key: serverKeys.privateKey.export({ type: "pkcs8", format: "pem" }).toString()
   }
