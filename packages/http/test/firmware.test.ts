@@ -13,6 +13,11 @@ const uploadFile = Effect.gen(function*() {
   return { object, oss_path, hash: object.md5 }
 })
 
+const keys = {
+  ec: generateKeyPairSync("ec", { namedCurve: "P-256" }),
+  rsa: generateKeyPairSync("rsa", { modulusLength: 2048 })
+}
+
 for (const [name, storage] of storages) {
   layer(testApi(storage), { excludeTestServices: true })(`firmware on ${name}`, (it) => {
     it.effect("firmware is created, read, listed and deleted", () =>
@@ -98,9 +103,7 @@ for (const [name, storage] of storages) {
         Effect.gen(function*() {
           const { product_key } = yield* createProduct()
           const path = `/products/${product_key}/ota/signing-key`
-          const { privateKey, publicKey } = kind === "ec"
-            ? generateKeyPairSync("ec", { namedCurve: "P-256" })
-            : generateKeyPairSync("rsa", { modulusLength: 2048 })
+          const { privateKey, publicKey } = keys[kind]
           const { hash, oss_path } = yield* uploadFile
           const sign = (content: Uint8Array) => createSign("sha256").update(content).sign(privateKey).toString("base64")
           const signature = sign(new Uint8Array(1234))
