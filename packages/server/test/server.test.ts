@@ -621,6 +621,7 @@ type WrongSettings = ReadonlyArray<readonly [string, Readonly<Record<string, str
 it.live.each([
   ["HTTP_PORT", { HTTP_PORT: "x" }],
   ["HTTP_HOST, HTTP_PORT", { HTTP_HOST: "192.0.2.1" }],
+  ["ADMIN_KEY", { ADMIN_KEY: "dck_short_key" }],
   ["SECRETS_KEY", { STORAGE: "postgres", DATABASE_URL: "postgres://127.0.0.1:1/none", SECRETS_KEY: "hunter2" }],
   ["TLS_CERT_FILE", { TLS_CERT_FILE: "/nowhere", TLS_KEY_FILE: "/nowhere" }],
   ["DATABASE_URL", { STORAGE: "postgres", DATABASE_URL: "postgres://user:hunter2@127.0.0.1:1/none" }]
@@ -641,7 +642,6 @@ it.effect.each([
   ["MQTT_PORT", { MQTT_PORT: "-1" }],
   ["STORAGE", { STORAGE: "redis" }],
   ["LOG_LEVEL", { LOG_LEVEL: "loud" }],
-  ["ADMIN_KEY", { ADMIN_KEY: "dck_short_key" }],
   ["TLS_CERT_FILE and TLS_KEY_FILE", { TLS_CERT_FILE: "/nowhere" }]
 ] as WrongSettings)(
   "takes no wrong %s, and says so",
