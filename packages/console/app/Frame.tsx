@@ -3,7 +3,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { useLocation } from "preact-iso"
-import { useEffect, useState } from "preact/hooks"
+import { useEffect, useRef, useState } from "preact/hooks"
 import { connection } from "./api/live.ts"
 import { session, signOut } from "./api/session.ts"
 import { tellFailure } from "./parts/toasts.tsx"
@@ -30,7 +30,13 @@ export const Frame = ({ children }: { readonly children: ComponentChildren }) =>
   const { common } = useTexts()
   const { path } = useLocation()
   const [isOpen, setOpen] = useState(false)
+  const menu = useRef<HTMLButtonElement>(null)
   useEffect(() => setOpen(false), [path])
+  const closeByKey = (event: KeyboardEvent) => {
+    if (!isOpen || event.key !== "Escape") return
+    setOpen(false)
+    menu.current?.focus()
+  }
   return (
     <>
       <a class="skip" href="#main">{common.skip}</a>
@@ -39,6 +45,7 @@ export const Frame = ({ children }: { readonly children: ComponentChildren }) =>
         <button
           type="button"
           class="button"
+          ref={menu}
           aria-expanded={isOpen}
           aria-controls="side"
           onClick={() => setOpen(!isOpen)}
@@ -47,7 +54,7 @@ export const Frame = ({ children }: { readonly children: ComponentChildren }) =>
         </button>
       </header>
       <div class="frame">
-        <div id="side" class={isOpen ? "side open" : "side"}>
+        <div id="side" class={isOpen ? "side open" : "side"} onKeyDown={closeByKey}>
           <Brand />
           <Navigation path={path} />
           <Settings />

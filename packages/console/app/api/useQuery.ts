@@ -38,11 +38,19 @@ export const useQuery = <A>(
   const latest = useRef(read)
   latest.current = read
 
+  const lastRound = useRef(round)
+  const isReading = useRef(false)
+  const isAsked = useRef(false)
+
   useEffect(() => {
     const abort = new AbortController()
-    setState(({ data }) => ({
+    const isAgain = lastRound.current !== round
+    lastRound.current = round
+    isReading.current = true
+    setState(({ data, error }) => ({
       data: options.keepWhileLoading === false ? undefined : data,
-      error: undefined,
+      // What has failed has failed until it succeeds.
+      error: isAgain ? error : undefined,
       isLoading: true
     }))
     const load = async () => {
@@ -55,11 +63,20 @@ export const useQuery = <A>(
         setState(({ data }) => ({ data, error: asApiError(error), isLoading: false }))
       }
     }
-    void load()
+    void load().finally(() => {
+      if (abort.signal.aborted) return
+      isReading.current = false
+      if (isAsked.current) setRound((round) => round + 1)
+      isAsked.current = false
+    })
     return () => abort.abort()
   }, [...inputs, round])
 
-  const reload = useCallback(() => setRound((round) => round + 1), [])
+  // A read under way is not broken off: with an event after the other none would come to its end.
+  const reload = useCallback(() => {
+    if (isReading.current) isAsked.current = true
+    else setRound((round) => round + 1)
+  }, [])
   useEffect(() => onStreamOpen(reload), [])
   const change = useCallback(
     (next: (data: A) => A) =>
@@ -76,9 +93,11 @@ export const usePolledQuery = <A>(
   seconds: number
 ): Query<A> => {
   const query = useQuery(read, inputs)
+  const isLoading = useRef(false)
+  isLoading.current = query.isLoading
   useEffect(() => {
     const timer = setInterval(() => {
-      if (document.visibilityState === "visible" && !hasEnded.value) query.reload()
+      if (document.visibilityState === "visible" && !hasEnded.value && !isLoading.current) query.reload()
     }, seconds * 1000)
     return () => clearInterval(timer)
   }, [seconds, query.reload])

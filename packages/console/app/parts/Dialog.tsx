@@ -23,8 +23,14 @@ export const Dialog = (
   const id = useId()
   useEffect(() => {
     const element = dialog.current!
+    const before = document.activeElement
     element.showModal()
-    return () => element.close()
+    element.querySelector<HTMLElement>("form :is(input, select, textarea)")?.focus()
+    return () => {
+      element.close()
+      // The dialog is out of the page by now, so that the browser does not do this.
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
   }, [])
   return (
     <dialog

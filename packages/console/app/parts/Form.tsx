@@ -33,7 +33,7 @@ export const Form = (
   const form = useRef<HTMLFormElement>(null)
   const send = async (event: Event) => {
     event.preventDefault()
-    if (isPending) return
+    if (isPending || disabled) return
     setPending(true)
     setError(undefined)
     try {
@@ -53,7 +53,12 @@ export const Form = (
       {error !== undefined && <Failure error={error} />}
       <div class="row end">
         {onCancel !== undefined && <button type="button" class="button" onClick={onCancel}>{common.cancel}</button>}
-        <button type="submit" class={danger ? "button primary danger" : "button primary"} disabled={isPending || disabled}>
+        {/* One that is disabled would lose the focus. */}
+        <button
+          type="submit"
+          class={danger ? "button primary danger" : "button primary"}
+          aria-disabled={isPending || disabled}
+        >
           {submit}
         </button>
       </div>

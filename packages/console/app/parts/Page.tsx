@@ -60,12 +60,23 @@ export const Tabs = (
     list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" })
   }, [current])
   return (
-    <nav class="tabs" aria-label={label} ref={list}>
+    <nav class="tabs" aria-label={label} ref={list} onKeyDown={moveFocus}>
       {tabs.map(({ href, id, title }) => (
         <a key={id} href={href} {...id === current ? { "aria-current": "page" as const } : {}}>{title}</a>
       ))}
     </nav>
   )
+}
+
+/** With the arrow keys one goes from tab to tab. */
+const moveFocus = (event: KeyboardEvent & { readonly currentTarget: HTMLElement }) => {
+  const links = [...event.currentTarget.querySelectorAll("a")]
+  const here = links.findIndex((link) => link === document.activeElement)
+  const places: Readonly<Record<string, number>> = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: -1 }
+  const place = places[event.key]
+  if (place === undefined) return
+  event.preventDefault()
+  links.at(place % links.length)?.focus()
 }
 
 /** A group of what belongs together. */

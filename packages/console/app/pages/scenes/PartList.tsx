@@ -57,7 +57,10 @@ export const PartList = (
                       type="button"
                       class="button small danger"
                       aria-label={`${common.remove}: ${title}`}
-                      onClick={() => onChange(parts.toSpliced(index, 1))}
+                      onClick={({ currentTarget }) => {
+                        currentTarget.closest("section")?.querySelector<HTMLElement>(".filters select")?.focus()
+                        onChange(parts.toSpliced(index, 1))
+                      }}
                     >
                       {common.remove}
                     </button>

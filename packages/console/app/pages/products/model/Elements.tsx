@@ -60,7 +60,10 @@ export const Elements = (
                       type="button"
                       class="button small danger"
                       aria-label={`${common.remove} ${element.id}`}
-                      onClick={() => write(list, elementsOf(list).toSpliced(index, 1))}
+                      onClick={({ currentTarget }) => {
+                        currentTarget.closest("section")?.querySelector("button")?.focus()
+                        write(list, elementsOf(list).toSpliced(index, 1))
+                      }}
                     >
                       {common.remove}
                     </button>
