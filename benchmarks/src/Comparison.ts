@@ -42,8 +42,11 @@ export type Row = Comparison | LeftOut
 /** What is measured by itself: one scenario, or several that need the same servers. */
 export type Part = () => Promise<ReadonlyArray<Row>>
 
-export const median = (values: ReadonlyArray<number>): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+export const median = (values: ReadonlyArray<number>): number => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (index: number): number => sorted[index] ?? Number.NaN
+  return (at(Math.floor((sorted.length - 1) / 2)) + at(Math.floor(sorted.length / 2))) / 2
+}
 
 const spreadOf = (values: ReadonlyArray<number>): readonly [number, number] => [
   Math.min(...values),
@@ -60,13 +63,13 @@ const summarize = (results: ReadonlyArray<LoadResult>): Measured => ({
 const rateOf = ({ count, seconds }: LoadResult) => count / seconds
 
 /** Many short rounds say more than one long one: the machine changes in between. */
-export const rounds = 5
+export const rounds = 4
 
 /** Of so many rounds at least others must have taken little. */
 const quietRounds = 3
 
 /** The first round warms up the processes. */
-export const timesOf = (round: number): Times => ({ warmupMillis: round === 0 ? 1500 : 500, measureMillis: 1000 })
+export const timesOf = (round: number): Times => ({ warmupMillis: round === 0 ? 1500 : 400, measureMillis: 800 })
 
 export type Measure = (times: Times) => Promise<LoadResult>
 

@@ -259,7 +259,7 @@ const downlink = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "downlink
       starts.push(set)
     })
   ))
-  await sleep(listeningMillis)
+  if (!job.subscribe) await sleep(listeningMillis)
   for (const start of starts) start()
   return measured(job, (now) => measuring = now, latencies)
 }

@@ -74,6 +74,7 @@ const compare = async (part: Part): Promise<ReadonlyArray<Row>> => {
 }
 
 process.stdout.write(`${textOf(machine)}\n\n`)
+const begun = performance.now()
 if (args.profile) await profileAll(args.names, machine)
 const compared = args.profile ? [] : args.names.filter((name) => name !== fairnessName)
 if (compared.length > 0) process.stdout.write(line(columns) + line(columns.map(() => "---")))
@@ -98,6 +99,7 @@ if (args.names.includes(fairnessName)) {
     findings: await fairness(attackNames, storages, (finding) => process.stdout.write(rowOf(finding)))
   })
 }
+process.stdout.write(`\n${((performance.now() - begun) / 60_000).toFixed(1)} minutes\n`)
 if (args.save) {
   const run = { name: `${new Date().toISOString().slice(0, 10)}, ${machine.commit}`, machine }
   await Baseline.store(Baseline.merge(baseline, run, measured, Object.keys(benchmarks)))

@@ -17,9 +17,10 @@ interface Reading {
 /** A row of which others took more than this part of the machine is spoilt. */
 export const tolerated = 0.05
 
-/** The line of `/proc/<pid>/stat` behind the name: state, parent, …, own and children's ticks. */
 interface Process {
   readonly parent: number
+  readonly isKernel: boolean
+  /** Its own, and those of its children that have ended. */
   readonly ticks: number
 }
 
@@ -31,8 +32,12 @@ const processes = (): ReadonlyMap<number, Process> => {
       const stat = readFileSync(`/proc/${name}/stat`, "latin1")
       const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ").map(Number)
       const [, parent = 0] = fields
-      // utime, stime, and those of children that have ended.
-      found.set(Number(name), { parent, ticks: fields[11]! + fields[12]! + fields[13]! + fields[14]! })
+      found.set(Number(name), {
+        parent,
+        isKernel: stat.includes("(kthreadd)"),
+        // utime, stime, cutime, cstime
+        ticks: fields[11]! + fields[12]! + fields[13]! + fields[14]!
+      })
     } catch {
       // It has ended meanwhile.
     }
@@ -40,8 +45,12 @@ const processes = (): ReadonlyMap<number, Process> => {
   return found
 }
 
+/** What this process took, what it has started, and the threads of the kernel, which write to the disk for them. */
 const ownTicks = (all: ReadonlyMap<number, Process>): number => {
-  const isOwn = (pid: number): boolean => pid === process.pid || (all.has(pid) && isOwn(all.get(pid)!.parent))
+  const isOwn = (pid: number): boolean => {
+    const found = all.get(pid)
+    return found !== undefined && (pid === process.pid || found.isKernel || isOwn(found.parent))
+  }
   let ticks = 0
   for (const [pid, found] of all) if (isOwn(pid)) ticks += found.ticks
   return ticks
