@@ -45,7 +45,7 @@ const SubDevice = ({ deviceId }: { readonly deviceId: string }) => {
           : (
             <Card
               title={texts.gateway}
-              actions={<a class="button" href={`/console/gateways/${gateway.device_id}`}>{texts.toTree}</a>}
+              actions={<a class="button" href={`/console/gateways?${new URLSearchParams({ product: gateway.product_key, gateway: gateway.device_id })}`}>{texts.toTree}</a>}
             >
               <p>
                 {texts.subDevice} <DeviceLink id={gateway.device_id} name={gateway.device_name} />
