@@ -1,9 +1,12 @@
 import {
+  DeviceId,
+  DeviceName,
   type DomainEvent,
   Feed,
   type FeedPage,
   feedStart,
   FeedStore,
+  ProductKey,
   ProjectId,
   SceneId,
   StoreError
@@ -135,4 +138,34 @@ it.effect("a stream emits what is stored after its place, then what comes", () =
     yield* TestClock.adjust("1 second")
     const names = yield* Fiber.join(emitted)
     assert.deepStrictEqual(names, [...Array.from({ length: 600 }, (_, i) => String(2 * i)), "last"])
+  }).pipe(Effect.provide(feed)))
+
+it.effect("a follower of devices hears their events alone, and that events are missing", () =>
+  Effect.gen(function*() {
+    const { append, follow } = yield* Feed
+    const of = (name: string): DomainEvent => ({
+      _tag: "PropertiesReported",
+      device: {
+        deviceId: DeviceId.make(name),
+        projectId: one,
+        productKey: ProductKey.make("product"),
+        deviceName: DeviceName.make(name)
+      },
+      at: 0,
+      properties: {}
+    })
+    const heard: Array<string> = []
+    yield* Effect.scoped(Effect.gen(function*() {
+      yield* follow(one, {
+        deviceIds: [DeviceId.make("a"), DeviceId.make("b")],
+        hear: ({ event }) => void heard.push(event.device!.deviceId),
+        missed: () => void heard.push("missed")
+      })
+      yield* append([of("a"), of("c"), event(one, "without a device"), of("b")])
+      yield* TestClock.adjust("1 second")
+      yield* Ref.set((yield* Reads).change, (page) => Effect.succeed({ ...page, isGap: true }))
+      yield* TestClock.adjust("1 second")
+    }))
+    assert.deepStrictEqual(heard.slice(0, 3), ["a", "b", "missed"])
+    assert.deepStrictEqual(new Set(heard.slice(3)), new Set(["missed"]))
   }).pipe(Effect.provide(feed)))

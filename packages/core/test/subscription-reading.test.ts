@@ -91,6 +91,20 @@ it.effect("who waits gets an event as soon as it is there, and nothing is missed
     assert.deepStrictEqual(seen, Array.from({ length: 20 }, (_, n) => n))
   }).pipe(Effect.scoped, Effect.provide(cloud)))
 
+it.effect("who waits gets events of the devices that a new filter names", () =>
+  Effect.gen(function*() {
+    const { other, read, subscriptionId, subscriptions } = yield* subscribed
+    const reading = yield* Effect.forkChild(read({ wait: 20_000 }))
+    yield* TestClock.adjust("1 second")
+    yield* subscriptions.change(defaultProjectId, subscriptionId, {
+      filter: { kinds: ["PropertiesReported"], deviceIds: [other.device.deviceId] }
+    })
+    yield* TestClock.adjust("5 seconds")
+    yield* other.postProperties({ n: 1 })
+    const { entries } = yield* Fiber.join(reading)
+    assert.deepStrictEqual(entries.map(({ event }) => event.device?.deviceId), [other.device.deviceId])
+  }).pipe(Effect.scoped, Effect.provide(cloud)))
+
 it.effect("events that were forgotten before they were read are a gap, once", () =>
   Effect.gen(function*() {
     const { device, read, subscriptionId, subscriptions } = yield* subscribed

@@ -3,10 +3,11 @@
  * follows, and hands events to all followers of their project.
  */
 import { Cause, Deferred, Effect, Queue, type Scope } from "effect"
-import type { ProjectId } from "../project/Project.ts"
+import type { DeviceId } from "../device/Device.ts"
 import { projectOf } from "../events/DomainEvent.ts"
+import type { ProjectId } from "../project/Project.ts"
 import type { FeedFollower } from "./FeedFollower.ts"
-import type { FeedPage, FeedPlace, FeedStore } from "./FeedStore.ts"
+import type { FeedEntry, FeedPage, FeedPlace, FeedStore } from "./FeedStore.ts"
 
 /** How long the tail waits for news that other nodes may have stored. */
 const lookEvery = "100 millis"
@@ -32,9 +33,41 @@ interface Joining {
   readonly joined: Deferred.Deferred<void>
 }
 
+/** The followers of a project. An event costs as much as there are followers that hear it. */
+class Followers {
+  readonly all = new Set<FeedFollower>()
+  readonly #ofEverything = new Set<FeedFollower>()
+  readonly #byDevice = new Map<DeviceId, Set<FeedFollower>>()
+
+  add(follower: FeedFollower): void {
+    this.all.add(follower)
+    if (follower.deviceIds === undefined) this.#ofEverything.add(follower)
+    for (const deviceId of follower.deviceIds ?? []) {
+      this.#byDevice.set(deviceId, (this.#byDevice.get(deviceId) ?? new Set()).add(follower))
+    }
+  }
+
+  delete(follower: FeedFollower): void {
+    this.all.delete(follower)
+    this.#ofEverything.delete(follower)
+    for (const deviceId of follower.deviceIds ?? []) {
+      const ofDevice = this.#byDevice.get(deviceId)
+      ofDevice?.delete(follower)
+      if (ofDevice?.size === 0) this.#byDevice.delete(deviceId)
+    }
+  }
+
+  hear(entry: FeedEntry): void {
+    for (const { hear } of this.#ofEverything) hear(entry)
+    const { device } = entry.event
+    const ofDevice = device === null ? undefined : this.#byDevice.get(device.deviceId)
+    if (ofDevice !== undefined) { for (const { hear } of ofDevice) hear(entry) }
+  }
+}
+
 export const make = Effect.fnUntraced(function*(store: FeedStore["Service"]) {
   const wakeUps = yield* Queue.sliding<void>(1)
-  const followers = new Map<ProjectId | undefined, Set<FeedFollower>>()
+  const followers = new Map<ProjectId | undefined, Followers>()
   /** They join between two reads: a read knows the projects that are followed when it begins. */
   let joining: Array<Joining> = []
   /** Up to where followers have heard everything; undefined: nobody follows. */
@@ -44,17 +77,12 @@ export const make = Effect.fnUntraced(function*(store: FeedStore["Service"]) {
     if (followers.size + joining.length > 0) Queue.offerUnsafe(wakeUps, undefined)
   }
 
-  const everyone = function*() {
-    for (const ofProject of followers.values()) yield* ofProject
-  }
-
   const handOut = ({ entries, isGap, next }: FeedPage): void => {
-    if (isGap) { for (const { missed } of everyone()) missed() }
+    if (isGap) { for (const { all } of followers.values()) for (const { missed } of all) missed() }
     const ofAll = followers.get(undefined)
     for (const entry of entries) {
-      const ofProject = followers.get(projectOf(entry.event))
-      if (ofProject !== undefined) { for (const { hear } of ofProject) hear(entry) }
-      if (ofAll !== undefined) { for (const { hear } of ofAll) hear(entry) }
+      followers.get(projectOf(entry.event))?.hear(entry)
+      ofAll?.hear(entry)
     }
     place = next
   }
@@ -65,7 +93,9 @@ export const make = Effect.fnUntraced(function*(store: FeedStore["Service"]) {
     // A follower that has joined goes on at once, and may leave or join again meanwhile.
     joining = []
     for (const { follower, projectId } of entering) {
-      followers.set(projectId, (followers.get(projectId) ?? new Set()).add(follower))
+      const ofProject = followers.get(projectId) ?? new Followers()
+      followers.set(projectId, ofProject)
+      ofProject.add(follower)
     }
     for (const { joined } of entering) Deferred.doneUnsafe(joined, Effect.void)
   })
@@ -120,7 +150,7 @@ export const make = Effect.fnUntraced(function*(store: FeedStore["Service"]) {
           joining = joining.filter((each) => each !== entering)
           const ofProject = followers.get(projectId)
           ofProject?.delete(follower)
-          if (ofProject?.size === 0) followers.delete(projectId)
+          if (ofProject?.all.size === 0) followers.delete(projectId)
         })
     )
     yield* Deferred.await(entering.joined)

@@ -2,6 +2,7 @@
  * Waits for events, without a read of the feed for each that waits.
  */
 import { Effect, Latch } from "effect"
+import type { DeviceId } from "../device/Device.ts"
 import type { DomainEvent } from "../events/DomainEvent.ts"
 import type { Feed } from "../feed/Feed.ts"
 import type { FeedPlace } from "../feed/FeedStore.ts"
@@ -16,10 +17,11 @@ export interface News {
   readonly wait: (millis: number) => Effect.Effect<FeedPlace | undefined>
 }
 
-/** Follows a project until the scope closes. */
+/** Follows devices (undefined: all) of a project until the scope closes. */
 export const follow = Effect.fnUntraced(function*(
   feed: Feed["Service"],
   projectId: ProjectId,
+  deviceIds: ReadonlyArray<DeviceId> | undefined,
   concerns: (event: DomainEvent) => boolean
 ) {
   const latch = yield* Latch.make(false)
@@ -29,6 +31,7 @@ export const follow = Effect.fnUntraced(function*(
     latch.openUnsafe()
   }
   const place = yield* feed.follow(projectId, {
+    deviceIds,
     hear: ({ event }) => {
       if (concerns(event)) tell()
     },

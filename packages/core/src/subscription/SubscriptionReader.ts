@@ -201,15 +201,20 @@ const make = Effect.gen(function*() {
     let passed: Cursor | undefined
     let news: News.News | undefined
     let claimed = yield* claimShards(options, from, passed)
+    let place = from?.place ?? feedStart
+    /** Nothing for this worker has come after `place` but what `news` tells: there is nothing to read. */
+    let isQuiet = false
     const concerns = (event: DomainEvent) =>
       claimed.starts[shardOf(event)] !== undefined && mayDeliver(claimed.subscription.filter, event)
     while (true) {
       const renewAt = (yield* Clock.currentTimeMillis) + renewAfter(lease)
       const start = earliest(claimed.starts)
       const hasShards = start !== undefined
-      let place = start ?? from?.place ?? feedStart
+      if (!isQuiet && hasShards) place = start
       while (true) {
-        const found = hasShards ? yield* gather(claimed, place, limit, renewAt) : { entries: [], place, isGap: false }
+        const found = hasShards && !isQuiet
+          ? yield* gather(claimed, place, limit, renewAt)
+          : { entries: [], place, isGap: false }
         const { entries, isGap } = found
         place = found.place
         const reached = { epoch: hasShards ? claimed.epoch : 0, place }
@@ -223,13 +228,21 @@ const make = Effect.gen(function*() {
         }
         if (now >= renewAt) break
         // What comes between the first read and the beginning of news is read again.
-        if (news === undefined) news = yield* News.follow(feed, projectId, concerns)
-        else {
+        if (news === undefined) {
+          news = yield* News.follow(feed, projectId, claimed.subscription.filter.deviceIds, concerns)
+        } else {
           const quietUntil = yield* news.wait(Math.min(renewAt, end) - now)
+          isQuiet = quietUntil !== undefined
           if (quietUntil !== undefined && quietUntil > place) place = quietUntil
         }
       }
+      const before = claimed
       claimed = yield* claimShards(options, from, passed)
+      // Other shards, another place or a new filter: news until now was of something else.
+      if (claimed.epoch !== before.epoch || claimed.subscription.updatedAt !== before.subscription.updatedAt) {
+        isQuiet = false
+        news = undefined
+      }
     }
   }, Effect.scoped)
 
