@@ -13,8 +13,12 @@ import {
   DeviceStore,
   Mac,
   Objects,
+  ProductKey,
   Products,
-  Scenes,
+  type ProjectId,
+  Projects,
+  SceneId,
+  SceneStore,
   StoreHealth,
   ThingModels
 } from "@device-cloud/core"
@@ -37,8 +41,12 @@ export interface CloudPlan {
   readonly databaseUrl?: string
   /** A file of SQLite. */
   readonly sqliteFile?: string
-  /** Makes a scene for each device. One in a hundred of the reported values fires it. */
-  readonly hasScenes?: true
+  /** Makes a scene for each of so many devices, from the last one on. One in a hundred of the reported values fires it. */
+  readonly scenes?: number
+  /** Projects over which the devices are spread, each with a product of its own. Default: the one that there is. */
+  readonly projects?: number
+  /** Properties of the thing model beside the usual three: numbers `p0`, `p1` and so on. */
+  readonly moreProperties?: number
   /** Files in PEM; absent: plain TCP. */
   readonly tls?: { readonly certificate: string; readonly key: string }
 }
@@ -76,7 +84,13 @@ const model = {
   properties: [
     { id: "temperature", name: "Temperature", accessMode: "rw", dataType: { type: "double", min: -40, max: 120 } },
     { id: "humidity", name: "Humidity", accessMode: "r", dataType: { type: "int", min: 0, max: 100 } },
-    { id: "mode", name: "Mode", accessMode: "rw", dataType: { type: "text", length: 16 } }
+    { id: "mode", name: "Mode", accessMode: "rw", dataType: { type: "text", length: 16 } },
+    ...Array.from({ length: plan.moreProperties ?? 0 }, (_, i) => ({
+      id: `p${i}`,
+      name: `Property ${i}`,
+      accessMode: "rw",
+      dataType: { type: "double", min: -40, max: 120 }
+    }))
   ]
 }
 
@@ -86,8 +100,9 @@ const http = Layer.unwrap(
   Effect.map(StoreHealth, ({ check }) => ManagementApi.layer({ readiness: { storage: check } }))
 ).pipe(Layer.provideMerge(PlatformNode.HttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })))
 
-const makeDevices = Effect.gen(function*() {
-  const { productKey } = yield* (yield* Products).create(defaultProjectId, {
+/** Makes devices from the one with number `first` on. */
+const makeDevices = Effect.fnUntraced(function*(projectId: ProjectId, first: number, count: number) {
+  const { productKey } = yield* (yield* Products).create(projectId, {
     name: "Load",
     nodeType: "direct",
     networkType: "ethernet",
@@ -95,34 +110,18 @@ const makeDevices = Effect.gen(function*() {
     dataFormat: "json",
     authType: "secret"
   })
-  yield* (yield* ThingModels).importFrom(defaultProjectId, productKey, "metadata", JSON.stringify(model))
-  const scenes = yield* Scenes
+  yield* (yield* ThingModels).importFrom(projectId, productKey, "metadata", JSON.stringify(model))
   const mac = yield* Mac
-  const drafts = Array.from({ length: plan.devices }, (_, i) => ({
-    deviceId: DeviceId.make(`load${productKey}${i}`),
-    deviceName: DeviceName.make(`load${i}`),
-    deviceSecret: `secret${i}`.padEnd(32, "0"),
+  const drafts = Array.from({ length: count }, (_, i) => ({
+    deviceId: DeviceId.make(`load${productKey}${first + i}`),
+    deviceName: DeviceName.make(`load${first + i}`),
+    deviceSecret: `secret${first + i}`.padEnd(32, "0"),
     nickname: "",
     batchId: 0,
     cloudGateway: null,
     createdAt: 0
   }))
-  Option.getOrThrow(yield* (yield* DeviceStore).insertMany(defaultProjectId, productKey, drafts))
-  for (const { deviceName } of plan.hasScenes === true ? drafts : []) {
-    const of = { product_key: productKey, device_name: deviceName }
-    yield* scenes.create(defaultProjectId, {
-      name: `Scene of ${deviceName}`,
-      status: "enable",
-      triggers: [{
-        URI: "trigger/device/property",
-        params: { ...of, property_id: "temperature", compare_type: ">", compare_val: "20.995" }
-      }],
-      conditions: [{
-        URI: "condition/device/property",
-        params: { ...of, property_id: "humidity", compare_type: "<", compare_val: "90" }
-      }]
-    })
-  }
+  Option.getOrThrow(yield* (yield* DeviceStore).insertMany(projectId, productKey, drafts))
   return drafts.map(({ deviceId, deviceName, deviceSecret }): LoadDevice => ({
     deviceId,
     productKey,
@@ -135,12 +134,55 @@ const makeDevices = Effect.gen(function*() {
   }))
 })
 
+/** Stores scenes as they are: to check each of 100,000 before takes minutes. */
+const makeScenes = Effect.fnUntraced(function*(devices: ReadonlyArray<LoadDevice>) {
+  const store = yield* SceneStore
+  for (const device of devices) {
+    const [productKey, deviceName] = [ProductKey.make(device.productKey), DeviceName.make(device.deviceName)]
+    const of = { _tag: "Property", productKey, deviceName } as const
+    yield* store.insert({
+      sceneId: SceneId.make(`scene${deviceName}`),
+      projectId: defaultProjectId,
+      name: `Scene of ${deviceName}`,
+      desc: "",
+      status: "enable",
+      triggers: [{ ...of, propertyId: "temperature", comparison: { type: ">", value: "20.995" } }],
+      conditions: [{ ...of, propertyId: "humidity", comparison: { type: "<", value: "90" } }],
+      actions: [],
+      pausedUntil: null,
+      revision: 1,
+      createdAt: 0,
+      updatedAt: 0
+    }, [])
+  }
+})
+
+/** Projects that are made at the same time. */
+const making = 16
+
+const makeAll = Effect.gen(function*() {
+  const { projects: count = 1, scenes = 0 } = plan
+  const projects = yield* Projects
+  const of = Math.ceil(plan.devices / count)
+  const devices = yield* Effect.forEach(
+    Array.from({ length: count }, (_, i) => i),
+    (i) =>
+      Effect.flatMap(
+        i === 0 ? Effect.succeed({ id: defaultProjectId }) : projects.create({ name: `Project ${i}` }),
+        ({ id }) => makeDevices(id, i * of, Math.min(of, plan.devices - i * of))
+      ),
+    { concurrency: making }
+  )
+  yield* makeScenes(devices.flat().slice(plan.devices - scenes))
+  return devices.flat()
+})
+
 const announce = Effect.gen(function*() {
   const { mqtt, mqtts } = yield* MqttServer
   const port = Number(new URL(mqtt ?? mqtts!).port)
   yield* (yield* AccessKeys).setOwner(Redacted.make(accessKey))
   const url = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
-  const said: Said = { port, devices: yield* makeDevices, http: { url, accessKey } }
+  const said: Said = { port, devices: yield* makeAll, http: { url, accessKey } }
   yield* Console.log(JSON.stringify(said))
 })
 

@@ -180,7 +180,7 @@ export const feed = [1, 8].map((window): Part => () =>
 export const sceneIngest = [scenarios.at(0)!, scenarios.at(-1)!].map((scenario): Part => () => {
   const plan: CloudPlan = { devices: 10_000 }
   return withCloud(plan, (without) =>
-    withCloud({ ...plan, hasScenes: true }, (having) =>
+    withCloud({ ...plan, scenes: plan.devices }, (having) =>
       compare({
         benchmark: "scene-ingest",
         scenario: `10000 scenes, ${textOf(scenario)}`,

@@ -2,12 +2,11 @@
  * `mqtt-memory`: resident bytes of an idle, authenticated connection with its
  * subscriptions.
  */
-import { execFileSync } from "node:child_process"
-import { setTimeout } from "node:timers/promises"
 import { withMosquitto } from "./brokers/Brokers.ts"
 import type { Comparison, Part, Row } from "./Comparison.ts"
 import type { LoadDevice } from "./Load.ts"
 import { hold, withServer } from "./Processes.ts"
+import { collecting, residentBytes } from "./ResidentBytes.ts"
 
 const connections = 10_000
 const subscriptions = ["thing/event/property/post_reply", "thing/service/property/set", "thing/event/+/post_reply"]
@@ -19,25 +18,16 @@ interface Measurable {
   readonly collects?: boolean
 }
 
-const residentBytes = async ({ collects = true, pid }: Measurable): Promise<number> => {
-  for (let i = 0; i < 3; i++) {
-    if (collects) process.kill(pid, "SIGUSR2")
-    await setTimeout(1000)
-  }
-  return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" })) * 1024
-}
-
 /** Measures the bytes of one connection when all are open. */
 const bytesPerConnection = async (server: Measurable, devices: ReadonlyArray<LoadDevice>): Promise<number> => {
-  const before = await residentBytes(server)
+  const before = await residentBytes(server.pid, server.collects)
   return hold(
     { port: server.port, devices, job: { kind: "hold", subscriptions } },
-    async () => Math.round((await residentBytes(server) - before) / connections)
+    async () => Math.round((await residentBytes(server.pid, server.collects) - before) / connections)
   )
 }
 
 const bytes: Part = async () => {
-  const collecting = ["--expose-gc", "--import", new URL("./CollectOnSignal.js", import.meta.url).href]
   const plan = JSON.stringify({ devices: connections })
   const { devices, ours } = await withServer("./Cloud", [plan], async (
     said: Measurable & { readonly devices: ReadonlyArray<LoadDevice> }

@@ -162,14 +162,16 @@ export interface Filled {
   readonly samples: number
 }
 
-const days = 58
 const step = 10_000
 
+/** Values of a day. */
+export const samplesOfDay = reporters * properties * millisOfDay / step
+
 /**
- * Fills the history with 100,000,000 values in parts of five days: a day as devices
- * report it, once every ten seconds, and the same rows for each of the days before.
+ * Fills the history with days in parts of five: one as devices report it, once every
+ * ten seconds, and the same rows for each of the days before.
  */
-export const fill = Effect.gen(function*() {
+export const fillDays = Effect.fnUntraced(function*(days: number) {
   const sql = yield* PgClient.PgClient
   yield* (yield* HistoryStore).prune({ keepDays: 60 })
   const reporters = yield* makeReporters
@@ -190,9 +192,12 @@ export const fill = Effect.gen(function*() {
     lastDay,
     days,
     valuesOfDay: millisOfDay / step,
-    samples: reporters.length * properties * days * millisOfDay / step
+    samples: days * samplesOfDay
   }
 })
+
+/** Fills the history with 100,000,000 values. */
+export const fill = fillDays(58)
 
 /** Days that the bare table has: a tenth of the values. */
 export const bareDays = 6

@@ -5,10 +5,13 @@
  * makes them the committed table. It ends with 1 if a benchmark has failed.
  * `--profile` shows what operations cost by stage instead, and writes it into
  * `docs/performance.md`.
+ * `npm run bench -- curves` draws the curves of that page, or the named ones.
  */
 import { mkdir, writeFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import type { Part, Row } from "./Comparison.ts"
+import { curvesName, measureCurve, named } from "./curves/Curves.ts"
+import { publish, sentenceOf } from "./curves/Page.ts"
 import { attackNames, fairness, storages } from "./fairness/Fairness.ts"
 import { head, rowOf } from "./fairness/Report.ts"
 import { profileAll } from "./profile/Profiling.ts"
@@ -19,9 +22,9 @@ import { textOf, thisMachine } from "./suite/Machine.ts"
 import { withOthers } from "./suite/Others.ts"
 import { cellsOf, columns, isSpoilt, line } from "./suite/Table.ts"
 
-const readArguments = (): Arguments => {
+const orExit = <A>(read: () => A): A => {
   try {
-    return read(process.argv.slice(2))
+    return read()
   } catch (error) {
     if (!(error instanceof InvalidArgument)) throw error
     process.stderr.write(`${error.message}\n`)
@@ -29,16 +32,27 @@ const readArguments = (): Arguments => {
   }
 }
 
-const args = readArguments()
 // What was started ends with this process.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130))
 const machine = thisMachine()
-const baseline = await Baseline.load()
 
 const results = fileURLToPath(new URL("../results/", import.meta.url))
 await mkdir(results, { recursive: true })
 const keep = (name: string, measured: object): Promise<void> =>
   writeFile(`${results}${name}.json`, `${JSON.stringify({ machine, ...measured }, undefined, 2)}\n`)
+
+if (process.argv[2] === curvesName) {
+  process.stdout.write(`${textOf(machine)}\n\n`)
+  for (const curve of orExit(() => named(process.argv.slice(3)))) {
+    const measured = await measureCurve(curve, (point) => process.stdout.write(sentenceOf(curve, point)))
+    await keep(`${curvesName}-${curve.name}`, measured)
+    await publish(curve, measured, machine)
+  }
+  process.exit()
+}
+
+const args: Arguments = orExit(() => read(process.argv.slice(2)))
+const baseline = await Baseline.load()
 
 /** Measures a part, and prints its rows. */
 const measure = async (part: Part): Promise<ReadonlyArray<Row>> => {
