@@ -12,6 +12,7 @@ import { Questions } from "./parts/Dialog.tsx"
 import { Failure } from "./parts/Shown.tsx"
 import { Toasts } from "./parts/toasts.tsx"
 import { SignIn, SignInAgain } from "./SignIn.tsx"
+import { useTexts } from "./text/text.ts"
 
 const Overview = lazy(() => import("./pages/overview/Overview.tsx"))
 const Products = lazy(() => import("./pages/products/Products.tsx"))
@@ -46,6 +47,7 @@ export const App = () => (
 )
 
 const SignedIn = () => {
+  const { common } = useTexts()
   const [error, setError] = useState<ApiError>()
   const load = () => {
     setError(undefined)
@@ -55,7 +57,9 @@ const SignedIn = () => {
   if (error !== undefined && session.value === undefined) {
     return <main class="sign-in"><Failure error={error} onRetry={load} /></main>
   }
-  if (session.value === undefined) return null
+  if (session.value === undefined) {
+    return <main class="sign-in"><p class="loading" role="status">{common.loading}</p></main>
+  }
   if (session.value === null) return <main class="sign-in"><SignIn /></main>
   // Another key may be of another project: nothing of the one before stays.
   return (

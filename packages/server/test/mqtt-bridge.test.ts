@@ -27,6 +27,12 @@ interface Created {
   readonly device_secret: MqttDevice.DeviceTriple["deviceSecret"]
 }
 
+interface Traced {
+  readonly kind: string
+  readonly topic: string
+  readonly transport: string
+}
+
 interface Sample {
   readonly value: number
 }
@@ -135,6 +141,9 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
       yield* Effect.forEach(devices, (device) =>
         eventually(status(device), { until: (text) => text.includes("\"online\""), ...patient }))
 
+      // A traced device: what it says and hears next is in its trace, from whichever server it is.
+      yield* call("PUT", `/things/${first.device_id}/trace`, { minutes: 10 })
+
       // Commands through either server are delivered, and answered.
       const set = Effect.fnUntraced(
         function*(http: string, client: typeof clients[number], deviceId: string, n: number) {
@@ -155,6 +164,16 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
         (client, i) => set(i % 2 === 0 ? a.http : b.http, client, devices[i]!.device_id, -1),
         { concurrency: 4, discard: true }
       )
+
+      const trace = call("GET", `/things/${first.device_id}/trace?after=0`)
+      const entryKinds = (entries: ReadonlyArray<Traced>) => entries.map(({ kind, topic }) => `${kind} ${topic}`)
+      const asked = clients[0]!.topic("thing/service/property/set")
+      const { results: traced } = yield* eventually(trace, {
+        until: ({ results }) => entryKinds(results).includes(`uplink ${asked}_reply`),
+        ...patient
+      })
+      assert.deepStrictEqual(entryKinds(traced), [`downlink ${asked}`, `uplink ${asked}_reply`])
+      assert.deepStrictEqual(traced.map(({ transport }: Traced) => transport), ["mqtt-bridge", "mqtt-bridge"])
 
       // One server is killed while all devices report.
       const began = Date.now()
@@ -203,5 +222,5 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
       yield* clients[0]!.takeFrom(clients[0]!.topic("thing/disable"))
       yield* clients[0]!.closed
     }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, PlatformNode.layer])),
-  180_000
+  90_000
 )
