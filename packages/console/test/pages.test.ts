@@ -84,8 +84,21 @@ const furnished = Effect.gen(function*() {
   })
   const { task_id } = yield* call("POST", `/ota/firmwares/${firmware["id"]}/upgrade-tasks`, { scope_mode: 0 })
   const network = yield* call("POST", "/mesh/networks")
+  yield* call("PUT", `/products/${key}/configuration`, { format: "json", content: "{}" })
   const group = yield* call("POST", "/device-groups", { name: "Hall" })
   yield* call("POST", `/device-groups/${group["group_id"]}/things`, { device_ids: [device["device_id"]] })
+  const certified = yield* call("POST", "/products", {
+    name: "Lock",
+    node_type: "direct",
+    network_type: "wifi",
+    validate_type: "none",
+    data_format: "raw",
+    auth_type: "certificate"
+  })
+  const lock = yield* call("POST", `/products/${certified["product_info"].product_key}/things`, {
+    device_name: "lock01"
+  })
+  yield* call("POST", `/things/${lock["device_id"]}/certificates`, { valid_days: 30 })
   const pushed = yield* call("POST", "/subscriptions", { name: "Push", webhook: { url: "https://hooks.invalid/" } })
   const job = yield* call("POST", "/jobs", { name: "Calibrate", document: { zero: true }, product_key: key })
   const connected = yield* MqttDevice.connectTo({ url: `mqtt://127.0.0.1:${mqtt}` }, {
@@ -109,11 +122,14 @@ const furnished = Effect.gen(function*() {
       `/products/${key}`,
       `/products/${key}/model`,
       `/products/${key}/versions`,
+      `/products/${key}/configuration`,
+      `/products/${certified["product_info"].product_key}/codec`,
       "/devices",
       "/devices?view=groups",
       `/devices?view=groups&group=${group["group_id"]}`,
       `/devices?view=batches&product=${key}`,
       "/devices?view=bulk",
+      "/devices?view=authorities",
       `/devices/connect?product=${key}&device=${device["device_id"]}`,
       ...["", "/data", "/shadow", "/control", "/commands", "/events", "/firmware", "/trace", "/diagnosis"].map((tab) =>
         `${d}${tab}`
@@ -184,6 +200,13 @@ it.live.runIf(hasBrowser)(
               "document.documentElement.scrollWidth > document.documentElement.clientWidth"
             )
             if (isWide) findings.push(`${where}: scrolls sideways`)
+            const [words, named] = look.locale === "zh-CN"
+              ? ["时间", /：(最小|没有数据)/]
+              : ["Time", /: (from|no values)/]
+            for (const plot of await page.locator(".plot").all()) {
+              assert.include(await plot.locator(".u-label").first().textContent(), words, where)
+              assert.match((await plot.getAttribute("aria-label"))!, named, where)
+            }
           }
         })
         findings.push(...errors)

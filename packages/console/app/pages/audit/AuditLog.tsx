@@ -148,7 +148,6 @@ const columnsOf = (url: UrlState): ReadonlyArray<Column<Entry>> => {
         <span class="wrap">{resource_kind} <code>{resource_id}</code></span>
       )
     },
-    { id: "address", title: audit.address, cell: ({ address }) => address },
     {
       id: "result",
       title: audit.result,
@@ -157,6 +156,13 @@ const columnsOf = (url: UrlState): ReadonlyArray<Column<Entry>> => {
         result === 0
           ? <Badge mood="good">{audit.carriedOut}</Badge>
           : <Badge mood="bad">{audit.refused(result)}</Badge>
+    },
+    {
+      id: "address",
+      title: audit.address,
+      cell: ({ address, request_id }) => (
+        <span class="wrap">{address} <code class="soft" title={audit.request}>{request_id}</code></span>
+      )
     }
   ]
 }

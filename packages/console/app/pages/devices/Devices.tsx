@@ -5,12 +5,13 @@ import { canOperate } from "../../api/session.ts"
 import { Page, Tabs } from "../../parts/Page.tsx"
 import { useUrl } from "../../parts/useUrl.ts"
 import { useTexts } from "../../text/text.ts"
+import { Authorities } from "./Authorities.tsx"
 import { Batches } from "./Batches.tsx"
 import { BulkCommands } from "./BulkCommands.tsx"
 import { DeviceList } from "./DeviceList.tsx"
 import { Groups } from "./Groups.tsx"
 
-const views = ["list", "groups", "batches", "bulk"] as const
+const views = ["list", "groups", "batches", "bulk", "authorities"] as const
 
 const Devices = () => {
   const { devices, shell } = useTexts()
@@ -35,6 +36,7 @@ const Devices = () => {
       {view === "groups" && <Groups />}
       {view === "batches" && <Batches />}
       {view === "bulk" && <BulkCommands />}
+      {view === "authorities" && <Authorities />}
     </Page>
   )
 }

@@ -7,11 +7,15 @@ import { useQuery } from "../../api/useQuery.ts"
 import { Page, Tabs } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { useTexts } from "../../text/text.ts"
+import { Codec } from "./Codec.tsx"
+import { Configuration } from "./Configuration.tsx"
 import { ModelEditor } from "./model/ModelEditor.tsx"
 import { Versions } from "./model/Versions.tsx"
 import { ProductOverview } from "./ProductOverview.tsx"
+import { Retention } from "./Retention.tsx"
+import { SigningKey } from "./SigningKey.tsx"
 
-const tabs = ["overview", "model", "versions"] as const
+const tabs = ["overview", "model", "versions", "codec", "configuration"] as const
 
 const Product = () => {
   const { products, shell } = useTexts()
@@ -31,7 +35,7 @@ const Product = () => {
       {query.error?.isMissing !== true && <Tabs
         label={shell.pages.products}
         current={tab}
-        tabs={tabs.map((id) => ({
+        tabs={tabs.filter((id) => id !== "codec" || query.data?.product_info.data_format === "raw").map((id) => ({
           id,
           title: products.tabs[id],
           href: id === "overview" ? address : `${address}/${id}`
@@ -40,9 +44,19 @@ const Product = () => {
       <Shown query={query}>
         {({ product_info }) => (
           <>
-            {tab === "overview" && <ProductOverview product={product_info} reload={query.reload} />}
+            {tab === "overview" && (
+              <div class="stack">
+                <ProductOverview product={product_info} reload={query.reload} />
+                <div class="halves">
+                  <Retention productKey={productKey} />
+                  <SigningKey productKey={productKey} />
+                </div>
+              </div>
+            )}
             {tab === "model" && <ModelEditor key={productKey} productKey={productKey} />}
             {tab === "versions" && <Versions key={productKey} productKey={productKey} />}
+            {tab === "codec" && <Codec key={productKey} productKey={productKey} />}
+            {tab === "configuration" && <Configuration key={productKey} productKey={productKey} />}
           </>
         )}
       </Shown>

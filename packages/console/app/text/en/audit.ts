@@ -9,6 +9,7 @@ export const audit = {
   resource: "Resource",
   resourceHint: "Id",
   address: "From",
+  request: "Request",
   result: "Result",
   carriedOut: "carried out",
   refused: (code: number) => `refused, ${code}`,

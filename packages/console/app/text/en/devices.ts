@@ -1,7 +1,13 @@
 /** The list of devices, batches, and the page to connect the first one. */
 export const devices = {
   lead: "All devices of the project.",
-  tabs: { list: "Devices", groups: "Groups", batches: "Batches", bulk: "Bulk commands" },
+  tabs: {
+    list: "Devices",
+    groups: "Groups",
+    batches: "Batches",
+    bulk: "Bulk commands",
+    authorities: "Certificate authorities"
+  },
   caption: "Devices",
   search: "Name begins with",
   tag: "Tag",
@@ -79,7 +85,7 @@ export const devices = {
     cancel: "Cancel",
     askCancel: (id: number) => `Cancel bulk command ${id}?`,
     askCancelBody: (pending: string, queued: string) =>
-      `${pending} devices have not been asked and never will be; ${queued} commands that wait for their device are cancelled.`,
+      `Devices that have not been asked (${pending}) never will be; commands that wait for their device (${queued}) are cancelled.`,
     empty: "No bulk commands yet",
     emptyBody: "Select devices in the list and set properties of all of them at once."
   },

@@ -1,3 +1,5 @@
+import { plural } from "./plural.ts"
+
 /** Firmware and upgrade campaigns. */
 export const firmware = {
   lead: "Files for devices, and campaigns that bring them there.",
@@ -26,7 +28,7 @@ export const firmware = {
   emptyBody: "Upload a file for a product; then try it on a few devices, and roll it out.",
   removeTitle: (name: string) => `Delete ${name}?`,
   removeBody: (campaigns: string) =>
-    `Its ${campaigns} campaigns go with it, with what became of each device. None of them may be under way.`,
+    `It takes ${plural(campaigns, "campaign")} with it, and what became of each device. None may be under way.`,
   verify: {
     title: "Verification",
     body: "Try the firmware on up to ten devices before it goes to all.",
@@ -119,9 +121,9 @@ export const firmware = {
     cancel: "Cancel the campaign",
     askCancel: "Cancel this campaign?",
     askCancelBody: (pending: string, upgrading: string) =>
-      `${pending} devices have not begun and never will. ${upgrading} have begun and finish.`,
+      `Devices that have not begun (${pending}) never will. Those that have begun (${upgrading}) finish.`,
     askRemove: "Delete this campaign?",
-    askRemoveBody: (records: string) => `What became of its ${records} devices is no more known.`,
+    askRemoveBody: (records: string) => `What became of ${plural(records, "device")} is no more known.`,
     confirm: "Confirm",
     nextStage: (stage: number) => `Open stage ${stage}`,
     stage: (stage: number, of: number) => `Stage ${stage} of ${of}`,
@@ -130,10 +132,10 @@ export const firmware = {
     askCancelDeviceBody: "The campaign tries it no more. A device that has begun may finish all the same.",
     askCancelDeviceAction: "Cancel the upgrade",
     askConfirm: "Hand out the firmware?",
-    askConfirmBody: (pending: string) => `${pending} devices wait for it, and may have it from then on.`,
+    askConfirmBody: (pending: string) => `Devices that wait for it (${pending}) may have it from then on.`,
     askNextStage: (stage: number) => `Open stage ${stage}?`,
     askNextStageBody: (percent: number, pending: string) =>
-      `${percent} % of the devices may have the firmware then. ${pending} devices have not begun.`,
+      `${percent} % of the devices may have the firmware then. Not begun yet: ${pending}.`,
     recordStates: ["", "pending", "upgrading", "succeeded", "failed", "cancelled"]
   }
 }

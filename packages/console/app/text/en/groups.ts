@@ -26,5 +26,5 @@ export const groups = {
     count === 1 ? `Take one device out of “${name}”?` : `Take ${count} devices out of “${name}”?`,
   takeOutBody: "The devices stay, and can be added again.",
   removeTitle: (name: string) => `Delete the group “${name}”?`,
-  removeBody: (count: string) => `Its ${count} devices stay. Which they were is forgotten.`
+  removeBody: (count: string) => `Its devices (${count}) stay. Which they were is forgotten.`
 }

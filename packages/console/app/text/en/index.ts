@@ -2,6 +2,7 @@
  * English: the language that the others follow.
  */
 import { audit } from "./audit.ts"
+import { authorities } from "./authorities.ts"
 import { common } from "./common.ts"
 import { device } from "./device.ts"
 import { devices } from "./devices.ts"
@@ -21,6 +22,7 @@ import { subscriptions } from "./subscriptions.ts"
 
 export const en = {
   audit,
+  authorities,
   common,
   device,
   devices,

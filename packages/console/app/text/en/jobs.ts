@@ -1,3 +1,5 @@
+import { plural } from "./plural.ts"
+
 /** Jobs: what many devices carry out, each for itself. */
 export const jobs = {
   lead: "Something that devices carry out, each for itself: they say how far they are.",
@@ -30,7 +32,7 @@ export const jobs = {
   deviceIds: "Device ids",
   deviceIdsHint: "One on each line, at most 1,000",
   reaches: (count: string) =>
-    `It goes to ${count} devices, also to those that are away: they hear of it when they come back.`,
+    `It goes to ${plural(count, "device")}, also to those that are away: they hear of it when they come back.`,
   created: "The job has started",
   devicesCaption: "What became of each device",
   noDevices: "No device is in this state.",
@@ -40,8 +42,8 @@ export const jobs = {
   cancel: "Cancel the job",
   cancelTitle: (name: string) => `Cancel the job “${name}”?`,
   cancelBody: (open: string, ended: string) =>
-    `${open} devices have not ended it and never will; they are told. ${ended} devices have ended it.`,
+    `Devices that have not ended it (${open}) never will; they are told. It has ended on ${plural(ended, "device")}.`,
   cancelled: "The job is cancelled",
   removeTitle: (name: string) => `Delete the job “${name}”?`,
-  removeBody: (count: string) => `What is known of it on ${count} devices is gone.`
+  removeBody: (count: string) => `What is known of it on ${plural(count, "device")} is gone.`
 }

@@ -1,3 +1,5 @@
+import { plural } from "./plural.ts"
+
 /** Mesh networks. */
 export const mesh = {
   lead: "Bluetooth mesh networks, their keys and the addresses of their nodes.",
@@ -27,7 +29,7 @@ export const mesh = {
   removeNodeBody: "Its address becomes free. The device itself stays.",
   removeTitle: "Delete this mesh network?",
   removeBody: (nodes: string) =>
-    `Its keys and the addresses of its ${nodes} nodes are gone for ever. The devices stay.`,
+    `Its keys and the addresses of ${plural(nodes, "node")} are gone for ever. The devices stay.`,
   send: "Send bytes",
   sendSubmit: "Send",
   sendBody: "Each gateway of the network that is connected gets them once. At least one must be connected.",

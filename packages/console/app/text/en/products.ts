@@ -1,3 +1,5 @@
+import { plural } from "./plural.ts"
+
 /** Products and their thing models. */
 export const products = {
   lead: "A product is a kind of device: what it can do, and how it speaks.",
@@ -41,12 +43,92 @@ export const products = {
   connect: "Connect a device",
   removeTitle: (name: string) => `Delete the product “${name}”?`,
   removeBody: (devices: string, firmwares: string) =>
-    `It has ${devices} devices, and must have none. Its thing model and ${firmwares} firmware versions go with it for ever.`,
+    `It must have no devices (now ${devices}). Its thing model and ${
+      plural(firmwares, "firmware version")
+    } go with it for ever.`,
   emptyTitle: "No products yet",
   emptyBody: "Create a product for your first kind of device.",
   template: "Begin with",
   blank: "An empty model",
-  tabs: { overview: "Overview", model: "Thing model", versions: "Versions" },
+  tabs: {
+    overview: "Overview",
+    model: "Thing model",
+    versions: "Versions",
+    codec: "Codec",
+    configuration: "Configuration"
+  },
+  codec: {
+    lead: "It describes the bytes that devices of this product send and take.",
+    none: "No codec",
+    version: (version: number) => `Version ${version}`,
+    description: "Description as JSON",
+    saved: (version: number) => `Saved as version ${version}, which counts at once`,
+    removeTitle: "Delete the codec?",
+    removeBody: "What devices send is then kept as bytes, and no command can be written.",
+    try: "Try it",
+    convert: "Convert",
+    direction: "Direction",
+    directions: {
+      reports: "Reports: from the device",
+      receipts: "Receipts: to the device",
+      commands: "Commands: to the device",
+      answers: "Answers: from the device"
+    },
+    bytes: "Bytes",
+    bytesHint: "Hex; the message is made of them",
+    message: "Message",
+    messageHint: "JSON; the bytes are made of it"
+  },
+  configuration: {
+    lead: "A file that devices fetch, or that is pushed to them. A device with one of its own gets that in its place.",
+    none: "No configuration",
+    version: (version: number) => `Version ${version}`,
+    versions: "The latest ten versions",
+    number: "Version",
+    format: "Format",
+    text: "Text",
+    content: "Content",
+    contentHint: "At most 65,536 bytes. Saving sends nothing.",
+    size: "Bytes",
+    saved: (version: number) => `Saved as version ${version}`,
+    push: "Push",
+    pushTitle: "Send the configuration to the devices now?",
+    pushBody: (online: string) =>
+      `Devices that are connected (${online}) get it, at most 50 a second. The others ask for it.`,
+    pushed: "The configuration is on its way",
+    removeTitle: "Delete the configuration?",
+    removeBody: (versions: string) => `All versions (${versions}) are gone. Devices keep what they have.`,
+    devices: "What devices know of it",
+    noDevices: "No device has asked for it yet.",
+    states: { offered: "has heard of it", applied: "has confirmed it" },
+    which: "Which",
+    latest: "the latest",
+    another: "an earlier one, or its own"
+  },
+  retention: {
+    title: "History",
+    byDefault: (days: string | undefined) =>
+      days === undefined
+        ? "Kept for ever, as that of all products."
+        : `Kept for ${days} days, as that of all products.`,
+    own: (days: string | undefined) => `Kept for ${days} days, which are this product's own.`,
+    days: "Days",
+    daysHint: (days: string | undefined) =>
+      `1 to 3,650. Empty: as all products, ${days === undefined ? "for ever" : `${days} days`}`,
+    warning: "What is older than that is deleted for ever. It counts for what is reported from now on."
+  },
+  signing: {
+    title: "Signing key of firmware",
+    none: "Firmware of this product needs no signature.",
+    set: "Set a key",
+    setBody: "From then on, new firmware needs a signature by this key. Firmware that is there stays as it is.",
+    key: "Public key",
+    keyHint: "PEM: BEGIN PUBLIC KEY",
+    id: "Key id",
+    algorithm: "Algorithm",
+    removeTitle: "Delete the signing key?",
+    removeBody: "New firmware then needs no signature."
+  },
   model: {
     form: "Elements",
     source: "The model as JSON",

@@ -26,5 +26,5 @@ export const projects = {
   },
   removeTitle: (name: string) => `Delete the project “${name}”?`,
   removeBody: (products: string, keys: string) =>
-    `It has ${products} products, and must have none. Its ${keys} access keys end at once; its audit log stays.`
+    `It must have no products (now ${products}). All of its access keys (${keys}) end at once; its audit log stays.`
 }

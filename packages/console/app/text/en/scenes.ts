@@ -1,3 +1,5 @@
+import { plural } from "./plural.ts"
+
 /** Scenes: rules of triggers, conditions and actions. */
 export const scenes = {
   lead: "Rules: any trigger fires a scene, all conditions must hold, its actions run in order.",
@@ -11,7 +13,8 @@ export const scenes = {
   run: "Run now",
   ran: "The scene runs",
   runTitle: (name: string) => `Run “${name}” now?`,
-  runBody: (actions: string) => `Its ${actions} actions are carried out, whatever its triggers and conditions say.`,
+  runBody: (actions: string) =>
+    `It carries out ${plural(actions, "action")}, whatever its triggers and conditions say.`,
   parts: "Parts",
   partsOf: (triggers: number, conditions: number, actions: number) =>
     [[triggers, "trigger"] as const, [conditions, "condition"] as const, [actions, "action"] as const]
@@ -21,7 +24,8 @@ export const scenes = {
   emptyTitle: "No scenes yet",
   emptyBody: "A scene switches a lamp when it is dark, or calls your server when something is too hot.",
   removeTitle: (name: string) => `Delete the scene “${name}”?`,
-  removeBody: (executions: string) => `The record of its ${executions} executions goes with it. Those that wait end.`,
+  removeBody: (executions: string) =>
+    `The record of ${plural(executions, "execution")} goes with it. Those that wait end.`,
   tabs: { edit: "Scene", dry: "Dry run", executions: "Executions", picture: "Picture" },
   triggers: "Triggers",
   triggersHint: "Any of them fires the scene.",

@@ -46,11 +46,11 @@ export const subscriptions = {
   seek: "Move",
   seekTitle: (name: string) => `Move “${name}” to another place`,
   seekBody: (waiting: string) =>
-    `${waiting} events wait. Moved forward, those before the place are never delivered; moved back, events come again.`,
+    `Events that wait: ${waiting}. Moved forward, those before the place are never delivered; moved back, events come again.`,
   moved: "It reads from there",
   removeTitle: (name: string) => `Delete the subscription “${name}”?`,
   removeBody: (waiting: string) =>
-    `${waiting} events that it has not delivered are delivered to nobody. Its place is gone; its readers are refused.`,
+    `Events that it has not delivered (${waiting}) are delivered to nobody. Its place is gone; its readers are refused.`,
   key: {
     title: "Key of webhooks",
     body: "Receivers check with it that a request is from here. It signs the webhooks of subscriptions and of scenes.",

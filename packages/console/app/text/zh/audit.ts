@@ -10,6 +10,7 @@ export const audit: Texts["audit"] = {
   resource: "资源",
   resourceHint: "ID",
   address: "来源地址",
+  request: "请求",
   result: "结果",
   carriedOut: "已执行",
   refused: (code) => `已拒绝，${code}`,

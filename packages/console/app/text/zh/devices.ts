@@ -2,7 +2,7 @@ import type { Texts } from "../text.ts"
 
 export const devices: Texts["devices"] = {
   lead: "项目中的所有设备。",
-  tabs: { list: "设备", groups: "分组", batches: "批次", bulk: "批量命令" },
+  tabs: { list: "设备", groups: "分组", batches: "批次", bulk: "批量命令", authorities: "证书机构" },
   caption: "设备",
   search: "名称或昵称的开头",
   tag: "标签",

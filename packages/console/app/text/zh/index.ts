@@ -3,6 +3,7 @@
  */
 import type { Texts } from "../text.ts"
 import { audit } from "./audit.ts"
+import { authorities } from "./authorities.ts"
 import { common } from "./common.ts"
 import { device } from "./device.ts"
 import { devices } from "./devices.ts"
@@ -22,6 +23,7 @@ import { subscriptions } from "./subscriptions.ts"
 
 export const zh: Texts = {
   audit,
+  authorities,
   common,
   device,
   devices,
