@@ -49,8 +49,8 @@ export class DeviceSessions extends Context.Service<DeviceSessions, {
   readonly doubt: () => Effect.Effect<void> | undefined
   /** Returns the session of the device on this node. */
   readonly session: (deviceId: DeviceId) => DeviceSession | undefined
-  /** Returns all sessions on this node, one for each device. */
-  readonly sessions: () => ReadonlyArray<DeviceSession>
+  /** Returns how many devices have a session on this node. */
+  readonly count: () => number
   /** Tells `listener` of all sessions on this node from now on, until the scope closes. */
   readonly listen: (listener: Partial<SessionListener>) => Effect.Effect<void, never, Scope.Scope>
   /**
@@ -302,7 +302,7 @@ const make = Effect.gen(function*() {
     retire: handOver.retire,
     doubt,
     session: (deviceId) => nodeSessions.current(deviceId),
-    sessions: () => nodeSessions.all(),
+    count: () => nodeSessions.size,
     listen: (listener) => nodeSessions.listen(listener),
     markOffline: presence.markOffline,
     nodeEnded: presence.nodeEnded,

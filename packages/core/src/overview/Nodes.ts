@@ -51,7 +51,7 @@ const make = Effect.gen(function*() {
   let isDraining = false
 
   const report = Effect.suspend(() =>
-    store.report(nodeId, { startedAt, connections: sessions.sessions().length, isDraining })
+    store.report(nodeId, { startedAt, connections: sessions.count(), isDraining })
   ).pipe(
     Effect.timeout(reportTimeout),
     Effect.catch((error) => Effect.logWarning("The node could not say how it is", error))
