@@ -50,12 +50,11 @@ const make = Effect.gen(function*() {
   const startedAt = yield* Clock.currentTimeMillis
   let isDraining = false
 
-  const report = Effect.suspend(() =>
-    store.report(nodeId, { startedAt, connections: sessions.count(), isDraining })
-  ).pipe(
-    Effect.timeout(reportTimeout),
-    Effect.catch((error) => Effect.logWarning("The node could not say how it is", error))
-  )
+  const report = Effect.suspend(() => store.report(nodeId, { startedAt, connections: sessions.count(), isDraining }))
+    .pipe(
+      Effect.timeout(reportTimeout),
+      Effect.catch((error) => Effect.logWarning("The node could not say how it is", error))
+    )
 
   const check = Effect.fnUntraced(function*({ check, migration }: StoreHealth["Service"]) {
     const checkedAt = yield* Clock.currentTimeMillis
