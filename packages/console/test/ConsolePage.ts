@@ -14,7 +14,7 @@ const executablePath = "/usr/bin/chromium"
 export const hasBrowser = existsSync(executablePath)
 
 export const launch: Effect.Effect<Browser, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.promise(() => chromium.launch({ executablePath, args: ["--no-sandbox"] })),
+  Effect.promise(() => chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] })),
   (browser) => Effect.promise(() => browser.close())
 )
 
