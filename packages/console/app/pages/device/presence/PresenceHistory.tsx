@@ -21,7 +21,7 @@ const limit = 200
 /** Connections that are shown until one asks for all. */
 const few = 10
 
-export const PresenceHistory = ({ device: { device_id, status } }: TabProps) => {
+export const PresenceHistory = ({ device: { created_at, device_id, status } }: TabProps) => {
   const { device: { history } } = useTexts()
   const url = useUrl()
   const [isWhole, setWhole] = useState(false)
@@ -52,7 +52,7 @@ export const PresenceHistory = ({ device: { device_id, status } }: TabProps) => 
                   onChange={(days) => url.set({ days: days === "1" ? days : "" }, true)}
                 />
               </div>
-              <PresenceTimeline presence={presence} days={days} />
+              <PresenceTimeline presence={presence} createdAt={created_at} days={days} />
               {connections.length > 0 && (
                 <Table
                   caption={history.caption}

@@ -20,7 +20,14 @@ const useNow = (): number => {
   return now
 }
 
-export const PresenceTimeline = ({ days, presence }: { readonly presence: Presence; readonly days: number }) => {
+interface Props {
+  readonly presence: Presence
+  /** ISO 8601, of the device. */
+  readonly createdAt: string
+  readonly days: number
+}
+
+export const PresenceTimeline = ({ createdAt, days, presence }: Props) => {
   const { device: { history } } = useTexts()
   const frame = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(320)
@@ -32,7 +39,7 @@ export const PresenceTimeline = ({ days, presence }: { readonly presence: Presen
   // What has just happened is later than the last look at the clock.
   const to = Math.max(useNow(), ...presence.results.slice(0, 1).map(({ time }) => Date.parse(time)))
   const from = to - days * 24 * hour
-  const all = stretches(presence, from, to)
+  const all = stretches(presence, Date.parse(createdAt), from, to)
   const share = onlineShare(all)
   const xOf = (at: number) => (at - from) / (to - from) * width
   const takeovers = presence.results.filter(({ kind, time }) => kind === "takeover" && Date.parse(time) > from)

@@ -31,9 +31,10 @@ export interface Connection {
   readonly isReplaced: boolean
 }
 
-/** The states of the device between two times, the first first. */
+/** The states of the device between two times, the first first. Before it was created it has none. */
 export const stretches = (
   { cursor, results, since, status }: Presence,
+  createdAt: number,
   from: number,
   to: number
 ): ReadonlyArray<Stretch> => {
@@ -47,7 +48,7 @@ export const stretches = (
   const [first] = changes
   const before = first === undefined ? "offline" : first.state === "online" ? "offline" : "online"
   const all: ReadonlyArray<Pick<Stretch, "state"> & { readonly at: number }> = [{
-    at: -Infinity,
+    at: createdAt,
     state: cursor === "" ? before : "unknown"
   }, ...changes]
   return all.flatMap(({ at, state }, i): ReadonlyArray<Stretch> => {
