@@ -4,6 +4,7 @@
 import operations from "virtual:operations"
 import { ApiError } from "./ApiError.ts"
 import type { Operations } from "./Operations.ts"
+import { once } from "./repeats.ts"
 
 interface Request {
   readonly params?: Readonly<Record<string, string>>
@@ -25,13 +26,21 @@ export const api = Object.fromEntries(
 
 const call = async (route: string, { headers, params = {}, payload, query = {}, signal }: Request = {}) => {
   const [method, path] = route.split(" ") as [string, string]
-  const isForm = payload instanceof FormData
-  const response = await request(addressOf(path, params, query), {
-    method,
-    headers: { ...payload === undefined || isForm ? {} : { "content-type": "application/json" }, ...headers },
-    ...payload === undefined ? {} : { body: isForm ? payload : JSON.stringify(payload) },
-    ...signal === undefined ? {} : { signal }
-  })
+  const address = addressOf(path, params, query)
+  const body = payload === undefined || payload instanceof FormData ? payload : JSON.stringify(payload)
+  const isJsonSent = typeof body === "string"
+  const send = (key?: string) =>
+    request(address, {
+      method,
+      headers: {
+        ...isJsonSent ? { "content-type": "application/json" } : {},
+        ...key === undefined ? {} : { "idempotency-key": key },
+        ...headers
+      },
+      ...body === undefined ? {} : { body },
+      ...signal === undefined ? {} : { signal }
+    })
+  const response = method === "POST" && isJsonSent ? await once(`${address} ${body}`, send) : await send()
   const isJson = response.headers.get("content-type")?.includes("json") === true
   return isJson ? (await response.json() as { readonly data?: unknown }).data : await response.text()
 }
