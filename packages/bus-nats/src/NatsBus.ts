@@ -5,9 +5,9 @@
  * whoever is connected then; a connection that breaks, also because its node reads
  * too slowly, is another one afterwards, which begins with `missed`.
  */
-import { NodeBus, type Notice, StoreError } from "@device-cloud/core"
+import { NodeBus, type Notice, NoticeListeners, StoreError } from "@device-cloud/core"
 import { connect, type ConnectionOptions } from "@device-cloud/nats"
-import { Effect, Layer, PubSub, Schedule, Stream } from "effect"
+import { Effect, Layer, Schedule } from "effect"
 import { randomUUID } from "node:crypto"
 
 export interface NatsBusOptions extends ConnectionOptions {
@@ -30,7 +30,7 @@ const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...optio
   const nodeId = randomUUID()
   const everybody = `${prefix}.all`
   const oneNode = (id: string) => `${prefix}.node.${id}`
-  const heard = yield* Effect.acquireRelease(PubSub.unbounded<Notice | "missed">(), PubSub.shutdown)
+  const listeners = new NoticeListeners()
   let connected: Connection | undefined
 
   const connection = Effect.acquireRelease(connect(options), (connection) =>
@@ -44,13 +44,13 @@ const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...optio
     const current = yield* connection
     // The callbacks of one connection run one after the other, whatever the subject.
     const callback = (_: Error | null, message: { readonly string: () => string }) => {
-      PubSub.publishUnsafe(heard, noticeOf(message.string()))
+      listeners.hear(noticeOf(message.string()))
     }
     current.subscribe(everybody, { callback })
     current.subscribe(oneNode(nodeId), { callback })
     yield* Effect.tryPromise(() => current.flush())
     // What was published before is missed.
-    yield* PubSub.publish(heard, "missed")
+    listeners.hear("missed")
     connected = current
     const cause = yield* Effect.promise(() => current.closed())
     return yield* Effect.fail(cause)
@@ -73,7 +73,7 @@ const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...optio
         },
         catch: (cause) => new StoreError({ operation: "NodeBus.publish", retryable: true, cause })
       }),
-    notices: Stream.fromPubSub(heard)
+    listen: listeners.listen
   })
 })
 

@@ -10,13 +10,13 @@ import {
   DeviceSessions,
   type DisconnectReason,
   NodeBus,
-  type Notice
+  NoticeListeners
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
-import { Deferred, Effect, Layer, Option, PubSub, Stream } from "effect"
+import { Deferred, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { refusalOf, statusOf } from "../src/certificate/Certificate.ts"
 
@@ -128,19 +128,22 @@ layer(TestCloud.layer, { excludeTestServices: true })("client certificates", (it
 
 for (
   const [name, after] of ([
-    ["a node that has missed notices finds what was revoked meanwhile", (notices) => PubSub.publish(notices, "missed")],
+    [
+      "a node that has missed notices finds what was revoked meanwhile",
+      (listeners) => Effect.sync(() => listeners.hear("missed"))
+    ],
     ["a node finds within two minutes what another one revoked before it crashed", () => TestClock.adjust("2 minutes")]
-  ] satisfies ReadonlyArray<readonly [string, (notices: PubSub.PubSub<Notice | "missed">) => Effect.Effect<unknown>]>)
+  ] satisfies ReadonlyArray<readonly [string, (listeners: NoticeListeners) => Effect.Effect<unknown>]>)
 ) {
   it.effect(name, () =>
     Effect.gen(function*() {
-      const notices = yield* PubSub.unbounded<Notice | "missed">()
+      const listeners = new NoticeListeners()
       const bus = Layer.succeed(
         NodeBus,
         NodeBus.of({
           nodeId: "node",
-          publish: (sent) => Effect.asVoid(PubSub.publishAll(notices, sent)),
-          notices: Stream.fromPubSub(notices)
+          publish: (sent) => Effect.sync(() => sent.forEach((notice) => listeners.hear(notice))),
+          listen: listeners.listen
         })
       )
       const cloud = DeviceCloud.layer.pipe(
@@ -154,7 +157,7 @@ for (
         const { closed: stays } = yield* (yield* attach(kept)).attached
         // Another node revokes it, and this one does not hear of it.
         yield* (yield* CertificateStore).revoke(device.deviceId, certificate.serial, 1)
-        yield* after(notices)
+        yield* after(listeners)
         assert.strictEqual(yield* closed, "revoked")
         assert.isTrue(Option.isNone(yield* Effect.timeoutOption(stays, 0)))
         assert.strictEqual((yield* Effect.flip(authenticate(certificate)))._tag, "CertificateRefused")

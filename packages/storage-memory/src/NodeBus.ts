@@ -1,40 +1,39 @@
 /**
  * The notices of nodes that live in one process and share their memory.
  */
-import { NodeBus, type Notice } from "@device-cloud/core"
-import { Context, Effect, Layer, PubSub, Stream } from "effect"
-
-interface Sent {
-  /** The only node that hears the notice; undefined: all hear it. */
-  readonly to: string | undefined
-  readonly notice: Notice
-}
+import { NodeBus, NoticeListeners } from "@device-cloud/core"
+import { Context, Effect, Layer } from "effect"
 
 /** What carries the notices between nodes. */
 export class NodeNetwork extends Context.Service<NodeNetwork, {
-  readonly sent: PubSub.PubSub<Sent>
+  /** Those who listen on each node, by its id. */
+  readonly nodes: Map<string, NoticeListeners>
   /** Returns another id at each call. */
   readonly nextNodeId: Effect.Effect<string>
 }>()("@device-cloud/storage-memory/NodeNetwork") {}
 
-const makeNetwork = Effect.gen(function*() {
-  let nodes = 0
-  return NodeNetwork.of({
-    sent: yield* Effect.acquireRelease(PubSub.unbounded<Sent>(), PubSub.shutdown),
-    nextNodeId: Effect.sync(() => `node-${++nodes}`)
-  })
+const makeNetwork = Effect.sync(() => {
+  let count = 0
+  return NodeNetwork.of({ nodes: new Map(), nextNodeId: Effect.sync(() => `node-${++count}`) })
 })
 
 const make = Effect.gen(function*() {
-  const { nextNodeId, sent } = yield* NodeNetwork
+  const { nextNodeId, nodes } = yield* NodeNetwork
   const nodeId = yield* nextNodeId
+  const listeners = new NoticeListeners()
+  yield* Effect.acquireRelease(
+    Effect.sync(() => nodes.set(nodeId, listeners)),
+    () => Effect.sync(() => nodes.delete(nodeId))
+  )
   return NodeBus.of({
     nodeId,
-    publish: (notices, to) => Effect.asVoid(PubSub.publishAll(sent, notices.map((notice) => ({ to, notice })))),
-    notices: Stream.fromPubSub(sent).pipe(
-      Stream.filter(({ to }) => to === undefined || to === nodeId),
-      Stream.map(({ notice }) => notice)
-    )
+    publish: (notices, to) =>
+      Effect.sync(() => {
+        for (const [id, listeners] of nodes) {
+          if (to === undefined || to === id) notices.forEach((notice) => listeners.hear(notice))
+        }
+      }),
+    listen: listeners.listen
   })
 })
 

@@ -6,9 +6,9 @@
  * notice is a hint, which the end of the database may take with it
  * (docs/decisions/0088-notices-have-addresses.md).
  */
-import { Batcher, NodeBus, type Notice, type StoreError } from "@device-cloud/core"
+import { Batcher, NodeBus, type Notice, NoticeListeners, type StoreError } from "@device-cloud/core"
 import { PgClient, PgConnection } from "@effect/sql-pg"
-import { Effect, Layer, PubSub, Queue, Schedule, Stream } from "effect"
+import { Effect, Layer, Queue, Schedule } from "effect"
 import type { SqlError } from "effect/sql"
 import { storeError } from "./PgErrors.ts"
 import { texts } from "./PgParameters.ts"
@@ -50,7 +50,7 @@ const make = Effect.gen(function*() {
   const sql = yield* PgClient.PgClient
   const [own] = yield* sql<{ readonly id: string }>`SELECT gen_random_uuid()::text AS id`
   const nodeId = own!.id
-  const heard = yield* Effect.acquireRelease(PubSub.unbounded<Notice | "missed">(), PubSub.shutdown)
+  const listeners = new NoticeListeners()
 
   /**
    * The connection that hears and publishes; undefined: there is none now. On one that
@@ -72,15 +72,16 @@ const make = Effect.gen(function*() {
         })
     )
     // What was published before is missed.
-    yield* PubSub.publish(heard, "missed")
+    listeners.hear("missed")
     yield* Effect.forEach(
       queues,
       (queue) =>
-        Effect.forever(Effect.flatMap(Queue.takeAll(queue), (notifications) =>
-          PubSub.publishAll(
-            heard,
-            notifications.map(({ payload }) => noticeOf(payload, nodeId)).filter((notice) => notice !== undefined)
-          ))),
+        Effect.forever(Effect.map(Queue.takeAll(queue), (notifications) => {
+          for (const { payload } of notifications) {
+            const notice = noticeOf(payload, nodeId)
+            if (notice !== undefined) listeners.hear(notice)
+          }
+        })),
       { concurrency: "unbounded" }
     )
   })
@@ -115,7 +116,7 @@ const make = Effect.gen(function*() {
         channel: to === undefined ? everybody : oneNode(to),
         payload: textOf(nodeId, notice)
       }))),
-    notices: Stream.fromPubSub(heard)
+    listen: listeners.listen
   })
 })
 

@@ -29,7 +29,7 @@ import { eventually, Fixtures, SimulatedDevice, TestKeyRing } from "@device-clou
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Option, Queue, type Redacted, Stream } from "effect"
+import { Context, Effect, Fiber, Layer, Option, Queue, type Redacted } from "effect"
 import { newDatabase } from "../../../vitest.storages.ts"
 
 const storage = (url: Redacted.Redacted) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer))
@@ -351,10 +351,7 @@ it.live("what is told right after a node has said that it may have missed someth
     for (let round = 0; round < 5; round++) {
       const second = yield* busOf
       const heard = yield* Queue.unbounded<string>()
-      yield* second.notices.pipe(
-        Stream.runForEach((notice) => Queue.offer(heard, notice === "missed" ? notice : notice.channel)),
-        Effect.forkScoped
-      )
+      yield* second.listen((notice) => void Queue.offerUnsafe(heard, notice === "missed" ? notice : notice.channel))
       assert.strictEqual(yield* Queue.take(heard), "missed")
       yield* first.publish([{ channel: "nodes", payload: String(round) }])
       assert.strictEqual(yield* Queue.take(heard), "nodes")

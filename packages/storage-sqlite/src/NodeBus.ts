@@ -2,7 +2,7 @@
  * The notices of a node that is alone: nobody else has the file open.
  */
 import { NodeBus } from "@device-cloud/core"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Layer } from "effect"
 import { Sqlite } from "./Sqlite.ts"
 
 /** Stands alone: it needs no table. */
@@ -12,6 +12,6 @@ export const layer: Layer.Layer<NodeBus, never, Sqlite> = Layer.effect(
     NodeBus.of({
       nodeId: sql.get<{ readonly id: string }>("SELECT lower(hex(randomblob(16))) AS id")!.id,
       publish: () => Effect.void,
-      notices: Stream.never
+      listen: () => Effect.void
     }))
 )

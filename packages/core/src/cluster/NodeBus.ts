@@ -5,7 +5,7 @@
  * A notice is a hint. The store holds the truth: a node that may have missed a
  * notice reads the store again.
  */
-import { Context, Effect, Schema, type Scope, Stream } from "effect"
+import { Context, Effect, Queue, Schema, type Scope } from "effect"
 import { StoreError } from "../kernel/StoreError.ts"
 
 /** A notice on its way between nodes. */
@@ -33,8 +33,11 @@ export class NodeBus extends Context.Service<NodeBus, {
    * is there. May return before they are heard.
    */
   readonly publish: (notices: ReadonlyArray<Notice>, to?: string) => Effect.Effect<void, StoreError>
-  /** Emits the notices from now on. `missed`: notices before this point may be lost. The stream never ends. */
-  readonly notices: Stream.Stream<Notice | "missed">
+  /**
+   * Calls `heard` with each notice from now on, until the scope closes. `missed`: notices
+   * before this point may be lost. `heard` returns at once and does not throw.
+   */
+  readonly listen: (heard: (notice: Notice | "missed") => void) => Effect.Effect<void, never, Scope.Scope>
 }>()("@device-cloud/core/cluster/NodeBus") {
   /**
    * Declares a channel whose notices fit `schema`, for example
@@ -60,20 +63,37 @@ export class NodeBus extends Context.Service<NodeBus, {
             ? Effect.void
             : publish(bus, notices.map((notice) => JSON.stringify(encode(notice))), to)
         ),
-      subscribe: ({ heard, missed }) =>
-        bus.notices.pipe(
-          Stream.filter((notice) => notice === "missed" || notice.channel === name),
-          Stream.runForEach((notice) =>
-            (notice === "missed"
-              ? missed
-              : Effect.flatMap(Effect.suspend(() => decode(JSON.parse(notice.payload))), heard)).pipe(
-                Effect.catchCause((cause) => Effect.logWarning(`A notice of ${name} has no effect here`, cause))
-              )
-          ),
-          Effect.forkScoped,
-          Effect.asVoid
-        )
+      subscribe: Effect.fnUntraced(function*({ heard, missed }) {
+        const queue = yield* Queue.unbounded<Notice | "missed">()
+        // A notice wakes its own channel, not those of all others.
+        yield* bus.listen((notice) => {
+          if (notice === "missed" || notice.channel === name) Queue.offerUnsafe(queue, notice)
+        })
+        const take = Effect.flatMap(Queue.take(queue), (notice) =>
+          (notice === "missed"
+            ? missed
+            : Effect.flatMap(Effect.suspend(() => decode(JSON.parse(notice.payload))), heard)).pipe(
+              Effect.catchCause((cause) => Effect.logWarning(`A notice of ${name} has no effect here`, cause))
+            ))
+        yield* Effect.forkScoped(Effect.forever(take))
+      })
     }))
+  }
+}
+
+/** Who listens on a node, for adapters of the port: `hear` calls them. */
+export class NoticeListeners {
+  readonly #listeners = new Set<(notice: Notice | "missed") => void>()
+
+  /** `listen` of the port. */
+  readonly listen: NodeBus["Service"]["listen"] = (heard) =>
+    Effect.asVoid(Effect.acquireRelease(
+      Effect.sync(() => this.#listeners.add(heard)),
+      () => Effect.sync(() => this.#listeners.delete(heard))
+    ))
+
+  hear(notice: Notice | "missed"): void {
+    for (const heard of this.#listeners) heard(notice)
   }
 }
 

@@ -3,7 +3,7 @@
  */
 import { maxNoticeBytes, NodeBus, type Notice } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Queue, Schema, type Scope, Stream } from "effect"
+import { Context, Effect, Layer, Queue, Schema, type Scope } from "effect"
 import { eventually } from "../Eventually.ts"
 
 /** The nodes of one cloud. */
@@ -23,7 +23,7 @@ const probe = "probe"
 /** What the node hears from now on, without the probes and without its first `missed`. */
 const hear = Effect.fnUntraced(function*(bus: NodeBus["Service"], from: NodeBus["Service"]) {
   const heard = yield* Queue.unbounded<Heard>()
-  yield* Effect.forkScoped(Stream.runForEach(bus.notices, (notice) => Queue.offer(heard, notice)))
+  yield* bus.listen((notice) => void Queue.offerUnsafe(heard, notice))
   // A node hears the others a moment after its start.
   yield* eventually(
     Effect.andThen(from.publish([{ channel: probe, payload: "" }]), Queue.size(heard)),

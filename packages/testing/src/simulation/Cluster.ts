@@ -8,6 +8,7 @@ import {
   LookInterval,
   NodeBus,
   type Notice,
+  NoticeListeners,
   PresenceTimes,
   Randomness,
   StoreError,
@@ -15,7 +16,7 @@ import {
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { Cause, Context, Effect, Exit, Layer, Logger, Queue, References, Scope, Stream } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import * as Faults from "../Faults.ts"
 import * as LossyNodeBus from "../LossyNodeBus.ts"
 import { SeededRandom } from "./SeededRandom.ts"
@@ -166,18 +167,8 @@ export class Cluster {
   }
 
   #busOf({ nodeId, process }: CloudNode): NodeBus["Service"] {
-    const listeners = new Set<Queue.Queue<Notice>>()
-    this.#heard.set(nodeId, (notice) =>
-      process.soon(() => {
-        for (const listener of listeners) Queue.offerUnsafe(listener, notice)
-      }))
-    const listen = Effect.acquireRelease(
-      Effect.map(Queue.unbounded<Notice>(), (queue) => {
-        listeners.add(queue)
-        return queue
-      }),
-      (queue) => Effect.sync(() => listeners.delete(queue))
-    )
+    const listeners = new NoticeListeners()
+    this.#heard.set(nodeId, (notice) => process.soon(() => listeners.hear(notice)))
     return NodeBus.of({
       nodeId,
       publish: (notices, to) =>
@@ -186,7 +177,7 @@ export class Cluster {
             if (to === undefined || to === id) notices.forEach(hear)
           }
         }),
-      notices: Stream.unwrap(Effect.map(listen, Stream.fromQueue))
+      listen: listeners.listen
     })
   }
 
