@@ -318,7 +318,8 @@ for (const [name, makeStorage] of [["in memory", inMemory], ["on PostgreSQL", on
         const powers = (yield* Queue.takeAll(received)).map(({ params }) =>
           (params as { readonly state: { readonly desired: { readonly power: number } } }).state.desired.power
         )
-        assert.include([[3, 4], [4, 4]].map(String), String(powers))
+        // What it knows already it is not told again, whichever node was quicker.
+        assert.include([[4], [3, 4], [4, 4]].map(String), String(powers))
       }).pipe(Effect.scoped))
   })
 }
