@@ -126,10 +126,10 @@ const faultsOf = (
   return (call) =>
     Effect.suspend(() => {
       const n = ++calls
-      const possible = known.filter(({ calls: admits = () => true, probability = 1, random }) => {
-        // Each fault draws its number for this call, whether or not it can hit it.
-        const isDrawn = random.nextDoubleUnsafe() < probability
-        return isDrawn && admits(n)
+      const possible = known.filter(({ calls: admits, probability = 1, random }) => {
+        // Each fault that is not certain draws its number for this call, whether or not it can hit it.
+        const isDrawn = probability >= 1 || random.nextDoubleUnsafe() < probability
+        return isDrawn && (admits === undefined || admits(n))
       })
       if (possible.length === 0) return call
       return Effect.flatMap(Clock.currentTimeMillis, (now) =>

@@ -36,16 +36,14 @@ export interface StoredCommand {
 
 export const starting: Delivery = { phase: "starting", lastKnown: 0, lastHeard: 0, readsTo: 0 }
 
-const hear = (delivery: Delivery, messageId: number): Delivery => ({
-  ...delivery,
-  lastHeard: Math.max(delivery.lastHeard, messageId)
-})
+const hear = (delivery: Delivery, messageId: number): Delivery =>
+  messageId > delivery.lastHeard ? { ...delivery, lastHeard: messageId } : delivery
 
 /** Opens the delivery, or reads what has been heard of and is not known. */
-const goOn = (delivery: Delivery): Step =>
-  delivery.lastHeard > delivery.lastKnown
-    ? [{ ...delivery, phase: "reading" }, "read"]
-    : [{ ...delivery, phase: "open" }, "nothing"]
+const goOn = (delivery: Delivery): Step => {
+  if (delivery.lastHeard > delivery.lastKnown) return [{ ...delivery, phase: "reading" }, "read"]
+  return [delivery.phase === "open" ? delivery : { ...delivery, phase: "open" }, "nothing"]
+}
 
 /** The device is attached. `isAwaited`: the store holds something for it. `lastCommand`: the message id of its latest command. */
 export const attached = (delivery: Delivery, isAwaited: boolean, lastCommand: number): Step => {

@@ -172,7 +172,7 @@ export const make = ({ devices: count, minutes, nodes = 3, seed, slowness }: Pla
     nodes,
     slowness: slowness ?? (isLarge ? 0 : 30),
     look: isLarge ? 5 : 1,
-    sweep: isLarge ? 300 : 10,
+    sweep: isLarge ? 600 : 10,
     bus: new SeededRandom(seed, "bus").pick(buses),
     devices,
     steps: stepsOf(new SeededRandom(seed, "operators"), { devices, seconds, times, haste }),

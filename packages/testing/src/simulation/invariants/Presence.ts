@@ -42,8 +42,13 @@ export const make = (
   /** Since when no node holds a connection of the device, Unix milliseconds. */
   const freeSince = new Map<DeviceId, number>()
   const gone = new Set<DeviceId>()
-  const byId = new Map(devices.map((device) => [device.thing.identity.deviceId, device]))
-  /** Devices to look at: all but those without sub-devices that were found right and have not changed since. */
+  /** The device, also by its sub-devices. */
+  const byId = new Map(
+    devices.flatMap((device) =>
+      [device, ...device.subDevices].map(({ thing }) => [thing.identity.deviceId, device] as const)
+    )
+  )
+  /** Devices to look at: all but those that were found right, with their sub-devices, and have not changed since. */
   const unsettled = new Set(devices)
 
   const changed = (deviceId: DeviceId) => {
@@ -112,15 +117,16 @@ export const make = (
         const { subDevices, thing: { identity: { deviceId, deviceName } } } = device
         const { connection } = device
         const since = freeSince.get(deviceId)
-        const isRight = connection !== undefined && isOnline(deviceId, deviceName, connection.since, connection.link) ||
+        let isRight = connection !== undefined && isOnline(deviceId, deviceName, connection.since, connection.link) ||
           isOffline(deviceId, deviceName, since)
-        if (isRight && subDevices.length === 0) unsettled.delete(device)
         for (const { onlineSince, thing: { identity } } of subDevices) {
-          if (connection === undefined) isOffline(identity.deviceId, identity.deviceName, since)
-          else if (onlineSince !== undefined) {
-            isOnline(identity.deviceId, identity.deviceName, onlineSince, connection.link)
-          }
+          const isSubRight = connection === undefined
+            ? isOffline(identity.deviceId, identity.deviceName, since)
+            : onlineSince !== undefined &&
+              isOnline(identity.deviceId, identity.deviceName, onlineSince, connection.link)
+          isRight &&= isSubRight
         }
+        if (isRight) unsettled.delete(device)
       }
     }
   }
