@@ -6,8 +6,10 @@ import { readdirSync, readFileSync } from "node:fs"
 
 /** Ticks of the processor's clock since the machine has started. */
 interface Reading {
-  /** What processes took, save for ours. */
-  readonly others: number
+  /** What processes took. */
+  readonly all: number
+  /** What ours took that run still, and those that they have waited for. */
+  readonly own: number
   /** What the hypervisor took. */
   readonly stolen: number
   /** The time of all cores, idle or not. */
@@ -60,13 +62,31 @@ const read = (): Reading => {
   const stat = readFileSync("/proc/stat", "latin1")
   const [user, nice, system, idle, waiting, irq, softirq, stolen] = stat.slice(0, stat.indexOf("\n")).trim()
     .split(/ +/).slice(1).map(Number) as [number, number, number, number, number, number, number, number]
-  const own = ownTicks(processes())
   return {
-    // Interrupts are mostly ours: packets on the loopback interface.
-    others: user + nice + system - own,
+    all: user + nice + system,
+    own: ownTicks(processes()),
     stolen,
+    // Interrupts are mostly ours: packets on the loopback interface.
     total: user + nice + system + idle + waiting + irq + softirq + stolen
   }
+}
+
+/** Milliseconds between two readings. */
+const readEvery = 2000
+
+/** Adds up what came between readings. */
+const makeGauge = () => {
+  let last = read()
+  let [taken, total] = [0, 0]
+  const look = () => {
+    const now = read()
+    // Ours become less when one ends whose parent has ended before, as those of a browser do.
+    const own = Math.max(0, now.own - last.own)
+    taken += Math.max(0, now.all - last.all - own) + now.stolen - last.stolen
+    total += now.total - last.total
+    last = now
+  }
+  return { look, part: () => taken / Math.max(1, total) }
 }
 
 const isLinux = process.platform === "linux"
@@ -79,9 +99,13 @@ export const withOthers = async <A>(
   use: () => Promise<A>
 ): Promise<{ readonly value: A; readonly others: number }> => {
   if (!isLinux) return { value: await use(), others: 0 }
-  const before = read()
-  const value = await use()
-  const after = read()
-  const took = Math.max(0, after.others - before.others) + after.stolen - before.stolen
-  return { value, others: took / Math.max(1, after.total - before.total) }
+  const gauge = makeGauge()
+  const looking = setInterval(gauge.look, readEvery)
+  try {
+    const value = await use()
+    gauge.look()
+    return { value, others: gauge.part() }
+  } finally {
+    clearInterval(looking)
+  }
 }
