@@ -8,6 +8,7 @@ import * as Examples from "./Examples.ts"
 import * as ExampleServer from "./ExampleServer.ts"
 import * as Links from "./Links.ts"
 import { generated, root, written } from "./Pages.ts"
+import * as Queries from "./Queries.ts"
 import * as Snippets from "./Snippets.ts"
 
 /** Pages whose examples are carried out at the same time: much of it is waiting for messages. */
@@ -80,6 +81,7 @@ export const check = async (only: ReadonlyArray<string>) => {
       }
     }
     await Promise.all(Array.from({ length: atOnce }, work))
+    problems.push(...Queries.broken(await (await fetch(`${server.http}/metrics`)).text()))
   } finally {
     await server.stop()
   }
