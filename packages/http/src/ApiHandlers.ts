@@ -9,7 +9,9 @@
  * 18 µs for 110, of 90 µs that a short request takes.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
+import type { HttpRouter } from "effect/http"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
+import * as EndpointRoute from "./EndpointRoute.ts"
 import { Authorization } from "./middleware/Authorization.ts"
 import { ExpensiveRead } from "./middleware/ExpensiveRead.ts"
 import { IdempotencyMiddleware } from "./middleware/IdempotencyMiddleware.ts"
@@ -42,6 +44,8 @@ export const group = <
     Effect.contextWith((services: Context.Context<BuildServices<Return>>) =>
       Effect.succeed(
         withMiddlewares(
+          api,
+          api.groups[identifier] as unknown as HttpApiGroup.Top,
           HttpApiBuilder.group(
             api,
             identifier,
@@ -65,11 +69,32 @@ type RequestServices<Return> = Return extends Effect.Effect<
 /** What the handlers ask for when they are built. */
 type BuildServices<Return> = Return extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
-/** Builds a layer with the middlewares alone. */
-const withMiddlewares = <A, E>(layer: Layer.Layer<A, E, Middlewares>): Layer.Layer<A, E, Middlewares> =>
+/** A group as `HttpApiBuilder` builds it: the routes stand in the order of the handlers. */
+interface BuiltGroup {
+  readonly routes: ReadonlyArray<HttpRouter.Route<unknown, unknown>>
+  readonly handlers: ReadonlyMap<string, EndpointRoute.Handler>
+}
+
+/** Builds a layer with the middlewares alone, and lets `EndpointRoute.ts` handle what it can. */
+const withMiddlewares = <A, E>(
+  api: EndpointRoute.Place["api"],
+  group: HttpApiGroup.Top,
+  layer: Layer.Layer<A, E, Middlewares>
+): Layer.Layer<A, E, Middlewares> =>
   Layer.fromBuild((memoMap, scope) =>
-    Effect.updateContext(
-      Layer.buildWithMemoMap(layer, memoMap, scope),
-      Context.pick(Authorization, ExpensiveRead, IdempotencyMiddleware, RequestCheck)
-    )
+    Effect.contextWith((services: Context.Context<Middlewares>) => {
+      const middlewares = Context.pick(Authorization, ExpensiveRead, IdempotencyMiddleware, RequestCheck)(services)
+      const routeOf = (route: HttpRouter.Route<unknown, unknown>, handler: EndpointRoute.Handler) =>
+        EndpointRoute.isPlain(handler)
+          ? { ...route, handler: EndpointRoute.make({ api, group, middlewares }, handler) }
+          : route
+      return Effect.map(
+        Effect.updateContext(Layer.buildWithMemoMap(layer, memoMap, scope), () => middlewares),
+        (built) => {
+          const { handlers, routes } = built.mapUnsafe.get(group.key) as BuiltGroup
+          const plain = [...handlers.values()].map((handler, i) => routeOf(routes[i]!, handler))
+          return Context.makeUnsafe<A>(new Map([[group.key, { handlers, routes: plain }]]))
+        }
+      )
+    })
   )

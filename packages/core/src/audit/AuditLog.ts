@@ -94,7 +94,8 @@ const make = Effect.gen(function*() {
   const secretsRead = (subject: AuditSubject) =>
     Effect.flatMap(Clock.currentTimeMillis, (at) => {
       const { action, keyId, projectId, resource: { id, kind } } = subject
-      const read = JSON.stringify([projectId, keyId, action, kind, id])
+      // None of them holds a line feed.
+      const read = `${projectId}\n${keyId}\n${action}\n${kind}\n${id}`
       if (readOf.fullUntil(read) > at) return Effect.void
       return Effect.tap(record(subject), Effect.sync(() => readOf.hit(read, at)))
     })

@@ -119,6 +119,7 @@ const make = Effect.gen(function*() {
   const mac = yield* Mac
   const random = yield* Randomness
   const channel = yield* AccessKeysRemoved
+  const clock = yield* Clock.Clock
 
   const hashOf = (key: string): string => Hex.encode(mac.sha256(new TextEncoder().encode(key)))
 
@@ -241,30 +242,43 @@ const make = Effect.gen(function*() {
     projectId
   })
 
-  const find = Effect.fnUntraced(function*(id: string) {
-    const found = known.fresh(id) ?? (yield* known.get([id])).get(id)
-    return found ?? (yield* new UnknownAccessKey())
-  })
+  const find = (id: string): Effect.Effect<AccessKey, UnknownAccessKey | StoreError> =>
+    Effect.suspend(() => {
+      const fresh = known.fresh(id)
+      if (fresh !== undefined) return Effect.succeed(fresh)
+      return Effect.flatMap(known.get([id]), (found) => {
+        const key = found.get(id)
+        return key === undefined ? Effect.fail(new UnknownAccessKey()) : Effect.succeed(key)
+      })
+    })
 
-  const admit = Effect.fnUntraced(function*(found: AccessKey) {
+  const admit = (found: AccessKey): Effect.Effect<Principal, AccessKeyExpired> => {
     const { addresses, expiresAt, id, role, scopes } = found
     const named = nameOf(found)
-    const now = yield* Clock.currentTimeMillis
-    if (expiresAt !== null && expiresAt <= now) return yield* new AccessKeyExpired({ expiredAt: expiresAt, named })
+    const now = clock.currentTimeMillisUnsafe()
+    if (expiresAt !== null && expiresAt <= now) {
+      return Effect.fail(new AccessKeyExpired({ expiredAt: expiresAt, named }))
+    }
     uses.set(id, now)
-    if (expiresSoon(expiresAt, now) && !warned.has(id)) yield* warn(named, expiresAt!)
     // V8 copies a spread fast only when it stands last.
-    return { role, scopes, addresses, expiresAt, ...named }
-  })
+    const principal: Principal = { role, scopes, addresses, expiresAt, ...named }
+    return expiresSoon(expiresAt, now) && !warned.has(id)
+      ? Effect.as(warn(named, expiresAt!), principal)
+      : Effect.succeed(principal)
+  }
 
-  const authenticate = Effect.fnUntraced(function*(redacted: Redacted.Redacted) {
+  const authenticate: AccessKeys["Service"]["authenticate"] = (redacted) => {
     const key = Redacted.value(redacted)
     const id = accessKeyIdOf(key)
-    if (id === undefined) return yield* new UnknownAccessKey()
-    const found = yield* find(id)
-    if (!equalInConstantTime(found.hash, hashOf(key))) return yield* new UnknownAccessKey({ named: nameOf(found) })
-    return yield* admit(found)
-  })
+    if (id === undefined) return Effect.fail(new UnknownAccessKey())
+    return Effect.flatMap(
+      find(id),
+      (found): Effect.Effect<Principal, UnknownAccessKey | AccessKeyExpired> =>
+        equalInConstantTime(found.hash, hashOf(key))
+          ? admit(found)
+          : Effect.fail(new UnknownAccessKey({ named: nameOf(found) }))
+    )
+  }
 
   const writeUses = Effect.suspend(() => {
     if (uses.size === 0) return Effect.void

@@ -58,7 +58,7 @@ export const layer = group(
         const request = yield* HttpServerRequest.HttpServerRequest
         yield* checkForgery(request)
         const credential = { kind: "access-key", secret: Redacted.make(payload.access_key) } as const
-        const begin = authorize(credential, "viewer", signInRoute, (caller) =>
+        const begin = authorize(request, credential, "viewer", signInRoute, (caller) =>
           Effect.gen(function*() {
             const { expiresAt, token } = yield* sessions.signIn(caller).pipe(Effect.catch(failWith))
             const seconds = Math.ceil((expiresAt - (yield* Clock.currentTimeMillis)) / 1000)

@@ -12,7 +12,7 @@ import {
   type Role,
   roleIncludes
 } from "@device-cloud/core"
-import { Clock, Context, Effect, Layer, type Redacted } from "effect"
+import { Clock, Context, Effect, Exit, Layer, type Redacted } from "effect"
 import { HttpClientRequest, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type HttpApiEndpoint, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { Code, statusOf } from "../Code.ts"
@@ -68,20 +68,21 @@ export class Authorization extends HttpApiMiddleware.Service<Authorization, { pr
     Effect.suspend(() =>
       Effect.map(makeAuthorize, (authorize) =>
         Authorization.of({
-          accessKey: (handler, { endpoint, group }) =>
-            Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-              authorize(
-                credentialOf(request),
-                requiredRole(endpoint),
-                {
-                  area: group.identifier,
-                  action: `${group.identifier}.${endpoint.identifier}`,
-                  isRead: isRead(endpoint),
-                  isAudited: !Context.get(endpoint.annotations, Unaudited),
-                  path: endpoint.path
-                },
-                (caller) => warned(Effect.provideService(handler, CurrentPrincipal, caller), caller)
-              ))
+          accessKey: (handler, { endpoint, group }) => {
+            const required = requiredRole(endpoint)
+            const route = {
+              area: group.identifier,
+              action: `${group.identifier}.${endpoint.identifier}`,
+              isRead: isRead(endpoint),
+              isAudited: !Context.get(endpoint.annotations, Unaudited),
+              path: endpoint.path
+            }
+            const handle = (caller: Caller) => warned(Effect.provideService(handler, CurrentPrincipal, caller), caller)
+            return Effect.flatMap(
+              HttpServerRequest.HttpServerRequest,
+              (request) => authorize(request, credentialOf(request), required, route, handle)
+            )
+          }
         }))
     )
   )
@@ -130,19 +131,20 @@ export const makeAuthorize = Effect.gen(function*() {
   const audit = yield* RequestAudit.make
 
   const byAccessKey = (accessKey: Redacted.Redacted, action: string) =>
-    accessKeys.authenticate(accessKey).pipe(
-      Effect.map((principal): Authenticated => ({
-        session: null,
-        ended: Effect.suspend(() => accessKeys.ended(principal.accessKeyId)),
-        // V8 copies a spread fast only when it stands last.
-        ...principal
-      })),
-      Effect.catch((error) => {
+    Effect.matchEffect(accessKeys.authenticate(accessKey), {
+      onSuccess: (principal) =>
+        Effect.succeed<Authenticated>({
+          session: null,
+          ended: Effect.suspend(() => accessKeys.ended(principal.accessKeyId)),
+          // V8 copies a spread fast only when it stands last.
+          ...principal
+        }),
+      onFailure: (error) => {
         if (error._tag === "StoreError" || error.named === undefined) return failWith(error)
         const code = error._tag === "AccessKeyExpired" ? Code.accessKeyExpired : Code.unauthorized
         return Effect.andThen(audit.refused(error.named, action, code), failWith(error))
-      })
-    )
+      }
+    })
 
   const bySession = (token: Redacted.Redacted) =>
     sessions.authenticate(token).pipe(
@@ -154,41 +156,50 @@ export const makeAuthorize = Effect.gen(function*() {
       Effect.catch(failWith)
     )
 
-  const admit = Effect.fnUntraced(function*(principal: Authenticated, required: Role, route: KeyScope.ScopedRoute) {
-    if (principal.session !== null) yield* checkForgery(yield* HttpServerRequest.HttpServerRequest)
-    if (!roleIncludes(principal.role, required)) {
-      return yield* Effect.fail(
-        RoleTooLow.make({
-          message: `This needs the role ${required}; the access key has the role ${principal.role}`
-        })
-      )
-    }
-    if (principal.addresses !== null) {
-      const address = clientAddress(yield* HttpServerRequest.HttpServerRequest)
-      if (!admitsAddress(principal, address)) {
-        return yield* Effect.fail(
-          RoleTooLow.make({ message: `The access key may not be used from the address ${address || "of this caller"}` })
-        )
-      }
-    }
-    yield* checkScopes(principal, route)
-  })
+  const refuse = (message: string) => Effect.fail(RoleTooLow.make({ message }))
 
-  return Effect.fnUntraced(function*<E, R>(
+  const admit = (
+    request: HttpServerRequest.HttpServerRequest,
+    principal: Authenticated,
+    required: Role,
+    route: KeyScope.ScopedRoute
+  ) => {
+    const { addresses, role, session } = principal
+    return Effect.flatMapEager(session === null ? Effect.void : checkForgery(request), () => {
+      if (!roleIncludes(role, required)) {
+        return refuse(`This needs the role ${required}; the access key has the role ${role}`)
+      }
+      if (addresses !== null) {
+        const address = clientAddress(request)
+        if (!admitsAddress(principal, address)) {
+          return refuse(`The access key may not be used from the address ${address || "of this caller"}`)
+        }
+      }
+      return checkScopes(principal, route)
+    })
+  }
+
+  return <E, R>(
+    request: HttpServerRequest.HttpServerRequest,
     { kind, secret }: Credential,
     required: Role,
     route: AuditedRoute,
     handle: (caller: Caller) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
-  ) {
-    const principal = yield* kind === "access-key" ? byAccessKey(secret, route.action) : bySession(secret)
-    known.add(countedAddress(yield* HttpServerRequest.HttpServerRequest))
-    if (limits.isOn("project")) yield* limits.check("project", principal.projectId)
-    yield* Effect.tapError(
-      admit(principal, required, route),
-      ({ code }) => statusOf(code) === 403 ? audit.refused(principal, route.action, code) : Effect.void
-    )
-    return yield* audit.handle(principal, route, handle)
-  })
+  ) =>
+    Effect.flatMap(kind === "access-key" ? byAccessKey(secret, route.action) : bySession(secret), (principal) => {
+      known.add(countedAddress(request))
+      const counted = limits.isOn("project") ? limits.check("project", principal.projectId) : Effect.void
+      return Effect.flatMapEager(counted, () => {
+        const admitted = admit(request, principal, required, route)
+        // Most requests pass all checks without a step of their fiber.
+        if (Exit.isExit(admitted) && Exit.isSuccess(admitted)) return audit.handle(principal, route, handle)
+        const told = Effect.tapError(
+          admitted,
+          ({ code }) => statusOf(code) === 403 ? audit.refused(principal, route.action, code) : Effect.void
+        )
+        return Effect.andThen(told, audit.handle(principal, route, handle))
+      })
+    })
 })
 
 const requiredRole = (endpoint: HttpApiEndpoint.Top): Role =>

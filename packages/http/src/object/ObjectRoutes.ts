@@ -26,13 +26,19 @@ export const layer = HttpRouter.use(Effect.fnUntraced(function*(router) {
   yield* router.add("GET", path, withEnvelope(download(objects)))
 
   const remove = Effect.gen(function*() {
-    const credential = credentialOf(yield* HttpServerRequest.HttpServerRequest)
+    const request = yield* HttpServerRequest.HttpServerRequest
     const route = { area: "objects", action: "objects.deleteObject", isRead: false, path }
-    return yield* authorize(credential, "operator", route, ({ projectId }) =>
-      Effect.gen(function*() {
-        const { objectId } = yield* find(objects)
-        return HttpServerResponse.jsonUnsafe(yield* done(objects.remove(projectId, objectId)))
-      }))
+    return yield* authorize(
+      request,
+      credentialOf(request),
+      "operator",
+      route,
+      ({ projectId }) =>
+        Effect.gen(function*() {
+          const { objectId } = yield* find(objects)
+          return HttpServerResponse.jsonUnsafe(yield* done(objects.remove(projectId, objectId)))
+        })
+    )
   })
   yield* router.add("DELETE", path, withEnvelope(remove))
 }))
