@@ -1,6 +1,6 @@
 /**
  * Handles the requests of an endpoint with plain functions: a request of the API
- * takes a quarter less time than through `HttpApiBuilder`, which runs a generator for
+ * takes an eighth less time than through `HttpApiBuilder`, which runs a generator for
  * each request, copies its context and wraps each middleware
  * (docs/decisions/0122-what-a-request-costs.md). Endpoints that take or send anything but JSON
  * stay with `HttpApiBuilder`.

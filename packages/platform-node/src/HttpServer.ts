@@ -21,6 +21,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { ArrivingBodies } from "./ArrivingBodies.ts"
 import { makeCapitalize } from "./HeaderNames.ts"
 import { HttpConnections } from "./HttpConnections.ts"
+import { makeLeaveTogether } from "./LeavingResponses.ts"
 import { type Reader, ReadingPlaces } from "./ReadingPlaces.ts"
 import { RequestTurns } from "./RequestTurns.ts"
 
@@ -236,6 +237,7 @@ export const layer = (
         )
         const shared = { bodies, places, turns }
         const capitalize = makeCapitalize()
+        const leaveTogether = makeLeaveTogether()
         return HttpServer.make({
           address,
           serve: (app, middleware) => {
@@ -244,6 +246,7 @@ export const layer = (
               const response = responseTo(request)
               // This server speaks HTTP/1.1 only.
               capitalize(response)
+              leaveTogether(response)
               const source = request.source as IncomingMessage
               connections.began(source.socket, response)
               endUnfinished(source, response)
