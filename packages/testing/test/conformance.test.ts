@@ -6,6 +6,7 @@ import { test } from "vitest"
 import type { Outcome } from "../src/conformance/Check.ts"
 import { checkCloud } from "../src/conformance/CloudChecks.ts"
 import { checkDevice } from "../src/conformance/DeviceChecks.ts"
+import * as FirmwareServer from "../src/conformance/FirmwareServer.ts"
 import * as Wiretap from "../src/conformance/Wiretap.ts"
 
 test("a cloud: everything of the protocol works", async () => {
@@ -39,7 +40,10 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of
   /** What the checks say of a device that lives like this whenever it is connected; undefined: it never is. */
   const outcomes = Effect.fnUntraced(function*(
     on: SimulatedDevice.Handlers,
-    life?: (connected: SimulatedDevice.SimulatedDevice<SimulatedDevice.DeviceTriple>) => Effect.Effect<unknown, unknown>
+    life?: (
+      connected: SimulatedDevice.SimulatedDevice<SimulatedDevice.DeviceTriple>
+    ) => Effect.Effect<unknown, unknown>,
+    server?: FirmwareServer.FirmwareServer
   ) {
     const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
     const broker = (yield* MqttTestServer).tcp.url
@@ -55,7 +59,7 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of
     const seen: Array<Outcome> = []
     const report = (outcome: Outcome) => Effect.sync(() => void seen.push(outcome))
     const firmware = { version: "2.0.0", bytes }
-    yield* checkDevice(device, { wiretap, patience: life ? 20 : 0.2, service: "reset", firmware }, report)
+    yield* checkDevice(device, { wiretap, patience: life ? 20 : 0.2, service: "reset", firmware, server }, report)
     return seen
   })
 
@@ -83,6 +87,37 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of
         []
       )
       assert.lengthOf(seen, 12)
+    }))
+
+  it.effect("firmware is downloaded over HTTP, too", () =>
+    Effect.gen(function*() {
+      const server = yield* FirmwareServer.open("http://127.0.0.1:0", bytes)
+      let version = "1.2.0"
+      const seen = yield* outcomes(
+        { ...does, upgrade: (image) => Effect.sync(() => void ({ version } = image)) },
+        (connected) => Effect.andThen(connected.postProperties({ level: 3 }), connected.inform(version)),
+        server
+      )
+      const details = Object.fromEntries(seen.map(({ detail, name }) => [name, detail]))
+      assert.deepInclude(details, {
+        "downloads over HTTP": "100000 bytes, in 1 request",
+        "runs the new version": "2.0.0"
+      })
+      const answered = yield* Effect.promise(() =>
+        Promise.all(
+          ["bytes=10-19", "bytes=99990-", "bytes=-5", "bytes=100000-"].map(async (range) => {
+            const response = await fetch(server.url, { headers: { range } })
+            const part = new Uint8Array(await response.arrayBuffer())
+            return [response.status, response.headers.get("content-range"), [...part]]
+          })
+        )
+      )
+      assert.deepStrictEqual(answered, [
+        [206, "bytes 10-19/100000", [...bytes.subarray(10, 20)]],
+        [206, "bytes 99990-99999/100000", [...bytes.subarray(99_990)]],
+        [206, "bytes 99995-99999/100000", [...bytes.subarray(99_995)]],
+        [416, "bytes */100000", []]
+      ])
     }))
 
   it.effect("what a device leaves out is not supported; an upgrade that it begins and does not end has failed", () =>

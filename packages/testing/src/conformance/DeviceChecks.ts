@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import * as CloudState from "../CloudState.ts"
 import { eventually } from "../Eventually.ts"
 import { check, NotSupported, type Report, skip, Unexpected } from "./Check.ts"
+import type { FirmwareServer } from "./FirmwareServer.ts"
 import { checkUpgrade, type OfferedFirmware } from "./UpgradeChecks.ts"
 import type { Wiretap } from "./Wiretap.ts"
 
@@ -18,6 +19,8 @@ export interface DeviceOptions {
   readonly service?: string | undefined
   /** Firmware for the device; undefined: none is offered. */
   readonly firmware?: OfferedFirmware | undefined
+  /** Serves the firmware; undefined: the device gets it in blocks over MQTT. */
+  readonly server?: FirmwareServer | undefined
 }
 
 const within = (seconds: number) => ({ timeout: seconds * 1000, interval: 100 })
@@ -25,7 +28,7 @@ const within = (seconds: number) => ({ timeout: seconds * 1000, interval: 100 })
 /** Waits for the device and makes all checks. It sets properties only to what the device has reported. */
 export const checkDevice = Effect.fnUntraced(function*(
   device: Device,
-  { firmware, patience, service, wiretap }: DeviceOptions,
+  { firmware, patience, server, service, wiretap }: DeviceOptions,
   report: Report
 ) {
   const sessions = yield* DeviceSessions
@@ -119,7 +122,7 @@ export const checkDevice = Effect.fnUntraced(function*(
     })
   )
   if (firmware === undefined) yield* skip(report, "takes an upgrade", "it needs --firmware and --firmware-version")
-  else yield* checkUpgrade(device, firmware, { patience, wiretap }, report)
+  else yield* checkUpgrade(device, firmware, { patience, server, wiretap }, report)
   const times = wiretap.heard("time")
   yield* works(
     "asks for the time",

@@ -12,6 +12,7 @@ import {
 } from "@device-cloud/core"
 import { Clock, Effect, Stream } from "effect"
 import { check, NotSupported, type Report, skip, Unexpected } from "./Check.ts"
+import type { FirmwareServer } from "./FirmwareServer.ts"
 import type { Wiretap } from "./Wiretap.ts"
 
 /** Firmware that the device may install. */
@@ -23,15 +24,19 @@ export interface OfferedFirmware {
 
 const page = { page: 1, pageSize: 1 }
 
-/** Creates a task that offers the firmware to the device. */
-const offer = Effect.fnUntraced(function*({ deviceId, productKey }: Device, { bytes, version }: OfferedFirmware) {
+/** Creates a task that offers the firmware to the device: in blocks, or at its address. */
+const offer = Effect.fnUntraced(function*(
+  { deviceId, productKey }: Device,
+  { bytes, version }: OfferedFirmware,
+  address: string | undefined
+) {
   const objects = yield* Objects
   const { fileName, md5, objectId } = yield* objects.upload(defaultProjectId, "firmware.bin", Stream.make(bytes))
   const { firmware: { firmwareId } } = yield* (yield* Firmwares).create(defaultProjectId, productKey, {
     name: "Conformance",
     version,
-    // The device gets blocks: nobody fetches this address.
-    ossPath: `http://127.0.0.1/objects/${objectId}/${fileName}`,
+    // Of blocks, nobody fetches the address.
+    ossPath: address ?? `http://127.0.0.1/objects/${objectId}/${fileName}`,
     algorithms: "md5",
     hash: md5
   })
@@ -39,23 +44,31 @@ const offer = Effect.fnUntraced(function*({ deviceId, productKey }: Device, { by
     scopeMode: "targeted",
     deviceIds: [deviceId],
     cloudPush: true,
-    downloadProtocol: "mqtt"
+    downloadProtocol: address === undefined ? "mqtt" : "https"
   })
 })
 
 /**
  * Offers the firmware and watches the device until the upgrade has ended, or until
- * nothing of it has been heard for `patience` seconds.
+ * nothing of it has been heard for `patience` seconds. `server`: serves the firmware;
+ * undefined: it comes in blocks over MQTT.
  */
 export const checkUpgrade = Effect.fnUntraced(function*(
   device: Device,
   firmware: OfferedFirmware,
-  { patience, wiretap }: { readonly patience: number; readonly wiretap: Wiretap },
+  { patience, server, wiretap }: {
+    readonly patience: number
+    readonly server?: FirmwareServer | undefined
+    readonly wiretap: Wiretap
+  },
   report: Report
 ) {
   const tasks = yield* UpgradeTasks
-  const { taskId } = yield* offer(device, firmware)
+  const { taskId } = yield* offer(device, firmware, server?.url)
   const record = Effect.map(tasks.records(defaultProjectId, taskId, {}, page), ({ items }) => items[0]!.record)
+
+  /** How often the device has asked for the firmware or a part of it. */
+  const downloads = () => server === undefined ? wiretap.heard("thing.file.download") : server.requests()
 
   /** Until the record has ended, or nothing changes any more. */
   const watch = Effect.gen(function*() {
@@ -64,7 +77,7 @@ export const checkUpgrade = Effect.fnUntraced(function*(
     while (true) {
       const { status, step } = yield* record
       const now = yield* Clock.currentTimeMillis
-      const state = [status, step, wiretap.heard("thing.file.download"), wiretap.heard("thing.ota.progress")].join()
+      const state = [status, step, downloads(), server?.bytes(), wiretap.heard("thing.ota.progress")].join()
       if (isUpgradeFinal(status) || (state === seen && now - since >= patience * 1000)) return
       if (state !== seen) [seen, since] = [state, now]
       yield* Effect.sleep("100 millis")
@@ -72,13 +85,13 @@ export const checkUpgrade = Effect.fnUntraced(function*(
   })
   yield* watch
 
-  const blocks = wiretap.heard("thing.file.download")
+  const asked = downloads()
   const steps = wiretap.heard("thing.ota.progress")
   const { reason, status, step } = yield* record
   const versions = yield* (yield* OtaStore).versions(device.deviceId)
   const isThere = Object.values(versions).includes(firmware.version)
   const quiet = `within ${patience} seconds`
-  if (blocks + steps === 0 && !isThere) {
+  if (asked + steps === 0 && !isThere) {
     return yield* check(
       report,
       "takes an upgrade",
@@ -88,9 +101,13 @@ export const checkUpgrade = Effect.fnUntraced(function*(
   yield* check(report, "takes an upgrade", Effect.succeed(`${firmware.bytes.length} bytes`))
   yield* check(
     report,
-    "downloads in blocks",
-    blocks > 0
-      ? Effect.succeed(`it asked for ${blocks}`)
+    server === undefined ? "downloads in blocks" : "downloads over HTTP",
+    asked > 0
+      ? Effect.succeed(
+        server === undefined
+          ? `it asked for ${asked}`
+          : `${server.bytes()} bytes, in ${asked} request${asked === 1 ? "" : "s"}`
+      )
       : Effect.fail(new NotSupported({ message: "it asked for none" }))
   )
   yield* check(
@@ -100,7 +117,7 @@ export const checkUpgrade = Effect.fnUntraced(function*(
       ? Effect.succeed(`${steps} ${steps === 1 ? "report" : "reports"}, the last one ${step} %`)
       : Effect.fail(new NotSupported({ message: "there was no report" }))
   )
-  if (blocks === 0 && !isThere) return yield* skip(report, "runs the new version", "it has no way to download it")
+  if (asked === 0 && !isThere) return yield* skip(report, "runs the new version", "it has no way to download it")
   yield* check(
     report,
     "runs the new version",

@@ -14,15 +14,17 @@ import * as Fixtures from "../Fixtures.ts"
 import { type Report, Unexpected } from "./Check.ts"
 import { checkCloud } from "./CloudChecks.ts"
 import { checkDevice } from "./DeviceChecks.ts"
+import * as FirmwareServer from "./FirmwareServer.ts"
 import * as Wiretap from "./Wiretap.ts"
 
 const usage = `What of the device protocol works?
 
   device-cloud-testing conform --listen mqtt://0.0.0.0:1883 [--service ID] [--wait SECONDS]
-      [--firmware FILE --firmware-version VERSION]
+      [--firmware FILE --firmware-version VERSION [--firmware-url http://HOST:PORT]]
       plays the cloud for a real device: prints the names and the secret that the device
       needs, waits for it (60 seconds) and checks it. With mqtts: --cert FILE --key FILE (PEM).
-      Firmware is offered in blocks over MQTT, and only if you name it: the device installs it.
+      Firmware is offered only if you name it: the device installs it. It comes in blocks over
+      MQTT, or from an address of this machine, under which the device reaches it.
 
   device-cloud-testing conform --url mqtts://HOST:8883 [--ca FILE] [--http-url http://HOST:8080]
       [--access-key dck_…] [--product-key … --device-name … --device-secret …]
@@ -40,6 +42,7 @@ const { positionals, values } = parseArgs({
       "wait",
       "firmware",
       "firmware-version",
+      "firmware-url",
       "cert",
       "key",
       "url",
@@ -80,6 +83,10 @@ const ofDevice = Effect.fnUntraced(function*(listen: string, report: Report) {
   )
   yield* Effect.gen(function*() {
     const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
+    const address = given("firmware-url")
+    const server = firmware === undefined || address === undefined
+      ? undefined
+      : yield* FirmwareServer.open(address, firmware.bytes)
     const wiretap = yield* Wiretap.open({
       listen,
       broker: (yield* MqttServer).mqtt!,
@@ -90,7 +97,7 @@ const ofDevice = Effect.fnUntraced(function*(listen: string, report: Report) {
         `  device name    ${device.deviceName}\n  device secret  ${device.deviceSecret}`
     )
     const patience = Number(given("wait") ?? 60)
-    yield* checkDevice(device, { wiretap, patience, service: given("service"), firmware }, report)
+    yield* checkDevice(device, { wiretap, patience, service: given("service"), firmware, server }, report)
   }).pipe(Effect.provide(cloud), Effect.scoped)
 })
 
