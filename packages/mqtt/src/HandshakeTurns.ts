@@ -6,7 +6,7 @@
  * earlier is closer to giving up. Who has given up costs nothing.
  */
 import type { Socket } from "node:net"
-import { type Arrival, type Arrivals, maxArrivalBytes } from "./session/Arrivals.ts"
+import { maxArrivalBytes } from "./session/Arrivals.ts"
 
 /** Milliseconds in which handshakes begin before everything else has its turn. */
 const turnMillis = 10
@@ -15,18 +15,26 @@ const turnMillis = 10
 const handshakeRecord = 22
 const recordHeadBytes = 5
 
+/** What is known of a client before its handshake. */
+export interface Greeter {
+  /** Whether it comes before those that are not known. */
+  readonly isKnown: boolean
+  /** Hears how many bytes are held for the client. */
+  readonly holds: (bytes: number) => void
+}
+
 /** A client that says hello, or waits for its turn. */
 class Greeting {
   readonly socket: Socket
   /** Calls this when the hello is complete. */
   readonly #complete: () => void
-  readonly #arrives: (bytes: number) => void
+  readonly #holds: (bytes: number) => void
   #hello: Buffer = Buffer.alloc(0)
   #isComplete = false
 
-  constructor(socket: Socket, arrives: (bytes: number) => void, complete: () => void) {
+  constructor(socket: Socket, holds: (bytes: number) => void, complete: () => void) {
     this.socket = socket
-    this.#arrives = arrives
+    this.#holds = holds
     this.#complete = complete
   }
 
@@ -53,7 +61,7 @@ class Greeting {
     for (let chunk: Buffer | null; (chunk = this.socket.read()) !== null;) {
       this.#hello = this.#hello.length === 0 ? chunk : Buffer.concat([this.#hello, chunk])
     }
-    this.#arrives(this.#hello.length)
+    this.#holds(this.#hello.length)
     if (this.#hello.length > maxArrivalBytes) return this.#end()
     if (this.#isComplete || !isWhole(this.#hello)) return
     this.#isComplete = true
@@ -96,7 +104,6 @@ class Line {
 }
 
 export class HandshakeTurns {
-  readonly #arrivals: Arrivals
   readonly #limit: number
   readonly #begin: (socket: Socket) => void
   readonly #known = new Line()
@@ -109,26 +116,21 @@ export class HandshakeTurns {
    * `limit`: milliseconds that a client may take to say hello, and may then wait.
    * `begin` begins a handshake: the hello is the first that the socket holds.
    */
-  constructor(arrivals: Arrivals, limit: number, begin: (socket: Socket) => void) {
-    this.#arrivals = arrivals
+  constructor(limit: number, begin: (socket: Socket) => void) {
     this.#limit = limit
     this.#begin = begin
   }
 
   /** Takes a connection. Its handshake begins in its turn. */
-  add(socket: Socket, arrival: Arrival): void {
+  add(socket: Socket, { holds, isKnown }: Greeter): void {
     socket.setTimeout(this.#limit)
-    const line = arrival.isKnown ? this.#known : this.#strangers
-    const greeting = new Greeting(
-      socket,
-      (bytes) => this.#arrivals.holds(arrival, bytes),
-      () => {
-        line.add(greeting)
-        if (this.#isRunning) return
-        this.#isRunning = true
-        setImmediate(this.#beginTurn)
-      }
-    )
+    const line = isKnown ? this.#known : this.#strangers
+    const greeting = new Greeting(socket, holds, () => {
+      line.add(greeting)
+      if (this.#isRunning) return
+      this.#isRunning = true
+      setImmediate(this.#beginTurn)
+    })
     greeting.begin()
   }
 

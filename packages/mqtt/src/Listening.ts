@@ -148,7 +148,6 @@ const shakeHands = (server: TlsServer, reception: Reception): (socket: Socket) =
   const shakingHands = new Map<string, { readonly origin: ClientOrigin; readonly arrival: Arrival }>()
   const ends = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
   const turns = new HandshakeTurns(
-    arrivals,
     Duration.toMillis(handshakeTime),
     (socket) => void server.emit("connection", socket)
   )
@@ -170,7 +169,7 @@ const shakeHands = (server: TlsServer, reception: Reception): (socket: Socket) =
       socket.once("close", () => {
         if (shakingHands.get(key) === connection) shakingHands.delete(key)
       })
-      turns.add(socket, arrival)
+      turns.add(socket, { isKnown: arrival.isKnown, holds: (bytes) => arrivals.holds(arrival, bytes) })
     })
 }
 

@@ -9,7 +9,8 @@
 export * as CertificateFiles from "./CertificateFiles.ts"
 export * as DevelopmentCertificate from "./DevelopmentCertificate.ts"
 export type { Limits } from "./Limits.ts"
-/** `modernTls` and `renew` serve HTTPS servers of the application as well. */
+/** `HandshakeTurns`, `modernTls` and `renew` serve HTTPS servers of the application as well. */
+export { type Greeter, HandshakeTurns } from "./HandshakeTurns.ts"
 export { ListenError, modernTls, renew, type TlsOptions } from "./Listening.ts"
 export { type Admission, MqttServer, type Options } from "./MqttServer.ts"
 export * as MqttWebSocket from "./MqttWebSocket.ts"

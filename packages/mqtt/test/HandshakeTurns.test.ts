@@ -1,11 +1,8 @@
-import { KnownAddresses } from "@device-cloud/core"
 import { eventually } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { HandshakeTurns } from "../src/HandshakeTurns.ts"
-import { complete } from "../src/Limits.ts"
-import { Arrivals } from "../src/session/Arrivals.ts"
 
 /** A TLS record of a handshake with this content. */
 const hello = (content: string) => Buffer.concat([Buffer.from([22, 3, 1, 0, content.length]), Buffer.from(content)])
@@ -34,11 +31,9 @@ it.live("handshakes begin with whom the cloud knows, then with who came last, an
   Effect.gen(function*() {
     const names = ["first", "second", "third", "gone", "known"]
     const sockets = yield* connected(names.map(hello))
-    const known = KnownAddresses.of({ has: (address) => address === "known", add: () => {} })
-    const arrivals = new Arrivals(complete(), () => 0, known, () => {})
     const begun: Array<string> = []
-    const turns = new HandshakeTurns(arrivals, 10_000, (socket) => begun.push(String(socket.read()).slice(5)))
-    for (const [i, socket] of sockets.entries()) turns.add(socket, arrivals.admit(names[i]!, socket)!)
+    const turns = new HandshakeTurns(10_000, (socket) => begun.push(String(socket.read()).slice(5)))
+    for (const [i, socket] of sockets.entries()) turns.add(socket, { isKnown: names[i] === "known", holds: () => {} })
     // They are read in the ticks before this one, and begin later.
     yield* Effect.callback<void>((resume) => {
       let waiting = sockets.length
@@ -57,10 +52,15 @@ it.live("handshakes begin with whom the cloud knows, then with who came last, an
 it.live("a handshake does not begin before the hello is whole, and half a hello has an end", () =>
   Effect.gen(function*() {
     const sockets = yield* connected([hello("half").subarray(0, 7)])
-    const known = KnownAddresses.of({ has: () => false, add: () => {} })
-    const arrivals = new Arrivals(complete(), () => 0, known, () => {})
     let begun = 0
-    new HandshakeTurns(arrivals, 50, () => begun++).add(sockets[0]!, arrivals.admit("a", sockets[0]!)!)
+    let held = 0
+    new HandshakeTurns(50, () => begun++).add(sockets[0]!, {
+      isKnown: false,
+      holds: (bytes) => {
+        held = bytes
+      }
+    })
     yield* eventually(Effect.sync(() => sockets[0]!.destroyed), { until: (destroyed) => destroyed })
     assert.strictEqual(begun, 0)
+    assert.strictEqual(held, 7)
   }).pipe(Effect.scoped))

@@ -66,11 +66,17 @@ export class HttpConnections {
   #open = 0
   #strangers = 0
 
-  constructor(server: EventEmitter, limits: ConnectionLimits, acquaintance: Acquaintance) {
+  /** `door`: accepts the connections of the server. */
+  constructor(server: EventEmitter, limits: ConnectionLimits, acquaintance: Acquaintance, door: EventEmitter) {
     this.#limits = limits
     this.#acquaintance = acquaintance
-    if (server instanceof TlsServer) this.#listenSecurely(server)
-    else server.on("connection", (socket: Socket) => this.#admit(socket, 0))
+    if (server instanceof TlsServer) this.#listenSecurely(server, door)
+    else door.on("connection", (socket: Socket) => this.#admit(socket, 0))
+  }
+
+  /** Whether somebody at the other end of a connection was authenticated lately. */
+  isKnown(socket: Socket): boolean {
+    return this.#ofSocket.get(socket)?.address.isKnown === true
   }
 
   /** A request has come over this connection. */
@@ -86,11 +92,11 @@ export class HttpConnections {
     })
   }
 
-  #listenSecurely(server: TlsServer): void {
+  #listenSecurely(server: TlsServer, door: EventEmitter): void {
     // Nothing but its peer says over which connection a decrypted socket runs.
     const handshakes = new Map<string, Connection>()
     const peerOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
-    server.on("connection", (socket: Socket) => {
+    door.on("connection", (socket: Socket) => {
       const peer = peerOf(socket)
       const connection = this.#admit(socket, undefined)
       handshakes.set(peer, connection)

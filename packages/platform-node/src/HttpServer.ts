@@ -166,11 +166,12 @@ export interface Limits {
 
 /**
  * Limits the connections of a server, of `node:https` too. Call `began` of what it
- * returns for each request.
+ * returns for each request. `door`: who accepts the connections, if not the server.
  */
 export const limitConnections = (
   server: EventEmitter,
-  { addressConnections, connections = Infinity }: Partial<Limits>
+  { addressConnections, connections = Infinity }: Partial<Limits>,
+  door = server
 ): Effect.Effect<HttpConnections> =>
   Effect.gen(function*() {
     const proxies = yield* TrustedProxies
@@ -182,7 +183,8 @@ export const limitConnections = (
         reservedConnections: known === undefined || connections === Infinity ? 0 : Math.floor(connections / 10),
         addressConnections: addressConnections ?? shareOf(connections)
       },
-      { isProxy: (address) => isTrustedProxy(address, proxies), known }
+      { isProxy: (address) => isTrustedProxy(address, proxies), known },
+      door
     )
   })
 

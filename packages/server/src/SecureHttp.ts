@@ -1,12 +1,13 @@
 /**
- * The HTTP server over TLS: another listener of the same server.
+ * The HTTP server over TLS: another listener of the same server. Its handshakes take
+ * turns, as those of the broker do.
  */
-import { modernTls, renew, type TlsOptions } from "@device-cloud/mqtt"
+import { HandshakeTurns, modernTls, renew, type TlsOptions } from "@device-cloud/mqtt"
 import { HttpServer } from "@device-cloud/platform-node"
 import { Effect, Stream } from "effect"
 import type { Server, ServerOptions } from "node:http"
 import { createServer as createSecureServer } from "node:https"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, createServer as createTcpServer } from "node:net"
 import { InvalidConfig } from "./ServerConfig.ts"
 
 export interface Options extends Pick<TlsOptions, "port" | "certificate" | "key" | "renewals"> {
@@ -18,6 +19,9 @@ export interface Options extends Pick<TlsOptions, "port" | "certificate" | "key"
   /** The options of the plain server. */
   readonly server: ServerOptions
 }
+
+/** How long a client may take to say hello, to wait for its turn, and to shake hands, milliseconds each. */
+const handshakeTime = 10_000
 
 /** What the plain server does with a connection that has been decrypted. */
 const events = ["request", "upgrade", "clientError", "checkExpectation"] as const
@@ -35,24 +39,30 @@ export const listen = Effect.fnUntraced(function*(http: Server, options: Options
   const invalid = (variables: string, cause: unknown) =>
     new InvalidConfig({ message: `${variables}: ${String(cause)}` })
   const server = yield* Effect.try({
-    try: () => createSecureServer({ ...options.server, ...secure({ certificate, key }), handshakeTimeout: 10_000 }),
+    try: () =>
+      createSecureServer({ ...options.server, ...secure({ certificate, key }), handshakeTimeout: handshakeTime }),
     catch: (cause) => invalid("TLS_CERT_FILE, TLS_KEY_FILE", cause)
   })
-  const limited = yield* HttpServer.limitConnections(server, { connections })
+  const door = createTcpServer({ noDelay: true })
+  const limited = yield* HttpServer.limitConnections(server, { connections }, door)
+  const turns = new HandshakeTurns(handshakeTime, (socket) => void server.emit("connection", socket))
+  door.on("connection", (socket) => {
+    if (!socket.destroyed) turns.add(socket, { isKnown: limited.isKnown(socket), holds: () => {} })
+  })
   server.on("request", ({ socket }, response) => limited.began(socket, response))
   server.on("tlsClientError", (_, socket) => void socket.destroy())
   for (const event of events) server.on(event, (...args: ReadonlyArray<unknown>) => void http.emit(event, ...args))
   yield* Effect.acquireRelease(
     Effect.callback<void, InvalidConfig>((resume) => {
-      server.once("error", (cause) => resume(Effect.fail(invalid("HTTP_HOST, HTTPS_PORT", cause))))
-      server.listen({ host, port }, () => resume(Effect.void))
+      door.once("error", (cause) => resume(Effect.fail(invalid("HTTP_HOST, HTTPS_PORT", cause))))
+      door.listen({ host, port }, () => resume(Effect.void))
     }),
     () =>
       Effect.sync(() => {
-        server.close()
+        door.close()
         server.closeIdleConnections()
       })
   )
   if (renewals !== undefined) yield* Effect.forkScoped(renew(server, Stream.map(renewals, secure)))
-  return `https://${host.includes(":") ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`
+  return `https://${host.includes(":") ? `[${host}]` : host}:${(door.address() as AddressInfo).port}`
 })

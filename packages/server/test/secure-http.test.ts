@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { connect as connectTcp } from "node:net"
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls"
 import * as SecureHttp from "../src/SecureHttp.ts"
 
@@ -73,4 +74,27 @@ it.live("a renewed certificate counts for new connections over HTTPS, a broken o
       connected!.write("GET / HTTP/1.1\r\nhost: h\r\n\r\n")
     })
     assert.include(yield* answer, "<answer>")
+  }))
+
+it.live("clients that come at once are all answered over HTTPS, also beside those that say half a hello", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(yield* makeCertificate)
+    const halves = yield* Effect.forEach([1, 2, 3], () =>
+      Effect.acquireRelease(
+        Effect.sync(() => connectTcp(port, "127.0.0.1").on("error", () => {})),
+        (socket) => Effect.sync(() => socket.destroy())
+      ))
+    for (const socket of halves) socket.write(Buffer.from([22, 3, 1, 2, 0, 1]))
+    const answers = yield* Effect.forEach(
+      Array.from({ length: 60 }),
+      () =>
+        Effect.flatMap(shakeHands(port), (socket) =>
+          Effect.callback<string>((resume) => {
+            socket!.once("data", (chunk) => resume(Effect.succeed(String(chunk))))
+            socket!.write("GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+          })),
+      { concurrency: "unbounded" }
+    )
+    assert.lengthOf(answers.filter((answer) => answer.includes("<answer>")), 60)
+    assert.isTrue(halves.every(({ destroyed }) => !destroyed))
   }))
