@@ -14,7 +14,7 @@ import {
   TrustedProxies
 } from "@device-cloud/core"
 import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
-import { ByteSize, Clock, Deferred, Duration, Effect, Exit, Layer, Option, Schedule } from "effect"
+import { ByteSize, Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Schedule } from "effect"
 import { HttpIncomingMessage, HttpServer, HttpServerError, HttpServerRequest } from "effect/http"
 import type { EventEmitter } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -243,7 +243,8 @@ export const layer = (
         return HttpServer.make({
           address,
           serve: (app, middleware) => {
-            const prepared = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+            const prepared = Effect.withFiber(({ context }) => {
+              const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
               internals(request).arrayBufferEffect = bodyOf(request, shared)
               const response = responseTo(request)
               // This server speaks HTTP/1.1 only.

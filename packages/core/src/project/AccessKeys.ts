@@ -121,7 +121,8 @@ const make = Effect.gen(function*() {
   const channel = yield* AccessKeysRemoved
   const clock = yield* Clock.Clock
 
-  const hashOf = (key: string): string => Hex.encode(mac.sha256(new TextEncoder().encode(key)))
+  const encoder = new TextEncoder()
+  const hashOf = (key: string): string => Hex.encode(mac.sha256(encoder.encode(key)))
 
   const known = yield* NodeCache.make({
     capacity,

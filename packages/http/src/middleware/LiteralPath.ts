@@ -18,6 +18,7 @@ export const withoutEmptyParameters = (
 
 /** The same request, with semicolons that the router leaves alone. */
 export const withLiteralPath = (request: HttpServerRequest.HttpServerRequest): HttpServerRequest.HttpServerRequest => {
+  if (!request.url.includes(";")) return request
   const [path = "", ...query] = request.url.split("?")
   return path.includes(";")
     ? request.modify({ url: [path.replaceAll(";", "%3B"), ...query].join("?") })

@@ -35,8 +35,14 @@ export const make = (routes: ReadonlyArray<Route>): RouteTable => {
   const methods = [...new Set(["HEAD", ...routes.map(({ method }) => method)])]
   return {
     methodsOf: (url) => methods.filter((method) => table.find(method, url) !== undefined),
-    routeOf: ({ method, url }) => table.find(method, url)?.handler
+    routeOf: ({ method, url }) => table.find(method, pathOf(url))?.handler
   }
+}
+
+/** A URL without its query, which the search would read. */
+const pathOf = (url: string): string => {
+  const end = url.indexOf("?")
+  return end === -1 ? url : url.slice(0, end)
 }
 
 /** Any API. `HttpApi` itself is invariant in its groups. */
