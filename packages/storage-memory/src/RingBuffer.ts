@@ -1,7 +1,8 @@
 /**
- * The latest entries of an endless series, in a ring that grows to its limit.
- * It holds arrays of numbers and values and no object for each entry, because
- * there may be millions.
+ * The latest entries of an endless series, in a ring that grows to its limit. Times
+ * and numbers stand beside each other in one array, and there is no object for an
+ * entry: there may be millions, and the collector looks at none of them
+ * (docs/decisions/0125-pauses.md).
  */
 
 /** Entries that a ring keeps. */
@@ -10,20 +11,29 @@ const kept = 1000
 const initial = 16
 
 export class RingBuffer<A> {
-  #times = new Float64Array(initial)
-  #values: Array<A | undefined> = Array.from({ length: initial })
+  /** The time of each entry, and after it its value; NaN: the value is no number. */
+  #numbers = new Float64Array(2 * initial)
+  /** The values that are no numbers; undefined: there has been none. */
+  #others: Array<A | undefined> | undefined
+  #size = initial
   #first = 0
   #count = 0
 
-  /** Adds an entry, in place of the oldest when the ring is full. Unix milliseconds. */
+  /** Adds an entry, in place of the oldest when the ring is full. Unix milliseconds; numbers are finite. */
   push(time: number, value: A): void {
-    if (this.#count === this.#times.length && this.#count < kept) this.#grow()
-    const size = this.#times.length
-    const at = (this.#first + this.#count) % size
-    this.#times[at] = time
-    this.#values[at] = value
-    if (this.#count < size) this.#count++
-    else this.#first = (this.#first + 1) % size
+    if (this.#count === this.#size && this.#count < kept) this.#grow()
+    const at = (this.#first + this.#count) % this.#size
+    this.#numbers[2 * at] = time
+    if (typeof value === "number") {
+      this.#numbers[2 * at + 1] = value
+      if (this.#others !== undefined) this.#others[at] = undefined
+    } else {
+      this.#numbers[2 * at + 1] = Number.NaN
+      this.#others ??= Array.from({ length: this.#size })
+      this.#others[at] = value
+    }
+    if (this.#count < this.#size) this.#count++
+    else this.#first = (this.#first + 1) % this.#size
   }
 
   /** The entries from `start` to `end`, both included, in the order in which they were stored. Default: all. */
@@ -33,9 +43,9 @@ export class RingBuffer<A> {
   ): ReadonlyArray<{ readonly time: number; readonly value: A }> {
     const found: Array<{ readonly time: number; readonly value: A }> = []
     for (let i = 0; i < this.#count; i++) {
-      const at = (this.#first + i) % this.#times.length
-      const time = this.#times[at]!
-      if (time >= start && time <= end) found.push({ time, value: this.#values[at] as A })
+      const at = (this.#first + i) % this.#size
+      const time = this.#numbers[2 * at]!
+      if (time >= start && time <= end) found.push({ time, value: this.#valueAt(at) })
     }
     return found
   }
@@ -43,8 +53,8 @@ export class RingBuffer<A> {
   /** Whether an entry of this time has a value that `isWanted` accepts. */
   has(time: number, isWanted: (value: A) => boolean): boolean {
     for (let i = 0; i < this.#count; i++) {
-      const at = (this.#first + i) % this.#times.length
-      if (this.#times[at] === time && isWanted(this.#values[at] as A)) return true
+      const at = (this.#first + i) % this.#size
+      if (this.#numbers[2 * at] === time && isWanted(this.#valueAt(at))) return true
     }
     return false
   }
@@ -53,19 +63,22 @@ export class RingBuffer<A> {
   prune(time: number): void {
     const left = this.entries(time)
     if (left.length === this.#count) return
-    this.#restart(this.#times.length, left)
-  }
-
-  /** Moves all entries to a larger ring. */
-  #grow(): void {
-    this.#restart(Math.min(this.#times.length * 2, kept), this.entries())
-  }
-
-  #restart(size: number, entries: ReadonlyArray<{ readonly time: number; readonly value: A }>): void {
-    this.#times = new Float64Array(size)
-    this.#values = Array.from({ length: size })
+    this.#others = undefined
     this.#first = 0
     this.#count = 0
-    for (const { time, value } of entries) this.push(time, value)
+    for (const entry of left) this.push(entry.time, entry.value)
+  }
+
+  #valueAt(at: number): A {
+    const number = this.#numbers[2 * at + 1]!
+    return (Number.isNaN(number) ? this.#others![at] : number) as A
+  }
+
+  /** A ring that grows begins at its start: nothing of it was overwritten. */
+  #grow(): void {
+    const numbers = this.#numbers
+    this.#size = Math.min(this.#size * 2, kept)
+    this.#numbers = new Float64Array(2 * this.#size)
+    this.#numbers.set(numbers)
   }
 }
