@@ -3,7 +3,7 @@
  * facts about the object.
  */
 import { ObjectStore, ObjectTooLarge, type StoredObject, StoreError } from "@device-cloud/core"
-import { NodeStream } from "@effect/platform-node"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Layer, Option, Predicate, Stream } from "effect"
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"

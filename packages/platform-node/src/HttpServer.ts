@@ -13,7 +13,8 @@ import {
   KnownAddresses,
   TrustedProxies
 } from "@device-cloud/core"
-import { NodeHttpServer, NodeHttpServerRequest } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { ByteSize, Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Schedule } from "effect"
 import { HttpIncomingMessage, HttpServer, HttpServerError, HttpServerRequest } from "effect/http"
 import type { EventEmitter } from "node:events"

@@ -1,6 +1,8 @@
 /**
  * Explains an error in one line.
  */
+import { Effect, Layer } from "effect"
+import { InvalidConfig } from "./ServerConfig.ts"
 
 /** Returns the message of an error with the messages of its causes, none twice. */
 export const explain = (error: unknown): string => {
@@ -8,3 +10,13 @@ export const explain = (error: unknown): string => {
   const reason = error.cause === undefined ? "" : explain(error.cause)
   return error.message.includes(reason) ? error.message : `${error.message}: ${reason}`
 }
+
+/** Fails with `InvalidConfig` that names the variables to check when a part cannot be built. */
+export const blame = <E>(variables: string, explain: (error: E) => string) => <A, R>(layer: Layer.Layer<A, E, R>) =>
+  layer.pipe(
+    Layer.catch((error) =>
+      Layer.unwrap<A, never, never, InvalidConfig, never>(
+        Effect.fail(new InvalidConfig({ message: `${variables}: ${explain(error)}` }))
+      )
+    )
+  )

@@ -1,6 +1,5 @@
 /**
- * NATS: the events of all projects, if `NATS_URL` is set, and what servers tell each
- * other, if `BUS_URL` is set.
+ * NATS: the events of all projects, and what servers tell each other.
  */
 import * as BusNats from "@device-cloud/bus-nats"
 import type { FeedReaderStore, FeedStore, NodeBus } from "@device-cloud/core"
@@ -10,18 +9,15 @@ import { readFile } from "node:fs/promises"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
 
 /** Publishes events while it lives. Fails if a file of the configuration cannot be read. */
-export const layerEvents = (config: ServerConfig): Layer.Layer<never, InvalidConfig, FeedStore | FeedReaderStore> =>
-  Option.match(config.natsUrl, {
-    onNone: () => Layer.empty,
-    onSome: (url) => Layer.unwrap(Effect.map(optionsOf(config), (options) => EventsNats.layer({ url, ...options })))
-  })
+export const layerEvents = (
+  config: ServerConfig,
+  url: string
+): Layer.Layer<never, InvalidConfig, FeedStore | FeedReaderStore> =>
+  Layer.unwrap(Effect.map(optionsOf(config), (options) => EventsNats.layer({ url, ...options })))
 
 /** Takes the place of the bus of the storage. Fails as `layerEvents`. */
-export const layerBus = (config: ServerConfig): Layer.Layer<NodeBus, InvalidConfig, NodeBus> =>
-  Option.match(config.busUrl, {
-    onNone: () => Layer.effectContext(Effect.context<NodeBus>()),
-    onSome: (url) => Layer.unwrap(Effect.map(optionsOf(config), (options) => BusNats.layer({ url, ...options })))
-  })
+export const layerBus = (config: ServerConfig, url: string): Layer.Layer<NodeBus, InvalidConfig, NodeBus> =>
+  Layer.unwrap(Effect.map(optionsOf(config), (options) => BusNats.layer({ url, ...options })))
 
 const optionsOf = Effect.fnUntraced(function*({ natsCaFile, natsCredentialsFile }: ServerConfig) {
   const credentials = yield* read("NATS_CREDENTIALS_FILE", natsCredentialsFile)

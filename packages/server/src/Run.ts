@@ -2,7 +2,7 @@
  * The server as the whole of a process.
  */
 import { IdleCollection } from "@device-cloud/platform-node"
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect, Exit, Layer } from "effect"
 import cluster from "node:cluster"
 import { explain } from "./Explanation.ts"

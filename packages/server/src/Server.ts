@@ -8,10 +8,9 @@ import {
   DeviceCloud,
   FeedLimits,
   HistoryDays,
-  HistoryFromFeed,
+  type NodeBus,
   type Nodes,
   Objects,
-  type ObjectStore,
   RecordDays,
   SceneLimits,
   StoreHealth,
@@ -21,7 +20,6 @@ import {
   WebhookLimits
 } from "@device-cloud/core"
 import { Console } from "@device-cloud/console"
-import * as HistoryClickHouse from "@device-cloud/history-clickhouse"
 import { ManagementApi } from "@device-cloud/http"
 import {
   CertificateFiles,
@@ -31,97 +29,23 @@ import {
   type TlsOptions
 } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
-import * as StorageMemory from "@device-cloud/storage-memory"
-import * as StoragePg from "@device-cloud/storage-pg"
-import * as StorageSqlite from "@device-cloud/storage-sqlite"
-import { Context, Effect, Layer, Option, type Redacted } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { FetchHttpClient, HttpServer } from "effect/http"
 import { Otlp } from "effect/observability"
-import { mkdir } from "node:fs/promises"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import * as AdminKey from "./AdminKey.ts"
-import * as BrokerInFront from "./BrokerInFront.ts"
 import { Draining } from "./Draining.ts"
-import * as EmbeddedDatabase from "./EmbeddedDatabase.ts"
-import { explain } from "./Explanation.ts"
+import { blame, explain } from "./Explanation.ts"
+import { loaded } from "./LoadedPart.ts"
 import * as Logging from "./Logging.ts"
-import * as Nats from "./Nats.ts"
 import * as ObjectStorage from "./ObjectStorage.ts"
 import { openFiles, shareOf } from "./OpenFiles.ts"
 import * as SecureHttp from "./SecureHttp.ts"
 import { InvalidConfig, type ServerConfig } from "./ServerConfig.ts"
+import * as Storage from "./Storage.ts"
 import { answerUnservedRequests } from "./UnservedRequests.ts"
 import * as WorkerChannel from "./WorkerChannel.ts"
-
-/** Fails with `InvalidConfig` that names the variables to check when a part cannot be built. */
-const blame = <E>(variables: string, explain: (error: E) => string) => <A, R>(layer: Layer.Layer<A, E, R>) =>
-  layer.pipe(
-    Layer.catch((error) =>
-      Layer.unwrap<A, never, never, InvalidConfig, never>(
-        Effect.fail(new InvalidConfig({ message: `${variables}: ${explain(error)}` }))
-      )
-    )
-  )
-
-/** The keys of `SECRETS_KEY`, or of a file in the data directory that is made when it is first needed. */
-const keyRing = ({ dataDir, secretsKey }: ServerConfig) =>
-  Option.match(secretsKey, {
-    onNone: () => PlatformNode.NodeKeyRing.layerFile(join(dataDir, "secrets-key")).pipe(blame("DATA_DIR", explain)),
-    onSome: (keys) => PlatformNode.NodeKeyRing.layerKeys(keys).pipe(blame("SECRETS_KEY", ({ message }) => message))
-  })
-
-type Storage = DeviceCloud.Stores | ObjectStore | StoreHealth
-
-/** The storage of the configuration, whose history is on ClickHouse if that has an address. */
-const storage = (config: ServerConfig): Layer.Layer<Storage, InvalidConfig> =>
-  Option.match(config.clickHouseUrl, {
-    onNone: () => database(config),
-    onSome: (url) =>
-      HistoryFromFeed.layer.pipe(
-        Layer.provideMerge(HistoryClickHouse.layer({ url })),
-        Layer.provideMerge(database(config))
-      )
-  })
-
-const database = (
-  config: ServerConfig
-): Layer.Layer<Storage, InvalidConfig> => {
-  if (config.storage === "memory") return Layer.merge(StorageMemory.layer, PlatformNode.MemoryObjectStore.layer)
-  if (config.storage === "sqlite") return sqlite(config)
-  const connections = config.databaseConnections
-  const stores = (url: Redacted.Redacted, variable: string) =>
-    StoragePg.layerCloud({ url, connections }).pipe(
-      Layer.catch((error) =>
-        Layer.unwrap<Storage, never, never, InvalidConfig, never>(
-          Effect.fail(
-            new InvalidConfig({
-              message: `${error._tag === "KeyRingError" ? "SECRETS_KEY, or DATA_DIR" : variable}: ${error.message}`
-            })
-          )
-        )
-      ),
-      Layer.provide(keyRing(config))
-    )
-  if (Option.isSome(config.databaseUrl)) return stores(config.databaseUrl.value, "DATABASE_URL")
-  return Layer.unwrap(Effect.map(EmbeddedDatabase.make(config), (url) => stores(url, "DATA_DIR")))
-}
-
-/** One file under `DATA_DIR`, which this process alone uses. */
-const sqlite = (config: ServerConfig): Layer.Layer<Storage, InvalidConfig> =>
-  Layer.unwrap(
-    Effect.map(
-      Effect.tryPromise({
-        try: () => mkdir(config.dataDir, { recursive: true }),
-        catch: (cause) => new InvalidConfig({ message: `DATA_DIR: ${explain(cause)}` })
-      }),
-      () =>
-        StorageSqlite.layer({ filename: join(config.dataDir, "device-cloud.sqlite") }).pipe(
-          blame("DATA_DIR, or SECRETS_KEY", explain),
-          Layer.provide(keyRing(config))
-        )
-    )
-  )
 
 /** The certificate, and its renewals if it is in files. */
 class Certificate extends Context.Service<Certificate, Pick<TlsOptions, "certificate" | "key" | "renewals">>()(
@@ -338,6 +262,26 @@ const retention = ({ auditDays, feedDays, feedMaxBytes, historyDays, recordDays 
     Layer.succeed(RecordDays, recordDays)
   )
 
+const brokerInFront = (config: ServerConfig) =>
+  Option.match(config.mqttBridgeUrl, {
+    onNone: () => Layer.empty,
+    onSome: (url) => loaded(async () => (await import("./BrokerInFront.ts")).layer(config, url))
+  })
+
+/** The events of all projects on NATS, if the configuration has a server for them. */
+const natsEvents = (config: ServerConfig) =>
+  Option.match(config.natsUrl, {
+    onNone: () => Layer.empty,
+    onSome: (url) => loaded(async () => (await import("./Nats.ts")).layerEvents(config, url))
+  })
+
+/** What servers tell each other: on NATS, or by the bus of the storage. */
+const natsBus = (config: ServerConfig): Layer.Layer<NodeBus, InvalidConfig, NodeBus> =>
+  Option.match(config.busUrl, {
+    onNone: () => Layer.effectContext(Effect.context<NodeBus>()),
+    onSome: (url) => loaded(async () => (await import("./Nats.ts")).layerBus(config, url))
+  })
+
 /** Says where the server can be reached. Its end is the first that happens when the server stops. */
 const announce = Layer.effectDiscard(Effect.gen(function*() {
   const context = yield* Effect.context<MqttServer | Nodes>()
@@ -362,7 +306,7 @@ const announce = Layer.effectDiscard(Effect.gen(function*() {
  */
 export const layer = (config: ServerConfig) =>
   announce.pipe(
-    Layer.provide([api(config), operations(config), BrokerInFront.layer(config)]),
+    Layer.provide([api(config), operations(config), brokerInFront(config)]),
     Layer.provide(httpServer(config)),
     Layer.provideMerge(broker(config)),
     Layer.provide(Certificate.layer(config)),
@@ -370,8 +314,8 @@ export const layer = (config: ServerConfig) =>
     Layer.provideMerge(Layer.merge(adminKey(config), WorkerChannel.layerEndedNodes)),
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(Layer.provide(Objects.layer, ObjectStorage.layer(config))),
-    Layer.provideMerge(Nats.layerEvents(config)),
-    Layer.provideMerge(Layer.provideMerge(Nats.layerBus(config), storage(config))),
+    Layer.provideMerge(natsEvents(config)),
+    Layer.provideMerge(Layer.provideMerge(natsBus(config), Storage.layer(config))),
     Layer.provide(PlatformNode.layer),
     Layer.provide(telemetry(config)),
     Layer.provide(Layer.succeed(UplinkTolerance, config.uplinkTolerance * 1000)),
