@@ -9,9 +9,9 @@ const atOnce = 100_000
 export const storeDevices = async (query: Query, like: string, count: number): Promise<void> => {
   for (let from = 0; from < count; from += atOnce) {
     await query(
-      `INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname, batch_id, created_at,
-        updated_at)
-      SELECT project_id, product_key, 'stored' || i, 'stored' || i, device_secret, '', 0, now(), now()
+      `INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, sealed_with, nickname, batch_id,
+        created_at, updated_at)
+      SELECT project_id, product_key, 'stored' || i, 'stored' || i, device_secret, sealed_with, '', 0, now(), now()
       FROM device, generate_series($2::int, $3::int - 1) AS i WHERE device_id = $1`,
       [like, from, Math.min(from + atOnce, count)]
     )

@@ -22,11 +22,14 @@ export const millisOfDay = 86_400_000
 export const reporters = 20
 export const properties = 10
 
+/** The key under which secrets are sealed. */
+export const secretsKey = `${"b".repeat(42)}A=`
+
 /** The stores on a database, and a connection beside them. */
 export const layer = (url: string): Layer.Layer<DeviceCloud.Stores | PgClient.PgClient, unknown> =>
   Layer.merge(
     StoragePg.layer({ url: Redacted.make(url) }).pipe(
-      Layer.provide(PlatformNode.NodeKeyRing.layerKeys(Redacted.make(`${"b".repeat(42)}A=`)))
+      Layer.provide(PlatformNode.NodeKeyRing.layerKeys(Redacted.make(secretsKey)))
     ),
     PgClient.layer({ url: Redacted.make(url) })
   )

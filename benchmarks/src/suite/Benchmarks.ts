@@ -20,6 +20,7 @@ import { mqttMemory } from "../MqttMemory.ts"
 import { otaCampaign } from "../OtaCampaign.ts"
 import { scaleOut } from "../ScaleOut.ts"
 import { sceneMatch } from "../SceneMatch.ts"
+import { firstStarts, restart } from "../Start.ts"
 
 /** Those that run without being named: a quarter of an hour. */
 const usual: Readonly<Record<string, ReadonlyArray<Part>>> = {
@@ -39,7 +40,8 @@ const usual: Readonly<Record<string, ReadonlyArray<Part>>> = {
   "model-check": modelCheck,
   "scale-out": scaleOut,
   "scene-match": sceneMatch,
-  "scene-ingest": sceneIngest
+  "scene-ingest": sceneIngest,
+  "start": firstStarts
 }
 
 export const usualNames: ReadonlyArray<string> = Object.keys(usual)
@@ -50,6 +52,7 @@ export const benchmarks: Readonly<Record<string, ReadonlyArray<Part>>> = {
   "history-growth": historyGrowth,
   "history-read": historyRead,
   "million": million,
+  "restart": restart,
   "tails": tails,
   "fleet-sim": fleetSim,
   "console": consolePages,
