@@ -19,22 +19,18 @@ export interface ExampleServer {
 /** Starts the server on free ports. */
 export const start = async (): Promise<ExampleServer> => {
   const directory = mkdtempSync(join(tmpdir(), "device-cloud-docs-"))
-  const child: ChildProcess = spawn(
-    process.execPath,
-    ["--conditions=device-cloud-source", "--import", "tsx", "examples/server/src/main.ts"],
-    {
-      cwd: root,
-      env: {
-        PATH: process.env["PATH"],
-        STORAGE: "memory",
-        DATA_DIR: directory,
-        HTTP_PORT: "0",
-        MQTTS_PORT: "0",
-        WEBHOOK_ALLOW_PRIVATE: "true"
-      },
-      stdio: ["ignore", "pipe", "inherit"]
-    }
-  )
+  const child: ChildProcess = spawn(process.execPath, ["scripts/start.js"], {
+    cwd: root,
+    env: {
+      PATH: process.env["PATH"],
+      STORAGE: "memory",
+      DATA_DIR: directory,
+      HTTP_PORT: "0",
+      MQTTS_PORT: "0",
+      WEBHOOK_ALLOW_PRIVATE: "true"
+    },
+    stdio: ["ignore", "pipe", "inherit"]
+  })
   const stop = () =>
     new Promise<void>((resolve) => {
       child.once("exit", () => {
