@@ -49,11 +49,24 @@ export const decode = (
     readonly params?: unknown
     readonly sys?: unknown
   }
-  return {
-    id: typeof id === "string" || Number.isFinite(id) ? id as string | number : noId,
-    params: hasParams.has(form) ? paramsOf(params) : message,
-    wantsReply: form !== "answer" && form !== "notice" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0),
-    ...typeof clientToken === "string" ? { clientToken } : {}
+  const request = new JsonRequest(
+    typeof id === "string" || Number.isFinite(id) ? id as string | number : noId,
+    hasParams.has(form) ? paramsOf(params) : message,
+    form !== "answer" && form !== "notice" && !(Predicate.hasProperty(sys, "ack") && sys.ack === 0)
+  )
+  return typeof clientToken === "string" ? { ...request, clientToken } : request
+}
+
+// A class and no literal: V8 allocates literals that wait for a commit as old objects (docs/decisions/0125-pauses.md).
+class JsonRequest implements AlinkRequest {
+  readonly id: string | number
+  readonly params: unknown
+  readonly wantsReply: boolean
+
+  constructor(id: string | number, params: unknown, wantsReply: boolean) {
+    this.id = id
+    this.params = params
+    this.wantsReply = wantsReply
   }
 }
 

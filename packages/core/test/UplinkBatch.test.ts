@@ -15,7 +15,7 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Result, Schema } from "effect"
 import { DeviceState } from "../src/uplink/DeviceState.ts"
-import { commitOf } from "../src/uplink/DeviceUpdates.ts"
+import { commitOf, type PlacedUpdate } from "../src/uplink/DeviceUpdates.ts"
 import * as UplinkBatch from "../src/uplink/UplinkBatch.ts"
 
 const deviceOf = (deviceName: string): DeviceIdentity => ({
@@ -117,6 +117,9 @@ const commit = ({ devices }: UplinkBatch.UplinkBatch, gone: ReadonlyArray<Device
     return Option.some(result)
   })
 
+const placesFrom = (update: PlacedUpdate | undefined): ReadonlyArray<number> =>
+  update === undefined ? [] : [update.place, ...placesFrom(update.next)]
+
 layer(methods)("a batch of the uplink", (it) => {
   it.effect("each item goes where its method says, and keeps its place", () =>
     Effect.gen(function*() {
@@ -139,7 +142,7 @@ layer(methods)("a batch of the uplink", (it) => {
         say(lamp, "test.reply")
       ])
       assert.deepStrictEqual(
-        batch.devices.map(({ device, places }) => [device, places]),
+        batch.devices.map(({ device, first }) => [device, placesFrom(first)]),
         [[lamp, [0, 5]], [stranger, [3]]]
       )
       assert.deepStrictEqual(batch.requests.map(({ place, request }) => [place, request]), [[4, 1]])

@@ -125,7 +125,7 @@ export class DeviceState {
         continue
       }
       const time = countedTime(given, receivedAt)
-      const entry = { value: admitted, time }
+      const entry = new ReportedValue(admitted, time)
       tracker?.setting(id)
       const reason = this.draft.set("reported", id, entry, receivedAt)
       if (reason !== undefined) {
@@ -198,3 +198,14 @@ const maxEventNesting = 32
 const notStorable = new Misfit(460, `expected finite numbers, and at most ${maxEventNesting} levels`)
 
 const nothing: Remarks = {}
+
+// A class and no literal: V8 allocates literals that wait for a commit as old objects (docs/decisions/0125-pauses.md).
+class ReportedValue implements ShadowEntry {
+  readonly value: Json
+  readonly time: number
+
+  constructor(value: Json, time: number) {
+    this.value = value
+    this.time = time
+  }
+}

@@ -10,13 +10,40 @@ import type { ReactionBudget } from "./ReactionBudget.ts"
 import { maxReactions, tooManyReactions } from "./UplinkLimits.ts"
 import type { DeviceCommit } from "./UplinkStore.ts"
 
-/** The updates of one device with their places in the batch. */
-export interface DeviceUpdates {
+/** An update with its place in the batch, and the one after it. */
+export class PlacedUpdate {
+  readonly place: number
+  readonly update: Update
+  /** The budget of a message about several devices; undefined: the message is about this device alone. */
+  readonly budget: ReactionBudget | undefined
+  next: PlacedUpdate | undefined = undefined
+
+  constructor(place: number, update: Update, budget: ReactionBudget | undefined) {
+    this.place = place
+    this.update = update
+    this.budget = budget
+  }
+}
+
+/**
+ * The updates of one device, linked in their order. Neither arrays nor literals: V8
+ * allocates those that wait for a commit as old objects (docs/decisions/0125-pauses.md).
+ */
+export class DeviceUpdates {
   readonly device: DeviceIdentity
-  readonly places: Array<number>
-  readonly updates: Array<Update>
-  /** The budgets of messages about several devices; undefined: the message is about this device alone. */
-  readonly budgets: Array<ReactionBudget | undefined>
+  readonly first: PlacedUpdate
+  #last: PlacedUpdate
+
+  constructor(device: DeviceIdentity, first: PlacedUpdate) {
+    this.device = device
+    this.first = first
+    this.#last = first
+  }
+
+  add(update: PlacedUpdate): void {
+    this.#last.next = update
+    this.#last = update
+  }
 }
 
 /** The outcome of the updates of one device. */
@@ -39,9 +66,8 @@ export interface DeviceResult {
 export const commitOf = (
   ofDevice: DeviceUpdates,
   open: (device: DeviceIdentity, shadow: Shadow) => DeviceState
-): DeviceCommit<DeviceResult> => ({
-  deviceId: ofDevice.device.deviceId,
-  update: (shadow) => {
+): DeviceCommit<DeviceResult> =>
+  new UpdatesCommit(ofDevice.device.deviceId, (shadow) => {
     const defects = new Map<Update, unknown>()
     while (true) {
       const state = open(ofDevice.device, shadow)
@@ -54,21 +80,29 @@ export const commitOf = (
         facts
       ]
     }
+  })
+
+class UpdatesCommit implements DeviceCommit<DeviceResult> {
+  readonly deviceId: DeviceId
+  readonly update: DeviceCommit<DeviceResult>["update"]
+
+  constructor(deviceId: DeviceId, update: DeviceCommit<DeviceResult>["update"]) {
+    this.deviceId = deviceId
+    this.update = update
   }
-})
+}
 
 /** Returns the replies of the updates; undefined: one has thrown and is in `defects` from now on. */
 const applyAll = (
-  { budgets, device: { deviceId }, updates }: DeviceUpdates,
+  { device: { deviceId }, first }: DeviceUpdates,
   state: DeviceState,
   defects: Map<Update, unknown>
 ): ReadonlyArray<DeviceReply> | undefined => {
   const replies: Array<DeviceReply> = []
   const mayReact = state.mayReact
-  for (const budget of budgets) budget?.forget(deviceId)
-  for (let i = 0; i < updates.length; i++) {
-    const update = updates[i]!
-    const budget = budgets[i]
+  for (let each: PlacedUpdate | undefined = first; each !== undefined; each = each.next) each.budget?.forget(deviceId)
+  for (let each: PlacedUpdate | undefined = first; each !== undefined; each = each.next) {
+    const { budget, update } = each
     if (defects.has(update)) {
       replies.push(systemError)
       continue

@@ -9,7 +9,7 @@ import type { DomainEvent } from "../events/DomainEvent.ts"
 import type { FindSubDevice, Plan, Update } from "./DeviceMethod.ts"
 import type { DeviceMethods, RegisteredMethod } from "./DeviceMethods.ts"
 import { deviceNotFound, type DeviceReply, noTopology, success, systemError, topicError } from "./DeviceReply.ts"
-import type { DeviceResult, DeviceUpdates } from "./DeviceUpdates.ts"
+import { type DeviceResult, DeviceUpdates, PlacedUpdate } from "./DeviceUpdates.ts"
 import { ReactionBudget } from "./ReactionBudget.ts"
 import type { Attachment, SubDeviceName } from "./SubDeviceDirectory.ts"
 import type { UplinkMessage } from "./UplinkMessage.ts"
@@ -93,13 +93,9 @@ export const sort = (
   }
   const addUpdate = (device: DeviceIdentity, update: Update, place: number, budget?: ReactionBudget) => {
     const known = byDevice.get(device.deviceId)
-    if (known === undefined) {
-      byDevice.set(device.deviceId, { device, places: [place], updates: [update], budgets: [budget] })
-    } else {
-      known.places.push(place)
-      known.updates.push(update)
-      known.budgets.push(budget)
-    }
+    const placed = new PlacedUpdate(place, update, budget)
+    if (known === undefined) byDevice.set(device.deviceId, new DeviceUpdates(device, placed))
+    else known.add(placed)
   }
   /** A method that throws refuses only its own message. */
   const planOf = (method: RegisteredMethod, message: UplinkMessage): Plan => {
@@ -175,11 +171,11 @@ export const settle = (
 ): void => {
   const decided = new Map<number, DeviceReply>()
   for (let i = 0; i < devices.length; i++) {
-    const { places } = devices[i]!
     const result = Option.getOrUndefined(results[i]!)
-    for (let j = 0; j < places.length; j++) {
-      const place = places[j]!
-      const reply = worse(decided.get(place), result?.replies[j] ?? deviceNotFound)
+    let j = 0
+    for (let each: PlacedUpdate | undefined = devices[i]!.first; each !== undefined; each = each.next) {
+      const { place } = each
+      const reply = worse(decided.get(place), result?.replies[j++] ?? deviceNotFound)
       decided.set(place, reply)
       replies[place] = reply
     }

@@ -31,6 +31,28 @@ export interface Handlers {
   readonly mayGoOn: () => boolean
 }
 
+// A class and no literal: V8 allocates literals that wait for a commit as old objects (docs/decisions/0125-pauses.md).
+class WholePublish implements Publish {
+  readonly cmd = "publish"
+  readonly retain: boolean
+  readonly qos: number
+  readonly dup: boolean
+  readonly length: number
+  readonly topic: string
+  readonly payload: Buffer
+  readonly messageId: number | undefined
+
+  constructor(first: number, length: number, topic: string, payload: Buffer, messageId: number | undefined) {
+    this.retain = (first & 1) !== 0
+    this.qos = (first >> 1) & 3
+    this.dup = (first & 8) !== 0
+    this.length = length
+    this.topic = topic
+    this.payload = payload
+    this.messageId = messageId
+  }
+}
+
 const puback = 0x40
 
 /**
@@ -65,16 +87,8 @@ export const takeWhole = (bytes: Buffer, { mayGoOn, onAcknowledge, onPublish }: 
       if (qos > 1 || payloadStart > end) return at
       const messageId = qos === 0 ? undefined : bytes.readUInt16BE(topicEnd)
       if (messageId === 0) return at
-      onPublish({
-        cmd: "publish",
-        retain: (first & 1) !== 0,
-        qos,
-        dup: (first & 8) !== 0,
-        length,
-        topic: bytes.toString("utf8", start + 2, topicEnd),
-        payload: bytes.subarray(payloadStart, end),
-        messageId
-      })
+      const topic = bytes.toString("utf8", start + 2, topicEnd)
+      onPublish(new WholePublish(first, length, topic, bytes.subarray(payloadStart, end), messageId))
     }
     at = end
   }

@@ -55,6 +55,32 @@ const foreignTopic = DeviceReply.failure(
 )
 const unsupportedTopic = DeviceReply.failure(404, "no message of a device comes on this topic")
 
+// A class and no literal: V8 allocates literals that wait for a commit as old objects (docs/decisions/0125-pauses.md).
+class DeviceMessage implements UplinkMessage {
+  readonly device: DeviceIdentity
+  readonly carrier: DeviceIdentity
+  readonly method: string
+  readonly params: unknown
+  readonly receivedAt: number
+  readonly bytes: number
+
+  constructor(
+    device: DeviceIdentity,
+    carrier: DeviceIdentity,
+    method: string,
+    params: unknown,
+    receivedAt: number,
+    bytes: number
+  ) {
+    this.device = device
+    this.carrier = carrier
+    this.method = method
+    this.params = params
+    this.receivedAt = receivedAt
+    this.bytes = bytes
+  }
+}
+
 export const make = Effect.fnUntraced(function*(
   access: TopicAccess,
   route: Router
@@ -193,7 +219,7 @@ export const make = Effect.fnUntraced(function*(
       })
       return
     }
-    const message = { device: speaker, carrier, method: way.method, params: request.params, receivedAt, bytes }
+    const message = new DeviceMessage(speaker, carrier, way.method, request.params, receivedAt, bytes)
     submit(state, message, (exit) => {
       underway--
       // Neither stored nor refused: the device keeps the message and sends it again.

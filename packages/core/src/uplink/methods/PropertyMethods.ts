@@ -72,14 +72,16 @@ const propertyPost = DeviceMethod.update({
   name: "thing.event.property.post",
   action: "PostProperty",
   values: ValueCount.ofMembers,
-  decode: ({ params, receivedAt }): Read<Reports["properties"]> => {
+  decode: ({ params }): Read<Members> => {
     if (!isMembers(params)) return Result.fail(fieldError("params", "expected an object from property to value"))
-    const ids = Object.keys(params)
-    if (ids.length > maxProperties) return Result.fail(tooManyProperties)
-    return Result.succeed(ids.filter(isId).map((id) => [id, unwrap(params[id]!, receivedAt)] as const))
+    return Object.keys(params).length > maxProperties ? Result.fail(tooManyProperties) : Result.succeed(params)
   },
-  update: (values, state, { receivedAt }) => remarked(state.report(values, receivedAt))
+  update: (params, state, { receivedAt }) => remarked(state.report(valuesIn(params, receivedAt), receivedAt))
 })
+
+// Made when they are needed, and not when the message begins to wait for its commit (docs/decisions/0125-pauses.md).
+const valuesIn = (params: Members, receivedAt: number): Reports["properties"] =>
+  Object.keys(params).filter(isId).map((id) => [id, unwrap(params[id]!, receivedAt)] as const)
 
 const eventMethod = /^thing\.event\.([^.]+)\.post$/
 
@@ -115,11 +117,14 @@ export const replyTo = (misfit: Misfit | undefined): DeviceReply =>
     ? success({})
     : { ...failure(misfit.code, misfit.message), issues: [within("params", misfit.issue)] }
 
+/** The reply to most messages. */
+const taken = success({})
+
 /** Says which properties and events the message has taken effect without, or at another time. */
 const remarked = (remarks: Remarks): DeviceReply => {
   const ids = Object.keys(remarks)
   return ids.length === 0
-    ? success(remarks)
+    ? taken
     : { ...success(remarks), issues: ids.map((id) => ({ path: ["params", id], message: remarks[id]! })) }
 }
 
