@@ -58,7 +58,7 @@ const progress = `CASE member.state WHEN 0 THEN 'pending' WHEN 2 THEN 'failed' W
 
 const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
   const joined = sql.literal(
-    "bulk_command_device AS member LEFT JOIN command ON command.message_id = member.message_id"
+    "bulk_command_device AS member LEFT JOIN command USING (device_id, message_id)"
   )
 
   const insertDevices = (bulkId: number, projectId: ProjectId, scope: BulkScope) =>

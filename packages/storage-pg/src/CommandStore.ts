@@ -223,6 +223,7 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
         table: "command",
         where: sql`device_id = ${deviceId}`,
         tieBreaker: "message_id",
+        isOrder: true,
         select: sql`SELECT * FROM page`,
         page
       }).pipe(
@@ -242,20 +243,20 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
     expire: ({ grace, limit, now }) =>
       sql<{ readonly project_id: string }>`
         WITH due AS (
-          SELECT message_id FROM command
+          SELECT device_id, message_id FROM command
           WHERE ${open} AND expires_at <= ${instant(now)}
             AND (state = ${queued} OR expires_at <= ${instant(now - grace)})
           LIMIT ${limit} FOR UPDATE SKIP LOCKED
         )
         UPDATE command SET state = ${expired}, updated_at = ${instant(now)}
-        FROM due WHERE command.message_id = due.message_id
+        FROM due WHERE command.device_id = due.device_id AND command.message_id = due.message_id
         RETURNING command.project_id`.pipe(
         Effect.map((rows) => rows.map(({ project_id }) => ProjectId.make(project_id))),
         Effect.mapError(storeError("CommandStore.expire"))
       ),
     prune: ({ before, limit }) =>
-      reads`DELETE FROM command WHERE message_id = ANY(ARRAY(
-          SELECT message_id FROM command WHERE ${sql.literal(hasEnded)} AND updated_at < ${instant(before)}
+      reads`DELETE FROM command WHERE ctid = ANY(ARRAY(
+          SELECT ctid FROM command WHERE ${sql.literal(hasEnded)} AND updated_at < ${instant(before)}
           ORDER BY updated_at LIMIT ${limit}
         )) RETURNING 1`.pipe(
         Effect.map((rows) => rows.length),

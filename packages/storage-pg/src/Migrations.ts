@@ -38,6 +38,7 @@ import objects from "./migrations/0043_objects.ts"
 import presenceHistory from "./migrations/0048_presence_history.ts"
 import traces from "./migrations/0047_traces.ts"
 import upgradeProgress from "./migrations/0049_upgrade_progress.ts"
+import whatACommandWrites from "./migrations/0052_what_a_command_writes.ts"
 import uplinkReceipts from "./migrations/0044_uplink_receipts.ts"
 import recordsByEnd from "./migrations/0039_records_by_end.ts"
 import feed from "./migrations/0035_feed.ts"
@@ -105,7 +106,8 @@ export const migrations = {
   "0046_activity": activity,
   "0047_traces": traces,
   "0048_presence_history": presenceHistory,
-  "0049_upgrade_progress": upgradeProgress
+  "0049_upgrade_progress": upgradeProgress,
+  "0052_what_a_command_writes": whatACommandWrites
 }
 
 /**

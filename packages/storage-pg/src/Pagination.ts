@@ -47,6 +47,8 @@ export const paginate = Effect.fnUntraced(function*<Row extends object>(
     readonly where: Statement.Fragment
     /** The column that breaks ties of `created_at`; unique. */
     readonly tieBreaker: string
+    /** Whether that column alone says what is newer. Default: `created_at` does. */
+    readonly isOrder?: true
     /** Reads the rows to return from the selected rows, which it finds under the name `page`. */
     readonly select: Statement.Fragment
     readonly page: PageRequest
@@ -62,11 +64,12 @@ export const paginate = Effect.fnUntraced(function*<Row extends object>(
   const backwards = isExact && offset > total / 2
   const skipped = backwards ? total - offset - length : offset
   const order = sql.literal(backwards ? "ASC" : "DESC")
+  const isByTime = options.isOrder === undefined
   const rows = yield* sql<Row>`
     WITH page AS (
       SELECT * FROM ${table} WHERE ${where}
-      ORDER BY created_at ${order}, ${tieBreaker} ${order} LIMIT ${length} OFFSET ${skipped}
+      ORDER BY ${isByTime ? sql`created_at ${order},` : sql``} ${tieBreaker} ${order} LIMIT ${length} OFFSET ${skipped}
     )
-    ${select} ORDER BY page.created_at DESC, page.${tieBreaker} DESC`
+    ${select} ORDER BY ${isByTime ? sql`page.created_at DESC,` : sql``} page.${tieBreaker} DESC`
   return { items: rows, total }
 })

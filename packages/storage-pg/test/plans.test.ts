@@ -63,5 +63,5 @@ it.live("plans that serve all parameters find open and ended commands, and devic
               command_due > 0 && command_ended_at > 0 && command_open >= 3 && presence_of_node >= 3
           })
       )
-    assert.strictEqual(scans["command_newest"], 0)
+    assert.strictEqual(scans["command_pkey"], 0)
   }).pipe(Effect.scoped))
