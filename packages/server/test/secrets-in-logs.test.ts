@@ -221,8 +221,8 @@ it.live("no secret gets into logs, traces or metrics, and nobody forges a line",
     assert.include(output, "GET /openapi/v1/things/")
     assert.include(output, "POST /openapi/v1/thing-uplink 200")
     assert.include(output, "GET /objects/:object_id/:file_name 200")
-    // A node that has forgotten the access key meanwhile asks for that first.
-    assert.match(output, /(?:MeshStore\.get|AccessKeyStore\.find) failed/)
+    // A node that has forgotten the access key meanwhile asks for that first; its connection may end under the request.
+    assert.match(output, /(?:MeshStore\.get|AccessKeyStore\.find)(?: failed|: the storage cannot be reached)/)
     assert.include(output, "ObjectStore.find failed")
     assert.include(traces, "http.route")
     assert.include(traces, "device_cloud_http_requests_total")
