@@ -207,7 +207,7 @@ const newKey = (project_id: string, more: object = {}) =>
     ({ body }) => body.data as { readonly id: string; readonly key: string }
   )
 
-/** An event of a project. Counts how often the project and the properties are read. */
+/** An event of a project, which the store keeps as it is. Counts how often the project and the properties are read. */
 const counted = (projectId: ProjectId, text: string) => {
   const reads = { project: 0, properties: 0 }
   const event = {
@@ -225,7 +225,8 @@ const counted = (projectId: ProjectId, text: string) => {
     get properties() {
       reads.properties++
       return { text: { value: text, time: 1 } }
-    }
+    },
+    earlier: []
   } as unknown as DomainEvent
   return { event, reads }
 }

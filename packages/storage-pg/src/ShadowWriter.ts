@@ -188,7 +188,7 @@ const make = Effect.gen(function*() {
     )
   }
 
-  /** Shadows as they were last written or, for events about replies, read here; those of the first devices come first. */
+  /** Shadows as they were last written here; those of the devices that were written first come first. */
   const written = new Map<DeviceId, Known>()
 
   const remember = (known: Known) => {
@@ -221,11 +221,6 @@ const make = Effect.gen(function*() {
       }))
       const unknown = needed.filter((deviceId) => !remembered.has(deviceId))
       const found = unknown.length === 0 ? new Map<string, Known>() : yield* lasting(read(unknown))
-      // The next reply of the device needs no look-up.
-      for (const { device } of unwritten.happened) {
-        const known = device === null ? undefined : found.get(device.deviceId)
-        if (known !== undefined) remember(known)
-      }
       const computed: Array<Computed<A>> = []
       const again: Array<DeviceCommit<A>> = []
       for (const device of pending) {
