@@ -84,6 +84,13 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
       const [a, b] = yield* Effect.all([startServer(hooksOfA), startServer(hooksOfB), broker.ready], {
         concurrency: "unbounded"
       })
+      // Both carry devices, and have divided the shares: each looks once a second.
+      yield* Effect.forEach([a, b], ({ output }) =>
+        eventually(output, {
+          until: (text) => text.includes("Devices at RabbitMQ are carried"),
+          ...patient
+        }))
+      yield* Effect.sleep("3 seconds")
       const call = (method: string, path: string, body?: object) =>
         Effect.map(callTo(b.http, method, path, body === undefined ? {} : { body }), ({ body }) => body.data)
       const { product_info: { product_key } } = yield* call("POST", "/products", productBody)
@@ -92,6 +99,8 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
         (): Effect.Effect<Created> => call("POST", `/products/${product_key}/things`, {}),
         { concurrency: 4 }
       )
+      // Has a device of its own: RabbitMQ removes the queue of a connection that ends, and a later one of its client loses it.
+      const stranger: Created = yield* call("POST", `/products/${product_key}/things`, {})
       const events = yield* statusEvents(b.http)
 
       const endpoint = { url: broker.mqttUrl }
@@ -108,18 +117,18 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
 
       // Wrong signatures, and client ids of others.
       const [first, second] = devices as [Created, Created, ...ReadonlyArray<Created>]
-      assert.match(yield* refusal(first, { password: "0".repeat(64) }), /refused/)
+      assert.match(yield* refusal(stranger, { password: "0".repeat(64) }), /refused/)
       assert.match(
-        yield* refusal(first, { clientId: `${product_key}.${second.device_name}` }),
+        yield* refusal(stranger, { clientId: `${product_key}.${second.device_name}` }),
         /refused/
       )
 
       // Nobody publishes or subscribes on the topics of others.
       const foreign = `/sys/${product_key}/${second.device_name}/thing/event/property/post`
-      const intruder = yield* connect(first)
+      const intruder = yield* connect(stranger)
       yield* Effect.forkChild(intruder.publish(foreign, JSON.stringify({ id: "1", params: { n: 666 } }), 1))
       yield* intruder.closed
-      const listener = yield* connect(first)
+      const listener = yield* connect(stranger)
       const granted = yield* Effect.raceFirst(listener.subscribe([foreign]), Effect.as(listener.closed, [refusedQos]))
       assert.deepStrictEqual(granted, [refusedQos])
 
