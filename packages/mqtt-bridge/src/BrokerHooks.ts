@@ -13,6 +13,7 @@ import {
   HttpServerRequest,
   HttpServerResponse
 } from "effect/http"
+import { BrokerLink } from "./BrokerLink.ts"
 import { namesDevice, refusalOf } from "./ClientNames.ts"
 import { transport } from "./DeviceMessages.ts"
 
@@ -26,7 +27,7 @@ export interface HookOptions {
 /** Serves `POST /mqtt-bridge/{credential}/{user,vhost,resource,topic}` on an HTTP server. */
 export const layer = (
   options: HookOptions
-): Layer.Layer<never, never, ConnectRefusals | DeviceAuthenticator | HttpServer.HttpServer> =>
+): Layer.Layer<never, never, BrokerLink | ConnectRefusals | DeviceAuthenticator | HttpServer.HttpServer> =>
   HttpRouter.serve(routes(options), { disableLogger: true, disableListenLog: true }).pipe(
     // The path has the credential: it stays out of traces.
     Layer.provide(Layer.succeed(HttpMiddleware.TracerDisabledWhen, () => true))
@@ -47,8 +48,12 @@ const routes = ({ credential, vhost = "/" }: HookOptions) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
     const authenticator = yield* DeviceAuthenticator
     const refusals = yield* ConnectRefusals
+    const link = yield* BrokerLink
 
+    /** Undefined: it is too early to say. */
     const user = Effect.fnUntraced(function*(fields: Fields) {
+      // Until the cloud has its queues, the broker acknowledges what devices say and forgets it.
+      if (!link.isCarrying()) return undefined
       const username = fields.get("username") ?? ""
       const clientId = fields.get("client_id") ?? ""
       const device = ConnectPacket.namedDevice(username)
@@ -102,7 +107,10 @@ const routes = ({ credential, vhost = "/" }: HookOptions) =>
           const { credential: shown = "" } = yield* HttpRouter.params
           if (!equalInConstantTime(shown, Redacted.value(credential))) return HttpServerResponse.empty({ status: 403 })
           const text = yield* (yield* HttpServerRequest.HttpServerRequest).text
-          return HttpServerResponse.text((yield* decide(new URLSearchParams(text))) ? "allow" : "deny")
+          const may = yield* decide(new URLSearchParams(text))
+          return may === undefined
+            ? HttpServerResponse.empty({ status: 503 })
+            : HttpServerResponse.text(may ? "allow" : "deny")
         }).pipe(
           Effect.provideService(HttpIncomingMessage.MaxBodySize, maxBodySize),
           Effect.catchCause((cause) =>

@@ -59,6 +59,8 @@ export class BrokerLink extends Context.Service<BrokerLink, {
   readonly serve: (
     open: (share: number) => Effect.Effect<ShareHandler, never, Scope.Scope>
   ) => Effect.Effect<void, never, Scope.Scope>
+  /** Whether the broker keeps for the cloud what devices say from now on, and tells it who connects. */
+  readonly isCarrying: () => boolean
   /** How many nodes shared the work when this one looked last, itself among them. */
   readonly nodes: () => number
   /** Publishes to a device. Returns, once the broker has the message, whether somebody has subscribed to the topic. */

@@ -76,7 +76,7 @@ export const layer = (
         )
       )
     )
-    return Layer.merge(hooks, MqttBridge.layer.pipe(Layer.provide(RabbitMq.layer({ url, mqttUrl }))))
+    return Layer.merge(hooks, MqttBridge.layer).pipe(Layer.provide(RabbitMq.layer({ url, mqttUrl })))
   }))
 
 /** The virtual host in an AMQP URL; `/` without one. */

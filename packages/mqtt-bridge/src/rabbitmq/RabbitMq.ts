@@ -36,6 +36,7 @@ const make = (
 ): BrokerLink["Service"] => {
   let publisher: Publisher.Publisher | undefined
   let nodes = 1
+  let isCarrying = false
   /** The log says once that the broker is away. */
   let isAway = false
 
@@ -54,11 +55,17 @@ const make = (
       () =>
         Deferred.doneUnsafe(ended, Effect.fail(new BrokerUnreachable({ message: "RabbitMQ: the connection ended" })))
     )
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        isCarrying = false
+      })
+    )
     const declaring = yield* attempt(() => connection.createChannel())
     declaring.on("error", () => {})
     yield* attempt(() => declare(declaring, prefix, shares))
     yield* attempt(() => declaring.close())
     publisher = yield* Publisher.make(connection)
+    isCarrying = true
     isAway = false
     yield* Effect.logInfo("Devices at RabbitMQ are carried")
     const { balance } = yield* Shares.make({ connection, names: topology(prefix, shares), count: shares, open })
@@ -85,6 +92,7 @@ const make = (
         Effect.forkScoped,
         Effect.asVoid
       ),
+    isCarrying: () => isCarrying,
     nodes: () => nodes,
     publish: (topic, payload) => publisher?.publish(topic, payload) ?? Effect.fail(unreachable),
     send: (topic, payload) => publisher?.send(topic, payload),
