@@ -113,7 +113,11 @@ layer(database, { excludeTestServices: true })("lists of projects on PostgreSQL"
         Effect.forkChild
       )
       yield* Deferred.await(isLocked)
-      const reads = yield* Effect.forkChild(statusesOf("/rule-engine/scenes", 100))
+      const statuses: Array<number> = []
+      const read = Effect.map(call("GET", "/rule-engine/scenes"), ({ status }) => void statuses.push(status))
+      const reads = yield* Effect.forkChild(
+        Effect.forEach(Array.from({ length: 100 }), () => read, { concurrency: "unbounded", discard: true })
+      )
       const waiting = Effect.map(
         sql<{ readonly count: number }>`SELECT count(*)::int AS count FROM pg_stat_activity
           WHERE datname = current_database() AND wait_event_type = 'Lock'`,
@@ -123,9 +127,11 @@ layer(database, { excludeTestServices: true })("lists of projects on PostgreSQL"
       for (const path of ["/products", "/things", "/ota/firmwares"]) {
         assert.strictEqual((yield* call("GET", path, { key })).status, 200, path)
       }
+      // The others wait until the lock goes.
+      yield* eventually(Effect.sync(() => statuses.length), { until: (count) => count === 66 })
       yield* Deferred.succeed(mayGo, undefined)
       yield* Fiber.join(lock)
-      const statuses = yield* Fiber.join(reads)
+      yield* Fiber.join(reads)
       assert.deepStrictEqual([200, 429].map((wanted) => statuses.filter((status) => status === wanted).length), [
         34,
         66
