@@ -3,7 +3,7 @@
  * that it takes to find and read a thousand.
  */
 import { build, type Plugin } from "esbuild"
-import { readFile } from "node:fs/promises"
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { root } from "./Workspace.ts"
@@ -32,16 +32,28 @@ const places = (folder: string): Plugin => ({
   }
 })
 
+/** Puts a file in the place of another in one step: who reads it finds one of them, whole. */
+export const replaceFile = async (path: string, contents: string | Uint8Array): Promise<void> => {
+  const written = `${path}.${process.pid}`
+  await writeFile(written, contents)
+  await rename(written, path)
+}
+
+/** From the root of the repository. */
+export interface Bundled {
+  /** The files that the programs are made of. */
+  readonly inputs: ReadonlyArray<string>
+  /** The files that were made. */
+  readonly outputs: ReadonlyArray<string>
+}
+
 /**
  * Bundles programs, each into `folder` of its package, as deep there as its source.
- * `programs` by package and name: `{ "server/main": "server/src/main.ts" }`. Returns
- * the files that they are made of, from the root of the repository.
+ * `programs` by package and name: `{ "server/main": "server/src/main.ts" }`. Programs
+ * that run from the folder meanwhile, or are bundled by another process, stay whole.
  */
-export const bundle = async (
-  folder: string,
-  programs: Readonly<Record<string, string>>
-): Promise<ReadonlyArray<string>> => {
-  const { metafile } = await build({
+export const bundle = async (folder: string, programs: Readonly<Record<string, string>>): Promise<Bundled> => {
+  const { metafile, outputFiles } = await build({
     absWorkingDir: root,
     entryPoints: Object.entries(programs).map(([name, source]) => ({
       in: `packages/${source}`,
@@ -60,7 +72,12 @@ export const bundle = async (
     plugins: [places(folder)],
     banner: { js: banner },
     metafile: true,
+    write: false,
     logLevel: "error"
   })
-  return Object.keys(metafile.inputs)
+  for (const { contents, path } of outputFiles) {
+    await mkdir(dirname(path), { recursive: true })
+    await replaceFile(path, contents)
+  }
+  return { inputs: Object.keys(metafile.inputs), outputs: Object.keys(metafile.outputs) }
 }
