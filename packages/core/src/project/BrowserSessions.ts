@@ -5,6 +5,7 @@ import { Clock, Context, Effect, Layer, Option, Redacted, Schedule } from "effec
 import { Base64Url, Hex } from "effect/encoding"
 import { Mac } from "../kernel/Mac.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import { Randomness } from "../kernel/Randomness.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type Principal, UnknownAccessKey } from "./AccessKey.ts"
@@ -127,8 +128,7 @@ const make = Effect.gen(function*() {
   })
   yield* prune.pipe(
     Effect.catch((error) => Effect.logWarning("Old browser sessions could not be forgotten", error)),
-    Effect.repeat(Schedule.spaced(pruneEvery)),
-    Effect.forkScoped
+    Periodic.every(pruneEvery)
   )
 
   return BrowserSessions.of({ signIn, authenticate, signOut, ended })

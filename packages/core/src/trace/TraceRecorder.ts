@@ -6,9 +6,10 @@
  * usually empty. Noting never waits: when there is no room, entries are counted and
  * dropped.
  */
-import { Clock, Context, Effect, Layer, Schedule, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { NodeBus } from "../cluster/NodeBus.ts"
 import { type DeviceId, type DeviceIdentity, deviceKey } from "../device/Device.ts"
+import * as Periodic from "../kernel/Periodic.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { keptAfterEnd, keptEntries, type TraceEntry } from "./TraceEntry.ts"
 import { type NotedEntries, type TracedDevice, TraceStore } from "./TraceStore.ts"
@@ -134,9 +135,7 @@ const make = Effect.gen(function*() {
   yield* Effect.suspend(() => store.prune(clock.currentTimeMillisUnsafe() - keptAfterEnd)).pipe(
     Effect.catch((error) => Effect.logWarning("Old traces could not be removed", error)),
     Effect.andThen(tryLook),
-    Effect.repeat(Schedule.spaced(lookEvery)),
-    Effect.delay(lookEvery),
-    Effect.forkScoped
+    Periodic.every(lookEvery)
   )
 
   return TraceRecorder.of({

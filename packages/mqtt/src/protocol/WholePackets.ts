@@ -8,35 +8,17 @@
  * 0.91 and 1.00 of bare aedes (windows 1 and 8) to 1.04 and 1.31.
  */
 
-/** A PUBLISH packet, with the members that the parser of aedes gives it. */
-export interface Publish {
-  readonly cmd: "publish"
-  readonly retain: boolean
-  readonly qos: number
-  readonly dup: boolean
-  /** Bytes of the packet without its fixed header. */
-  readonly length: number
-  readonly topic: string
-  readonly payload: Buffer
-  readonly messageId: number | undefined
-}
-
-/** What happens to the packets that are read. */
-export interface Handlers {
-  /** A PUBLISH packet was read. */
-  readonly onPublish: (packet: Publish) => void
-  /** A PUBACK packet was read. */
-  readonly onAcknowledge: (packetId: number) => void
-  /** Whether to read the next packet. */
-  readonly mayGoOn: () => boolean
-}
-
-// A class and no literal: V8 allocates literals that wait for a commit as old objects (docs/decisions/0125-pauses.md).
-class WholePublish implements Publish {
+/**
+ * A PUBLISH packet, with the members that the parser of aedes gives it. A class and
+ * no literal: V8 allocates literals that wait for a commit as old objects
+ * (docs/decisions/0125-pauses.md).
+ */
+export class Publish {
   readonly cmd = "publish"
   readonly retain: boolean
   readonly qos: number
   readonly dup: boolean
+  /** Bytes of the packet without its fixed header. */
   readonly length: number
   readonly topic: string
   readonly payload: Buffer
@@ -51,6 +33,16 @@ class WholePublish implements Publish {
     this.payload = payload
     this.messageId = messageId
   }
+}
+
+/** What happens to the packets that are read. */
+export interface Handlers {
+  /** A PUBLISH packet was read. */
+  readonly onPublish: (packet: Publish) => void
+  /** A PUBACK packet was read. */
+  readonly onAcknowledge: (packetId: number) => void
+  /** Whether to read the next packet. */
+  readonly mayGoOn: () => boolean
 }
 
 const puback = 0x40
@@ -88,7 +80,7 @@ export const takeWhole = (bytes: Buffer, { mayGoOn, onAcknowledge, onPublish }: 
       const messageId = qos === 0 ? undefined : bytes.readUInt16BE(topicEnd)
       if (messageId === 0) return at
       const topic = bytes.toString("utf8", start + 2, topicEnd)
-      onPublish(new WholePublish(first, length, topic, bytes.subarray(payloadStart, end), messageId))
+      onPublish(new Publish(first, length, topic, bytes.subarray(payloadStart, end), messageId))
     }
     at = end
   }
