@@ -16,12 +16,14 @@ export interface Block {
 
 export interface Page {
   readonly file: string
+  /** Comments that begin as an example and are none, by their lines. */
+  readonly mistaken: ReadonlyArray<number>
   readonly anchors: ReadonlySet<string>
   readonly links: ReadonlyArray<{ readonly line: number; readonly href: string }>
   readonly blocks: ReadonlyArray<Block>
 }
 
-const fence = /^( *)(`{3,})(\S*) ?(.*)$/
+const fence = /^( *)(`{3,}|~{3,})(\S*) ?(.*)$/
 /** An example in a comment: its language, its verb with what it is about, its text. */
 const hidden = /^ *<!-- example: (\w+) (run|\S+ \S+) ?(.*?) -->$/
 
@@ -30,6 +32,7 @@ export const read = (file: string): Page => {
   const anchors = new Set<string>()
   const links: Array<{ readonly line: number; readonly href: string }> = []
   const blocks: Array<Block> = []
+  const mistaken: Array<number> = []
   const lines = readFileSync(join(root, file), "utf8").split("\n")
   for (let index = 0; index < lines.length; index++) {
     const line = lines[index]!
@@ -45,6 +48,8 @@ export const read = (file: string): Page => {
     } else if (comment !== null) {
       const [, language = "", does = "", text = ""] = comment
       blocks.push({ page: file, line: index + 1, language, does, text })
+    } else if (/^ *<!-- *example\b/.test(line)) {
+      mistaken.push(index + 1)
     } else if (heading !== null) {
       const base = slug(heading[1]!.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1"))
       let anchor = base
@@ -57,5 +62,5 @@ export const read = (file: string): Page => {
       }
     }
   }
-  return { file, anchors, links, blocks }
+  return { file, anchors, links, blocks, mistaken }
 }

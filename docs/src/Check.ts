@@ -1,8 +1,9 @@
 /** `npm run docs -- check`: links and anchors, every block of code, and that the site loads nothing from elsewhere. */
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Code } from "@device-cloud/http"
 import { type Page, read } from "./Blocks.ts"
+import * as Commands from "./Commands.ts"
 import * as Docstrings from "./Docstrings.ts"
 import * as Examples from "./Examples.ts"
 import * as ExampleServer from "./ExampleServer.ts"
@@ -10,6 +11,7 @@ import * as Links from "./Links.ts"
 import { generated, root, written } from "./Pages.ts"
 import * as Queries from "./Queries.ts"
 import * as Snippets from "./Snippets.ts"
+import * as Vectors from "./Vectors.ts"
 
 /** Pages whose examples are carried out at the same time: much of it is waiting for messages. */
 const atOnce = 8
@@ -49,6 +51,60 @@ const unknown = (pages: ReadonlyArray<Page>): ReadonlyArray<string> => {
   ]
 }
 
+/** Blocks that need no word: they compile, and the site draws them. */
+const bare: ReadonlySet<string> = new Set(["ts", "mermaid"])
+
+/** Returns the blocks that do not say what carries them out, or why nothing does. */
+const unclassified = (pages: ReadonlyArray<Page>): ReadonlyArray<string> =>
+  pages.flatMap(({ blocks, file, mistaken }) => [
+    ...mistaken.map((line) => `${file}:${line}: the comment is no example`),
+    ...blocks.flatMap(({ does, language, line, page, text }) => {
+      const [verb, argument = ""] = does.split(" ")
+      if (language === "") return [`${page}:${line}: the block names no language`]
+      if (does === "" && !bare.has(language)) {
+        return [`${page}:${line}: the block does not say what carries it out`]
+      }
+      if (verb === "unchecked" && does.split(" ").length < 4) {
+        return [`${page}:${line}: the block does not say why nothing can carry it out`]
+      }
+      if (verb === "tested" && !isRead(page, language, argument)) {
+        return [`${page}:${line}: ${argument} does not read the block`]
+      }
+      if (text.trim() === "") return []
+      return [["commands", "sh"], ["vectors", "text"], ["session", "text"]].flatMap(([name, only]) =>
+        verb === name && language !== only ? [`${page}:${line}: ${name} are ${only}`] : []
+      )
+    })
+  ])
+
+/** Whether a test reads the block of a language from a page. */
+const isRead = (page: string, language: string, test: string): boolean => {
+  if (!existsSync(join(root, test))) return false
+  const text = readFileSync(join(root, test), "utf8")
+  return text.includes(page) && text.includes(`\`\`\`${language}`)
+}
+
+/** Pages that tell how a server, or the command line, is configured. */
+const configures = /^(README|docs\/(operations\/)?[\w-]+|packages\/(server|cli)\/README)\.md$/
+
+/** Returns the settings that pages name and no program knows, and those of the server that no page explains. */
+const unknownSettings = (pages: ReadonlyArray<Page>): ReadonlyArray<string> => {
+  const known = ["server", "cli", "nats", "events-nats", "testing"].map((name) => sources(`packages/${name}/src`))
+    .join()
+  const operations = readFileSync(join(root, "docs/operations/README.md"), "utf8")
+  return [
+    ...pages.filter(({ file }) => configures.test(file)).flatMap(({ file }) => {
+      const named = readFileSync(join(root, file), "utf8").matchAll(/`([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])(?:=[^`]*)?`/g)
+      return [...new Set([...named].map(([, name]) => name!))].filter((name) =>
+        !known.includes(`"${name}"`) && !name.startsWith("NODE_")
+      )
+        .map((name) => `${file}: no program knows the setting ${name}`)
+    }),
+    ...[...Commands.settings].filter((name) => !operations.includes(`\`${name}\``))
+      .map((name) => `docs/operations/README.md: does not explain ${name}`)
+  ]
+}
+
 /**
  * Returns what is wrong, one sentence each, and what was looked at.
  *
@@ -61,14 +117,13 @@ export const check = async (only: ReadonlyArray<string>) => {
   const snippets = Snippets.write([...blocks, ...docstrings].filter(({ language }) => language === "ts"))
   const problems = [
     ...Links.broken(pages),
-    ...blocks.filter((block) => block.language === "json" && !Examples.isExample(block))
-      .map(({ line, page }) => `${page}:${line}: the block does not say what carries it out`),
-    ...blocks.filter(({ language }) => language === "").map(({ line, page }) =>
-      `${page}:${line}: the block names no language`
-    ),
+    ...unclassified(pages),
+    ...Commands.broken(blocks),
+    ...Vectors.broken(blocks),
     ...await Snippets.broken(snippets),
     ...foreign(),
-    ...unknown(pages)
+    ...unknown(pages),
+    ...unknownSettings(pages)
   ]
   const server = await ExampleServer.start()
   try {

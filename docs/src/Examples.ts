@@ -1,17 +1,15 @@
 /** Examples that are carried out against a server. CONTRIBUTING.md says how a page marks them. */
-import { type ChildProcess, spawn } from "node:child_process"
-import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import type { Block, Page } from "./Blocks.ts"
 import { connect, type Device } from "./Device.ts"
 import type { ExampleServer } from "./ExampleServer.ts"
-import { differences } from "./Expected.ts"
+import { differences, fits } from "./Expected.ts"
 import * as Fixture from "./Fixture.ts"
 import * as Hooks from "./Hooks.ts"
 import { root } from "./Pages.ts"
+import * as Shell from "./Shell.ts"
 
 const deviceTopics = "/sys/a1B2c3D4e5F/thermostat01"
 const gatewayTopics = "/sys/g9H8i7J6k5L/gateway01"
@@ -19,8 +17,11 @@ const gatewayTopics = "/sys/g9H8i7J6k5L/gateway01"
 /** How long a message of the cloud, or a state, may take to come, in milliseconds. */
 const patience = 10_000
 
+/** What is looked at without being carried out, see `Check.ts`. */
+const still = /^(commands|vectors|tested|unchecked)\b/
+
 /** Whether an example is carried out: its info says more than its language. */
-export const isExample = ({ does }: Block): boolean => does !== ""
+export const isExample = ({ does }: Block): boolean => does !== "" && !still.test(does)
 
 /** Returns all texts and numbers of `data` by their names, those of objects in it too. */
 const scalars = (data: object): ReadonlyArray<readonly [string, string]> =>
@@ -36,6 +37,13 @@ const parse = (text: string) => {
   const [method = "", path = ""] = first.split(" ")
   return { method, path, headers: headers.map((line) => line.split(": ") as [string, string]), body: body.join("\n\n") }
 }
+
+/** Returns the commands of a terminal, `$ ` before each, and what each prints. */
+const commandsOf = (text: string): ReadonlyArray<{ readonly command: string; readonly printed: string }> =>
+  text.split(/^\$ /m).slice(1).map((part) => {
+    const [, command = "", printed = ""] = /^((?:.*\\\n)*.*)\n?([^]*)$/.exec(part)!
+    return { command, printed: printed.trim() }
+  })
 
 /** Returns the JSON values of a block: one, or one on each line. */
 const valuesOf = (text: string): ReadonlyArray<string> => {
@@ -60,8 +68,6 @@ export const broken = async (
   server: ExampleServer,
   snippets: ReadonlyMap<Block, string>
 ): Promise<ReadonlyArray<string>> => {
-  const shell = mkdtempSync(join(tmpdir(), "device-cloud-example-"))
-  const processes: Array<ChildProcess> = []
   const connected = new Map<string, Promise<Device>>()
   let speaker = "thermostat01"
   let key = ""
@@ -93,6 +99,8 @@ export const broken = async (
   const fixture = await Fixture.make(page, server, hooks.url, call)
   const { known, real } = fixture
   key = fixture.key
+  const shell = Shell.open(server, key, known, 3 * patience)
+  fixture.shows("/home/ada", shell.directory)
 
   /** Knows the texts and numbers of a JSON document by their names. */
   const learn = (text: string): void => {
@@ -113,34 +121,12 @@ export const broken = async (
 
   const topicOf = (topic: string) => real(topic.replace(/^~/, speaker === "gateway01" ? gatewayTopics : deviceTopics))
 
-  /** Runs a program with the variables that the programs before it have left. */
-  const run = async (script: string): Promise<string> => {
-    const child = spawn(
-      "bash",
-      ["-euo", "pipefail", "-c", `set -a; . ./.variables; ${script}\nexport -p > .variables`],
-      {
-        cwd: shell,
-        detached: true,
-        stdio: ["ignore", "pipe", "pipe"]
-      }
-    )
-    processes.push(child)
-    const output: Record<"stdout" | "stderr", string> = { stdout: "", stderr: "" }
-    child.stdout.on("data", (text) => (output.stdout += text))
-    child.stderr.on("data", (text) => (output.stderr += text))
-    const [code] = await once(child, "exit")
-    await setTimeout(20)
-    if (code !== 0) throw new Error(`ended with ${code}: ${output.stderr.trim()} ${output.stdout.trim()}`)
-    return output.stdout
-  }
-
   const compare = (block: Block, came: string, path = ""): void => {
+    const shape = block.does.endsWith(" shape")
     if (block.language !== "json") {
-      const parts = real(block.text).trim().split("…").map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-      if (!new RegExp(`^${parts.join("[^]*")}$`).test(came.trim())) throw new Error(`has come: ${came}`)
+      if (!fits(shape ? block.text : real(block.text), came, shape)) throw new Error(`has come: ${came}`)
       return
     }
-    const shape = block.does.endsWith(" shape")
     const values = valuesOf(came)
     const found = valuesOf(real(block.text)).flatMap((text, index) => {
       const whole = JSON.parse(values[index] ?? "null")
@@ -216,23 +202,41 @@ export const broken = async (
       case "part": {
         return compareLast(block, last.status === 0 ? 0 : 200, argument)
       }
+      case "file": {
+        writeFileSync(join(shell.directory, argument), `${real(block.text)}\n`)
+        return
+      }
+      case "session": {
+        const shape = block.does.endsWith(" shape")
+        for (const { command, printed: shown } of commandsOf(block.text)) {
+          const printed = shape ? shown : real(shown)
+          const came = await shell.type(real(command), (text) => /[^…\s]/.test(printed) && fits(printed, text, shape))
+          if (!fits(printed, came, shape)) throw new Error(`${command}: has come: ${came}`)
+        }
+        return
+      }
       case "output": {
         return compare(block, last.text)
       }
       case "run": {
-        if (block.language === "sh") last = { status: 0, text: await run(real(block.text)) }
+        if (!/^(sh|python|ts|http)$/.test(block.language)) throw new Error(`nothing runs ${block.language}`)
+        if (block.language === "sh") last = { status: 0, text: await shell.run(real(block.text)) }
         if (block.language === "python") {
-          writeFileSync(join(shell, "example.py"), real(block.text))
-          last = { status: 0, text: await run("python3 example.py") }
+          writeFileSync(join(shell.directory, "example.py"), real(block.text))
+          last = { status: 0, text: await shell.run("python3 example.py") }
         }
         if (block.language === "ts") {
           const file = join(root, snippets.get(block)!.replace(/\.ts$/, ".run.ts"))
           writeFileSync(file, real(readFileSync(join(root, snippets.get(block)!), "utf8")))
-          last = { status: 0, text: await run(`(cd "${root}" && node --import tsx "${file}")`) }
+          last = { status: 0, text: await shell.run(`(cd "${root}" && node --import tsx "${file}")`) }
         }
         if (block.language === "http") {
           const { body, headers, method, path } = parse(real(block.text))
-          await request(method, `${server.http}${path}`, body, headers)
+          const own = path.startsWith("/openapi/v1/") && !path.includes("thing-uplink")
+          await request(method, `${server.http}${path}`, body, [
+            ...own ? [["authorization", `Bearer ${key}`] as [string, string]] : [],
+            ...headers
+          ])
         }
         learn(last.text)
         return
@@ -249,15 +253,6 @@ export const broken = async (
   }
 
   try {
-    symlinkSync(server.directory, join(shell, ".device-cloud"))
-    writeFileSync(
-      join(shell, ".variables"),
-      [["PATH", process.env["PATH"]], ["KEY", key], ["API", `${server.http}/openapi/v1`]]
-        .concat(
-          ["product_key", "device_name", "device_secret", "device_id"].map((name) => [name.toUpperCase(), known[name]])
-        )
-        .map(([name, value]) => `export ${name}='${value}'`).join("\n")
-    )
     const problems: Array<string> = []
     const examples = page.blocks.filter(isExample)
     for (const [index, block] of examples.entries()) {
@@ -271,13 +266,6 @@ export const broken = async (
   } finally {
     hooks.close()
     for (const device of connected.values()) (await device).end()
-    for (const { pid } of processes) {
-      try {
-        process.kill(-pid!)
-      } catch {
-        // It has ended.
-      }
-    }
-    rmSync(shell, { recursive: true, force: true })
+    shell.end()
   }
 }

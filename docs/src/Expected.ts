@@ -48,3 +48,22 @@ export const differences = (shown: Json, came: Json, shape = false, path = ""): 
   if (isDate(shown)) return isDate(came) ? [] : differs
   return typeof shown === "number" && typeof came === "number" && shown >= 1e9 && came >= 1e9 ? [] : differs
 }
+
+/** A number, a word, white space, or a sign. */
+const token = /\s+|-?\d+(?:\.\d+)?(?!\w)|\w+|[^\w\s]/g
+
+/**
+ * Whether a text is the one that is shown. `…` stands for any text.
+ *
+ * @param shape numbers stand for any others, words with digits for any words, white space for any
+ */
+export const fits = (shown: string, came: string, shape = false): boolean => {
+  const literal = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  const pattern = (text: string) =>
+    text.replaceAll(token, (part) => {
+      if (/^\s/.test(part)) return "\\s+"
+      if (/^-?\d+(\.\d+)?$/.test(part)) return "-?\\d+(?:\\.\\d+)?"
+      return /\d/.test(part) ? "[\\w-]+" : literal(part)
+    })
+  return new RegExp(`^${shown.trim().split(/\s*…\s*/).map(shape ? pattern : literal).join("[^]*")}$`).test(came.trim())
+}

@@ -1,10 +1,11 @@
 /** What all pages show (products, devices, signatures), and what stands for it while the examples of a page run. */
-import { createCipheriv, createHash, createHmac } from "node:crypto"
+import { createHmac } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Page } from "./Blocks.ts"
 import type { ExampleServer } from "./ExampleServer.ts"
 import { root } from "./Pages.ts"
+import { bleIdentity } from "./Vectors.ts"
 
 /** A device of a page, under the names that it really has. */
 export interface FixtureDevice {
@@ -160,15 +161,10 @@ export const make = async (page: Page, server: ExampleServer, hooks: string, cal
     const key = secrets[secret]
     if (key !== undefined) places.push([signature, createHmac(algorithm, key).update(replaced(text)).digest("hex")])
   }
-  const random = Buffer.from("000102030405060708090a0b0c0d0e0f", "hex")
   const { deviceName, deviceSecret, productKey } = devices.get("thermostat01")!
-  const bleKey = createHash("sha256").update(random).update(`,${productKey},${deviceName},${deviceSecret}`).digest()
-    .subarray(0, 16)
-  const cipher = createCipheriv("aes-128-cbc", bleKey, "123aqwed#*$!(4ju").update(random).toString("hex")
-  places.push(["dc4dee46897c52987eabfdecc35f7717", cipher], [
-    "fed1e02d2c1bcf9b4bb9bdd62c6bae88",
-    bleKey.toString("hex")
-  ])
+  const identity = bleIdentity("000102030405060708090a0b0c0d0e0f", productKey, deviceName, deviceSecret)
+  places.push(["dc4dee46897c52987eabfdecc35f7717", identity.cipher])
+  places.push(["fed1e02d2c1bcf9b4bb9bdd62c6bae88", identity.ble_key])
 
   const gateway = devices.get("gateway01")
   if (gateway !== undefined) {

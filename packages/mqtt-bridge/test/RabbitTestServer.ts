@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync } from "node:fs"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { type AddressInfo, connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -50,8 +50,11 @@ const spawned = (command: string, args: ReadonlyArray<string>, env: NodeJS.Proce
 
 const plugins = "[rabbitmq_mqtt,rabbitmq_auth_backend_http,rabbitmq_event_exchange,rabbitmq_consistent_hash_exchange]."
 
-/** Notices about connections stay unsettled as long as the connections last. */
-const advanced = "[{rabbit, [{consumer_timeout, undefined}]}]."
+const page = await readFile(new URL("../../../docs/mqtt-bridge.md", import.meta.url), "utf8")
+
+/** What the documentation tells to write into the files of the broker. */
+const [, configuration = ""] = /```ini .*\n([^]*?)```/.exec(page)!
+const [, advanced = ""] = /```erlang .*\n([^]*?)```/.exec(page)!
 
 /** Starts a broker that asks `hooks`, for example `http://127.0.0.1:9000/mqtt-bridge/{credential}`. */
 export const start = Effect.fnUntraced(function*(hooks: string) {
@@ -68,16 +71,9 @@ export const start = Effect.fnUntraced(function*(hooks: string) {
     `
 listeners.tcp.1 = 127.0.0.1:${amqp}
 mqtt.listeners.tcp.1 = 127.0.0.1:${mqtt}
-mqtt.allow_anonymous = false
 default_user = cloud
 default_pass = secret
-auth_backends.1 = internal
-auth_backends.2 = http
-auth_http.http_method = post
-auth_http.user_path = ${hooks}/user
-auth_http.vhost_path = ${hooks}/vhost
-auth_http.resource_path = ${hooks}/resource
-auth_http.topic_path = ${hooks}/topic
+${configuration.replaceAll("http://server:9090/mqtt-bridge/{key}", hooks)}
 log.console = false
 log.file = false
 `

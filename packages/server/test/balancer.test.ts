@@ -30,7 +30,7 @@ const freePorts = (count: number) =>
 /** The configuration of the documentation, with these addresses in place of those. */
 const configuration = (addresses: Readonly<Record<string, string>>): string => {
   const page = readFileSync(new URL("../../../docs/operations/rolling-restarts.md", import.meta.url), "utf8")
-  const [, text] = /```haproxy\n([^]*?)```/.exec(page)!
+  const [, text] = /```haproxy .*\n([^]*?)```/.exec(page)!
   return Object.entries(addresses).reduce((text, [address, actual]) => text.replaceAll(address, actual), text!)
 }
 
