@@ -1,18 +1,9 @@
 /**
  * Domain events as rows of the feed.
  */
-import {
-  type DeviceId,
-  type DeviceName,
-  type DomainEvent,
-  type FeedEntry,
-  type FeedPlace,
-  type Json,
-  placeOf,
-  type ProductKey,
-  type ProjectId,
-  samplesOf
-} from "@device-cloud/core"
+import { type DomainEvent, type FeedEntry, type FeedPlace, type Json, placeOf, samplesOf } from "@device-cloud/core"
+import type { SqlClient, Statement } from "effect/sql"
+import type { FeedNames } from "./FeedNames.ts"
 
 type Kind = DomainEvent["_tag"]
 
@@ -31,20 +22,33 @@ const kinds: ReadonlyArray<Kind> = [
 
 export const kindNumber = (kind: Kind): number => kinds.indexOf(kind)
 
-/** A row of the feed with the names of its device. */
-export interface FeedRow {
-  readonly slot: number
-  readonly xid: bigint
-  readonly seq: bigint
-  readonly kind: number
-  readonly at: Date
-  readonly body: Json
-  readonly project_id: string
-  /** Null: no device belongs to the event. */
-  readonly device_id: string | null
-  readonly product_key: string
-  readonly device_name: string
-}
+/** A row of the feed. `at`: Unix milliseconds. `device`: 0 if no device belongs to the event. */
+export type FeedRow = readonly [
+  slot: number,
+  kind: number,
+  project: number,
+  device: number,
+  xid: number,
+  seq: number,
+  at: number,
+  body: Json
+]
+
+/** Rows in one text, at most: a text has less than 512 MB, and the body of a row less than 300 KB. */
+export const rowsOfText = 1000
+
+/**
+ * Selects the rows of a table in its order, at most {@link rowsOfText}, as one
+ * JSON text without its brackets. PostgreSQL and the driver take 2.4 µs for a row,
+ * and 4.9 µs when each column is a value of its own.
+ */
+export const rowsAsText = (sql: SqlClient.SqlClient, rows: Statement.Fragment): Statement.Fragment =>
+  sql`SELECT string_agg(concat_ws(',', slot, kind, project, device, xid, seq,
+    round(date_part('epoch', at) * 1000)::bigint, body::text), '],[') AS rows FROM ${rows} AS row`
+
+/** The rows of a text that {@link rowsAsText} has selected; null: there are none. */
+export const rowsFromText = (text: string | null): ReadonlyArray<FeedRow> =>
+  text === null ? [] : JSON.parse(`[[${text}]]`) as ReadonlyArray<FeedRow>
 
 /**
  * The body of the row: what its columns do not say. A report is the list of its
@@ -74,35 +78,43 @@ const reported = (samples: Samples) => {
   return earlier.length === 0 ? { properties } : { properties, earlier }
 }
 
-const eventFromRow = (row: FeedRow): DomainEvent => {
-  const _tag = kinds[row.kind]!
-  const at = row.at.getTime()
-  const projectId = row.project_id as ProjectId
-  const named = {
-    deviceId: row.device_id as DeviceId,
-    productKey: row.product_key as ProductKey,
-    deviceName: row.device_name as DeviceName
-  }
+/** Undefined: a newer server has written an event that this one does not know, or the project is gone. */
+const eventFromRow = (
+  [, kind, project, number, , , at, body]: FeedRow,
+  { devices, projects }: FeedNames
+): DomainEvent | undefined => {
+  const _tag = kinds[kind]
+  const device = devices.get(number)
   if (_tag === "SceneExecuted") {
-    const device = row.device_id === null ? null : named
-    return { ...row.body as object, _tag, at, projectId, device } as DomainEvent
+    const projectId = projects.get(project)
+    if (projectId === undefined) return undefined
+    const named = device === undefined
+      ? null
+      : { deviceId: device.deviceId, productKey: device.productKey, deviceName: device.deviceName }
+    return { ...body as object, _tag, at, projectId, device: named } as DomainEvent
   }
-  const device = { ...named, projectId }
+  if (_tag === undefined || device === undefined) return undefined
   switch (_tag) {
     case "PropertiesReported":
-      return { _tag, device, at, ...reported(row.body as unknown as Samples) }
+      return { _tag, device, at, ...reported(body as unknown as Samples) }
     case "EventReported": {
-      const [eventId, time, value] = row.body as unknown as Samples[number]
+      const [eventId, time, value] = body as unknown as Samples[number]
       return { _tag, device, at, eventId, time, value }
     }
     default:
-      return { ...row.body as object, _tag, device, at } as DomainEvent
+      return { ...body as object, _tag, device, at } as DomainEvent
   }
 }
 
-export const placeOfRow = ({ seq, slot, xid }: FeedRow): FeedPlace =>
-  placeOf({ transaction: Number(xid), sequence: Number(seq), part: slot })
+export const placeOfRow = ([part, , , , transaction, sequence]: FeedRow): FeedPlace =>
+  placeOf({ transaction, sequence, part })
 
-/** No entries: a newer server has written an event that this one does not know. */
-export const entriesFromRow = (row: FeedRow): ReadonlyArray<FeedEntry> =>
-  kinds[row.kind] === undefined ? [] : [{ id: placeOfRow(row), event: eventFromRow(row) }]
+/** The entries of the rows; what this server does not know is left out. */
+export const entriesFromRows = (rows: ReadonlyArray<FeedRow>, names: FeedNames): ReadonlyArray<FeedEntry> => {
+  const entries: Array<FeedEntry> = []
+  for (const row of rows) {
+    const event = eventFromRow(row, names)
+    if (event !== undefined) entries.push({ id: placeOfRow(row), event })
+  }
+  return entries
+}

@@ -19,7 +19,16 @@ import { Effect, Layer, Option } from "effect"
 import { SqlError } from "effect/sql"
 import * as FeedHorizon from "./FeedHorizon.ts"
 import * as FeedParts from "./FeedParts.ts"
-import { entriesFromRow, type FeedRow, kindNumber, placeOfRow } from "./FeedRow.ts"
+import * as FeedNames from "./FeedNames.ts"
+import {
+  entriesFromRows,
+  type FeedRow,
+  kindNumber,
+  placeOfRow,
+  rowsAsText,
+  rowsFromText,
+  rowsOfText
+} from "./FeedRow.ts"
 import { insertEvents } from "./FeedWriter.ts"
 import { type Clients, clients } from "./LongReads.ts"
 import { type DatabaseError, databaseError, storeError } from "./PgErrors.ts"
@@ -79,6 +88,11 @@ const numbersOf = (place: FeedPlace): Effect.Effect<PlaceNumbers, StoreError> =>
       )
   })
 
+/** A text of the rows of a read. */
+interface Text {
+  readonly rows: string | null
+}
+
 /** As the condition of the index. */
 const isPresence = (sql: PgClient.PgClient) => sql.literal(`kind IN (${presenceKinds.map(kindNumber).join(", ")})`)
 
@@ -90,9 +104,18 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
     SELECT ${FeedHorizon.horizon(sql)} AS horizon, slot AS newest, forgotten_xid, forgotten_seq
     FROM feed_slot ORDER BY slot DESC LIMIT 1`
 
-  const selects = ({ deviceIds, kinds, productKeys, projectIds }: NonNullable<FeedRead["select"]>) =>
-    sql.and([
-      ...projectIds === undefined ? [] : [sql`project.id = ANY(${texts(projectIds)})`],
+  const namesOf = FeedNames.make(reads)
+
+  const entriesOf = (rows: ReadonlyArray<FeedRow>) => Effect.map(namesOf(rows), (names) => entriesFromRows(rows, names))
+
+  const selects = ({ projectId, select = {} }: FeedRead) => {
+    const { deviceIds, kinds, productKeys, projectIds } = select
+    return sql.and([
+      ...projectId !== undefined
+        ? []
+        : projectIds === undefined
+        ? [sql`scanned.project IN (SELECT seq FROM project)`]
+        : [sql`scanned.project IN (SELECT seq FROM project WHERE id = ANY(${texts(projectIds)}))`],
       ...kinds === undefined ? [] : [sql`scanned.kind = ANY(${wholeNumbers(kinds.map(kindNumber))}::smallint[])`],
       ...productKeys === undefined
         ? []
@@ -102,11 +125,29 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
         : [sql`coalesce(device.device_id, former.device_id) = ANY(${texts(deviceIds)})`],
       sql`true`
     ])
+  }
 
-  const rowsOf = ({ limit, projectId, select }: FeedRead, after: PlaceNumbers) => {
+  /** The tables of which a selection asks. */
+  const namedTables = ({ deviceIds, productKeys }: NonNullable<FeedRead["select"]>) =>
+    deviceIds === undefined && productKeys === undefined ? sql`` : sql`
+        LEFT JOIN device ON device.id = scanned.device
+        LEFT JOIN former_device AS former ON former.id = scanned.device`
+
+  const rowsOf = (options: FeedRead, after: PlaceNumbers) => {
+    const { limit, projectId, select } = options
     const wanted = select === undefined ? limit : Math.max(limit, minScanned)
     const scan = scans.find((size) => size >= wanted) ?? scans[2]
-    return reads<Head | FeedRow>`
+    const found = Array.from({ length: Math.ceil(limit / rowsOfText) }, (_, i) =>
+      sql`UNION ALL
+      SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, ${sql.literal(String(i))}, (${
+        rowsAsText(
+          sql,
+          sql`(SELECT * FROM found OFFSET ${sql.literal(String(i * rowsOfText))} LIMIT ${
+            sql.literal(String(rowsOfText))
+          })`
+        )
+      })`)
+    return reads<Head | Text>`
       WITH horizon AS MATERIALIZED (${horizon}), scanned AS MATERIALIZED (
         SELECT slot, kind, project, device, xid, seq, at, body FROM feed
         WHERE slot >= ${after.part - 1}
@@ -114,38 +155,29 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
           AND (xid, seq) > (${String(after.transaction)}::bigint, ${String(after.sequence)}::bigint)
           AND xid < (SELECT horizon FROM horizon)
         ORDER BY xid, seq LIMIT ${sql.literal(String(scan))}
-      ), found AS (
-        SELECT scanned.slot, scanned.kind, scanned.xid, scanned.seq, scanned.at, scanned.body,
-          project.id AS project_id, coalesce(device.device_id, former.device_id) AS device_id,
-          coalesce(device.product_key, former.product_key) AS product_key,
-          coalesce(device.device_name, former.device_name) AS device_name
-        FROM scanned JOIN project ON project.seq = scanned.project
-        LEFT JOIN device ON device.id = scanned.device
-        LEFT JOIN former_device AS former ON former.id = scanned.device
-        WHERE ${selects(select ?? {})}
+      ), found AS MATERIALIZED (
+        SELECT scanned.* FROM scanned ${namedTables(select ?? {})}
+        WHERE ${selects(options)}
         ORDER BY scanned.xid, scanned.seq LIMIT ${limit}
       )
-      SELECT horizon.*, last.xid AS last_xid, last.seq AS last_seq, last.slot AS last_slot, NULL::int AS slot,
-        NULL::smallint AS kind, NULL::bigint AS xid, NULL::bigint AS seq, NULL::timestamptz AS at, NULL::json AS body,
-        NULL AS project_id, NULL AS device_id, NULL AS product_key, NULL AS device_name
+      SELECT horizon.*, last.xid AS last_xid, last.seq AS last_seq, last.slot AS last_slot, -1 AS text, NULL AS rows
       FROM horizon
       LEFT JOIN (
         SELECT xid, seq, slot FROM scanned ORDER BY xid, seq OFFSET ${sql.literal(String(scan - 1))}
       ) AS last ON true
-      UNION ALL
-      SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, found.* FROM found
-      ORDER BY xid NULLS FIRST, seq`
+      ${sql.join(" ", false)(found)}
+      ORDER BY text`
   }
 
   const read = Effect.fnUntraced(function*(options: FeedRead) {
     const after = yield* numbersOf(options.after)
-    const [first, ...others] = yield* inOrder(reads, rowsOf(options, after))
+    const [first, ...texts] = yield* inOrder(reads, rowsOf(options, after))
     const known = first as Head
-    const found = others as ReadonlyArray<FeedRow>
+    const found = (texts as ReadonlyArray<Text>).flatMap(({ rows }) => rowsFromText(rows))
     const isFull = found.length === options.limit
     const { forgotten_seq, forgotten_xid, last_seq, last_slot, last_xid } = known
     const page: FeedPage = {
-      entries: found.flatMap(entriesFromRow),
+      entries: yield* entriesOf(found),
       next: isFull
         ? placeOfRow(found.at(-1)!)
         : last_xid === null
@@ -203,23 +235,15 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
   const presenceOf: FeedStore["Service"]["presenceOf"] = Effect.fnUntraced(
     function*(deviceId, { before, limit }) {
       const place = before === undefined ? undefined : yield* numbersOf(before)
-      const rows = yield* inOrder(
-        reads,
-        reads<FeedRow>`
-          SELECT feed.slot, feed.kind, feed.xid, feed.seq, feed.at, feed.body, device.project_id, device.device_id,
-            device.product_key, device.device_name
-          FROM device CROSS JOIN LATERAL (
-            SELECT slot, kind, xid, seq, at, body FROM feed
-            WHERE feed.device = device.id AND ${isPresence(sql)} AND ${
-          place === undefined
-            ? sql`true`
-            : sql`(xid, seq) < (${String(place.transaction)}::bigint, ${String(place.sequence)}::bigint)`
-        } ORDER BY xid DESC, seq DESC LIMIT ${limit}
-          ) AS feed
-          WHERE device.device_id = ${deviceId}
-          ORDER BY feed.xid DESC, feed.seq DESC`
-      )
-      return rows.flatMap(entriesFromRow) as ReadonlyArray<PresenceEntry>
+      const latest = reads`(
+        SELECT slot, kind, project, device, xid, seq, at, body FROM feed
+        WHERE device = (SELECT id FROM device WHERE device_id = ${deviceId}) AND ${isPresence(sql)} AND ${
+        place === undefined
+          ? sql`true`
+          : sql`(xid, seq) < (${String(place.transaction)}::bigint, ${String(place.sequence)}::bigint)`
+      } ORDER BY xid DESC, seq DESC LIMIT ${limit})`
+      const [text] = yield* inOrder(reads, reads<{ readonly rows: string | null }>`${rowsAsText(reads, latest)}`)
+      return (yield* entriesOf(rowsFromText(text!.rows))) as ReadonlyArray<PresenceEntry>
     },
     Effect.mapError((error) => SqlError.isSqlError(error) ? storeError("FeedStore.presenceOf")(error) : error)
   )
