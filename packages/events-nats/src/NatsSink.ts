@@ -11,9 +11,9 @@
  * published again begins with the first that may be missing.
  */
 import {
-  eventDocument,
   EventSink,
   EventSinkError,
+  eventText,
   eventTypes,
   type FeedEntry,
   type FeedReaderStore,
@@ -50,7 +50,7 @@ class PublishError {
 }
 
 const bodyOf = ({ event, id }: FeedEntry): string =>
-  JSON.stringify({ id, type: eventTypes[event._tag], ...eventDocument(event) })
+  `{"id":${JSON.stringify(id)},"type":"${eventTypes[event._tag]}",${eventText(event).slice(1)}`
 
 /** The sink, which is connected from the first event on until the scope closes. */
 export const make = Effect.fnUntraced(function*(

@@ -46,8 +46,21 @@ export const eventDocument = (event: DomainEvent): { readonly [member: string]: 
   return {
     ...named,
     time: at,
-    ...(details[event._tag] as (event: DomainEvent) => Readonly<Record<string, Json>>)(event)
+    ...detailsOf(event)
   }
+}
+
+/**
+ * The text of {@link eventDocument}, as `JSON.stringify` writes it. It costs less
+ * than half of that: most of a document is known as text.
+ */
+export const eventText = (event: DomainEvent): string => {
+  const { at, device } = event
+  const named = device === null
+    ? "{"
+    : `{"product_key":${JSON.stringify(device.productKey)},"device_name":${JSON.stringify(device.deviceName)},` +
+      `"device_id":${JSON.stringify(device.deviceId)},`
+  return `${named}"time":${at},${JSON.stringify(detailsOf(event)).slice(1)}`
 }
 
 /** The members about a connection. */
@@ -100,3 +113,7 @@ const details = {
     reason
   })
 } satisfies { readonly [K in Kind]: (event: Of<K>) => Readonly<Record<string, Json>> }
+
+/** At least one member. */
+const detailsOf = (event: DomainEvent): Readonly<Record<string, Json>> =>
+  (details[event._tag] as (event: DomainEvent) => Readonly<Record<string, Json>>)(event)

@@ -3,7 +3,7 @@
  * attempts (docs/api/subscriptions.md).
  */
 import type { FeedEntry } from "../feed/FeedStore.ts"
-import { subscriptionEvent } from "./SubscriptionEvent.ts"
+import { subscriptionEventText } from "./SubscriptionEvent.ts"
 import type { PushFailure } from "./Shards.ts"
 import type { Subscription } from "./Subscription.ts"
 
@@ -37,7 +37,7 @@ export const pushBatch = (
   const events: Array<string> = []
   let bytes = 0
   for (const entry of entries.slice(0, maxBatch)) {
-    const event = JSON.stringify(subscriptionEvent(entry))
+    const event = subscriptionEventText(entry)
     bytes += encoder.encode(event).length + 1
     if (bytes > maxBytes && events.length > 0) break
     events.push(event)

@@ -2,7 +2,7 @@
  * An event of a subscription as JSON (docs/api/subscriptions.md).
  */
 import { Schema } from "effect"
-import { eventDocument, eventTypes } from "../events/EventDocument.ts"
+import { eventDocument, eventText, eventTypes } from "../events/EventDocument.ts"
 import type { FeedEntry } from "../feed/FeedStore.ts"
 
 export const SubscriptionEvent = Schema.Struct({
@@ -19,3 +19,7 @@ export const subscriptionEvent = ({ event, id }: FeedEntry): SubscriptionEvent =
   type: eventTypes[event._tag],
   data: eventDocument(event)
 })
+
+/** The text of {@link subscriptionEvent}. */
+export const subscriptionEventText = ({ event, id }: FeedEntry): string =>
+  `{"id":${JSON.stringify(id)},"type":"${eventTypes[event._tag]}","data":${eventText(event)}}`

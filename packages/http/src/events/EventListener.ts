@@ -4,6 +4,7 @@
  */
 import { type FeedPage, type FeedPlace, feedStart } from "@device-cloud/core"
 import { Cause, Effect } from "effect"
+import type { EventChunk } from "./EventChunk.ts"
 import { encode, gap, heartbeat } from "./ServerSentEvent.ts"
 
 /** Bytes that wait for all clients of this server together, before each may have but little. */
@@ -16,7 +17,7 @@ const totalBytes = 64 * 1024 * 1024
 /** Bytes that may wait for one client. */
 const much = 4 * 1024 * 1024
 const little = 64 * 1024
-/** Bytes that are written at once, unless one event has more. */
+/** Bytes that are written at once, unless what has come together is more. */
 const chunkBytes = 64 * 1024
 
 /** What a listener gets its events from. */
@@ -59,16 +60,17 @@ export class EventListener {
     this.flush()
   }
 
-  /** Keeps the bytes of an event for the client, unless too much waits for it. */
-  offer(place: FeedPlace, bytes: Uint8Array): void {
-    if (this.#hasEnded || this.#isBehind || place <= this.#place) return
+  /** Keeps the bytes of events for the client, unless too much waits for it. */
+  offer(chunk: EventChunk): void {
+    if (this.#hasEnded || this.#isBehind || chunk.last <= this.#place) return
+    const bytes = chunk.after(this.#place)
     const limit = this.#sum.total < totalBytes ? much : little
     if (this.#bytes + bytes.length > limit && this.#bytes > 0) {
       this.#isBehind = true
       return
     }
     this.#push(bytes)
-    this.#place = place
+    this.#place = chunk.last
   }
 
   /** Tells the client that events are missing. What is offered from now on counts, wherever it is in the feed. */
@@ -115,7 +117,7 @@ export class EventListener {
     Effect.map(this.#source.read(this.#place), ({ entries, hasMore, isGap, next }) => {
       if (this.#hasEnded) return
       if (isGap) this.#push(gap)
-      for (const entry of entries) this.#push(encode(entry))
+      if (entries.length > 0) this.#push(encode(entries))
       this.#place = next
       this.#isBehind = hasMore || next < this.#source.offeredFrom()
     })

@@ -19,8 +19,9 @@ import {
 } from "@device-cloud/core"
 import { Deferred, Effect, Exit, Latch, Schedule, Scope } from "effect"
 import { TooManyRequests } from "../Failure.ts"
+import { EventChunk } from "./EventChunk.ts"
 import { EventListener } from "./EventListener.ts"
-import { beginning, encode, gap } from "./ServerSentEvent.ts"
+import { beginning, gap, textOf } from "./ServerSentEvent.ts"
 
 /** How many streams there may be. */
 export interface EventStreamLimits {
@@ -59,12 +60,17 @@ const retryAfter = 30
 /** Events that a stream reads at once which is behind: what waits for many slow clients stays little. */
 const pageSize = 25
 
+/** Characters of events that a group keeps until they are written, unless one event has more. */
+const maxKept = 64 * 1024
+
 /** Streams that one millisecond of pause between two rounds of writing stands for. */
 const streamsPerMilli = 10
 
 interface Group {
   readonly concerns: (event: DomainEvent) => boolean
   readonly listeners: Set<EventListener>
+  /** What the listeners have not been offered yet. */
+  kept: EventChunk | undefined
 }
 
 interface ProjectStreams {
@@ -83,28 +89,35 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
   const projects = new Map<ProjectId, ProjectStreams>()
   const waiting = { total: 0 }
   const hasNews = yield* Latch.make(false)
-  let behind = new Set<EventListener>()
+  /** Those that have events for their listeners. */
+  let fresh = new Set<Group>()
   let total = 0
 
+  const offer = (group: Group): void => {
+    const { kept, listeners } = group
+    if (kept === undefined) return
+    group.kept = undefined
+    for (const listener of listeners) listener.offer(kept)
+  }
+
   const hear = ({ groups }: ProjectStreams, entry: FeedEntry): void => {
-    let bytes: Uint8Array | undefined
-    for (const { concerns, listeners } of groups.values()) {
-      if (!concerns(entry.event)) continue
-      bytes ??= encode(entry)
-      for (const listener of listeners) {
-        listener.offer(entry.id, bytes)
-        behind.add(listener)
-      }
+    let text: string | undefined
+    for (const group of groups.values()) {
+      if (!group.concerns(entry.event)) continue
+      text ??= textOf(entry)
+      group.kept ??= new EventChunk()
+      group.kept.add(entry.id, text)
+      if (group.kept.length >= maxKept) offer(group)
+      fresh.add(group)
     }
-    if (bytes !== undefined) hasNews.openUnsafe()
+    if (text !== undefined) hasNews.openUnsafe()
   }
 
   const missed = ({ groups }: ProjectStreams): void => {
-    for (const { listeners } of groups.values()) {
-      for (const listener of listeners) {
-        listener.missed()
-        behind.add(listener)
-      }
+    for (const group of groups.values()) {
+      offer(group)
+      for (const listener of group.listeners) listener.missed()
+      fresh.add(group)
     }
     hasNews.openUnsafe()
   }
@@ -156,7 +169,7 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
           after,
           beginning: isKnown ? [beginning] : [beginning, gap]
         })
-        const group = streams.groups.get(name) ?? { concerns, listeners: new Set() }
+        const group: Group = streams.groups.get(name) ?? { concerns, listeners: new Set(), kept: undefined }
         group.listeners.add(listener)
         streams.groups.set(name, group)
         return listener
@@ -164,7 +177,6 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
       (listener) =>
         Effect.sync(() => {
           listener.end()
-          behind.delete(listener)
           const group = streams.groups.get(name)
           group?.listeners.delete(listener)
           if (group?.listeners.size === 0) streams.groups.delete(name)
@@ -176,9 +188,12 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
   const flush = Effect.gen(function*() {
     yield* hasNews.await
     hasNews.closeUnsafe()
-    const round = behind
-    behind = new Set()
-    for (const listener of round) listener.flush()
+    const round = fresh
+    fresh = new Set()
+    for (const group of round) {
+      offer(group)
+      for (const listener of group.listeners) listener.flush()
+    }
     yield* Effect.sleep(total / streamsPerMilli)
   })
   yield* Effect.forkScoped(Effect.forever(flush))

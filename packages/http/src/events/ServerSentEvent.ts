@@ -1,15 +1,18 @@
 /**
  * A domain event on the wire, as a server-sent event (docs/api/events.md).
  */
-import { eventDocument, eventTypes, type FeedEntry } from "@device-cloud/core"
+import { eventText, eventTypes, type FeedEntry } from "@device-cloud/core"
 
 const encoder = new TextEncoder()
 
-const bytesOf = (text: string): Uint8Array => encoder.encode(text)
+export const bytesOf = (text: string): Uint8Array => encoder.encode(text)
 
-/** The bytes of an event. */
-export const encode = ({ event, id }: FeedEntry): Uint8Array =>
-  bytesOf(`id: ${id}\nevent: ${eventTypes[event._tag]}\ndata: ${JSON.stringify(eventDocument(event))}\n\n`)
+/** The text of an event. */
+export const textOf = ({ event, id }: FeedEntry): string =>
+  `id: ${id}\nevent: ${eventTypes[event._tag]}\ndata: ${eventText(event)}\n\n`
+
+/** The bytes of events. */
+export const encode = (entries: ReadonlyArray<FeedEntry>): Uint8Array => bytesOf(entries.map(textOf).join(""))
 
 /** Events are missing here. */
 export const gap: Uint8Array = bytesOf("event: gap\ndata: {}\n\n")

@@ -10,9 +10,9 @@ import { beginning, encode, gap, heartbeat } from "../events/ServerSentEvent.ts"
 const wait = 15_000
 
 const bytesOf = ({ cursor, entries, isGap }: DeliveredEvents): ReadonlyArray<Uint8Array> => {
-  const events = entries.map(({ event, id }) => encode({ id: cursorAt(cursor, id), event }))
-  if (isGap) return [gap, ...events]
-  return events.length === 0 ? [heartbeat] : events
+  const before = isGap ? [gap] : []
+  if (entries.length === 0) return isGap ? before : [heartbeat]
+  return [...before, encode(entries.map(({ event, id }) => ({ id: cursorAt(cursor, id), event })))]
 }
 
 /** How far a stream has come. */
