@@ -84,13 +84,13 @@ it.live.skipIf(!RabbitTestServer.isInstalled)(
       const [a, b] = yield* Effect.all([startServer(hooksOfA), startServer(hooksOfB), broker.ready], {
         concurrency: "unbounded"
       })
-      // Both carry devices, and have divided the shares: each looks once a second.
-      yield* Effect.forEach([a, b], ({ output }) =>
-        eventually(output, {
-          until: (text) => text.includes("Devices at RabbitMQ are carried"),
-          ...patient
-        }))
-      yield* Effect.sleep("3 seconds")
+      // Both carry devices, and have divided the eight shares.
+      const sharesOf = ({ http }: typeof a) =>
+        Effect.promise(async () => {
+          const metrics = await (await fetch(`${http}/metrics`)).text()
+          return /^device_cloud_mqtt_bridge_shares(?:\{.*\})? (\d+)$/m.exec(metrics)?.[1]
+        })
+      yield* Effect.forEach([a, b], (server) => eventually(sharesOf(server), { until: (n) => n === "4", ...patient }))
       const call = (method: string, path: string, body?: object) =>
         Effect.map(callTo(b.http, method, path, body === undefined ? {} : { body }), ({ body }) => body.data)
       const { product_info: { product_key } } = yield* call("POST", "/products", productBody)

@@ -4,7 +4,7 @@
  * nobody has, up to its part, and gives away what it has above it.
  */
 import type { Channel, ChannelModel, ConsumeMessage } from "amqplib"
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Metric, Scope } from "effect"
 import type { BrokerUnreachable, ShareHandler } from "../BrokerLink.ts"
 import { attempt } from "./Attempt.ts"
 import { connectionOf, endedOf, messageOf } from "./Notices.ts"
@@ -14,6 +14,10 @@ import type { Topology } from "./Topology.ts"
 const maxUnsettled = 512
 /** How long a share waits for these before it goes to another node, which gets those that are left. */
 const drainTime = "5 seconds"
+
+const carried = Metric.gauge("device_cloud_mqtt_bridge_shares", {
+  description: "Shares of the messages of devices that this server carries"
+})
 
 export interface SharesOptions {
   readonly connection: ChannelModel
@@ -121,7 +125,12 @@ export const make = Effect.fnUntraced(function*(
       return own === undefined ? Effect.void : giveAway(own)
     })
 
-  yield* Effect.addFinalizer(() => Effect.forEach([...held.keys()], leave, { concurrency: "unbounded", discard: true }))
+  yield* Effect.addFinalizer(() =>
+    Effect.andThen(
+      Effect.forEach([...held.keys()], leave, { concurrency: "unbounded", discard: true }),
+      Metric.update(carried, 0)
+    )
+  )
 
   return {
     balance: Effect.gen(function*() {
@@ -131,6 +140,7 @@ export const make = Effect.fnUntraced(function*(
       for (let share = 0; share < count && held.size < part; share++) {
         if (!held.has(share) && (yield* consumersOf(names.messages(share))) === 0) yield* take(share)
       }
+      yield* Metric.update(carried, held.size)
       return nodes
     })
   }
