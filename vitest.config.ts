@@ -16,12 +16,37 @@ if (!("groupBy" in Map)) {
 
 const conditions = ["device-cloud-source", ...defaultServerConditions]
 
+/** Some of these wait for servers, some compute: beside each other they take the time of one. */
+const longest = [
+  "fuzz/operations-on-postgres",
+  "server/test/kills",
+  "http/test/specification/specification",
+  "console/test/pages",
+  "server/test/restarts",
+  "simulation/Simulation",
+  "fuzz/operations-on-memory",
+  "server/test/mqtt-bridge",
+  "storage-pg/test/ownership",
+  "server/test/database-killed",
+  "storage-pg/test/contracts",
+  "mqtt/test/storms",
+  "http/test/upgrades",
+  "server/test/balancer",
+  "server/test/server",
+  "console/test/story",
+  "server/test/settings",
+  "server/test/objects"
+]
+
 /** Begins with the longest tests, also on a checkout where nothing is known of them: nothing waits for them at the end. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>) {
     const sorted = await super.sort(files)
-    const isLong = ({ moduleId }: TestSpecification) => moduleId.includes("/fuzz/operations-")
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+    const place = ({ moduleId }: TestSpecification) => {
+      const index = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
+      return index < 0 ? longest.length : index
+    }
+    return sorted.sort((one, other) => place(one) - place(other))
   }
 }
 

@@ -1,0 +1,48 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { explain } from "../src/Explanation.ts"
+import { ServerConfig } from "../src/ServerConfig.ts"
+import { startWith, temporaryDirectory } from "./TestServer.ts"
+
+const refused = (output: string, variable: string) => {
+  assert.include(output, `Device Cloud cannot run. ${variable}: `)
+  assert.notInclude(output, "hunter2")
+  assert.strictEqual(output.trim().split("\n").length, 1)
+}
+
+type WrongSettings = ReadonlyArray<readonly [string, Readonly<Record<string, string>>]>
+
+it.live.each([
+  ["HTTP_PORT", { HTTP_PORT: "x" }],
+  ["HTTP_HOST, HTTP_PORT", { HTTP_HOST: "192.0.2.1" }],
+  ["ADMIN_KEY", { ADMIN_KEY: "dck_short_key" }],
+  ["SECRETS_KEY", { STORAGE: "postgres", DATABASE_URL: "postgres://127.0.0.1:1/none", SECRETS_KEY: "hunter2" }],
+  ["TLS_CERT_FILE", { TLS_CERT_FILE: "/nowhere", TLS_KEY_FILE: "/nowhere" }],
+  ["DATABASE_URL", { STORAGE: "postgres", DATABASE_URL: "postgres://user:hunter2@127.0.0.1:1/none" }]
+] as WrongSettings)(
+  "does not start with a wrong %s, and says so",
+  ([variable, env]) =>
+    Effect.gen(function*() {
+      const ended = yield* Effect.flip(startWith({ STORAGE: "memory", DATA_DIR: yield* temporaryDirectory, ...env }))
+      assert.strictEqual(ended._tag, "ServerEnded")
+      if (ended._tag !== "ServerEnded") return
+      assert.strictEqual(ended.exitCode, 1)
+      refused(ended.output, variable)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+)
+
+it.effect.each([
+  ["HTTP_PORT", { HTTP_PORT: "65536" }],
+  ["MQTT_PORT", { MQTT_PORT: "-1" }],
+  ["STORAGE", { STORAGE: "redis" }],
+  ["LOG_LEVEL", { LOG_LEVEL: "loud" }],
+  ["TLS_CERT_FILE and TLS_KEY_FILE", { TLS_CERT_FILE: "/nowhere" }]
+] as WrongSettings)(
+  "takes no wrong %s, and says so",
+  ([variable, env]) =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(ServerConfig.fromEnv({ STORAGE: "memory", DATA_DIR: "/nowhere", ...env }))
+      refused(`Device Cloud cannot run. ${explain(error)}`, variable)
+    })
+)
