@@ -89,6 +89,8 @@ export class MqttServer extends Context.Service<MqttServer, {
 
 /** A connection that was let in. */
 export interface Admission {
+  /** Calls `run` when it is the turn of the address: at once if the thread has time. */
+  readonly inTurn: (run: () => void) => void
   /** Takes the connection; its first bytes must be an MQTT CONNECT. */
   readonly accept: (stream: Duplex, peer: Peer) => void
   /** The listener itself holds so many bytes that the stream does not show. Without effect once the device is authenticated. */
@@ -169,6 +171,13 @@ const make = Effect.fnUntraced(function*(
     () => void runFork(Metric.update(unread, 1))
   )
   yield* Effect.sync(() => unsent.endStale()).pipe(Effect.repeat(Schedule.spaced("1 second")), Effect.forkScoped)
+  /** Works for a client that is not known yet: at once if there is time. */
+  const inTurn = ({ address, isKnown }: Arrival, run: () => void): void => {
+    if (turns.mayRun()) run()
+    // All addresses that are not known take turns as one.
+    else if (isKnown) turns.wait(address, "", run)
+    else turns.wait("", address, run)
+  }
   const connecting = yield* Connecting.make(connections, {
     arrivals,
     unsent,
@@ -208,7 +217,8 @@ const make = Effect.fnUntraced(function*(
       delete packet.will
       done(null, true)
     },
-    authenticate: connecting.authenticate,
+    authenticate: (client, ...args) =>
+      inTurn(connections.of(client)!.arrival, () => connecting.authenticate(client, ...args)),
     admits: (client, filter) => {
       const state = connections.of(client)
       const connection = state?.connection
@@ -301,6 +311,7 @@ const make = Effect.fnUntraced(function*(
   const admit: MqttServer["Service"]["admit"] = (address, socket) => {
     const arrival = isLeaving ? undefined : arrivals.admit(address, socket)
     return arrival && {
+      inTurn: (run) => inTurn(arrival, run),
       accept: (stream, peer) => accept(stream, peer, arrival),
       holds: (bytes) => arrivals.holds(arrival, bytes),
       left: () => arrivals.left(arrival),

@@ -48,14 +48,18 @@ export const attach: (server: Server) => Effect.Effect<void, never, MqttServer |
         return true
       }
       socket.once("close", admission.left)
-      webSockets.handleUpgrade(request, socket, head, (webSocket) => {
-        limitArriving(admission, request.socket, head.length)
-        request.socket.setNoDelay(true)
-        const stream = createWebSocketStream(webSocket)
-        // The broker learns of the end from `close`.
-        stream.on("error", () => {})
-        admission.accept(stream, peer)
-      })
+      // It may end before its turn.
+      socket.on("error", () => {})
+      admission.inTurn(() =>
+        webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+          limitArriving(admission, request.socket, head.length)
+          request.socket.setNoDelay(true)
+          const stream = createWebSocketStream(webSocket)
+          // The broker learns of the end from `close`.
+          stream.on("error", () => {})
+          admission.accept(stream, peer)
+        })
+      )
       return true
     }
 

@@ -164,3 +164,25 @@ withLimits({ unauthenticatedOfAddress: 1 })("a WebSocket for which there is no r
       ])
     }))
 })
+
+withLimits({})("while strangers send hundreds of CONNECTs", (it) => {
+  it.effect("one from a known address waits for a few of them, not for all", () =>
+    Effect.gen(function*() {
+      const device = yield* Fixtures.createDevice()
+      assert.isTrue(yield* getsIn(device))
+      const strangers = yield* Effect.forEach(Array.from({ length: 200 }), () => open({ localAddress: "127.0.0.2" }), {
+        concurrency: 50
+      })
+      const known = yield* open()
+      // When a later connection is in, these are accepted.
+      assert.isTrue(yield* getsIn(device))
+      let refused = 0
+      for (const { socket } of strangers) socket.once("data", () => refused++)
+      const connect = encode(connectPacket(triple))
+      for (const { socket } of [...strangers, known]) socket.write(connect)
+      const refusedBefore = yield* Effect.callback<number>((resume) => {
+        known.socket.once("data", () => resume(Effect.succeed(refused)))
+      })
+      assert.isBelow(refusedBefore, 200)
+    }))
+})
