@@ -315,12 +315,16 @@ const make = Effect.gen(function*() {
         reactTo
       ),
     lapsed: (lapse, limit, after) =>
+      // The limit is part of the statement: a plan for any limit reads all devices.
       sql<IdentityRow>`
+        WITH lapsed AS MATERIALIZED (
+          SELECT device_id FROM presence WHERE ${appliesTo(lapse)} ${
+        "nodeId" in lapse ? sql`AND device_id > ${after ?? ""} ORDER BY device_id` : sql``
+      } LIMIT ${sql.literal(String(limit))}
+        )
         SELECT ${sql.literal(identityColumns)}
-        FROM presence JOIN device USING (device_id) JOIN product USING (product_key)
-        WHERE ${appliesTo(lapse)} ${
-        "nodeId" in lapse ? sql`AND presence.device_id > ${after ?? ""} ORDER BY presence.device_id` : sql``
-      } LIMIT ${limit}`.pipe(
+        FROM lapsed JOIN device USING (device_id) JOIN product USING (product_key)
+        ORDER BY lapsed.device_id`.pipe(
         Effect.map((rows) => rows.map(identityFromRow)),
         Effect.mapError(storeError("PresenceStore.lapsed"))
       ),

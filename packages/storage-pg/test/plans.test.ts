@@ -1,4 +1,4 @@
-import { CommandStore, type Enqueue, PresenceStore } from "@device-cloud/core"
+import { CommandStore, DeviceId, type Enqueue, PresenceStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
@@ -64,4 +64,35 @@ it.live("plans that serve all parameters find open and ended commands, and devic
           })
       )
     assert.strictEqual(scans["command_pkey"], 0)
+  }).pipe(Effect.scoped))
+
+it.live("a slice of a dead node's devices is read without reading the devices before it", () =>
+  Effect.gen(function*() {
+    const url = yield* newDatabase
+    const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
+    const database = sql(new URL(Redacted.value(url)).pathname.slice(1))
+    yield* Effect.scoped(Layer.build(storage(url)))
+    yield* sql`ALTER DATABASE ${database} SET plan_cache_mode = force_generic_plan`
+    const tuples = sql<{ readonly read: number }>`SELECT idx_tup_read::int AS read FROM pg_stat_user_indexes
+      WHERE indexrelname = 'device_pkey'`
+    yield* Effect.gen(function*() {
+      const { device: { deviceId } } = yield* insertDevice
+      yield* sql`INSERT INTO device
+          (device_id, project_id, product_key, device_name, device_secret, nickname, batch_id, created_at, updated_at)
+        SELECT 'many' || i, project_id, product_key, 'many' || i, '', '', 0, now(), now()
+        FROM device, generate_series(10000, 14999) AS i WHERE device_id = ${deviceId}`
+      yield* sql`INSERT INTO presence (device_id, node_id, connection_id) SELECT device_id, 'node', device_id FROM device`
+      yield* sql`ANALYZE device, presence`
+    }).pipe(Effect.provide(storage(url)), Effect.scoped)
+    yield* sql`SELECT pg_stat_reset()`
+    const found = yield* Effect.flatMap(
+      PresenceStore,
+      ({ lapsed }) => lapsed({ _tag: "NodeStops", nodeId: "node" }, 10, DeviceId.make("many14900"))
+    ).pipe(Effect.provide(storage(url)), Effect.scoped)
+    assert.deepStrictEqual(
+      found.map(({ deviceId }) => String(deviceId)),
+      Array.from({ length: 10 }, (_, i) => `many${14901 + i}`)
+    )
+    const [row] = yield* eventually(tuples, { until: ([row]) => row!.read >= 10 })
+    assert.isBelow(row!.read, 1000)
   }).pipe(Effect.scoped))
