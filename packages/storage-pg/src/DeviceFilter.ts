@@ -1,6 +1,7 @@
 /**
  * The conditions by which devices are found. Each has an index in the order of
- * the list, but for reported values: these are read for each device that fits else.
+ * the list, but for the status, and reported values: these are read for each device
+ * that fits else.
  */
 import type { DeviceFilter, ProjectId } from "@device-cloud/core"
 import type { SqlClient, Statement } from "effect/sql"
@@ -19,7 +20,7 @@ export const matches = (
       ? []
       : [filter.batchId === 0 ? sql`batch_id = 0` : sql`batch_id = ${filter.batchId} AND batch_id <> 0`],
     ...filter.enabled === undefined ? [] : [filter.enabled ? sql`enabled` : sql`NOT enabled`],
-    ...filter.status === undefined ? [] : [sql`status = ${filter.status}`],
+    ...filter.status === undefined ? [] : [hasStatus(sql, projectId, filter.status)],
     ...filter.tags === undefined || Object.keys(filter.tags).length === 0
       ? []
       : [sql`tags <> '{}' AND tags @> ${JSON.stringify(filter.tags)}::jsonb`],
@@ -31,6 +32,15 @@ export const matches = (
       ? []
       : [sql`device_id IN (SELECT device_id FROM device_group_member WHERE group_id = ${filter.groupId})`]
   ])
+
+/** No index has the status of devices: the few of a status are found by the short blocks of numbers that have some. */
+const hasStatus = (
+  sql: SqlClient.SqlClient,
+  projectId: ProjectId,
+  status: NonNullable<DeviceFilter["status"]>
+): Statement.Fragment =>
+  sql`status = ${status} AND id >> 7 IN (SELECT block FROM device_status_block
+    WHERE project_id = ${projectId} AND status = ${status} AND devices > 0)`
 
 /**
  * Compares the text of values, which is as `JSON.stringify` writes it. PostgreSQL

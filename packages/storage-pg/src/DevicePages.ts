@@ -1,7 +1,8 @@
 /**
  * Pages of devices, the newest first, by their numbers. What lists are filtered by
  * most is counted in blocks of numbers (migration 0042): a list knows its total, and
- * a page in the middle skips whole blocks.
+ * a page in the middle skips whole blocks. No index has the devices of a status: a
+ * page of them is read from the short blocks that have some (migration 0053).
  */
 import type { DeviceFilter, Page, PageRequest, ProjectId } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -10,10 +11,17 @@ import { matches } from "./DeviceFilter.ts"
 import { deviceDetailColumns, type DeviceDetailRow } from "./DeviceRow.ts"
 import { inOrder } from "./OrderedReads.ts"
 import { countedRows, countRows, type Total } from "./Pagination.ts"
+import { wholeNumbers } from "./PgParameters.ts"
 
 interface Block {
   readonly block: bigint
   readonly devices: bigint
+}
+
+/** The short blocks of a page, and how many devices are skipped in the newest of them. */
+interface ShortBlocks {
+  readonly short: ReadonlyArray<number>
+  readonly skipped: number
 }
 
 /** Where reading begins: below this number, and how many devices are skipped there. */
@@ -24,6 +32,8 @@ interface Start {
 
 /** How many numbers a block has; `id >> 14` is the block of a device. */
 const blockSize = 2 ** 14
+/** How many numbers a short block has; `id >> 7` is that of a device. */
+const shortSize = 2 ** 7
 
 export const devicePage = Effect.fnUntraced(function*(
   sql: SqlClient.SqlClient,
@@ -44,10 +54,22 @@ export const devicePage = Effect.fnUntraced(function*(
   const { below, skipped } = blocks === undefined || isScattered
     ? { below: 2 ** 53, skipped: offset }
     : startOf(blocks, offset)
-  const newest = sql`ORDER BY id DESC LIMIT ${length} OFFSET ${skipped}`
-  const numbers = isScattered
-    ? sql`WITH matching AS MATERIALIZED (SELECT id FROM device WHERE ${where}) SELECT id FROM matching ${newest}`
-    : sql`SELECT id FROM device WHERE ${where} AND id < ${below}::bigint ${newest}`
+  const newest = (skipped: number) => sql`ORDER BY id DESC LIMIT ${length} OFFSET ${skipped}`
+  /** Collects and sorts them, whatever the planner expects. */
+  const collected = (where: Statement.Fragment, skipped: number) =>
+    sql`WITH matching AS MATERIALIZED (SELECT id FROM device WHERE ${where}) SELECT id FROM matching ${newest(skipped)}`
+  const numbers = blocks !== undefined && filter.status !== undefined
+    ? yield* Effect.map(
+      shortBlocks(sql, projectId, filter, startOf(blocks, offset), length),
+      ({ short, skipped }) =>
+        collected(
+          sql`${countedAs(sql, projectId, filter)} AND id >> 7 = ANY(${wholeNumbers(short)}::bigint[])`,
+          skipped
+        )
+    )
+    : isScattered
+    ? collected(where, skipped)
+    : sql`SELECT id FROM device WHERE ${where} AND id < ${below}::bigint ${newest(skipped)}`
   const read = sql<DeviceDetailRow>`
     SELECT ${sql.literal(deviceDetailColumns)} FROM device JOIN product USING (product_key)
     WHERE device.id = ANY(ARRAY(${numbers})) ORDER BY device.id DESC`
@@ -60,32 +82,64 @@ const isCounted = ({ batchId, groupId, keyword, reported, tags }: DeviceFilter):
 
 const isEmpty = (conditions: object | undefined) => conditions === undefined || Object.keys(conditions).length === 0
 
-const countedBlocks = (sql: SqlClient.SqlClient, projectId: ProjectId, { enabled, productKey, status }: DeviceFilter) =>
+const countedBlocks = (sql: SqlClient.SqlClient, projectId: ProjectId, filter: DeviceFilter) =>
   sql<Block>`SELECT block, sum(devices)::bigint AS devices FROM device_count
-    WHERE ${
-    sql.and([
-      sql`project_id = ${projectId}`,
-      ...productKey === undefined ? [] : [sql`product_key = ${productKey}`],
-      ...status === undefined ? [] : [sql`status = ${status}`],
-      ...enabled === undefined ? [] : [enabled ? sql`enabled` : sql`NOT enabled`]
-    ])
-  } GROUP BY block ORDER BY block DESC`
+    WHERE ${countedAs(sql, projectId, filter)} GROUP BY block ORDER BY block DESC`
+
+/** The condition that a count, or a device, is of those that the filter selects. */
+const countedAs = (
+  sql: SqlClient.SqlClient,
+  projectId: ProjectId,
+  { enabled, productKey, status }: DeviceFilter
+): Statement.Fragment =>
+  sql.and([
+    sql`project_id = ${projectId}`,
+    ...productKey === undefined ? [] : [sql`product_key = ${productKey}`],
+    ...status === undefined ? [] : [sql`status = ${status}`],
+    ...enabled === undefined ? [] : [enabled ? sql`enabled` : sql`NOT enabled`]
+  ])
+
+/** The short blocks that have the devices of a page. Each that is read has one at least. */
+const shortBlocks = (
+  sql: SqlClient.SqlClient,
+  projectId: ProjectId,
+  filter: DeviceFilter,
+  { below, skipped }: Start,
+  length: number
+) =>
+  Effect.map(
+    sql<Block>`SELECT block, sum(devices)::bigint AS devices FROM device_status_block
+      WHERE ${countedAs(sql, projectId, filter)} AND devices > 0 AND block < ${below / shortSize}::bigint
+      GROUP BY block ORDER BY block DESC LIMIT ${blockSize / shortSize + length}`,
+    (rows): ShortBlocks => {
+      const short: Array<number> = []
+      let left = skipped
+      let devices = 0
+      for (const row of rows) {
+        if (short.length === 0 && left >= Number(row.devices)) left -= Number(row.devices)
+        else if (devices < left + length) {
+          short.push(Number(row.block))
+          devices += Number(row.devices)
+        } else break
+      }
+      return { short, skipped: left }
+    }
+  )
 
 /**
- * As `matches`, for what is counted. A product is looked up by its project, so that
- * the index of its devices has all that is asked for.
+ * As `matches`, for what is counted, but for the status. A product is looked up by its
+ * project, so that the index of its devices has all that is asked for.
  */
 const ofBlocks = (
   sql: SqlClient.SqlClient,
   projectId: ProjectId,
-  { enabled, productKey, status }: DeviceFilter
+  { enabled, productKey }: DeviceFilter
 ): Statement.Fragment =>
   sql.and([
     productKey === undefined
       ? sql`project_id = ${projectId}`
       : sql`product_key = (SELECT product_key FROM product
           WHERE product_key = ${productKey} AND project_id = ${projectId})`,
-    ...status === undefined ? [] : [sql`status = ${status}`],
     ...enabled === undefined ? [] : [enabled ? sql`enabled` : sql`NOT enabled`]
   ])
 
