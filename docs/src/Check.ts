@@ -118,6 +118,9 @@ export const check = async (only: ReadonlyArray<string>) => {
   const problems = [
     ...Links.broken(pages),
     ...unclassified(pages),
+    ...docstrings.filter(({ language }) => language !== "ts").map(({ line, page }) =>
+      `${page}:${line}: a docstring has code in TypeScript alone`
+    ),
     ...Commands.broken(blocks),
     ...Vectors.broken(blocks),
     ...await Snippets.broken(snippets),
