@@ -39,10 +39,11 @@ const make = ({ nextId, projects, subscriptions }: Tables["Service"]) => {
       Effect.sync(() =>
         [...subscriptions.values()].filter(({ subscription }) => subscription.subscriptionId > after).slice(0, limit)
       ),
-    pushing: (projectId) =>
+    pushing: (projectId, except = []) =>
       Effect.sync(() =>
         [...subscriptions.values()].filter(({ subscription }) =>
-          subscription.webhook !== null && (projectId === undefined || subscription.projectId === projectId)
+          subscription.webhook !== null && (projectId === undefined || subscription.projectId === projectId) &&
+          !except.includes(subscription.subscriptionId)
         )
       ),
     update: (projectId, subscriptionId, { updatedAt, ...change }) =>

@@ -16,7 +16,7 @@ import { Effect, Layer, Option } from "effect"
 import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
-import { instant } from "./PgParameters.ts"
+import { instant, wholeNumbers } from "./PgParameters.ts"
 
 /** Can be replaced alone. Its rows refer to projects in the same database. */
 export const layer: Layer.Layer<SubscriptionStore, never, PgClient.PgClient> = Layer.effect(
@@ -120,8 +120,11 @@ const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
           Effect.map((rows) => rows.map(storedFromRow)),
           Effect.mapError(storeError("SubscriptionStore.all"))
         ),
-    pushing: (projectId) =>
+    pushing: (projectId, except = []) =>
       sql<Row>`SELECT * FROM subscription WHERE webhook IS NOT NULL
+        AND NOT EXISTS (
+          SELECT FROM unnest(${wholeNumbers(except)}::bigint[]) AS known (id) WHERE known.id = subscription_id
+        )
         ${projectId === undefined ? sql`` : sql`AND project_id = ${projectId}`}`.pipe(
         Effect.map((rows) => rows.map(storedFromRow)),
         Effect.mapError(storeError("SubscriptionStore.pushing"))

@@ -102,11 +102,13 @@ const make = (sql: Sqlite["Service"]) => {
             limit
           ]).map(storedFromRow)
       ),
-    pushing: (projectId) =>
+    pushing: (projectId, except = []) =>
       sql.read("SubscriptionStore.pushing", () =>
         sql.all<Row>(
-          `SELECT * FROM subscription WHERE webhook IS NOT NULL ${projectId === undefined ? "" : "AND project_id = ?"}`,
-          projectId === undefined ? [] : [projectId]
+          `SELECT * FROM subscription WHERE webhook IS NOT NULL
+            AND subscription_id NOT IN (SELECT value FROM json_each(?))
+            ${projectId === undefined ? "" : "AND project_id = ?"}`,
+          [JSON.stringify(except), ...projectId === undefined ? [] : [projectId]]
         ).map(storedFromRow)),
     update: (projectId, subscriptionId, { updatedAt, ...change }) =>
       sql.write("SubscriptionStore.update", () => {

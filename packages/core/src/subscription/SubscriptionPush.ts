@@ -105,7 +105,7 @@ const make = Effect.gen(function*() {
   }
 
   const look = Effect.gen(function*() {
-    for (const stored of yield* store.pushing()) {
+    for (const stored of yield* store.pushing(undefined, Array.from(pushing, ([id]) => id))) {
       const { subscription } = stored
       if (isGoing(stored)) {
         yield* FiberMap.run(pushing, subscription.subscriptionId, push(subscription), { onlyIfMissing: true })

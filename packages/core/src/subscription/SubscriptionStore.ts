@@ -36,8 +36,14 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Subscription>, StoreError>
   /** Returns subscriptions of all projects whose ids are above `after`, by id, at most `limit`. */
   readonly all: (after: number, limit: number) => Effect.Effect<ReadonlyArray<StoredSubscription>, StoreError>
-  /** Returns those subscriptions of the project (undefined: of all projects) that have a webhook. */
-  readonly pushing: (projectId?: ProjectId) => Effect.Effect<ReadonlyArray<StoredSubscription>, StoreError>
+  /**
+   * Returns those subscriptions of the project (undefined: of all projects) that have
+   * a webhook. `except`: the ids of those to leave out.
+   */
+  readonly pushing: (
+    projectId?: ProjectId,
+    except?: ReadonlyArray<number>
+  ) => Effect.Effect<ReadonlyArray<StoredSubscription>, StoreError>
   /** Changes the given fields. Returns the subscription after the change; none: there is no such subscription. */
   readonly update: (
     projectId: ProjectId,

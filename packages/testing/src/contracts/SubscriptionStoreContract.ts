@@ -63,6 +63,8 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepInclude(pushing, { subscription: two, progress: beginAt("7") })
         assert.isTrue(pushing.every(({ subscription }) => subscription.webhook !== null))
         assert.deepStrictEqual(yield* store.pushing(id), [{ subscription: two, progress: beginAt("7") }])
+        assert.deepStrictEqual(yield* store.pushing(id, [two.subscriptionId]), [])
+        assert.deepStrictEqual(yield* store.pushing(id, [one.subscriptionId]), yield* store.pushing(id))
         assert.deepStrictEqual(yield* store.pushing(stranger), [])
         assert.strictEqual(yield* store.insert(newSubscription(id, { name: "One" }), beginAt("")), "taken")
         yield* insertSubscription(stranger, { name: "One" })
