@@ -19,8 +19,11 @@ export interface TurnsOptions {
   readonly maxRuns?: number
 }
 
-/** How long work runs before other sockets are looked at, milliseconds. */
-const turnMillis = 4
+/**
+ * How long work runs before other sockets are looked at, milliseconds. Two of them make
+ * a round, that of HTTP and that of MQTT.
+ */
+const turnMillis = 2
 
 class Waiting extends Entry {
   run: () => void
