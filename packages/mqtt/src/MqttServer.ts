@@ -217,8 +217,13 @@ const make = Effect.fnUntraced(function*(
       delete packet.will
       done(null, true)
     },
-    authenticate: (client, ...args) =>
-      inTurn(connections.of(client)!.arrival, () => connecting.authenticate(client, ...args)),
+    authenticate: (client, ...args) => {
+      const authenticate = () => connecting.authenticate(client, ...args)
+      const state = connections.of(client)
+      // A connection that has ended meanwhile takes no turn.
+      if (state === undefined) authenticate()
+      else inTurn(state.arrival, authenticate)
+    },
     admits: (client, filter) => {
       const state = connections.of(client)
       const connection = state?.connection
