@@ -71,7 +71,10 @@ interface Steps {
   readonly deliveries: number
 }
 
-/** Joins several steps of one command, because a statement changes a row once. */
+/**
+ * Joins several steps of one command, because a statement changes a row once. Sorted,
+ * so that statements that change the same commands wait for each other in one order.
+ */
 const join = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<Steps> => {
   const byId = new Map<string, Steps>()
   for (const step of steps) {
@@ -84,7 +87,7 @@ const join = (steps: ReadonlyArray<CommandProgress>): ReadonlyArray<Steps> => {
       deliveries: (known?.deliveries ?? 0) + (step.state === "sent" ? 1 : 0)
     })
   }
-  return [...byId.values()]
+  return [...byId.values()].toSorted((a, b) => a.furthest.messageId - b.furthest.messageId)
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   maxWaiting,
   type NotEnqueued,
   ProjectId,
+  type ShadowModification,
   ShadowStore
 } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
@@ -52,10 +53,10 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
   const open = sql.literal(hasNotEnded)
 
   /**
-   * Stores commands, unless a device has no row in `presence`. That row is locked before
-   * ids are taken, in the order of device ids, so that the ids of a device grow in the
-   * order of the commits. Returns a row for each command that is stored, and one for
-   * each other device.
+   * Stores commands, unless a device has no row in `presence`: then it returns nothing.
+   * Those rows are locked before ids are taken, in the order of device ids, so that the
+   * ids of a device grow in the order of the commits. Returns a row for each command
+   * that is stored, and one for each other device.
    */
   const insert = (items: ReadonlyArray<Enqueue>, deviceIds: ReadonlyArray<DeviceId>) =>
     sql<EnqueuedRow>`
@@ -77,6 +78,7 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
         SELECT presence.device_id, presence.last_command, presence.node_id, presence.epoch, device.enabled
         FROM presence JOIN device USING (device_id)
         WHERE presence.device_id = ANY(${texts(deviceIds)})
+          AND (SELECT count(*) FROM presence WHERE device_id = ANY(${texts(deviceIds)})) = ${deviceIds.length}
         ORDER BY presence.device_id FOR NO KEY UPDATE OF presence
       ), waiting AS MATERIALIZED (
         SELECT locked.*, (
@@ -102,14 +104,19 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
       SELECT stored.*, locked.device_id AS locked_id, locked.last_command, locked.node_id, locked.epoch, locked.enabled
       FROM locked LEFT JOIN stored USING (device_id) ORDER BY stored.message_id`
 
-  /** Makes rows in `presence` for devices without one, and returns those of the devices that exist. */
+  /**
+   * Makes rows in `presence` for devices without one. Locks those of all, in the order
+   * in which `insert` does. Returns the devices that exist.
+   */
   const makeOwnable = (deviceIds: ReadonlyArray<DeviceId>) =>
     Effect.map(
       sql<{ readonly device_id: string }>`
         WITH existing AS (
-          SELECT device_id FROM device WHERE device_id = ANY(${texts(deviceIds)}) ORDER BY device_id
+          SELECT device_id FROM device WHERE device_id = ANY(${texts(deviceIds)})
         ), made AS (
-          INSERT INTO presence (device_id) SELECT device_id FROM existing ON CONFLICT DO NOTHING
+          INSERT INTO presence AS held (device_id) SELECT device_id FROM existing ORDER BY device_id
+          -- Changes nothing, but locks.
+          ON CONFLICT (device_id) DO UPDATE SET last_command = held.last_command WHERE false
         )
         SELECT device_id FROM existing`,
       (rows) => new Set(rows.map(({ device_id }) => device_id))
@@ -128,10 +135,9 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
       if (known === undefined) found.set(row.locked_id, [row])
       else known.push(row)
     }
-    const unknown = deviceIds.filter((deviceId) => !found.has(deviceId))
-    if (unknown.length > 0) {
-      const made = yield* makeOwnable(unknown)
-      const isThere = ({ command: { deviceId } }: Enqueue) => found.has(deviceId) || made.has(deviceId)
+    if (found.size < deviceIds.length) {
+      const made = yield* makeOwnable(deviceIds)
+      const isThere = ({ command: { deviceId } }: Enqueue) => made.has(deviceId)
       const results = (yield* enqueueAll(items.filter(isThere))).values()
       return items.map((item) => isThere(item) ? results.next().value! : "no-device")
     }
@@ -148,14 +154,26 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
     })
   })
 
-  const enqueueWithDesire = (item: Enqueue) =>
-    Effect.gen(function*() {
-      const [result] = yield* enqueueAll([item])
-      if (typeof result === "object") {
-        yield* shadows.modify([{ deviceId: item.command.deviceId, modify: item.desire! }])
-      }
-      return result!
-    }).pipe(sql.withTransaction)
+  /** The changes of shadows that belong to stored commands: one for each device. */
+  const desires = (items: ReadonlyArray<Enqueue>, results: ReadonlyArray<Enqueued | NotEnqueued>) => {
+    const byDevice = new Map<DeviceId, Array<NonNullable<Enqueue["desire"]>>>()
+    for (const [i, { command: { deviceId }, desire }] of items.entries()) {
+      if (desire === undefined || typeof results[i] === "string") continue
+      const others = byDevice.get(deviceId)
+      if (others === undefined) byDevice.set(deviceId, [desire])
+      else others.push(desire)
+    }
+    return [...byDevice].map(([deviceId, all]): ShadowModification<undefined> => ({
+      deviceId,
+      modify: (shadow) => [undefined, all.reduce((changed, desire) => desire(changed)[1], shadow)]
+    }))
+  }
+
+  /** As `enqueueAll`, with the changes of shadows. */
+  const enqueueAnew = (items: ReadonlyArray<Enqueue>) =>
+    items.some(({ desire }) => desire !== undefined)
+      ? sql.withTransaction(Effect.tap(enqueueAll(items), (results) => shadows.modify(desires(items, results))))
+      : enqueueAll(items)
 
   /** The stored commands with the origins of these items, by device and origin. */
   const existing = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
@@ -178,18 +196,6 @@ const make = ({ reads, sql }: Clients, shadows: ShadowStore["Service"]) => {
     const added = yield* enqueueAnew(items.filter((item) => !known.has(nameOf(item))))
     let next = 0
     return items.map((item) => known.get(nameOf(item)) ?? added[next++]!)
-  })
-
-  /** Stores the items in their order, so that message ids grow with it: each item that changes the shadow alone, the others together. */
-  const enqueueAnew = Effect.fnUntraced(function*(items: ReadonlyArray<Enqueue>) {
-    const results: Array<Enqueued | NotEnqueued> = []
-    while (results.length < items.length) {
-      const rest = items.slice(results.length)
-      const plain = rest.findIndex(({ desire }) => desire !== undefined)
-      if (plain === 0) results.push(yield* enqueueWithDesire(rest[0]!))
-      else results.push(...yield* enqueueAll(plain < 0 ? rest : rest.slice(0, plain)))
-    }
-    return results
   })
 
   return CommandStore.of({

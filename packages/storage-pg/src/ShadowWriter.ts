@@ -121,7 +121,9 @@ const make = Effect.gen(function*() {
     { commands, computed, happened }: Written,
     certainly: UplinkReceipts.UplinkReceipts["certainly"] | undefined
   ) => {
+    // Sorted, so that statements that write the same shadows wait for each other in one order.
     const changed = computed.filter(({ after, before }) => after !== before)
+      .toSorted((a, b) => a.after.deviceId < b.after.deviceId ? -1 : 1)
     const recorded = [
       ...happened,
       ...computed.flatMap(({ after, before, facts, known: { device, project } }) =>
