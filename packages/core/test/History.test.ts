@@ -1,9 +1,9 @@
-import { DeviceCloud, HistoryDays, HistoryRetention, HistoryStore } from "@device-cloud/core"
+import { DeviceCloud, History, HistoryDays, HistoryRetention, HistoryStore } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 
 const cloud = DeviceCloud.layer.pipe(
@@ -38,3 +38,38 @@ const forgets = Effect.gen(function*() {
 
 it.effect("history is forgotten by when it was measured, after the days of the product or else of all", () =>
   TestClock.setTime(start).pipe(Effect.andThen(Effect.provide(forgets, cloud))))
+
+it.effect("an export of a product reads the devices that have values, in the order in which they were created", () => {
+  const read: Array<string> = []
+  const stores = Layer.effectContext(Effect.map(HistoryStore, (history) =>
+    Context.make(HistoryStore, {
+      ...history,
+      scan: (deviceId, scan) => {
+        read.push(deviceId)
+        return history.scan(deviceId, scan)
+      }
+    }))).pipe(Layer.provideMerge(StorageMemory.layer))
+  return Effect.gen(function*() {
+    const product = yield* Fixtures.createProduct()
+    // More than a page of them.
+    const devices = yield* Effect.forEach(Array.from({ length: 1200 }), () => Fixtures.createDevice(product))
+    const deviceIds = devices.map(({ deviceId }) => deviceId)
+    const sample = (time: number) => ({ propertyId: "a", time, value: time })
+    const reports = [[1100, 5], [3, 5], [1000, 9], [999, 4], [500, 10], [7, 5]] as const
+    for (const [device, time] of reports) {
+      yield* HistoryStore.use((store) =>
+        store.append([{ deviceId: deviceIds[device]!, samples: [sample(time)], events: [] }])
+      )
+    }
+    const exported = yield* (yield* History).exportProduct(product.projectId, product.productKey, {
+      start: 5,
+      end: 9,
+      propertyIds: undefined
+    }).pipe(Effect.flatMap(Stream.runCollect))
+    assert.deepStrictEqual(
+      exported.map(({ device: { deviceId }, samples }) => [deviceId, samples]),
+      [[3, 5], [7, 5], [1000, 9], [1100, 5]].map(([device, time]) => [deviceIds[device!]!, [sample(time!)]])
+    )
+    assert.deepStrictEqual(read, exported.map(({ device }) => device.deviceId))
+  }).pipe(Effect.provide(DeviceCloud.layer.pipe(Layer.provideMerge(stores), Layer.provideMerge(PlatformNode.layer))))
+})

@@ -85,6 +85,26 @@ const make = (client: ClickHouseClient): HistoryStore["Service"] => {
         )`
   }
 
+  /** Finds devices whose last row is an entry: what came before a removal is no longer there. */
+  const devicesWithin = (
+    deviceIds: ReadonlyArray<DeviceId>,
+    { end, start }: Pick<HistoryRange, "start" | "end">
+  ): Effect.Effect<ReadonlyArray<DeviceId>, StoreError> => {
+    if (deviceIds.length === 0) return Effect.succeed([])
+    const operation = "HistoryStore.devicesWithin"
+    const devices = deviceIds.map(literal).join(", ")
+    const select = `SELECT device FROM (
+        SELECT device, rank, 0 AS gone FROM ${history}
+        WHERE device IN (${devices}) AND kind = ${property} AND time BETWEEN ${Math.max(start, horizon)} AND ${end}
+        UNION ALL
+        SELECT device, rank, 1 AS gone FROM ${removed} WHERE device IN (${devices})
+      ) GROUP BY device HAVING argMin(gone, rank) = 0`
+    return Effect.map(
+      prepared(operation, client.rows<{ readonly device: DeviceId }>(operation, select)),
+      (rows) => rows.map(({ device }) => device)
+    )
+  }
+
   const read = (operation: string, range: HistoryRange, entries: string) =>
     prepared(
       operation,
@@ -199,6 +219,7 @@ const make = (client: ClickHouseClient): HistoryStore["Service"] => {
         Stream.grouped(chunkSize)
       )
     },
+    devicesWithin,
     append,
     remove,
     // The server merges its rows by itself.

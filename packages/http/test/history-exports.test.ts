@@ -17,6 +17,7 @@ const endless = (failsAfter: number) =>
   Layer.effectContext(Effect.map(HistoryStore, (history) =>
     Context.make(HistoryStore, {
       ...history,
+      devicesWithin: (deviceIds) => Effect.succeed(deviceIds),
       scan: () =>
         Stream.fromEffectRepeat(Effect.suspend(() =>
           ++reading.chunks > failsAfter

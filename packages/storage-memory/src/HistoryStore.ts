@@ -105,6 +105,13 @@ const make = (tables: Tables["Service"]): HistoryStore["Service"] => {
           Stream.filter((chunk) => chunk.length > 0)
         )
       }),
+    devicesWithin: (deviceIds, { end, start }) =>
+      Effect.sync(() =>
+        deviceIds.filter((deviceId) => {
+          const samples = histories.get(deviceId)?.samples.values() ?? []
+          return [...samples].some((series) => series.entries(start, end).length > 0)
+        })
+      ),
     append: (additions) =>
       Effect.sync(() => {
         const added = additions.map((addition) => withoutKnown(tables, addition))

@@ -7,9 +7,10 @@
  */
 import type { DeviceId, HistoryRange, Json } from "@device-cloud/core"
 import { Effect, Option, Stream } from "effect"
-import type { SqlClient, SqlError } from "effect/sql"
+import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { kindNumber } from "./FeedRow.ts"
 import { dayOf, type EntryKind, millisOfDay, signs } from "./HistoryEntries.ts"
+import { inOrder } from "./OrderedReads.ts"
 import { texts } from "./PgParameters.ts"
 import { type Columns, decode } from "./SegmentCodec.ts"
 import type { Segment } from "./Segments.ts"
@@ -45,8 +46,8 @@ type Row =
   | Pick<Segment, "day" | "first" | "last" | "count" | "data"> & { readonly name: string }
   | { readonly day: null; readonly body: Json }
 
-/** The number that segments and the feed have for the device. */
-const numberOf = (sql: SqlClient.SqlClient, deviceId: DeviceId) =>
+/** The number that segments and the feed have for the device: its id, or the column that has it. */
+const numberOf = (sql: SqlClient.SqlClient, deviceId: DeviceId | Statement.Fragment) =>
   sql`(SELECT coalesce(
     (SELECT id FROM device WHERE device_id = ${deviceId}),
     (SELECT number FROM history_device WHERE device_id = ${deviceId})
@@ -54,10 +55,21 @@ const numberOf = (sql: SqlClient.SqlClient, deviceId: DeviceId) =>
 
 const feedKinds = { property: kindNumber("PropertiesReported"), event: kindNumber("EventReported") }
 
+/** Whether a row of the feed is not packed. */
+const isUnpacked = (sql: SqlClient.SqlClient, kind: EntryKind) =>
+  sql`kind = ${feedKinds[kind]} AND xid >= (SELECT xid FROM history_place)`
+
 /** What the feed has of the device that is not packed. */
 const unpacked = (sql: SqlClient.SqlClient, deviceId: DeviceId, kind: EntryKind) =>
-  sql`FROM feed WHERE device = ${numberOf(sql, deviceId)} AND kind = ${feedKinds[kind]}
-    AND xid >= (SELECT xid FROM history_place)`
+  sql`FROM feed WHERE device = ${numberOf(sql, deviceId)} AND ${isUnpacked(sql, kind)}`
+
+/** Whether a segment may have entries in the range. */
+const isWithin = (sql: SqlClient.SqlClient, { end, start }: Pick<Range, "start" | "end">) => {
+  const [first, last] = [dayOf(start), dayOf(end)]
+  return sql`day BETWEEN ${first} AND ${last}
+    AND (day > ${first} OR last >= ${start - first * millisOfDay})
+    AND (day < ${last} OR first <= ${end - last * millisOfDay})`
+}
 
 type Entry = readonly [name: string, time: number, value: Json]
 
@@ -65,17 +77,14 @@ type Entry = readonly [name: string, time: number, value: Json]
 export const entriesOf = (kind: EntryKind, body: Json): ReadonlyArray<Entry> =>
   (kind === "property" ? body : [body]) as unknown as ReadonlyArray<Entry>
 
-const rowsOf = (sql: SqlClient.SqlClient, { deviceId, kind, names }: Wanted, range: Range, size: number) => {
-  const [first, last] = [dayOf(range.start), dayOf(range.end)]
-  return sql<Row>`
+const rowsOf = (sql: SqlClient.SqlClient, { deviceId, kind, names }: Wanted, range: Range, size: number) =>
+  sql<Row>`
     SELECT found.day, history_name.name, found.first, found.last, found.count, found.data, NULL::json AS body,
       NULL::bigint AS xid, found.seq
     FROM history_name CROSS JOIN LATERAL (
       SELECT day, seq, first, last, count, data FROM history_segment
       WHERE device = ${numberOf(sql, deviceId)} AND series = ${signs[kind]} * history_name.number
-        AND day BETWEEN ${first} AND ${last}
-        AND (day > ${first} OR last >= ${range.start - first * millisOfDay})
-        AND (day < ${last} OR first <= ${range.end - last * millisOfDay})
+        AND ${isWithin(sql, range)}
       ORDER BY day ${sql.literal(range.order)}
       FETCH FIRST ${sql.literal(String(size))} ROWS WITH TIES
     ) AS found
@@ -83,7 +92,6 @@ const rowsOf = (sql: SqlClient.SqlClient, { deviceId, kind, names }: Wanted, ran
     UNION ALL
     SELECT NULL, NULL, NULL, NULL, NULL, NULL, body, xid, seq ${unpacked(sql, deviceId, kind)}
     ORDER BY xid NULLS FIRST, seq, first`
-}
 
 /** Where a page ends: before it, at the earlier or later end of the range, are more entries. */
 const edgeOf = (rows: ReadonlyArray<Row>, { order }: Range, size: number): number | undefined => {
@@ -217,3 +225,38 @@ export const namesOf = (
     ]
   )
 }
+
+/**
+ * As `HistoryStore.devicesWithin`. Each device is looked up by itself, in the order of the indexes: a plan that
+ * expects to find one soon else reads a whole table for each device that is not there. Of the feed only the parts
+ * are read that have something unpacked. The operator that takes an element out of JSON refuses texts with NUL.
+ */
+export const devicesWithin = (
+  sql: SqlClient.SqlClient,
+  deviceIds: ReadonlyArray<DeviceId>,
+  range: Pick<Range, "start" | "end">
+): Effect.Effect<ReadonlyArray<DeviceId>, SqlError.SqlError> =>
+  Effect.map(
+    inOrder(
+      sql,
+      sql<{ readonly device_id: DeviceId }>`
+        WITH asked AS MATERIALIZED (
+          SELECT device_id, ${numberOf(sql, sql.literal("asked.device_id"))} AS number
+          FROM unnest(${texts(deviceIds)}) AS asked (device_id)
+        ), oldest AS (
+          SELECT min(slot) AS slot FROM feed_slot WHERE EXISTS (
+            SELECT FROM feed WHERE feed.slot = feed_slot.slot AND xid >= (SELECT xid FROM history_place)
+          )
+        )
+        SELECT device_id FROM asked CROSS JOIN LATERAL (
+          SELECT 1 FROM history_segment WHERE device = asked.number AND series > 0 AND ${isWithin(sql, range)}
+          UNION ALL
+          SELECT 1 FROM feed CROSS JOIN json_array_elements(body) AS entry (parts)
+          CROSS JOIN json_array_elements(parts) WITH ORDINALITY AS part (json, place)
+          WHERE device = asked.number AND ${isUnpacked(sql, "property")} AND slot >= (SELECT slot FROM oldest)
+            AND CASE WHEN place = 2 THEN part.json::text::float8 BETWEEN ${range.start} AND ${range.end} END
+          LIMIT 1
+        ) AS found`
+    ),
+    (rows) => rows.map(({ device_id }) => device_id)
+  )

@@ -14,7 +14,7 @@ import { Effect, Layer, Stream } from "effect"
 import type { EntryKind } from "./HistoryEntries.ts"
 import { append, remove } from "./HistoryApartWrites.ts"
 import { maintain, prune } from "./HistoryPacker.ts"
-import { namesOf, outermost, pages, type Run } from "./HistoryReads.ts"
+import { devicesWithin, namesOf, outermost, pages, type Run } from "./HistoryReads.ts"
 import { type Clients, clients } from "./LongReads.ts"
 import { storeError } from "./PgErrors.ts"
 
@@ -101,6 +101,8 @@ const make = ({ reads, sql }: Clients): HistoryStore["Service"] => {
         )
       }),
     scan: (deviceId, range) => Stream.mapError(scan(deviceId, range), storeError("HistoryStore.scan")),
+    devicesWithin: (deviceIds, range) =>
+      Effect.mapError(devicesWithin(reads, deviceIds, range), storeError("HistoryStore.devicesWithin")),
     append: (additions) => Effect.mapError(append(sql, additions), storeError("HistoryStore.append")),
     remove: (deviceIds) => Effect.mapError(remove(sql, deviceIds), storeError("HistoryStore.remove")),
     prune: ({ keepDays }) => Effect.mapError(prune(reads, keepDays), storeError("HistoryStore.prune")),

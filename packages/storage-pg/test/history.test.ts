@@ -57,6 +57,7 @@ const readAll = Effect.fnUntraced(function*({ deviceId }: Device, ids: ReadonlyA
   const chunks = yield* Stream.runCollect(store.scan(deviceId, { start: 0, end: all.end, propertyIds: undefined }))
   const scanned = chunks.flat()
   assert.deepStrictEqual(ids.map((id) => scanned.filter(({ propertyId }) => propertyId === id)), samples)
+  assert.deepStrictEqual(yield* store.devicesWithin([deviceId], all), [deviceId])
   return {
     samples,
     latest,

@@ -1,11 +1,12 @@
-import { CommandStore, DeviceId, type Enqueue, PresenceStore } from "@device-cloud/core"
+import { CommandStore, DeviceId, type Enqueue, HistoryStore, PresenceStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import { newDatabase } from "../../../vitest.storages.ts"
+import { dayOf, millisOfDay } from "../src/HistoryEntries.ts"
 
 const at = Date.UTC(2026, 0, 1)
 
@@ -95,4 +96,55 @@ it.live("a slice of a dead node's devices is read without reading the devices be
     )
     const [row] = yield* eventually(tuples, { until: ([row]) => row!.read >= 10 })
     assert.isBelow(row!.read, 1000)
+  }).pipe(Effect.scoped))
+
+it.live("devices that have values are found by indexes, in the parts of the days of the range", () =>
+  Effect.gen(function*() {
+    const url = yield* newDatabase
+    const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
+    const database = sql(new URL(Redacted.value(url)).pathname.slice(1))
+    yield* Effect.scoped(Layer.build(storage(url)))
+    yield* sql`ALTER DATABASE ${database} SET plan_cache_mode = force_generic_plan`
+    const today = dayOf(yield* Clock.currentTimeMillis)
+    const deviceId = yield* Effect.gen(function*() {
+      const { device: { deviceId } } = yield* insertDevice
+      yield* sql`INSERT INTO device
+          (device_id, project_id, product_key, device_name, device_secret, sealed_with, nickname, batch_id, created_at,
+          updated_at)
+        SELECT 'silent' || i, project_id, product_key, 'silent' || i, device_secret, sealed_with, '', 0, now(), now()
+        FROM device, generate_series(0, 99) AS i WHERE device_id = ${deviceId}`
+      const history = yield* HistoryStore
+      yield* history.prune({ keepDays: 12 })
+      const samples = [0, 1, 2, 3].map((ago) => ({ propertyId: "t", time: (today - ago) * millisOfDay, value: ago }))
+      yield* history.append([{ deviceId, samples, events: [] }])
+      // Reports of a few other devices. To look for one of them in the table itself would seem quick.
+      yield* sql`INSERT INTO feed (slot, kind, project, device, xid, at, body)
+        SELECT 1, 1, 1, -(i % 5), i / 9, now(), '[["t",1,1]]' FROM generate_series(1, 5000) AS i`
+      yield* sql`ANALYZE`
+      return deviceId
+    }).pipe(Effect.provide(storage(url)), Effect.scoped)
+    // What the connections before have counted is certain when they have ended.
+    yield* eventually(
+      sql`SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`,
+      { until: (others) => others.length === 0 }
+    )
+    yield* sql`SELECT pg_stat_reset()`
+    const asked = [deviceId, ...Array.from({ length: 100 }, (_, i) => DeviceId.make(`silent${i}`))]
+    const start = (today - 2) * millisOfDay
+    const found = yield* HistoryStore.use((history) =>
+      history.devicesWithin(asked, { start, end: start + millisOfDay - 1 })
+    ).pipe(Effect.provide(storage(url)), Effect.scoped)
+    assert.deepStrictEqual(found, [deviceId])
+    const scanned = yield* eventually(
+      sql<{ readonly name: string; readonly rows: number }>`
+        SELECT relname AS name, seq_tup_read::int AS rows FROM pg_stat_user_tables
+        WHERE (relname ~ '^history_segment_' OR relname = 'feed_1') AND seq_scan + idx_scan > 0 ORDER BY relname`,
+      { until: (tables) => tables.length > 0 }
+    )
+    assert.deepStrictEqual(scanned, [
+      { name: "feed_1", rows: 0 },
+      { name: "history_segment_0", rows: 0 },
+      { name: `history_segment_12_${today - 2}`, rows: 0 }
+    ])
   }).pipe(Effect.scoped))

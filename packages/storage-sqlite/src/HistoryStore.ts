@@ -133,6 +133,16 @@ const make = (sql: Sqlite["Service"]) => {
       Stream.fromIterableEffect(chosen === undefined ? propertyIds(deviceId) : Effect.succeed(chosen)).pipe(
         Stream.flatMap((propertyId) => pages("HistoryStore.scan", deviceId, propertyId, range))
       ),
+    devicesWithin: (deviceIds, { end, start }) =>
+      sql.read("HistoryStore.devicesWithin", () =>
+        deviceIds.filter((deviceId) =>
+          sql.get(
+            `SELECT 1 FROM history_device JOIN history_property ON history_property.device = history_device.number
+              JOIN history_sample ON history_sample.property = history_property.number
+              WHERE history_device.device_id = ? AND history_sample.time BETWEEN ? AND ? LIMIT 1`,
+            [deviceId, start, end]
+          ) !== undefined
+        )),
     append: (additions) =>
       sql.write("HistoryStore.append", () => {
         const added = additions.map((addition) => withoutKnown(sql, addition))

@@ -219,11 +219,14 @@ const make = Effect.gen(function*() {
       yield* products.get(projectId, productKey)
       return Stream.paginate(
         undefined as Device["id"] | undefined,
-        (after) =>
-          Effect.map(
-            ofProduct(productKey, { after, limit: devicesPage }),
-            (page) => [page, page.length < devicesPage ? Option.none() : Option.some(page.at(-1)!.id)] as const
-          )
+        Effect.fnUntraced(function*(after) {
+          const page = yield* ofProduct(productKey, { after, limit: devicesPage })
+          const found = new Set(yield* store.devicesWithin(page.map(({ deviceId }) => deviceId), scan))
+          return [
+            page.filter(({ deviceId }) => found.has(deviceId)),
+            page.length < devicesPage ? Option.none() : Option.some(page.at(-1)!.id)
+          ] as const
+        })
       ).pipe(Stream.flatMap((device) => scanDevice(device, scan)))
     }
   )

@@ -80,6 +80,17 @@ export class HistoryStore extends Context.Service<HistoryStore, {
    */
   readonly scan: (deviceId: DeviceId, scan: HistoryScan) => Stream.Stream<ReadonlyArray<PropertySample>, StoreError>
   /**
+   * Those of the devices that have values of any property in the range, in any
+   * order. A device is not among them if all its values are before the range, or
+   * all after it; it may be if they are around it. A device without values costs
+   * next to nothing: an export asks for each device of its product, and most may be
+   * merely stored.
+   */
+  readonly devicesWithin: (
+    deviceIds: ReadonlyArray<DeviceId>,
+    range: Pick<HistoryRange, "start" | "end">
+  ) => Effect.Effect<ReadonlyArray<DeviceId>, StoreError>
+  /**
    * Stores all entries or none. An entry that an earlier call stored is left
    * out, so that a call whose outcome is unknown can be repeated: it has the same
    * device, property or event, time and value. Equal entries of one call are all

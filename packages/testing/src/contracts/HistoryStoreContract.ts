@@ -119,6 +119,7 @@ export const suite = <E>(name: string, history: Layer.Layer<HistoryStore, E>): v
         yield* store.remove([gone, unknown])
         yield* store.remove([])
         assert.deepStrictEqual(yield* store.samples(gone, "t", all), [])
+        assert.deepStrictEqual(yield* store.devicesWithin([gone, left, unknown], all), [left])
         assert.deepStrictEqual(yield* store.events(gone, undefined, all), [])
         assert.deepStrictEqual(yield* store.samples(left, "t", all), [sample(1, 1)])
         assert.deepStrictEqual(yield* store.events(left, undefined, all), [event(1, 1)])
@@ -223,6 +224,7 @@ export const suiteOfCommits = <E>(name: string, stores: Layer.Layer<DeviceCloud.
         yield* (yield* DeviceStore).remove(projectId, deviceId)
         assert.deepStrictEqual(yield* store.samples(deviceId, "t", all), [])
         assert.deepStrictEqual(yield* store.events(deviceId, undefined, all), [])
+        assert.deepStrictEqual(yield* store.devicesWithin([deviceId], all), [])
       }))
   })
 
@@ -354,5 +356,31 @@ const laws = <R>(
       assert.deepStrictEqual([some("t"), some("v"), some("missing")], [[], [], []])
       assert.deepStrictEqual(some("u"), everything("u").slice(10, 701))
       assert.deepStrictEqual((yield* scan([]))("t"), [])
+    }))
+
+  it.effect("tells which devices have values in a range", () =>
+    Effect.gen(function*() {
+      const store = yield* HistoryStore
+      const [silent, eventful, early, late] = [
+        yield* newDeviceId,
+        yield* newDeviceId,
+        yield* newDeviceId,
+        yield* newDeviceId
+      ]
+      yield* add(eventful, { events: [event(epoch, 1, "t")] })
+      yield* add(early, { samples: [sample(epoch, "NUL \0, half \ud800"), sample(epoch + 10, { a: [1] }, "u")] })
+      yield* add(late, { samples: [sample(epoch + 20, 1), sample(epoch + 900 * 86_400_000, 1)] })
+      const asked = [late, silent, DeviceId.make("missing"), eventful, early]
+      const within = (start: number, end: number) =>
+        Effect.map(store.devicesWithin(asked, { start, end }), (found) => found.toSorted())
+      assert.deepStrictEqual(yield* within(0, all.end), [early, late].toSorted())
+      assert.deepStrictEqual(yield* within(epoch + 10, epoch + 20), [early, late].toSorted())
+      assert.deepStrictEqual(yield* within(epoch, epoch), [early])
+      assert.deepStrictEqual(yield* within(epoch + 20, epoch + 20), [late])
+      assert.deepStrictEqual(yield* within(epoch + 11, epoch + 19), [])
+      assert.deepStrictEqual(yield* within(epoch - 900 * 86_400_000, epoch - 1), [])
+      assert.deepStrictEqual(yield* within(epoch + 900 * 86_400_000 + 1, all.end), [])
+      assert.deepStrictEqual(yield* store.devicesWithin([silent, early], { start: 0, end: all.end }), [early])
+      assert.deepStrictEqual(yield* store.devicesWithin([], { start: 0, end: all.end }), [])
     }))
 }
