@@ -132,12 +132,15 @@ const make = ({ reads, sql }: Clients) => {
         sql.withTransaction,
         Effect.mapError(storeError("AccessKeyStore.removeDescendants"))
       ),
-    markUsed: (uses) =>
-      sql`UPDATE access_key SET last_used_at = used.at
-        FROM unnest(${texts(uses.map(({ id }) => id))}, ${instants(uses.map(({ at }) => at))}) AS used (id, at)
+    markUsed: (uses) => {
+      // Sorted, so that nodes that note the same keys wait for each other in one order.
+      const sorted = uses.toSorted((a, b) => a.id < b.id ? -1 : 1)
+      return sql`UPDATE access_key SET last_used_at = used.at
+        FROM unnest(${texts(sorted.map(({ id }) => id))}, ${instants(sorted.map(({ at }) => at))}) AS used (id, at)
         WHERE access_key.id = used.id AND (last_used_at IS NULL OR last_used_at < used.at)`.pipe(
         Effect.asVoid,
         Effect.mapError(storeError("AccessKeyStore.markUsed"))
       )
+    }
   })
 }

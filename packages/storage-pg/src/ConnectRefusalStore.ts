@@ -56,16 +56,18 @@ const make = (sql: PgClient.PgClient) => {
         first_at = least(known.first_at, excluded.first_at), at = greatest(known.at, excluded.at)
       RETURNING device_id`
 
+  /** Leaves those that another node has in hand: they have happened again just now. */
   const trim = (deviceIds: ReadonlyArray<string>) =>
     sql`
-      DELETE FROM connect_refusal WHERE (device_id, address, reason) IN (
-        SELECT device_id, address, reason FROM (
+      DELETE FROM connect_refusal WHERE ctid = ANY(ARRAY(
+        SELECT refusal.ctid FROM connect_refusal AS refusal JOIN (
           SELECT device_id, address, reason, row_number() OVER (
             PARTITION BY device_id ORDER BY at DESC, address, reason
           ) AS place
           FROM connect_refusal WHERE device_id = ANY(${texts(deviceIds)})
-        ) AS placed WHERE place > ${keptRefusals}
-      )`
+        ) AS placed USING (device_id, address, reason)
+        WHERE place > ${keptRefusals} FOR UPDATE OF refusal SKIP LOCKED
+      ))`
 
   return ConnectRefusalStore.of({
     add: (refusals) =>

@@ -8,6 +8,7 @@ import type { SqlClient, Statement } from "effect/sql"
  * about them go by their foreign keys. `returning`: columns of `device` and
  * `product`, with `device_id` among them. The names of the devices stay for the
  * feed. Nobody can read the history any more; it goes when history is maintained.
+ * The devices are locked first, in the order in which others lock several.
  */
 export const removeDevices = <Row extends object>(
   sql: SqlClient.SqlClient,
@@ -15,9 +16,11 @@ export const removeDevices = <Row extends object>(
   returning: Statement.Fragment
 ) =>
   sql<Row>`
-    WITH removed AS (
-      DELETE FROM device USING product
-      WHERE product.product_key = device.product_key AND ${which}
+    WITH locked AS (
+      SELECT device_id FROM device WHERE ${which} ORDER BY device_id FOR UPDATE
+    ), removed AS (
+      DELETE FROM device USING locked, product
+      WHERE device.device_id = locked.device_id AND product.product_key = device.product_key
       RETURNING device.id AS feed_number, device.project_id AS feed_project, ${returning}
     ), former AS (
       INSERT INTO former_device (id, device_id, project_id, product_key, device_name)

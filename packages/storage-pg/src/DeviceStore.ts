@@ -60,6 +60,7 @@ const make = Effect.gen(function*() {
   const first = (rows: ReadonlyArray<DeviceDetailRow>) =>
     Effect.map(secrets.ready(rows), ([row]) => Option.map(Option.fromUndefinedOr(row), fromRow))
 
+  /** Calls for one product take turns, also with those of batches: two with the same names would wait for each other. */
   const insertMany = (projectId: ProjectId, productKey: ProductKey, devices: ReadonlyArray<NewDevice>) => {
     const { key, number } = secrets.current()
     const seal = (deviceId: string, secret: string, column: string) =>
@@ -91,7 +92,7 @@ const make = Effect.gen(function*() {
           AS new (device_id, device_name, device_secret, nickname, batch_id, cloud_gateway, cloud_gateway_password,
             created_at, position)
         WHERE product.project_id = ${projectId} AND product.product_key = ${productKey}
-        ORDER BY new.position
+        ORDER BY new.position FOR NO KEY UPDATE OF product
         ON CONFLICT (product_key, device_name) DO NOTHING
         RETURNING *`.pipe(
       Effect.tap((rows) =>

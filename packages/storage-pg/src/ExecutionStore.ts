@@ -37,8 +37,10 @@ const json = (value: unknown): string => JSON.stringify(value)
 const make = Effect.gen(function*() {
   const { reads, sql } = yield* clients
 
-  const store = (executions: ReadonlyArray<Execution>) =>
-    sql<{ readonly execution_id: string }>`
+  const store = (unordered: ReadonlyArray<Execution>) => {
+    // In one order everywhere, so that two nodes do not wait for each other.
+    const executions = unordered.toSorted((a, b) => a.executionId < b.executionId ? -1 : 1)
+    return sql<{ readonly execution_id: string }>`
       UPDATE scene_execution SET status = saved.status, reason = saved.reason, verdict = saved.verdict,
         outcomes = saved.outcomes, due_at = saved.due_at, updated_at = saved.updated_at, has_fired = saved.has_fired
       FROM unnest(
@@ -54,6 +56,7 @@ const make = Effect.gen(function*() {
       ) AS saved (execution_id, revision, status, reason, verdict, outcomes, due_at, updated_at, has_fired)
       WHERE scene_execution.execution_id = saved.execution_id AND scene_execution.revision = saved.revision
       RETURNING scene_execution.execution_id`
+  }
 
   /**
    * Deletes the executions that have ended and are beyond those that are kept.

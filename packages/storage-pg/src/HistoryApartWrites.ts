@@ -52,7 +52,8 @@ const numbersOf = Effect.fnUntraced(function*(sql: Sql, deviceIds: ReadonlyArray
   if (known.length < deviceIds.length) {
     const numbered = new Set(known.map(({ device_id }) => device_id))
     const missing = deviceIds.filter((deviceId) => !numbered.has(deviceId))
-    yield* sql`INSERT INTO history_device (device_id) SELECT unnest(${texts(missing)}) ON CONFLICT DO NOTHING`
+    yield* sql`INSERT INTO history_device (device_id)
+      SELECT device_id FROM unnest(${texts(missing)}) AS new (device_id) ORDER BY device_id ON CONFLICT DO NOTHING`
     known = yield* read
   }
   return new Map(known.map(({ device_id, number }) => [device_id, Number(number)]))

@@ -48,7 +48,7 @@ const make = ({ reads, sql }: Clients) => {
 
   const unknown = Effect.fnUntraced(function*({ projectId }: NewJob, deviceIds: ReadonlyArray<DeviceId>) {
     const rows = yield* sql<{ readonly device_id: string }>`SELECT device_id FROM device
-      WHERE device_id = ANY(${texts(deviceIds)}) AND project_id = ${projectId} FOR KEY SHARE`
+      WHERE device_id = ANY(${texts(deviceIds)}) AND project_id = ${projectId} ORDER BY device_id FOR KEY SHARE`
     const known = new Set(rows.map(({ device_id }) => device_id))
     return deviceIds.filter((deviceId) => !known.has(deviceId))
   })
@@ -60,21 +60,28 @@ const make = ({ reads, sql }: Clients) => {
     }
     const { createdAt, description, document, name, productKey, projectId, timeout } = draft
     const [row] = yield* sql<JobRow>`
-      INSERT INTO job (project_id, name, description, document, timeout, product_key, created_at)
-      VALUES (${projectId}, ${name}, ${description}, ${JSON.stringify(document)}::json, ${timeout}, ${productKey},
-        ${instant(createdAt)})
-      RETURNING *`
-    const tasks = yield* sql`
-      INSERT INTO job_task (job_id, device_id, due_at, created_at, updated_at)
-      SELECT ${Number(row!.job_id)}::bigint, device_id,
-        ${instant(createdAt)}::timestamptz + (row_number() OVER (ORDER BY id) - 1) * ${pace} * interval '1 millisecond',
-        ${instant(createdAt)}, ${instant(createdAt)}
-      FROM device WHERE project_id = ${projectId} AND ${
+      WITH chosen AS MATERIALIZED (
+        -- Locked: none is removed before the job is there.
+        SELECT id, device_id FROM device WHERE project_id = ${projectId} AND ${
       scope._tag === "Named" ? sql`device_id = ANY(${texts(scope.deviceIds)})` : sql`product_key = ${scope.productKey}`
     }
-      ORDER BY id
-      RETURNING 1`
-    return { _tag: "Created", job: jobFromRow({ ...row!, is_open: tasks.length > 0 }) } satisfies JobCreated
+        ORDER BY device_id FOR KEY SHARE
+      ), created AS (
+        INSERT INTO job (project_id, name, description, document, timeout, product_key, created_at)
+        VALUES (${projectId}, ${name}, ${description}, ${JSON.stringify(document)}::json, ${timeout}, ${productKey},
+          ${instant(createdAt)})
+        RETURNING *
+      ), tasks AS (
+        INSERT INTO job_task (job_id, device_id, due_at, created_at, updated_at)
+        SELECT job_id, device_id,
+          ${
+      instant(createdAt)
+    }::timestamptz + (row_number() OVER (ORDER BY id) - 1) * ${pace} * interval '1 millisecond',
+          ${instant(createdAt)}, ${instant(createdAt)}
+        FROM created, chosen
+      )
+      SELECT *, EXISTS (SELECT FROM chosen) AS is_open FROM created`
+    return { _tag: "Created", job: jobFromRow(row!) } satisfies JobCreated
   }, sql.withTransaction)
 
   const counts = Effect.fnUntraced(function*(jobId: number) {
@@ -218,7 +225,7 @@ const make = ({ reads, sql }: Clients) => {
           ${eachByIndex(sql, tasks.length)}
         ), locked AS (
           SELECT job_id, device_id FROM told JOIN job_task USING (job_id, device_id, state)
-          WHERE job_task.is_untold ORDER BY job_id, device_id FOR UPDATE OF job_task
+          WHERE job_task.is_untold ORDER BY job_task.job_id, job_task.device_id FOR UPDATE OF job_task
         )
         UPDATE job_task SET state = CASE state WHEN 'queued' THEN 'sent' ELSE state END, is_untold = false, due_at = NULL,
           updated_at = CASE state WHEN 'queued' THEN ${instant(at)}::timestamptz ELSE updated_at END

@@ -254,13 +254,16 @@ export const make: Effect.Effect<
           SELECT * FROM unnest(${texts(latest.map(({ deviceId }) => deviceId))},
             ${texts(latest.map(({ module }) => module))}, ${texts(latest.map(({ version }) => version))},
             ${instants(latest.map(({ at }) => at))}) AS report (device_id, module, version, reported_at)
+        ), outdated AS (
+          SELECT device.device_id, report.version FROM report JOIN device USING (device_id)
+          WHERE report.module = 'default' AND device.firmware_version <> report.version
+          ORDER BY device.device_id FOR NO KEY UPDATE OF device
         ), shown AS (
-          UPDATE device SET firmware_version = report.version FROM report
-          WHERE device.device_id = report.device_id AND report.module = 'default'
-            AND device.firmware_version <> report.version
+          UPDATE device SET firmware_version = outdated.version FROM outdated
+          WHERE device.device_id = outdated.device_id
         )
         INSERT INTO device_module (device_id, module, version, reported_at)
-        SELECT report.* FROM report JOIN device USING (device_id)
+        SELECT report.* FROM report JOIN device USING (device_id) ORDER BY device.device_id, module
         ON CONFLICT (device_id, module) DO UPDATE
           SET version = excluded.version, reported_at = excluded.reported_at`.pipe(
         Effect.asVoid,

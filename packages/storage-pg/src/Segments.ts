@@ -35,7 +35,8 @@ const numbersOf = Effect.fnUntraced(function*(sql: SqlClient.SqlClient, names: R
       INSERT INTO history_name (name)
       SELECT name FROM unnest(${texts(names)}) AS new (name)
       WHERE NOT EXISTS (SELECT FROM history_name AS known WHERE known.name = new.name)
-      ON CONFLICT DO NOTHING`
+      -- In one order, so that nodes that store at the same time wait for each other in one direction.
+      ORDER BY name ON CONFLICT DO NOTHING`
   }
   return new Map((known.length < names.length ? yield* read : known).map(({ name, number }) => [name, number]))
 })
@@ -116,7 +117,7 @@ export const insertSegments = (
     Effect.asVoid(sql`
       INSERT INTO history_unmerged (day)
       SELECT day FROM unnest(${wholeNumbers([...new Set(segments.map(({ day }) => day))])}::int[]) AS new (day)
-      ON CONFLICT DO NOTHING`)
+      ORDER BY day ON CONFLICT DO NOTHING`)
   )
 
 /** Segments that replace others of the same property or event and day. */

@@ -124,7 +124,11 @@ const make = (sql: PgClient.PgClient) => {
       Effect.mapError(storeError("TraceStore.read"))
     ),
     prune: (before) =>
-      sql`DELETE FROM device_trace WHERE until < ${instant(before)}`.pipe(
+      sql`
+        WITH ended AS (
+          SELECT device_id FROM device_trace WHERE until < ${instant(before)} ORDER BY device_id FOR UPDATE
+        )
+        DELETE FROM device_trace USING ended WHERE device_trace.device_id = ended.device_id`.pipe(
         Effect.asVoid,
         Effect.mapError(storeError("TraceStore.prune"))
       )

@@ -1,33 +1,51 @@
 import {
+  type AccessKey,
+  AccessKeyStore,
   AuditStore,
   CommandStore,
-  type DeviceId,
+  ConnectRefusalStore,
+  type DeviceCloud,
+  DeviceId,
+  DeviceName,
+  DeviceStore,
   type Enqueue,
+  type Execution,
+  ExecutionStore,
+  type HistoryAddition,
+  HistoryStore,
+  JobStore,
+  keptRefusals,
+  type NewDevice,
+  OtaStore,
   PresenceStore,
+  SceneId,
+  SceneStore,
   type ShadowModification,
-  ShadowStore
+  ShadowStore,
+  TraceStore
 } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
 import { insertDevice } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Redacted } from "effect"
+import { Effect, Fiber, Layer, Option, Redacted } from "effect"
+import type { SqlError } from "effect/sql"
 import { newDatabase } from "../../../vitest.storages.ts"
+
+type Stores = DeviceCloud.Stores
+
+const day = 86_400_000
+const now = Date.now()
 
 /** The stores of a node, those of another one with connections of its own, and two devices in the order of their ids. */
 const withNodes = <E>(
   use: (world: {
     readonly sql: PgClient.PgClient
-    readonly presence: PresenceStore["Service"]
-    readonly shadows: ShadowStore["Service"]
-    readonly other: {
-      readonly audit: AuditStore["Service"]
-      readonly commands: CommandStore["Service"]
-      readonly shadows: ShadowStore["Service"]
-    }
+    /** Runs an effect on the other node. */
+    readonly onOther: <A, E>(effect: Effect.Effect<A, E, Stores>) => Effect.Effect<A, E>
     readonly devices: readonly [Device, Device]
-  }) => Effect.Effect<void, E>
+  }) => Effect.Effect<void, E, Stores>
 ) =>
   Effect.gen(function*() {
     const url = yield* newDatabase
@@ -41,28 +59,20 @@ const withNodes = <E>(
     yield* Effect.gen(function*() {
       const devices = [(yield* insertDevice).device, (yield* insertDevice).device]
       const [first, second] = devices.toSorted((a, b) => a.deviceId < b.deviceId ? -1 : 1)
-      yield* use({
-        sql: yield* PgClient.PgClient,
-        presence: yield* PresenceStore,
-        shadows: yield* ShadowStore,
-        other: {
-          audit: Context.get(other, AuditStore),
-          commands: Context.get(other, CommandStore),
-          shadows: Context.get(other, ShadowStore)
-        },
-        devices: [first!, second!]
-      })
+      yield* use({ sql: yield* PgClient.PgClient, onOther: Effect.provide(other), devices: [first!, second!] })
     }).pipe(Effect.provide(Layer.merge(stores, PgClient.layer({ url }))))
   })
 
 type Device = Effect.Success<typeof insertDevice>["device"]
 
-/** Locks the row of the device, lets statements wait for it in the order of `waiting`, and returns what they made. */
-const inTurn = <A, B, E, F>(
+/**
+ * Runs `lock` in a transaction, lets two effects wait for it in the order of
+ * `waiting`, ends it, and returns what they made.
+ */
+const inTurn = <A, B, E, F, R, S>(
   sql: PgClient.PgClient,
-  table: "presence" | "shadow",
-  { deviceId }: Device,
-  waiting: readonly [Effect.Effect<A, E>, Effect.Effect<B, F>]
+  lock: Effect.Effect<unknown, SqlError.SqlError>,
+  waiting: readonly [Effect.Effect<A, E, R>, Effect.Effect<B, F, S>]
 ) =>
   Effect.gen(function*() {
     const blocked = (expected: number) =>
@@ -72,7 +82,7 @@ const inTurn = <A, B, E, F>(
         { until: ([row]) => row!.count === expected }
       )
     const [one, two] = yield* sql.withTransaction(Effect.gen(function*() {
-      yield* sql`SELECT FROM ${sql(table)} WHERE device_id = ${deviceId} FOR UPDATE`
+      yield* lock
       const one = yield* Effect.forkDetach(waiting[0])
       yield* blocked(1)
       const two = yield* Effect.forkDetach(waiting[1])
@@ -82,8 +92,15 @@ const inTurn = <A, B, E, F>(
     return [yield* Fiber.join(one), yield* Fiber.join(two)] as const
   })
 
-const online = ({ deviceId }: Device, connectionId: string) =>
+/** Locks the row of the device. */
+const rowOf = (sql: PgClient.PgClient, table: string, { deviceId }: Pick<Device, "deviceId">) =>
+  sql`SELECT FROM ${sql(table)} WHERE device_id = ${deviceId} FOR UPDATE`
+
+const online = ({ deviceId }: Pick<Device, "deviceId">, connectionId: string) =>
   ({ _tag: "Online", deviceId, connectionId, nodeId: "a", ip: "192.0.2.1", at: Date.now() }) as const
+
+const connect = (devices: ReadonlyArray<Pick<Device, "deviceId">>, connectionId: string) =>
+  PresenceStore.use((store) => store.record(devices.map((device) => online(device, connectionId))))
 
 const command = ({ deviceId, projectId }: Device): Enqueue => ({
   command: {
@@ -103,14 +120,45 @@ const next = (deviceId: DeviceId): ShadowModification<number> => ({
   modify: (shadow) => [shadow.version, { ...shadow, version: shadow.version + 1, updatedAt: Date.now() }]
 })
 
+const modify = (modifications: ReadonlyArray<ShadowModification<number>>) =>
+  Effect.map(
+    ShadowStore.use((store) => store.modify(modifications)),
+    (found) => found.map((version) => version._tag === "Some" ? version.value : -1)
+  )
+
+/** A device whose name is its id. */
+const named = (name: string): NewDevice => ({
+  deviceId: DeviceId.make(name),
+  deviceName: DeviceName.make(name),
+  deviceSecret: "0123456789abcdef0123456789abcdef",
+  nickname: "",
+  batchId: 0,
+  cloudGateway: null,
+  createdAt: Date.now()
+})
+
+/** A batch of devices whose ids are not in the order of their numbers. */
+const insertBatch = ({ productKey, projectId }: Device) =>
+  Effect.gen(function*() {
+    const devices = [named("b"), named("a")]
+    const store = yield* DeviceStore
+    const batch = yield* store.insertBatch(projectId, productKey, { description: "", createdAt: 0 }, devices)
+    return {
+      devices,
+      remove: Effect.map(
+        DeviceStore.use((store) => store.removeBatch(projectId, productKey, Option.getOrThrow(batch).batchId)),
+        (removed) => Option.getOrThrow(removed).length
+      )
+    }
+  })
+
 it.live("a command that is stored while a connection waits for its turn waits for the connection", () =>
-  withNodes(({ devices: [device], other, presence, sql }) =>
+  withNodes(({ devices: [device], onOther, sql }) =>
     Effect.gen(function*() {
-      const connect = (connectionId: string) => presence.record([online(device, connectionId)])
-      yield* connect("first")
-      const [, [outcome]] = yield* inTurn(sql, "presence", device, [
-        other.commands.enqueue([command(device)]),
-        connect("second")
+      yield* connect([device], "first")
+      const [, [outcome]] = yield* inTurn(sql, rowOf(sql, "presence", device), [
+        onOther(CommandStore.use((store) => store.enqueue([command(device)]))),
+        connect([device], "second")
       ])
       assert.strictEqual(outcome!._tag, "Replaced")
       const { claim } = outcome as typeof outcome & { readonly claim?: { readonly waiting: boolean } }
@@ -119,42 +167,305 @@ it.live("a command that is stored while a connection waits for its turn waits fo
   ))
 
 it.live("connections and commands with desired values, in another order, do not wait for each other in a circle", () =>
-  withNodes(({ devices, other, presence, shadows, sql }) =>
+  withNodes(({ devices, onOther, sql }) =>
     Effect.gen(function*() {
-      yield* presence.record(devices.map((device) => online(device, "first")))
-      const [outcomes, enqueued] = yield* inTurn(sql, "presence", devices[0], [
-        presence.record(devices.map((device) => online(device, "second"))),
-        other.audit.commit(
-          other.commands.enqueue(
-            devices.toReversed().map((device) => ({ ...command(device), desire: next(device.deviceId).modify }))
-          ),
-          () => []
+      yield* connect(devices, "first")
+      const enqueue = CommandStore.use((store) =>
+        store.enqueue(
+          devices.toReversed().map((device) => ({ ...command(device), desire: next(device.deviceId).modify }))
         )
+      )
+      const [outcomes, enqueued] = yield* inTurn(sql, rowOf(sql, "presence", devices[0]), [
+        connect(devices, "second"),
+        onOther(AuditStore.use((store) => store.commit(enqueue, () => [])))
       ])
       assert.deepStrictEqual(outcomes.map(({ _tag }) => _tag), ["Replaced", "Replaced"])
       assert.deepStrictEqual(
         enqueued.map((result) => typeof result === "object" && result.command.deviceId),
         devices.toReversed().map(({ deviceId }) => deviceId)
       )
-      assert.deepStrictEqual(
-        (yield* shadows.modify(devices.map(({ deviceId }) => next(deviceId)))).flatMap((found) =>
-          found._tag === "Some" ? [found.value] : []
-        ),
-        [1, 1]
-      )
+      assert.deepStrictEqual(yield* modify(devices.map(({ deviceId }) => next(deviceId))), [1, 1])
     })
   ))
 
 it.live("writers of the same shadows, in another order, do not wait for each other in a circle", () =>
-  withNodes(({ devices, other, shadows, sql }) =>
+  withNodes(({ devices, onOther, sql }) =>
     Effect.gen(function*() {
       const modifications = devices.map(({ deviceId }) => next(deviceId))
-      yield* shadows.modify(modifications)
-      const results = yield* inTurn(sql, "shadow", devices[0], [
-        shadows.modify(modifications),
-        other.shadows.modify(modifications.toReversed())
+      yield* modify(modifications)
+      const versions = yield* inTurn(sql, rowOf(sql, "shadow", devices[0]), [
+        modify(modifications),
+        onOther(modify(modifications.toReversed()))
       ])
-      const versions = results.map((found) => found.map((version) => version._tag === "Some" ? version.value : -1))
-      assert.sameDeepMembers(versions, [[1, 1], [2, 2]])
+      assert.sameDeepMembers([...versions], [[1, 1], [2, 2]])
     })
   ))
+
+it.live("a device is created and another one removed: counts do not wait for each other in a circle", () =>
+  withNodes(({ devices: [{ deviceId, productKey, projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const [created, removed] = yield* inTurn(
+        sql,
+        sql`SELECT FROM project_usage WHERE project_id = ${projectId} AND quota = 'devices' FOR UPDATE`,
+        [
+          DeviceStore.use((store) => store.insertMany(projectId, productKey, [named("a")])),
+          onOther(DeviceStore.use((store) => store.remove(projectId, deviceId)))
+        ]
+      )
+      assert.isTrue(Option.isSome(created) && Option.isSome(removed))
+      const { unactive } = yield* DeviceStore.use((store) => store.count(projectId))
+      assert.strictEqual(unactive, 1)
+    })
+  ))
+
+it.live("devices of the same names, in another order, are not created in a circle", () =>
+  withNodes(({ devices: [{ deviceId, productKey, projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const create = (names: ReadonlyArray<string>) =>
+        Effect.flip(DeviceStore.use((store) => store.insertMany(projectId, productKey, names.map(named))))
+      const errors = yield* inTurn(
+        sql,
+        sql`INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname, batch_id,
+            created_at, updated_at)
+          SELECT project_id, product_key, 'other', 'b', device_secret, nickname, batch_id, created_at, updated_at
+          FROM device WHERE device_id = ${deviceId}`,
+        [create(["a", "b", "c"]), onOther(create(["c", "b", "a"]))]
+      )
+      assert.deepStrictEqual(errors.map(({ _tag }) => _tag), ["DeviceNamesTaken", "DeviceNamesTaken"])
+    })
+  ))
+
+it.live("a batch is removed while its devices connect", () =>
+  withNodes(({ devices: [device], onOther, sql }) =>
+    Effect.gen(function*() {
+      const { devices, remove } = yield* insertBatch(device)
+      const [outcomes, removed] = yield* inTurn(sql, rowOf(sql, "device", devices[1]!), [
+        connect(devices, "first"),
+        onOther(remove)
+      ])
+      assert.deepStrictEqual(outcomes.map(({ _tag }) => _tag), ["Changed", "Changed"])
+      assert.strictEqual(removed, 2)
+    })
+  ))
+
+it.live("a batch is removed while a job is created for the product", () =>
+  withNodes(({ devices: [device], onOther, sql }) =>
+    Effect.gen(function*() {
+      const { devices, remove } = yield* insertBatch(device)
+      const { productKey, projectId } = device
+      const job = { projectId, name: "a", description: "", document: {}, timeout: 0, productKey, createdAt: Date.now() }
+      const [removed, created] = yield* inTurn(sql, rowOf(sql, "device", devices[1]!), [
+        remove,
+        onOther(JobStore.use((store) => store.create(job, { _tag: "Product", productKey }, 0)))
+      ])
+      assert.strictEqual(removed, 2)
+      assert.strictEqual(created._tag, "Created")
+    })
+  ))
+
+it.live("versions of the same devices, in another order, do not wait for each other in a circle", () =>
+  withNodes(({ devices, onOther, sql }) =>
+    Effect.gen(function*() {
+      const report = (version: string, devices: ReadonlyArray<Device>) =>
+        OtaStore.use((store) =>
+          store.reportVersions(
+            devices.map(({ deviceId }) => ({ deviceId, module: "default", version, at: Date.now() }))
+          )
+        )
+      const reports = [report("2", devices), onOther(report("3", devices.toReversed()))] as const
+      yield* report("1", devices)
+      yield* inTurn(sql, rowOf(sql, "device_module", devices[0]), reports)
+      yield* report("1", devices)
+      yield* inTurn(sql, rowOf(sql, "device", devices[0]), reports)
+      const versions = yield* Effect.forEach(
+        devices,
+        ({ deviceId }) => OtaStore.use((store) => store.versions(deviceId))
+      )
+      assert.deepStrictEqual(versions, [{ default: "3" }, { default: "3" }])
+    })
+  ))
+
+it.live("uses of the same access keys, in another order, do not wait for each other in a circle", () =>
+  withNodes(({ devices: [{ projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const store = yield* AccessKeyStore
+      const ids = ["a", "b"]
+      yield* Effect.forEach(ids, (id) =>
+        store.insert(
+          {
+            id,
+            projectId,
+            name: id,
+            role: "admin",
+            hash: id,
+            createdAt: 0,
+            expiresAt: null,
+            scopes: {},
+            addresses: null,
+            createdBy: null,
+            lastUsedAt: null
+          } satisfies AccessKey
+        ))
+      const markUsed = (ids: ReadonlyArray<string>, at: number) =>
+        AccessKeyStore.use((store) => store.markUsed(ids.map((id) => ({ id, at }))))
+      yield* inTurn(sql, sql`SELECT FROM access_key WHERE id = 'a' FOR UPDATE`, [
+        markUsed(ids, 1000),
+        onOther(markUsed(ids.toReversed(), 2000))
+      ])
+      const found = yield* Effect.forEach(ids, (id) => store.find(id))
+      assert.deepStrictEqual(found.map((key) => Option.getOrThrow(key).lastUsedAt), [2000, 2000])
+    })
+  ))
+
+it.live("the oldest refusal of a device goes while it happens again at another node", () =>
+  withNodes(({ devices, onOther, sql }) =>
+    Effect.gen(function*() {
+      const [first, second] = devices
+      const refusal = ({ deviceName, productKey }: Device, address: number, at: number) => ({
+        productKey,
+        deviceName,
+        address: `${100 + address}`,
+        reason: "",
+        returnCode: 5,
+        times: 1,
+        firstAt: at,
+        at
+      })
+      const add = (refusals: ReadonlyArray<ReturnType<typeof refusal>>) =>
+        ConnectRefusalStore.use((store) => store.add(refusals))
+      const last = keptRefusals + 1
+      for (const device of devices) {
+        yield* add([0, ...Array.from({ length: keptRefusals - 2 }, (_, i) => i + 2), last]
+          .map((address) => refusal(device, address, address)))
+      }
+      // Each has one that is new, and the oldest of the other's; both wait for the last.
+      yield* inTurn(
+        sql,
+        sql`SELECT FROM connect_refusal WHERE device_id = ${second.deviceId} AND address = ${String(100 + last)}
+          FOR UPDATE`,
+        [
+          add([refusal(first, 1, 1000), refusal(second, 0, 1000), refusal(second, last, 1000)]),
+          onOther(add([refusal(first, 0, 1000), refusal(second, 1, 1000), refusal(second, last, 1000)]))
+        ]
+      )
+      const refusals = yield* Effect.forEach(devices, ({ deviceId }) =>
+        ConnectRefusalStore.use((store) => store.of(deviceId)))
+      for (const of of refusals) {
+        assert.lengthOf(of, keptRefusals)
+        assert.includeMembers(
+          of.map(({ address }) =>
+            address
+          ),
+          ["100", "101"]
+        )
+      }
+    })
+  ))
+
+it.live("executions that two nodes save, in another order, do not wait for each other in a circle", () =>
+  withNodes(({ devices: [{ projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const sceneId = SceneId.make("scene")
+      const rules = { triggers: [], conditions: [], actions: [] }
+      const times = { createdAt: now, updatedAt: now }
+      yield* SceneStore.use((store) =>
+        store.insert(
+          {
+            sceneId,
+            projectId,
+            name: "a",
+            desc: "",
+            status: "enable",
+            ...rules,
+            pausedUntil: null,
+            revision: 1,
+            ...times
+          },
+          []
+        )
+      )
+      const store = yield* ExecutionStore
+      yield* store.enqueue(["a", "b"].map((executionId) => ({
+        executionId,
+        sceneId,
+        projectId,
+        at: now,
+        event: { _tag: "RunByHand", at: now },
+        chain: []
+      })))
+      const claimed = yield* store.claim({ now, again: now, limit: 2, except: [] })
+      assert.deepStrictEqual(claimed.map(({ executionId }) => executionId), ["a", "b"])
+      const save = (executions: ReadonlyArray<Execution>) =>
+        ExecutionStore.use((store) => store.save(executions.map((each) => ({ ...each, dueAt: null })), now))
+      const saved = yield* inTurn(sql, sql`SELECT FROM scene_execution WHERE execution_id = 'a' FOR UPDATE`, [
+        save(claimed),
+        onOther(save(claimed.toReversed()))
+      ])
+      assert.deepStrictEqual(saved, [[true, true], [true, true]])
+    })
+  ))
+
+it.live("traces that have ended go while entries are added to them", () =>
+  withNodes(({ devices, onOther, sql }) =>
+    Effect.gen(function*() {
+      const store = yield* TraceStore
+      // In the other order.
+      for (const { deviceId, projectId } of devices.toReversed()) {
+        yield* store.start({ deviceId, projectId, now: 0, until: 1000, max: 1 })
+      }
+      yield* inTurn(sql, rowOf(sql, "device_trace", devices[0]), [
+        store.append(devices.map(({ deviceId }) => ({ deviceId, entries: [], dropped: 1 })), 10),
+        onOther(TraceStore.use((store) => store.prune(2000)))
+      ])
+      for (const { deviceId } of devices) {
+        assert.deepStrictEqual(yield* store.read(deviceId, { after: undefined, limit: 1 }), Option.none())
+      }
+    })
+  ))
+
+/** The keys that two nodes need for entries of the history, in orders of their own, and a transaction that makes the middle one. */
+const histories: ReadonlyArray<{
+  readonly of: string
+  readonly lock: (sql: PgClient.PgClient) => Effect.Effect<unknown, SqlError.SqlError>
+  readonly additions: (device: Device, order: ReadonlyArray<number>) => ReadonlyArray<HistoryAddition>
+}> = [
+  {
+    of: "names",
+    lock: (sql) => sql`INSERT INTO history_name (name) VALUES ('p2')`,
+    additions: ({ deviceId }, order) => [{
+      deviceId,
+      samples: order.map((i) => ({ propertyId: `p${i}`, time: now, value: 1 })),
+      events: []
+    }]
+  },
+  {
+    of: "devices",
+    lock: (sql) => sql`INSERT INTO history_device (device_id) VALUES ('d2')`,
+    additions: (_, order) =>
+      order.map((i) => ({
+        deviceId: DeviceId.make(`d${i}`),
+        samples: [{ propertyId: "p", time: now, value: 1 }],
+        events: []
+      }))
+  },
+  {
+    of: "days",
+    lock: (sql) => sql`INSERT INTO history_unmerged (day) VALUES (${Math.floor(now / day) - 2})`,
+    additions: ({ deviceId }, order) => [{
+      deviceId,
+      samples: order.map((i) => ({ propertyId: "p", time: now - (4 - i) * day, value: 1 })),
+      events: []
+    }]
+  }
+]
+
+for (const { additions, lock, of } of histories) {
+  it.live(`the history of ${of} that are new, in another order, is not stored in a circle`, () =>
+    withNodes(({ devices: [one, two], onOther, sql }) =>
+      Effect.gen(function*() {
+        const append = (device: Device, order: ReadonlyArray<number>) =>
+          HistoryStore.use((store) => store.append(additions(device, order)))
+        yield* inTurn(sql, lock(sql), [append(one, [1, 2, 3]), onOther(append(two, [3, 2, 1]))])
+      })
+    ))
+}
