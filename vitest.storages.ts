@@ -8,7 +8,6 @@ import * as StoragePg from "@device-cloud/storage-pg"
 import * as StorageSqlite from "@device-cloud/storage-sqlite"
 import { TestKeyRing } from "@device-cloud/testing"
 import { Effect, Layer, Redacted } from "effect"
-import { existsSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -38,9 +37,8 @@ export const postgres: Layer.Layer<DeviceCloud.Stores | StoreHealth, unknown> = 
   Effect.map(newDatabase, (url) => StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
 )
 
-/** In memory where the system has such files: tests need no disk that has what they store. */
 const temporaryDirectory = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "device-cloud-sqlite-"))),
+  Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-sqlite-"))),
   (directory) => Effect.promise(() => rm(directory, { recursive: true }))
 )
 

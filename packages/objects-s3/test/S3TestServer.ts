@@ -5,7 +5,6 @@ import { AwsClient } from "aws4fetch"
 import { Effect, Redacted } from "effect"
 import { spawn, spawnSync } from "node:child_process"
 import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
@@ -25,7 +24,8 @@ const account = { accessKeyId: "test:tester", secretAccessKey: "testing" }
 /** Runs for as long as the scope lives, on a free port, and has one bucket. */
 export const start = Effect.gen(function*() {
   const directory = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-s3-"))),
+    // Swift needs extended attributes, which files in memory may lack.
+    Effect.promise(() => mkdtemp(join("/var/tmp", "device-cloud-s3-"))),
     (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
   )
   const server = yield* Effect.acquireRelease(
