@@ -10,7 +10,7 @@ import { root } from "./Pages.ts"
 
 export interface Shell {
   readonly directory: string
-  /** Runs a program to its end. Returns what it prints on the standard output. Rejects if it fails. */
+  /** Runs a program to its end. Returns what it prints on the standard output. Rejects if it fails, or does not end. */
   readonly run: (script: string) => Promise<string>
   /** Runs a program as in a terminal, until it ends or what it has printed is enough. Returns all that it has printed. */
   readonly type: (script: string, isEnough: (printed: string) => boolean) => Promise<string>
@@ -32,6 +32,9 @@ const stop = ({ pid }: ChildProcess): void => {
     // It has ended.
   }
 }
+
+/** How long a script of {@link Shell.run} may take, in milliseconds. */
+const longest = 120_000
 
 /**
  * Opens the folder.
@@ -88,8 +91,9 @@ export const open = (
     directory,
     run: async (script) => {
       const { ended, printed } = start(script)
-      const code = await ended
+      const code = await Promise.race([ended, setTimeout(longest, "too late", { ref: false })])
       await setTimeout(20)
+      if (code === "too late") throw new Error(`has not ended after ${longest / 1000} s: ${printed.all.trim()}`)
       if (code !== 0) throw new Error(`ended with ${code}: ${printed.error.trim()} ${printed.out.trim()}`)
       return printed.out
     },
