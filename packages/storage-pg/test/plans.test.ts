@@ -14,14 +14,20 @@ const judge = { nodeId: "judge", limits: { silence: 0, gap: 60_000 } }
 
 const storage = (url: Redacted.Redacted) => Layer.fresh(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
 
+/** A database with tables, and plans as when statements have been used often. */
+const withGenericPlans = Effect.gen(function*() {
+  const url = yield* newDatabase
+  const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
+  const database = sql(new URL(Redacted.value(url)).pathname.slice(1))
+  yield* Effect.scoped(Layer.build(storage(url)))
+  yield* sql`ALTER DATABASE ${database} SET plan_cache_mode = force_generic_plan`
+  return { database, sql, url }
+})
+
 it.live("plans that serve all parameters find open and ended commands, and devices of nodes, by their own indexes", () =>
   Effect.gen(function*() {
-    const url = yield* newDatabase
-    const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
-    const database = sql(new URL(Redacted.value(url)).pathname.slice(1))
-    yield* Effect.scoped(Layer.build(storage(url)))
-    // As when a statement has been used often, on a table that has grown.
-    yield* sql`ALTER DATABASE ${database} SET plan_cache_mode = force_generic_plan`
+    const { database, sql, url } = yield* withGenericPlans
+    // As on tables that have grown.
     yield* sql`ALTER DATABASE ${database} SET enable_seqscan = off`
     // What a connection has counted is certain when it has ended.
     yield* Effect.gen(function*() {
@@ -69,11 +75,7 @@ it.live("plans that serve all parameters find open and ended commands, and devic
 
 it.live("a slice of a dead node's devices is read without reading the devices before it", () =>
   Effect.gen(function*() {
-    const url = yield* newDatabase
-    const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
-    const database = sql(new URL(Redacted.value(url)).pathname.slice(1))
-    yield* Effect.scoped(Layer.build(storage(url)))
-    yield* sql`ALTER DATABASE ${database} SET plan_cache_mode = force_generic_plan`
+    const { sql, url } = yield* withGenericPlans
     const tuples = sql<{ readonly read: number }>`SELECT idx_tup_read::int AS read FROM pg_stat_user_indexes
       WHERE indexrelname = 'device_pkey'`
     yield* Effect.gen(function*() {
@@ -100,11 +102,7 @@ it.live("a slice of a dead node's devices is read without reading the devices be
 
 it.live("devices that have values are found by indexes, in the parts of the days of the range", () =>
   Effect.gen(function*() {
-    const url = yield* newDatabase
-    const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
-    const database = sql(new URL(Redacted.value(url)).pathname.slice(1))
-    yield* Effect.scoped(Layer.build(storage(url)))
-    yield* sql`ALTER DATABASE ${database} SET plan_cache_mode = force_generic_plan`
+    const { sql, url } = yield* withGenericPlans
     const today = dayOf(yield* Clock.currentTimeMillis)
     const deviceId = yield* Effect.gen(function*() {
       const { device: { deviceId } } = yield* insertDevice
