@@ -62,7 +62,8 @@ const launch = Effect.fnUntraced(function*(cluster: PostgresCluster) {
 
 /** A server that takes fewer connections than this owner needs is started anew. */
 const takeOver = Effect.fnUntraced(function*(cluster: PostgresCluster, server: RunningServer) {
-  const connection = yield* claim(cluster, server.port)
+  const connection = yield* tryClaim(cluster, server.port)
+  if (connection === undefined) return yield* usedByAnother(cluster)
   const { rows } = yield* Effect.orDie(connection.query("SHOW max_connections"))
   if (Number(rows[0]?.["max_connections"]) >= cluster.connections) return server
   yield* stop(cluster, server)
@@ -224,13 +225,18 @@ const start = Effect.fnUntraced(function*(
     child.once("exit", () => fail())
   })
   const server: RunningServer = { pid: child.pid ?? 0, port }
-  yield* accepts(cluster, port).pipe(
+  const connection = yield* accepts(cluster, port).pipe(
+    Effect.andThen(readPidFile(cluster)),
+    // The one that answers may be that of another owner, who got the same port.
+    Effect.repeat({ until: (running) => running?.pid === server.pid, schedule: Schedule.spaced("25 millis") }),
     Effect.retry(Schedule.spaced("25 millis")),
     Effect.orDie,
     Effect.raceFirst(ended),
-    Effect.andThen(claim(cluster, port)),
+    Effect.andThen(tryClaim(cluster, port)),
     Effect.onError(() => stop(cluster, server))
   )
+  // One that was faster has taken the new server over: it is not this owner's to stop.
+  if (connection === undefined) return yield* usedByAnother(cluster)
   return server
 })
 
@@ -247,19 +253,23 @@ const stop = ({ directory }: PostgresCluster, { pid }: RunningServer) =>
     Effect.catchDefect((cause) => Effect.logWarning(`PostgreSQL in ${directory} could not be stopped`, cause))
   )
 
-/** Makes sure that no other server uses this database, for as long as the scope lives. Returns the connection that does. */
-const claim = Effect.fnUntraced(function*(cluster: PostgresCluster, port: number) {
-  const { directory } = cluster
+/**
+ * Makes sure that no other server uses this database, for as long as the scope
+ * lives. Returns the connection that does; undefined if another server uses it.
+ */
+const tryClaim = Effect.fnUntraced(function*(cluster: PostgresCluster, port: number) {
   const connection = yield* connect(cluster, port).pipe(
-    Effect.mapError((cause) => new EmbeddedPostgresError({ message: `The database in ${directory} went away`, cause }))
+    Effect.mapError((cause) =>
+      new EmbeddedPostgresError({ message: `The database in ${cluster.directory} went away`, cause })
+    )
   )
   const { rows } = yield* Effect.orDie(
     connection.query("SELECT pg_try_advisory_lock($1::bigint) AS claimed", [String(ownerLock)])
   )
-  if (rows[0]?.["claimed"] !== true) {
-    return yield* new EmbeddedPostgresError({
-      message: `Another server uses ${directory}. Stop it, or give this one a directory of its own.`
-    })
-  }
-  return connection
+  return rows[0]?.["claimed"] === true ? connection : undefined
 })
+
+const usedByAnother = ({ directory }: PostgresCluster) =>
+  new EmbeddedPostgresError({
+    message: `Another server uses ${directory}. Stop it, or give this one a directory of its own.`
+  })

@@ -74,7 +74,7 @@ it.live("serves one of several that start at the same time in an empty directory
   Effect.gen(function*() {
     const directory = yield* temporaryDirectory
     const results = yield* Effect.all(
-      Array.from({ length: 3 }, () => Effect.result(EmbeddedPostgres.make({ directory }))),
+      Array.from({ length: 5 }, () => Effect.result(EmbeddedPostgres.make({ directory }))),
       { concurrency: "unbounded" }
     )
     const running = results.filter(Result.isSuccess)
