@@ -60,8 +60,18 @@ const launch = Effect.fnUntraced(function*(cluster: PostgresCluster) {
   )
 })
 
-/** A server that takes fewer connections than this owner needs is started anew. */
+/** How old a server is that nobody is about to claim, seconds. */
+const settled = 60
+
+/** The time in which whoever has started a server claims it. */
+const claimTime = "2 seconds"
+
+/**
+ * Makes this owner that of a running server. One that takes fewer connections than
+ * this owner needs is started anew.
+ */
 const takeOver = Effect.fnUntraced(function*(cluster: PostgresCluster, server: RunningServer) {
+  if ((yield* age(cluster, server.port)) < settled) yield* Effect.sleep(claimTime)
   const connection = yield* tryClaim(cluster, server.port)
   if (connection === undefined) return yield* usedByAnother(cluster)
   const { rows } = yield* Effect.orDie(connection.query("SHOW max_connections"))
@@ -129,6 +139,17 @@ const connect = ({ password }: PostgresCluster, port: number) =>
 
 const accepts = (cluster: PostgresCluster, port: number) =>
   Effect.scoped(Effect.flatMap(connect(cluster, port), (connection) => connection.query("SELECT 1")))
+
+/** How long the server has been running, seconds. */
+const age = (cluster: PostgresCluster, port: number) =>
+  connect(cluster, port).pipe(
+    Effect.flatMap((connection) =>
+      connection.query("SELECT extract(epoch FROM now() - pg_postmaster_start_time())::float8 AS age")
+    ),
+    Effect.map(({ rows }) => Number(rows[0]?.["age"])),
+    Effect.scoped,
+    Effect.mapError((cause) => wentAway(cluster, cause))
+  )
 
 /** How long a process that has ended may take to be collected. */
 const collectionTime = "500 millis"
@@ -258,16 +279,15 @@ const stop = ({ directory }: PostgresCluster, { pid }: RunningServer) =>
  * lives. Returns the connection that does; undefined if another server uses it.
  */
 const tryClaim = Effect.fnUntraced(function*(cluster: PostgresCluster, port: number) {
-  const connection = yield* connect(cluster, port).pipe(
-    Effect.mapError((cause) =>
-      new EmbeddedPostgresError({ message: `The database in ${cluster.directory} went away`, cause })
-    )
-  )
+  const connection = yield* Effect.mapError(connect(cluster, port), (cause) => wentAway(cluster, cause))
   const { rows } = yield* Effect.orDie(
     connection.query("SELECT pg_try_advisory_lock($1::bigint) AS claimed", [String(ownerLock)])
   )
   return rows[0]?.["claimed"] === true ? connection : undefined
 })
+
+const wentAway = ({ directory }: PostgresCluster, cause: unknown) =>
+  new EmbeddedPostgresError({ message: `The database in ${directory} went away`, cause })
 
 const usedByAnother = ({ directory }: PostgresCluster) =>
   new EmbeddedPostgresError({
