@@ -21,6 +21,7 @@ export const matches = (
       : [filter.batchId === 0 ? sql`batch_id = 0` : sql`batch_id = ${filter.batchId} AND batch_id <> 0`],
     ...filter.enabled === undefined ? [] : [filter.enabled ? sql`enabled` : sql`NOT enabled`],
     ...filter.status === undefined ? [] : [hasStatus(sql, projectId, filter.status)],
+    ...filter.before === undefined ? [] : [sql`id < ${filter.before}`],
     ...filter.tags === undefined || Object.keys(filter.tags).length === 0
       ? []
       : [sql`tags <> '{}' AND tags @> ${JSON.stringify(filter.tags)}::jsonb`],

@@ -77,8 +77,9 @@ export const devicePage = Effect.fnUntraced(function*(
 })
 
 /** Whether triggers count the devices that the filter selects. */
-const isCounted = ({ batchId, groupId, keyword, reported, tags }: DeviceFilter): boolean =>
-  batchId === undefined && groupId === undefined && keyword === undefined && isEmpty(tags) && isEmpty(reported)
+const isCounted = ({ batchId, before, groupId, keyword, reported, tags }: DeviceFilter): boolean =>
+  [batchId, before, groupId, keyword].every((condition) => condition === undefined) && isEmpty(tags) &&
+  isEmpty(reported)
 
 const isEmpty = (conditions: object | undefined) => conditions === undefined || Object.keys(conditions).length === 0
 

@@ -264,6 +264,7 @@ export const make: Effect.Effect<
         )
         INSERT INTO device_module (device_id, module, version, reported_at)
         SELECT report.* FROM report JOIN device USING (device_id) ORDER BY device.device_id, module
+        FOR KEY SHARE OF device
         ON CONFLICT (device_id, module) DO UPDATE
           SET version = excluded.version, reported_at = excluded.reported_at`.pipe(
         Effect.asVoid,

@@ -3,6 +3,7 @@ import {
   AccessKeyStore,
   AuditStore,
   CommandStore,
+  ConfigurationStore,
   ConnectRefusalStore,
   type DeviceCloud,
   DeviceId,
@@ -260,6 +261,33 @@ it.live("a batch is removed while a job is created for the product", () =>
       ])
       assert.strictEqual(removed, 2)
       assert.strictEqual(created._tag, "Created")
+    })
+  ))
+
+it.live("devices are removed while they, and another one, say their versions", () =>
+  withNodes(({ devices: [device], onOther, sql }) =>
+    Effect.gen(function*() {
+      const { devices, remove } = yield* insertBatch(device)
+      const reports = [device, ...devices].map(({ deviceId }) => ({ deviceId, module: "modem", version: "2", at: now }))
+      yield* inTurn(sql, rowOf(sql, "device", devices[0]!), [
+        remove,
+        onOther(OtaStore.use((store) => store.reportVersions(reports)))
+      ])
+      const versions = yield* OtaStore.use((store) => store.versions(device.deviceId))
+      assert.deepStrictEqual(versions, { modem: "2" })
+    })
+  ))
+
+it.live("a device is removed while its configuration is noted", () =>
+  withNodes(({ devices: [{ deviceId, projectId }], onOther, sql }) =>
+    Effect.gen(function*() {
+      const offered = { deviceId, configurationId: "c", state: "offered", at: now } as const
+      yield* inTurn(sql, rowOf(sql, "device", { deviceId }), [
+        DeviceStore.use((store) => store.remove(projectId, deviceId)),
+        onOther(ConfigurationStore.use((store) => store.note(offered)))
+      ])
+      const noted = yield* sql`SELECT FROM configuration_progress WHERE device_id = ${deviceId}`
+      assert.isEmpty(noted)
     })
   ))
 

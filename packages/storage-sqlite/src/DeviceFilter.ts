@@ -12,7 +12,7 @@ export interface Condition {
 
 /** The condition that a device of the project matches all fields of the filter. */
 export const matches = (projectId: ProjectId, filter: DeviceFilter): Condition => {
-  const { batchId, enabled, groupId, keyword, productKey, reported = {}, status, tags = {} } = filter
+  const { batchId, before, enabled, groupId, keyword, productKey, reported = {}, status, tags = {} } = filter
   const parts: ReadonlyArray<readonly [string, ...Array<Value>]> = [
     ["device.project_id = ?", projectId],
     ...productKey === undefined ? [] : [["device.product_key = ?", productKey] as const],
@@ -22,6 +22,7 @@ export const matches = (projectId: ProjectId, filter: DeviceFilter): Condition =
       : [["device.batch_id = ?", batchId] as const, ...batchId === 0 ? [] : [["device.batch_id <> 0"] as const]],
     ...enabled === undefined ? [] : [["device.enabled = ?", enabled] as const],
     ...status === undefined ? [] : [["device.status = ?", status] as const],
+    ...before === undefined ? [] : [["device.id < ?", before] as const],
     ...Object.entries(tags).map(([key, value]) =>
       ["EXISTS (SELECT 1 FROM json_each(device.tags) WHERE key = ? AND value = ?)", key, value] as const
     ),

@@ -5,7 +5,7 @@
 import { Clock, Context, Effect, Layer, Option, Schema, Semaphore, Stream } from "effect"
 import { Hex } from "effect/encoding"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
-import { type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
+import { type Device, type DeviceId, type DeviceIdentity, deviceIdentity, DeviceNotFound } from "../device/Device.ts"
 import type { DeviceFilter } from "../device/DeviceFilter.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import type { DeviceGroupNotFound } from "../group/DeviceGroup.ts"
@@ -16,7 +16,7 @@ import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Json } from "../kernel/Json.ts"
 import { Mac } from "../kernel/Mac.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
-import { StoreError } from "../kernel/StoreError.ts"
+import { StoreError, untilStored } from "../kernel/StoreError.ts"
 import { Objects } from "../object/Objects.ts"
 import { type ObjectTooLarge, parseAddress, type StoredObject } from "../object/StoredObject.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
@@ -223,14 +223,16 @@ const make = Effect.gen(function*() {
   /** Tells the connected devices that the filter selects. */
   const tellAll = Effect.fnUntraced(function*(projectId: ProjectId, filter: DeviceFilter) {
     if (filter.status !== undefined && filter.status !== "online") return
-    for (let page = 1;; page++) {
-      const { items } = yield* devices.list(projectId, { ...filter, status: "online" }, { page, pageSize })
+    let before: Device["id"] | undefined
+    do {
+      const online = devices.list(projectId, { ...filter, status: "online", before }, { page: 1, pageSize })
+      const { items } = yield* untilStored(online)
       for (const { device, product } of items) {
-        yield* tell(deviceIdentity({ device, product }))
+        yield* untilStored(tell(deviceIdentity({ device, product })))
         yield* Effect.sleep(pace)
       }
-      if (items.length < pageSize) return
-    }
+      before = items.length < pageSize ? undefined : items.at(-1)!.device.id
+    } while (before !== undefined)
   })
 
   const pushInTurn = Effect.fnUntraced(function*(projectId: ProjectId, filter: DeviceFilter) {

@@ -19,6 +19,8 @@ export interface DeviceFilter {
   readonly reported?: Readonly<Record<string, string | number | boolean>> | undefined
   /** The device was added to this group. */
   readonly groupId?: number | undefined
+  /** The `id` of the device is lower. Devices that follow one in a list, whatever happens to those before it. */
+  readonly before?: Device["id"] | undefined
 }
 
 /**
@@ -34,6 +36,7 @@ export const matchesFilter = (
   (filter.batchId === undefined || device.batchId === filter.batchId) &&
   (filter.enabled === undefined || device.enabled === filter.enabled) &&
   (filter.status === undefined || device.status === filter.status) &&
+  (filter.before === undefined || device.id < filter.before) &&
   Object.entries(filter.tags ?? {}).every(([key, value]) =>
     Object.hasOwn(device.tags, key) && device.tags[key] === value
   ) &&

@@ -258,6 +258,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           const { items } = yield* store.list(projectId, {}, { page, pageSize: 5 })
           assert.deepStrictEqual(items, expected.slice((page - 1) * 5, page * 5))
         }
+        const { id } = expected[4]!.device
+        for (const enabled of [undefined, true]) {
+          const { items, total } = yield* store.list(projectId, { before: id, enabled }, { page: 1, pageSize: 100 })
+          const following = expected.slice(5).filter(({ device }) => enabled === undefined || device.enabled)
+          assert.deepStrictEqual(items, following)
+          assert.strictEqual(total, following.length)
+        }
       }))
 
     it.effect("counts the devices of a project by status", () =>
