@@ -116,9 +116,8 @@ const make = ({ reads, sql }: Clients) => {
       ),
     note: ({ at, configurationId, deviceId, state }) =>
       sql`INSERT INTO configuration_progress (device_id, configuration_id, state, at)
-        SELECT device_id, ${configurationId}, ${state}, ${
-        instant(at)
-      } FROM device WHERE device_id = ${deviceId} FOR KEY SHARE
+        SELECT device_id, ${configurationId}, ${state}, ${instant(at)}
+        FROM device WHERE device_id = ${deviceId} FOR KEY SHARE
         ON CONFLICT (device_id) DO UPDATE
           SET configuration_id = excluded.configuration_id, state = excluded.state, at = excluded.at
           WHERE configuration_progress.configuration_id <> excluded.configuration_id OR excluded.state = 'applied'
