@@ -309,7 +309,9 @@ it.live("versions of the same devices, in another order, do not wait for each ot
         devices,
         ({ deviceId }) => OtaStore.use((store) => store.versions(deviceId))
       )
-      assert.deepStrictEqual(versions, [{ default: "3" }, { default: "3" }])
+      // Two that share the lock of a device go on in any order, but in the same for all devices.
+      assert.include(["2", "3"], versions[0]!["default"])
+      assert.deepStrictEqual(versions[1], versions[0])
     })
   ))
 
