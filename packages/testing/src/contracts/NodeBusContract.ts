@@ -35,11 +35,11 @@ const hear = Effect.fnUntraced(function*(bus: NodeBus["Service"], from: NodeBus[
       if (notice === "missed" || notice.channel !== probe) return notice
     }
   })
-  // What is told to all comes behind the probes and `missed` of the start.
-  yield* from.publish([{ channel: "begin", payload: "" }])
+  // What is told to all comes behind the probes, `missed` of the start, and what others began with.
+  yield* from.publish([{ channel: "begin", payload: bus.nodeId }])
   while (true) {
     const notice = yield* next
-    if (notice !== "missed") break
+    if (notice !== "missed" && notice.payload === bus.nodeId) break
   }
   return { next, takeAll: (count: number) => Effect.all(Array.from({ length: count }, () => next)) }
 })
