@@ -3,7 +3,8 @@
  * what it has counted, and they count it, too (docs/decisions/0096-limits-of-a-cloud.md).
  * So a limit holds for the cloud, but for what comes within a second.
  */
-import { Clock, Context, Effect, Layer, Schedule, Schema, type Scope } from "effect"
+import { Clock, Context, Effect, Layer, Schema, type Scope } from "effect"
+import * as Periodic from "../kernel/Periodic.ts"
 import { maxNoticeBytes, NodeBus } from "./NodeBus.ts"
 
 /** How much of a key was counted. */
@@ -60,8 +61,7 @@ const make = Effect.gen(function*() {
   yield* tell.pipe(
     // The others count on by themselves.
     Effect.catch((error) => Effect.logDebug("Other nodes could not be told what was counted", error)),
-    Effect.schedule(Schedule.spaced(tellEvery)),
-    Effect.forkScoped
+    Periodic.every(tellEvery)
   )
   yield* channel.subscribe({
     heard: ({ counted, name, node: other }) =>

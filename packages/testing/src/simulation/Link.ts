@@ -14,7 +14,7 @@ import {
   Uplink,
   type UplinkMessage
 } from "@device-cloud/core"
-import { Context, Effect, Exit } from "effect"
+import { Context, Effect, Exit, Option } from "effect"
 import type { CloudNode, Cluster } from "./Cluster.ts"
 import type { SeededRandom } from "./SeededRandom.ts"
 import type { VirtualTime } from "./VirtualTime.ts"
@@ -206,7 +206,7 @@ export class Link {
     // A disabled device is refused before it is attached.
     const admitted = Effect.flatMap(
       Context.get(cloud, DeviceAuthenticator).admitted(this.device),
-      (found) => Effect.fromOption(found)
+      (found) => Option.isSome(found) ? Effect.succeed(found.value) : Effect.fail("refused")
     )
     this.#cluster.fork(
       this.node,
