@@ -49,6 +49,7 @@ export const App = () => (
 const SignedIn = () => {
   const { common } = useTexts()
   const [error, setError] = useState<ApiError>()
+  const [isBusy, setBusy] = useState(false)
   const load = () => {
     setError(undefined)
     loadSession().catch((caught: unknown) => setError(asApiError(caught)))
@@ -63,8 +64,8 @@ const SignedIn = () => {
   if (session.value === null) return <main class="sign-in"><SignIn /></main>
   // Another key may be of another project: nothing of the one before stays.
   return (
-    <Frame key={session.value.key_id}>
-      <Router>
+    <Frame key={session.value.key_id} isBusy={isBusy}>
+      <Router onLoadStart={() => setBusy(true)} onLoadEnd={() => setBusy(false)}>
         <Route path="/console" component={Overview} />
         <Route path="/console/products" component={Products} />
         <Route path="/console/products/:productKey/:tab?" component={Product} />

@@ -26,7 +26,10 @@ const places = [
   "audit"
 ] as const
 
-export const Frame = ({ children }: { readonly children: ComponentChildren }) => {
+/** `isBusy`: the next page is on its way, and the one before is still there. */
+export const Frame = (
+  { children, isBusy }: { readonly children: ComponentChildren; readonly isBusy: boolean }
+) => {
   const { common } = useTexts()
   const { path } = useLocation()
   const [isOpen, setOpen] = useState(false)
@@ -61,7 +64,7 @@ export const Frame = ({ children }: { readonly children: ComponentChildren }) =>
         </div>
         <div>
           {connection.value === "lost" && <div class="banner" role="status">{common.lost}</div>}
-          <main id="main" tabIndex={-1}>{children}</main>
+          <main id="main" tabIndex={-1} aria-busy={isBusy}>{children}</main>
         </div>
       </div>
     </>

@@ -156,12 +156,27 @@ const furnished = Effect.gen(function*() {
   }
 })
 
-/** Opens a page by a link in the console, so that it is there when this returns. */
+/**
+ * Opens a page: `npm test` by a link in the console, `npm run fuzz` by its address. It
+ * is there when this returns.
+ */
 const visit = async (page: Page, site: string, path: string) => {
-  await page.goto(`${site}${path}`)
-  await page.locator("main h1").waitFor()
+  if (share > 1 && page.url().startsWith(site)) await page.evaluate(follow(path))
+  else await page.goto(`${site}${path}`)
+  await page.locator("main:not([aria-busy=true]) h1").waitFor()
   await page.locator("main:not(:has(.loading))").waitFor()
 }
+
+/** Follows a link. Ends when the console has taken up the address, and has perhaps begun to load the page. */
+const follow = (path: string) =>
+  `new Promise((resolve) => {
+    const link = document.createElement("a")
+    link.href = ${JSON.stringify(path)}
+    document.body.append(link)
+    link.click()
+    link.remove()
+    requestAnimationFrame(() => requestAnimationFrame(resolve))
+  })`
 
 /** What axe finds serious or worse, as text. */
 const violations = (page: Page): Promise<ReadonlyArray<string>> =>
@@ -196,7 +211,7 @@ it.live.runIf(hasBrowser)(
           })
           for (const path of halfOf(pages, i)) {
             await visit(page, site, path)
-            await page.evaluate(axe)
+            if (share === 1 || path === pages[i]) await page.evaluate(axe)
             const where = `${look.locale} ${path}`
             findings.push(...(await violations(page)).map((violation) => `${where}: ${violation}`))
             const isWide = await page.evaluate<boolean>(
