@@ -10,6 +10,7 @@ import {
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, Fixtures, TestKeyRing } from "@device-cloud/testing"
+import { newCommand } from "@device-cloud/testing/contracts"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Option, type Redacted } from "effect"
 import { newDatabase } from "../../../vitest.storages.ts"
@@ -43,17 +44,12 @@ it.live(
         assert.strictEqual(turns.length, 50)
         yield* (yield* CommandStore).enqueue(
           turns.slice(0, 25).map(({ bulk, deviceId }) => ({
-            command: {
-              projectId: defaultProjectId,
-              deviceId,
-              serviceId: null,
-              userTopic: null,
+            command: newCommand({ projectId: defaultProjectId, deviceId }, {
               params: bulk.params,
               createdAt: bulk.createdAt,
               expiresAt: bulk.createdAt + 3_600_000,
-              state: "queued",
               origin: `bulk ${bulk.bulkId}`
-            }
+            })
           }))
         )
       }).pipe(Effect.provide(yield* Layer.build(storage(url))), Effect.scoped)

@@ -27,7 +27,7 @@ import {
 } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
-import { insertDevice } from "@device-cloud/testing/contracts"
+import { insertDevice, newCommand } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Redacted } from "effect"
@@ -103,17 +103,7 @@ const online = ({ deviceId }: Pick<Device, "deviceId">, connectionId: string) =>
 const connect = (devices: ReadonlyArray<Pick<Device, "deviceId">>, connectionId: string) =>
   PresenceStore.use((store) => store.record(devices.map((device) => online(device, connectionId))))
 
-const command = ({ deviceId, projectId }: Device): Enqueue => ({
-  command: {
-    projectId,
-    deviceId,
-    serviceId: null,
-    userTopic: null,
-    params: { a: 1 },
-    createdAt: Date.now(),
-    expiresAt: Date.now() + 60_000
-  }
-})
+const command = (device: Device): Enqueue => ({ command: newCommand(device, { createdAt: Date.now() }) })
 
 /** Adds one to the version. */
 const next = (deviceId: DeviceId): ShadowModification<number> => ({

@@ -1,7 +1,7 @@
-import { CommandStore, DeviceId, type Enqueue, HistoryStore, PresenceStore } from "@device-cloud/core"
+import { CommandStore, DeviceId, HistoryStore, PresenceStore } from "@device-cloud/core"
 import * as StoragePg from "@device-cloud/storage-pg"
 import { eventually, TestKeyRing } from "@device-cloud/testing"
-import { insertDevice } from "@device-cloud/testing/contracts"
+import { insertDevice, newCommand } from "@device-cloud/testing/contracts"
 import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
 import { Clock, Context, Effect, Layer, Redacted } from "effect"
@@ -31,16 +31,9 @@ it.live("plans that serve all parameters find open and ended commands, and devic
     yield* sql`ALTER DATABASE ${database} SET enable_seqscan = off`
     // What a connection has counted is certain when it has ended.
     yield* Effect.gen(function*() {
-      const { device: { deviceId, projectId } } = yield* insertDevice
-      const command: Enqueue["command"] = {
-        projectId,
-        deviceId,
-        serviceId: null,
-        userTopic: null,
-        params: { power: 1 },
-        createdAt: at,
-        expiresAt: at + 60_000
-      }
+      const { device } = yield* insertDevice
+      const { deviceId } = device
+      const command = newCommand(device, { createdAt: at })
       const commands = yield* CommandStore
       const [enqueued] = yield* commands.enqueue([{ command }])
       assert.isObject(enqueued)

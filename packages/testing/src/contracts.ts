@@ -44,8 +44,12 @@ import * as TroubleStoreContract from "./contracts/TroubleStoreContract.ts"
 import * as TopologyStoreContract from "./contracts/TopologyStoreContract.ts"
 import * as TraceStoreContract from "./contracts/TraceStoreContract.ts"
 
-/** Stores a device with a product and a project of its own. */
-export { insertDevice } from "./contracts/Samples.ts"
+export {
+  /** Stores a device with a product and a project of its own. */
+  insertDevice,
+  /** Makes a property set for a device. */
+  newCommand
+} from "./contracts/Samples.ts"
 
 export {
   AccessKeyStoreContract,

@@ -16,7 +16,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { epoch, insertDevices, insertProduct, insertProject, newDevice } from "./Samples.ts"
+import { epoch, insertDevices, insertProduct, insertProject, newCommand, newDevice } from "./Samples.ts"
 
 const draft = (projectId: ProjectId, createdAt = epoch) => ({
   projectId,
@@ -55,17 +55,7 @@ const claim = (of: BulkCommand, options: { readonly now?: number; readonly again
 
 /** Makes the command of the turn as `Commands` does. */
 const enqueue = Effect.fnUntraced(function*({ bulk: { projectId }, deviceId }: BulkTurn) {
-  const [result] = yield* (yield* CommandStore).enqueue([{
-    command: {
-      projectId,
-      deviceId,
-      serviceId: null,
-      userTopic: null,
-      params: { power: 1 },
-      createdAt: epoch,
-      expiresAt: epoch + 3_600_000
-    }
-  }])
+  const [result] = yield* (yield* CommandStore).enqueue([{ command: newCommand({ projectId, deviceId }) }])
   return typeof result === "object" ? result.command.messageId : null
 })
 

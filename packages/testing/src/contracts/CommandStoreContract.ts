@@ -20,25 +20,14 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { epoch, insertDevice, unique } from "./Samples.ts"
+import { epoch, insertDevice, newCommand, unique } from "./Samples.ts"
 
 const item = (
-  { deviceId, projectId }: Pick<Device, "deviceId" | "projectId">,
+  device: Pick<Device, "deviceId" | "projectId">,
   fields: Partial<Enqueue> & { readonly expiresAt?: number; readonly createdAt?: number } = {}
 ): Enqueue => {
   const { createdAt = epoch, expiresAt = epoch + 60_000, ...rest } = fields
-  return {
-    command: {
-      projectId,
-      deviceId,
-      serviceId: null,
-      userTopic: null,
-      params: { a: 1 },
-      createdAt,
-      expiresAt
-    },
-    ...rest
-  }
+  return { command: newCommand(device, { createdAt, expiresAt }), ...rest }
 }
 
 const enqueueAll = Effect.fnUntraced(function*(...items: ReadonlyArray<Enqueue>) {

@@ -20,7 +20,7 @@ import {
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { epoch, insertDevice, insertDevices, insertProduct, newDevice, unique } from "./Samples.ts"
+import { epoch, insertDevice, insertDevices, insertProduct, newCommand, newDevice, unique } from "./Samples.ts"
 
 const online = (deviceId: DeviceId, connectionId: string, at: number, nodeId = "node") =>
   ({ _tag: "Online", deviceId, connectionId, nodeId, ip: "192.0.2.7", at }) as const
@@ -257,23 +257,13 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* PresenceStore
         const commands = yield* CommandStore
         const [{ device: commanded }, { device: desired }] = [yield* insertDevice, yield* insertDevice]
-        const { deviceId, projectId } = commanded
+        const { deviceId } = commanded
         const waiting = (device: Device, connection: string, at: number) =>
           Effect.map(
             store.record([online(device.deviceId, connection, at)]),
             ([outcome]) => claimOf(outcome).waiting
           )
-        const [enqueued] = yield* commands.enqueue([{
-          command: {
-            projectId,
-            deviceId,
-            serviceId: null,
-            userTopic: null,
-            params: { a: 1 },
-            createdAt: epoch,
-            expiresAt: epoch + 10
-          }
-        }])
+        const [enqueued] = yield* commands.enqueue([{ command: newCommand(commanded, { expiresAt: epoch + 10 }) }])
         assert.isTrue(yield* waiting(commanded, "c1", epoch + 5))
         assert.isTrue(yield* waiting(commanded, "c2", epoch + 6))
         assert.isFalse(yield* waiting(commanded, "c3", epoch + 10))

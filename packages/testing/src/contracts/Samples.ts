@@ -7,6 +7,7 @@ import {
   DeviceName,
   DeviceStore,
   type DomainEvent,
+  type Enqueue,
   type EventRecord,
   type NewDevice,
   type NewProduct,
@@ -87,6 +88,24 @@ export const insertDevice = Effect.gen(function*() {
   const [device] = yield* insertDevices(product, [newDevice()])
   return { product, device: device! }
 })
+
+/** A property set for a device, which counts for a minute. */
+export const newCommand = (
+  { deviceId, projectId }: Pick<Device, "deviceId" | "projectId">,
+  fields: Partial<Enqueue["command"]> = {}
+): Enqueue["command"] => {
+  const { createdAt = epoch } = fields
+  return {
+    projectId,
+    deviceId,
+    serviceId: null,
+    userTopic: null,
+    params: { a: 1 },
+    createdAt,
+    expiresAt: createdAt + 60_000,
+    ...fields
+  }
+}
 
 /** What a commit hands over when the device reports these values and events, each one by itself. */
 export const reported = (

@@ -16,7 +16,7 @@ import {
 } from "@device-cloud/core"
 import { assert, layer } from "@effect/vitest"
 import { Effect, type Layer, Option } from "effect"
-import { epoch, insertDevice, insertProject, reported, unique } from "./Samples.ts"
+import { epoch, insertDevice, insertProject, newCommand, reported, unique } from "./Samples.ts"
 import { all, claim, firing, insert, newScene, trigger } from "./SceneSamples.ts"
 
 export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E>): void => {
@@ -148,18 +148,9 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
     it.effect("a call with an origin is one command, however often it is called", () =>
       Effect.gen(function*() {
         const commands = yield* CommandStore
-        const { device: { deviceId, projectId } } = yield* insertDevice
+        const { device } = yield* insertDevice
         const item = (origin: string | undefined, fan: number) => ({
-          command: {
-            projectId,
-            deviceId,
-            serviceId: null,
-            userTopic: null,
-            params: { fan },
-            createdAt: epoch,
-            expiresAt: epoch + 1000,
-            origin
-          }
+          command: newCommand(device, { params: { fan }, origin })
         })
         const [first] = yield* commands.enqueue([item("a", 1)])
         const results = yield* commands.enqueue([item(undefined, 2), item("a", 3), item("b", 4), item(undefined, 5)])
@@ -169,7 +160,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
           results.map((result) => typeof result === "object" ? result.command.params["fan"] : result),
           [2, 1, 4, 5]
         )
-        assert.strictEqual((yield* commands.list(deviceId, all)).total, 4)
+        assert.strictEqual((yield* commands.list(device.deviceId, all)).total, 4)
       }))
   })
 }
