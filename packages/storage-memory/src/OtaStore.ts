@@ -130,7 +130,11 @@ const make = Effect.gen(function*() {
       Effect.sync(() => {
         const firmware = findFirmware(projectId, firmwareId)
         if (firmware === undefined) return "not-found"
-        if (detail(firmware).ongoing) return "ongoing"
+        const isOpen = [...tasks.values()].some((task) =>
+          task.firmwareId === firmwareId &&
+          (isOngoing(task) || ota.recordsOfTask(task.taskId).some(({ status }) => !isUpgradeFinal(status)))
+        )
+        if (isOpen) return "ongoing"
         ota.removeFirmware(firmwareId)
         return "removed"
       }),

@@ -5,7 +5,7 @@ import type { FirmwareDetail, OtaStore, ProductKey, SigningAlgorithm, SigningKey
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
 import { firmwareFromRow, type FirmwareRow, verificationNumber } from "./OtaRow.ts"
-import { isOngoing } from "./OtaRules.ts"
+import { isOngoing, isUnfinished } from "./OtaRules.ts"
 import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
@@ -118,7 +118,10 @@ export const make: Effect.Effect<
         if (row === undefined) return "not-found" as const
         // A statement of its own, after the lock: it sees a task that was created while the lock was awaited.
         const ongoing = yield* sql`SELECT task_id FROM ota_task
-          WHERE firmware_id = ${firmwareId} AND ${sql.literal(isOngoing)} LIMIT 1`
+          WHERE firmware_id = ${firmwareId} AND (${sql.literal(isOngoing)} OR EXISTS (
+            SELECT FROM ota_record
+            WHERE ota_record.task_id = ota_task.task_id AND ota_record.${sql.literal(isUnfinished)}
+          )) LIMIT 1`
         if (ongoing.length > 0) return "ongoing" as const
         yield* sql`DELETE FROM firmware WHERE firmware_id = ${firmwareId}`
         return "removed" as const

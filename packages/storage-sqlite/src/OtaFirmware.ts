@@ -138,7 +138,11 @@ export const make = (
       sql.write("OtaStore.removeFirmware", () => {
         const known = find(projectId, firmwareId)
         if (known === undefined) return "not-found"
-        if (known.ongoing) return "ongoing"
+        const open = sql.get(
+          "SELECT 1 FROM ota_task JOIN ota_record USING (task_id) WHERE firmware_id = ? AND is_open = 1 LIMIT 1",
+          [firmwareId]
+        )
+        if (known.ongoing || open !== undefined) return "ongoing"
         sql.run("DELETE FROM firmware WHERE firmware_id = ?", [firmwareId])
         return "removed"
       }),

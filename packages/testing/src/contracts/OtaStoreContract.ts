@@ -316,6 +316,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* store.endTask(taskId, "cancelled", ["pending"], epoch)
         assert.isFalse(yield* upgrading)
         assert.isFalse(yield* store.removeTask(taskId))
+        assert.strictEqual(yield* store.removeFirmware(projectId, firmwareId), "ongoing")
         yield* store.save([changed(yield* recordOf(devices[0]!, taskId), "succeeded")])
         assert.isTrue(yield* store.removeTask(taskId))
         assert.isTrue(Option.isNone(yield* store.task(projectId, taskId)))

@@ -148,7 +148,10 @@ const make = Effect.gen(function*() {
     const outcome = yield* store.removeFirmware(projectId, firmwareId)
     if (outcome === "not-found") return yield* new FirmwareNotFound({ firmwareId })
     if (outcome === "ongoing") {
-      return yield* new FirmwareState({ firmwareId, reason: "it has a task that has not ended; cancel it first" })
+      return yield* new FirmwareState({
+        firmwareId,
+        reason: "it has a task that has not ended, or whose devices still finish; cancel them first"
+      })
     }
   })
 

@@ -54,7 +54,7 @@ export class OtaStore extends Context.Service<OtaStore, {
     filter: FirmwareFilter,
     page: PageRequest
   ) => Effect.Effect<Page<FirmwareDetail>, StoreError>
-  /** Removes a firmware and its tasks. `ongoing`: one of them has not ended; nothing was removed. */
+  /** Removes a firmware and its tasks. `ongoing`: one of them, or of their records, has not ended; nothing was removed. */
   readonly removeFirmware: (
     projectId: ProjectId,
     firmwareId: number
