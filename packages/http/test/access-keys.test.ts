@@ -119,6 +119,32 @@ for (const [name, storage] of storages) {
         assert.strictEqual(deleted.code, 0)
       }))
 
+    it.effect("a key that is limited to a product is held to it however the URL of a list is written", () =>
+      Effect.gen(function*() {
+        const send = yield* RawRequest.make
+        const { product_key } = yield* createProduct()
+        const other = yield* createProduct()
+        yield* createDevice(other.product_key)
+        const { key } = yield* newKey({ scopes: { products: [product_key] } })
+        for (const list of ["things", "events", "ota/firmwares"]) {
+          for (const mark of ["#", "#/", "%23", ";", "#?a=b"]) {
+            const { status, text } = yield* send({
+              method: "GET",
+              path: `/openapi/v1/${list}${mark}?product_key=${product_key}`,
+              headers: { authorization: `Bearer ${key}` }
+            })
+            assert.strictEqual(status, 404, `${list}${mark}`)
+            assert.strictEqual(JSON.parse(text).code, 40400)
+          }
+          const { status } = yield* send({
+            method: "GET",
+            path: `/openapi/v1/${list}?product_key=${other.product_key}#&product_key=${product_key}`,
+            headers: { authorization: `Bearer ${key}` }
+          })
+          assert.strictEqual(status, 403, list)
+        }
+      }))
+
     it.effect("a key does the actions of its scopes only", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()

@@ -51,9 +51,9 @@ export const make = Effect.gen(function*() {
     { area, path }: ScopedRoute
   ) {
     const { params } = yield* HttpRouter.RouteContext
-    const { url } = yield* HttpServerRequest.HttpServerRequest
-    const query = new URLSearchParams(url.slice(url.indexOf("?") + 1 || url.length))
-    const named = productParameters.flatMap((name) => query.getAll(name))
+    // What the route reads, not the URL: whoever splits that again may find another query.
+    const query = yield* HttpServerRequest.ParsedSearchParams
+    const named = productParameters.flatMap((name) => query[name] ?? [])
     if (!named.every((product) => products.includes(product))) return yield* refuse(outside)
     if (closedAreas.has(area)) return yield* refuse("An access key that is limited to products may not call this")
     if (belowProduct.test(path)) {

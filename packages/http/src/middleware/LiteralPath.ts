@@ -1,6 +1,6 @@
 /**
- * Paths as they were sent: a semicolon is part of one, and the router would take
- * it for the end. Of queries, empty parameters are left out: generated clients
+ * Paths as they were sent: a semicolon and a hash are part of one, and the router
+ * would take them for the end. Of queries, empty parameters are left out: generated clients
  * send them for what they leave out.
  */
 import type { HttpServerRequest } from "effect/http"
@@ -16,11 +16,10 @@ export const withoutEmptyParameters = (
     ? request.modify({ url: request.url.replace(emptyParameters, "") })
     : request
 
-/** The same request, with semicolons that the router leaves alone. */
+/** The same request, with semicolons and hashes that the router leaves alone. */
 export const withLiteralPath = (request: HttpServerRequest.HttpServerRequest): HttpServerRequest.HttpServerRequest => {
-  if (!request.url.includes(";")) return request
+  if (!request.url.includes(";") && !request.url.includes("#")) return request
   const [path = "", ...query] = request.url.split("?")
-  return path.includes(";")
-    ? request.modify({ url: [path.replaceAll(";", "%3B"), ...query].join("?") })
-    : request
+  const literal = path.replaceAll(";", "%3B").replaceAll("#", "%23")
+  return literal === path ? request : request.modify({ url: [literal, ...query].join("?") })
 }
