@@ -12,8 +12,19 @@ import { run } from "./CommandLine.ts"
 
 const { version } = createRequire(import.meta.url)("../package.json") as { readonly version: string }
 
+/** Ends when nobody reads any more what is printed, as with `| head -1`. What is printed after that is lost. */
+const unread = Effect.callback<void>((resume) => {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on(
+      "error",
+      (error: NodeJS.ErrnoException) => resume(error.code === "EPIPE" ? Effect.interrupt : Effect.die(error))
+    )
+  }
+})
+
 Effect.suspend(() => run(process.argv.slice(2), version)).pipe(
   Effect.tapError((error) => error instanceof CommandFailure ? Console.error(error.message) : Effect.void),
+  Effect.raceFirst(unread),
   Effect.provide(Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer)),
   NodeRuntime.runMain({ teardown: (exit, onExit) => onExit(exitCodeOf(exit)) })
 )

@@ -5,7 +5,10 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Queue, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import * as NodeServices from "@effect/platform-node/NodeServices"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { json, serverUrl } from "./Cli.ts"
 
@@ -70,6 +73,20 @@ layer(cloud, { excludeTestServices: true })("the program", (it) => {
       )
       assert.strictEqual(yield* missing.exitCode, 1)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+  it.effect("ends without an error when nobody reads any more what it prints", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const env = { HOME: "/nonexistent", DEVICE_CLOUD_URL: yield* serverUrl, DEVICE_CLOUD_KEY: ownerKey }
+      const watch = yield* Effect.acquireRelease(
+        Effect.sync(() => spawn(process.execPath, [main, "watch", "--product", product_key], { env })),
+        (child) => Effect.sync(() => child.kill())
+      )
+      watch.stdout.once("data", () => watch.stdout.destroy())
+      const ended = Effect.promise(() => Promise.all([text(watch.stderr), once(watch, "exit")]))
+      const happening = Effect.forever(Effect.andThen(createDevice(product_key), Effect.sleep("100 millis")))
+      assert.deepStrictEqual(yield* Effect.raceFirst(ended, happening), ["", [130, null]])
+    }).pipe(Effect.scoped))
 
   it.effect("watch misses nothing when its connection breaks", () =>
     Effect.gen(function*() {
