@@ -1,7 +1,7 @@
 /**
  * How a command fails: a sentence for its user, and an exit code.
  */
-import { Cause, Exit, Runtime, Schema } from "effect"
+import { Cause, Exit, type PlatformError, Runtime, Schema } from "effect"
 import { CliError } from "effect/cli"
 import { HttpClientError } from "effect/http"
 
@@ -24,6 +24,14 @@ export const failure = (message: string): CommandFailure => new CommandFailure({
 
 /** The command cannot be carried out as it was written. */
 export const usage = (message: string): CommandFailure => new CommandFailure({ message, exitCode: exitCodes.usage })
+
+/** The failure to read a file that the command names. */
+export const unreadable = (file: string) => (error: PlatformError.PlatformError): CommandFailure =>
+  usage(`${file} cannot be read: ${innermost(error)}`)
+
+/** The failure to write a file that the command names. */
+export const unwritable = (file: string) => (error: PlatformError.PlatformError): CommandFailure =>
+  failure(`${file} cannot be written: ${innermost(error)}`)
 
 /** A failure of the API, as it is in the body of a response. */
 export interface ApiFailure {

@@ -4,7 +4,7 @@
 import { DeviceCloudClient } from "@device-cloud/http"
 import { Console, Effect, FileSystem, Option, Stream } from "effect"
 import { Command, Flag } from "effect/cli"
-import { explain, failure } from "./CommandFailure.ts"
+import { explain, unwritable } from "./CommandFailure.ts"
 import { csvLine } from "./DeviceFile.ts"
 import { ShowSecret } from "./GlobalFlags.ts"
 import { patiently, Server } from "./Server.ts"
@@ -54,7 +54,7 @@ export const exportCommand = Command.make(
     yield* Stream.run(
       text.pipe(Stream.map((line) => `${line}\n`), Stream.encodeText),
       (yield* FileSystem.FileSystem).sink(out.value, { mode: 0o600 })
-    ).pipe(Effect.catchTag("PlatformError", (error) => Effect.fail(failure(error.message))))
+    ).pipe(Effect.catchTag("PlatformError", (error) => Effect.fail(unwritable(out.value)(error))))
     yield* Console.error(`${seen.size} devices.`)
   })
 ).pipe(

@@ -4,7 +4,7 @@
 import { Code, DeviceCloudClient } from "@device-cloud/http"
 import { Console, Effect, FileSystem, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { explain, failure, isApiFailure, usage } from "./CommandFailure.ts"
+import { explain, failure, isApiFailure, unreadable } from "./CommandFailure.ts"
 import { type DeviceLine, formatOf, parse, type RefusedLine } from "./DeviceFile.ts"
 import * as Output from "./Output.ts"
 import { patiently, Server } from "./Server.ts"
@@ -39,7 +39,7 @@ export const importCommand = Command.make(
   Effect.fnUntraced(function*({ file, product }) {
     const text = yield* Effect.mapError(
       (yield* FileSystem.FileSystem).readFileString(file),
-      (error) => usage(error.message)
+      unreadable(file)
     )
     const { devices, refused } = parse(text, formatOf(file, text), Option.getOrUndefined(product))
     const report: Report = { created: 0, existing: 0, failed: [...refused] }

@@ -3,7 +3,7 @@
  */
 import { Effect, FileSystem, Option, Path } from "effect"
 import { Flag } from "effect/cli"
-import { failure, usage } from "./CommandFailure.ts"
+import { unreadable, usage } from "./CommandFailure.ts"
 import { isLoopback, localFolder } from "./Server.ts"
 
 /** The flags of commands that connect as devices do. */
@@ -39,7 +39,7 @@ export const mqttEndpoint = Effect.fnUntraced(function*(
   const fs = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   if (Option.isSome(ca)) {
-    const text = yield* Effect.mapError(fs.readFileString(ca.value), (error) => failure(error.message))
+    const text = yield* Effect.mapError(fs.readFileString(ca.value), unreadable(ca.value))
     return { url, ca: text } satisfies MqttEndpoint
   }
   const local = isLoopback(serverUrl)

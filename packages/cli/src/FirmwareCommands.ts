@@ -30,7 +30,7 @@ const uploadCommand = Command.make(
     const cloud = yield* DeviceCloudClient
     const { md5, sha256 } = yield* Effect.tryPromise({
       try: () => hashes(file),
-      catch: (error) => usage((error as Error).message)
+      catch: (error) => usage(`${file} cannot be read: ${(error as Error).message}`)
     })
     const form = new FormData()
     form.set("file", yield* Effect.promise(() => openAsBlob(file)), basename(file))

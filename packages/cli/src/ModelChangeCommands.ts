@@ -5,7 +5,7 @@
 import { compatible, type InvalidThingModel, ModelFormat, modelTypes, type ThingModel } from "@device-cloud/core"
 import { Console, Effect, FileSystem, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { failure, usage } from "./CommandFailure.ts"
+import { failure, unwritable } from "./CommandFailure.ts"
 import { formatOf, read, readDocument } from "./ModelCommands.ts"
 import * as Output from "./Output.ts"
 import { Server } from "./Server.ts"
@@ -73,7 +73,7 @@ export const typesCommand = Command.make(
     const text = modelTypes(yield* ofProduct(product), name)
     if (Option.isNone(out)) return yield* Console.log(text.trimEnd())
     yield* (yield* FileSystem.FileSystem).writeFileString(out.value, text).pipe(
-      Effect.mapError((error) => usage(error.message))
+      Effect.mapError(unwritable(out.value))
     )
   })
 ).pipe(

@@ -4,7 +4,7 @@
 import { DeviceCloudClient } from "@device-cloud/http"
 import { Console, Effect, FileSystem, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { explain, failure, usage } from "./CommandFailure.ts"
+import { explain, unreadable, unwritable, usage } from "./CommandFailure.ts"
 import * as Output from "./Output.ts"
 import { Server } from "./Server.ts"
 
@@ -38,7 +38,7 @@ const exportCommand = Command.make(
     const text = JSON.stringify(thing_model, null, 2)
     if (Option.isNone(out)) return yield* Console.log(text)
     yield* (yield* FileSystem.FileSystem).writeFileString(out.value, `${text}\n`).pipe(
-      Effect.mapError((error) => failure(error.message))
+      Effect.mapError(unwritable(out.value))
     )
   })
 ).pipe(Command.withDescription("Write the thing model of a product, as metadata, tsl or sdf (RFC 9880)"))
@@ -108,21 +108,23 @@ export const modelCommands = [showCommand, importCommand, exportCommand]
 /** Reads a thing model from a file. */
 export const readDocument = Effect.fnUntraced(function*(file: string) {
   const text = yield* (yield* FileSystem.FileSystem).readFileString(file).pipe(
-    Effect.mapError((error) => usage(error.message))
+    Effect.mapError(unreadable(file))
   )
-  return yield* Effect.try({
-    try: () => JSON.parse(text) as Document,
+  const document = yield* Effect.try({
+    try: (): unknown => JSON.parse(text),
     catch: () => usage(`${file} is not JSON`)
   })
+  return isObject(document) ? document : yield* usage(`${file} is not a JSON object`)
 })
+
+const isObject = (value: unknown): value is Document =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The form in which a model is written. */
 export const formatOf = (document: Document): Format => {
   if (Object.keys(document).some((name) => name.startsWith("sdf") || name === "info")) return "sdf"
-  const elements = ["properties", "events", "services"].flatMap((name) =>
-    (document[name] ?? []) as ReadonlyArray<Document>
-  )
-  return elements.some((element) => "identifier" in element) ? "tsl" : "metadata"
+  const elements = ["properties", "events", "services"].flatMap((name) => document[name])
+  return elements.some((element) => isObject(element) && "identifier" in element) ? "tsl" : "metadata"
 }
 
 const elements = Effect.fnUntraced(function*(

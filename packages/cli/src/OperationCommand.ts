@@ -4,7 +4,7 @@
  */
 import { Console, Effect, FileSystem, Option, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type CommandFailure, failure, usage } from "./CommandFailure.ts"
+import { type CommandFailure, failure, unreadable, usage } from "./CommandFailure.ts"
 import { ShowSecret } from "./GlobalFlags.ts"
 import { type Operation, type OperationId, type Parameter, readable } from "./Operation.ts"
 import * as Output from "./Output.ts"
@@ -256,7 +256,10 @@ export const readData = Effect.fnUntraced(function*(argument: string) {
   const text = argument === "-"
     ? yield* Stream.mkString(Stream.decodeText((yield* Stdio.Stdio).stdin))
     : argument.startsWith("@")
-    ? yield* (yield* FileSystem.FileSystem).readFileString(argument.slice(1))
+    ? yield* Effect.mapError(
+      (yield* FileSystem.FileSystem).readFileString(argument.slice(1)),
+      unreadable(argument.slice(1))
+    )
     : argument
   const value = yield* parseJson("--data", text)
   return typeof value === "object" && value !== null && !Array.isArray(value)

@@ -42,6 +42,58 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.strictEqual((yield* cli("devices", "set", "a/b", "no-equals-sign")).code, 1)
     }))
 
+  it.effect("a file that cannot be read or written is named, with the reason", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const missing = "/nonexistent/file"
+      for (
+        const args of [
+          ["devices", "create", product_key, "--data", `@${missing}`],
+          ["devices", "import", missing, "--product", product_key],
+          ["models", "import", product_key, missing],
+          ["models", "diff", product_key, missing],
+          ["firmware", "upload", product_key, missing, "1.0.0"],
+          ["doctor", "--ca", missing]
+        ]
+      ) {
+        const { code, error } = yield* cli(...args)
+        assert.strictEqual(code, 2, args.join(" "))
+        assert.match(error, /^\/nonexistent\/file cannot be read: .*no such file/, args.join(" "))
+      }
+      for (
+        const args of [
+          ["types", product_key, "--out", missing],
+          ["models", "export", product_key, "--out", missing],
+          ["devices", "export", "--out", missing]
+        ]
+      ) {
+        const { code, error } = yield* cli(...args)
+        assert.strictEqual(code, 1, args.join(" "))
+        assert.match(error, /^\/nonexistent\/file cannot be written: .*no such file/, args.join(" "))
+      }
+    }))
+
+  it.effect("a model that is no model is refused with a sentence", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      for (const document of ["null", "[]", "5"]) {
+        const file = yield* temporary("model.json", document)
+        for (const command of ["import", "diff"]) {
+          const { code, error } = yield* cli("models", command, product_key, file)
+          assert.strictEqual(code, 2)
+          assert.strictEqual(error, `${file} is not a JSON object`)
+        }
+      }
+      for (const properties of ["5", "[null]"]) {
+        const file = yield* temporary("model.json", `{"properties":${properties}}`)
+        for (const command of ["import", "diff"]) {
+          const { code, error } = yield* cli("models", command, product_key, file)
+          assert.strictEqual(code, 1)
+          assert.match(error, /properties.*expected/)
+        }
+      }
+    }))
+
   it.effect("secrets are masked unless they are asked for", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
