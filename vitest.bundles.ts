@@ -7,6 +7,7 @@ export const setup = async () => {
   await bundle(".bundle", {
     "server/main": "server/src/main.ts",
     "cli/main": "cli/src/main.ts",
+    "testing/conform": "testing/src/conformance/main.ts",
     "testing/lamp": "testing/test/nodeTest/lamp.ts"
   })
 }

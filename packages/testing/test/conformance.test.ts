@@ -2,6 +2,10 @@ import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { text } from "node:stream/consumers"
+import { fileURLToPath } from "node:url"
 import { test } from "vitest"
 import type { Outcome } from "../src/conformance/Check.ts"
 import { checkCloud } from "../src/conformance/CloudChecks.ts"
@@ -32,6 +36,48 @@ test("a cloud that does not know the device: what fails is said, and the rest is
     (outcome) => Effect.sync(() => void seen.push(outcome))
   )))
   assert.deepStrictEqual(seen.map(({ result }) => result), ["works", "fails", "fails", "fails", "skipped"])
+})
+
+const program = fileURLToPath(new URL("../.bundle/conform.js", import.meta.url))
+
+const conform = (...args: ReadonlyArray<string>) => {
+  const child = spawn(process.execPath, [program, "conform", ...args], { stdio: ["ignore", "pipe", "pipe"] })
+  return { child, ended: Promise.all([text(child.stderr), once(child, "exit")]) }
+}
+
+test("what was made on the cloud is removed when nobody reads any more what is printed, and at a signal", async () => {
+  await using cloud = await TestCloud.start({ mqtt: true, http: true })
+  const { accessKey, url } = cloud.http!
+  for (
+    const leave of [
+      ({ stdout }: ReturnType<typeof conform>["child"]) => void stdout.destroy(),
+      (child: ReturnType<typeof conform>["child"]) => void child.kill("SIGINT")
+    ]
+  ) {
+    const { child, ended } = conform("--url", cloud.mqtt!.tcp.url, "--http-url", url, "--access-key", accessKey)
+    child.stdout.once("data", () => leave(child))
+    assert.deepStrictEqual(await ended, ["", [130, null]])
+    const { items } = await cloud.products.list("default", { page: 1, pageSize: 10 })
+    assert.deepStrictEqual(items, [])
+  }
+})
+
+test("arguments that cannot be used are named, and nothing begins", async () => {
+  for (
+    const [expected, ...args] of [
+      ["--nope", "--nope"],
+      ["--listen", "--listen"],
+      ["--listen must be an address such as mqtt://…, not here", "--listen", "here"],
+      ["--cert is missing", "--listen", "mqtts://127.0.0.1:0"],
+      ["--wait must be seconds, above 0", "--listen", "mqtt://127.0.0.1:0", "--wait", "long"],
+      ["--firmware-version is missing", "--listen", "mqtt://127.0.0.1:0", "--firmware", program],
+      ["--ca: ENOENT", "--url", "mqtts://127.0.0.1:1", "--ca", "/nonexistent"]
+    ] as const
+  ) {
+    const [error, exit] = await conform(...args).ended
+    assert.include(error, expected)
+    assert.deepStrictEqual(exit, [2, null])
+  }
 })
 
 layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of a device", (it) => {

@@ -7,7 +7,7 @@ import { DeviceCloud, Objects } from "@device-cloud/core"
 import { MqttServer } from "@device-cloud/mqtt"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { Console, Effect, Layer, Ref } from "effect"
+import { Cause, Console, Effect, Exit, Layer, Ref } from "effect"
 import { readFileSync } from "node:fs"
 import { parseArgs } from "node:util"
 import * as Fixtures from "../Fixtures.ts"
@@ -33,28 +33,38 @@ const usage = `What of the device protocol works?
 
 It prints a line for each check and ends with 1 if any fails.`
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: Object.fromEntries(
-    [
-      "listen",
-      "service",
-      "wait",
-      "firmware",
-      "firmware-version",
-      "firmware-url",
-      "cert",
-      "key",
-      "url",
-      "ca",
-      "http-url",
-      "access-key",
-      "product-key",
-      "device-name",
-      "device-secret"
-    ].map((name) => [name, { type: "string" as const }])
-  )
-})
+/** The arguments. Those that cannot be read end the program. */
+const readArguments = () => {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: Object.fromEntries(
+        [
+          "listen",
+          "service",
+          "wait",
+          "firmware",
+          "firmware-version",
+          "firmware-url",
+          "cert",
+          "key",
+          "url",
+          "ca",
+          "http-url",
+          "access-key",
+          "product-key",
+          "device-name",
+          "device-secret"
+        ].map((name) => [name, { type: "string" as const }])
+      )
+    })
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${usage}`)
+    process.exit(2)
+  }
+}
+
+const { positionals, values } = readArguments()
 const given = (name: string) => values[name] as string | undefined
 
 const signs = { works: "✓", fails: "✗", "not supported": "○", skipped: "–" }
@@ -68,13 +78,39 @@ const printed = (failures: Ref.Ref<number>): Report => ({ detail, name, result }
     result === "fails" ? Ref.update(failures, (count) => count + 1) : Effect.void
   )
 
-const file = (name: string) => readFileSync(given(name)!, "utf8")
+/** What an option says that must be there. */
+const needed = (name: string) =>
+  Effect.fromNullishOr(given(name)).pipe(
+    Effect.mapError(() => new Unexpected({ message: `--${name} is missing` }))
+  )
+
+/** The file that an option names. */
+const file = Effect.fnUntraced(function*(name: string) {
+  const path = yield* needed(name)
+  return yield* Effect.try({
+    try: () => readFileSync(path),
+    catch: (error) => new Unexpected({ message: `--${name}: ${(error as Error).message}` })
+  })
+})
+
+const text = (name: string) => Effect.map(file(name), String)
+
+/** Fails unless an option is an address of one of those forms. */
+const checkAddress = (name: string, forms: ReadonlyArray<string>) => {
+  const address = given(name)
+  return address === undefined || URL.canParse(address) && forms.includes(new URL(address).protocol.slice(0, -1))
+    ? Effect.void
+    : Effect.fail(new Unexpected({ message: `--${name} must be an address such as ${forms[0]}://…, not ${address}` }))
+}
 
 /** Plays the cloud. */
 const ofDevice = Effect.fnUntraced(function*(listen: string, report: Report) {
   const firmware = given("firmware") === undefined
     ? undefined
-    : { version: given("firmware-version") ?? "", bytes: readFileSync(given("firmware")!) }
+    : { version: yield* needed("firmware-version"), bytes: yield* file("firmware") }
+  const tls = listen.startsWith("mqtts:") ? { cert: yield* text("cert"), key: yield* text("key") } : undefined
+  const patience = Number(given("wait") ?? 60)
+  if (!(patience > 0)) return yield* Effect.fail(new Unexpected({ message: "--wait must be seconds, above 0" }))
   const cloud = MqttServer.layer({ host: "127.0.0.1", tcp: { port: 0 } }).pipe(
     Layer.provideMerge(DeviceCloud.layer),
     Layer.provideMerge(Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer))),
@@ -90,13 +126,12 @@ const ofDevice = Effect.fnUntraced(function*(listen: string, report: Report) {
     const wiretap = yield* Wiretap.open({
       listen,
       broker: (yield* MqttServer).mqtt!,
-      tls: listen.startsWith("mqtts:") ? { cert: file("cert"), key: file("key") } : undefined
+      tls
     })
     yield* Console.log(
       `Connect the device to ${wiretap.url}\n  product key    ${device.productKey}\n` +
         `  device name    ${device.deviceName}\n  device secret  ${device.deviceSecret}`
     )
-    const patience = Number(given("wait") ?? 60)
     yield* checkDevice(device, { wiretap, patience, service: given("service"), firmware, server }, report)
   }).pipe(Effect.provide(cloud), Effect.scoped)
 })
@@ -109,12 +144,15 @@ const conform = Effect.gen(function*() {
   if (positionals[0] !== "conform" || (listen === undefined) === (url === undefined)) {
     return yield* Effect.fail(new Unexpected({ message: usage }))
   }
+  yield* checkAddress("listen", ["mqtt", "mqtts"])
+  yield* checkAddress("url", ["mqtt", "mqtts", "ws", "wss"])
+  yield* checkAddress("http-url", ["http", "https"])
   if (listen !== undefined) yield* ofDevice(listen, report)
   else {
     const productKey = given("product-key")
     yield* Effect.scoped(checkCloud({
       url: url!,
-      ...given("ca") === undefined ? {} : { ca: file("ca") },
+      ...given("ca") === undefined ? {} : { ca: yield* text("ca") },
       httpUrl: given("http-url"),
       accessKey: given("access-key"),
       device: productKey === undefined
@@ -125,7 +163,16 @@ const conform = Effect.gen(function*() {
   return (yield* Ref.get(failures)) === 0 ? 0 : 1
 })
 
-const code = await Effect.runPromise(conform.pipe(
-  Effect.catch((error) => Effect.as(Console.error(error.message), 2))
-))
-process.exit(code)
+// What was made on the cloud is removed, too, when a signal comes, or nobody reads any more what is printed.
+const interruption = new AbortController()
+const interrupt = () => interruption.abort()
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, interrupt)
+for (const stream of [process.stdout, process.stderr]) stream.on("error", interrupt)
+
+const exit = await Effect.runPromiseExit(
+  Effect.catch(conform, (error) => Effect.as(Console.error(error.message), 2)),
+  { signal: interruption.signal }
+)
+if (Exit.isSuccess(exit)) process.exit(exit.value)
+if (!Cause.hasInterruptsOnly(exit.cause)) throw Cause.squash(exit.cause)
+process.exit(130)
