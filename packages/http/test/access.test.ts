@@ -223,11 +223,29 @@ for (const [name, storage] of storages) {
 
     it.effect("takes dates as in RFC 3339 only", () =>
       Effect.gen(function*() {
-        for (const date of ["1", "2030", "Tue Mar 01 2030", "-004713-01-01T00:00:00Z", "2030-13-01T00:00:00Z"]) {
+        const dates = [
+          "1",
+          "2030",
+          "Tue Mar 01 2030",
+          "-004713-01-01T00:00:00Z",
+          "2030-13-01T00:00:00Z",
+          "2030-02-29T00:00:00Z",
+          "2030-04-31T12:00:00+02:00",
+          "2030-12-31T24:00:00Z",
+          "9999-12-31T23:59:59-00:01",
+          "0000-01-01T00:00:00+00:01"
+        ]
+        for (const date of dates) {
           const { body } = yield* call("POST", "/access-keys", {
             body: { name: "x", role: "viewer", expires_at: date }
           })
-          assert.deepStrictEqual([body.code, Object.keys(body.data.issues)], [40001, ["expires_at"]], date)
+          assert.deepStrictEqual([body.code, Object.keys(body.data.issues ?? {})], [40001, ["expires_at"]], date)
+        }
+        for (const date of ["2028-02-29T00:00:00Z", "2030-01-01t01:00:00.1234567890z", "9999-12-31T23:59:59.999Z"]) {
+          const { body } = yield* call("POST", "/access-keys", {
+            body: { name: "x", role: "viewer", expires_at: date }
+          })
+          assert.strictEqual(body.data.expires_at.slice(0, 19), date.slice(0, 19).toUpperCase())
         }
       }))
 

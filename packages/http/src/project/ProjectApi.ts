@@ -45,11 +45,19 @@ export const AccessKeyRecord = Schema.Struct(accessKey).annotate({ identifier: "
 /** A new access key with the key itself: no other response shows it. */
 export const CreatedAccessKey = Schema.Struct({ ...accessKey, key: Schema.String })
 
-/** A date and time of the years 0000 to 9999, with an offset. */
+const expected = "a date and time as in RFC 3339, such as 2030-01-31T12:00:00+00:00"
+
+/** Whether a calendar has the date and a clock the time. `Date` takes February 30 for a day in March. */
+const isOfCalendar = (text: string): boolean => {
+  const [written, at] = [`${text.slice(0, 19)}Z`, text].map((date) => new Date(date.toUpperCase()))
+  if (Number.isNaN(written!.getTime()) || Number.isNaN(at!.getTime())) return false
+  return written!.toISOString().startsWith(text.slice(0, 19).toUpperCase()) && /^\d{4}-/.test(at!.toISOString())
+}
+
+/** A date and time of the years 0000 to 9999, also in UTC, with an offset. */
 export const Rfc3339 = Schema.String.check(
-  Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i, {
-    expected: "a date and time as in RFC 3339, such as 2030-01-31T12:00:00+00:00"
-  })
+  Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i, { expected }).abort(),
+  Schema.makeFilter(isOfCalendar, { expected })
 ).pipe(Schema.decodeTo(Schema.DateTimeUtcFromString))
 
 const CreateAccessKey = Schema.Struct({
