@@ -33,6 +33,24 @@ describe("what a trace shows of a payload", () => {
     assert.notInclude(withoutSecrets(`{"url":"https://host/objects/${objectId}/a.bin"}`), objectId)
   })
 
+  it("has a mask in the place of what stands in a text, and of a member that another of its name replaces", () => {
+    for (
+      const payload of [
+        JSON.stringify({ data: JSON.stringify({ deviceSecret: "hush" }) }),
+        JSON.stringify({ data: JSON.stringify([JSON.stringify({ sign: "hush" })]) }),
+        JSON.stringify(JSON.stringify({ deviceSecret: "hush" })),
+        JSON.stringify({ log: "signed in with password=hush" }),
+        `{"deviceSecret":"hush","deviceSecret":""}`,
+        `{"token" : "hush", "token":null}`,
+        `{"a":{"password":"hush"},"a":1}`
+      ]
+    ) {
+      assert.notInclude(withoutSecrets(payload), "hush", payload)
+    }
+    const kept = JSON.stringify({ data: "{ \"design\": 1.0 }", log: "signal -70", list: "[1, 2]" })
+    assert.strictEqual(withoutSecrets(kept), kept)
+  })
+
   it("is hex for bytes that are no text", () => {
     const bytes = Uint8Array.from([0xff, 0x00, 0x10])
     assert.deepStrictEqual(tracedText(bytes), { text: "ff0010", encoding: "hex", bytes: 3, cut: false })
@@ -50,6 +68,18 @@ describe("what a trace shows of a payload", () => {
         if (!shown.cut) assert.strictEqual(JSON.parse(shown.text).text, text.repeat(50))
       })
   )
+
+  it("takes no longer than its text is long, whatever that says", () => {
+    const repeated = ["x", "x=", "&key", "?sign", "\"", "\\\"", "sign ", "sign= ", "{\"", "[", "[x]", "a\\"]
+    for (const part of repeated) {
+      const text = part.repeat(262_144 / part.length)
+      for (const payload of [text, `&${text}`, JSON.stringify({ text }), JSON.stringify(text.match(/.{1,4}/g))]) {
+        const startedAt = performance.now()
+        tracedText(payload)
+        assert.isBelow(performance.now() - startedAt, 2000, payload.slice(0, 20))
+      }
+    }
+  })
 
   it("takes whatever comes", () => {
     assert.isTrue(tracedText("x".repeat(maxPayloadBytes + 1)).cut)

@@ -56,32 +56,52 @@ const mask = "***"
 const secretName =
   /^(?:.*(?:secret|password|passwd|signature|credentials?)|sign|authorization|cipher|(?:device|access|refresh|auth|session|id)?_?token|(?:network|private|access|api|app)_?key)$/i
 
-/** The same in what is not JSON. */
+/** The same in what is not JSON, or a text in it. What stands before the word stays: no search begins there. */
 const secretPair =
-  /(["']?\w*(?:secret|password|passwd|signature|sign|token|network_?key|private_?key|access_?key)["']?\s*[:=]\s*["']?)[^"',;&\s}]+/gi
+  /((?:secret|password|passwd|signature|\bsign|token|network_?key|private_?key|access_?key)(?:\\*["'])?\s*[:=]\s*(?:\\*["'])?)[^"',;&\s}\\]+/gi
 
 /** Parameters of addresses that let in whoever has them, and addresses of objects, which do so by themselves. */
-const secretParameter = /([?&][\w.-]*(?:sign|token|secret|credential|key)[\w.-]*=)[^&"'\s\\]+/gi
+const parameter = /([?&]([\w.-]*)=)[^&"'\s\\]+/g
+const secretParameter = /sign|token|secret|credential|key/i
 const objectAddress = /(\/objects\/[\w-]{4})[\w-]+/g
 
 /** Puts a mask in the place of secrets and signatures. A text without any stays as it is. */
 export const withoutSecrets = (text: string): string =>
-  (maskedMembers(text) ?? text.replaceAll(secretPair, `$1${mask}`))
-    .replaceAll(secretParameter, `$1${mask}`)
+  (maskedMembers(text) ?? maskedPairs(text))
+    .replaceAll(parameter, (whole, start: string, name: string) => secretParameter.test(name) ? start + mask : whole)
     .replaceAll(objectAddress, "$1…")
 
-/** Masks members of a JSON document; undefined: the text is none. */
+/**
+ * Masks members of a JSON document, and what its texts say, such as JSON in a text;
+ * undefined: the text is none.
+ */
 const maskedMembers = (text: string): string | undefined => {
-  let isMasked = false
   try {
-    const masked = JSON.stringify(JSON.parse(text), (name, value: unknown) => {
-      if (value === null || value === "" || !secretName.test(name)) return value
-      isMasked = true
-      return mask
+    const document: unknown = JSON.parse(text)
+    // Of two members of one name the document has the last only.
+    let isMasked = namesSecret(text)
+    const masked = JSON.stringify(document, (name, value: unknown) => {
+      if (value === null || value === "") return value
+      const shown = secretName.test(name) ? mask : typeof value === "string" ? maskedPairs(value) : value
+      isMasked ||= shown !== value
+      return shown
     })
     return isMasked ? masked : text
   } catch {
     // No JSON, or nested too deeply to be written.
     return undefined
   }
+}
+
+const maskedPairs = (text: string): string => text.replaceAll(secretPair, `$1${mask}`)
+
+/** Each text of a JSON document, with what tells that it is a name. */
+const texts = /"((?:[^"\\]|\\.)*)"(\s*:)?/g
+
+/** Whether a member of the document has the name of a secret, also one that another of the same name replaces. */
+const namesSecret = (json: string): boolean => {
+  for (const [, text, colon] of json.matchAll(texts)) {
+    if (colon !== undefined && secretName.test(text!)) return true
+  }
+  return false
 }
