@@ -58,7 +58,7 @@ const secretName =
 
 /** The same in what is not JSON, or a text in it. What stands before the word stays: no search begins there. */
 const secretPair =
-  /((?:secret|password|passwd|signature|\bsign|token|network_?key|private_?key|access_?key)(?:\\*["'])?\s*[:=]\s*(?:\\*["'])?)[^"',;&\s}\\]+/gi
+  /((?:secret|password|passwd|signature|(?<![a-z])sign|token|network_?key|private_?key|access_?key)(?:\\*["'])?\s*[:=]\s*(?:\\*["'])?)[^"',;&\s}\\]+/gi
 
 /** Parameters of addresses that let in whoever has them, and addresses of objects, which do so by themselves. */
 const parameter = /([?&]([\w.-]*)=)[^&"'\s\\]+/g
