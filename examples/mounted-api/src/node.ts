@@ -30,6 +30,11 @@ export const respond = async (
     { address: request.socket.remoteAddress ?? "unknown" }
   )
   response.writeHead(reply.status, Object.fromEntries(reply.headers))
-  if (reply.body === null) response.end()
-  else await pipeline(Readable.fromWeb(reply.body as ReadableStream), response)
+  if (reply.body === null) return void response.end()
+  try {
+    await pipeline(Readable.fromWeb(reply.body as ReadableStream), response)
+  } catch (error) {
+    // A client that leaves before the end, such as one of `GET /events`, is no failure.
+    if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error
+  }
 }
