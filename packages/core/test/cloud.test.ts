@@ -305,6 +305,12 @@ layer(TestCloud.layer)("the whole cloud in memory", (it) => {
       assert.strictEqual(nowhere._tag, "ProjectNotFound")
     }))
 
+  it.effect("creates no product in a project that is not there", () =>
+    Effect.gen(function*() {
+      const failure = yield* Effect.flip((yield* Products).create(ProjectId.make("missing"), validDraft))
+      assert.strictEqual(failure._tag, "ProjectNotFound")
+    }))
+
   it.effect("deletes neither the default project nor one with products", () =>
     Effect.gen(function*() {
       const projects = yield* Projects

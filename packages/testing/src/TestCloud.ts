@@ -15,6 +15,7 @@ import {
   type ProductDraft,
   type ProductNotFound,
   type Products,
+  type ProjectNotFound,
   type QuotaExceeded,
   type StoreError
 } from "@device-cloud/core"
@@ -35,14 +36,14 @@ export class TestCloud extends Context.Service<TestCloud, {
    */
   readonly createProduct: (
     draft?: Partial<ProductDraft>
-  ) => Effect.Effect<Product, InvalidInput | QuotaExceeded | StoreError>
+  ) => Effect.Effect<Product, InvalidInput | ProjectNotFound | QuotaExceeded | StoreError>
   /** Creates a device of the default project. Default: of a product of its own. */
   readonly createDevice: (
     product?: Product,
     draft?: DeviceDraft
   ) => Effect.Effect<
     Device,
-    InvalidInput | ProductNotFound | NotACloudGateway | DeviceNamesTaken | QuotaExceeded | StoreError
+    InvalidInput | ProjectNotFound | ProductNotFound | NotACloudGateway | DeviceNamesTaken | QuotaExceeded | StoreError
   >
   /** Connects a device; it disconnects with the scope at the latest. */
   readonly connect: typeof SimulatedDevice.connect

@@ -7,7 +7,7 @@ import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import { defaultOverlap, RotationDraft } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
-import type { ProjectId } from "../project/Project.ts"
+import type { ProjectId, ProjectNotFound } from "../project/Project.ts"
 import type { QuotaExceeded } from "../project/Quota.ts"
 import { Quotas } from "../project/Quotas.ts"
 import {
@@ -26,7 +26,7 @@ export class Products extends Context.Service<Products, {
   readonly create: (
     projectId: ProjectId,
     draft: ProductDraft
-  ) => Effect.Effect<Product, InvalidInput | QuotaExceeded | StoreError>
+  ) => Effect.Effect<Product, InvalidInput | ProjectNotFound | QuotaExceeded | StoreError>
   /** Returns the product. */
   readonly get: (
     projectId: ProjectId,
@@ -78,6 +78,8 @@ const make = Effect.gen(function*() {
 
   const create = Effect.fn("Products.create")(function*(projectId: ProjectId, input: ProductDraft) {
     const draft = yield* decodeDraft(input)
+    // A store takes the project for granted.
+    yield* quotas.get(projectId)
     const now = yield* Clock.currentTimeMillis
     const insert = store.insert({
       projectId,

@@ -18,7 +18,7 @@ import {
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DateText, Envelope, EnvelopeOnly, Paged, pageQuery } from "../Envelope.ts"
-import { QuotaExceeded } from "../project/ProjectFailures.ts"
+import { NoSuchProject, QuotaExceeded } from "../project/ProjectFailures.ts"
 import * as PathParams from "../PathParams.ts"
 import { toSnakeCase } from "../SnakeCase.ts"
 import { NoSuchProduct, ProductHasDevices } from "./ProductFailures.ts"
@@ -85,7 +85,7 @@ export class ProductApi extends HttpApiGroup.make("products").add(
       }]
     }),
     success: OneProduct,
-    error: QuotaExceeded
+    error: [NoSuchProject, QuotaExceeded]
   }).middleware(IdempotencyMiddleware)
     .annotate(OpenApi.Summary, "Create a product")
     .annotate(OpenApi.Description, "The product starts in status developing, with a new key and secret."),
