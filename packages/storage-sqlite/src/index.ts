@@ -22,6 +22,7 @@
  * ```ts
  * const Mixed = StorageSqlite.layerIdempotencyStore.pipe(
  *   Layer.provide(StorageSqlite.layerFile({ filename: "./requests.sqlite" })),
+ *   Layer.provide(NodeKeyRing.layerFile("./secrets-key")),
  *   Layer.provideMerge(StorageMemory.layer)
  * )
  * ```
