@@ -6,9 +6,12 @@ import { InvalidConfig } from "./ServerConfig.ts"
 
 /** Returns the message of an error with the messages of its causes, none twice. */
 export const explain = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  const reason = error.cause === undefined ? "" : explain(error.cause)
-  return error.message.includes(reason) ? error.message : `${error.message}: ${reason}`
+  const messages: Array<string> = []
+  for (let at = error; at !== undefined; at = at instanceof Error ? at.cause : undefined) {
+    const message = at instanceof Error ? at.message : String(at)
+    if (!messages.some((said) => said.includes(message))) messages.push(message)
+  }
+  return messages.join(": ")
 }
 
 /** Fails with `InvalidConfig` that names the variables to check when a part cannot be built. */

@@ -59,6 +59,7 @@ live(
     const device = yield* createDevice(first.http)
     const refused = yield* Effect.flip(startWith(env))
     assert.include(refused.message, `${dataDir}/device-cloud.sqlite cannot be used: another process uses it`)
+    assert.lengthOf(refused.message.match(/another process uses it/g)!, 1)
     yield* first.child.kill()
     assert.strictEqual(yield* first.child.exitCode, 0)
 
