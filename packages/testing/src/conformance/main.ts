@@ -59,7 +59,7 @@ const readArguments = () => {
       )
     })
   } catch (error) {
-    console.error(`${(error as Error).message}\n\n${usage}`)
+    process.stderr.write(`${(error as Error).message}\n\n${usage}\n`)
     process.exit(2)
   }
 }
@@ -170,7 +170,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, interrup
 for (const stream of [process.stdout, process.stderr]) stream.on("error", interrupt)
 
 const exit = await Effect.runPromiseExit(
-  Effect.catch(conform, (error) => Effect.as(Console.error(error.message), 2)),
+  conform.pipe(Effect.catch((error) => Effect.as(Console.error(error.message), 2))),
   { signal: interruption.signal }
 )
 if (Exit.isSuccess(exit)) process.exit(exit.value)
