@@ -10,7 +10,7 @@ type Bytes = ReadonlyArray<number>
 const maxLength = 45
 
 /** An address without the form that a socket for both versions, or one with a zone, gives it. */
-export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "")
+export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "").split("%", 1)[0]!
 
 /** Returns the bytes of an address; undefined: the text is none. */
 export const parseAddress = (text: string): Bytes | undefined => {

@@ -5,16 +5,22 @@
  */
 import type { HttpServerRequest } from "effect/http"
 
-/** Parameters without a value. A page is a number wherever it is named. */
-const emptyParameters = /(?<=[?&])(?!page=|page_size=)[^=&]*=(?:&|$)/g
+/** A parameter without a value. A page is a number wherever it is named. */
+const isEmpty = (parameter: string): boolean =>
+  parameter.indexOf("=") === parameter.length - 1 && parameter !== "" && parameter !== "page=" &&
+  parameter !== "page_size="
 
 /** The same request without empty parameters. What devices sign stays as it is. */
 export const withoutEmptyParameters = (
   request: HttpServerRequest.HttpServerRequest
-): HttpServerRequest.HttpServerRequest =>
-  (request.url.includes("=&") || request.url.endsWith("=")) && !request.url.includes("/thing-uplink?")
-    ? request.modify({ url: request.url.replace(emptyParameters, "") })
-    : request
+): HttpServerRequest.HttpServerRequest => {
+  const { url } = request
+  const start = url.indexOf("?") + 1
+  const mayHave = start > 0 && (url.includes("=&", start) || url.endsWith("="))
+  if (!mayHave || url.includes("/thing-uplink?")) return request
+  const kept = url.slice(start).split("&").filter((parameter) => !isEmpty(parameter))
+  return request.modify({ url: url.slice(0, start) + kept.join("&") })
+}
 
 /** The same request, with semicolons and hashes that the router leaves alone. */
 export const withLiteralPath = (request: HttpServerRequest.HttpServerRequest): HttpServerRequest.HttpServerRequest => {

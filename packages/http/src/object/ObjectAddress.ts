@@ -13,9 +13,12 @@ export const PublicUrl = Context.Reference<string | undefined>("@device-cloud/ht
 /** Makes a function from an object to its address, which is the object's only protection. */
 export const makeObjectAddress = Effect.map(
   PublicUrl,
-  (publicUrl) => ({ fileName, objectId }: StoredObject) =>
-    Effect.map(HttpServerRequest.HttpServerRequest, ({ headers, protocol = "http" }) => {
-      const base = publicUrl ?? `${protocol}://${headers["host"] ?? "localhost"}`
-      return `${base.replace(/\/+$/, "")}${objectsPath}/${objectId}/${fileName}`
-    })
+  (publicUrl) => {
+    const given = publicUrl?.replace(/\/+$/, "")
+    return ({ fileName, objectId }: StoredObject) =>
+      Effect.map(HttpServerRequest.HttpServerRequest, ({ headers, protocol = "http" }) => {
+        const base = given ?? `${protocol}://${headers["host"] ?? "localhost"}`
+        return `${base}${objectsPath}/${objectId}/${fileName}`
+      })
+  }
 )
