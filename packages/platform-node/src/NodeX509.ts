@@ -85,7 +85,7 @@ const attempt = <A>(expected: string, run: () => A): Result.Result<A, string> =>
 /** The bytes of text in PEM that has exactly one block. */
 const bytesOfPem = (pem: string, label: string): Buffer => {
   const [, base64] =
-    new RegExp(`^\\s*-----BEGIN ${label}-----\\s+([A-Za-z0-9+/=\\s]+)-----END ${label}-----\\s*$`).exec(pem) ?? []
+    new RegExp(`^\\s*-----BEGIN ${label}-----\\s([A-Za-z0-9+/=\\s]+)-----END ${label}-----\\s*$`).exec(pem) ?? []
   if (base64 === undefined) throw new Error("no such block")
   return Buffer.from(base64, "base64")
 }

@@ -116,6 +116,21 @@ layer(PlatformNode.layer)("NodeX509", (it) => {
       }
       assert.isFalse(x509.isIssuedBy("x", certificate))
     }))
+
+  // A search that begins anew at each blank takes minutes.
+  it.effect("refuses long blocks without an end soon", () =>
+    Effect.gen(function*() {
+      const x509 = yield* X509
+      const open = (label: string, base64: string) => `-----BEGIN ${label}-----${base64.repeat(500_000)}`
+      for (const base64 of [" ", "\n", "A", "A\n", " -----"]) {
+        const refused: ReadonlyArray<Result.Result<unknown, string>> = [
+          x509.read(open("CERTIFICATE", base64)),
+          x509.readRequest(open("CERTIFICATE REQUEST", base64)),
+          x509.readRevocationList(open("X509 CRL", base64), FactoryAuthority.certificate)
+        ]
+        assert.isTrue(refused.every(Result.isFailure))
+      }
+    }))
 })
 
 const pemOf = (base64: string) => `-----BEGIN CERTIFICATE REQUEST-----\n${base64}\n-----END CERTIFICATE REQUEST-----\n`
