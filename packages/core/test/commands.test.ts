@@ -212,17 +212,6 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       assert.deepInclude(messages[0]?.params, { state: { reported: {}, desired: { mode: "eco", level: 2 } } })
     }))
 
-  it.effect("what is set on a device that speaks HTTP is desired of its shadow, also while it is online", () =>
-    Effect.gen(function*() {
-      const device = yield* createDevice
-      const detail = Effect.flatMap(Devices, (devices) => devices.get(defaultProjectId, device))
-      yield* (yield* DeviceSessions).markSeen(deviceIdentity(yield* detail), "192.0.2.1")
-      assert.strictEqual((yield* detail).device.status, "online")
-      yield* set(device, { level: 2 })
-      const { shadow } = yield* (yield* Shadows).get(defaultProjectId, device.deviceId)
-      assert.deepInclude(shadow.desired["level"], { value: 2 })
-    }))
-
   it.effect("a value is not sent again when the device has reported the property since", () =>
     Effect.gen(function*() {
       const device = yield* createDevice

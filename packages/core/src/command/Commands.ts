@@ -275,21 +275,15 @@ const make = Effect.gen(function*() {
    */
   const find = Effect.fnUntraced(function*(projectId: ProjectId, deviceId: DeviceId) {
     const connected = sessions.session(deviceId)?.connection.device ?? elsewhere.get(deviceId)
-    if (connected?.projectId === projectId) return { device: connected, isConnected: Effect.succeed(true) }
+    if (connected?.projectId === projectId) return { device: connected, isOnline: true }
     const detail = yield* devices.get(projectId, { deviceId })
     const { deviceName, enabled, productKey } = detail.device
     if (!enabled) return yield* new DeviceDisabled({ productKey, deviceName })
-    return {
-      device: deviceIdentity(detail),
-      // One that speaks HTTP is online, and has no connection.
-      isConnected: detail.device.status === "online"
-        ? Effect.map(sessions.connected([deviceId]), ({ length }) => length > 0)
-        : Effect.succeed(false)
-    }
+    return { device: deviceIdentity(detail), isOnline: detail.device.status === "online" }
   })
 
   const submit = Effect.fnUntraced(function*(
-    { device, isConnected }: Effect.Success<ReturnType<typeof find>>,
+    { device, isOnline }: Effect.Success<ReturnType<typeof find>>,
     call: CallCheck.Call,
     { origin, ttl: requested = defaultTtlSeconds, wait }: WaitOptions,
     isModelled?: IsModelled
@@ -302,7 +296,7 @@ const make = Effect.gen(function*() {
     const { deviceId, projectId } = device
     const createdAt = yield* Clock.currentTimeMillis
     const mayBeDesired = ttl > 0 && setsProperties(call)
-    const isDesired = mayBeDesired && !(yield* isConnected)
+    const isDesired = mayBeDesired && !isOnline
     // Checked before anything is stored.
     if (isDesired) yield* roomFor(device, call.params, isModelled)
     const action = yield* CurrentAction
