@@ -58,9 +58,9 @@ type Refused =
 export class Commands extends Context.Service<Commands, {
   /**
    * Sets 1 to 200 properties, now or when the device comes back. The params are at
-   * most 128 Ki characters of JSON with 16 levels. For a device that is not
-   * connected, the values also become desired values of its shadow, which fails
-   * with `InvalidInput` when the shadow is full. With a thing model, the
+   * most 128 Ki characters of JSON with 16 levels. For a device that is offline,
+   * the values also become desired values of its shadow, which fails with
+   * `InvalidInput` when the shadow is full. With a thing model, the
    * properties must be writable and the values fit.
    */
   readonly setProperties: (
