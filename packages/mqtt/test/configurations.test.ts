@@ -47,6 +47,24 @@ for (const [name, storage] of storages) {
         )
       }))
 
+    it.effect("a reply counts for the version that the device was offered, not for one that was stored since", () =>
+      Effect.gen(function*() {
+        const configurations = yield* Configurations
+        const device = yield* Fixtures.createDevice()
+        const { deviceId, productKey } = device
+        const connected = yield* MqttDevice.connect(device)
+        const put = (content: string) =>
+          configurations.put(defaultProjectId, { deviceId }, { format: "text", content }, addressOf)
+        const first = yield* put("a")
+        yield* configurations.push(defaultProjectId, { deviceId })
+        yield* connected.take
+        yield* put("b")
+        yield* connected.say("thing/config/push_reply", { id: "1", code: 200 })
+        const progress = configurations.progress(defaultProjectId, productKey, { page: 1, pageSize: 10 })
+        const { items } = yield* eventually(progress, { until: ({ items }) => items[0]?.state === "applied" })
+        assert.strictEqual(items[0]?.configurationId, first.configurationId)
+      }))
+
     it.effect("a device gets its own, and a later one has to be confirmed again", () =>
       Effect.gen(function*() {
         const configurations = yield* Configurations

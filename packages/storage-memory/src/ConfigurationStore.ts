@@ -38,13 +38,18 @@ const make = ({ configurationProgress, configurations, devices, products }: Tabl
       }),
     current: ({ deviceId, productKey }) =>
       Effect.sync(() => Option.fromUndefinedOr(ofScope({ deviceId })[0] ?? ofScope({ productKey })[0])),
-    note: (progress) =>
+    note: (offer) =>
       Effect.sync(() => {
-        const { configurationId, deviceId, state } = progress
+        const { configurationId, deviceId } = offer
         const known = configurationProgress.get(deviceId)
         if (!devices.has(deviceId)) return
-        if (state === "offered" && known?.configurationId === configurationId && known.state === "applied") return
-        configurationProgress.set(deviceId, progress)
+        if (known?.configurationId === configurationId && known.state === "applied") return
+        configurationProgress.set(deviceId, { ...offer, state: "offered" })
+      }),
+    confirm: (deviceId, at) =>
+      Effect.sync(() => {
+        const known = configurationProgress.get(deviceId)
+        if (known !== undefined) configurationProgress.set(deviceId, { ...known, state: "applied", at })
       }),
     progress: (productKey, { page, pageSize }) =>
       Effect.sync(() => {

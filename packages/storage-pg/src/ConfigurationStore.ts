@@ -114,16 +114,21 @@ const make = ({ reads, sql }: Clients) => {
         Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), fromRow)),
         Effect.mapError(storeError("ConfigurationStore.current"))
       ),
-    note: ({ at, configurationId, deviceId, state }) =>
+    note: ({ at, configurationId, deviceId }) =>
       sql`INSERT INTO configuration_progress (device_id, configuration_id, state, at)
-        SELECT device_id, ${configurationId}, ${state}, ${instant(at)}
+        SELECT device_id, ${configurationId}, 'offered', ${instant(at)}
         FROM device WHERE device_id = ${deviceId} FOR KEY SHARE
         ON CONFLICT (device_id) DO UPDATE
           SET configuration_id = excluded.configuration_id, state = excluded.state, at = excluded.at
-          WHERE configuration_progress.configuration_id <> excluded.configuration_id OR excluded.state = 'applied'
+          WHERE configuration_progress.configuration_id <> excluded.configuration_id
             OR configuration_progress.state = 'offered'`.pipe(
         Effect.asVoid,
         Effect.mapError(storeError("ConfigurationStore.note"))
+      ),
+    confirm: (deviceId, at) =>
+      sql`UPDATE configuration_progress SET state = 'applied', at = ${instant(at)} WHERE device_id = ${deviceId}`.pipe(
+        Effect.asVoid,
+        Effect.mapError(storeError("ConfigurationStore.confirm"))
       ),
     progress: (productKey, page) =>
       Effect.mapError(progress(productKey, page), storeError("ConfigurationStore.progress"))

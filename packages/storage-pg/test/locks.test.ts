@@ -271,7 +271,7 @@ it.live("devices are removed while they, and another one, say their versions", (
 it.live("a device is removed while its configuration is noted", () =>
   withNodes(({ devices: [{ deviceId, projectId }], onOther, sql }) =>
     Effect.gen(function*() {
-      const offered = { deviceId, configurationId: "c", state: "offered", at: now } as const
+      const offered = { deviceId, configurationId: "c", at: now }
       yield* inTurn(sql, rowOf(sql, "device", { deviceId }), [
         DeviceStore.use((store) => store.remove(projectId, deviceId)),
         onOther(ConfigurationStore.use((store) => store.note(offered)))

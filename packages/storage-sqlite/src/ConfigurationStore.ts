@@ -103,17 +103,20 @@ const make = (sql: Sqlite["Service"]) => {
         "ConfigurationStore.current",
         () => Option.fromUndefinedOr(versions({ deviceId }, 1)[0] ?? versions({ productKey }, 1)[0])
       ),
-    note: ({ at, configurationId, deviceId, state }) =>
+    note: ({ at, configurationId, deviceId }) =>
       sql.write("ConfigurationStore.note", () => {
         sql.run(
           `INSERT INTO configuration_progress AS known (device_id, configuration_id, state, at)
-            SELECT device_id, ?, ?, ? FROM device WHERE device_id = ?
+            SELECT device_id, ?, 'offered', ? FROM device WHERE device_id = ?
             ON CONFLICT (device_id) DO UPDATE
               SET configuration_id = excluded.configuration_id, state = excluded.state, at = excluded.at
-              WHERE known.configuration_id <> excluded.configuration_id OR excluded.state = 'applied'
-                OR known.state = 'offered'`,
-          [configurationId, state, at, deviceId]
+              WHERE known.configuration_id <> excluded.configuration_id OR known.state = 'offered'`,
+          [configurationId, at, deviceId]
         )
+      }),
+    confirm: (deviceId, at) =>
+      sql.write("ConfigurationStore.confirm", () => {
+        sql.run("UPDATE configuration_progress SET state = 'applied', at = ? WHERE device_id = ?", [at, deviceId])
       }),
     progress: (productKey, { page, pageSize }) =>
       sql.read("ConfigurationStore.progress", () => {

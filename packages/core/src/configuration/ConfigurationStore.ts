@@ -2,7 +2,7 @@
  * Port: where remote configurations are kept, and which devices have them.
  */
 import { Context, type Effect, type Option } from "effect"
-import type { DeviceIdentity } from "../device/Device.ts"
+import type { DeviceId, DeviceIdentity } from "../device/Device.ts"
 import type { Page, PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey } from "../product/Product.ts"
@@ -36,8 +36,10 @@ export class ConfigurationStore extends Context.Service<ConfigurationStore, {
   readonly current: (
     device: Pick<DeviceIdentity, "deviceId" | "productKey">
   ) => Effect.Effect<Option.Option<Configuration>, StoreError>
-  /** Notes what a device last heard; `applied` stays when the same configuration is offered again. */
-  readonly note: (progress: ConfigurationProgress) => Effect.Effect<void, StoreError>
+  /** Notes what is offered to a device; `applied` stays when the same configuration is offered again. */
+  readonly note: (offer: Omit<ConfigurationProgress, "state">) => Effect.Effect<void, StoreError>
+  /** Notes that a device has applied what was offered to it last, if anything was. */
+  readonly confirm: (deviceId: DeviceId, at: number) => Effect.Effect<void, StoreError>
   /** Returns what the devices of the product last heard, the latest first. */
   readonly progress: (
     productKey: ProductKey,

@@ -216,7 +216,7 @@ const make = Effect.gen(function*() {
     const current = yield* store.current(identity)
     if (Option.isNone(current)) return
     const { configurationId } = current.value
-    yield* store.note({ deviceId, configurationId, state: "offered", at: yield* Clock.currentTimeMillis })
+    yield* store.note({ deviceId, configurationId, at: yield* Clock.currentTimeMillis })
     yield* sessions.deliverAnywhere(deviceId, { method: "thing.config.push", params: offer(current.value) })
   })
 
@@ -278,7 +278,7 @@ const make = Effect.gen(function*() {
           const current = yield* store.current(device)
           if (Option.isNone(current)) return noConfiguration
           const { configurationId } = current.value
-          yield* store.note({ deviceId: device.deviceId, configurationId, state: "offered", at: receivedAt })
+          yield* store.note({ deviceId: device.deviceId, configurationId, at: receivedAt })
           return success(offer(current.value))
         })
     }),
@@ -288,11 +288,7 @@ const make = Effect.gen(function*() {
       decode: Schema.Struct({ code: Schema.Finite }),
       handle: ({ code }, { device, receivedAt }) =>
         Effect.gen(function*() {
-          const current = code === 200 ? yield* store.current(device) : Option.none()
-          if (Option.isSome(current)) {
-            const { configurationId } = current.value
-            yield* store.note({ deviceId: device.deviceId, configurationId, state: "applied", at: receivedAt })
-          }
+          if (code === 200) yield* store.confirm(device.deviceId, receivedAt)
           return success({})
         })
     })

@@ -4,7 +4,6 @@
 import {
   ConfigurationStore,
   type DeviceCloud,
-  type DeviceId,
   DeviceStore,
   keptConfigurations,
   type NewConfiguration,
@@ -70,26 +69,30 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const store = yield* ConfigurationStore
         const product = yield* insertProduct
         const [one, two] = yield* insertDevices(product, [newDevice(), newDevice()])
-        const note = (
-          deviceId: DeviceId,
-          configurationId: string,
-          state: "offered" | "applied",
-          at: number
-        ) => store.note({ deviceId, configurationId, state, at })
-        yield* note(one!.deviceId, "a", "offered", 1)
-        yield* note(one!.deviceId, "a", "applied", 2)
-        yield* note(one!.deviceId, "a", "offered", 3)
-        yield* note(two!.deviceId, "a", "offered", 4)
-        yield* note(two!.deviceId, "b", "offered", 5)
+        yield* store.note({ deviceId: one!.deviceId, configurationId: "a", at: 1 })
+        yield* store.confirm(one!.deviceId, 2)
+        yield* store.note({ deviceId: one!.deviceId, configurationId: "a", at: 3 })
+        yield* store.note({ deviceId: two!.deviceId, configurationId: "a", at: 4 })
+        yield* store.confirm(two!.deviceId, 5)
+        yield* store.note({ deviceId: two!.deviceId, configurationId: "b", at: 6 })
         assert.deepStrictEqual(yield* store.progress(product.productKey, { page: 1, pageSize: 10 }), {
           items: [
-            { deviceId: two!.deviceId, configurationId: "b", state: "offered", at: 5 },
+            { deviceId: two!.deviceId, configurationId: "b", state: "offered", at: 6 },
             { deviceId: one!.deviceId, configurationId: "a", state: "applied", at: 2 }
           ],
           total: 2
         })
         const second = yield* store.progress(product.productKey, { page: 2, pageSize: 1 })
         assert.deepStrictEqual([second.total, second.items[0]?.deviceId], [2, one!.deviceId])
+      }))
+
+    it.effect("notes nothing of a device that confirms without an offer", () =>
+      Effect.gen(function*() {
+        const store = yield* ConfigurationStore
+        const { device } = yield* insertDevice
+        yield* store.insert({ deviceId: device.deviceId }, draft())
+        yield* store.confirm(device.deviceId, 1)
+        assert.strictEqual((yield* store.progress(device.productKey, { page: 1, pageSize: 10 })).total, 0)
       }))
 
     it.effect("forgets all with the device and the product", () =>
@@ -99,7 +102,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { deviceId, productKey, projectId } = device
         yield* store.insert({ deviceId }, draft())
         yield* store.insert({ productKey }, draft())
-        yield* store.note({ deviceId, configurationId: "a", state: "offered", at: 1 })
+        yield* store.note({ deviceId, configurationId: "a", at: 1 })
         yield* (yield* DeviceStore).remove(projectId, deviceId)
         assert.deepStrictEqual(yield* store.versions({ deviceId }), [])
         assert.strictEqual((yield* store.progress(productKey, { page: 1, pageSize: 10 })).total, 0)
