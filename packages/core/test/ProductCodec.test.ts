@@ -146,6 +146,22 @@ describe("the codec of a product", () => {
     )
   })
 
+  it("reads numbers with sign of any size, and refuses those that are not exact", () => {
+    for (const endian of ["big", "little"] as const) {
+      for (const size of [1, 2, 3, 4, 5, 6, 7, 8]) {
+        const codec = report({ type: "int", size, endian, to: "params.n" })
+        const least = Math.max(-(2 ** (8 * size - 1)), Number.MIN_SAFE_INTEGER)
+        for (const n of [-1, -2, least, least + 1, 0, 1, -1 - least]) {
+          assert.deepStrictEqual(decoded(codec, encoded(codec, { n })), { n })
+        }
+      }
+    }
+    const wide = report({ type: "int", size: 7, to: "params.n" })
+    for (const bytes of ["80000000000000", "dfffffffffffff", "e0000000000000", "20000000000000", "7fffffffffffff"]) {
+      assert.match(misfit(wide, bytes), /expected a number below 2\^53/)
+    }
+  })
+
   it("reads entries with tags, with and without a length", () => {
     const cases = [
       { tag: 1, parts: [{ type: "int", size: 2, scale: 0.01, to: "params.temperature" }] },

@@ -56,10 +56,13 @@ export class ByteReader {
   /** Reads a number with sign of 1 to 8 bytes. */
   int(size: number, little: boolean, path: string): number {
     const from = this.take(size, path)
-    if (size === 8) return Number(this.#view.getBigInt64(from, little))
-    this.position = from
-    const value = this.uint(size, little, path)
-    return value >= 2 ** (8 * size - 1) ? value - 2 ** (8 * size) : value
+    // The sign counts from the highest byte on: without it, seven bytes hold numbers that are not exact.
+    let value = 0
+    for (let i = 0; i < size; i++) {
+      const byte = this.bytes[little ? from + size - 1 - i : from + i]!
+      value = i === 0 ? byte << 24 >> 24 : value * 256 + byte
+    }
+    return value
   }
 
   float(size: 4 | 8, little: boolean, path: string): number {
