@@ -104,9 +104,9 @@ export const make = (
   const candidates = ({ module, productKey, projectId, version }: NewTask, scope: TaskScope) => {
     const { values, where } = scope._tag === "Named"
       ? { where: "device_id IN (SELECT value FROM json_each(?))", values: [JSON.stringify(scope.deviceIds)] }
-      : matches(projectId, { ...scope.filter, productKey })
+      : matches(projectId, scope.filter ?? {})
     return sql.all<Pick<RecordRow, "device_id" | "device_name">>(
-      `SELECT device_id, device_name FROM device WHERE ${where}
+      `SELECT device_id, device_name FROM device WHERE ${where} AND product_key = ?
           AND NOT EXISTS (
             SELECT 1 FROM device_module AS known
             WHERE known.device_id = device.device_id AND known.module = ? AND known.version = ?
@@ -115,7 +115,7 @@ export const make = (
             WHERE other.device_id = device.device_id AND other.module = ? AND other.is_open = 1
           )
         ORDER BY id`,
-      [...values, module, version, module]
+      [...values, productKey, module, version, module]
     )
   }
 

@@ -6,6 +6,7 @@ import {
   type Device,
   type DeviceCloud,
   deviceCount,
+  type DeviceFilter,
   DeviceStore,
   isOngoing,
   type NewTask,
@@ -148,6 +149,24 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual(device.firmwareVersion, "2.0.0")
         assert.deepStrictEqual(yield* store.versions(others[1]!.deviceId), { MCU: "2.0.0" })
         assert.strictEqual(yield* store.removeFirmware(firmware.projectId, firmware.firmwareId), "ongoing")
+      }))
+
+    it.effect("takes devices of the product alone, whatever the filter selects", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware: { productKey, projectId }, firmware } = yield* prepare(2)
+        const other = yield* insertProduct
+        const chosen = (filter: DeviceFilter) =>
+          Effect.map(
+            store.createTask(newTask(firmware), { _tag: "All", filter }, epoch),
+            (outcome) => created(outcome).deviceIds
+          )
+        assert.deepStrictEqual(yield* chosen({ productKey: other.productKey }), [])
+        const [first] = devices
+        yield* (yield* DeviceStore).changeTags(first!.deviceId, { remove: [], set: { site: "a" } })
+        assert.deepStrictEqual(yield* chosen({ productKey, tags: { site: "b" } }), [])
+        assert.deepStrictEqual(yield* chosen({ productKey, tags: { site: "a" } }), [first!.deviceId])
+        assert.strictEqual((yield* store.underWay(projectId, 10)).total, 1)
       }))
 
     it.effect("gives a device one unfinished record for a module, also when several want it at once", () =>
