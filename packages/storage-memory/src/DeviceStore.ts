@@ -103,6 +103,7 @@ const make = (tables: Tables["Service"]) => {
     tables.bindings.delete(deviceId)
     tables.configurations.delete(deviceId)
     tables.configurationProgress.delete(deviceId)
+    tables.moduleVersions.delete(deviceId)
     for (const { due, tasks } of tables.jobs.values()) {
       tasks.delete(deviceId)
       due.delete(deviceId)

@@ -30,9 +30,9 @@ const newRecord = { status: "pending", step: 0, failures: 0, reason: "", revisio
 
 const make = Effect.gen(function*() {
   const tables = yield* Tables
-  const { connections, devices, nextId, onProductRemoved, products } = tables
+  const { connections, devices, moduleVersions: versions, nextId, onProductRemoved, products } = tables
   const ota = new OtaTables(devices)
-  const { firmwares, signingKeys, tasks, versions } = ota
+  const { firmwares, signingKeys, tasks } = ota
 
   onProductRemoved.push((productKey) => {
     signingKeys.delete(productKey)

@@ -25,8 +25,6 @@ export class OtaTables {
   readonly firmwares = new Map<number, Firmware>()
   readonly signingKeys = new Map<ProductKey, SigningKey>()
   readonly tasks = new Map<number, OtaTask>()
-  /** By device, then by module. */
-  readonly versions = new Map<DeviceId, Readonly<Record<string, string>>>()
   /** By task, then by device, the oldest device first. */
   readonly #records = new Map<number, Map<DeviceId, UpgradeRecord>>()
   /** The tasks of each device, oldest first. */
@@ -146,7 +144,9 @@ export class OtaTables {
 
   removeTask(taskId: number): void {
     for (const { deviceId } of this.recordsOfTask(taskId)) {
-      this.#tasksOf.set(deviceId, this.#tasksOf.get(deviceId)!.filter((other) => other !== taskId))
+      const others = this.#tasksOf.get(deviceId)!.filter((other) => other !== taskId)
+      if (others.length === 0) this.#tasksOf.delete(deviceId)
+      else this.#tasksOf.set(deviceId, others)
       this.#due.delete(`${taskId} ${deviceId}`)
     }
     this.#records.delete(taskId)

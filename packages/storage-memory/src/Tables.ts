@@ -179,6 +179,8 @@ export class Tables extends Context.Service<Tables, {
   /** The versions of each product and device, by its key or id, newest first. */
   readonly configurations: Map<string, ReadonlyArray<Configuration>>
   readonly configurationProgress: Map<DeviceId, ConfigurationProgress>
+  /** The version that each device runs of each module. */
+  readonly moduleVersions: Map<DeviceId, Readonly<Record<string, string>>>
   readonly codecs: Map<ProductKey, StoredCodec>
   /** How many days products keep history that have days of their own. */
   readonly historyDays: Map<ProductKey, number>
@@ -255,6 +257,7 @@ export class Tables extends Context.Service<Tables, {
         historyDays: new Map(),
         configurations: new Map(),
         configurationProgress: new Map(),
+        moduleVersions: new Map(),
         requests: new Map(),
         connections: new ConnectionTable(),
         sightings: new Map(),

@@ -169,6 +169,22 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual((yield* store.underWay(projectId, 10)).total, 1)
       }))
 
+    it.effect("keeps the record of a device that is removed, and not the versions that it runs", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices: [device], firmware } = yield* prepare(1)
+        const { deviceId } = device!
+        const { task } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
+        yield* store.reportVersions([{ deviceId, module: "default", version: "1.0.0", at: epoch }])
+        yield* (yield* DeviceStore).remove(firmware.projectId, deviceId)
+        assert.deepStrictEqual(yield* store.versions(deviceId), {})
+        const { items } = yield* store.records(task.taskId, {}, all)
+        assert.deepStrictEqual(
+          items.map(({ currentVersion, deviceStatus, record }) => [record.deviceId, deviceStatus, currentVersion]),
+          [[deviceId, "offline", ""]]
+        )
+      }))
+
     it.effect("gives a device one unfinished record for a module, also when several want it at once", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
