@@ -351,6 +351,22 @@ for (const [name, storage] of storages) {
       ["half a byte", "PostHex", {}, { params: { data: "abc" } }, 40001, "params.data"],
       ["no hex", "PostHex", {}, { params: { data: "xy" } }, 40001, "params.data"],
       ["a sub-device without a name", "PostSubHex", {}, { params: { data: "00" } }, 40001, "params.product_key"],
+      [
+        "a sub-device with a name that no device has",
+        "PostSubHex",
+        {},
+        { params: { data: "00", product_key: "a", device_name: "b\0" } },
+        40001,
+        "params.device_name"
+      ],
+      [
+        "a sub-device of a product with a key that none has",
+        "PostModbusSub",
+        {},
+        { params: { data: "00", product_key: "x".repeat(129), device_name: "b" } },
+        40001,
+        "params.product_key"
+      ],
       ["no method of a topology", "PostStarTopo", {}, { params: [] }, 40001, "method"],
       ["a method that is none of its own", "PostSysMsg", {}, { method: "thing.reset" }, 40001, "body.method"],
       ["a body that is no object", "PostProperty", {}, [1], 40001, "body"],

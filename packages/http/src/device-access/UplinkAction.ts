@@ -3,8 +3,8 @@
  * (docs/protocol/http-uplink.md). Device methods declare the actions that carry
  * them. Here are the actions whose requests have a form of their own.
  */
-import { type DeviceMethod, DeviceMethods, DeviceName, ProductKey } from "@device-cloud/core"
-import { Effect, Predicate, Result } from "effect"
+import { type DeviceMethod, DeviceMethods, DeviceName, ProductKey, Text } from "@device-cloud/core"
+import { Effect, Predicate, Result, Schema } from "effect"
 import { Base64, Hex } from "effect/encoding"
 import { type InvalidParameter, invalidParameter } from "../Failure.ts"
 import type { UplinkQuery } from "./DeviceAccessApi.ts"
@@ -95,11 +95,14 @@ const bytes = (
 
 const request = (method: string, params: unknown): Parsed => Result.succeed({ method, params })
 
+/** Accepts product keys and device names that the store could hold. */
+export const isName = Schema.is(Text(128))
+
 /** A message about the sub-device that `named` names. */
 const subDeviceRequest = (method: string, params: unknown, named: unknown): Parsed => {
   const { device_name, product_key } = (Predicate.isObject(named) ? named : {}) as Body
-  if (typeof product_key !== "string") return refuseField("params.product_key", "Expected the sub-device's product key")
-  if (typeof device_name !== "string") return refuseField("params.device_name", "Expected the sub-device's name")
+  if (!isName(product_key)) return refuseField("params.product_key", "Expected the sub-device's product key")
+  if (!isName(device_name)) return refuseField("params.device_name", "Expected the sub-device's name")
   const subDevice = { productKey: ProductKey.make(product_key), deviceName: DeviceName.make(device_name) }
   return Result.succeed({ method, params, subDevice })
 }
