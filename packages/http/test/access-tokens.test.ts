@@ -168,6 +168,29 @@ for (const [name, storage] of storages) {
         assert.strictEqual((yield* signIn(other)).code, 20_000)
       }))
 
+    it.effect("a topic names a device as the cloud does: no other text stands for it", () =>
+      Effect.gen(function*() {
+        const device = yield* createTriple()
+        const { device_name, device_secret, product_key } = device
+        const send = Effect.fnUntraced(function*(productKey: string, deviceName: string) {
+          const expires = "7fffffff"
+          const text = `accessTokendeviceName${deviceName}expires${expires}productKey${productKey}`
+          const token = expires + (yield* sign("hmacsha256", device_secret, text)).slice(0, 54)
+          const named = [productKey, deviceName].map(encodeURIComponent).join("/")
+          return (yield* publish(token, `/sys/${named}/thing/event/property/post`, { params: {} })).code
+        })
+        assert.strictEqual(yield* send(product_key, device_name), 0)
+        for (
+          const [productKey, deviceName] of [
+            [product_key, `${device_name}\0`],
+            [product_key, `${device_name}\0x`],
+            [`${product_key}\0${device_name}`, "x"],
+            [product_key, "x".repeat(129)],
+            ["x".repeat(129), device_name]
+          ] as const
+        ) assert.strictEqual(yield* send(productKey, deviceName), 10_001, deviceName)
+      }))
+
     it.effect("a product that requires fresh signatures gives no token", () =>
       Effect.gen(function*() {
         const device = yield* createTriple({ uplink_signature: "timestamped" })

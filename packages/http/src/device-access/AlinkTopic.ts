@@ -12,7 +12,7 @@ import {
 } from "@device-cloud/core"
 import { Predicate, Result } from "effect"
 import { Base64, Hex } from "effect/encoding"
-import { messageContent } from "./UplinkAction.ts"
+import { isName, messageContent } from "./UplinkAction.ts"
 
 /** What a topic says of a message. */
 export interface AlinkTopic {
@@ -45,7 +45,7 @@ const methodTopic = /^\/sys\/([^/]+)\/([^/]+)\/(thing\/.+)$/
 /** Forms whose messages or replies are no JSON of a device. */
 const notCarried: ReadonlySet<DeviceMethod.MessageForm> = new Set(["file", "user"])
 
-/** Returns what a topic says; undefined: it carries nothing over HTTP. */
+/** Returns what a topic says; undefined: it carries nothing over HTTP, or names no device that could exist. */
 export const parseTopic = (topic: string, methods: DeviceMethods["Service"]): AlinkTopic | undefined => {
   for (const [pattern, method] of ownTopics) {
     const [, productKey, deviceName, userTopic = ""] = pattern.exec(topic) ?? []
@@ -64,7 +64,7 @@ const found = (
   methods: DeviceMethods["Service"],
   userTopic: string
 ): AlinkTopic | undefined => {
-  const declared = methods.find(method)
+  const declared = isName(productKey) && isName(deviceName) ? methods.find(method) : undefined
   return declared && {
     productKey: ProductKey.make(productKey),
     deviceName: DeviceName.make(deviceName),
