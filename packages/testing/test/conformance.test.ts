@@ -41,7 +41,9 @@ test("a cloud that does not know the device: what fails is said, and the rest is
 const program = fileURLToPath(new URL("../.bundle/conform.js", import.meta.url))
 
 const conform = (...args: ReadonlyArray<string>) => {
-  const child = spawn(process.execPath, [program, "conform", ...args], { stdio: ["ignore", "pipe", "pipe"] })
+  // Newer versions of Node.js warn of what a dependency calls.
+  const options = ["--no-deprecation", program, "conform", ...args]
+  const child = spawn(process.execPath, options, { stdio: ["ignore", "pipe", "pipe"] })
   return { child, ended: Promise.all([text(child.stderr), once(child, "exit")]) }
 }
 
