@@ -120,6 +120,14 @@ it("the sixty-fifth worker is refused", () => {
   assert.isDefined(claim(progress, "another", lease, lease))
 })
 
+it("who acknowledges without a shard keeps its lease, and gets none that it does not have", () => {
+  const progress = claimed(beginAt(""), "one", 0)
+  const cursor = { epoch: 0, place: "" }
+  assert.deepStrictEqual(acknowledge(progress, "another", cursor, lease), progress)
+  const renewed = acknowledge(progress, "one", cursor, 2 * lease)!
+  assert.deepStrictEqual(renewed.workers, [{ worker: "one", until: 2 * lease }])
+})
+
 it("a move makes cursors of before void", () => {
   const before = claimed(beginAt(place(1)), "one", 0)
   const moved = moveTo(before, place(0))

@@ -137,7 +137,7 @@ export const startsOf = (
 
 /**
  * Acknowledges what the worker has read, in the shards that it has had since then,
- * and renews its lease. Undefined: it has none of them any more.
+ * and renews its lease, if it has one. Undefined: it has none of them any more.
  */
 export const acknowledge = (
   progress: Progress,
@@ -151,7 +151,10 @@ export const acknowledge = (
     isHeld = true
     return place > shard.place ? { ...shard, place } : shard
   })
-  return isHeld ? { ...progress, shards, workers: renewed(progress, worker, until) } : undefined
+  if (!isHeld) return undefined
+  // Whoever shows the cursor of a worker without shards becomes no worker by that.
+  const isKnown = progress.workers.some((other) => other.worker === worker)
+  return { ...progress, shards, workers: isKnown ? renewed(progress, worker, until) : progress.workers }
 }
 
 /** Moves all shards to a place. What workers have read before has no effect any more. */
