@@ -127,9 +127,16 @@ const find = Effect.fnUntraced(function*(
   return data.subscription_id
 })
 
+/** The same, if another loop creates it at the same moment: the next attempt finds it. */
+const found = (client: Client, name: string, draft: Draft) =>
+  Effect.retry(find(client, name, draft), {
+    while: (failure) => "code" in failure && failure.code === Code.taken,
+    times: 3
+  })
+
 /** What a loop reads. */
 const sourceOf = (client: Client, name: string, options: ApiSubscribeOptions = {}) =>
-  Effect.map(find(client, name, options as Draft), (subscription_id) => {
+  Effect.map(found(client, name, options as Draft), (subscription_id) => {
     const { acknowledgeSubscriptionEvents, readSubscriptionEvents } = client.subscriptions
     const { limit, worker } = options
     const params = { subscription_id }

@@ -207,7 +207,10 @@ const sourceOf = Effect.fnUntraced(function*(name: string, options: CloudSubscri
   const reader = yield* SubscriptionReader
   const { limit = 100, worker = defaultWorker } = options
   const projectId = ProjectId.make(options.projectId ?? defaultProjectId)
-  const { subscriptionId } = yield* find(projectId, name, options)
+  const { subscriptionId } = yield* find(projectId, name, options).pipe(
+    // Another loop has created it at the same moment. The next attempt finds it.
+    Effect.retry({ while: ({ _tag }) => _tag === "SubscriptionNameTaken", times: 3 })
+  )
   const reading = { projectId, subscriptionId, worker }
   const acknowledge = (cursor: string) => reader.acknowledge(reading, cursor)
   const read = reader.read({ ...reading, cursor: undefined, limit, wait })

@@ -3,7 +3,7 @@ import * as StorageMemory from "@device-cloud/storage-memory"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Readable } from "node:stream"
-import { afterAll, assert, beforeAll, expect, expectTypeOf, it } from "vitest"
+import { afterAll, assert, beforeAll, expect, expectTypeOf, it, vi } from "vitest"
 import { type Api, CloudError, type CloudWithObjects, connect, startCloud } from "../src/index.ts"
 
 let cloud: CloudWithObjects
@@ -122,6 +122,25 @@ it("a subscription gives events over HTTP, and again those that were not acknowl
   await api.devices.changeDeviceStatus({ params: { device_id }, payload: { action: "enable" } })
   assert.deepStrictEqual(await waiting, ["create", "disable", "enable"])
   assert.deepStrictEqual(await actions(1), ["enable"])
+})
+
+it("loops that begin at the same moment read one subscription", async () => {
+  const controller = new AbortController()
+  const name = crypto.randomUUID()
+  const loops = ["a", "b", "c"].map((worker) =>
+    api.withSignal(controller.signal).subscribe(name, { worker })[Symbol.asyncIterator]().next()
+  )
+  const ends = Promise.allSettled(loops)
+  await vi.waitUntil(async () => {
+    const { results } = await api.subscriptions.listSubscriptions()
+    const shared = results.find((subscription) => subscription.name === name)
+    if (shared === undefined) return false
+    const params = { subscription_id: shared.subscription_id }
+    return (await api.subscriptions.getSubscription({ params })).workers.length === loops.length
+  }, { timeout: 30_000 })
+  const reason = new Error("Enough")
+  controller.abort(reason)
+  assert.deepStrictEqual(await ends, loops.map(() => ({ status: "rejected", reason })))
 })
 
 it("an aborted signal ends calls and loops with its reason", async () => {

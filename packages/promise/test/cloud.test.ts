@@ -4,12 +4,13 @@ import {
   type Device,
   type DeviceIdentity,
   type Json,
+  SubscriptionStore,
   Uplink
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Effect, Layer } from "effect"
-import { assert, expect, expectTypeOf, it } from "vitest"
+import { assert, expect, expectTypeOf, it, vi } from "vitest"
 import { CloudError, type CloudEvent, type PromisedCloud, startCloud } from "../src/index.ts"
 
 const parts = { storage: StorageMemory.layer, platform: PlatformNode.layer }
@@ -188,6 +189,33 @@ it("an aborted signal ends calls and loops with its reason", async () => {
   await expect(next).rejects.toBe(reason)
   await expect(aborted.projects.get("default")).rejects.toBe(reason)
   assert.strictEqual((await cloud.projects.get("default")).id, defaultProjectId)
+})
+
+/** Lists subscriptions as storage elsewhere does: others go on meanwhile. */
+const listsLater = Layer.effect(
+  SubscriptionStore,
+  Effect.map(SubscriptionStore, (store) =>
+    SubscriptionStore.of({
+      ...store,
+      list: (projectId, page) => Effect.tap(store.list(projectId, page), Effect.sleep("5 millis"))
+    }))
+)
+
+it("loops that begin at the same moment read one subscription", async () => {
+  await using cloud = await startCloud({ ...parts, storage: Layer.provideMerge(listsLater, StorageMemory.layer) })
+  const controller = new AbortController()
+  const loops = ["a", "b", "c"].map((worker) =>
+    cloud.withSignal(controller.signal).subscribe("shared", { worker })[Symbol.asyncIterator]().next()
+  )
+  const ends = Promise.allSettled(loops)
+  await vi.waitUntil(async () => {
+    const { items: [shared] } = await cloud.subscriptions.list("default", { page: 1, pageSize: 1 })
+    if (shared === undefined) return false
+    return (await cloud.subscriptions.get("default", shared.subscriptionId)).progress.workers.length === loops.length
+  }, { timeout: 30_000 })
+  const reason = new Error("Enough")
+  controller.abort(reason)
+  assert.deepStrictEqual(await ends, loops.map(() => ({ status: "rejected", reason })))
 })
 
 it("closing ends what runs on the cloud and its loops", async () => {
