@@ -266,6 +266,8 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(yield* say(gateway, "add", draft), { ...done, data: { mesh_addr: 0x0100 } })
         // It asks again when it has not heard the answer.
         assert.deepStrictEqual(yield* say(gateway, "add", draft), { ...done, data: { mesh_addr: 0x0100 } })
+        const anywhere = { ...draft, mesh_addr: 0 }
+        assert.deepStrictEqual(yield* say(gateway, "add", anywhere), { ...done, data: { mesh_addr: 0x0100 } })
         const refusals: ReadonlyArray<readonly [string, object, number, number]> = [
           ["add", { ...draft, mesh_addr: 0x0300 }, 40001, 460],
           ["add", { ...draft, mesh_addr: 0x8000 }, 40001, 460],

@@ -37,8 +37,8 @@ const Get = Schema.Struct({
 }).pipe(Schema.encodeKeys({ networkKey: "network_key", pageSize: "page_size" }))
 
 /** Returns whether the request asks for the node that exists. */
-const isSame = (node: MeshNodeExists, { meshAddr = node.meshAddr, nodeType }: typeof Add.Type): boolean =>
-  node.nodeType === nodeType && node.meshAddr === meshAddr
+const isSame = (node: MeshNodeExists, { meshAddr = 0, nodeType }: typeof Add.Type): boolean =>
+  node.nodeType === nodeType && (meshAddr === 0 || node.meshAddr === meshAddr)
 
 /** Runs the request if the device is a gateway of the network; returns the reply that refuses it otherwise. */
 const asGateway = (
