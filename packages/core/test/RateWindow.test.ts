@@ -1,5 +1,14 @@
 import { assert, it } from "@effect/vitest"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { RateWindow } from "../src/kernel/RateWindow.ts"
+
+const memoryInUse = (): number => {
+  setFlagsFromString("--expose-gc")
+  const collectGarbage = runInNewContext("gc") as () => void
+  collectGarbage()
+  return process.memoryUsage().heapUsed
+}
 
 it("the limit is reached by so many hits within the window, and lasts as long as the window", () => {
   const window = new RateWindow({ limit: 3, window: 100, capacity: 10 })
@@ -14,4 +23,15 @@ it("of more keys than its capacity, the one whose last hit is longest ago is for
   const window = new RateWindow({ limit: 1, window: 100, capacity: 2 })
   for (const key of ["a", "b", "a", "c"]) window.hit(key, 0)
   assert.deepStrictEqual(["a", "b", "c"].map((key) => window.fullUntil(key)), [100, 0, 100])
+})
+
+it("a key holds no memory of the text that it was a part of", () => {
+  const window = new RateWindow({ limit: 3, window: 100, capacity: 10_000 })
+  const before = memoryInUse()
+  for (let i = 0; i < 4000; i++) {
+    const text = decodeURIComponent(`${i}%20has a name of its own/${"x".repeat(10_000)}`)
+    window.hit(`192.0.2.1 ${/^[^/]+/.exec(text)![0]}`, 0)
+  }
+  assert.isBelow(memoryInUse() - before, 20_000_000)
+  assert.strictEqual(window.count("192.0.2.1 7 has a name of its own", 50), 1)
 })

@@ -18,6 +18,9 @@ interface Hits {
   fullUntil: number
 }
 
+/** Text of its own: for a part of a text, such as a name in a topic, V8 keeps the whole of it in memory. */
+const copied = (text: string): string => JSON.parse(JSON.stringify(text)) as string
+
 export class RateWindow {
   readonly #options: Options
   /** The key with the latest hit comes last. */
@@ -38,7 +41,7 @@ export class RateWindow {
     while (hits.at[0]! <= now - window || hits.at.length > limit) hits.at.shift()
     hits.fullUntil = hits.at.length >= limit ? now + window : 0
     this.#hits.delete(key)
-    this.#hits.set(key, hits)
+    this.#hits.set(copied(key), hits)
     if (this.#hits.size > capacity) this.#hits.delete(this.#hits.keys().next().value!)
     return hits.fullUntil > 0
   }
