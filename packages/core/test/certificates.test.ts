@@ -1,4 +1,5 @@
 import {
+  CertificateAuthorities,
   Certificates,
   CertificateStore,
   defaultProjectId,
@@ -10,13 +11,14 @@ import {
   DeviceSessions,
   type DisconnectReason,
   NodeBus,
-  NoticeListeners
+  NoticeListeners,
+  X509
 } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, TestCloud } from "@device-cloud/testing"
 import { assert, it, layer } from "@effect/vitest"
-import { Deferred, Effect, Layer, Option } from "effect"
+import { Clock, Deferred, Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { refusalOf, statusOf } from "../src/certificate/Certificate.ts"
 
@@ -49,6 +51,24 @@ const attach = Effect.fnUntraced(function*(certificate: DeviceCertificate) {
     })
   }
 })
+
+/** Registers and verifies an authority of somebody else, valid for a minute. Returns a certificate that it has issued, for an hour. */
+const issuedElsewhere = Effect.gen(function*() {
+  const authorities = yield* CertificateAuthorities
+  const x509 = yield* X509
+  const notBefore = yield* Clock.currentTimeMillis
+  const authority = yield* x509.makeAuthority({ commonName: "Factory", notBefore, notAfter: notBefore + 60_000 })
+  const issue = Effect.fnUntraced(function*(commonName: string) {
+    const { publicKey } = yield* x509.makeKey
+    return yield* x509.issue(publicKey, { commonName, notBefore, notAfter: notBefore + 3_600_000 }, authority)
+  })
+  const { authorityId, verificationCode } = yield* authorities.register(defaultProjectId, {
+    name: "Factory",
+    certificate: authority.certificate
+  })
+  yield* authorities.verify(defaultProjectId, authorityId, { certificate: yield* issue(verificationCode) })
+  return yield* issue("unit")
+}).pipe(Effect.provide(PlatformNode.layer))
 
 it("a certificate counts from its beginning to the first of its ends, unless it is revoked", () => {
   const certificate = {
@@ -114,6 +134,16 @@ layer(TestCloud.layer, { excludeTestServices: true })("client certificates", (it
       assert.isTrue(Option.isSome(yield* authenticate(certificate)))
       yield* (yield* Devices).remove(defaultProjectId, device.deviceId)
       assert.isTrue(Option.isNone(yield* authenticate(certificate)))
+    }))
+
+  it.effect("a certificate that another device had admits the one that it is given to, at once", () =>
+    Effect.gen(function*() {
+      const certificate = yield* issuedElsewhere
+      const [former, device] = [yield* createDevice, yield* createDevice]
+      assert.isTrue(Option.isSome(yield* authenticate(yield* add(former, { certificate }))))
+      yield* (yield* Devices).remove(defaultProjectId, former.deviceId)
+      const admitted = yield* authenticate(yield* add(device, { certificate }))
+      assert.strictEqual(Option.getOrThrow(admitted).deviceId, device.deviceId)
     }))
 
   it.effect("a certificate that is revoked between its check and the session admits nobody", () =>

@@ -217,10 +217,9 @@ const make = Effect.gen(function*() {
         ? yield* issue(yield* ownAuthority(projectId, now), deviceKey(device), draft, now)
         : yield* recognize(projectId, draft.certificate, now)
       const certificate = yield* insert(deviceId, read, authority, draft.overlap, now)
-      if (draft.overlap !== undefined) {
-        const all = yield* store.ofDevice(deviceId)
-        yield* held.changed({ deviceId, fingerprints: all.map(({ fingerprint }) => fingerprint) })
-      }
+      // Another device may have had the certificate before.
+      const changed = draft.overlap === undefined ? [certificate] : yield* store.ofDevice(deviceId)
+      yield* held.changed({ deviceId, fingerprints: changed.map(({ fingerprint }) => fingerprint) })
       return { certificate, authority: authority.certificate, privateKey }
     }
   )
