@@ -146,6 +146,17 @@ layer(TestCloud.layer, { excludeTestServices: true })("client certificates", (it
       assert.strictEqual(Option.getOrThrow(admitted).deviceId, device.deviceId)
     }))
 
+  it.effect("a certificate whose authority has expired takes the place of no other", () =>
+    Effect.gen(function*() {
+      const certificate = yield* issuedElsewhere
+      const device = yield* createDevice
+      const own = yield* add(device)
+      yield* TestClock.adjust("1 minute")
+      const refused = yield* Effect.flip(add(device, { certificate, overlap: 0 }))
+      assert.include(refused.message, "certificate: Expected a certificate of an authority")
+      assert.isTrue(Option.isSome(yield* authenticate(own)))
+    }))
+
   it.effect("a certificate that is revoked between its check and the session admits nobody", () =>
     Effect.gen(function*() {
       const device = yield* createDevice

@@ -15,7 +15,7 @@ import { Effect } from "effect"
 import { createPrivateKey, X509Certificate } from "node:crypto"
 import { storages } from "../../../vitest.storages.ts"
 
-const { certificate: authority, emptyList, listWithOne, one, privateKey: authorityKey, request, server, two } =
+const { certificate: authority, emptyList, former, listWithOne, one, privateKey: authorityKey, request, server, two } =
   FactoryAuthority
 
 /** A device of a new product whose devices have certificates. */
@@ -198,6 +198,21 @@ for (const [name, storage] of storages) {
         yield* call("DELETE", `/things/${device.device_id}/certificates/${one.serial}`)
         assert.strictEqual((yield* add(device, { certificate: one.certificate })).body.code, 40901)
         yield* call("DELETE", `/certificate-authorities/${pending.authority_id}`)
+      }))
+
+    it.effect("a certificate counts as long as the authority that was renewed with its key", () =>
+      Effect.gen(function*() {
+        const [earlier, renewed] = yield* Effect.forEach([former, authority], (certificate) =>
+          Effect.gen(function*() {
+            const { body } = yield* call("POST", "/certificate-authorities", { body: { name: "Factory", certificate } })
+            const { authority_id, verification_code } = body.data
+            const proof = { certificate: yield* issueFor(verification_code) }
+            yield* call("PUT", `/certificate-authorities/${authority_id}/verification`, { body: proof })
+            return authority_id
+          }))
+        const { body: { data } } = yield* add(yield* newDevice, { certificate: one.certificate })
+        assert.deepInclude(data, { authority_id: renewed, valid_until: data.not_after })
+        for (const each of [earlier, renewed]) yield* call("DELETE", `/certificate-authorities/${each}`)
       }))
 
     it.effect("refuses what is no authority, and the same one twice", () =>

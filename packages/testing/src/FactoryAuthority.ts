@@ -1,6 +1,6 @@
 /**
  * The authority of a factory, certificates that it has issued, and its revocation
- * lists, as OpenSSL has made them. All are valid from 2020 to 2119.
+ * lists, as OpenSSL has made them. All but one are valid from 2020 to 2119.
  */
 
 /** The authority. Its key is on the curve P-256. */
@@ -13,6 +13,19 @@ a7edSAcxKXEKOfN+jq+hRghflfae/1gol+TYm0E38lb028Z0Mhl7A9NZCWEqukcN
 FFWJBrP7ggsbAKjSbruGtjzpBtQUMAoGCCqGSM49BAMCA0gAMEUCIDUjCXQ+bXpw
 wrTsfbei/i4JIVrHfDHJJNAmxCvITQjGAiEAycEpQQzKdHRvSmiZAcKY/zYRm6fO
 GWs6jTAujbZPOzg=
+-----END CERTIFICATE-----
+`
+
+/** The same authority before it was renewed: with the same key, valid until 2089. */
+export const former = `-----BEGIN CERTIFICATE-----
+MIIBVzCB/qADAgECAgIP/zAKBggqhkjOPQQDAjASMRAwDgYDVQQDDAdGYWN0b3J5
+MCAXDTIwMDEwMTAwMDAwMFoYDzIwOTAwMTAxMDAwMDAwWjASMRAwDgYDVQQDDAdG
+YWN0b3J5MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEJPjLg1I+I4nFrs35kbV/
+a7edSAcxKXEKOfN+jq+hRghflfae/1gol+TYm0E38lb028Z0Mhl7A9NZCWEqukcN
+2KNCMEAwDwYDVR0TAQH/BAUwAwEB/zAOBgNVHQ8BAf8EBAMCAQYwHQYDVR0OBBYE
+FFWJBrP7ggsbAKjSbruGtjzpBtQUMAoGCCqGSM49BAMCA0gAMEUCIQDL55J5zpFb
+gk3s55LJuJPVaDlnc6vWfJhP5cfpzPMjOAIgSKfMu52DzWod9BsELNfwtJYattn4
+yFG9OIEh8KfJDqQ=
 -----END CERTIFICATE-----
 `
 

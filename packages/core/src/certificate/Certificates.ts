@@ -143,7 +143,7 @@ const make = Effect.gen(function*() {
     return { read: Result.getOrThrow(x509.read(certificate)), authority, privateKey: key.privateKey }
   })
 
-  /** Finds the registered authority of a certificate. */
+  /** Finds the registered authority of a certificate: one that was renewed with its key is there several times. */
   const recognize = Effect.fnUntraced(function*(projectId: ProjectId, pem: string, now: number) {
     const read = yield* Effect.mapError(
       Effect.fromResult(x509.read(pem)),
@@ -158,14 +158,15 @@ const make = Effect.gen(function*() {
     if (read.notAfter <= now) {
       return yield* InvalidInput.of("certificate", "Expected a certificate that has not expired")
     }
-    const authorities = (yield* store.authorities(projectId)).filter(({ kind, state }) =>
-      kind === "registered" && state === "active"
-    )
-    const authority = authorities.find(({ certificate }) => x509.isIssuedBy(read.pem, certificate))
+    const [authority] = (yield* store.authorities(projectId))
+      .filter(({ certificate, kind, notAfter, state }) =>
+        kind === "registered" && state === "active" && now < notAfter && x509.isIssuedBy(read.pem, certificate)
+      )
+      .sort((one, other) => other.notAfter - one.notAfter)
     return authority === undefined
       ? yield* InvalidInput.of(
         "certificate",
-        "Expected a certificate of an authority that the project has registered and verified"
+        "Expected a certificate of an authority that the project has registered and verified, and that has not expired"
       )
       : { read, authority, privateKey: undefined }
   })
