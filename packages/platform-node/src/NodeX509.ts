@@ -90,12 +90,13 @@ const bytesOfPem = (pem: string, label: string): Buffer => {
   return Buffer.from(base64, "base64")
 }
 
-const serialOf = (hex: string): string => hex.toLowerCase().replace(/^(?:00)+(?=..)/, "")
-
 const read = (pem: string): Result.Result<ReadCertificate, string> =>
   Result.flatMap(
-    attempt("one certificate in PEM", () => new X509Certificate(bytesOfPem(pem, "CERTIFICATE"))),
-    (certificate) => {
+    attempt("one certificate in PEM", () => {
+      const certificate = new X509Certificate(bytesOfPem(pem, "CERTIFICATE"))
+      return { certificate, serial: serialOf(partsOf(certificate)[0]) }
+    }),
+    ({ certificate, serial }) => {
       const usages = certificate.keyUsage as ReadonlyArray<string> | undefined
       const lines = certificate.subject?.split("\n") ?? []
       const [notBefore, notAfter] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)]
@@ -109,7 +110,7 @@ const read = (pem: string): Result.Result<ReadCertificate, string> =>
       return Result.succeed({
         pem: certificate.toString(),
         fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
-        serial: serialOf(certificate.serialNumber),
+        serial,
         subject: lines.join(", "),
         commonName: lines.find((line) => line.startsWith("CN="))?.slice(3),
         isAuthority: certificate.ca,
@@ -165,12 +166,18 @@ const publicKeyPart = (part: Der | undefined): Buffer => {
   return part!.bytes
 }
 
-/** The subject of a certificate as it stands there. */
-const subjectOf = (certificate: X509Certificate): Buffer => {
-  const parts = readSigned(certificate.raw).parts
-  // The version is left out of certificates of version 1.
-  return parts[parts[0]?.tag === contextTag(0) ? 5 : 4]!.bytes
+/** The parts of a certificate after its version, which is left out of those of version 1. */
+const partsOf = (certificate: X509Certificate): ReadonlyArray<Der> => {
+  const { parts } = readSigned(certificate.raw)
+  return parts[0]?.tag === contextTag(0) ? parts.slice(1) : parts
 }
+
+/** A serial number, of a certificate and on a list: Node.js writes zero and numbers below it in another way. */
+const serialOf = (integer: Der | undefined): string =>
+  contentOf(integer, Tag.integer).toString("hex").replace(/^(?:00)+(?=..)/, "")
+
+/** The subject of a certificate as it stands there. */
+const subjectOf = (certificate: X509Certificate): Buffer => partsOf(certificate)[4]!.bytes
 
 const readRevocationList = (pem: string, authority: string): Result.Result<ReadRevocationList, string> =>
   Result.flatMap(
@@ -202,7 +209,7 @@ const readRevocationList = (pem: string, authority: string): Result.Result<ReadR
 const revokedFrom = (entry: Der) => {
   const [serial, at] = inside(entry, Tag.sequence)
   if (!isTime(at)) throw new Error("no time")
-  return { serial: serialOf(contentOf(serial, Tag.integer).toString("hex")), revokedAt: timeOf(at) }
+  return { serial: serialOf(serial), revokedAt: timeOf(at) }
 }
 
 const makeKey = Effect.promise(async () => {

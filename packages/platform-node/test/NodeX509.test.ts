@@ -105,6 +105,16 @@ layer(PlatformNode.layer)("NodeX509", (it) => {
       }
     }))
 
+  it.effect("finds serial numbers of zero and below on revocation lists", () =>
+    Effect.gen(function*() {
+      const x509 = yield* X509
+      const { revoked } = Result.getOrThrow(x509.readRevocationList(listOfOdd, FactoryAuthority.certificate))
+      assert.deepStrictEqual(
+        revoked.map(({ serial }) => serial),
+        [serialZero, serialBelowZero].map((pem) => Result.getOrThrow(x509.read(pem)).serial)
+      )
+    }))
+
   it.effect("refuses what is not exactly one certificate", () =>
     Effect.gen(function*() {
       const x509 = yield* X509
@@ -134,3 +144,39 @@ layer(PlatformNode.layer)("NodeX509", (it) => {
 })
 
 const pemOf = (base64: string) => `-----BEGIN CERTIFICATE REQUEST-----\n${base64}\n-----END CERTIFICATE REQUEST-----\n`
+
+/** A certificate of the factory with serial number 0. */
+const serialZero = `-----BEGIN CERTIFICATE-----
+MIIBXzCCAQWgAwIBAgIBADAKBggqhkjOPQQDAjASMRAwDgYDVQQDDAdGYWN0b3J5
+MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjAPMQ0wCwYDVQQDDAR1
+bml0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEWlT6EpsF4LvJWl5Xo13vbxir
+TiLlr4VzOpdqhCqo8JAK8hjSDiHMkmHTnd0DCFfbtsjODrWH3DTxNaptyWpRHaNN
+MEswCQYDVR0TBAIwADAdBgNVHQ4EFgQU9S9OlJ7gIitnSru7fm3l9yo/UhowHwYD
+VR0jBBgwFoAUVYkGs/uCCxsAqNJuu4a2POkG1BQwCgYIKoZIzj0EAwIDSAAwRQIg
+C3HOzKMV6XjkZLyB4Zg6LiTBEFkiOtvJOP7wrwwJxd8CIQC9IMsVobPAgMZA4BjC
+r8a9uniXECByvD9BPyt2uD4hGw==
+-----END CERTIFICATE-----
+`
+
+/** One with serial number -129. */
+const serialBelowZero = `-----BEGIN CERTIFICATE-----
+MIIBYDCCAQagAwIBAgIC/38wCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwHRmFjdG9y
+eTAgFw0yNjExMjQwMjI0MDNaGA8yMTA5MDExMzAyMjQwM1owDzENMAsGA1UEAwwE
+dW5pdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABFpU+hKbBeC7yVpeV6Nd728Y
+q04i5a+FczqXaoQqqPCQCvIY0g4hzJJh053dAwhX27bIzg61h9w08TWqbclqUR2j
+TTBLMAkGA1UdEwQCMAAwHQYDVR0OBBYEFPUvTpSe4CIrZ0q7u35t5fcqP1IaMB8G
+A1UdIwQYMBaAFFWJBrP7ggsbAKjSbruGtjzpBtQUMAoGCCqGSM49BAMCA0gAMEUC
+IA0Wu9oe1AbiWkxEpc4l2NVcP5hJ6spLZnsebzUvvtDaAiEA0zuwy8VdV5U6BPab
+aoiZYKcYK6xomarimnWBIVL79TY=
+-----END CERTIFICATE-----
+`
+
+/** A revocation list of the factory with both. */
+const listOfOdd = `-----BEGIN X509 CRL-----
+MIHDMGswCgYIKoZIzj0EAwIwEjEQMA4GA1UEAwwHRmFjdG9yeRcNMjUwMTAxMDAw
+MDAwWhgPMjEyMDAxMDEwMDAwMDBaMCkwEgIBABcNMjUwMTAxMDAwMDAwWjATAgL/
+fxcNMjUwMTAxMDAwMDAwWjAKBggqhkjOPQQDAgNIADBFAiEA9jtefvE+Z+8VbzhJ
+eGaTbEqhYPXHSEuJB0L47buCHZgCIAqXbIPjOcICzfGwxkIQQUPgp/NpgCVuV3so
+u1HFUIws
+-----END X509 CRL-----
+`
