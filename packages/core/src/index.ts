@@ -292,6 +292,7 @@ export { MaxObjectSize, Objects } from "./object/Objects.ts"
 export * from "./object/ObjectStore.ts"
 export {
   type ByteRange,
+  isObjectId,
   ObjectInUse,
   ObjectNotFound,
   objectsPath,

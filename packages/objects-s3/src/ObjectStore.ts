@@ -3,15 +3,12 @@
  * what is known of it under `<id>/object.json`, which is written last and makes the
  * object whole.
  */
-import { inParts, type NewObject, ObjectStore, ObjectTooLarge, type StoredObject } from "@device-cloud/core"
+import { inParts, isObjectId, type NewObject, ObjectStore, ObjectTooLarge, type StoredObject } from "@device-cloud/core"
 import { Clock, Effect, Layer, Option, Semaphore, Stream } from "effect"
 import { createHash } from "node:crypto"
 import { Bucket, type BucketOptions } from "./Bucket.ts"
 
 const partSize = 8 * 1024 * 1024
-
-/** Only ids that the cloud makes become a key. */
-const isObjectId = (text: string): boolean => /^[A-Za-z0-9]{16,64}$/.test(text)
 
 const contentOf = (objectId: string) => `${objectId}/content`
 const factsOf = (objectId: string) => `${objectId}/object.json`

@@ -2,7 +2,7 @@
  * Keeps objects as files: a directory for each object, with the content and the
  * facts about the object.
  */
-import { ObjectStore, ObjectTooLarge, type StoredObject, StoreError } from "@device-cloud/core"
+import { isObjectId, ObjectStore, ObjectTooLarge, type StoredObject, StoreError } from "@device-cloud/core"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Layer, Option, Predicate, Stream } from "effect"
 import { createHash } from "node:crypto"
@@ -14,9 +14,6 @@ import { join } from "node:path"
 const uploads = ".uploads"
 const contentFile = "content"
 const factsFile = "object.json"
-
-/** Only ids that the cloud makes become a path. */
-const isObjectId = (text: string): boolean => /^[A-Za-z0-9]{16,64}$/.test(text)
 
 /** An error of the system names its file, and with it the address of an object, which is a secret. */
 const withoutPath = (cause: unknown): unknown =>

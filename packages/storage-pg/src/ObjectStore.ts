@@ -4,6 +4,7 @@
  */
 import {
   inParts,
+  isObjectId,
   type NewObject,
   ObjectStore,
   ObjectTooLarge,
@@ -115,10 +116,12 @@ const make = ({ reads, sql }: Clients) => {
   return ObjectStore.of({
     write,
     find: (objectId) =>
-      sql<Row>`SELECT * FROM object WHERE object_id = ${objectId} AND is_whole`.pipe(
-        Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), fromRow)),
-        Effect.mapError(storeError("ObjectStore.find"))
-      ),
+      isObjectId(objectId)
+        ? sql<Row>`SELECT * FROM object WHERE object_id = ${objectId} AND is_whole`.pipe(
+          Effect.map(([row]) => Option.map(Option.fromUndefinedOr(row), fromRow)),
+          Effect.mapError(storeError("ObjectStore.find"))
+        )
+        : Effect.succeedNone,
     read: ({ objectId, size }, { end, start } = { start: 0, end: size - 1 }) => {
       if (size === 0) return Stream.empty
       const [first, last] = [Math.floor(start / partSize), Math.floor(end / partSize)]
@@ -130,7 +133,10 @@ const make = ({ reads, sql }: Clients) => {
         Stream.mapError(storeError("ObjectStore.read"))
       )
     },
-    remove: (objectId) => Effect.mapError(remove(objectId), storeError("ObjectStore.remove"))
+    remove: (objectId) =>
+      isObjectId(objectId)
+        ? Effect.mapError(remove(objectId), storeError("ObjectStore.remove"))
+        : Effect.succeed(false)
   })
 }
 

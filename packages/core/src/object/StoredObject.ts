@@ -24,6 +24,9 @@ export interface StoredObject {
   readonly isCounted?: boolean
 }
 
+/** Whether an object may have this id. Any other text may be no path, key or parameter of a store. */
+export const isObjectId = (text: string): boolean => /^[A-Za-z0-9]{16,64}$/.test(text)
+
 /** Bytes from `start` to `end`, both included. */
 export interface ByteRange {
   readonly start: number

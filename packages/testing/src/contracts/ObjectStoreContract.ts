@@ -89,7 +89,7 @@ export const suite = <E>(name: string, stores: Layer.Layer<ObjectStore, E>): voi
     it.effect("knows nothing of ids that it has not been given", () =>
       Effect.gen(function*() {
         const store = yield* ObjectStore
-        for (const id of ["", "..", "../../etc/passwd", "a".repeat(32), "x/y", ".uploads", "%2e%2e"]) {
+        for (const id of ["", "..", "../../etc/passwd", "a".repeat(32), "x/y", ".uploads", "%2e%2e", "a\0b"]) {
           assert.isTrue(Option.isNone(yield* store.find(id)), id)
           assert.isFalse(yield* store.remove(id), id)
         }
