@@ -162,6 +162,14 @@ for (const [name, storage] of storages) {
         }
         yield* call("POST", `/things/${device.device_id}/secret`, { body: { overlap: 0 } })
         assert.strictEqual(yield* send(token), 20_003)
+        // A secret that is replaced gives no token that outlives it.
+        const rotated = yield* createTriple()
+        const rotate = call("POST", `/things/${rotated.device_id}/secret`, { body: { overlap: 3600 } })
+        yield* rotate
+        const overlapping = yield* tokenOf(rotated)
+        assert.strictEqual(yield* send(overlapping, rotated), 0)
+        yield* rotate
+        assert.strictEqual(yield* send(overlapping, rotated), 20_003)
         const disabled = yield* tokenOf(other)
         yield* call("PUT", `/things/${other.device_id}/status`, { body: { action: "disable" } })
         assert.strictEqual(yield* send(disabled, other), 20_003)

@@ -70,8 +70,8 @@ export class DeviceAuthenticator extends Context.Service<DeviceAuthenticator, {
   readonly authenticate: (credentials: ConnectCredentials) => Effect.Effect<DeviceIdentity, DirectlyRefused>
   /**
    * Checks a signature as `authenticate` does, and returns a token that stands for
-   * it for seven days. Fails with `UnfreshSignature` if the product requires a fresh
-   * signature of each message.
+   * it for seven days, as long as the secret counts that has signed. Fails with
+   * `UnfreshSignature` if the product requires a fresh signature of each message.
    */
   readonly issueAccessToken: (
     credentials: ConnectCredentials
@@ -170,18 +170,24 @@ const make = Effect.gen(function*() {
       (found) => admit(claimed, found, judge)
     )
 
-  /** Compares what a device presents with what its secrets make. */
-  const wrongSignature = (
-    { deviceName, productKey }: Claimed,
+  /** Returns the secret that makes what a device presents; undefined: none does. */
+  const secretOf = (
     { deviceSecret, previousSecret }: StoredCredentials,
     presented: string,
     expected: (secret: string) => string
-  ): WrongSignature | undefined => {
+  ): string | undefined => {
     const isRight = (secret: string) => equalInConstantTime(expected(secret), presented)
-    return rightSecret(deviceSecret, previousSecret, clock.currentTimeMillisUnsafe(), isRight) === undefined
-      ? new WrongSignature({ productKey, deviceName })
-      : undefined
+    return rightSecret(deviceSecret, previousSecret, clock.currentTimeMillisUnsafe(), isRight)
   }
+
+  /** Compares what a device presents with what its secrets make. */
+  const wrongSignature = (
+    { deviceName, productKey }: Claimed,
+    stored: StoredCredentials,
+    presented: string,
+    expected: (secret: string) => string
+  ): WrongSignature | undefined =>
+    secretOf(stored, presented, expected) === undefined ? new WrongSignature({ productKey, deviceName }) : undefined
 
   /** What a connecting device presents, and what its secrets make. */
   const signatureOf = (credentials: ConnectCredentials) => {
@@ -248,7 +254,9 @@ const make = Effect.gen(function*() {
       let token = ""
       const admitted = check(credentials, (stored) => {
         const now = clock.currentTimeMillisUnsafe()
-        token = makeAccessToken(mac, stored.deviceSecret, credentials, now + accessTokenMillis)
+        // The token ends with the secret that it stands for.
+        const secret = secretOf(stored, presented, expected) ?? ""
+        token = makeAccessToken(mac, secret, credentials, now + accessTokenMillis)
         return refuseDirect(credentials, stored, presented, expected) ??
           refuseUnfresh(stored.uplinkSignature, {}, now, tolerance)
       })
