@@ -111,6 +111,7 @@ for (const [name, storage] of storages) {
             [postTopic(device), "[]"],
             [`${own}/thing/no/such`, {}],
             [`${own}/user`, {}],
+            ...["%2B", "a/%23", "a%00"].map((topic) => [`${own.slice(4)}/user/${topic}`, {}] as const),
             [`${own}/thing/file/download`, {}],
             ["/", {}],
             [postTopic(device), "x".repeat(256 * 1024 + 1)]

@@ -38,7 +38,8 @@ const ownTopics: ReadonlyArray<readonly [topic: RegExp, method: string]> = [
   [/^\/ota\/device\/inform\/([^/]+)\/([^/]+)$/, "thing.ota.inform"],
   [/^\/ota\/device\/progress\/([^/]+)\/([^/]+)$/, "thing.ota.progress"],
   [/^\/sys\/([^/]+)\/([^/]+)\/_thing\/diag\/post$/, "thing.diag.post"],
-  [/^\/([^/]+)\/([^/]+)\/user\/(.+)$/, userMethod]
+  // A topic of a message has no wildcards and no NUL.
+  [/^\/([^/]+)\/([^/]+)\/user\/([^+#\0]+)$/, userMethod]
 ]
 const methodTopic = /^\/sys\/([^/]+)\/([^/]+)\/(thing\/.+)$/
 
