@@ -131,11 +131,16 @@ for (const [name, storage] of storages) {
           assert.deepInclude(yield* first.take, { cmd: "pubrec", messageId: 21 })
           yield* cut(device, first)
           const second = yield* RawMqttSocket.connect(device, { clean: false })
+          // Otherwise the device may give its next message the same packet identifier.
+          assert.isTrue(second.sessionPresent)
           yield* second.write({ ...message, dup: true })
           assert.deepInclude(yield* second.take, { cmd: "pubrec", messageId: 21 })
           yield* second.write({ cmd: "pubrel", messageId: 21 })
           assert.deepInclude(yield* second.take, { cmd: "pubcomp", messageId: 21 })
           assert.deepStrictEqual(yield* CloudState.samples(device, "n"), [1])
+          yield* cut(device, second)
+          const third = yield* RawMqttSocket.connect(device, { clean: false })
+          assert.isFalse(third.sessionPresent)
         }))
 
       it.effect.each([true, false])(

@@ -102,7 +102,8 @@ export const setKeepAlive = (client: Client, milliseconds: number): void => {
 }
 
 /**
- * Starts a new session for an authenticated client and sends the CONNACK.
+ * Lets an authenticated client in that has no subscriptions, and sends the CONNACK.
+ * `isPresent`: the client has its session back.
  *
  * Aedes takes seven steps for this, through promises and a pipeline of streams,
  * to find out what its persistence keeps for the client. This broker keeps no
@@ -110,7 +111,7 @@ export const setKeepAlive = (client: Client, milliseconds: number): void => {
  * and batches that gather, `mqtt-connect` over TCP went from 225 to 260 µs of
  * processor time for each connection to about 110; aedes alone takes 130 to 150.
  */
-export const startSession = (broker: Aedes, client: Client): void => {
+export const startSession = (broker: Aedes, client: Client, isPresent: boolean): void => {
   const members = clientMembers(client)
   members._authorized = true
   if (members._keepaliveInterval > 0) {
@@ -118,7 +119,7 @@ export const startSession = (broker: Aedes, client: Client): void => {
     members._keepaliveTimer = setTimeout(keepAliveMissed, members._keepaliveInterval, client)
   }
   brokerMembers(broker).registerClient.call(broker, client)
-  client.conn.write(accepted)
+  client.conn.write(isPresent ? resumed : accepted)
   client.connecting = false
   client.connected = true
   members.connackSent = true
@@ -129,6 +130,9 @@ export const startSession = (broker: Aedes, client: Client): void => {
 
 /** CONNACK: accepted, with a new session. */
 const accepted = Buffer.from([0x20, 2, 0, 0])
+
+/** CONNACK: accepted, with the session from before. */
+const resumed = Buffer.from([0x20, 2, 1, 0])
 
 const keepAliveMissed = (client: Client): void => void client.emit("error", new Error("keep alive timeout"))
 

@@ -79,12 +79,15 @@ export class DeviceBroker extends Aedes {
       },
       authenticate: (client, username, password, done) =>
         options.authenticate(client, username, password, (error, isAuthentic) => {
-          if (error === null && isAuthentic === true && client.clean && !client.closed && !this.closed) {
-            sessions.end(client.id)
-            startSession(this, client)
-            // What an earlier connection of the same client was about to keep.
-            sessions.end(client.id)
-          } else done(error, isAuthentic)
+          const isAccepted = error === null && isAuthentic === true && !client.closed && !this.closed
+          // Aedes restores subscriptions, and tells the client of its session only if there are some.
+          if (!isAccepted || (!client.clean && sessions.subscriptions(client.id).length > 0)) {
+            return done(error, isAuthentic)
+          }
+          if (client.clean) sessions.end(client.id)
+          startSession(this, client, sessions.isKept(client.id))
+          // What an earlier connection of the same client was about to keep.
+          if (client.clean) sessions.end(client.id)
         }),
       authorizeSubscribe: (client, wanted, done) => {
         granted = client !== null && options.admits(client, wanted.topic) ? wanted : undefined

@@ -75,6 +75,12 @@ export class KeptSessions {
     return this.#sessions.size
   }
 
+  /** Whether a client that comes back finds its session. */
+  isKept(clientId: string): boolean {
+    const session = this.#sessions.get(clientId)
+    return session !== undefined && !session.isForfeit && !this.#isOver(session)
+  }
+
   /** Returns the subscriptions of the client's session. */
   subscriptions(clientId: string): ReadonlyArray<{ readonly topic: string; readonly qos: number }> {
     const session = this.#sessions.get(clientId)
