@@ -6,6 +6,7 @@ import { securityHeaders } from "@device-cloud/http"
 import { Effect, type Scope } from "effect"
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { pipeline } from "node:stream"
 import { mergeMetrics } from "./MergedMetrics.ts"
 import { InvalidConfig } from "./ServerConfig.ts"
 
@@ -16,6 +17,16 @@ export interface WorkerOperations {
   /** For example `http://127.0.0.1:34567`. */
   readonly url: string
 }
+
+/** Headers of the connection and of the body, neither of which a worker gets. */
+const notPassedOn: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "keep-alive",
+  "transfer-encoding",
+  "upgrade"
+])
 
 /** How long a worker may take to respond, milliseconds. */
 const workerMillis = 3000
@@ -52,9 +63,10 @@ export const listen = (
 
 /** Metrics are those of all workers; anything else is what one of them responds, one that is ready if there is any. */
 const serve = async (workers: ReadonlyArray<WorkerOperations>, incoming: IncomingMessage, response: ServerResponse) => {
-  const { headers, method = "GET", url = "/" } = incoming
+  const { method = "GET", url = "/" } = incoming
+  const headers = Object.fromEntries(Object.entries(incoming.headers).filter(([name]) => !notPassedOn.has(name)))
   incoming.resume()
-  if (url === "/metrics") {
+  if (url.split("?", 1)[0] === "/metrics") {
     const texts = await Promise.all(workers.map(async ({ number, url: base }) => {
       const fetched = await fetch(`${base}/metrics`, { signal: AbortSignal.timeout(workerMillis) }).catch(() =>
         undefined
@@ -75,7 +87,8 @@ const serve = async (workers: ReadonlyArray<WorkerOperations>, incoming: Incomin
   }
   if (last === undefined) return unavailable(response)
   response.writeHead(last.statusCode ?? 502, last.headers)
-  last.pipe(response)
+  // A response that a worker does not complete is cut, so that its reader does not wait for the rest.
+  pipeline(last, response, () => {})
 }
 
 const ask = (url: string, method: string, headers: IncomingMessage["headers"]): Promise<IncomingMessage> =>

@@ -1,10 +1,13 @@
 import { eventually } from "@device-cloud/testing"
 import { NodeServices } from "@effect/platform-node"
-import { assert, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Redacted } from "effect"
 import { existsSync } from "node:fs"
+import { createServer, type RequestListener, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
 import { newDatabase } from "../../../vitest.storages.ts"
 import { mergeMetrics } from "../src/MergedMetrics.ts"
+import * as WorkerOperations from "../src/WorkerOperations.ts"
 import { call, connectObedient, createDevices, start, temporaryDirectory, workersOf } from "./TestServer.ts"
 
 const patient = { timeout: "60 seconds" } as const
@@ -74,6 +77,54 @@ it.live("workers need a database", () =>
     const refused = yield* Effect.flip(start({ STORAGE: "memory", WORKERS: "2", DATA_DIR: yield* temporaryDirectory }))
     assert.include(refused.message, "WORKERS: workers share a database")
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
+
+describe("operations of workers", () => {
+  /** A worker whose operations respond so, behind a supervisor. Returns the URL of the supervisor. */
+  const behindSupervisor = Effect.fnUntraced(function*(respond: RequestListener) {
+    const server = yield* Effect.acquireRelease(
+      Effect.callback<Server>((resume) => {
+        const server = createServer(respond)
+        server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+      }),
+      (server) =>
+        Effect.sync(() => {
+          server.close()
+          server.closeAllConnections()
+        })
+    )
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return yield* WorkerOperations.listen("127.0.0.1", 0, () => [{ number: 1, url }])
+  })
+
+  it.live("a request with a body takes nothing of the next one", () =>
+    Effect.gen(function*() {
+      const url = yield* behindSupervisor(({ method, url }, response) => response.end(`${method} ${url}`))
+      for (const method of ["POST", "GET", "PUT", "GET"]) {
+        const body = method === "GET" ? {} : { body: "0123456789" }
+        const response = yield* Effect.promise(() => fetch(`${url}/readyz`, { method, ...body }))
+        assert.strictEqual(yield* Effect.promise(() => response.text()), `${method} /readyz`)
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("metrics are those of all workers, also with a query", () =>
+    Effect.gen(function*() {
+      const url = yield* behindSupervisor((_, response) => response.end("# TYPE b gauge\nb 1\n"))
+      for (const path of ["/metrics", "/metrics?name=b"]) {
+        const response = yield* Effect.promise(() => fetch(url + path))
+        assert.include(yield* Effect.promise(() => response.text()), "b{worker=\"1\"} 1")
+      }
+    }).pipe(Effect.scoped))
+
+  it.live("a response is cut that a worker does not complete", () =>
+    Effect.gen(function*() {
+      const url = yield* behindSupervisor((_, response) => {
+        response.writeHead(200, { "Content-Length": 100 })
+        response.write("half", () => response.destroy())
+      })
+      const read = Effect.tryPromise(async () => await (await fetch(`${url}/docs`)).text())
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(read)))
+    }).pipe(Effect.scoped))
+})
 
 it("metrics of workers are one text, with the worker of each sample", () => {
   const text = (count: number) =>
