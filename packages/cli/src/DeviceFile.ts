@@ -50,10 +50,14 @@ export const parse = (
   const devices: Array<DeviceLine> = []
   const refused: Array<RefusedLine> = []
   const seen = new Set<string>()
-  for (const { line, value } of format === "csv" ? csvRows(text) : jsonRows(text)) {
+  for (const { fault, line, value } of format === "csv" ? csvRows(text) : jsonRows(text)) {
     const refuse = (reason: string) => {
       const name = typeof value === "object" && value !== null && "device_name" in value ? value.device_name : ""
       refused.push({ line, device_name: String(name), reason })
+    }
+    if (fault !== undefined) {
+      refuse(fault)
+      continue
     }
     const row = Option.getOrUndefined(decodeRow(value))
     if (row === undefined) {
@@ -89,6 +93,8 @@ export const csvLine = (values: ReadonlyArray<string>): string =>
 interface Read {
   readonly line: number
   readonly value: unknown
+  /** Why the row cannot be one of a device. */
+  readonly fault?: string
 }
 
 const jsonRows = (text: string): ReadonlyArray<Read> =>
@@ -108,7 +114,13 @@ const csvRows = (text: string): ReadonlyArray<Read> => {
   return rows.flatMap(({ cells, line }) =>
     cells.length === 1 && cells[0] === ""
       ? []
-      : [{ line, value: Object.fromEntries(names.map((name, i) => [name, cells[i] ?? ""])) }]
+      : [{
+        line,
+        value: Object.fromEntries(names.map((name, i) => [name, cells[i] ?? ""])),
+        ...cells.slice(names.length).some((cell) => cell !== "")
+          ? { fault: "more cells than the line of names has: a cell with a comma needs quotes" }
+          : {}
+      }]
   )
 }
 
@@ -116,8 +128,8 @@ const csvCells = (text: string): ReadonlyArray<{ readonly line: number; readonly
   const rows: Array<{ line: number; cells: Array<string> }> = []
   let row: { line: number; cells: Array<string> } | undefined
   let line = 1
-  // A cell, and what ends it: a comma, the end of a line, or that of the file.
-  for (const [, quoted, plain = "", end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g)) {
+  // A cell, and what ends it: a comma, the end of a line, or that of the file. Quotes that do not enclose a cell are text.
+  for (const [, quoted, plain = "", end] of text.matchAll(/(?: *"((?:[^"]|"")*)" *|([^,\r\n]*))(,|\r\n?|\n|$)/g)) {
     if (row === undefined && quoted === undefined && plain === "" && end === "") break
     row ??= { line, cells: [] }
     row.cells.push(quoted === undefined ? plain : quoted.replaceAll("\"\"", "\""))

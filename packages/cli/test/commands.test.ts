@@ -219,6 +219,28 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.deepInclude(device_info, { nickname: "Hall, left", tags: { room: "hall" } })
     }))
 
+  it.effect("a file of devices loses no character: quotes within a cell are text, and cells too many are refused", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const file = yield* temporary(
+        "devices.csv",
+        [
+          "device_name,nickname,tags",
+          "wall-1,12\" screen,{\"room\":\"hall\"}",
+          "wall\"0002,,",
+          "wall-3, \"Hall, left\",",
+          "wall-4,Hall,,left,"
+        ].join("\r")
+      )
+      const imported = yield* cli("devices", "import", file, "--product", product_key)
+      assert.match(imported.out, /^2 created, 0 there before, 2 failed\./)
+      assert.match(imported.out, /^3 +wall"0002 +device_name: Expected 4 to 32/m)
+      assert.match(imported.out, /^5 +wall-4 +more cells than the line of names has/m)
+      const { device_info } = yield* json("devices", "get", `${product_key}/wall-1`)
+      assert.deepInclude(device_info, { nickname: "12\" screen", tags: { room: "hall" } })
+      assert.strictEqual((yield* json("devices", "get", `${product_key}/wall-3`)).device_info.nickname, "Hall, left")
+    }))
+
   it.effect("an export holds no secrets unless they are asked for, and can be imported", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
