@@ -57,7 +57,7 @@ export const table = Effect.fnUntraced(function*(
   const head = columns.map((column) => column.replaceAll("_", " ").toUpperCase())
   const widths = yield* fitted(
     head.map((title, i) =>
-      Math.max(CliOutput.displayWidth(title), ...rows.map((row) => CliOutput.displayWidth(row[i]!)))
+      rows.reduce((width, row) => Math.max(width, CliOutput.displayWidth(row[i]!)), CliOutput.displayWidth(title))
     )
   )
   for (const row of [head, ...rows]) {

@@ -1,10 +1,13 @@
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { createDevice, createProduct, testApi } from "@device-cloud/testing/http"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Console, Effect } from "effect"
 import { mkdtemp, readFile, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { ShowSecret } from "../src/GlobalFlags.ts"
+import * as Output from "../src/Output.ts"
 import { cli, json, runWith, serverUrl } from "./Cli.ts"
 
 const temporary = (name: string, content = "") =>
@@ -239,6 +242,18 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       const { device_info } = yield* json("devices", "get", `${product_key}/wall-1`)
       assert.deepInclude(device_info, { nickname: "12\" screen", tags: { room: "hall" } })
       assert.strictEqual((yield* json("devices", "get", `${product_key}/wall-3`)).device_info.nickname, "Hall, left")
+    }))
+
+  it.effect("a table may have as many rows as a large file has lines", () =>
+    Effect.gen(function*() {
+      let lines = 0
+      const console = { ...globalThis.console, log: () => void lines++ }
+      yield* Output.table(Array.from({ length: 150_000 }, () => ({ name: "" }))).pipe(
+        Effect.provideService(Console.Console, console),
+        Effect.provideService(ShowSecret, false),
+        Effect.provide(NodeServices.layer)
+      )
+      assert.strictEqual(lines, 150_001)
     }))
 
   it.effect("an export holds no secrets unless they are asked for, and can be imported", () =>
