@@ -84,7 +84,7 @@ const apiOf = (client: Client, signal: AbortSignal | undefined): Api => {
   return {
     ...operationsOf(client, runner),
     subscribe: (name, options) => runner.iterable(eventsOf(sourceOf(client, name, options), options?.missed)),
-    withSignal: (signal) => apiOf(client, signal)
+    withSignal: (also) => apiOf(client, signal === undefined ? also : AbortSignal.any([signal, also]))
   }
 }
 
@@ -156,12 +156,16 @@ const sourceOf = (client: Client, name: string, options: ApiSubscribeOptions = {
     return source
   })
 
-/** Whether the server is away, or has no room for now. */
+/** Whether the server is away, has gone in the middle of a response, or has no room for now. */
 const isPassing = (failure: ApiFailures): boolean => {
   if ("code" in failure) {
     return failure.code === Code.tooMany || failure.code === Code.storageUnreachable || failure.code === Code.internal
   }
-  return failure._tag === "HttpClientError" && (failure.response === undefined || failure.response.status >= 500)
+  if (failure._tag !== "HttpClientError") return false
+  const { reason, response } = failure
+  return response === undefined || response.status >= 500 ||
+    // The body that `fetch` cannot read to its end is the cause. Text of another form has none.
+    reason._tag === "DecodeError" && reason.cause !== undefined
 }
 
 /** The groups for back ends; that of devices has failures in the form of devices. */

@@ -24,7 +24,7 @@ beforeAll(async () => {
       new Request(`http://${request.headers.host}${request.url}`, {
         method: request.method!,
         headers: Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]),
-        ...hasBody ? { body: Readable.toWeb(request) as ReadableStream, duplex: "half" } : {}
+        ...hasBody ? { body: Readable.toWeb(request) as ReadableStream, duplex: "half" as const } : {}
       }),
       { address: request.socket.remoteAddress! }
     )
@@ -122,6 +122,46 @@ it("a subscription gives events over HTTP, and again those that were not acknowl
   await api.devices.changeDeviceStatus({ params: { device_id }, payload: { action: "enable" } })
   assert.deepStrictEqual(await waiting, ["create", "disable", "enable"])
   assert.deepStrictEqual(await actions(1), ["enable"])
+})
+
+it("a loop goes on when the server goes in the middle of a response", async () => {
+  const { device_id } = await createLamp()
+  const options = { filter: { types: ["lifecycle"], device_ids: [device_id] }, start: "earliest" } as const
+  let broken = 0
+  const breaking = createServer(async (request, response) => {
+    if (!request.url!.includes("/events") || broken++ > 0) {
+      const body = request.method === "POST"
+        ? { body: Readable.toWeb(request) as ReadableStream, duplex: "half" as const }
+        : {}
+      const reply = await fetch(`${baseUrl}${request.url}`, {
+        method: request.method!,
+        headers: { authorization: request.headers.authorization!, "content-type": "application/json" },
+        ...body
+      })
+      response.writeHead(reply.status, { "content-type": "application/json" })
+      return void response.end(Buffer.from(await reply.arrayBuffer()))
+    }
+    response.writeHead(200, { "content-type": "application/json", "content-length": 100 })
+    response.write(`{"code":0,`, () => response.destroy())
+  })
+  await new Promise<void>((resolve) => breaking.listen(0, "127.0.0.1", resolve))
+  const { key } = await cloud.accessKeys.create("default", { name: "Loop", role: "admin" })
+  const through = connect({ baseUrl: `http://127.0.0.1:${(breaking.address() as AddressInfo).port}`, accessKey: key })
+  for await (const event of through.subscribe(crypto.randomUUID(), options)) {
+    assert.strictEqual(event.type, "lifecycle")
+    break
+  }
+  assert.isAbove(broken, 1)
+  breaking.closeAllConnections()
+  breaking.close()
+})
+
+it("each signal that was given ends the calls", async () => {
+  const [first, second] = [new AbortController(), new AbortController()]
+  const both = api.withSignal(first.signal).withSignal(second.signal)
+  first.abort(new Error("first"))
+  const reason = await both.devices.listDevices().then(() => assert.fail("the call is not rejected"), String)
+  assert.strictEqual(reason, "Error: first")
 })
 
 it("loops that begin at the same moment read one subscription", async () => {
