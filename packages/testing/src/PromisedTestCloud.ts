@@ -128,16 +128,22 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
     Layer.provideMerge(clock)
   )
   const core = await starter.promise(Layer.buildWithScope(cloud, scope))
-  const runner = runnerOf(core, undefined)
+  const controller = new AbortController()
+  const callRunner = runnerOf(core, controller.signal)
   const run = <A, E>(
     effect: Effect.Effect<A, E, DeviceCloud.DeviceCloud | DeviceCloud.Platform | Objects | Scope.Scope>
-  ) => runner.promise(effect.pipe(Effect.provide(core), Scope.provide(scope)))
+  ) => callRunner.promise(effect.pipe(Effect.provide(core), Scope.provide(scope)))
+  // A device knows by itself that its connection has ended.
+  const runner = runnerOf(core, undefined)
 
   // Movements of time take turns: sockets have time of their own, so it flows, and tests let it pass.
   let moved: Promise<void> = Promise.resolve()
-  const advance = (time: Duration.Input) => (moved = moved.then(() => runner.promise(TestClock.adjust(time))))
+  const advance = (time: Duration.Input) => {
+    const movement = moved.then(() => runner.promise(TestClock.adjust(time)))
+    moved = movement.catch(() => undefined)
+    return movement
+  }
   let flowing: NodeJS.Timeout | undefined
-  const controller = new AbortController()
   const close = async () => {
     clearInterval(flowing)
     await moved
@@ -180,7 +186,7 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
 
   return Object.defineProperties(promised(core, controller.signal), {
     ...Object.getOwnPropertyDescriptors({
-      objects: promisedMembers(Context.get(core, Objects), runner),
+      objects: promisedMembers(Context.get(core, Objects), callRunner),
       createProduct: (draft?: Partial<ProductDraft>) => run(Fixtures.createProduct(draft)),
       createDevice: (product?: Product, draft?: DeviceDraft) => run(Fixtures.createDevice(product, draft)),
       connect: async (device: Device, { faults, on, ...how }: Parameters<StartedTestCloud["connect"]>[1] = {}) =>

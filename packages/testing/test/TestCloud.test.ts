@@ -107,8 +107,26 @@ describe("a test cloud with promises", () => {
     assert.deepStrictEqual(seen, ["property"])
     assert.deepInclude(end, { message: "The cloud is closed" })
     await cloud.close()
-    const late = await cloud.products.list("default", { page: 1, pageSize: 1 }).catch((error: unknown) => error)
-    assert.deepInclude(late, { message: "The cloud is closed" })
+    for (
+      const call of [
+        () => cloud.products.list("default", { page: 1, pageSize: 1 }),
+        () => cloud.createDevice(),
+        () => cloud.connect(lamp.device)
+      ]
+    ) {
+      const late = await call().catch((error: unknown) => error)
+      assert.deepInclude(late, { message: "The cloud is closed" })
+    }
+  })
+
+  test("time that is none rejects, and changes nothing", async () => {
+    const cloud = await TestCloud.start()
+    const before = cloud.now().getTime()
+    const refused = await cloud.advance("1 sec" as never).catch(String)
+    assert.strictEqual(refused, "Error: Invalid Input: 1 sec")
+    await cloud.advance("1 second")
+    assert.strictEqual(cloud.now().getTime() - before, 1000)
+    await cloud.close()
   })
 
   test("it runs in node:test", () => {
