@@ -195,5 +195,8 @@ it("the source of a model defines the same model", () => {
   const source = modelTypes(model, "air-conditioner")
   const [, name, definition] = /^export const (\w+) = defineThingModel\((.*)\)\n$/ms.exec(source) ?? []
   assert.strictEqual(name, "air_conditioner")
+  for (const word of ["switch", "class", "let", "await", "defineThingModel"]) {
+    assert.include(modelTypes(model, word), `export const _${word} = `)
+  }
   assert.deepStrictEqual(defineThingModel(JSON.parse(definition!)).validator.model, model)
 })
