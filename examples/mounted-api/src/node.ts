@@ -15,13 +15,18 @@ export const respond = async (
   response: ServerResponse,
   url: string
 ): Promise<void> => {
+  // What is no request of `fetch`.
+  if (request.method === "TRACE") return void response.writeHead(405).end()
+  // The header `Host` says which host alone, never a path, so that no route is reached that is not mounted.
+  const address = new URL(`http://localhost${url}`)
+  address.host = request.headers.host ?? ""
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(request.headersDistinct)) {
     for (const value of values) headers.append(name, value)
   }
   const hasBody = request.method !== "GET" && request.method !== "HEAD"
   const reply = await handle(
-    new Request(`http://${request.headers.host ?? "localhost"}${url}`, {
+    new Request(address, {
       method: request.method ?? "GET",
       headers,
       ...hasBody ? { body: Readable.toWeb(request) as BodyInit, duplex: "half" } : {}
