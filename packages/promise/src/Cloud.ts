@@ -116,7 +116,7 @@ export interface CloudWithObjects extends StartedCloud {
   /**
    * The management API as a function from request to response, to be mounted in a
    * server. `peer` is what the server knows of the connection; without an address,
-   * all clients count as one for limits.
+   * all clients count as one for limits. It rejects when the cloud is closed.
    */
   readonly fetchHandler: (
     options?: Partial<ManagementApi.Options>
@@ -173,13 +173,18 @@ export const startCloud: {
     ...Object.getOwnPropertyDescriptors({
       ...objects === undefined ? {} : {
         ...promisedServices([Objects], () => Context.get(context, Objects), runner),
-        fetchHandler: (options: Partial<ManagementApi.Options> = {}) =>
-          runner.promise(
+        fetchHandler: async (options: Partial<ManagementApi.Options> = {}) => {
+          const handle = await runner.promise(
             ManagementApi.fetchHandler({ readiness: {}, ...options }).pipe(
               Effect.provide(context),
               Scope.provide(scope)
             )
           )
+          return async (request: Request, peer?: RequestPeer) => {
+            controller.signal.throwIfAborted()
+            return handle(request, peer)
+          }
+        }
       },
       close: end,
       [Symbol.asyncDispose]: end

@@ -156,6 +156,24 @@ it("a loop goes on when the server goes in the middle of a response", async () =
   breaking.close()
 })
 
+it("the API of a cloud that is closed takes no requests, and its streams have ended", async () => {
+  const closing = await startCloud({
+    storage: StorageMemory.layer,
+    platform: PlatformNode.layer,
+    objects: PlatformNode.MemoryObjectStore.layer
+  })
+  const handle = await closing.fetchHandler()
+  const { key } = await closing.accessKeys.create("default", { name: "Tests", role: "viewer" })
+  const request = new Request("http://localhost/openapi/v1/events", { headers: { authorization: `Bearer ${key}` } })
+  const events = (await handle(request)).body!.getReader()
+  await events.read()
+  const next = events.read()
+  await closing.close()
+  assert.isTrue((await next).done)
+  const late = await handle(new Request("http://localhost/healthz")).catch((error: unknown) => error)
+  assert.deepInclude(late, { message: "The cloud is closed" })
+})
+
 it("each signal that was given ends the calls", async () => {
   const [first, second] = [new AbortController(), new AbortController()]
   const both = api.withSignal(first.signal).withSignal(second.signal)

@@ -82,7 +82,7 @@ interface ProjectStreams {
   readonly scope: Scope.Closeable
 }
 
-/** Makes the streams, in the scope. */
+/** Makes the streams, which end with the scope. */
 export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
   const feed = yield* Feed
   const { project: maxOfProject = 100, total: maxTotal = 1000 } = limits
@@ -198,13 +198,16 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
   })
   yield* Effect.forkScoped(Effect.forever(flush))
 
-  const beat = Effect.sync(() => {
-    for (const { groups } of projects.values()) {
-      for (const { listeners } of groups.values()) {
-        for (const listener of listeners) listener.beat()
+  const forEach = (act: (listener: EventListener) => void) =>
+    Effect.sync(() => {
+      for (const { groups } of projects.values()) {
+        for (const { listeners } of groups.values()) {
+          for (const listener of listeners) act(listener)
+        }
       }
-    }
-  })
+    })
+  yield* Effect.addFinalizer(() => forEach((listener) => listener.end()))
+  const beat = forEach((listener) => listener.beat())
   yield* Effect.forkScoped(Effect.schedule(beat, Schedule.spaced(heartbeatEvery)))
 
   return { open } satisfies EventStreams
