@@ -58,6 +58,19 @@ describe("windows of time", () => {
     assert.strictEqual(new Date(opening).toISOString(), "2026-03-30T00:10:00.000Z")
   })
 
+  it.each<readonly [string, string, string, string, string]>([
+    // Summer time skips the beginning: the window opens when the clocks are set.
+    ["Europe/Berlin", "02:30", "04:00", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00.000Z"],
+    ["America/New_York", "02:45", "03:45", "2026-03-07T12:00:00Z", "2026-03-08T07:00:00.000Z"],
+    ["Africa/Cairo", "00:40", "01:10", "2026-04-23T12:00:00Z", "2026-04-23T22:00:00.000Z"],
+    // It ends: the clocks show 02:00 to 03:00 twice.
+    ["Europe/Berlin", "02:30", "07:00", "2026-10-25T01:15:00Z", "2026-10-25T01:30:00.000Z"],
+    ["Europe/Berlin", "00:30", "02:10", "2026-10-25T00:20:00Z", "2026-10-25T01:00:00.000Z"]
+  ])("in %s, %s to %s opens after %s at %s", (timeZone, start, end, at, expected) => {
+    const opening = nextOpening({ start, end, days: ["sun", "fri"] }, timeZone, Date.parse(at))
+    assert.strictEqual(new Date(opening).toISOString(), expected)
+  })
+
   it("reads times of the day", () => {
     assert.deepStrictEqual(["00:00", "23:59", "09:05"].filter(isTimeOfDay).length, 3)
     assert.deepStrictEqual(["24:00", "9:05", "09:60", "", "09:05:00", " 09:05"].filter(isTimeOfDay), [])

@@ -61,12 +61,35 @@ export const describeWindow = ({ days, end, start }: TimeWindow): string =>
 export const nextOpening = (window: TimeWindow, timeZone: string, at: number): number => {
   if (isOpen(window, localTime(at, timeZone))) return at
   const [hour, minute] = window.start.split(":").map(Number) as [number, number]
-  const now = DateTime.makeZonedUnsafe(at, { timeZone })
+  let from = at
   // More than a week: summer time may skip an opening.
   for (let days = 0; days <= 15; days++) {
-    const start = DateTime.setParts(DateTime.add(now, { days }), { hour, minute, second: 0, millisecond: 0 })
-    const opening = DateTime.toEpochMillis(start)
-    if (opening > at && isOpen(window, localTime(opening, timeZone))) return opening
+    const until = clockChange(timeZone, from, from + dayMillis)
+    const start = (hour * 60 + minute) * 60_000 - offsetAt(from, timeZone)
+    const opening = from + ((start - from) % dayMillis + dayMillis) % dayMillis
+    // Clocks that are set may show a time in the window at once.
+    const found = [opening, until].find((time) => time <= until && isOpen(window, localTime(time, timeZone)))
+    if (found !== undefined) return found
+    from = until
   }
   return at
+}
+
+const dayMillis = 86_400_000
+
+/** By how many milliseconds the clocks are ahead of UTC. */
+const offsetAt = (at: number, timeZone: string): number =>
+  DateTime.zonedOffset(DateTime.makeZonedUnsafe(at, { timeZone }))
+
+/** Returns when the clocks are set between the two moments, at most a day apart; `until` if they are not. */
+const clockChange = (timeZone: string, from: number, until: number): number => {
+  const before = offsetAt(from, timeZone)
+  if (offsetAt(until, timeZone) === before) return until
+  let [earlier, later] = [from, until]
+  while (later - earlier > 1) {
+    const middle = Math.floor((earlier + later) / 2)
+    if (offsetAt(middle, timeZone) === before) earlier = middle
+    else later = middle
+  }
+  return later
 }
