@@ -62,6 +62,7 @@ export const nextTime = (expression: string, timeZone: string, after: number): n
   Result.match(parseCron(expression, timeZone), {
     onFailure: () => null,
     onSuccess: (cron) => {
+      if (!hasDay(cron, expression)) return null
       try {
         return Cron.next(cron, after).getTime()
       } catch {
@@ -69,3 +70,15 @@ export const nextTime = (expression: string, timeZone: string, after: number): n
       }
     }
   })
+
+/** The days of each month, of February those of a leap year. */
+const daysOfMonth = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/**
+ * Whether there is such a day, unlike 30 February. To search for one that never
+ * comes takes a quarter of a second. Days of the week are an alternative to those
+ * of the month, unless their field begins with `*`.
+ */
+const hasDay = ({ days, months, weekdays }: Cron.Cron, expression: string): boolean =>
+  days.size === 0 || months.size === 0 || (weekdays.size > 0 && /\s[^*\s]\S*\s*$/.test(expression)) ||
+  [...months].some((month) => Math.min(...days) <= daysOfMonth[month - 1]!)
