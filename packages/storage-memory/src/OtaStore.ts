@@ -274,7 +274,8 @@ const make = Effect.gen(function*() {
           const stored = ota.record(before.taskId, before.deviceId)
           if (stored === undefined || stored.revision !== before.revision) return false
           if (after.status === "pending" && !isOngoing(tasks.get(after.taskId)!)) return false
-          changed.set(after.taskId, ota.change(stored, after))
+          if (after.status === stored.status) ota.keep(after)
+          else changed.set(after.taskId, ota.change(stored, after))
           return true
         })
         for (const [taskId, task] of changed) {

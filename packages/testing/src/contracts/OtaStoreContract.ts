@@ -217,11 +217,16 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { devices, firmware } = yield* prepare(3)
         const { task } = created(yield* store.createTask(newTask(firmware), { _tag: "All" }, epoch))
         const { taskId } = task
-        const [first, second, third] = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
-        const begun = changed(first!, "upgrading", epoch + 60_000)
+        const [before, second, third] = yield* Effect.forEach(devices, (device) => recordOf(device, taskId))
+        // A change within a status is no change of the task.
+        const waiting = changed(before!, "pending", epoch + 60_000)
+        assert.deepStrictEqual(yield* store.save([waiting]), { saved: [true], tasks: [] })
+        assert.deepStrictEqual(Option.getOrThrow(yield* store.task(task.projectId, taskId)), task)
+        const first = waiting.after
+        const begun = changed(first, "upgrading", epoch + 60_000)
         const { saved, tasks } = yield* store.save([begun, changed(second!, "succeeded"), {
           ...begun,
-          before: { ...first!, revision: 7 }
+          before: { ...first, revision: 7 }
         }])
         assert.deepStrictEqual(saved, [true, true, false])
         assert.deepStrictEqual(tasks.map(({ counts, status }) => [counts, status]), [
