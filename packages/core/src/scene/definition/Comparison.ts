@@ -101,7 +101,7 @@ const isLike = (text: string, pattern: string): boolean => {
   /** The places in the pattern where any text may follow. */
   const stays = new Int32Array(size)
   let count = 0
-  for (const character of pattern.split("")) {
+  for (const character of pattern) {
     if (character === "%") setBit(stays, count)
     else if (character === "_") setBit(anyStep, ++count)
     else {
@@ -113,8 +113,8 @@ const isLike = (text: string, pattern: string): boolean => {
   /** The places in the pattern that the text read so far may have reached. */
   const read = new Int32Array(size)
   setBit(read, 0)
-  for (let at = 0; at < text.length; at++) {
-    const step = steps.get(text[at]!)
+  for (const character of text) {
+    const step = steps.get(character)
     let carry = 0
     let some = 0
     for (let word = 0; word < size; word++) {
