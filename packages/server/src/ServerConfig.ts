@@ -145,6 +145,18 @@ const readBucket = Effect.fnUntraced(function*({ objects, s3 }: Pick<Config.Succ
   })
 })
 
+/** Whether these are servers of one cluster of NATS. */
+const isNats = (text: string): boolean =>
+  text.split(",").map((server) => server.trim()).every((server) =>
+    /^(?:nats|tls):/.test(server) && URL.canParse(server)
+  )
+
+/** Fails unless the variable is not set or has a value of the kind that is expected. */
+const expectUrl = (variable: string, url: Option.Option<string>, isRight: (text: string) => boolean, like: string) =>
+  Option.isNone(url) || isRight(url.value)
+    ? Effect.void
+    : Effect.fail(new InvalidConfig({ message: `${variable}: expected a URL like ${like}` }))
+
 /** Whether a browser would write the origin of a page like this. */
 const isOrigin = (text: string): boolean => isHttp(text) && new URL(text).origin === text
 
@@ -177,11 +189,12 @@ const fromEnv = Effect.fnUntraced(function*(variables: EnvironmentVariables) {
   if (rest.mqttProxyProtocol && proxies.success.length === 0) {
     return yield* new InvalidConfig({ message: "MQTT_PROXY_PROTOCOL: TRUSTED_PROXIES has to name the proxies" })
   }
-  if (Option.isSome(rest.clickHouseUrl) && !isHttp(Redacted.value(rest.clickHouseUrl.value))) {
-    return yield* new InvalidConfig({
-      message: "CLICKHOUSE_URL: expected the HTTP interface, like http://user:password@127.0.0.1:8123/database"
-    })
-  }
+  const clickHouse = Option.map(rest.clickHouseUrl, Redacted.value)
+  yield* expectUrl("CLICKHOUSE_URL", clickHouse, isHttp, "http://user:password@127.0.0.1:8123/database")
+  yield* expectUrl("NATS_URL", rest.natsUrl, isNats, "nats://127.0.0.1:4222")
+  yield* expectUrl("BUS_URL", rest.busUrl, isNats, "nats://127.0.0.1:4222")
+  yield* expectUrl("OTLP_URL", rest.otlpUrl, isHttp, "http://127.0.0.1:4318")
+  yield* expectUrl("PUBLIC_URL", rest.publicUrl, isHttp, "https://iot.example.com")
   const origins = corsOrigins === "" ? [] : corsOrigins.split(",").map((origin) => origin.trim())
   const misfit = origins.find((origin) => !isOrigin(origin))
   if (misfit !== undefined) {

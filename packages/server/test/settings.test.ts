@@ -37,6 +37,11 @@ it.effect.each([
   ["MQTT_PORT", { MQTT_PORT: "-1" }],
   ["STORAGE", { STORAGE: "redis" }],
   ["LOG_LEVEL", { LOG_LEVEL: "loud" }],
+  ["PUBLIC_URL", { PUBLIC_URL: "iot.example.com" }],
+  ["OTLP_URL", { OTLP_URL: "grpc://127.0.0.1:4317" }],
+  ["NATS_URL", { NATS_URL: "http://ada:hunter2@127.0.0.1:4222" }],
+  ["BUS_URL", { BUS_URL: "nats://127.0.0.1:4222,127.0.0.2:4222" }],
+  ["CLICKHOUSE_URL", { CLICKHOUSE_URL: "ada:hunter2@127.0.0.1" }],
   ["TLS_CERT_FILE and TLS_KEY_FILE", { TLS_CERT_FILE: "/nowhere" }]
 ] as WrongSettings)(
   "takes no wrong %s, and says so",
