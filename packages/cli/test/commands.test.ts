@@ -1,21 +1,26 @@
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { createDevice, createProduct, testApi } from "@device-cloud/testing/http"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, layer } from "@effect/vitest"
+import { afterAll, assert, layer } from "@effect/vitest"
 import { Console, Effect } from "effect"
-import { mkdtemp, readFile, stat, writeFile } from "node:fs/promises"
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { ShowSecret } from "../src/GlobalFlags.ts"
 import * as Output from "../src/Output.ts"
 import { cli, json, runWith, serverUrl } from "./Cli.ts"
 
+const folders: Array<string> = []
+
 const temporary = (name: string, content = "") =>
   Effect.promise(async () => {
-    const file = join(await mkdtemp(join(tmpdir(), "device-cloud-cli-")), name)
-    await writeFile(file, content)
-    return file
+    const folder = await mkdtemp(join(tmpdir(), "device-cloud-cli-"))
+    folders.push(folder)
+    await writeFile(join(folder, name), content)
+    return join(folder, name)
   })
+
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))))
 
 layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (it) => {
   it.effect("a product is created, listed, changed and deleted", () =>

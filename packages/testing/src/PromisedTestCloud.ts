@@ -120,6 +120,7 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
   const starter = runnerOf(Context.empty(), undefined)
   const hasPorts = http || mqtt
   const begin = time ?? (hasPorts ? new Date() : new Date(Date.UTC(2026, 0)))
+  if (!Number.isFinite(begin.valueOf())) throw new TypeError(`time: expected a valid Date, not ${String(time)}`)
   const clock = Layer.effectDiscard(TestClock.setTime(begin.getTime())).pipe(Layer.provideMerge(TestClock.layer()))
   const cloud = DeviceCloud.layer.pipe(
     Layer.provideMerge(Objects.layer.pipe(Layer.provide(PlatformNode.MemoryObjectStore.layer))),

@@ -50,6 +50,17 @@ describe.each(links)("a simulated device %s", (_, connect) => {
         ])
       }))
 
+    it.effect("sends what JSON makes of values", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice(yield* Fixtures.createProductWithModel())
+        const connected = yield* connect(device)
+        const values = { power: 1, level: Number.NaN, at: new Date(0) as never, since: undefined as never }
+        const { code, data } = yield* connected.postProperties(values)
+        assert.strictEqual(code, 200)
+        assert.hasAllKeys(data, ["level", "at"])
+        assert.deepStrictEqual(yield* CloudState.reported(device), { power: 1 })
+      }))
+
     it.effect("reads and changes its shadow and its tags, and asks for the time", () =>
       Effect.gen(function*() {
         const device = yield* Fixtures.createDevice()

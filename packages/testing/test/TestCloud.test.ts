@@ -127,6 +127,10 @@ describe("a test cloud with promises", () => {
     await cloud.advance("1 second")
     assert.strictEqual(cloud.now().getTime() - before, 1000)
     await cloud.close()
+    for (const time of [new Date("no"), "2026-01-01"]) {
+      const refused = await TestCloud.start({ time: time as Date }).catch(String)
+      assert.strictEqual(refused, `TypeError: time: expected a valid Date, not ${String(time)}`)
+    }
   })
 
   test("it runs in node:test", () => {

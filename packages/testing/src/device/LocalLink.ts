@@ -106,7 +106,8 @@ export const local = (device: Device, options: LocalOptions): OpenLink<LocalRefu
     const close = Effect.suspend(() => isCut ? Effect.void : end("lost"))
     yield* Effect.addFinalizer(() => end("lost"))
 
-    const send: DeviceLink["send"] = Effect.fnUntraced(function*({ from, method, params }) {
+    const send: DeviceLink["send"] = Effect.fnUntraced(function*({ from, method, ...message }) {
+      const params = arrived(message.params)
       if (isCut) return yield* Effect.never
       if (Deferred.isDoneUnsafe(closed)) return yield* new LinkError({ reason: "The connection has ended" })
       if (method.startsWith("combine.")) return yield* subDevices.answer(identity, session, address, method, params)
@@ -134,6 +135,9 @@ export const local = (device: Device, options: LocalOptions): OpenLink<LocalRefu
 
     return { send, download, cut: Effect.sync(() => void (isCut = true)), closed: Deferred.await(closed), close }
   })
+
+/** What arrives of what is sent: over the network, too, all of it is JSON. */
+const arrived = (params: unknown): unknown => JSON.parse(JSON.stringify({ params })).params
 
 /** What has arrived and is handed over one after the other. */
 const makeInbox = Effect.fnUntraced(function*(receive: Receive) {

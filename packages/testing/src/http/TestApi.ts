@@ -26,7 +26,10 @@ const api = (options: ApiOptions) =>
 /** The management API of a cloud that is there, on a free port of loopback, with {@link ownerKey} as the key of its owner. */
 export const apiServer = (options: ApiOptions = {}) =>
   api(options).pipe(
-    Layer.provideMerge(PlatformNode.HttpServer.layer(createServer, { host: "127.0.0.1", port: 0 })),
+    Layer.provideMerge(
+      // Nobody waits for the streams of events that somebody still reads: they end with the cloud.
+      PlatformNode.HttpServer.layer(createServer, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 })
+    ),
     Layer.provideMerge(ownerLayer)
   )
 
