@@ -62,7 +62,8 @@ export type ApiFailures =
   | Schema.SchemaError
 
 /**
- * The management API of a server.
+ * The management API of a server. Throws a `TypeError` if `baseUrl` is no URL, or
+ * if there is no key, such as that of a variable of the environment that is not set.
  *
  * ```ts
  * const api = connect({ baseUrl: "http://127.0.0.1:8080", accessKey: "dck_…" })
@@ -70,6 +71,10 @@ export type ApiFailures =
  * ```
  */
 export const connect = ({ accessKey, baseUrl }: ConnectOptions): Api => {
+  if (!URL.canParse(baseUrl)) {
+    throw new TypeError(`baseUrl: expected a URL such as http://127.0.0.1:8080, not ${baseUrl}`)
+  }
+  if (!accessKey) throw new TypeError("accessKey: expected an access key such as dck_…")
   const key = Redacted.isRedacted(accessKey) ? accessKey : Redacted.make(accessKey)
   const context = Effect.runSync(
     Layer.buildWithScope(DeviceCloudClient.layer({ baseUrl, accessKey: key }), Scope.makeUnsafe())

@@ -174,6 +174,11 @@ it("the API of a cloud that is closed takes no requests, and its streams have en
   assert.deepInclude(late, { message: "The cloud is closed" })
 })
 
+it("what is no address, and no key, is refused at once", () => {
+  assert.throws(() => connect({ baseUrl: "127.0.0.1:8080", accessKey: "dck_x" }), /^baseUrl: expected a URL/)
+  assert.throws(() => connect({ baseUrl: "http://127.0.0.1:8080", accessKey: undefined as never }), /^accessKey: /)
+})
+
 it("each signal that was given ends the calls", async () => {
   const [first, second] = [new AbortController(), new AbortController()]
   const both = api.withSignal(first.signal).withSignal(second.signal)
