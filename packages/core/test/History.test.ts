@@ -36,6 +36,18 @@ const forgets = Effect.gen(function*() {
   assert.deepStrictEqual(yield* values, [["two", "none"], ["none"]])
 })
 
+it.effect("the days of a product have bounds", () =>
+  Effect.gen(function*() {
+    const { productKey, projectId } = yield* Fixtures.createProduct()
+    const retention = yield* HistoryRetention
+    for (const days of [0, -1, 1.5, 3651, Number.NaN]) {
+      const error = yield* Effect.flip(retention.set(projectId, productKey, days))
+      assert.strictEqual(error._tag, "InvalidInput")
+      assert.match(error.message, /^days: /)
+    }
+    assert.strictEqual((yield* retention.get(projectId, productKey)).days, null)
+  }).pipe(Effect.provide(cloud)))
+
 it.effect("history is forgotten by when it was measured, after the days of the product or else of all", () =>
   TestClock.setTime(start).pipe(Effect.andThen(Effect.provide(forgets, cloud))))
 

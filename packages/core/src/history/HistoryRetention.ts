@@ -3,6 +3,7 @@
  * its own (docs/api/history.md).
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
+import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { ProductStore } from "../product/ProductStore.ts"
@@ -35,13 +36,15 @@ export class HistoryRetention extends Context.Service<HistoryRetention, {
     projectId: ProjectId,
     productKey: ProductKey,
     days: number | null
-  ) => Effect.Effect<ProductRetention, ProductNotFound | StoreError>
+  ) => Effect.Effect<ProductRetention, InvalidInput | ProductNotFound | StoreError>
 }>()("@device-cloud/core/history/HistoryRetention") {
   static readonly layer: Layer.Layer<HistoryRetention, never, HistoryRetentionStore | ProductStore> = Layer.effect(
     HistoryRetention,
     Effect.suspend(() => make)
   )
 }
+
+const decode = decodeInput(Schema.Struct({ days: Schema.NullOr(RetentionDays) }))
 
 const make = Effect.gen(function*() {
   const store = yield* HistoryRetentionStore
@@ -59,7 +62,8 @@ const make = Effect.gen(function*() {
   })
 
   const set = Effect.fn("HistoryRetention.set")(
-    function*(projectId: ProjectId, productKey: ProductKey, days: number | null) {
+    function*(projectId: ProjectId, productKey: ProductKey, given: number | null) {
+      const { days } = yield* decode({ days: given })
       yield* requireProduct(projectId, productKey)
       if (!(yield* store.put(productKey, days))) return yield* new ProductNotFound({ productKey })
       return { days, defaultDays }
