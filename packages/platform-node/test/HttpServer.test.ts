@@ -1,5 +1,5 @@
 import { KnownAddresses, parseTrustedProxies, TrustedProxies } from "@device-cloud/core"
-import { HttpServer as NodeServer } from "@device-cloud/platform-node"
+import { Http1Request, HttpServer as NodeServer } from "@device-cloud/platform-node"
 import { assert, it } from "@effect/vitest"
 import { ByteSize, Deferred, Effect, Exit, Fiber, Layer, Result } from "effect"
 import {
@@ -93,6 +93,25 @@ it.live("a body in many pieces and an empty one are whole, and the connection go
     const text = yield* Fiber.join(answers)
     assert.deepStrictEqual([...text.matchAll(/<.*>/g)].map(([body]) => body), ["<abc>", "<>", "<de>"])
     assert.include(text, "HTTP/1.1 100 Continue")
+  }))
+
+it.live("a request that offers HTTP/2 over plain HTTP keeps its body, and the connection goes on", () =>
+  Effect.gen(function*() {
+    const port = yield* serve(
+      (request) => Effect.map(request.text, (text) => `<${text}>`),
+      {},
+      (() => createServer({ IncomingMessage: Http1Request })) as typeof createServer
+    )
+    const socket = yield* open(port)
+    const offer = "host: h\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n"
+    const ask = (request: string) =>
+      Effect.callback<string>((resume) => {
+        socket.once("data", (chunk) => resume(Effect.succeed(/<.*>/.exec(String(chunk))?.[0] ?? "")))
+        socket.write(request)
+      })
+    assert.strictEqual(yield* ask(`POST / HTTP/1.1\r\n${offer}content-length: 3\r\n\r\nabc`), "<abc>")
+    assert.strictEqual(yield* ask(`GET / HTTP/1.1\r\n${offer}\r\n`), "<>")
+    assert.strictEqual(yield* ask("POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nde"), "<de>")
   }))
 
 it.live("a body over the limit is refused, and the connection goes on", () =>

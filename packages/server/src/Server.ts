@@ -100,7 +100,7 @@ class SecureUrl extends Context.Service<SecureUrl, { readonly https: string | un
 
 const httpServer = (config: ServerConfig) =>
   Layer.unwrap(Effect.gen(function*() {
-    const serverOptions = { requireHostHeader: false, ...httpTimes }
+    const serverOptions = { requireHostHeader: false, IncomingMessage: PlatformNode.Http1Request, ...httpTimes }
     const server = createServer(serverOptions)
     const draining = yield* Draining
     answerUnservedRequests(server, draining)
