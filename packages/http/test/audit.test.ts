@@ -197,7 +197,9 @@ for (const [name, stores] of storages) {
         const [head, ...rows] = csv.text.trim().split("\r\n")
         assert.strictEqual(head, Object.keys(one).join(","))
         assert.strictEqual(rows[2], Object.values(one).map((value) => `"${value}"`).join(","))
-        for (const bad of ["limit=0", "limit=1001", "cursor=x", "start=yesterday", "format=xml"]) {
+        for (
+          const bad of ["limit=0", "limit=1001", "limit=0x1", "limit=%2B1", "cursor=x", "start=yesterday", "format=xml"]
+        ) {
           assert.strictEqual((yield* call("GET", `/audit?${bad}`, { key: keys.admin })).body.code, 40_001, bad)
         }
       }))

@@ -121,6 +121,9 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(yield* take(asked, 7), told)
         const unknown = yield* follow(path, { "last-event-id": "somebody-5" })
         assert.strictEqual((yield* Queue.take(unknown)).event, "gap")
+        const begun = yield* follow(path, { "last-event-id": "" })
+        yield* createDevice(product_key)
+        assert.isTrue((yield* Queue.take(begun)).id > ids.at(-1)!)
       }).pipe(Effect.scoped))
 
     it.effect("tell of scenes, those that no device has fired too", () =>

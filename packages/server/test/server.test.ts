@@ -5,7 +5,7 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpServer, HttpServerResponse } from "effect/http"
-import { createServer } from "node:http"
+import { createServer, request as send } from "node:http"
 import { get as getSecurely, request as sendSecurely } from "node:https"
 import { connect as connectTcp, type Socket } from "node:net"
 import { answerUnservedRequests } from "../src/UnservedRequests.ts"
@@ -62,6 +62,26 @@ live(
     const secure = yield* MqttDevice.connectTo({ url, ca }, device, options)
     yield* secure.post({ counter: 1 }, { qos: 1 })
     assert.strictEqual((yield* secure.take).message.code, 200)
+    yield* server.child.kill()
+    assert.strictEqual(yield* server.child.exitCode, 0)
+  })
+)
+
+live(
+  "takes the body of a POST whose client offers HTTP/2 over plain HTTP",
+  Effect.gen(function*() {
+    const dataDir = yield* temporaryDirectory
+    const server = yield* startWith({ STORAGE: "memory", DATA_DIR: dataDir, ADMIN_KEY: ownerKey })
+    const offer = { connection: "Upgrade, HTTP2-Settings", upgrade: "h2c", "http2-settings": "AAMAAABk" }
+    const text = yield* Effect.callback<string>((resume) => {
+      const request = send(
+        `${server.http}/openapi/v1/projects`,
+        { method: "POST", headers: { ...offer, authorization: `Bearer ${ownerKey}` }, agent: false },
+        (response) => response.once("data", (chunk) => resume(Effect.succeed(String(chunk))))
+      )
+      request.end(JSON.stringify({ name: "Offers HTTP/2" }))
+    })
+    assert.deepInclude(JSON.parse(text).data, { name: "Offers HTTP/2" })
     yield* server.child.kill()
     assert.strictEqual(yield* server.child.exitCode, 0)
   })

@@ -40,7 +40,7 @@ const query = {
     PathParams.projectId.project_id.annotate({ description: "For an owner; default: the project of the key" })
   ),
   limit: Schema.optional(
-    Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 1000 })).annotate({
+    PathParams.wholeNumber(1000).check(Schema.isGreaterThanOrEqualTo(1)).annotate({
       description: "1 to 1,000; default 100"
     })
   ),

@@ -28,7 +28,8 @@ export const layer = group(
             const listener = yield* streams.open({
               projectId,
               filter: { productKey: query.product_key, deviceId: query.device_id, types: query.type?.split(",") },
-              lastEventId: headers["last-event-id"] ?? query.last_event_id
+              // An empty one says that the client has had no event yet.
+              lastEventId: (headers["last-event-id"] ?? query.last_event_id) || undefined
             })
             const end = Effect.sync(() => {
               // A client that does not read would hold the connection: it ends without being told.
