@@ -4,10 +4,10 @@
 import { Console, Effect, Option, Redacted, Stdio } from "effect"
 import { Command, Flag, Prompt } from "effect/cli"
 import { HttpClient, HttpClientRequest } from "effect/http"
-import { explain, failure, usage } from "./CommandFailure.ts"
+import { explain, failure, isApiFailure, usage } from "./CommandFailure.ts"
 import * as ConfigFile from "./ConfigFile.ts"
 import { Key, Profile, Url } from "./GlobalFlags.ts"
-import { isLoopback, localFolder, localKey, localUrl, parseUrl } from "./Server.ts"
+import { checkKey, isLoopback, localFolder, localKey, localUrl, notOfTheApi, parseUrl } from "./Server.ts"
 
 export const initCommand = Command.make(
   "init",
@@ -30,6 +30,7 @@ export const initCommand = Command.make(
     const key = Option.getOrUndefined(yield* Key) ?? (isLoopback(url) ? yield* localKey : undefined) ??
       (asks ? yield* Prompt.run(Prompt.Password({ message: "Access key" })) : undefined)
     if (key === undefined) return yield* usage("There is no access key: pass --key")
+    yield* checkKey(key, "your input")
 
     yield* check(url, key)
     if (before !== undefined && !force && (before.url !== url || before.key !== Redacted.value(key))) {
@@ -53,9 +54,8 @@ const check = Effect.fnUntraced(function*(url: string, key: Redacted.Redacted) {
   const response = yield* http.execute(
     HttpClientRequest.bearerToken(HttpClientRequest.get(`${url}/openapi/v1/products?page_size=1`), key)
   ).pipe(Effect.mapError(explain(url)))
-  if (response.status === 401) {
-    const { message } = (yield* Effect.mapError(response.json, explain(url))) as { readonly message: string }
-    return yield* failure(`${url} refuses the key: ${message}`)
-  }
   if (response.status >= 500) return yield* failure(`${url} answers with status ${response.status}: try again later`)
+  const body = yield* Effect.mapError(response.json, () => notOfTheApi(url, response.status))
+  if (!isApiFailure(body)) return yield* notOfTheApi(url, response.status)
+  if (response.status === 401) return yield* failure(`${url} refuses the key: ${body.message}`)
 })

@@ -5,7 +5,7 @@ import { DeviceCloudClient } from "@device-cloud/http"
 import { Config, Context, Duration, Effect, FileSystem, Layer, Option, Path, Redacted } from "effect"
 import { HttpBody, HttpClient, HttpClientRequest } from "effect/http"
 import * as ConfigFile from "./ConfigFile.ts"
-import { type ApiFailure, type CommandFailure, explain, failure, isApiFailure, usage } from "./CommandFailure.ts"
+import { type CommandFailure, explain, failure, isApiFailure, usage } from "./CommandFailure.ts"
 import { Key, Profile, Url } from "./GlobalFlags.ts"
 
 /** Where a server is, and its access key. */
@@ -80,21 +80,37 @@ export const target = Effect.gen(function*() {
     )
   }
   const url = yield* parseUrl(givenUrl ?? profile?.url ?? localUrl)
-  if (flagKey !== undefined) return { url, key: flagKey, keyFrom: "--key" }
-  if (environmentKey !== undefined) return { url, key: Redacted.make(environmentKey), keyFrom: "DEVICE_CLOUD_KEY" }
+  if (flagKey !== undefined) return yield* checked(url, flagKey, "--key")
+  if (environmentKey !== undefined) return yield* checked(url, Redacted.make(environmentKey), "DEVICE_CLOUD_KEY")
   // A key is sent to its own server only.
   if (profile !== undefined && new URL(yield* parseUrl(profile.url)).origin === new URL(url).origin) {
-    return { url, key: Redacted.make(profile.key), keyFrom: yield* ConfigFile.path }
+    return yield* checked(url, Redacted.make(profile.key), yield* ConfigFile.path)
   }
-  const local = isLoopback(url) ? yield* localKey : undefined
-  return { url, key: local, keyFrom: `${localFolder}/admin-key` }
+  return yield* checked(url, isLoopback(url) ? yield* localKey : undefined, `${localFolder}/admin-key`)
 })
 
+const checked = Effect.fnUntraced(function*(url: string, key: Redacted.Redacted | undefined, keyFrom: string) {
+  if (key !== undefined) yield* checkKey(key, keyFrom)
+  return { url, key, keyFrom } satisfies Target
+})
+
+/** Fails if a header cannot carry the key. The error of `fetch` would show it. */
+export const checkKey = (key: Redacted.Redacted, keyFrom: string) =>
+  /^[\x21-\x7e]+$/.test(Redacted.value(key).trim())
+    ? Effect.void
+    : Effect.fail(usage(`The access key from ${keyFrom} has characters that no access key has`))
+
 /** The address of a server without a slash at its end. */
-export const parseUrl = (text: string) =>
-  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
-    ? Effect.succeed(text.replace(/\/+$/, ""))
-    : Effect.fail(usage(`The address of the server must start with http:// or https://, not ${text}`))
+export const parseUrl = Effect.fnUntraced(function*(text: string) {
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
+    return yield* usage(`The address of the server must start with http:// or https://, not ${text}`)
+  }
+  const { hash, password, search, username } = new URL(text)
+  if (username + password + search + hash !== "") {
+    return yield* usage("The address of the server has no user, no password, no ? and no #")
+  }
+  return text.replace(/\/+$/, "")
+})
 
 /** Whether the server is on this machine. */
 export const isLoopback = (url: string): boolean =>
@@ -151,9 +167,11 @@ const make = Effect.fnUntraced(function*(url: string, key: Redacted.Redacted) {
       return response.status < 300 ? text : yield* notOfTheApi(url, response.status)
     }
     const envelope = yield* Effect.try({
-      try: () => JSON.parse(text) as Envelope | ApiFailure,
+      try: (): unknown => JSON.parse(text),
       catch: () => notOfTheApi(url, response.status)
     })
+    // A success has a code and a message, too.
+    if (!isApiFailure(envelope)) return yield* notOfTheApi(url, response.status)
     return envelope.code === 0 ? envelope as Envelope : yield* Effect.fail(envelope)
   })
 
@@ -165,5 +183,5 @@ const make = Effect.fnUntraced(function*(url: string, key: Redacted.Redacted) {
 })
 
 /** Something else than Device Cloud is there. */
-const notOfTheApi = (url: string, status: number) =>
+export const notOfTheApi = (url: string, status: number) =>
   failure(`${url} answers with status ${status}, but not as Device Cloud does`)

@@ -4,6 +4,8 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, layer } from "@effect/vitest"
 import { Console, Effect } from "effect"
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { ShowSecret } from "../src/GlobalFlags.ts"
@@ -303,6 +305,53 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       const { code, error } = yield* runWith(environment, ["products", "list"])
       assert.strictEqual(code, 1)
       assert.match(error, /^http:\/\/127\.0\.0\.1:1 cannot be reached: /)
+    }))
+
+  it.effect("a server that is not Device Cloud is a failure that says so, and no profile", () =>
+    Effect.gen(function*() {
+      const server = createServer((request, response) => {
+        const body = request.url!.startsWith("/null/") ? "null" : request.url!.startsWith("/list/") ? "[]" : "<html>"
+        response.writeHead(200, { "content-type": body === "<html>" ? "text/html" : "application/json" }).end(body)
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => server.close())
+      )
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const other = /answers with status 200, but not as Device Cloud does/
+      const home = join(yield* temporary("x"), "..")
+      for (const path of ["", "/null", "/list"]) {
+        const init = yield* runWith({ HOME: home }, ["init", "--url", url + path, "--key", "dck_x"])
+        assert.strictEqual(init.code, 1)
+        assert.match(init.error, other)
+      }
+      for (const path of ["/null", "/list"]) {
+        assert.match((yield* runWith({}, ["products", "list", "--url", url + path, "--key", "dck_x"])).error, other)
+      }
+      assert.match((yield* runWith({ HOME: home }, ["products", "list"])).error, /There is no access key/)
+    }).pipe(Effect.scoped))
+
+  it.effect("a key that no request can carry, and an address with more than a place, are usage failures without secrets", () =>
+    Effect.gen(function*() {
+      const url = yield* serverUrl
+      for (const command of [["products", "list"], ["doctor"], ["watch"], ["init"]]) {
+        const { code, error, out } = yield* runWith({ DEVICE_CLOUD_URL: url }, [
+          ...command,
+          "--key",
+          "dck_private\nkey"
+        ])
+        assert.strictEqual(code, 2)
+        assert.match(error, /The access key from .* has characters that no access key has/)
+        assert.notInclude(error + out, "private")
+      }
+      for (const wrong of ["http://ada:private@127.0.0.1", `${url}?private`, `${url}#private`]) {
+        const { code, error } = yield* runWith({ DEVICE_CLOUD_URL: wrong, DEVICE_CLOUD_KEY: "dck_x" }, [
+          "products",
+          "list"
+        ])
+        assert.strictEqual(code, 2)
+        assert.strictEqual(error, "The address of the server has no user, no password, no ? and no #")
+      }
     }))
 
   it.effect("doctor finds what is well, and what is not", () =>
