@@ -467,6 +467,22 @@ for (const [name, storage] of everyStorage) {
         assert.strictEqual((yield* read(`${thing}/version?module=`)).version, "1.1.0")
       }))
 
+    it.effect("an upgrade that has ended is told of its module, also after one of another module", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const [device] = (yield* devicesOf(product_key, 1)) as [TestDevice]
+        const endedTask = Effect.fnUntraced(function*(fields: object) {
+          const { id } = (yield* createFirmware(product_key, fields)).body.data
+          const { task_id } = (yield* createTask(id, { scope_mode: 0 })).body.data
+          assert.strictEqual((yield* call("DELETE", `/ota/tasks/${task_id}`)).body.code, 0)
+          return task_id
+        })
+        const task_id = yield* endedTask({})
+        yield* endedTask({ module: "MCU" })
+        const { data } = (yield* call("GET", `/things/${device.device_id}/upgrade-diagnosis`)).body
+        assert.deepInclude(data, { reason: "cancelled", task_id })
+      }))
+
     it.effect("the typed client has names where the API has numbers", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()

@@ -263,6 +263,11 @@ const make = Effect.gen(function*() {
         const record = taskId === undefined ? ota.recordsOfDevice(deviceId).at(-1) : ota.record(taskId, deviceId)
         return Option.map(Option.fromUndefinedOr(record), (found) => ota.assign(found))
       }),
+    newest: (deviceId, module) =>
+      Effect.sync(() => {
+        const newest = ota.recordsOfDevice(deviceId).findLast(({ taskId }) => ota.tasks.get(taskId)!.module === module)
+        return Option.map(Option.fromUndefinedOr(newest), (found) => ota.assign(found))
+      }),
     unfinished: (deviceIds, module) =>
       Effect.sync(() =>
         deviceIds.flatMap((deviceId) => ota.unfinished(deviceId, module).map((record) => ota.assign(record)))

@@ -39,7 +39,7 @@ import { booleans, instant, instants, texts, wholeNumbers } from "./PgParameters
 export const make: Effect.Effect<
   Pick<
     OtaStore["Service"],
-    "records" | "record" | "unfinished" | "save" | "claimDue" | "reportVersions" | "versions"
+    "records" | "record" | "newest" | "unfinished" | "save" | "claimDue" | "reportVersions" | "versions"
   >,
   never,
   PgClient.PgClient
@@ -215,6 +215,13 @@ export const make: Effect.Effect<
         Effect.flatMap(assign),
         Effect.map(([assignment]) => Option.fromUndefinedOr(assignment)),
         Effect.mapError(storeError("OtaStore.record"))
+      ),
+    newest: (deviceId, module) =>
+      sql<RecordRow>`SELECT * FROM ota_record WHERE device_id = ${deviceId} AND module = ${module}
+        ORDER BY task_id DESC LIMIT 1`.pipe(
+        Effect.flatMap(assign),
+        Effect.map(([assignment]) => Option.fromUndefinedOr(assignment)),
+        Effect.mapError(storeError("OtaStore.newest"))
       ),
     unfinished: (deviceIds, module) =>
       sql<RecordRow>`SELECT * FROM ota_record WHERE device_id = ANY(${texts(deviceIds)}) AND ${isUnfinished}

@@ -62,6 +62,7 @@ export const make = (
   | "countsBefore"
   | "failures"
   | "record"
+  | "newest"
   | "unfinished"
   | "save"
   | "claimDue"
@@ -177,6 +178,11 @@ export const make = (
           (taskId === undefined
             ? assignments("device_id = ? ORDER BY task_id DESC LIMIT 1", deviceId)
             : assignments("device_id = ? AND task_id = ?", deviceId, taskId))[0]
+        )),
+    newest: (deviceId, module) =>
+      sql.read("OtaStore.newest", () =>
+        Option.fromUndefinedOr(
+          assignments("device_id = ? AND module = ? ORDER BY task_id DESC LIMIT 1", deviceId, module)[0]
         )),
     unfinished: (deviceIds, module) =>
       sql.read("OtaStore.unfinished", () =>

@@ -8,6 +8,7 @@ import {
   deviceCount,
   type DeviceFilter,
   DeviceStore,
+  type Firmware,
   isOngoing,
   type NewTask,
   OtaStore,
@@ -209,6 +210,27 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const open = yield* store.unfinished(deviceIds, "MCU")
         assert.strictEqual(open.length, 3)
         assert.strictEqual((yield* store.unfinished(deviceIds)).length, 6)
+      }))
+
+    it.effect("finds the record of a device in its newest task for a module, also when both have ended", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices: [device], firmware, product } = yield* prepare(1)
+        const { deviceId } = device!
+        const newestOf = (module: string) =>
+          Effect.map(store.newest(deviceId, module), Option.map(({ record }) => record.taskId))
+        const endedTask = Effect.fnUntraced(function*(of: Firmware) {
+          const { task: { taskId } } = created(yield* store.createTask(newTask(of), { _tag: "All" }, epoch))
+          yield* store.endTask(taskId, "cancelled", ["pending"], epoch)
+          return taskId
+        })
+        assert.deepStrictEqual(yield* newestOf("default"), Option.none())
+        yield* endedTask(firmware)
+        const newest = yield* endedTask(firmware)
+        const mcu = yield* endedTask(yield* insertFirmware(product, { module: "MCU" }))
+        assert.deepStrictEqual(yield* newestOf("default"), Option.some(newest))
+        assert.deepStrictEqual(yield* newestOf("MCU"), Option.some(mcu))
+        assert.deepStrictEqual(yield* newestOf("other"), Option.none())
       }))
 
     it.effect("stores changes of records that are as they were, and counts them", () =>

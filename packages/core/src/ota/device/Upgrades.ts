@@ -212,8 +212,7 @@ const make = Effect.gen(function*() {
       const { device } = yield* devices.get(projectId, { deviceId })
       const currentVersion = versionOf(yield* store.versions(deviceId), module)
       const open = (yield* store.unfinished([deviceId], module))[0]
-      const newest = Option.getOrUndefined(yield* store.record(deviceId))
-      const assignment = open ?? (newest?.task.module === module ? newest : undefined)
+      const assignment = open ?? Option.getOrUndefined(yield* store.newest(deviceId, module))
       const at = yield* Clock.currentTimeMillis
       return { ...explain(assignment, device.status, at), assignment, currentVersion } satisfies Diagnosis
     }

@@ -133,6 +133,8 @@ export class OtaStore extends Context.Service<OtaStore, {
     deviceId: DeviceId,
     taskId?: number
   ) => Effect.Effect<Option.Option<Assignment>, StoreError>
+  /** The record of a device in its newest task for a module. */
+  readonly newest: (deviceId: DeviceId, module: string) => Effect.Effect<Option.Option<Assignment>, StoreError>
   /** The records of the devices that have not ended; with `module`, those for this module. */
   readonly unfinished: (
     deviceIds: ReadonlyArray<DeviceId>,
