@@ -37,12 +37,14 @@ const subscribed = Effect.gen(function*() {
     subscriptions,
     acknowledge: (cursor: string) => reader.acknowledge(own, cursor),
     /** Reads, and lets the time of waiting pass. */
-    read: Effect.fnUntraced(function*(options: { cursor?: string; delivered?: string; wait?: number } = {}) {
-      const { wait = 0 } = options
-      const reading = yield* Effect.forkChild(reader.read({ ...own, cursor: undefined, ...options, wait }))
-      yield* Effect.repeat(TestClock.adjust("500 millis"), { times: wait / 500 })
-      return yield* Fiber.join(reading)
-    }),
+    read: Effect.fnUntraced(
+      function*(options: { cursor?: string; delivered?: string; wait?: number } = {}) {
+        const { wait = 0 } = options
+        const reading = yield* Effect.forkChild(reader.read({ ...own, cursor: undefined, ...options, wait }))
+        yield* Effect.repeat(TestClock.adjust("500 millis"), { times: wait / 500 })
+        return yield* Fiber.join(reading)
+      }
+    ),
     places: Effect.map(
       store.get(defaultProjectId, subscriptionId),
       (stored) => new Set(Option.getOrThrow(stored).progress.shards.map(({ place }) => place))
@@ -74,6 +76,25 @@ it.effect("the place moves on by itself over events that are not for the subscri
     const further = yield* read({ cursor: ahead.cursor, delivered: entries[0]!.id, wait: 8000 })
     assert.deepStrictEqual(yield* places, new Set([further.cursor.split("-")[1]!]))
     assert.isAbove(Number.parseInt(further.cursor.split("-")[1]!, 36), Number.parseInt(entries[0]!.id, 36))
+  }).pipe(Effect.scoped, Effect.provide(cloud)))
+
+it.effect("a limit and a time of waiting out of bounds are named, and move nothing", () =>
+  Effect.gen(function*() {
+    const { device, places, read, subscriptionId } = yield* subscribed
+    const reader = yield* SubscriptionReader
+    const before = yield* places
+    yield* device.postProperties({ n: 1 })
+    const refusal = (limit: number, wait: number) =>
+      Effect.map(
+        Effect.flip(
+          reader.read({ projectId: defaultProjectId, subscriptionId, worker: "one", cursor: undefined, limit, wait })
+        ),
+        ({ message }) => message
+      )
+    for (const limit of [0, -1, 1.5, 1001, Number.NaN]) assert.match(yield* refusal(limit, 0), /^limit: /)
+    for (const wait of [-1, 30_001, Number.NaN, Infinity]) assert.match(yield* refusal(1, wait), /^wait: /)
+    assert.deepStrictEqual(yield* places, before)
+    assert.strictEqual((yield* read()).entries.length, 1)
   }).pipe(Effect.scoped, Effect.provide(cloud)))
 
 it.effect("who waits gets an event as soon as it is there, and nothing is missed in between", () =>

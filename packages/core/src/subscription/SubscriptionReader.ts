@@ -1,10 +1,10 @@
 /**
  * Reads the events of subscriptions for their workers (docs/decisions/0081-subscriptions.md).
  */
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { Feed } from "../feed/Feed.ts"
 import { type FeedEntry, type FeedPlace, feedStart } from "../feed/FeedStore.ts"
-import { InvalidInput } from "../kernel/InvalidInput.ts"
+import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { DomainEvent } from "../events/DomainEvent.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
@@ -49,7 +49,7 @@ export interface ReadOptions extends SubscriptionWorker {
   readonly delivered?: FeedPlace
   /** The most events to return, 1 to 1,000. */
   readonly limit: number
-  /** How long to wait for an event, milliseconds, at most 30,000. */
+  /** How long to wait for an event, milliseconds, 0 to 30,000. */
   readonly wait: number
   /** Whether the caller pushes the events to the webhook of the subscription. Default false. */
   readonly isPush?: boolean
@@ -71,7 +71,8 @@ export class SubscriptionReader extends Context.Service<SubscriptionReader, {
    * Gives the worker its part of the devices and returns their next events. Events
    * that are not acknowledged are returned again, to the worker or to the one that
    * takes its place when it has neither read nor acknowledged for 10 seconds.
-   * Fails with `SubscriptionPushes` if the subscription has a webhook and this is
+   * Fails with `InvalidInput` if `limit` or `wait` is out of bounds or the cursor is
+   * none, with `SubscriptionPushes` if the subscription has a webhook and this is
    * not for it, with `SubscriptionPushesNot` if it is and there is no webhook.
    */
   readonly read: (
@@ -126,6 +127,11 @@ interface Claimed {
   /** Up to where all is acknowledged; undefined: the worker has got something that is not, or has no shard. */
   readonly settled: FeedPlace | undefined
 }
+
+const decodeAmounts = decodeInput(Schema.Struct({
+  limit: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 })),
+  wait: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 30_000 }))
+}))
 
 type Refusal = SubscriptionPushes | SubscriptionPushesNot | TooManyWorkers
 
@@ -195,7 +201,8 @@ const make = Effect.gen(function*() {
   })
 
   const read = Effect.fn("SubscriptionReader.read")(function*(options: ReadOptions) {
-    const { cursor, limit, projectId, wait } = options
+    const { cursor, projectId } = options
+    const { limit, wait } = yield* decodeAmounts(options)
     const from = cursor === undefined ? undefined : yield* decode(cursor)
     const end = (yield* Clock.currentTimeMillis) + wait
     let passed: Cursor | undefined
