@@ -50,6 +50,21 @@ const methods = DeviceMethods.layer([
       return Effect.succeed(requests.map(() => DeviceReply.success({ together: requests.length })))
     }
   }),
+  DeviceMethod.request({
+    name: "thing.acme.async",
+    decode: Schema.Boolean,
+    // TypeScript forbids it; JavaScript does not.
+    handle: (breaks) =>
+      breaks ? (Promise.resolve(DeviceReply.success({})) as never) : Effect.succeed(DeviceReply.success({}))
+  }),
+  DeviceMethod.requests({
+    name: "thing.acme.forgetful",
+    decode: Schema.Boolean,
+    handle: (requests) =>
+      requests.some(({ request }) => request)
+        ? (undefined as never)
+        : Effect.succeed(requests.map(() => DeviceReply.success({})))
+  }),
   DeviceMethod.updates({
     name: "thing.acme.names",
     names: () => {
@@ -130,6 +145,22 @@ layer(cloud)("device methods of an application", (it) => {
           device.postProperties({ on: 1 })
         ], { concurrency: "unbounded" })
         assert.deepStrictEqual(replies.map(({ code }) => code), [200, 500, 200, 200])
+      }))
+  }
+
+  for (const method of ["thing.acme.async", "thing.acme.forgetful"]) {
+    it.effect(`a request of ${method} that returns no Effect is refused alone`, () =>
+      Effect.gen(function*() {
+        const device = yield* connect
+        const replies = yield* Effect.all([
+          device.send(method, false),
+          device.send(method, true),
+          device.send(method, false),
+          device.postProperties({ on: 1 })
+        ], { concurrency: "unbounded" })
+        assert.deepStrictEqual(replies.map(({ code }) => code), [200, 500, 200, 200])
+        // Those who come later find a server that still works.
+        assert.strictEqual((yield* device.send(method, false)).code, 200)
       }))
   }
 

@@ -7,6 +7,7 @@
 import { Cause, Effect, Result, Schema } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
 import type { DeviceIdentity } from "../device/Device.ts"
+import { given } from "../kernel/GivenEffect.ts"
 import { inputIssues } from "../kernel/InvalidInput.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { type DeviceReply, fieldError, parameterError, systemError } from "./DeviceReply.ts"
@@ -207,7 +208,7 @@ export const request = <A, R = never>(
     ...requests<A, R>({
       ...rest,
       handle: (all) =>
-        Effect.forEach(all, ({ message, request }) => alone(Effect.suspend(() => handle(request, message))))
+        Effect.forEach(all, ({ message, request }) => alone(given(declaration.name, () => handle(request, message))))
     }),
     isSlow: true
   }

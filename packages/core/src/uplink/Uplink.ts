@@ -12,6 +12,7 @@ import { type DeviceId, deviceKey } from "../device/Device.ts"
 import { Reactions } from "../events/Reactions.ts"
 import { Feed } from "../feed/Feed.ts"
 import * as Batcher from "../kernel/Batcher.ts"
+import { given } from "../kernel/GivenEffect.ts"
 import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import { ModelCache } from "../thing-model/ModelCache.ts"
 import type { Lane } from "./DeviceMethod.ts"
@@ -150,8 +151,9 @@ const make = Effect.gen(function*() {
   /** Runs requests with the same handler together. If that fails, each runs alone, so that only the faulty one is refused. */
   const handle = (run: ReadonlyArray<UplinkBatch.PlacedRequest>): Effect.Effect<ReadonlyArray<DeviceReply>> =>
     untilStored(
-      Effect.suspend(() =>
-        run[0]!.method.handle!(run.map(({ message, request }) => ({ request: request as never, message })))
+      given(
+        run[0]!.method.name,
+        () => run[0]!.method.handle!(run.map(({ message, request }) => ({ request: request as never, message })))
       )
     ).pipe(
       Effect.catchCauseIf(

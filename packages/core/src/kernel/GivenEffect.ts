@@ -1,0 +1,17 @@
+/**
+ * Effects that functions of an application return.
+ */
+import { Effect } from "effect"
+
+/**
+ * Runs the effect that `make` returns. Dies if `make` throws, and if it returns
+ * something else than an effect, such as a promise: a fiber that ran that would end
+ * at once, past everything that catches failures. `name` says whose function it is.
+ */
+export const given = <A, E, R>(name: string, make: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const effect: unknown = make()
+    return Effect.isEffect(effect)
+      ? effect as Effect.Effect<A, E, R>
+      : Effect.die(new TypeError(`${name} returns ${String(effect)} in place of an Effect`))
+  })
