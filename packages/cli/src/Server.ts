@@ -69,7 +69,8 @@ export const target = Effect.gen(function*() {
   const flagKey = Option.getOrUndefined(yield* Key)
   const environmentKey = Option.getOrUndefined(yield* environment("DEVICE_CLOUD_KEY"))
   const profiles = yield* ConfigFile.load
-  const profile = profiles[profileName ?? ConfigFile.defaultProfile]
+  const name = profileName ?? ConfigFile.defaultProfile
+  const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined
   if (profile === undefined && profileName !== undefined) {
     return yield* usage(
       `There is no profile ${profileName}. ${

@@ -295,8 +295,10 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       // The key of a profile goes to the server of the profile only.
       const elsewhere = yield* runWith({ HOME: home }, ["products", "list", "--url", "http://localhost:1"])
       assert.match(elsewhere.error, /There is no access key for http:\/\/localhost:1/)
-      const unknown = yield* runWith({ HOME: home }, ["products", "list", "--profile", "site"])
-      assert.match(unknown.error, /There is no profile site\. Profiles: default/)
+      for (const name of ["site", "constructor"]) {
+        const unknown = yield* runWith({ HOME: home }, ["products", "list", "--profile", name])
+        assert.include(unknown.error, `There is no profile ${name}. Profiles: default`)
+      }
     }))
 
   it.effect("a server that is not there is a failure that says so", () =>
