@@ -195,9 +195,15 @@ const readConnections = 4
 /** The connections that {@link layer} opens, beside those for short statements: for long reads, and to hear other nodes. */
 export const otherConnections = readConnections + 1
 
+/**
+ * A connection that is silent for so long is probed: networks forget such a one
+ * without a word, and whoever only listens would wait for ever.
+ */
+const keepAlive = "30 seconds"
+
 const connect = (options: PgClient.PgPoolConfig) =>
   Effect.mapError(
-    Layer.build(PgClient.layer({ ...options, applicationName: "device-cloud" })),
+    Layer.build(PgClient.layer({ ...options, keepAlive, applicationName: "device-cloud" })),
     databaseError
   )
 

@@ -1,0 +1,41 @@
+import * as StoragePg from "@device-cloud/storage-pg"
+import { eventually, TestKeyRing } from "@device-cloud/testing"
+import { it } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
+import { newDatabase } from "../../../vitest.storages.ts"
+
+const sockets = "/proc/net/tcp"
+
+/** Returns the timers of the connections of this process to a port of 127.0.0.1, as Linux numbers them. */
+const timersTo = (port: number): ReadonlyArray<string> => {
+  const own = new Set(
+    readdirSync("/proc/self/fd").flatMap((fd) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1] ?? []
+      } catch {
+        // The directory itself, which is closed by now.
+        return []
+      }
+    })
+  )
+  const remote = `:${port.toString(16).toUpperCase().padStart(4, "0")}`
+  return readFileSync(sockets, "utf8").split("\n")
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , address, , , , , , , inode]) => address?.endsWith(remote) === true && own.has(inode!))
+    .map(([, , , , , timer]) => timer!.slice(0, 2))
+}
+
+it.live.skipIf(!existsSync(sockets))(
+  "a connection whose other end is gone without a word is found out",
+  () =>
+    Effect.gen(function*() {
+      const url = yield* newDatabase
+      yield* Layer.build(StoragePg.layer({ url }).pipe(Layer.provide(TestKeyRing.layer)))
+      const keepAliveTimer = "02"
+      yield* eventually(Effect.sync(() => timersTo(Number(new URL(Redacted.value(url)).port))), {
+        // Those for statements, and the one that hears other nodes.
+        until: (timers) => timers.length > 1 && timers.every((timer) => timer === keepAliveTimer)
+      })
+    }).pipe(Effect.scoped)
+)
