@@ -27,8 +27,12 @@ const api = (options: ApiOptions) =>
 export const apiServer = (options: ApiOptions = {}) =>
   api(options).pipe(
     Layer.provideMerge(
-      // Nobody waits for the streams of events that somebody still reads: they end with the cloud.
-      PlatformNode.HttpServer.layer(createServer, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: 0 })
+      PlatformNode.HttpServer.layer(() => createServer({ IncomingMessage: PlatformNode.Http1Request }), {
+        host: "127.0.0.1",
+        port: 0,
+        // Nobody waits for the streams of events that somebody still reads: they end with the cloud.
+        gracefulShutdownTimeout: 0
+      })
     ),
     Layer.provideMerge(ownerLayer)
   )
