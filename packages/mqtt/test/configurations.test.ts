@@ -8,6 +8,20 @@ import { storages } from "../../../vitest.storages.ts"
 const addressOf = ({ fileName, objectId }: { readonly objectId: string; readonly fileName: string }) =>
   Effect.succeed(`https://cloud.example.com/objects/${objectId}/${fileName}`)
 
+/** A connected device, and how it gets a configuration of its own. */
+const connectDevice = Effect.gen(function*() {
+  const configurations = yield* Configurations
+  const device = yield* Fixtures.createDevice()
+  const { deviceId, productKey } = device
+  return {
+    connected: yield* MqttDevice.connect(device),
+    put: (content: string) =>
+      configurations.put(defaultProjectId, { deviceId }, { format: "text", content }, addressOf),
+    push: configurations.push(defaultProjectId, { deviceId }),
+    progress: configurations.progress(defaultProjectId, productKey, { page: 1, pageSize: 10 })
+  }
+})
+
 for (const [name, storage] of storages) {
   layer(MqttTestServer.layer(storage), { excludeTestServices: true })(`pushed configuration on ${name}`, (it) => {
     it.effect("the connected devices of a product get it, and their replies are noted", () =>
@@ -49,36 +63,25 @@ for (const [name, storage] of storages) {
 
     it.effect("a reply counts for the version that the device was offered, not for one that was stored since", () =>
       Effect.gen(function*() {
-        const configurations = yield* Configurations
-        const device = yield* Fixtures.createDevice()
-        const { deviceId, productKey } = device
-        const connected = yield* MqttDevice.connect(device)
-        const put = (content: string) =>
-          configurations.put(defaultProjectId, { deviceId }, { format: "text", content }, addressOf)
+        const { connected, progress, push, put } = yield* connectDevice
         const first = yield* put("a")
-        yield* configurations.push(defaultProjectId, { deviceId })
+        yield* push
         yield* connected.take
         yield* put("b")
         yield* connected.say("thing/config/push_reply", { id: "1", code: 200 })
-        const progress = configurations.progress(defaultProjectId, productKey, { page: 1, pageSize: 10 })
         const { items } = yield* eventually(progress, { until: ({ items }) => items[0]?.state === "applied" })
         assert.strictEqual(items[0]?.configurationId, first.configurationId)
       }))
 
     it.effect("a device gets its own, and a later one has to be confirmed again", () =>
       Effect.gen(function*() {
-        const configurations = yield* Configurations
-        const device = yield* Fixtures.createDevice()
-        const { deviceId, productKey } = device
-        const connected = yield* MqttDevice.connect(device)
-        const put = (content: string) =>
-          configurations.put(defaultProjectId, { deviceId }, { format: "text", content }, addressOf)
+        const { connected, progress, push, put } = yield* connectDevice
         const states = Effect.map(
-          configurations.progress(defaultProjectId, productKey, { page: 1, pageSize: 10 }),
+          progress,
           ({ items }) => items.map(({ configurationId, state }) => `${configurationId} ${state}`)
         )
         const first = yield* put("a")
-        yield* configurations.push(defaultProjectId, { deviceId })
+        yield* push
         assert.strictEqual((yield* connected.take).message.params.configId, first.configurationId)
         yield* connected.say("thing/config/push_reply", { id: "1", code: 200 })
         yield* eventually(states, { until: ([state]) => state === `${first.configurationId} applied` })
@@ -87,7 +90,7 @@ for (const [name, storage] of storages) {
         assert.strictEqual(reply.data.configId, first.configurationId)
         assert.deepStrictEqual(yield* states, [`${first.configurationId} applied`])
         const second = yield* put("b")
-        yield* configurations.push(defaultProjectId, { deviceId })
+        yield* push
         assert.strictEqual((yield* connected.take).message.params.configId, second.configurationId)
         assert.deepStrictEqual(yield* states, [`${second.configurationId} offered`])
       }))
