@@ -5,9 +5,10 @@
 import { IncomingMessage } from "node:http"
 
 /**
- * For the option `IncomingMessage` of `createServer`. An offer of anything but a
- * WebSocket is ignored, as RFC 9110 (7.8) allows. Without it, a server that
- * listens for `upgrade` gets the request without its body.
+ * For the option `IncomingMessage` of a server that is made elsewhere than by
+ * `HttpServer.layer`. An offer of anything but a WebSocket is ignored, as
+ * RFC 9110 (7.8) allows. Without it, a server that listens for `upgrade` gets the
+ * request without its body.
  */
 export class Http1Request extends IncomingMessage {
   /** Whether the client makes an offer and the server listens for it. Node.js sets it, first in the constructor. */

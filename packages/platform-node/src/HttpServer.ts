@@ -18,9 +18,10 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { ByteSize, Clock, Context, Deferred, Duration, Effect, Exit, Layer, Option, Schedule } from "effect"
 import { HttpIncomingMessage, HttpServer, HttpServerError, HttpServerRequest } from "effect/http"
 import type { EventEmitter } from "node:events"
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http"
 import { ArrivingBodies } from "./ArrivingBodies.ts"
 import { makeCapitalize } from "./HeaderNames.ts"
+import { Http1Request } from "./Http1Request.ts"
 import { HttpConnections } from "./HttpConnections.ts"
 import { makeLeaveTogether } from "./LeavingResponses.ts"
 import { type Reader, ReadingPlaces } from "./ReadingPlaces.ts"
@@ -209,10 +210,14 @@ const endUnfinished = (source: IncomingMessage, response: ServerResponse): void 
 
 /**
  * The same as `NodeHttpServer.layer`, with conventional header names, the faster
- * reading of bodies, and limits to what arrives.
+ * reading of bodies, and limits to what arrives. `evaluate` is `createServer` of
+ * `node:http`, or makes the server with the options that it gets: `IncomingMessage`
+ * is {@link Http1Request}.
  */
 export const layer = (
-  ...[evaluate, options, limits = {}]: [...Parameters<typeof NodeHttpServer.layer>, limits?: Partial<Limits>]
+  evaluate: (options: ServerOptions) => Server,
+  options: Parameters<typeof NodeHttpServer.layer>[1],
+  limits: Partial<Limits> = {}
 ): ReturnType<typeof NodeHttpServer.layer> =>
   Layer.merge(
     NodeHttpServer.layerHttpServices,
@@ -220,7 +225,7 @@ export const layer = (
       HttpServer.HttpServer,
       Effect.gen(function*() {
         const { bodyBytes = 64 * 1024 * 1024, bodyTime = "30 seconds" } = limits
-        const server = evaluate()
+        const server = evaluate({ IncomingMessage: Http1Request })
         const connections = yield* limitConnections(server, limits)
         const turns = new RequestTurns(
           makeAddressOf(yield* TrustedProxies),

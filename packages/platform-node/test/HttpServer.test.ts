@@ -1,5 +1,5 @@
 import { KnownAddresses, parseTrustedProxies, TrustedProxies } from "@device-cloud/core"
-import { Http1Request, HttpServer as NodeServer } from "@device-cloud/platform-node"
+import { HttpServer as NodeServer } from "@device-cloud/platform-node"
 import { assert, it } from "@effect/vitest"
 import { ByteSize, Deferred, Effect, Exit, Fiber, Layer, Result } from "effect"
 import {
@@ -20,7 +20,7 @@ const serve = (
     request: HttpServerRequest.HttpServerRequest
   ) => Effect.Effect<string, HttpServerError.HttpServerError>,
   limits?: Partial<NodeServer.Limits>,
-  create = createServer
+  create: Parameters<typeof NodeServer.layer>[0] = createServer
 ) =>
   Effect.gen(function*() {
     const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, answer).pipe(
@@ -98,9 +98,7 @@ it.live("a body in many pieces and an empty one are whole, and the connection go
 it.live("a request that offers HTTP/2 over plain HTTP keeps its body, and the connection goes on", () =>
   Effect.gen(function*() {
     const port = yield* serve(
-      (request) => Effect.map(request.text, (text) => `<${text}>`),
-      {},
-      (() => createServer({ IncomingMessage: Http1Request })) as typeof createServer
+      (request) => Effect.map(request.text, (text) => `<${text}>`)
     )
     const socket = yield* open(port)
     const offer = "host: h\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n"
@@ -312,11 +310,7 @@ it.live("a connection that carries another protocol is not silent", () =>
       event === "upgrade"
         ? args[1].resume().once("end", () => args[1].end()).write("HTTP/1.1 101 Switching Protocols\r\n\r\n")
         : emit(event, ...args)) as typeof server.emit
-    const port = yield* serve(
-      () => Effect.succeed("<answer>"),
-      { connections: 2 },
-      (() => server) as typeof createServer
-    )
+    const port = yield* serve(() => Effect.succeed("<answer>"), { connections: 2 }, () => server)
     const upgraded = yield* open(port)
     yield* Effect.callback<void>((resume) => {
       upgraded.once("data", () => resume(Effect.void))

@@ -63,7 +63,7 @@ export const layer = (
     }
     const hooks = BrokerHooks.layer({ credential, vhost: vhostOf(Redacted.value(url)) }).pipe(
       Layer.provide(
-        PlatformNode.HttpServer.layer(() => createServer(), { host, port }).pipe(
+        PlatformNode.HttpServer.layer(createServer, { host, port }).pipe(
           Layer.catch(({ cause }) =>
             Layer.unwrap<HttpServer.HttpServer, never, never, InvalidConfig, never>(
               Effect.fail(

@@ -207,7 +207,7 @@ const operations = ({ docs, httpHost, metricsPort, workers }: ServerConfig) => {
         return ManagementApi.layerOperations({ readiness: yield* readiness, docs })
       })).pipe(
         Layer.provide(
-          PlatformNode.HttpServer.layer(() => createServer(), {
+          PlatformNode.HttpServer.layer(createServer, {
             host,
             port,
             exclusive: workers > 1,

@@ -27,7 +27,7 @@ const api = (options: ApiOptions) =>
 export const apiServer = (options: ApiOptions = {}) =>
   api(options).pipe(
     Layer.provideMerge(
-      PlatformNode.HttpServer.layer(() => createServer({ IncomingMessage: PlatformNode.Http1Request }), {
+      PlatformNode.HttpServer.layer(createServer, {
         host: "127.0.0.1",
         port: 0,
         // Nobody waits for the streams of events that somebody still reads: they end with the cloud.
