@@ -190,21 +190,32 @@ const readRevocationList = (pem: string, authority: string): Result.Result<ReadR
       if (!isTime(issuedAt)) throw new Error("no time")
       const nextAt = isTime(more[0]) ? timeOf(more[0]) : null
       const [list, extensions] = [Tag.sequence, contextTag(0)].map((tag) => more.find((part) => part.tag === tag))
+      const entries = list === undefined ? [] : inside(list, Tag.sequence)
       return {
         isIssuers,
-        isDelta: extensions?.content.includes(writeOid(oids.deltaList)) === true,
-        list: {
-          issuedAt: timeOf(issuedAt),
-          nextAt,
-          revoked: list === undefined ? [] : inside(list, Tag.sequence).map(revokedFrom)
-        }
+        // Those of the list, and of each entry behind its serial number and time.
+        isWhole: [
+          ...extensions === undefined ? [] : inside(extensions, contextTag(0)),
+          ...entries.flatMap((entry) => inside(entry, Tag.sequence).slice(2))
+        ].every(leavesWhole),
+        list: { issuedAt: timeOf(issuedAt), nextAt, revoked: entries.map(revokedFrom) }
       }
     }),
-    ({ isDelta, isIssuers, list }) => {
+    ({ isIssuers, isWhole, list }) => {
       if (!isIssuers) return Result.fail("Expected a revocation list that the authority has signed")
-      return isDelta ? Result.fail("Expected a whole revocation list, not a delta") : Result.succeed(list)
+      return isWhole
+        ? Result.succeed(list)
+        : Result.fail("Expected a whole revocation list of one authority, without critical extensions")
     }
   )
+
+/** A list with critical extensions has a part of the certificates, or also those of another authority. */
+const leavesWhole = (extensions: Der): boolean =>
+  inside(extensions, Tag.sequence).every((each) => {
+    const [oid, critical] = inside(each, Tag.sequence)
+    const isCritical = critical?.tag === Tag.boolean && critical.content[0] !== 0
+    return !isCritical && oid?.bytes.equals(writeOid(oids.deltaList)) !== true
+  })
 
 const revokedFrom = (entry: Der) => {
   const [serial, at] = inside(entry, Tag.sequence)

@@ -115,6 +115,15 @@ layer(PlatformNode.layer)("NodeX509", (it) => {
       )
     }))
 
+  it.effect("refuses revocation lists that are no whole ones", () =>
+    Effect.gen(function*() {
+      const x509 = yield* X509
+      assert.strictEqual(
+        Result.getOrThrow(Result.flip(x509.readRevocationList(partialList, FactoryAuthority.certificate))),
+        "Expected a whole revocation list of one authority, without critical extensions"
+      )
+    }))
+
   it.effect("refuses what is not exactly one certificate", () =>
     Effect.gen(function*() {
       const x509 = yield* X509
@@ -178,5 +187,15 @@ MDAwWhgPMjEyMDAxMDEwMDAwMDBaMCkwEgIBABcNMjUwMTAxMDAwMDAwWjATAgL/
 fxcNMjUwMTAxMDAwMDAwWjAKBggqhkjOPQQDAgNIADBFAiEA9jtefvE+Z+8VbzhJ
 eGaTbEqhYPXHSEuJB0L47buCHZgCIAqXbIPjOcICzfGwxkIQQUPgp/NpgCVuV3so
 u1HFUIws
+-----END X509 CRL-----
+`
+
+/** One of a distribution point (RFC 5280, 5.2.5) of the factory. */
+const partialList = `-----BEGIN X509 CRL-----
+MIHZMIGAAgEBMAoGCCqGSM49BAMCMBIxEDAOBgNVBAMMB0ZhY3RvcnkXDTI2MTEy
+NDA2MDI0N1oYDzIxMDkwMTEzMDYwMjQ3WqA7MDkwKwYDVR0cAQH/BCEwH6AaoBiG
+Fmh0dHA6Ly9leGFtcGxlLmNvbS9jcmyBAf8wCgYDVR0UBAMCAQEwCgYIKoZIzj0E
+AwIDSAAwRQIgB12VdG/JFsCZtu5A152kLIfW0hdmhIYuw3g9LKMB9f0CIQDIY/7R
+xMpBch7Mas+PRpGHW0AmQ9EEOe6TxT0ITyXU7w==
 -----END X509 CRL-----
 `
