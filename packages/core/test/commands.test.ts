@@ -15,7 +15,7 @@ import {
 } from "@device-cloud/core"
 import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Queue } from "effect"
+import { Deferred, Effect, Fiber, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 
@@ -487,6 +487,36 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       yield* TestClock.adjust("1 milli")
       assert.deepStrictEqual(received, [...before, ...after].map(({ messageId }) => String(messageId)))
       assert.strictEqual(after[2]!.state, "sent")
+      yield* sessions.detach(session)
+    }))
+
+  it.effect("a command that is cancelled or expires while it waits for the device to be ready is never delivered", () =>
+    Effect.gen(function*() {
+      const sessions = yield* DeviceSessions
+      const device = yield* createDevice
+      const received: Array<string> = []
+      const ready = yield* Deferred.make<void>()
+      let isReady = false
+      const calls = [yield* call(device, "first"), yield* call(device, "second"), yield* call(device, "third")]
+      const brief = yield* set(device, { a: 1 }, 1)
+      const session = yield* sessions.attach({
+        device: deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId: device.deviceId })),
+        ip: "127.0.0.1",
+        deliver: ({ id, method }) => Effect.sync(() => void (method === "thing.shadow" || received.push(id))),
+        backlog: () => isReady ? undefined : Deferred.await(ready),
+        close: () => Effect.void
+      })
+      yield* TestClock.adjust("1 milli")
+      for (const { messageId } of [calls[0]!, calls[2]!]) {
+        yield* (yield* Commands).cancel(defaultProjectId, device.deviceId, messageId)
+      }
+      yield* TestClock.adjust("2 seconds")
+      isReady = true
+      yield* Deferred.succeed(ready, undefined)
+      yield* TestClock.adjust("1 milli")
+      assert.deepStrictEqual(received, [String(calls[1]!.messageId)])
+      const states = yield* Effect.forEach([...calls, brief], stateOf)
+      assert.deepStrictEqual(states, ["cancelled", "sent", "cancelled", "expired"])
       yield* sessions.detach(session)
     }))
 })

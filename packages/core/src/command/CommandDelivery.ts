@@ -274,9 +274,12 @@ const make = Effect.gen(function*() {
       const shadow = setsProperties(command) ? yield* shadowOf : undefined
       const params = paramsToDeliver(command, shadow)
       if (params !== undefined) {
-        for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
-        // The device has left while the command waited for it.
-        if (!deliveries.has(session)) return "nothing"
+        let room = connection.backlog()
+        if (room !== undefined) {
+          for (; room !== undefined; room = connection.backlog()) yield* room
+          // A command that waited may have been cancelled or have expired, and the device may have left.
+          return deliveries.has(session) ? "read" : "nothing"
+        }
         yield* deliver(session, command, params, note)
       }
       update(session, (delivery) => DeliveryMachine.known(delivery, command.messageId))
