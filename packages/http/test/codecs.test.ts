@@ -84,6 +84,11 @@ for (const [name, storage] of storages) {
           40_001,
           ["codec.commands[0].parts[0].to"]
         ])
+        const labels = { 0: "off", on: "on" }
+        assert.deepStrictEqual(yield* issuesOf(parts({ type: "uint", size: 1, to: "params.a", labels })), [
+          40_001,
+          ["codec.commands[0].parts[0].labels"]
+        ])
         assert.deepStrictEqual(yield* issuesOf({ reports: [{ method: "thing.service.property.set", parts: [] }] }), [
           40_001,
           ["codec.reports[0].method"]

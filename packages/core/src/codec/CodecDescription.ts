@@ -40,10 +40,13 @@ const position = { at: Schema.optional(count(0, maxMessageBytes)) }
 /** Where the value goes, and what is written if there is none. */
 const target = { to: Schema.optional(MemberPath), default: Schema.optional(Scalar) }
 
-const Labels = Schema.Record(
-  Schema.String.check(Schema.isPattern(/^-?\d{1,16}$/, { expected: "a whole number as name" })),
-  Scalar
-).check(Schema.isMaxProperties(256))
+/** Values by number. A check of the keys themselves would leave out those that fail it. */
+const Labels = Schema.Record(Schema.String, Scalar).check(
+  Schema.isMaxProperties(256),
+  Schema.makeFilter((labels) =>
+    Object.keys(labels).every((name) => /^-?\d{1,16}$/.test(name)) ? undefined : "Expected whole numbers as names"
+  )
+)
 
 /** How a whole number stands for a value. */
 const scaling = {
