@@ -104,7 +104,10 @@ for (const [name, storage] of storages) {
             [{}, "query"],
             [{ reported: { power: 1 } }, "query.reported"],
             [{ reported: {}, product_key: "x".repeat(129) }, "query.product_key"],
+            [{ reported: { ["x".repeat(129)]: 1, power: 1 }, product_key }, "query.reported"],
+            [{ reported: { "\ud800": 1 }, product_key }, "query.reported"],
             [{ status: "broken" }, "query.status"],
+            [{ tags: {} }, "query"],
             [{ tags: { room: 5 } }, "query.tags.room"],
             [{ keyword: "" }, "query.keyword"]
           ] as const

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { DeviceStatus, Tags } from "../device/Device.ts"
 import { DomainError } from "../kernel/DomainError.ts"
-import { NonBlankText, Text } from "../kernel/Text.ts"
+import { isWellFormed, NonBlankText, Text } from "../kernel/Text.ts"
 import type { ProjectId } from "../project/Project.ts"
 
 /** Devices in a static group, at most. */
@@ -17,10 +17,19 @@ export const maxGroupAddition = 1000
 /** Reported values in a query, at most. */
 const maxReported = 10
 
-const atMost = (maximum: number) =>
-  Schema.makeFilter((values: object) =>
-    Object.keys(values).length <= maximum ? undefined : `Expected at most ${maximum}`
-  )
+/** Characters of a property id in a query, at most. */
+const maxIdLength = 128
+
+/** Reported values by property. A check of the keys themselves would leave out those that fail it. */
+const Reported = Schema.Record(Schema.String, Schema.Union([Text(1024), Schema.Finite, Schema.Boolean])).check(
+  Schema.makeFilter((values) => {
+    const ids = Object.keys(values)
+    if (ids.length > maxReported) return `Expected at most ${maxReported}`
+    return ids.every((id) => id.length <= maxIdLength && isWellFormed(id))
+      ? undefined
+      : `Expected property ids of at most ${maxIdLength} characters, without NUL characters and unpaired surrogates`
+  })
+)
 
 /** The devices of a dynamic group: those for which all given conditions hold. */
 export const DeviceQuery = Schema.Struct({
@@ -35,11 +44,14 @@ export const DeviceQuery = Schema.Struct({
    * Values that the device has reported last, at most 10, by property: text,
    * numbers, true or false, as they are stored. Needs `productKey`.
    */
-  reported: Schema.optional(
-    Schema.Record(Text(128), Schema.Union([Text(1024), Schema.Finite, Schema.Boolean])).check(atMost(maxReported))
-  )
-}).check(Schema.makeFilter(({ productKey, reported, ...others }) => {
-  const conditions = [productKey, ...Object.values(reported ?? {}), ...Object.values(others)]
+  reported: Schema.optional(Reported)
+}).check(Schema.makeFilter(({ productKey, reported, tags, ...others }) => {
+  const conditions = [
+    productKey,
+    ...Object.values(tags ?? {}),
+    ...Object.values(reported ?? {}),
+    ...Object.values(others)
+  ]
   if (conditions.every((condition) => condition === undefined)) return "Expected at least one condition"
   return reported !== undefined && productKey === undefined
     ? { path: ["reported"], issue: "Expected product_key beside it" }
