@@ -70,10 +70,20 @@ const make = Effect.gen(function*() {
   })
 
   /** Tells a device of its tasks when it listens, and notes it. */
-  const tellDevice = Effect.fnUntraced(function*(deviceId: DeviceId, tasks: ReadonlyArray<AssignedTask>) {
+  const tellDevice = Effect.fnUntraced(function*(
+    deviceId: DeviceId,
+    choice: TaskChoice,
+    found: ReadonlyArray<AssignedTask>
+  ) {
     const session = sessions.session(deviceId)
     if (session === undefined) return
     const { connection } = session
+    let tasks = found
+    if (connection.backlog() !== undefined) {
+      for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
+      // A task may have ended while it waited for the device.
+      tasks = yield* untilStored(store.ofDevices([deviceId], choice, perDevice))
+    }
     for (const task of tasks) {
       for (let room = connection.backlog(); room !== undefined; room = connection.backlog()) yield* room
       // The device has left, or has come back, while its tasks waited for it.
@@ -84,12 +94,12 @@ const make = Effect.gen(function*() {
   })
 
   /** Tells a device in a fiber of its own. A device that is being told is looked at again. */
-  const tellBeside = (tasks: Array.NonEmptyReadonlyArray<AssignedTask>) => {
+  const tellBeside = (tasks: Array.NonEmptyReadonlyArray<AssignedTask>, choice: TaskChoice) => {
     const [{ deviceId }] = tasks
     if (telling.has(deviceId)) return void due.add(deviceId)
     telling.add(deviceId)
     runFork(
-      tellDevice(deviceId, tasks).pipe(
+      tellDevice(deviceId, choice, tasks).pipe(
         Effect.catchCause((cause) => Effect.logWarning("A device could not be told of its tasks", cause)),
         Effect.ensuring(Effect.sync(() => telling.delete(deviceId)))
       )
@@ -100,7 +110,7 @@ const make = Effect.gen(function*() {
   const tellAll = Effect.fnUntraced(function*(deviceIds: ReadonlyArray<DeviceId>, choice: TaskChoice) {
     for (let start = 0; start < deviceIds.length; start += readLimit) {
       const tasks = yield* store.ofDevices(deviceIds.slice(start, start + readLimit), choice, perDevice)
-      for (const ofDevice of Object.values(Array.groupBy(tasks, (task) => task.deviceId))) tellBeside(ofDevice)
+      for (const ofDevice of Object.values(Array.groupBy(tasks, (task) => task.deviceId))) tellBeside(ofDevice, choice)
     }
   })
 
