@@ -11,11 +11,12 @@ import {
   type Json,
   maxWaiting,
   Shadows,
-  ThingModels
+  ThingModels,
+  Uplink
 } from "@device-cloud/core"
 import { SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Queue } from "effect"
+import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 
@@ -490,15 +491,17 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       yield* sessions.detach(session)
     }))
 
-  it.effect("a command that is cancelled or expires while it waits for the device to be ready is never delivered", () =>
+  it.effect("a command that ends, or is overtaken, while it waits for the device to be ready is never delivered", () =>
     Effect.gen(function*() {
       const sessions = yield* DeviceSessions
       const device = yield* createDevice
       const received: Array<string> = []
       const ready = yield* Deferred.make<void>()
       let isReady = false
+      const earlier = yield* set(device, { d: 1 })
       const calls = [yield* call(device, "first"), yield* call(device, "second"), yield* call(device, "third")]
       const brief = yield* set(device, { a: 1 }, 1)
+      const [overtaken, outdone] = [yield* set(device, { b: 1 }), yield* set(device, { c: 1 })]
       const session = yield* sessions.attach({
         device: deviceIdentity(yield* (yield* Devices).get(defaultProjectId, { deviceId: device.deviceId })),
         ip: "127.0.0.1",
@@ -511,12 +514,18 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
         yield* (yield* Commands).cancel(defaultProjectId, device.deviceId, messageId)
       }
       yield* TestClock.adjust("2 seconds")
+      yield* (yield* Uplink).submit({
+        device: session.connection.device,
+        method: "thing.event.property.post",
+        params: { b: 1, c: 2 },
+        receivedAt: yield* Clock.currentTimeMillis
+      })
       isReady = true
       yield* Deferred.succeed(ready, undefined)
       yield* TestClock.adjust("1 milli")
-      assert.deepStrictEqual(received, [String(calls[1]!.messageId)])
-      const states = yield* Effect.forEach([...calls, brief], stateOf)
-      assert.deepStrictEqual(states, ["cancelled", "sent", "cancelled", "expired"])
+      assert.deepStrictEqual(received, [earlier, calls[1]!].map(({ messageId }) => String(messageId)))
+      const states = yield* Effect.forEach([earlier, ...calls, brief, overtaken, outdone], stateOf)
+      assert.deepStrictEqual(states, ["sent", "cancelled", "sent", "cancelled", "expired", "succeeded", "cancelled"])
       yield* sessions.detach(session)
     }))
 })

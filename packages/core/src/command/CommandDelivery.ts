@@ -256,13 +256,13 @@ const make = Effect.gen(function*() {
     return undefined
   }
 
-  /** Delivers the next commands from the store and returns what to do next. `shadowOf`: the shadow of the device. */
+  /** Delivers the next commands from the store and returns what to do next. */
   const readOnce = Effect.fnUntraced(function*(
-    session: DeviceSession,
-    shadowOf: Effect.Effect<Shadow | undefined, StoreError>
+    session: DeviceSession
   ): Effect.fn.Return<DeliveryMachine.Next, StoreError> {
     const { connection } = session
     const { deviceId } = connection.device
+    const shadowOf = yield* Effect.cached(Effect.map(untilStored(shadows.get(deviceId)), Option.getOrUndefined))
     update(session, DeliveryMachine.beginRead)
     const commands = yield* untilStored(store.unfinished({
       deviceId,
@@ -277,7 +277,7 @@ const make = Effect.gen(function*() {
         let room = connection.backlog()
         if (room !== undefined) {
           for (; room !== undefined; room = connection.backlog()) yield* room
-          // A command that waited may have been cancelled or have expired, and the device may have left.
+          // A command that waited may have ended, its device may have reported what it asks for, or have left.
           return deliveries.has(session) ? "read" : "nothing"
         }
         yield* deliver(session, command, params, note)
@@ -293,9 +293,8 @@ const make = Effect.gen(function*() {
   /** Delivers the waiting commands of the device from the store, in order, until none is left. */
   const read = Effect.fnUntraced(function*(session: DeviceSession) {
     const { deviceId } = session.connection.device
-    const shadowOf = yield* Effect.cached(Effect.map(untilStored(shadows.get(deviceId)), Option.getOrUndefined))
     let next: DeliveryMachine.Next = "read"
-    while (next === "read" && sessions.session(deviceId) === session) next = yield* readOnce(session, shadowOf)
+    while (next === "read" && sessions.session(deviceId) === session) next = yield* readOnce(session)
   })
 
   /** Tells a device that has connected what is desired of it, and delivers what waits for it. */
