@@ -70,22 +70,28 @@ export const make = Effect.fnUntraced(function*<K, V, E>(
     }
   }
 
-  const get = Effect.fnUntraced(function*(keys: ReadonlyArray<K>) {
-    const found = new Map<K, V>()
-    const missing: Array<K> = []
-    for (const key of keys) {
-      const value = fresh(key)
-      if (value === undefined) missing.push(key)
-      else found.set(key, value)
-    }
-    if (missing.length === 0) return found
+  /** Loads what is missing, beside what was found. */
+  const complete = (found: Map<K, V>, missing: ReadonlyArray<K>) => {
     const [began, changesBefore] = [epoch, changes]
     const until = clock.currentTimeMillisUnsafe() + timeToLive
-    const loaded = yield* load(missing, last)
-    if (changes === changesBefore) keep(loaded, until, began)
-    for (const [key, value] of loaded) found.set(key, value)
-    return found
-  })
+    return Effect.map(load(missing, last), (loaded) => {
+      if (changes === changesBefore) keep(loaded, until, began)
+      for (const [key, value] of loaded) found.set(key, value)
+      return found
+    })
+  }
+
+  const get = (keys: ReadonlyArray<K>): Effect.Effect<ReadonlyMap<K, V>, E> =>
+    Effect.suspend(() => {
+      const found = new Map<K, V>()
+      const missing: Array<K> = []
+      for (const key of keys) {
+        const value = fresh(key)
+        if (value === undefined) missing.push(key)
+        else found.set(key, value)
+      }
+      return missing.length === 0 ? Effect.succeed(found) : complete(found, missing)
+    })
 
   return {
     fresh,

@@ -120,13 +120,14 @@ const make = Effect.gen(function*() {
     tsls.forget(productKey)
   }
 
-  const ofProducts = Effect.fnUntraced(function*(productKeys: ReadonlyArray<ProductKey>) {
-    const models = new Map<ProductKey, ModelValidator.ModelValidator>()
-    for (const [productKey, { model }] of yield* cache.get(productKeys)) {
-      if (model !== undefined) models.set(productKey, model)
-    }
-    return models
-  })
+  const ofProducts = (productKeys: ReadonlyArray<ProductKey>) =>
+    Effect.map(cache.get(productKeys), (compiled) => {
+      const models = new Map<ProductKey, ModelValidator.ModelValidator>()
+      for (const [productKey, { model }] of compiled) {
+        if (model !== undefined) models.set(productKey, model)
+      }
+      return models
+    })
 
   yield* channel.subscribe({
     heard: ({ productKey }) => Effect.sync(() => forget(productKey)),

@@ -2,7 +2,7 @@
  * Takes every message of every device. `Uplink` sorts messages by the registry of
  * device methods, commits them in batches, and replies after the commit.
  */
-import { Array, Cause, Context, Effect, Exit, Layer, Option } from "effect"
+import { Array, Cause, Clock, Context, Effect, Exit, Layer, Option } from "effect"
 import { ProjectActivity } from "../activity/ProjectActivity.ts"
 import { Troubles } from "../activity/Troubles.ts"
 import { CommandAnswers } from "../command/CommandAnswers.ts"
@@ -90,6 +90,8 @@ const weightOf = (method: RegisteredMethod | undefined, values: number, { bytes 
 
 type Item = UplinkBatch.UplinkItem
 
+const noAttachments = Effect.succeed(new Map<string, Attachment>())
+
 const make = Effect.gen(function*() {
   const methods = yield* DeviceMethods
   const store = yield* UplinkStore
@@ -101,28 +103,31 @@ const make = Effect.gen(function*() {
   const answers = yield* CommandAnswers
   const activity = yield* ProjectActivity
   const troubles = yield* Troubles
-  const metrics = UplinkMetrics.make()
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const clock = yield* Clock.Clock
+  const context = yield* Effect.context<never>()
+  const metrics = UplinkMetrics.make(context)
+  const runFork = Effect.runForkWith(context)
 
   const logDefect = (defect: unknown) => void runFork(Effect.logError("A device method throws", defect))
 
   /** Looks up the sub-devices that messages name. */
-  const attachmentsFor = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
-    const attachments = new Map<string, Attachment>()
+  const attachmentsFor = (
+    items: ReadonlyArray<Item>
+  ): Effect.Effect<ReadonlyMap<string, Attachment>, StoreError> => {
     const names = UplinkBatch.namesIn(items, methods, logDefect)
-    for (const found of names.length === 0 ? [] : yield* directory.attachments(names)) {
-      if (Option.isSome(found)) attachments.set(deviceKey(found.value.subDevice), found.value)
-    }
-    return attachments
-  })
+    if (names.length === 0) return noAttachments
+    return Effect.map(directory.attachments(names), (all) => {
+      const found = all.flatMap(Option.toArray)
+      return new Map(found.map((attachment) => [deviceKey(attachment.subDevice), attachment]))
+    })
+  }
 
   /** Loads what updates need: the models of products, and what reacts to changes. */
-  const prepare = Effect.fnUntraced(function*({ devices }: UplinkBatch.UplinkBatch) {
+  const prepare = ({ devices }: UplinkBatch.UplinkBatch) => {
     const productKeys = [...new Set(devices.map(({ device }) => device.productKey))]
-    const loaded = yield* models.ofProducts(productKeys)
-    if (!productKeys.every(reactions.isLoaded)) yield* reactions.load(productKeys)
-    return loaded
-  })
+    const loaded = models.ofProducts(productKeys)
+    return productKeys.every(reactions.isLoaded) ? loaded : Effect.tap(loaded, reactions.load(productKeys))
+  }
 
   /** Sorts a batch and stores the changes of devices. Only this part of a batch is ever repeated. */
   const commit = Effect.fnUntraced(function*(items: ReadonlyArray<Item>) {
@@ -195,17 +200,19 @@ const make = Effect.gen(function*() {
     if (results.length + progress.length > 0) feed.wake()
     if (requests.length > 0) yield* runRequests(batch)
     countMessages(activity, troubles, items, replies)
-    if (timesAhead > 0) yield* safely(metrics.timesAhead(timesAhead))
-    yield* safely(metrics.concluded(progress, replies.filter((_, place) => !UplinkBatch.isProgress(items[place]!))))
+    const messageReplies = replies.filter((_, place) => !UplinkBatch.isProgress(items[place]!))
+    yield* safely(Effect.sync(() => metrics.concluded(progress, messageReplies, timesAhead)))
     return replies
   })
 
   const options = {
-    commit: (items: ReadonlyArray<Item>) =>
-      Effect.flatMap(
-        Effect.timed(untilStored(commit(items))),
-        ([duration, committed]) => Effect.as(metrics.committed(duration, items.length, reports.waiting()), committed)
-      ),
+    commit: (items: ReadonlyArray<Item>) => {
+      const began = clock.monotonicTimeNanosUnsafe()
+      return Effect.map(untilStored(commit(items)), (committed) => {
+        metrics.committed(Number(clock.monotonicTimeNanosUnsafe() - began) / 1e9, items.length, reports.waiting())
+        return committed
+      })
+    },
     conclude,
     isolates: ({ retryable }: StoreError) => !retryable,
     keyOf: (item: Item) => UplinkBatch.isProgress(item) ? item.deviceId : (item.carrier ?? item.device).deviceId,

@@ -1,7 +1,7 @@
 /**
  * The metrics of the uplink.
  */
-import { Duration, Effect, Metric } from "effect"
+import { type Context, Metric } from "effect"
 import type { CommandProgress } from "../command/Command.ts"
 import type { DeviceReply } from "./DeviceReply.ts"
 
@@ -49,24 +49,26 @@ const countCodes = (replies: ReadonlyArray<DeviceReply>): ReadonlyMap<number, nu
   return counts
 }
 
-/** Makes the functions that count. */
-export const make = () => {
+/** Makes the functions that count, in the registry of the context. They are no effects: each count would be two steps of the fiber. */
+export const make = (context: Context.Context<never>) => {
   const messagesWith = seriesOf(messages, "code")
   const stepsTo = seriesOf(commandSteps, "state")
   return {
-    /** A batch of `size` items is stored; `waiting` items wait for the next. */
-    committed: Effect.fnUntraced(function*(duration: Duration.Duration, size: number, waiting: number) {
-      yield* Metric.update(commitSeconds, Duration.toSeconds(duration))
-      yield* Metric.update(batchSize, size)
-      yield* Metric.update(queueDepth, waiting)
-    }),
-    timesAhead: (count: number) => Metric.update(timesAhead, count),
-    /** The messages of a batch have these replies, and commands have taken these steps. */
-    concluded: Effect.fnUntraced(
-      function*(progress: ReadonlyArray<CommandProgress>, replies: ReadonlyArray<DeviceReply>) {
-        for (const { state } of progress) yield* Metric.update(stepsTo(state), 1)
-        for (const [code, count] of countCodes(replies)) yield* Metric.update(messagesWith(code), count)
-      }
-    )
+    /** A batch of `size` items is stored after so many seconds; `waiting` items wait for the next. */
+    committed: (seconds: number, size: number, waiting: number): void => {
+      commitSeconds.updateUnsafe(seconds, context)
+      batchSize.updateUnsafe(size, context)
+      queueDepth.updateUnsafe(waiting, context)
+    },
+    /** The messages of a batch have these replies, and commands have taken these steps; so many times were ahead. */
+    concluded: (
+      progress: ReadonlyArray<CommandProgress>,
+      replies: ReadonlyArray<DeviceReply>,
+      ahead: number
+    ): void => {
+      if (ahead > 0) timesAhead.updateUnsafe(ahead, context)
+      for (const { state } of progress) stepsTo(state).updateUnsafe(1, context)
+      for (const [code, count] of countCodes(replies)) messagesWith(code).updateUnsafe(count, context)
+    }
   }
 }
