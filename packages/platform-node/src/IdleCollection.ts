@@ -5,7 +5,7 @@
  */
 import { Effect, Layer, Schedule } from "effect"
 import { performance } from "node:perf_hooks"
-import { memoryUsage } from "node:process"
+import { memoryUsage, versions } from "node:process"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
@@ -16,10 +16,23 @@ const growth = 1.15
 /** A process whose thread works for more than this part of the time collects anyway. */
 const maxUtilization = 0.5
 
+/**
+ * Whether a collection moves what is left together. A burst leaves many pages with little in them, which V8 keeps
+ * otherwise: of 171 MB, 52 stay in place of 171, and the pause is a quarter longer. V8 of Node.js 22 and later keeps
+ * emptied pages for itself all the same.
+ */
+const compacts = Number.parseInt(versions.node) < 22
+
 /** Collects garbage every 20 seconds while the process is idle and has grown. For servers, once in a process. */
 export const layer: Layer.Layer<never> = Layer.effectDiscard(Effect.suspend(() => {
   setFlagsFromString("--expose-gc")
-  const collect = runInNewContext("gc") as () => void
+  const gc = runInNewContext("gc") as () => void
+  const collect = () => {
+    if (!compacts) return gc()
+    setFlagsFromString("--compact-on-every-full-gc")
+    gc()
+    setFlagsFromString("--no-compact-on-every-full-gc")
+  }
   let size = memoryUsage.rss()
   let loop = performance.eventLoopUtilization()
   const look = Effect.sync(() => {

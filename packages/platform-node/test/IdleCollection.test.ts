@@ -3,6 +3,8 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { constants, PerformanceObserver } from "node:perf_hooks"
+import { versions } from "node:process"
+import { getHeapSpaceStatistics } from "node:v8"
 
 /** Collections that somebody asked for. */
 const forced = Effect.acquireRelease(
@@ -33,3 +35,23 @@ it.effect("a process that has grown and is idle collects garbage, once", () =>
     assert.isAbove(burst.length, 0)
     assert.strictEqual(collections.count(), 1)
   }))
+
+/** Bytes of the old part of the heap: all of its pages, and what is in use of them. */
+const oldSpace = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space")!
+
+// V8 of later versions keeps the pages.
+it.effect.skipIf(Number.parseInt(versions.node) >= 22)(
+  "pages that a burst has left nearly empty are given back",
+  () =>
+    Effect.gen(function*() {
+      yield* Layer.build(IdleCollection.layer)
+      const burst = Array.from({ length: 1_000_000 }, (_, i) => ({ i, values: [i, i + 1] }))
+      const kept = burst.filter((_, i) => i % 10 === 0)
+      burst.length = 0
+      yield* idle
+      yield* TestClock.adjust("20 seconds")
+      const { space_size, space_used_size } = oldSpace()
+      assert.strictEqual(kept.length, 100_000)
+      assert.isBelow(space_size, 1.5 * space_used_size)
+    })
+)
