@@ -43,7 +43,7 @@ export const decode = (
   const message = parseJson(form === "file" ? withoutStrayCommas(payload) : payload.toString())
   if (message === undefined) return form === "shadow" ? DeviceReply.failure(400, "Invalid JSON.") : DeviceReply.notJson
   if (!Predicate.isObject(message)) return DeviceReply.parameterError("expected a JSON object")
-  const { clientToken, id, params = {}, sys } = message as {
+  const { clientToken, id, params = form === "open" ? message : {}, sys } = message as {
     readonly clientToken?: Json
     readonly id?: unknown
     readonly params?: unknown
@@ -71,7 +71,7 @@ class JsonRequest implements AlinkRequest {
 }
 
 /** Forms whose request is in `params`; the whole message is the request of the others. */
-const hasParams: ReadonlySet<Form> = new Set(["request", "notice", "session", "file", "upgrade"])
+const hasParams: ReadonlySet<Form> = new Set(["request", "open", "notice", "session", "file", "upgrade"])
 
 /** The public C SDK writes a comma after the last member of an object. */
 const withoutStrayCommas = (payload: Buffer): string => payload.toString().replaceAll(/,\s*\}/g, "}")

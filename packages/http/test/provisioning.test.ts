@@ -85,6 +85,9 @@ for (const [name, storage] of storages) {
           assert.deepStrictEqual(yield* report(random), { ...done, data: {} })
           assert.deepStrictEqual(yield* lookUp, [200, 0, { random }])
         }
+        const bare = { method: "thing.bind.post", random: "abcdefgh" }
+        assert.deepStrictEqual((yield* uplink(device, "PostSysMsg", { body: bare })).body, { ...done, data: {} })
+        assert.deepStrictEqual(yield* lookUp, [200, 0, { random: "abcdefgh" }])
         yield* call("PUT", `/things/${device.device_id}/status`, { body: { action: "bind" } })
         assert.deepStrictEqual((yield* lookUp)[0], 200)
         yield* call("PUT", `/things/${device.device_id}/status`, { body: { action: "unbind" } })

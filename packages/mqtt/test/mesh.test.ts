@@ -80,16 +80,20 @@ for (const [name, storage] of storages) {
         const device = yield* createDevice("direct")
         const { deviceName, productKey } = device
         const connected = yield* MqttDevice.connect(device)
-        const report = (params: object) =>
+        const say = (message: object) =>
           Effect.andThen(
-            connected.say("thing/bind/post", { id: "7", version: "1.0", params }),
+            connected.say("thing/bind/post", message),
             Effect.map(connected.take, ({ message }) => message)
           )
+        const report = (params: object) => say({ id: "7", version: "1.0", params })
         const lookUp = bindings.random(defaultProjectId, productKey, deviceName)
         assert.deepInclude(yield* report({ random: "short" }), { code: 460, method: "thing.bind.post" })
         assert.strictEqual((yield* Effect.flip(lookUp))._tag, "RandomNotReported")
         assert.deepInclude(yield* report({ random: "0123456789" }), { code: 200, data: {} })
         assert.strictEqual(yield* lookUp, "0123456789")
+        assert.deepInclude(yield* say({ random: "9876543210" }), { code: 200, id: "0", data: {} })
+        assert.strictEqual(yield* lookUp, "9876543210")
+        assert.deepInclude(yield* say({ params: {}, random: "0123456789" }), { code: 460 })
         const made = yield* bindings.expect(defaultProjectId, productKey, deviceName)
         assert.deepInclude(yield* report({ random: "0123456789" }), { code: 460 })
         assert.strictEqual((yield* Effect.flip(lookUp))._tag, "RandomNotReported")

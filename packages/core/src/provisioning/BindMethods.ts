@@ -12,6 +12,7 @@ const read = Schema.decodeUnknownOption(BindReport)
 
 const bindPost = DeviceMethod.request({
   name: "thing.bind.post",
+  form: "open",
   action: "PostSysMsg",
   decode: ({ params }) => Result.fromOption(read(params), () => fieldError("random", "expected 8 to 32 characters")),
   handle: Effect.fnUntraced(function*({ random }, { device, receivedAt }) {

@@ -17,12 +17,14 @@ import type { UplinkMessage } from "./UplinkMessage.ts"
 
 /**
  * What a message of the method looks like; adapters map it to topics and
- * payloads. `request` has params and wants a reply, `notice` has params and
- * wants none, `answer` replies to the cloud. `bytes` and `user` carry bytes.
+ * payloads. `request` has params and wants a reply; those of `open` may also stand
+ * in the message itself. `notice` has params and wants no reply, `answer` replies to
+ * the cloud. `bytes` and `user` carry bytes.
  * `shadow`, `file`, `upgrade` and `time` have forms of their own.
  */
 export type MessageForm =
   | "request"
+  | "open"
   | "notice"
   | "answer"
   | "bytes"

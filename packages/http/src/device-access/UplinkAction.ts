@@ -113,8 +113,10 @@ const messageParams = (body: Body): unknown => body["params"] ?? {}
 const wholeForms: ReadonlySet<DeviceMethod.MessageForm> = new Set(["answer", "shadow", "time"])
 
 /** The part of a message that its method reads. */
-export const messageContent = (form: DeviceMethod.MessageForm, body: Body): unknown =>
-  wholeForms.has(form) ? (form === "time" ? { ...Object(body["params"]), ...body } : body) : messageParams(body)
+export const messageContent = (form: DeviceMethod.MessageForm, body: Body): unknown => {
+  if (form === "open") return body["params"] ?? body
+  return wholeForms.has(form) ? (form === "time" ? { ...Object(body["params"]), ...body } : body) : messageParams(body)
+}
 
 const refuseField = (field: string, message: string): Result.Result<never, typeof InvalidParameter.Type> =>
   Result.fail(invalidParameter([{ path: [field], message }]))
