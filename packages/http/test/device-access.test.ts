@@ -388,6 +388,7 @@ for (const [name, storage] of storages) {
         const answer = yield* uplink(device, action, { query, body })
         assert.deepStrictEqual([answer.status, answer.body.code], [Math.floor(code / 100), code])
         if (field !== "") assert.deepStrictEqual(Object.keys(answer.body.data.issues), [field])
+        if (code === 40904) assert.deepStrictEqual(answer.body.data, { device_code: 409, version: 3 })
       }))
   })
 

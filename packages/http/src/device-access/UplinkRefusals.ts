@@ -17,7 +17,8 @@ const refusals = <const Codes extends ReadonlyArray<Code>>(codes: Codes) => {
     message: Schema.String,
     data: Schema.Struct({
       device_code: Schema.Int.annotate({ description: "What the device protocol calls it" }),
-      issues: Schema.optionalKey(issuesData.issues)
+      issues: Schema.optionalKey(issuesData.issues),
+      version: Schema.optionalKey(Schema.Int.annotate({ description: "The current version of the shadow" }))
     })
   }).annotate({ description: "The message of the device was refused", identifier: `MessageRefused${status}` })
     .pipe(HttpApiSchema.status(status))
@@ -39,13 +40,14 @@ type UplinkRefusal = typeof uplinkRefusals[number]["Type"]
 
 /** What the refusal of a message becomes. `method` is the method of the message. */
 export const uplinkRefusal = (reply: DeviceReply.DeviceReply, method: string): UplinkRefusal => {
-  const { code: device_code, issues = [{ path: [], message: reply.message }], message } = reply
+  const { code: device_code, data, issues = [{ path: [], message: reply.message }], message } = reply
   const code = codeOf(device_code, method)
-  return {
-    code,
-    message,
-    data: { device_code, ...hasIssues(code) ? withIssues(issues, identity).data : {} }
-  } as UplinkRefusal
+  const details = hasIssues(code)
+    ? withIssues(issues, identity).data
+    : code === Code.shadowVersionConflict && method === "thing.shadow"
+    ? data as { readonly version: number }
+    : {}
+  return { code, message, data: { device_code, ...details } } as UplinkRefusal
 }
 
 /** The codes of failures that carry issues, as those of the management API do. */

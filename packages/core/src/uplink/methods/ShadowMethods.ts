@@ -40,7 +40,8 @@ const decode = (params: unknown, receivedAt: number): Result.Result<DeviceMethod
   const change = method === "update" ? update(state, receivedAt) : remove(state)
   if ("code" in change) return Result.fail(change)
   return Result.succeed((device) => {
-    if (version <= device.draft.version) return failure(409, "Version conflict.")
+    const stored = device.draft.version
+    if (version <= stored) return { ...failure(409, "Version conflict."), data: { version: stored } }
     const refused = change(device, version)
     if (refused !== undefined) return refused
     device.draft.accept(receivedAt, version)
