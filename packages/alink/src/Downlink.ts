@@ -12,6 +12,7 @@ import {
 } from "./AlinkMessage.ts"
 import type { Owner } from "./TopicOwner.ts"
 import {
+  extendedRrpcTopic,
   methodPrefix,
   methodToTopic,
   rrpcTopic,
@@ -25,8 +26,8 @@ import {
 export interface Downlink {
   readonly topic: string
   readonly payload: Payload
-  /** The topic in place of `topic` for a device that has subscribed to it; others may not know it. */
-  readonly callTopic?: string
+  /** Topics in place of `topic` for a device that has subscribed to one of them; others may not know them. */
+  readonly callTopics?: ReadonlyArray<string>
 }
 
 /** Returns the topic and the payload of a message to a device. */
@@ -49,10 +50,13 @@ export const downlinkOf = (message: DownlinkMessage, device: Owner): Downlink =>
     }
     default: {
       const prefix = methodPrefix(device)
+      const topic = methodToTopic(prefix, message.method)
       return {
-        topic: methodToTopic(prefix, message.method),
+        topic,
         payload: encodeRequest(message),
-        ...message.synchronous === true ? { callTopic: rrpcTopic(prefix, message.id) } : {}
+        ...message.synchronous === true
+          ? { callTopics: [rrpcTopic(prefix, message.id), extendedRrpcTopic(message.id, topic)] }
+          : {}
       }
     }
   }

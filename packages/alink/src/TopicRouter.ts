@@ -51,9 +51,12 @@ export const methodToTopic = (prefix: string, method: string): string => prefix 
 /** Returns the topic of a call that somebody waits for; the device replies on `{prefix}rrpc/response/{id}`. */
 export const rrpcTopic = (prefix: string, id: string): string => `${prefix}rrpc/request/${id}`
 
+/** Returns the topic of a call that names the topic of a message; the device replies on the same topic. */
+export const extendedRrpcTopic = (id: string, topic: string): string => `/ext/rrpc/${id}${topic}`
+
 /** Returns the topic of a call on a user topic; the device replies on the same topic. */
 export const userCallTopic = (owner: Owner, id: string, topic: string): string =>
-  `/ext/rrpc/${id}${userTopicPrefix(owner)}${topic}`
+  extendedRrpcTopic(id, userTopicPrefix(owner) + topic)
 
 /** Returns the topic on which a device learns of an upgrade. */
 export const upgradeTopic = ({ deviceName, productKey }: Owner): string =>

@@ -145,7 +145,7 @@ export class CarriedConnection implements DeviceConnection {
   }
 
   /** Publishes until somebody hears it, several times at most. */
-  #publish({ callTopic, payload, topic }: Downlink): Effect.Effect<boolean> {
+  #publish({ callTopics = [], payload, topic }: Downlink): Effect.Effect<boolean> {
     const bytes = bytesOf(payload)
     const publish = (topic: string) =>
       this.#link.publish(topic, bytes).pipe(
@@ -155,8 +155,7 @@ export class CarriedConnection implements DeviceConnection {
     return Effect.gen({ self: this }, function*() {
       for (let time = 0; time <= unheard.times && !this.#isClosed; time++) {
         if (time > 0) yield* Effect.sleep(unheard.pause)
-        if (callTopic !== undefined && (yield* publish(callTopic))) return true
-        if (yield* publish(topic)) return true
+        for (const each of [...callTopics, topic]) if (yield* publish(each)) return true
       }
       return false
     })

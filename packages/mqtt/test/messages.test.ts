@@ -90,20 +90,27 @@ for (const [name, storage] of storages) {
         const device = yield* Fixtures.createDevice(product)
         const connected = yield* MqttDevice.connect(device)
         const commands = yield* Commands
-        for (const isSubscribed of [false, true]) {
-          if (isSubscribed) yield* connected.subscribe([connected.topic("rrpc/request/+")])
+        const service = connected.topic("thing/service/Measure")
+        const extended = (id: unknown) => `/ext/rrpc/${id}${service}`
+        const ways = [
+          { filter: undefined, topic: () => service, reply: () => `${service}_reply` },
+          { filter: extended("+"), topic: extended, reply: extended },
+          {
+            filter: connected.topic("rrpc/request/+"),
+            topic: (id: unknown) => connected.topic(`rrpc/request/${id}`),
+            reply: (id: unknown) => connected.topic(`rrpc/response/${id}`)
+          }
+        ]
+        for (const way of ways) {
+          if (way.filter !== undefined) assert.deepStrictEqual(yield* connected.subscribe([way.filter]), [1])
           const calling = yield* Effect.forkScoped(
             commands.request(defaultProjectId, device.deviceId, "Measure", {}, { wait: 30 })
           )
           const { message, topic } = yield* connected.take
           assert.deepInclude(message, { method: "thing.service.Measure", params: {} })
           const { id } = message
-          assert.strictEqual(topic, connected.topic(isSubscribed ? `rrpc/request/${id}` : "thing/service/Measure"))
-          yield* connected.say(isSubscribed ? `rrpc/response/${id}` : "thing/service/Measure_reply", {
-            id,
-            code: 200,
-            data: { length: 3 }
-          })
+          assert.strictEqual(topic, way.topic(id))
+          yield* connected.publish(way.reply(id), JSON.stringify({ id, code: 200, data: { length: 3 } }))
           const { command } = yield* Fiber.join(calling)
           assert.deepInclude(command, { state: "succeeded", data: { length: 3 }, deliveries: 1 })
         }

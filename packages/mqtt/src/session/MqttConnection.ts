@@ -115,12 +115,12 @@ export class MqttConnection implements DeviceConnection {
         return void this.#stream.destroy()
       }
       const receiver = message.subDevice ?? this.device
-      const { callTopic, payload, topic } = downlinkOf(message, receiver)
+      const { callTopics, payload, topic: usual } = downlinkOf(message, receiver)
+      const topic = callTopics?.find((each) => this.subscriptions.granted(each) !== undefined) ?? usual
       // It goes out again when the device comes back.
       if (message.method === userMethod && this.subscriptions.isStopped(topic)) return
-      const isCall = callTopic !== undefined && this.subscriptions.granted(callTopic) !== undefined
-      this.#trace(receiver, isCall ? callTopic : topic, payload)
-      this.send(isCall ? callTopic : topic, payload, 1, acknowledged)
+      this.#trace(receiver, topic, payload)
+      this.send(topic, payload, 1, acknowledged)
     })
   }
 
