@@ -148,6 +148,10 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(byName.body.data, { device_info: info })
         const { results } = (yield* call("GET", `/things?product_key=${product.product_key}`)).body.data
         assert.deepStrictEqual(results, [info])
+        const tags = { time_zone: "Asia/Tokyo" }
+        yield* call("PUT", `/things/${info.device_id}/tags`, { body: { tags } })
+        const tagged = yield* call("GET", `/things/${info.device_id}/detail`)
+        assert.deepInclude(tagged.body.data.device_info, { ...tags, tags })
       }))
 
     it.effect("changes the nickname", () =>

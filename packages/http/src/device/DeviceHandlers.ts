@@ -15,6 +15,7 @@ import {
   shadowDocument,
   Shadows,
   type ShadowSide,
+  timeZoneTag,
   Topologies
 } from "@device-cloud/core"
 import { Effect } from "effect"
@@ -220,7 +221,7 @@ const deviceInfo = (caller: Caller) => ({ amount, detail: { device, product } }:
     data_format: product.dataFormat,
     auth_type: product.authType,
     device_type: product.deviceType,
-    time_zone: device.timeZone,
+    time_zone: device.tags[timeZoneTag] ?? device.timeZone,
     platform: product.platform,
     iot_platform: product.platform,
     platform_name: product.platformName,
