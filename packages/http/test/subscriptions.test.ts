@@ -10,7 +10,7 @@ import {
   uplink
 } from "@device-cloud/testing/http"
 import { assert, it, layer } from "@effect/vitest"
-import { Effect, Layer, Queue } from "effect"
+import { Effect, Fiber, Layer, Queue } from "effect"
 import { HttpServer } from "effect/http"
 import { createHmac } from "node:crypto"
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
@@ -250,6 +250,22 @@ for (const [name, storage] of storages) {
         assert.deepInclude(lag, { events: 1, has_more: false, gap: false })
         assert.isAtLeast(lag.oldest_age, 0)
         assert.strictEqual(lag.oldest_at, new Date(results[0].data.time).toISOString())
+      }))
+
+    it.effect("a read that waits ends when its access key is removed, and tells it nothing", () =>
+      Effect.gen(function*() {
+        const device = yield* newDevice()
+        const { subscription_id } = yield* subscribe({
+          filter: { device_ids: [device.device_id], types: ["property"] }
+        })
+        const { id, key } = yield* data("POST", "/access-keys", { name: "reader", role: "operator" })
+        const read = yield* Effect.forkChild(call("GET", `/subscriptions/${subscription_id}/events?wait=20`, { key }))
+        yield* eventually(data("GET", `/subscriptions/${subscription_id}`), {
+          until: ({ workers }) => workers.length === 1
+        })
+        yield* data("DELETE", `/access-keys/${id}`)
+        const { body, status } = yield* Fiber.join(read)
+        assert.deepStrictEqual([status, body.code], [401, 40100])
       }))
 
     it.effect("workers share the devices; who is late is replaced, and cannot acknowledge", () =>
