@@ -4,6 +4,7 @@ import {
   createProduct,
   type DeviceTriple,
   ownerKey,
+  sign,
   testApi,
   uplink
 } from "@device-cloud/testing/http"
@@ -99,6 +100,75 @@ for (const [name, storage] of storages) {
         ])
         assert.deepStrictEqual((yield* take(ofDevice, 2)).map(({ id }) => id), told.slice(1).map(({ id }) => id))
         assert.strictEqual(yield* Queue.size(foreign), 0)
+      }).pipe(Effect.scoped))
+
+    it.effect("tell a key that is limited to products nothing of other devices, also of what it missed", () =>
+      Effect.gen(function*() {
+        const gateways = yield* createProduct({ node_type: "gateway" })
+        const subs = yield* createProduct({
+          node_type: "gateway-sub",
+          network_type: undefined,
+          protocol_type: "zigbee"
+        })
+        const gateway = (yield* createDevice(gateways.product_key)) as unknown as DeviceTriple
+        const device = (yield* createDevice(subs.product_key)) as unknown as DeviceTriple & {
+          readonly device_id: string
+        }
+        const { device_name: deviceName, product_key: productKey } = device
+        const scene = yield* call("POST", "/rule-engine/scenes", {
+          body: {
+            name: `Of ${productKey}`,
+            status: "enable",
+            triggers: [{ URI: "trigger/device/status", params: { product_key: productKey, device_name: deviceName } }],
+            actions: [{ URI: "action/device/property", params: { device_id: device.device_id, items: { n: 1 } } }]
+          }
+        })
+        assert.strictEqual(scene.body.code, 0, scene.body.message)
+        const keyOf = (product: string) =>
+          Effect.map(
+            call("POST", "/access-keys", { body: { name: "k", role: "viewer", scopes: { products: [product] } } }),
+            ({ body }) => body.data.key as string
+          )
+        const ofSubs = yield* keyOf(productKey)
+        const ofGateways = yield* keyOf(gateways.product_key)
+        const all = yield* follow()
+        const live = yield* follow(`?product_key=${productKey}`, { authorization: `Bearer ${ofSubs}` })
+        const signed = `deviceName${deviceName}productKey${productKey}`
+        const proof = {
+          productKey,
+          deviceName,
+          signMethod: "hmacSha1",
+          sign: yield* sign("hmacsha1", device.device_secret, signed)
+        }
+        for (const [method, params] of [["add", [proof]], ["login", proof]] as const) {
+          const { body } = yield* uplink(gateway, "PostStarTopo", { query: { method }, body: { params } })
+          assert.strictEqual(body.code, 0, body.message)
+        }
+        const shown: Array<ServerSentEvent> = []
+        while (shown.at(-1)?.event !== "scene") shown.push(yield* Queue.take(all))
+        assert.deepInclude(shown.find(({ event }) => event === "topology")!.data.sub_devices[0], {
+          device_name: deviceName
+        })
+        assert.strictEqual(shown.at(-2)!.data.gateway.device_name, gateway.device_name)
+        yield* call("PUT", `/things/${device.device_id}/status`, { body: { action: "bind" } })
+        const missed = yield* follow(`?product_key=${productKey}&last_event_id=${shown[0]!.id}`, {
+          authorization: `Bearer ${ofSubs}`
+        })
+        for (const events of [live, missed]) {
+          const [status, bind] = yield* take(events, 2)
+          assert.deepInclude(status!.data, { device_name: deviceName, status: "online", transport: "gateway" })
+          assert.notProperty(status!.data, "gateway")
+          assert.deepInclude(bind!.data, { device_name: deviceName, action: "bind" })
+        }
+        const { text } = yield* call("GET", `/things/${device.device_id}/presence`, { key: ofSubs })
+        assert.include(text, `"online"`)
+        assert.notInclude(text, gateway.device_name)
+        const ofGateway = yield* follow(`?product_key=${gateways.product_key}&last_event_id=${shown[0]!.id}`, {
+          authorization: `Bearer ${ofGateways}`
+        })
+        yield* call("DELETE", `/things/${device.device_id}`)
+        const { device_id } = yield* createDevice(gateways.product_key)
+        assert.strictEqual((yield* Queue.take(ofGateway)).data.device_id, device_id)
       }).pipe(Effect.scoped))
 
     it.effect("that were missed come first, in order and once", () =>

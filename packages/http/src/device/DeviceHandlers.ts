@@ -23,6 +23,7 @@ import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import type { Caller } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
+import { withoutGateway } from "../events/OwnEvents.ts"
 import { group } from "../ApiHandlers.ts"
 import { toCamelCase } from "../SnakeCase.ts"
 import type { DeviceInfo, DeviceRecord, PresenceChange, ThingShadow } from "./DeviceApi.ts"
@@ -103,12 +104,14 @@ export const layer = group(
           )
         ),
       readPresence: ({ params, query: { before, limit = 100 } }) =>
-        CurrentPrincipal.use(({ projectId }) =>
+        CurrentPrincipal.use(({ projectId, scopes }) =>
           respond(presence.read(projectId, params.device_id, { before, limit }), ({ entries, since, status }) => ({
             status,
             since: dateText(since),
             cursor: entries.length < limit ? "" : entries.at(-1)!.id,
-            results: entries.map(presenceChange)
+            results: entries.map(({ event, id }) =>
+              presenceChange({ id, event: scopes.products === undefined ? event : withoutGateway(event) })
+            )
           }))
         ),
       changeDevice: ({ params, payload }) =>

@@ -24,10 +24,15 @@ export const layer = group(
       ({ headers, query }) =>
         Effect.withFiber((fiber) =>
           Effect.gen(function*() {
-            const { ended, projectId } = yield* CurrentPrincipal
+            const { ended, projectId, scopes } = yield* CurrentPrincipal
             const listener = yield* streams.open({
               projectId,
-              filter: { productKey: query.product_key, deviceId: query.device_id, types: query.type?.split(",") },
+              filter: {
+                productKey: query.product_key,
+                deviceId: query.device_id,
+                types: query.type?.split(","),
+                isOwnOnly: scopes.products !== undefined
+              },
               // An empty one says that the client has had no event yet.
               lastEventId: (headers["last-event-id"] ?? query.last_event_id) || undefined
             })

@@ -21,6 +21,7 @@ import { Deferred, Effect, Exit, Latch, Schedule, Scope } from "effect"
 import { TooManyRequests } from "../Failure.ts"
 import { EventChunk } from "./EventChunk.ts"
 import { EventListener } from "./EventListener.ts"
+import { tellsOfOthers, withoutGateway } from "./OwnEvents.ts"
 import { beginning, gap, textOf } from "./ServerSentEvent.ts"
 
 /** How many streams there may be. */
@@ -37,6 +38,8 @@ export interface EventFilter {
   readonly deviceId: string | undefined
   /** Types on the wire. */
   readonly types: ReadonlyArray<string> | undefined
+  /** Whether nothing is shown of devices that an event is not about. */
+  readonly isOwnOnly: boolean
 }
 
 export interface EventStreams {
@@ -68,6 +71,7 @@ const streamsPerMilli = 10
 
 interface Group {
   readonly concerns: (event: DomainEvent) => boolean
+  readonly isOwnOnly: boolean
   readonly listeners: Set<EventListener>
   /** What the listeners have not been offered yet. */
   kept: EventChunk | undefined
@@ -102,15 +106,16 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
 
   const hear = ({ groups }: ProjectStreams, entry: FeedEntry): void => {
     let text: string | undefined
+    let ownText: string | undefined
     for (const group of groups.values()) {
       if (!group.concerns(entry.event)) continue
-      text ??= textOf(entry)
+      const shown = group.isOwnOnly ? ownText ??= textOf(ownOf(entry)) : text ??= textOf(entry)
       group.kept ??= new EventChunk()
-      group.kept.add(entry.id, text)
+      group.kept.add(entry.id, shown)
       if (group.kept.length >= maxKept) offer(group)
       fresh.add(group)
+      hasNews.openUnsafe()
     }
-    if (text !== undefined) hasNews.openUnsafe()
   }
 
   const missed = ({ groups }: ProjectStreams): void => {
@@ -156,20 +161,22 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
     const offeredFrom = yield* Deferred.await(streams.followed)
     const concerns = concernsOf(filter)
     const select = selectionOf(filter)
-    const source = {
-      read: (after: FeedPlace) => Effect.orDie(untilStored(feed.read({ projectId, after, limit: pageSize, select }))),
-      offeredFrom
-    }
+    const read = (after: FeedPlace) =>
+      Effect.orDie(untilStored(feed.read({ projectId, after, limit: pageSize, select })))
+    const readOwn = (after: FeedPlace) =>
+      Effect.map(read(after), (found) => ({ ...found, entries: found.entries.map(ownOf) }))
+    const source = { read: filter.isOwnOnly ? readOwn : read, offeredFrom }
     const isKnown = lastEventId === undefined || isFeedPlace(lastEventId)
     const after = lastEventId !== undefined && isKnown ? lastEventId : yield* Effect.orDie(untilStored(feed.end))
-    const name = JSON.stringify([filter.productKey, filter.deviceId, filter.types?.toSorted()])
+    const { isOwnOnly } = filter
+    const name = JSON.stringify([filter.productKey, filter.deviceId, filter.types?.toSorted(), isOwnOnly])
     return yield* Effect.acquireRelease(
       Effect.sync(() => {
         const listener = new EventListener(waiting, source, {
           after,
           beginning: isKnown ? [beginning] : [beginning, gap]
         })
-        const group: Group = streams.groups.get(name) ?? { concerns, listeners: new Set(), kept: undefined }
+        const group: Group = streams.groups.get(name) ?? { concerns, isOwnOnly, listeners: new Set(), kept: undefined }
         group.listeners.add(listener)
         streams.groups.set(name, group)
         return listener
@@ -213,19 +220,26 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
   return { open } satisfies EventStreams
 })
 
-const concernsOf = ({ deviceId, productKey, types }: EventFilter) => {
+const ownOf = ({ event, id }: FeedEntry): FeedEntry => ({ id, event: withoutGateway(event) })
+
+const concernsOf = ({ deviceId, isOwnOnly, productKey, types }: EventFilter) => {
   const wanted = types === undefined ? undefined : new Set(types)
   return (event: DomainEvent): boolean =>
+    !(isOwnOnly && tellsOfOthers(event._tag)) &&
     (productKey === undefined || event.device?.productKey === productKey) &&
     (deviceId === undefined || event.device?.deviceId === deviceId) &&
     (wanted === undefined || wanted.has(eventTypes[event._tag]))
 }
 
 /** The same for reads of the feed. */
-const selectionOf = ({ deviceId, productKey, types }: EventFilter): FeedSelection => ({
+const selectionOf = ({ deviceId, isOwnOnly, productKey, types }: EventFilter): FeedSelection => ({
   productKeys: productKey === undefined ? undefined : [productKey as ProductKey],
   deviceIds: deviceId === undefined ? undefined : [deviceId as DeviceId],
-  kinds: types === undefined ? undefined : kinds.filter((kind) => types.includes(eventTypes[kind]))
+  kinds: types === undefined && !isOwnOnly
+    ? undefined
+    : kinds.filter((kind) =>
+      (types === undefined || types.includes(eventTypes[kind])) && !(isOwnOnly && tellsOfOthers(kind))
+    )
 })
 
 const kinds = Object.keys(eventTypes) as ReadonlyArray<DomainEvent["_tag"]>
