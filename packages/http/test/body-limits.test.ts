@@ -53,6 +53,16 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("the size of 
       }
     }))
 
+  it.effect("by which a browser signs in is 16 KiB, as anyone can send one", () =>
+    Effect.gen(function*() {
+      const { body } = yield* call("POST", "/browser-sessions", {
+        key: null,
+        headers: { "x-csrf-protection": "1" },
+        body: { access_key: "x".repeat(20_000) }
+      })
+      assert.strictEqual(body.code, 41_300)
+    }))
+
   it.effect("that is announced and never sent costs the other devices of the project nothing", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()

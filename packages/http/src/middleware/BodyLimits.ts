@@ -7,8 +7,8 @@ import { ByteSize } from "effect"
 /** Bodies that are not streamed. */
 const usual = ByteSize.mebibytes(2)
 
-/** Requests by which devices register or sign in: anyone can send one. */
-const registration = ByteSize.kibibytes(16)
+/** Requests by which devices register, and devices and browsers sign in: anyone can send one. */
+const signIn = ByteSize.kibibytes(16)
 
 /** A message of a device, as on MQTT. */
 export const uplinkSize = ByteSize.kibibytes(256)
@@ -16,7 +16,7 @@ export const uplinkSize = ByteSize.kibibytes(256)
 /** Bytes that a body may have, unless it is streamed. `route`: the path as it is declared; undefined: there is none. */
 export const maxSizeOf = (route: string | undefined): ByteSize.ByteSize => {
   if (route === undefined) return usual
-  if (/\/auth(?:\/|$)/.test(route)) return registration
+  if (/\/auth(?:\/|$)|\/browser-sessions$/.test(route)) return signIn
   return /\/thing-uplink$|^\/topic\//.test(route) ? uplinkSize : usual
 }
 
