@@ -34,7 +34,7 @@ export type FeedRow = readonly [
   body: Json
 ]
 
-/** Rows in one text, at most: a text has less than 512 MB, and the body of a row less than 300 KB. */
+/** Rows in one text, at most. Whoever selects them keeps the text below the 16 MiB that the driver takes. */
 export const rowsOfText = 1000
 
 /**

@@ -53,6 +53,11 @@ export const layer: Layer.Layer<FeedStore, DatabaseError, PgClient.PgClient> = L
 const scans = [100, 1000, 10_000] as const
 /** Rows that a read looks at, at least, when it selects some of them. */
 const minScanned = 1000
+/**
+ * Bytes of bodies after which a read ends, with the event that passes them: the
+ * driver gives up a connection on which a message of more than 16 MiB comes.
+ */
+const maxBytes = 4 * 1024 * 1024
 
 /** How much clocks of nodes differ, and how long events wait until they are stored, milliseconds. */
 const maxDelay = 60_000
@@ -72,6 +77,8 @@ interface Head extends Horizon {
   readonly last_xid: bigint | null
   readonly last_seq: bigint
   readonly last_slot: number
+  /** Whether there are events beyond {@link maxBytes}. */
+  readonly is_cut: boolean
 }
 
 /** Fails for a text that is no place, and cannot pass. */
@@ -137,12 +144,13 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
     const { limit, projectId, select } = options
     const wanted = select === undefined ? limit : Math.max(limit, minScanned)
     const scan = scans.find((size) => size >= wanted) ?? scans[2]
+    const bytes = sql.literal(String(maxBytes))
     const found = Array.from({ length: Math.ceil(limit / rowsOfText) }, (_, i) =>
       sql`UNION ALL
-      SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, ${sql.literal(String(i))}, (${
+      SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, ${sql.literal(String(i))}, (${
         rowsAsText(
           sql,
-          sql`(SELECT * FROM found OFFSET ${sql.literal(String(i * rowsOfText))} LIMIT ${
+          sql`(SELECT * FROM found WHERE preceding < ${bytes} OFFSET ${sql.literal(String(i * rowsOfText))} LIMIT ${
             sql.literal(String(rowsOfText))
           })`
         )
@@ -156,11 +164,18 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
           AND xid < (SELECT horizon FROM horizon)
         ORDER BY xid, seq LIMIT ${sql.literal(String(scan))}
       ), found AS MATERIALIZED (
-        SELECT scanned.* FROM scanned ${namedTables(select ?? {})}
-        WHERE ${selects(options)}
-        ORDER BY scanned.xid, scanned.seq LIMIT ${limit}
+        SELECT *, sum(octet_length(body)) OVER (ORDER BY xid, seq ROWS UNBOUNDED PRECEDING) - octet_length(body)
+          AS preceding
+        FROM (
+          SELECT scanned.slot, scanned.kind, scanned.project, scanned.device, scanned.xid, scanned.seq, scanned.at,
+            scanned.body::text AS body
+          FROM scanned ${namedTables(select ?? {})}
+          WHERE ${selects(options)}
+          ORDER BY scanned.xid, scanned.seq LIMIT ${limit}
+        ) AS selected
       )
-      SELECT horizon.*, last.xid AS last_xid, last.seq AS last_seq, last.slot AS last_slot, -1 AS text, NULL AS rows
+      SELECT horizon.*, last.xid AS last_xid, last.seq AS last_seq, last.slot AS last_slot,
+        EXISTS (SELECT FROM found WHERE preceding >= ${bytes}) AS is_cut, -1 AS text, NULL AS rows
       FROM horizon
       LEFT JOIN (
         SELECT xid, seq, slot FROM scanned ORDER BY xid, seq OFFSET ${sql.literal(String(scan - 1))}
@@ -174,8 +189,8 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
     const [first, ...texts] = yield* inOrder(reads, rowsOf(options, after))
     const known = first as Head
     const found = (texts as ReadonlyArray<Text>).flatMap(({ rows }) => rowsFromText(rows))
-    const isFull = found.length === options.limit
-    const { forgotten_seq, forgotten_xid, last_seq, last_slot, last_xid } = known
+    const { forgotten_seq, forgotten_xid, is_cut, last_seq, last_slot, last_xid } = known
+    const isFull = is_cut || found.length === options.limit
     const page: FeedPage = {
       entries: yield* entriesOf(found),
       next: isFull
@@ -184,6 +199,7 @@ const make = ({ reads, sql }: Clients): FeedStore["Service"] => {
         ? endOf(known)
         : placeOf({ transaction: Number(last_xid), sequence: Number(last_seq), part: last_slot }),
       hasMore: isFull || last_xid !== null,
+      isCut: is_cut,
       isGap: options.after !== "" && (
         after.transaction > Number(known.horizon) || after.transaction < Number(forgotten_xid) ||
         (after.transaction === Number(forgotten_xid) && after.sequence < Number(forgotten_seq))

@@ -59,6 +59,8 @@ export interface FeedPage {
   readonly next: FeedPlace
   /** Whether there may be more after `next` now. */
   readonly hasMore: boolean
+  /** Whether the page ends before `limit` because its events are large; absent: it does not. */
+  readonly isCut?: boolean
   /**
    * Events after `after` are no longer kept, or `after` is a place of another feed.
    * Never true for the start of the feed.
@@ -74,7 +76,7 @@ export interface FeedPage {
  *   transaction began. A reader that goes on from `next` misses nothing.
  * - Events of one device are in the order in which they were stored.
  * - A read costs the same wherever it begins, and is bounded however few events
- *   it selects.
+ *   it selects, and however large they are.
  * - What a device has reported is part of its history, whoever records it.
  * - Events of a device that was deleted stay, with the device's names.
  */

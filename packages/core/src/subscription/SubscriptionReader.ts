@@ -168,7 +168,10 @@ const make = Effect.gen(function*() {
     return outcome.value
   })
 
-  /** Reads on after `place` until there are `limit` events, the feed ends, or it is `until` (Unix milliseconds). */
+  /**
+   * Reads on after `place` until there are `limit` events, those found are large,
+   * the feed ends, or it is `until` (Unix milliseconds).
+   */
   const gather = Effect.fnUntraced(function*(
     { starts, subscription }: Claimed,
     place: FeedPlace,
@@ -196,7 +199,11 @@ const make = Effect.gen(function*() {
         if (entries.length === limit) return { entries, place: entry.id, isGap }
       }
       next = page.next
-      if (!page.hasMore || (yield* Clock.currentTimeMillis) >= until) return { entries, place: next, isGap }
+      // What a reader holds at once is bounded in bytes, too.
+      const isEnough = page.isCut === true && entries.length > 0
+      if (isEnough || !page.hasMore || (yield* Clock.currentTimeMillis) >= until) {
+        return { entries, place: next, isGap }
+      }
     }
   })
 

@@ -66,6 +66,20 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* readAll(device.projectId, after), [])
       }))
 
+    it.effect("reads events page by page to the end however large they are", () =>
+      Effect.gen(function*() {
+        const store = yield* FeedStore
+        const { device } = yield* insertDevice
+        const before = yield* store.end
+        const value = "x".repeat(200_000)
+        const times = Array.from({ length: 100 }, (_, i) => epoch + i)
+        yield* store.append(
+          times.map((time) => ({ _tag: "EventReported", device, at: time, eventId: "large", time, value }))
+        )
+        const all = yield* readAll(device.projectId, before, {}, 1000)
+        assert.deepStrictEqual(all.map(({ event }) => event.at), times)
+      }))
+
     it.effect("fails for a text that is no place, and for no other reason", () =>
       Effect.gen(function*() {
         const store = yield* FeedStore
