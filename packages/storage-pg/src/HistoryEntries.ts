@@ -41,6 +41,8 @@ export class HistoryEntries {
   readonly all: Array<Gathered> = []
   /** How many entries there are. */
   count = 0
+  /** Characters of their values. */
+  length = 0
 
   /** `time`: Unix milliseconds. `text`: the value as JSON. */
   add(device: number, kind: EntryKind, name: string, time: number, text: string): void {
@@ -55,6 +57,7 @@ export class HistoryEntries {
     times.push(time - day * millisOfDay)
     texts.push(text)
     this.count++
+    this.length += text.length
   }
 }
 

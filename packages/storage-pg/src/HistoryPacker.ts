@@ -21,8 +21,11 @@ import { insertSegments, segmentsOf } from "./Segments.ts"
 
 type Sql = SqlClient.SqlClient
 
-/** Rows of the feed of one statement. */
-const pageSize = 5000
+/** Rows of the feed of one statement: the first one, and at most. */
+const minPage = 500
+const maxPage = 5000
+/** Bytes of the feed after which a statement ends, and characters of values after which a transaction has enough. */
+const enoughBytes = 16 * 1024 * 1024
 
 /** How long the transaction of a deletion takes, at most. */
 const longestDeletion = "1 minute"
@@ -69,6 +72,8 @@ interface FeedRow {
   readonly xid: bigint
   readonly seq: bigint
   readonly body: Json
+  /** Rows that the statement has found, with those beyond {@link enoughBytes}. */
+  readonly found: bigint
 }
 
 /** Gathers entries from `place` on. Returns where the next ones begin: always between transactions. */
@@ -82,6 +87,7 @@ const gather = Effect.fnUntraced(function*(
   }
 ) {
   let after = { xid: place, seq: -1n }
+  let pageSize = minPage
   /** Rows of the last transaction, of which there may be more. */
   let last: Array<FeedRow> = []
   const add = () => {
@@ -97,23 +103,32 @@ const gather = Effect.fnUntraced(function*(
     const rows: ReadonlyArray<FeedRow> = yield* inOrder(
       sql,
       sql<FeedRow>`
-        SELECT kind, device, xid, seq, body FROM feed
-        WHERE (xid, seq) > (${after.xid}, ${after.seq}) AND xid < ${horizon}
-          AND kind = ANY(${wholeNumbers(kinds.map(([number]) => number))}::smallint[])
-        ORDER BY xid, seq LIMIT ${sql.literal(String(pageSize))}`
+        SELECT kind, device, xid, seq, body, found FROM (
+          SELECT *, count(*) OVER () AS found, sum(octet_length(body::text))
+            OVER (ORDER BY xid, seq ROWS UNBOUNDED PRECEDING) - octet_length(body::text) AS preceding
+          FROM (
+            SELECT kind, device, xid, seq, body FROM feed
+            WHERE (xid, seq) > (${after.xid}, ${after.seq}) AND xid < ${horizon}
+              AND kind = ANY(${wholeNumbers(kinds.map(([number]) => number))}::smallint[])
+            ORDER BY xid, seq LIMIT ${sql.literal(String(pageSize))}
+          ) AS page
+        ) AS counted
+        WHERE preceding < ${sql.literal(String(enoughBytes))} ORDER BY xid, seq`
     )
     for (const row of rows) {
       if (last.length > 0 && last[0]!.xid !== row.xid) {
         add()
-        if (entries.count >= enough) return row.xid
+        if (entries.count >= enough || entries.length >= enoughBytes) return row.xid
       }
       last.push(row)
     }
-    if (rows.length < pageSize) {
+    const isCut = rows.length < Number(rows[0]?.found ?? 0)
+    if (!isCut && rows.length < pageSize) {
       add()
       return horizon
     }
     after = rows.at(-1)!
+    pageSize = isCut ? minPage : Math.min(maxPage, 2 * pageSize)
   }
 })
 

@@ -157,6 +157,32 @@ it.live("processes that pack at once pack everything once, and more than one pag
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
 
+it.live("packs large values in transactions that hold some of them each", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const { device } = yield* insertDevice
+      yield* sql`
+        INSERT INTO feed (slot, kind, project, device, xid, at, body)
+        SELECT 1, 1, project.seq, device.id, i, now(),
+          json_build_array(json_build_array('p', ${at} + i, repeat('x', 1000000)))
+        FROM generate_series(1, 60) AS i, device JOIN project ON project.id = device.project_id
+        WHERE device.device_id = ${device.deviceId}`
+      yield* sql`CREATE TABLE packed (xid bigint)`
+      yield* sql`
+        CREATE FUNCTION note_packed() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN INSERT INTO packed VALUES (NEW.xid); RETURN NEW; END $$`
+      yield* sql`
+        CREATE TRIGGER note_packed BEFORE UPDATE OF xid ON history_place
+        FOR EACH ROW EXECUTE FUNCTION note_packed()`
+      yield* round(sql)
+      assert.strictEqual((yield* counts(sql)).entries, 60)
+      // Of 16 MiB each.
+      const packed = yield* sql<{ readonly xid: bigint }>`SELECT xid FROM packed ORDER BY xid`
+      assert.deepStrictEqual(packed.slice(0, -1).map(({ xid }) => xid), [18n, 35n, 52n])
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
 it.live("what a deleted device has said is gone and does not come back", () =>
   Effect.gen(function*() {
     const { sql, url } = yield* database
