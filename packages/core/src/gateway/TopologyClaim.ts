@@ -69,11 +69,12 @@ export const claimAfter = ({ by, claim, gatewayId, subDeviceId }: AttachAttempt,
   changedAt: at
 })
 
-/** How far the timestamp of a proof may be from the clock of the cloud, milliseconds: many devices do not know their time zone. */
-const windowMillis = 86_400_000
-
-/** What devices without a clock send as the time, in milliseconds: 2050-01-01. */
-const noClock = 2_524_608_000_000
+/**
+ * How far ahead of the clock of the cloud the timestamp of a proof may be,
+ * milliseconds: many devices do not know their time zone. Later ones are no times:
+ * real SDKs without a clock send 2050-01-01. An earlier one is a time, however old.
+ */
+const aheadMillis = 86_400_000
 
 /** Smaller numbers are seconds. */
 const leastMillis = 100_000_000_000
@@ -94,7 +95,7 @@ export const timeOfProof = (
   ) {
     return "gatewayProductKey, gatewayDeviceName: the proof is for another gateway"
   }
-  if (!/^\d{1,16}$/.test(timestamp) || Number(timestamp) === noClock) return undefined
+  if (!/^\d{1,16}$/.test(timestamp)) return undefined
   const time = Number(timestamp) < leastMillis ? Number(timestamp) * 1000 : Number(timestamp)
-  return Math.abs(time - now) <= windowMillis ? time : "timestamp: the proof is more than a day off"
+  return time - now <= aheadMillis ? time : undefined
 }
