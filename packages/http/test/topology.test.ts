@@ -176,6 +176,18 @@ for (const [name, storage] of storages) {
         )
       }))
 
+    it.effect("a gateway over HTTP hears when it may try again after too many wrong signatures", () =>
+      Effect.gen(function*() {
+        const gateway = yield* createGateway
+        const [{ device_name: deviceName, product_key: productKey }] = yield* createSubDevices(1)
+        const wrong = { productKey, deviceName, signMethod: "hmacSha1", sign: "00" }
+        const adding = uplink(gateway, "PostStarTopo", { query: { method: "add" }, body: { params: [wrong] } })
+        for (let i = 0; i < 10; i++) assert.strictEqual((yield* adding).body.code, 40110)
+        const { body, headers, status } = yield* adding
+        assert.deepStrictEqual([status, body.code, headers["retry-after"]], [429, 42900, "60"])
+        assert.deepStrictEqual(body.data, { device_code: 429, retry_after: 60 })
+      }))
+
     it.effect("a sub-device of another project does not exist, whoever has signed", () =>
       Effect.gen(function*() {
         const project_id = (yield* call("POST", "/projects", { body: { name: "Other" } })).body.data.id

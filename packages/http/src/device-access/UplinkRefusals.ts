@@ -18,7 +18,8 @@ const refusals = <const Codes extends ReadonlyArray<Code>>(codes: Codes) => {
     data: Schema.Struct({
       device_code: Schema.Int.annotate({ description: "What the device protocol calls it" }),
       issues: Schema.optionalKey(issuesData.issues),
-      version: Schema.optionalKey(Schema.Int.annotate({ description: "The current version of the shadow" }))
+      version: Schema.optionalKey(Schema.Int.annotate({ description: "The current version of the shadow" })),
+      retry_after: Schema.optionalKey(Schema.Int.annotate({ description: "Seconds after which it may succeed" }))
     })
   }).annotate({ description: "The message of the device was refused", identifier: `MessageRefused${status}` })
     .pipe(HttpApiSchema.status(status))
@@ -38,16 +39,19 @@ export const uplinkRefusals = [
 
 type UplinkRefusal = typeof uplinkRefusals[number]["Type"]
 
+/** Seconds after which a message that came too often may succeed: wrong signatures count for a minute. */
+const retryAfter = 60
+
 /** What the refusal of a message becomes. `method` is the method of the message. */
 export const uplinkRefusal = (reply: DeviceReply.DeviceReply, method: string): UplinkRefusal => {
   const { code: device_code, data, issues = [{ path: [], message: reply.message }], message } = reply
   const code = codeOf(device_code, method)
-  const details = hasIssues(code)
-    ? withIssues(issues, identity).data
-    : code === Code.shadowVersionConflict && method === "thing.shadow"
-    ? data as { readonly version: number }
-    : {}
-  return { code, message, data: { device_code, ...details } } as UplinkRefusal
+  const details = (): object => {
+    if (hasIssues(code)) return withIssues(issues, identity).data
+    if (code === Code.shadowVersionConflict && method === "thing.shadow") return data as { readonly version: number }
+    return code === Code.tooMany ? { retry_after: retryAfter } : {}
+  }
+  return { code, message, data: { device_code, ...details() } } as UplinkRefusal
 }
 
 /** The codes of failures that carry issues, as those of the management API do. */
