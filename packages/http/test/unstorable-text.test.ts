@@ -1,4 +1,4 @@
-import { call, createDevice, createProduct, testApi } from "@device-cloud/testing/http"
+import { call, createDevice, createProduct, type DeviceTriple, testApi, uplink } from "@device-cloud/testing/http"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { storages } from "../../../vitest.storages.ts"
@@ -10,6 +10,25 @@ for (const [name, storage] of storages) {
       Effect.gen(function*() {
         const { body, status } = yield* call("GET", "/things?tag=a:%00")
         assert.deepStrictEqual([status, body.code, Object.keys(body.data.issues)], [400, 40001, ["tag"]])
+      }))
+
+    it.effect("is refused as a property that is set, whether its device is connected or not", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const device = (yield* createDevice(product_key)) as unknown as DeviceTriple & { readonly device_id: string }
+        for (const status of ["unactive", "online"]) {
+          const { body } = yield* call("GET", `/things/${device.device_id}/status`)
+          assert.strictEqual(body.data.status, status)
+          for (const id of ["", "\0", "\ud800", "x".repeat(129), "__proto__"]) {
+            const { body, status } = yield* call("POST", `/things/${device.device_id}/properties`, {
+              body: { params: Object.fromEntries([[id, 1]]) }
+            })
+            assert.deepStrictEqual([status, body.code, Object.keys(body.data?.issues ?? {})], [400, 40001, [
+              `params.${id}`
+            ]])
+          }
+          yield* uplink(device, "PostProperty", { body: { params: { a: 1 } } })
+        }
       }))
 
     it.effect("is refused in each path and query, and nowhere an internal error", () =>

@@ -9,7 +9,7 @@ import { InvalidInput } from "../kernel/InvalidInput.ts"
 import { isFiniteJson, type Json } from "../kernel/Json.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey } from "../product/Product.ts"
-import type { IsModelled } from "../shadow/Shadow.ts"
+import { type IsModelled, refusePropertyId } from "../shadow/Shadow.ts"
 import { Misfit } from "../thing-model/DataType.ts"
 import { isUsableId } from "../thing-model/formats/Elements.ts"
 import { checkValues, InvalidValues } from "../thing-model/InvalidValues.ts"
@@ -33,6 +33,15 @@ const maxParamsNesting = 16
 export const refuse = (field: string, message: string) =>
   Effect.fail(new InvalidInput({ issues: [{ path: [field], message }] }))
 
+/** The values of properties that no thing model names. */
+const checkIds = (params: Params): Effect.Effect<Params, InvalidInput> => {
+  for (const id of Object.keys(params)) {
+    const message = refusePropertyId(id)
+    if (message !== undefined) return Effect.fail(new InvalidInput({ issues: [{ path: ["params", id], message }] }))
+  }
+  return Effect.succeed(params)
+}
+
 /** Without a product, the checks leave out the thing model and the codec. */
 export const make = Effect.gen(function*() {
   const models = yield* ModelCache
@@ -51,7 +60,7 @@ export const make = Effect.gen(function*() {
     }
     const validator = yield* modelOf(productKey)
     const admitted = validator === undefined
-      ? params
+      ? yield* checkIds(params)
       : yield* checkValues(params, (id, value) => validator.desired(id, value))
     const call: Call = { serviceId: null, userTopic: null, params: admitted }
     const isModelled: IsModelled | undefined = validator?.hasProperty

@@ -278,7 +278,8 @@ export const delta = ({ desired, reported }: Pick<Shadow, "desired" | "reported"
     })
   )
 
-const refusePropertyId = (id: string): string | undefined => {
+/** Returns why an id cannot be that of a property; undefined: it can. */
+export const refusePropertyId = (id: string): string | undefined => {
   if (id === "" || id.length > maxPropertyIdLength || id === "__proto__" || !isWellFormed(id)) {
     return `expected an identifier of 1 to ${maxPropertyIdLength} characters`
   }
