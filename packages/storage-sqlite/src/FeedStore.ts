@@ -30,6 +30,8 @@ export const layer: Layer.Layer<FeedStore, never, Sqlite> = Layer.effect(
 
 /** Events that a read looks at, at least, when it selects some of them. */
 const minScanned = 1000
+/** Characters of events after which a read ends, with the event that passes them: others wait while it is read. */
+const maxLength = 4 * 1024 * 1024
 
 /** Events that one transaction forgets: some milliseconds. */
 const sliceSize = 1000
@@ -37,6 +39,11 @@ const sliceSize = 1000
 interface Row {
   readonly number: number
   readonly body: string
+}
+
+interface FoundRow extends Row {
+  /** Rows that the read has found, with those beyond {@link maxLength}. */
+  readonly found: number
 }
 
 const placeOfNumber = (number: number): FeedPlace => placeOf({ transaction: number, sequence: 0, part: 0 })
@@ -82,25 +89,32 @@ const make = (sql: Sqlite["Service"]) => {
       ORDER BY number LIMIT ?`
     const scannedValues = [after, ...projectId === undefined ? [] : [projectId], scan]
     const conditions = conditionsOf(select ?? {})
-    const rows = sql.all<Row>(
-      `SELECT number, body FROM (SELECT * ${scanned}) WHERE ${
+    const rows = sql.all<FoundRow>(
+      `SELECT number, body, found FROM (
+        SELECT *, count(*) OVER () AS found, sum(length(body)) OVER (ORDER BY number) - length(body) AS preceding
+        FROM (
+          SELECT number, body FROM (SELECT * ${scanned}) WHERE ${
         ["true", ...conditions.map(([condition]) => condition)].join(" AND ")
-      } ORDER BY number LIMIT ?`,
+      } ORDER BY number LIMIT ?
+        )
+      ) WHERE preceding < ${maxLength} ORDER BY number`,
       [...scannedValues, ...conditions.map(([, value]) => value), limit]
     )
     const { count, number } = sql.get<{ readonly count: number; readonly number: number | null }>(
       `SELECT count(*) AS count, max(number) AS number FROM (SELECT number ${scanned})`,
       scannedValues
     )!
-    const isFull = rows.length === limit
-    const isCut = count === scan
+    const isCut = rows.length < (rows[0]?.found ?? 0)
+    const isFull = isCut || rows.length === limit
+    const hasLeft = count === scan
     return {
       entries: rows.map(({ body, number }) => ({
         id: placeOfNumber(number),
         event: JSON.parse(body) as DomainEvent
       })),
-      next: placeOfNumber(isFull ? rows.at(-1)!.number : isCut ? number! : last()),
-      hasMore: isFull || isCut,
+      next: placeOfNumber(isFull ? rows.at(-1)!.number : hasLeft ? number! : last()),
+      hasMore: isFull || hasLeft,
+      isCut,
       isGap: options.after !== "" && (after < forgotten() || after > last())
     }
   }
