@@ -130,6 +130,25 @@ it.live("a read is the same before and after reports are packed in parts, and af
     }).pipe(Effect.provide(storage(url)))
   }).pipe(Effect.scoped))
 
+it.live("a series of long values is not merged: a server holds some megabytes of a day at once", () =>
+  Effect.gen(function*() {
+    const { sql, url } = yield* database
+    yield* Effect.gen(function*() {
+      const { device } = yield* insertDevice
+      const parts = 24
+      for (let i = 0; i < parts; i++) {
+        yield* record(reports(device, [["long", at + i, `${i} `.repeat(40_000)], ["short", at + i, i]]))
+        yield* round(sql)
+      }
+      const before = yield* readAll(device, ["long", "short"])
+      yield* mergeDay(sql, at / day)
+      assert.deepStrictEqual(yield* readAll(device, ["long", "short"]), before)
+      const segments = yield* sql<{ readonly count: number }>`
+        SELECT count(*)::int AS count FROM history_segment GROUP BY series ORDER BY count`
+      assert.deepStrictEqual(segments.map(({ count }) => count), [1, parts])
+    }).pipe(Effect.provide(storage(url)))
+  }).pipe(Effect.scoped))
+
 it.live("processes that pack at once pack everything once, and more than one page of the feed", () =>
   Effect.gen(function*() {
     const { sql, url } = yield* database
