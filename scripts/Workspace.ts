@@ -55,8 +55,8 @@ export const packages: ReadonlyArray<Package> = readdirSync(join(root, "packages
   return { folder, directory, manifest: readManifest(directory) }
 })
 
-/** The blocks of a language in a Markdown text. */
-export const blocksOf = (markdown: string, language: string): ReadonlyArray<string> =>
-  [...markdown.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, name, text]) =>
-    name === language && text !== undefined ? [text] : []
+/** The blocks of a Markdown text with this info: `ts`, `sh commands`. */
+export const blocksOf = (markdown: string, info: string): ReadonlyArray<string> =>
+  [...markdown.matchAll(/^```(.+)\n([\s\S]*?)^```$/gm)].flatMap(([, found, text]) =>
+    found === info && text !== undefined ? [text] : []
   )

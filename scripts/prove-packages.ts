@@ -63,7 +63,7 @@ const installLines = (): ReadonlyArray<string> => {
     ...readdirSync(join(root, "docs"))
       .flatMap((name) => name.endsWith(".md") ? [`docs/${name}`] : [])
   ]
-  const texts = pages.flatMap((page) => blocksOf(readFileSync(join(root, page), "utf8"), "sh"))
+  const texts = pages.flatMap((page) => blocksOf(readFileSync(join(root, page), "utf8"), "sh commands"))
   return [
     ...new Set(
       texts.flatMap((text) =>
@@ -85,6 +85,7 @@ const proveLines = async (packed: ReadonlyArray<Packed>) => {
   writeFileSync(join(directory, ".npmrc"), npmrc)
   writeFileSync(join(directory, "package.json"), JSON.stringify({ private: true }))
   const lines = installLines()
+  if (lines.length === 0) throw new Error("No page has a line of installation: expected blocks `sh commands`")
   for (const line of lines) {
     const args = ["install", "--dry-run", "--strict-peer-deps", "--loglevel=warn", "--prefix", directory]
     const { stderr } = await promisify(execFile)("npm", [...args, ...line.split(" ")], { cwd: directory })
