@@ -29,7 +29,7 @@ const endless = (failsAfter: number) =>
     }))).pipe(Layer.provideMerge(StorageMemory.layer))
 
 /** Begins an export of a new product. Its connection ends with the scope. */
-const beginExport = (suffix: string) =>
+const beginExport = (suffix: string, key = ownerKey) =>
   Effect.gen(function*() {
     Object.assign(reading, { chunks: 0, hasEnded: false })
     const { product_key } = yield* createProduct()
@@ -38,7 +38,7 @@ const beginExport = (suffix: string) =>
     return yield* Effect.callback<IncomingMessage>((resume) => {
       const sent = request(`${url}/openapi/v1/products/${product_key}/history/export${suffix}`, {
         agent: false,
-        headers: { authorization: `Bearer ${ownerKey}` }
+        headers: { authorization: `Bearer ${key}` }
       }, (response) => {
         response.on("error", () => {})
         resume(Effect.succeed(response))
@@ -72,6 +72,19 @@ layer(patient, { excludeTestServices: true })("an export of a history that has n
       response.destroy()
       yield* eventually(Effect.sync(() => reading.hasEnded), { until: (hasEnded) => hasEnded })
       yield* eventually(call("GET", "/products"), { until: ({ status }) => status === 200 })
+    }))
+
+  it.effect("breaks off when its access key is removed", () =>
+    Effect.gen(function*() {
+      const { body } = yield* call("POST", "/access-keys", { body: { name: "exports", role: "viewer" } })
+      const response = yield* beginExport("?format=csv", body.data.key)
+      response.resume()
+      const closed = new Promise((resolve) => response.once("close", resolve))
+      yield* eventually(Effect.sync(() => reading.chunks), { until: (chunks) => chunks > 0 })
+      yield* call("DELETE", `/access-keys/${body.data.id}`)
+      yield* Effect.promise(() => closed)
+      assert.isFalse(response.complete)
+      assert.isTrue(reading.hasEnded)
     }))
 })
 

@@ -9,6 +9,7 @@ import * as Csv from "../Csv.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, respond } from "../Envelope.ts"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import { failWhenEnded } from "../middleware/Caller.ts"
 import { RoleTooLow } from "../project/ProjectFailures.ts"
 import { AuditRecord } from "./AuditApi.ts"
 
@@ -34,7 +35,8 @@ export const layer = group(
         }
         if (format === "ndjson" || format === "csv") {
           const { contentType, head, line } = formats[format]
-          const lines = Stream.map(log.export(project_id, filter), (entry) => line(auditRecord(entry)))
+          const entries = Stream.interruptWhen(log.export(project_id, filter), failWhenEnded(principal))
+          const lines = Stream.map(entries, (entry) => line(auditRecord(entry)))
           return HttpServerResponse.stream(
             Stream.encodeText(Stream.concat(Stream.fromIterable(head), lines)),
             { contentType, headers: { "content-disposition": `attachment; filename="audit.${format}"` } }

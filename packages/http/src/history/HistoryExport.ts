@@ -61,7 +61,7 @@ const inSlices = ({ device, samples }: DeviceHistory): Stream.Stream<DeviceHisto
  */
 export const exportResponse = <E>(
   history: Stream.Stream<DeviceHistory, E>,
-  format: typeof ExportFormat.Type
+  format: typeof ExportFormat.Type = "csv"
 ): HttpServerResponse.HttpServerResponse => {
   const { contentType, head, lines } = formats[format]
   return HttpServerResponse.stream(

@@ -10,8 +10,9 @@ import {
   type HistoryScan,
   type HistorySeries
 } from "@device-cloud/core"
-import { Clock, Effect, Result } from "effect"
+import { Clock, Effect, Result, Stream } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
+import { failWhenEnded } from "../middleware/Caller.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { deviceFailures } from "../device/DeviceFailures.ts"
 import { failWith } from "../DomainFailures.ts"
@@ -60,16 +61,16 @@ export const layer = group(
         return successResponse(`{"series":[${texts.join(",")}]}`)
       }),
       exportDeviceHistory: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          history.exportDevice(projectId, params.device_id, scanOf(query)).pipe(
-            Effect.map((stream) => exportResponse(stream, query.format ?? "csv")),
+        CurrentPrincipal.use((caller) =>
+          history.exportDevice(caller.projectId, params.device_id, scanOf(query)).pipe(
+            Effect.map((stream) => exportResponse(Stream.interruptWhen(stream, failWhenEnded(caller)), query.format)),
             Effect.catch(failWith)
           )
         ),
       exportProductHistory: ({ params, query }) =>
-        CurrentPrincipal.use(({ projectId }) =>
-          history.exportProduct(projectId, params.product_key, scanOf(query)).pipe(
-            Effect.map((stream) => exportResponse(stream, query.format ?? "csv")),
+        CurrentPrincipal.use((caller) =>
+          history.exportProduct(caller.projectId, params.product_key, scanOf(query)).pipe(
+            Effect.map((stream) => exportResponse(Stream.interruptWhen(stream, failWhenEnded(caller)), query.format)),
             Effect.catch(failWith)
           )
         ),

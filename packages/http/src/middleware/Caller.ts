@@ -2,7 +2,8 @@
  * Who calls the management API, and which secrets a response may show to them.
  */
 import { type Principal, roleIncludes } from "@device-cloud/core"
-import type { Effect, Redacted } from "effect"
+import { Effect, type Redacted } from "effect"
+import { Unauthorized } from "../project/ProjectFailures.ts"
 
 /** Who was authenticated, and by what. */
 export interface Authenticated extends Principal {
@@ -25,6 +26,13 @@ export interface Caller extends Authenticated {
    */
   readonly reveal: (secret: string, masked?: string) => string
 }
+
+/** Fails when the key or the session no longer works: what a request waits for, or goes on to send, ends then. */
+export const failWhenEnded = ({ ended }: Authenticated) =>
+  Effect.andThen(
+    ended,
+    Effect.fail(Unauthorized.make({ message: "The access key or the browser session has ended" }))
+  )
 
 /** What a viewer reads in place of a secret. */
 export const maskedSecret = "********"

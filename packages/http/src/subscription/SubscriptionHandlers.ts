@@ -18,15 +18,11 @@ import { group } from "../ApiHandlers.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
-import { type Caller, shownAnswer, shownUrl } from "../middleware/Caller.ts"
-import { Unauthorized } from "../project/ProjectFailures.ts"
+import { type Caller, failWhenEnded, shownAnswer, shownUrl } from "../middleware/Caller.ts"
 import { snakeCase, toCamelCase } from "../SnakeCase.ts"
 import * as EventStream from "./EventStream.ts"
 import * as OpenReads from "./OpenReads.ts"
 import type { SubscriptionDetailInfo, SubscriptionInfo } from "./SubscriptionApi.ts"
-
-/** The credential of a read has ended while it waited. */
-const notAnyMore = Effect.fail(Unauthorized.make({ message: "The access key or the browser session has ended" }))
 
 /** Implements the group `subscriptions`. */
 export const layer = group(
@@ -60,14 +56,15 @@ export const layer = group(
       deleteSubscription: ({ params }) =>
         CurrentPrincipal.use(({ projectId }) => done(subscriptions.remove(projectId, params.subscription_id))),
       readSubscriptionEvents: Effect.fnUntraced(function*({ headers, params, query }) {
-        const { ended, projectId } = yield* CurrentPrincipal
+        const caller = yield* CurrentPrincipal
+        const { ended, projectId } = caller
         const { cursor, limit = 100, wait = 0, worker = defaultWorker } = query
         const subscriber = { projectId, subscriptionId: params.subscription_id, worker }
         if (headers.accept?.includes("text/event-stream") !== true) {
           const read = reader.read({ ...subscriber, cursor, limit, wait: 1000 * wait })
           if (wait === 0) return yield* respond(read, page)
           yield* openRead(projectId)
-          return yield* respond(Effect.raceFirst(read, Effect.andThen(ended, notAnyMore)), page)
+          return yield* respond(Effect.raceFirst(read, failWhenEnded(caller)), page)
         }
         yield* openRead(projectId)
         const from = headers["last-event-id"] ?? cursor
