@@ -96,15 +96,25 @@ for (const [name, storage] of storages) {
         for (const device of [gateway, first!, second!]) yield* isEmpty(device)
       }))
 
-    it.effect("1,000 values are stored", () =>
+    it.effect("1,000 values are stored, however they come", () =>
       Effect.gen(function*() {
-        const device = yield* createDevice
-        const connected = yield* MqttDevice.connect(device)
-        const topic = connected.topic("thing/event/property/batch/post")
-        const reply = yield* connected.request(topic, { properties: { t: values(900) }, events: { e: events(100) } })
-        assert.strictEqual(reply.code, 200)
-        assert.lengthOf(yield* CloudState.samples(device, "t"), 900)
-        assert.lengthOf(yield* CloudState.events(device, "e"), 100)
+        const { connected, gateway, subDevices: [first, second] } = yield* household
+        const each = [nameOf(first!), nameOf(second!)].map((identity) => ({ identity, properties: { t: values(500) } }))
+        const messages: ReadonlyArray<readonly [rest: string, params: unknown]> = [
+          ["property/batch/post", { properties: { t: values(900) }, events: { e: events(100) } }],
+          ["property/batch/post", { properties: { b: values(1000) } }],
+          ["property/pack/post", { subDevices: each }],
+          ["property/history/post", values(1000).map((value) => ({ properties: [{ h: value }] }))]
+        ]
+        for (const [rest, params] of messages) {
+          const reply = yield* connected.request(connected.topic(`thing/event/${rest}`), params)
+          assert.strictEqual(reply.code, 200, `${rest}: ${reply.message}`)
+        }
+        assert.lengthOf(yield* CloudState.samples(gateway, "t"), 900)
+        assert.lengthOf(yield* CloudState.events(gateway, "e"), 100)
+        assert.lengthOf(yield* CloudState.samples(gateway, "b"), 1000)
+        assert.lengthOf(yield* CloudState.samples(gateway, "h"), 1000)
+        for (const device of [first!, second!]) assert.lengthOf(yield* CloudState.samples(device, "t"), 500)
       }))
 
     it.effect("a message that fires scenes more than 100 times is refused, and those around it are not", () =>

@@ -16,8 +16,9 @@ export const ofMembers = (params: unknown): number => {
   return count
 }
 
-/** Counts `{id: one}` or `{id: [several]}`. */
+/** Counts `{id: one}` or `{id: [several]}`. What is left out costs nothing. */
 const ofLists = (side: unknown): number => {
+  if (side === undefined) return 0
   if (!isMembers(side)) return 1
   let count = 0
   for (const id in side) {
@@ -32,8 +33,9 @@ const ofLists = (side: unknown): number => {
 export const ofBatch = (params: unknown): number =>
   isMembers(params) ? ofLists(params["properties"]) + ofLists(params["events"]) : 1
 
-/** Adds up the counts of items; stops when there are too many. */
+/** Adds up the counts of items, each at least one; stops when there are too many. */
 const sum = (items: unknown, ofItem: (item: unknown) => number): number => {
+  if (items === undefined) return 0
   if (!Array.isArray(items)) return ofItem(items)
   let count = 0
   for (const item of items) {
