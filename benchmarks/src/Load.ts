@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { connect as connectTls } from "node:tls"
 import { type HttpJob, sendRequests } from "./HttpLoad.ts"
 import { fail, Latencies, type LoadResult, measured, type Times } from "./Measurement.ts"
-import { connectPacket, packet, puback, splitter, subscribePacket, text } from "./MqttPackets.ts"
+import { connectPacket, packet, puback, refusalIn, splitter, subscribePacket, text } from "./MqttPackets.ts"
 
 export interface LoadDevice {
   readonly deviceId: string
@@ -135,7 +135,7 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
         }
         replies++
       }
-      const split = splitter((header, bytes, start) => {
+      const split = splitter((header, bytes, start, packetEnd) => {
         switch (header >> 4) {
           case 2:
             if (bytes[start + 1] !== 0) {
@@ -149,8 +149,14 @@ const ingest = async (plan: LoadPlan, job: LoadPlan["job"] & { kind: "ingest" })
             resolve()
             return
           case 3: {
-            if ((header & 6) !== 0) {
-              unacknowledged.push(bytes.readUInt16BE(start + 2 + bytes.readUInt16BE(start)))
+            const topicEnd = start + 2 + bytes.readUInt16BE(start)
+            const hasId = (header & 6) !== 0
+            if (hasId) {
+              unacknowledged.push(bytes.readUInt16BE(topicEnd))
+            }
+            const refusal = refusalIn(bytes, topicEnd + (hasId ? 2 : 0), packetEnd)
+            if (refusal !== undefined) {
+              fail(`a post was refused: ${refusal}`)
             }
             end()
             return

@@ -48,6 +48,14 @@ export const subscribePacket = (topic: string, qos: number): Buffer =>
 /** A PUBACK; its packet identifier is in bytes 2 and 3. */
 export const puback = Buffer.from([0x40, 2, 0, 0])
 
+const success = Buffer.from("{\"code\":200,")
+
+/** Returns the reply to a device's message as text, unless it is a success. It stands in `bytes` from `start` to `end`. */
+export const refusalIn = (bytes: Buffer, start: number, end: number): string | undefined =>
+  bytes.compare(success, 0, success.length, start, Math.min(start + success.length, end)) === 0
+    ? undefined
+    : bytes.toString("utf8", start, end)
+
 /** Calls `onPacket` for each whole packet in a stream of chunks. */
 export const splitter = (onPacket: (header: number, bytes: Buffer, bodyStart: number, bodyEnd: number) => void) => {
   let rest: Buffer | undefined

@@ -48,6 +48,7 @@ const measureConnections = async (
     mqtt,
     devices,
     subscriptions,
+    posts: "thing/event/property/post",
     bodies,
     qos: 0,
     postings: {

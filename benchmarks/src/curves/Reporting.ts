@@ -2,6 +2,7 @@
  * The load of most curves: 200 devices that report as fast as they get replies, each
  * eight posts at a time.
  */
+import { setTimeout as sleep } from "node:timers/promises"
 import type { CloudPlan, Said } from "../Cloud.ts"
 import { type Query, withDatabase } from "../Database.ts"
 import type { LoadDevice } from "../Load.ts"
@@ -14,7 +15,9 @@ import type { Posting } from "./Traffic.ts"
 export const reporters = 200
 /** Milliseconds of processor time. `first`: until the code is compiled. */
 const times = { first: 3000, warmup: 300, measure: 2000 }
+const lookMillis = 100
 const closedLoop: Posting = { window: 8 }
+const propertyPost = "thing/event/property/post"
 
 /** A hundred posts of three values. */
 export const bodies: ReadonlyArray<string> = Array.from(
@@ -58,12 +61,13 @@ export const withCloud = (
     : withServer("./Cloud", [JSON.stringify(plan)], (said: ServerSaid) =>
       use(said), { nodeOptions })
 
-/** Measures what a report costs a server on which a fleet posts. */
-export const costOfReport = (costly: Costly, fleet: Fleet, posting: string): Measure => {
+/** Measures what a report costs a server on which a fleet posts, once there have been `after` reports. */
+export const costOfReport = (costly: Costly, fleet: Fleet, posting: string, after = 0): Measure => {
   let warmup = times.first
   return async () => {
     await fleet.begin(posting)
     await untilUsed(costly, warmup)
+    while (await fleet.count() < after) await sleep(lookMillis)
     warmup = times.warmup
     const cost = await costOfEach(costly, fleet.count, () => untilUsed(costly, times.measure))
     await fleet.pause()
@@ -71,9 +75,17 @@ export const costOfReport = (costly: Costly, fleet: Fleet, posting: string): Mea
   }
 }
 
+/** What the devices post: below `/sys/{productKey}/{deviceName}/`, and the payloads, one after the other. */
+export interface Posts {
+  readonly name: string
+  readonly bodies: ReadonlyArray<string>
+  /** Nothing is measured before so many reports. Default: 0. */
+  readonly after?: number
+}
+
 export interface ReportingOptions {
   readonly cloud: (point: number) => Omit<CloudOptions, "nodeOptions">
-  readonly bodies?: (point: number) => ReadonlyArray<string>
+  readonly posts?: (point: number) => Posts
   /** Default: the first 200. */
   readonly reporters?: (devices: ReadonlyArray<LoadDevice>) => ReadonlyArray<LoadDevice>
   readonly posting?: Posting
@@ -85,15 +97,17 @@ export interface ReportingOptions {
 export const reporting = (options: ReportingOptions): Subject => (point, use) =>
   withCloud(options.cloud(point), async (cloud) => {
     const more = await options.prepare?.(cloud, point)
+    const posts = options.posts?.(point) ?? { name: propertyPost, bodies }
     await withFleet({
       mqtt: `mqtt://127.0.0.1:${cloud.port}`,
       devices: options.reporters?.(cloud.devices) ?? cloud.devices.slice(0, reporters),
       subscriptions: [],
-      bodies: options.bodies?.(point) ?? bodies,
+      posts: posts.name,
+      bodies: posts.bodies,
       qos: cloud.durable === undefined ? 0 : 1,
       postings: { report: options.posting ?? closedLoop }
     }, async (fleet) => {
-      const measureReport = costOfReport(costly(cloud), fleet, "report")
+      const measureReport = costOfReport(costly(cloud), fleet, "report", posts.after)
       await use(async () => ({ ...await more?.(), ...await measureReport() }))
     })
   })
@@ -114,15 +128,18 @@ export const anyDevices = (count: number): ReadonlyArray<LoadDevice> =>
 /** The same load on Aedes alone. */
 export const bareReporting = (
   devices: (point: number) => ReadonlyArray<LoadDevice>,
-  bodiesOf: (point: number) => ReadonlyArray<string>
+  postsOf: (point: number) => Posts
 ): Subject =>
 (point, use) =>
-  withServer("./BareBroker", [], ({ pid, port }: { readonly port: number; readonly pid: number }) =>
-    withFleet({
+  withServer("./BareBroker", [], ({ pid, port }: { readonly port: number; readonly pid: number }) => {
+    const { bodies, name } = postsOf(point)
+    return withFleet({
       mqtt: `mqtt://127.0.0.1:${port}`,
       devices: devices(point),
-      subscriptions: ["thing/event/property/post_reply"],
-      bodies: bodiesOf(point),
+      subscriptions: [`${name}_reply`],
+      posts: name,
+      bodies,
       qos: 0,
       postings: { report: closedLoop }
-    }, (fleet) => use(costOfReport({ server: pid }, fleet, "report"))))
+    }, (fleet) => use(costOfReport({ server: pid }, fleet, "report")))
+  })

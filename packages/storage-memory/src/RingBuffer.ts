@@ -61,12 +61,19 @@ export class RingBuffer<A> {
 
   /** Forgets entries with a time before `time`. */
   prune(time: number): void {
+    if (!this.#hasBefore(time)) return
     const left = this.entries(time)
-    if (left.length === this.#count) return
     this.#others = undefined
     this.#first = 0
     this.#count = 0
     for (const entry of left) this.push(entry.time, entry.value)
+  }
+
+  #hasBefore(time: number): boolean {
+    for (let i = 0; i < this.#count; i++) {
+      if (this.#numbers[2 * ((this.#first + i) % this.#size)]! < time) return true
+    }
+    return false
   }
 
   #valueAt(at: number): A {
