@@ -143,7 +143,11 @@ export const make: Effect.Effect<
             updated_at = ${instant(draft.createdAt)}
           WHERE firmware_id = ${draft.firmwareId} AND status = ANY(${verifiableNumbers}::smallint[])
           RETURNING firmware_id`
-        if (moved === undefined) return { _tag: "NotVerifiable" } satisfies TaskCreated
+        if (moved === undefined) {
+          // A task that was created at the same moment may have the devices, too.
+          const taken = scope._tag === "Named" ? yield* busy(scope.deviceIds, draft.module) : undefined
+          return taken ?? ({ _tag: "NotVerifiable" } satisfies TaskCreated)
+        }
       }
       const [row] = yield* insertTask(draft)
       const inserted = taskFromRow(row!)

@@ -432,6 +432,19 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.deepStrictEqual(yield* store.listFirmwares(projectId, { productKey }, all), { items: [], total: 0 })
       }))
 
+    it.effect("of verify tasks that want a device at once, all but one hear that it is busy", () =>
+      Effect.gen(function*() {
+        const store = yield* OtaStore
+        const { devices, firmware } = yield* prepare(2)
+        const scope = { _tag: "Named", deviceIds: devices.map(({ deviceId }) => deviceId) } as const
+        const outcomes = yield* Effect.forEach(
+          Array.from({ length: 4 }),
+          () => store.createTask(newTask(firmware, { kind: "verify" }), scope, epoch),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(outcomes.map(({ _tag }) => _tag).toSorted(), ["Busy", "Busy", "Busy", "Created"])
+      }))
+
     it.effect("the firmware of a verify task is where the task is, whatever happens at once", () =>
       Effect.gen(function*() {
         const store = yield* OtaStore
