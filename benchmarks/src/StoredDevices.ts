@@ -19,7 +19,7 @@ export const storeDevices = async (query: Query, like: string, count: number): P
   await query("VACUUM ANALYZE device")
 }
 
-/** Connects the first of those devices to a node that has just said that it lives, and says nothing more. */
+/** Connects the first of those devices to a node that has just said that it lives, and dies: its connection ends. */
 export const connectToDyingNode = async (query: Query, count: number): Promise<void> => {
   await query(
     `UPDATE device SET status = 'online', status_version = status_version + 1, activated_at = now(),
@@ -35,8 +35,8 @@ export const connectToDyingNode = async (query: Query, count: number): Promise<v
     [count]
   )
   await query("VACUUM ANALYZE device, presence")
-  await query(`INSERT INTO node (id, heartbeat_at) VALUES ('dying', clock_timestamp())
-    ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`)
+  await query(`INSERT INTO node (id, heartbeat_at, backend) VALUES ('dying', clock_timestamp(), pg_backend_pid())
+    ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, backend = excluded.backend`)
 }
 
 /** How many devices the dead node still holds. */

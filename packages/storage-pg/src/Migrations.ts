@@ -50,6 +50,7 @@ import presence from "./migrations/0040_presence.ts"
 import browserSessions from "./migrations/0045_browser_sessions.ts"
 import statusBlocks from "./migrations/0053_status_blocks.ts"
 import oneOrderOfCounts from "./migrations/0054_one_order_of_counts.ts"
+import nodeBackends from "./migrations/0055_node_backends.ts"
 import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
 import accessKeyRights from "./migrations/0016_access_key_rights.ts"
 import commandDeliveries from "./migrations/0018_command_deliveries.ts"
@@ -111,7 +112,8 @@ export const migrations = {
   "0049_upgrade_progress": upgradeProgress,
   "0052_what_a_command_writes": whatACommandWrites,
   "0053_status_blocks": statusBlocks,
-  "0054_one_order_of_counts": oneOrderOfCounts
+  "0054_one_order_of_counts": oneOrderOfCounts,
+  "0055_node_backends": nodeBackends
 }
 
 /**

@@ -242,8 +242,14 @@ const make = Effect.gen(function*() {
     sql`EXISTS (SELECT FROM node WHERE node.id = ${nodeId} AND ${age} <= ${gap}
       AND extract(epoch FROM node.heartbeat_at - node.steady_since) * 1000 >= ${silence})`
 
+  /** The connection of the latest heartbeat has ended. Of a node without known backend, any connection counts. */
+  const hasEnded = sql.literal("NOT EXISTS (SELECT FROM pg_stat_get_activity(node.backend))")
+
+  const isSilentWithin = ({ gap, silence }: Judge["limits"]) =>
+    sql`(${age} > ${silence} OR ${age} > ${gap} AND ${hasEnded})`
+
   const isSilent = ({ judge, nodeId }: Lapse & { readonly _tag: "NodeSilent" }) =>
-    sql`node.id = ${nodeId} AND ${age} > ${judge.limits.silence}`
+    sql`node.id = ${nodeId} AND ${isSilentWithin(judge.limits)}`
 
   /** The online devices to which a lapse applies. */
   const appliesTo = (lapse: Lapse): Statement.Fragment => {
@@ -361,19 +367,19 @@ const make = Effect.gen(function*() {
     heartbeat: (nodeId, { gap, silence }) =>
       sql<{ readonly was_silent: boolean }>`
         WITH before AS (
-          SELECT heartbeat_at, steady_since FROM node WHERE id = ${nodeId} FOR NO KEY UPDATE
+          SELECT * FROM node WHERE id = ${nodeId} FOR NO KEY UPDATE
         ), beat AS (
           -- The time after the wait for the lock.
           SELECT clock_timestamp() AS at, max(heartbeat_at) AS last, max(steady_since) AS steady_since FROM before
         )
-        INSERT INTO node (id, heartbeat_at, steady_since)
+        INSERT INTO node (id, heartbeat_at, steady_since, backend)
         SELECT ${nodeId}, at,
-          CASE WHEN abs(extract(epoch FROM at - last)) * 1000 <= ${gap} THEN steady_since ELSE at END
+          CASE WHEN abs(extract(epoch FROM at - last)) * 1000 <= ${gap} THEN steady_since ELSE at END,
+          pg_backend_pid()
         FROM beat
-        ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, steady_since = excluded.steady_since
-        RETURNING coalesce(
-          (SELECT abs(extract(epoch FROM at - last)) * 1000 > ${silence} FROM beat), true
-        ) AS was_silent`.pipe(
+        ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at, steady_since = excluded.steady_since,
+          backend = excluded.backend
+        RETURNING coalesce((SELECT ${isSilentWithin({ gap, silence })} FROM before AS node), true) AS was_silent`.pipe(
         Effect.map(([row]) => ({ wasSilent: row!.was_silent })),
         Effect.mapError(storeError("PresenceStore.heartbeat"))
       ),
@@ -389,7 +395,7 @@ const make = Effect.gen(function*() {
           WHERE id IS NOT NULL AND NOT EXISTS (SELECT FROM node WHERE node.id = holder.id)
           ON CONFLICT (id) DO NOTHING
         )
-        SELECT id FROM node WHERE ${age} > ${judge.limits.silence} AND ${isSteady(judge)}`.pipe(
+        SELECT id FROM node WHERE ${isSilentWithin(judge.limits)} AND ${isSteady(judge)}`.pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),
         Effect.mapError(storeError("PresenceStore.silentNodes"))
       ),
@@ -401,7 +407,7 @@ const make = Effect.gen(function*() {
       ),
     nodes: (limits) =>
       sql<NodeRow>`SELECT id, heartbeat_at, started_at, connections, draining,
-          ${age} > ${limits.silence} AS is_silent,
+          ${isSilentWithin(limits)} AS is_silent,
           ${age} <= ${limits.gap}
             AND extract(epoch FROM heartbeat_at - steady_since) * 1000 >= ${limits.silence} AS is_steady
         FROM node ORDER BY id COLLATE "C"`.pipe(

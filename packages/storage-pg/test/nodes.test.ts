@@ -357,3 +357,33 @@ it.live("what is told right after a node has said that it may have missed someth
       assert.strictEqual(yield* Queue.take(heard), "nodes")
     }
   }).pipe(Effect.scoped))
+
+it.live(
+  "a node whose connection has ended is silent after the gap of a steady one, another one stays",
+  () =>
+    Effect.gen(function*() {
+      const url = yield* newDatabase
+      const limits = { gap: 10_000, silence: 3_600_000 }
+      const presenceOf = Effect.map(Layer.build(Layer.fresh(storage(url))), Context.get(PresenceStore))
+      const [judges, lives] = [yield* presenceOf, yield* presenceOf]
+      const sql = Context.get(yield* Layer.build(PgClient.layer({ url })), PgClient.PgClient)
+      const judge = { nodeId: "judges", limits }
+      const silent = judges.silentNodes(judge)
+      yield* judges.heartbeat("judges", limits)
+      yield* lives.heartbeat("lives", limits)
+      yield* Effect.scoped(Effect.flatMap(presenceOf, (ends) => ends.heartbeat("ends", limits)))
+      yield* sql`UPDATE node SET steady_since = steady_since - interval '2 hours'`
+      assert.deepStrictEqual(yield* silent, [])
+      const pass = sql`UPDATE node SET heartbeat_at = heartbeat_at - interval '1 minute' WHERE id <> 'judges'`
+      yield* pass
+      yield* eventually(Effect.map(silent, (nodes) => assert.deepStrictEqual(nodes, ["ends"])))
+      // A version that does not say through which connection it speaks.
+      yield* sql`INSERT INTO node (id, heartbeat_at) SELECT 'older', heartbeat_at FROM node WHERE id = 'lives'`
+      assert.deepStrictEqual(yield* silent, ["ends"])
+      // Whoever was thought dead, and speaks again, hears of it; whoever was only late does not.
+      assert.deepStrictEqual(yield* lives.heartbeat("lives", limits), { wasSilent: false })
+      assert.deepStrictEqual(yield* lives.heartbeat("ends", limits), { wasSilent: true })
+      assert.deepStrictEqual(yield* silent, [])
+    }),
+  { timeout: 60_000 }
+)

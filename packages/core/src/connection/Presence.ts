@@ -59,7 +59,7 @@ export class Presence extends Context.Service<Presence, {
 }>()("@device-cloud/core/connection/Presence") {
   /**
    * Stores every 2 seconds that this node is alive. Sets the devices of a node
-   * offline that has been silent for 9 seconds, and those of this node when the
+   * offline that the store calls silent, and those of this node when the
    * layer closes. All of that goes by the clock of the store; see `PresenceTimes`.
    */
   static readonly layer: Layer.Layer<Presence, StoreError, PresenceStore | Feed | NodeBus | Reactions | Troubles> =

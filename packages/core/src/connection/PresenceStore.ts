@@ -95,7 +95,10 @@ export interface LostDevice {
 
 /** What the heartbeats of nodes say, all in milliseconds and by the store's clock. */
 export interface HeartbeatLimits {
-  /** A node whose latest heartbeat is older than this is silent. */
+  /**
+   * A node whose latest heartbeat is older than this is silent. A store that knows
+   * that a node has ended may call it silent after `gap`.
+   */
   readonly silence: number
   /**
    * A node is steady, and may judge others, if its latest heartbeat is not older

@@ -102,7 +102,7 @@ export const NodesInfo = Schema.Struct({
     heartbeat_at: time,
     status: Schema.Literals(["steady", "starting", "draining", "silent"]).annotate({
       description: "`starting`: heard for less than nine seconds without a gap; `draining`: about to end; " +
-        "`silent`: not heard for nine seconds"
+        "`silent`: not heard for nine seconds, or for five and its connection to PostgreSQL has ended"
     }),
     connections: Schema.NullOr(Schema.Int).annotate({ description: "Devices connected to it; null: not known yet" })
   })),
