@@ -89,6 +89,24 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       assert.deepInclude(yield* stored(command), { state: "failed", code: 100_001 })
     }))
 
+  it.effect("the message of a reply is kept up to 1,024 characters, and none of them by half", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const connected = yield* connect(device)
+      const said = "x".repeat(1023)
+      for (
+        const [message, kept] of [[`${said}ab`, `${said}a`], [`${said}😀`, said], [
+          `${said.slice(1)}😀`,
+          `${said.slice(1)}😀`
+        ]]
+      ) {
+        const command = yield* call(device, "reboot")
+        const { id } = yield* take(connected)
+        yield* connected.send("thing.service.reboot_reply", { id, code: 200, message: message! })
+        assert.strictEqual((yield* stored(command)).message, kept)
+      }
+    }))
+
   it.effect("a command has one end: what comes later is without effect", () =>
     Effect.gen(function*() {
       const device = yield* createDevice

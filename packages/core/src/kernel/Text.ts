@@ -19,6 +19,10 @@ export const Text = (maxLength: number) => Schema.String.check(wellFormed, Schem
 export const NonBlankText = (maxLength: number) =>
   Text(maxLength).check(Schema.isPattern(/\S/, { expected: "text that is not blank" }))
 
+/** The beginning of a text, of at most `maxLength` UTF-16 code units. Half a character at its end is left out. */
+export const beginning = (text: string, maxLength: number): string =>
+  text.length > maxLength ? text.slice(0, maxLength).replace(/[\uD800-\uDBFF]$/, "") : text
+
 /** Characters that end or hide a part of a line: controls, line separators, marks of direction, unpaired surrogates. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 

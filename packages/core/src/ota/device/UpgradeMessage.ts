@@ -7,7 +7,7 @@ import type { DeviceIdentity } from "../../device/Device.ts"
 import { type DeviceReply, fieldError } from "../../uplink/DeviceReply.ts"
 import type { Json } from "../../kernel/Json.ts"
 import type { StoredObject } from "../../object/StoredObject.ts"
-import { isWellFormed } from "../../kernel/Text.ts"
+import { beginning, isWellFormed } from "../../kernel/Text.ts"
 import { streamFileId } from "./BlockRequest.ts"
 import { defaultModule, ModuleName } from "../firmware/Firmware.ts"
 import type { Assignment, DownloadProtocol } from "../task/UpgradeTask.ts"
@@ -97,9 +97,7 @@ export const progress = (device: DeviceIdentity, params: unknown, at: number): U
   if (!Number.isInteger(number) || number > 100) {
     return fieldError("step", "expected a number up to 100, below 0: failed")
   }
-  const said = typeof desc === "string" && isWellFormed(desc)
-    ? desc.slice(0, maxDescriptionLength).replace(/\p{Cs}$/u, "")
-    : ""
+  const said = typeof desc === "string" && isWellFormed(desc) ? beginning(desc, maxDescriptionLength) : ""
   const description = number < 0 && said.trim() === "" ? failureOf(number) : said
   return { _tag: "Progress", device, module, step: Math.max(-1, number), description, at }
 }

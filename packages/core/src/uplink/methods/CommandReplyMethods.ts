@@ -4,7 +4,7 @@
 import { Predicate, Result } from "effect"
 import { type CommandProgress, userReplyMethod } from "../../command/Command.ts"
 import { isFiniteJson, type Json } from "../../kernel/Json.ts"
-import { isWellFormed } from "../../kernel/Text.ts"
+import { beginning, isWellFormed } from "../../kernel/Text.ts"
 import * as DeviceMethod from "../DeviceMethod.ts"
 import { type DeviceReply, parameterError, success } from "../DeviceReply.ts"
 import type { UplinkMessage } from "../UplinkMessage.ts"
@@ -14,7 +14,7 @@ const maxDataNesting = 32
 /** The kept part of the message of a reply, in UTF-16 code units. */
 const maxMessageLength = 1024
 
-const toWellFormed = (text: string): string => isWellFormed(text) ? text.slice(0, maxMessageLength) : ""
+const toWellFormed = (text: string): string => isWellFormed(text) ? beginning(text, maxMessageLength) : ""
 
 /** Returns the id of a command; undefined: the value is none. */
 const messageIdOf = (id: unknown): number | undefined => {
