@@ -428,6 +428,26 @@ layer(TestCloud.layer)("what devices say", (it) => {
       assert.strictEqual((yield* shadowOf(device.device)).version, 0)
     }))
 
+  it.effect("a shadow message that is refused takes nothing away, whatever is stored beside it", () =>
+    Effect.gen(function*() {
+      const device = yield* connectPlain
+      yield* (yield* Shadows).desire(defaultProjectId, device.device.deviceId, { wanted: 1 })
+      const full = Object.fromEntries(Array.from({ length: 128 }, (_, i) => [`p${i}`, i]))
+      yield* device.send("thing.shadow", { method: "update", state: { reported: full }, version: 10 })
+      const state = { desired: null, reported: { p0: null, more: 1, evenMore: 2 } }
+      const replies = yield* Effect.all([
+        device.send("thing.shadow", { method: "update", state, version: 11 }),
+        device.send("thing.shadow", { method: "update", state: { reported: { p1: 7 } }, version: 12 })
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual(replies.map(({ code }) => code), [408, 200])
+      assert.deepStrictEqual(Object.keys((yield* shadowOf(device.device)).desired), ["wanted"])
+      assert.deepStrictEqual(yield* reportedBy(device.device), { ...full, p1: 7 })
+      // What it removes makes room for what it reports.
+      const swapped = { reported: { p0: null, more: 1 } }
+      const swap = yield* device.send("thing.shadow", { method: "update", state: swapped, version: 13 })
+      assert.strictEqual(swap.code, 200)
+    }))
+
   it.effect("listeners hear of what was kept, after it was stored", () =>
     Effect.gen(function*() {
       const feed = yield* Feed

@@ -77,10 +77,12 @@ const update = ({ desired, reported }: Members, receivedAt: number): Change | De
   if (reported !== undefined && values.length === 0) return failure(405, "Reported is empty.")
   return (state, version) => {
     const { draft } = state
+    const before = draft.mark()
     removeProperties(draft, "desired", desired)
     for (const [id, value] of values) if (isNothing(value)) draft.remove("reported", id)
     const kept = values.filter(([, value]) => !isNothing(value))
     if (!draft.hasRoomFor(kept.map(([id]) => id))) {
+      draft.rollBack(before)
       return failure(408, `More than ${maxAttributes} attributes that the thing model does not have.`)
     }
     if (kept.length > 0) {
