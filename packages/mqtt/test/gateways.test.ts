@@ -170,6 +170,9 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(yield* Effect.forEach(subDevices, statusOf), ["offline", "offline", "offline"])
         const loggedIn = yield* batch(proofs.map((each) => ({ ...each, signMethod: undefined })))
         assert.deepInclude(loggedIn, { code: 200, data: subDevices.map(nameOf) })
+        // An item's own algorithm counts, by either name.
+        const { signMethod, ...other } = yield* proof(subDevices[0], { method: "hmacsha256" })
+        assert.strictEqual((yield* batch([{ ...other, signmethod: signMethod }])).code, 200)
         gateway.client.stream.destroy()
         yield* Effect.forEach(subDevices, (each) => CloudState.untilStatus(each, "offline"))
         const versions = yield* events.pipe(

@@ -54,9 +54,12 @@ const signMethods: Readonly<Record<string, SignMethod>> = {
   sha256: "hmacsha256"
 }
 
-/** Devices write `signMethod` or `signmethod`, with letters of either case. */
-const signMethodOf = ({ signMethod, signmethod }: Members): SignMethod | undefined => {
-  const named = signMethod ?? signmethod ?? "hmacsha1"
+/**
+ * Devices write `signMethod` or `signmethod`, with letters of either case. That of
+ * the batch counts for items without.
+ */
+const signMethodOf = (item: Members, batch: Members): SignMethod | undefined => {
+  const named = item["signMethod"] ?? item["signmethod"] ?? batch["signMethod"] ?? batch["signmethod"] ?? "hmacsha1"
   const known = typeof named === "string" ? named.toLowerCase() : ""
   return Object.hasOwn(signMethods, known) ? signMethods[known] : undefined
 }
@@ -89,7 +92,7 @@ const hiddenMember = (fields: Readonly<Record<string, string>>): string | undefi
 const proofOf = (members: Members, batch: Members = members): SubDeviceProof | DeviceReply => {
   const name = nameOf(members)
   if ("code" in name) return name
-  const signMethod = signMethodOf({ ...batch, ...members })
+  const signMethod = signMethodOf(members, batch)
   if (signMethod === undefined) {
     return fieldError("signMethod", "expected hmacSha1, hmacSha256, hmacMd5, Sha256 or aescmac")
   }
@@ -182,9 +185,8 @@ export const sessionRequest = (method: string, params: unknown): SessionRequest 
       return withList(all([params], (item) => proofOf(item)), (proofs) => ({ _tag: "Login", proofs, isBatch: false }))
     case "combine.batch_login": {
       const batch = isMembers(params) ? params : {}
-      const { deviceList: _, ...common } = batch
       return withList(
-        lists(batch["deviceList"], maxPerBatch, (item) => proofOf(item, common), "params.deviceList"),
+        lists(batch["deviceList"], maxPerBatch, (item) => proofOf(item, batch), "params.deviceList"),
         (proofs) => ({ _tag: "Login", proofs, isBatch: true })
       )
     }
