@@ -40,7 +40,7 @@ export const decode = (
     return { id: noId, params: { topic: userTopic, payload: payload.toString(encoding), encoding }, wantsReply: false }
   }
   if (form === "bytes") return { id: noId, params: payload.toString("hex"), wantsReply: replyTopic !== "" }
-  const message = parseJson(form === "file" ? withoutStrayCommas(payload) : payload.toString())
+  const message = (form === "file" ? parseForgiving : parseJson)(payload.toString())
   if (message === undefined) return form === "shadow" ? DeviceReply.failure(400, "Invalid JSON.") : DeviceReply.notJson
   if (!Predicate.isObject(message)) return DeviceReply.parameterError("expected a JSON object")
   const { clientToken, id, params = form === "open" ? message : {}, sys } = message as {
@@ -73,9 +73,6 @@ class JsonRequest implements AlinkRequest {
 /** Forms whose request is in `params`; the whole message is the request of the others. */
 const hasParams: ReadonlySet<Form> = new Set(["request", "open", "notice", "session", "file", "upgrade"])
 
-/** The public C SDK writes a comma after the last member of an object. */
-const withoutStrayCommas = (payload: Buffer): string => payload.toString().replaceAll(/,\s*\}/g, "}")
-
 /** Some devices send the empty object as a string. */
 const paramsOf = (params: unknown): unknown => params === "{}" ? {} : params
 
@@ -85,6 +82,12 @@ const parseJson = (text: string): unknown => {
   } catch {
     return undefined
   }
+}
+
+/** The public C SDK writes a comma after the last member of an object. */
+const parseForgiving = (text: string): unknown => {
+  const message = parseJson(text)
+  return message === undefined ? parseJson(text.replaceAll(/,\s*\}/g, "}")) : message
 }
 
 /** A payload, or the parts of one: large parts that many devices get are never copied. */

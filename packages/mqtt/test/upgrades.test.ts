@@ -297,6 +297,13 @@ for (const [name, storage] of storages) {
           parts.push(bytes)
         }
         assert.strictEqual(createHash("md5").update(Buffer.concat(parts)).digest("hex"), data["md5"])
+        // What looks like that comma within a text stays.
+        const [id, fileToken] = ["a,}", "{b, }c"]
+        const fileInfo = { streamId: data["streamId"], fileId: 1 }
+        const params = { fileToken, fileInfo, fileBlock: { size: 1, offset: 0 } }
+        const block = yield* askForBlock(connected, JSON.stringify({ id, params }))
+        assert.deepInclude(block.head, { id, code: 200 })
+        assert.deepInclude(block.head.data, { fileToken })
         yield* inform(device, connected, "2.0.0")
         yield* untilStatus(taskId, device, "succeeded")
         const { bytes, head } = yield* askForBlock(connected, blockParams(firmware.firmwareId, 256, 0))
