@@ -29,6 +29,12 @@ const desiredGet = DeviceMethod.update({
     ))
 })
 
+/** Returns the version that a value must have to be removed, 0: any; undefined: it is no number. */
+const versionIn = (condition: Json): number | undefined => {
+  const version = Predicate.hasProperty(condition, "version") ? condition.version ?? 0 : 0
+  return typeof version === "number" ? version : undefined
+}
+
 /**
  * The params are an object from property to `{version}`. A desired value of
  * another version stays; without a version any is removed.
@@ -39,14 +45,20 @@ const desiredDelete = DeviceMethod.update({
     if (!Predicate.isObject(params)) {
       return Result.fail(fieldError("params", "expected an object from property to {version}"))
     }
-    const wanted = Object.entries(params as Readonly<Record<string, Json>>)
-    return wanted.length > maxProperties ? Result.fail(tooManyDesired) : Result.succeed(wanted)
+    const conditions = Object.entries(params as Readonly<Record<string, Json>>)
+    if (conditions.length > maxProperties) return Result.fail(tooManyDesired)
+    const wanted: Array<readonly [id: string, version: number]> = []
+    for (const [id, condition] of conditions) {
+      const version = versionIn(condition)
+      if (version === undefined) return Result.fail(fieldError("version", "expected a number"))
+      wanted.push([id, version])
+    }
+    return Result.succeed(wanted)
   },
   update: (wanted, { draft }, { receivedAt }) => {
-    const matching = wanted.filter(([id, condition]) => {
+    const matching = wanted.filter(([id, version]) => {
       const entry = Object.hasOwn(draft.desired, id) ? draft.desired[id] : undefined
-      const version = Predicate.hasProperty(condition, "version") ? condition.version : undefined
-      return entry !== undefined && (typeof version !== "number" || version === 0 || version === (entry.version ?? 1))
+      return entry !== undefined && (version === 0 || version === (entry.version ?? 1))
     })
     for (const [id] of matching) draft.remove("desired", id)
     if (matching.length > 0) draft.accept(receivedAt)
