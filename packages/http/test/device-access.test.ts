@@ -226,6 +226,9 @@ for (const [name, storage] of storages) {
           message: "success",
           data: {}
         })
+        for (const params of ["{}", null, undefined]) {
+          assert.deepStrictEqual((yield* post("PostProperty", { params })).data, {})
+        }
         const { properties } = (yield* call("GET", `/things/${device_id}/properties`)).body.data
         assert.deepStrictEqual(properties, { temperature: 21.5 })
         assert.strictEqual((yield* post("PostEvent", { params: { value: { a: 1 } } }, { event_id: "alarm" })).code, 0)

@@ -107,7 +107,8 @@ const subDeviceRequest = (method: string, params: unknown, named: unknown): Pars
   return Result.succeed({ method, params, subDevice })
 }
 
-const messageParams = (body: Body): unknown => body["params"] ?? {}
+/** Some devices send the empty object as text. */
+const messageParams = ({ params }: Body): unknown => params === "{}" ? {} : params ?? {}
 
 /** Forms of messages that have no `params`: the whole body counts. */
 const wholeForms: ReadonlySet<DeviceMethod.MessageForm> = new Set(["answer", "shadow", "time"])
