@@ -46,8 +46,9 @@ const types: ReadonlyArray<{
   { dataType: { type: "int" }, admitted: [[-(2 ** 31), -(2 ** 31)]], refused: [2 ** 31, 0.5, "0"], code: 6306 },
   {
     dataType: { type: "float" },
-    admitted: [[0.1, 0.1], [-3.4e38, -3.4e38]],
-    refused: [3.5e38, "0.1", ...someOfEachType.filter((value) => value !== -1 && value !== 0.5)],
+    // The greatest of 4 bytes, with 8 digits and with 9.
+    admitted: [[0.1, 0.1], [-3.4e38, -3.4e38], [3.4028235e38, 3.4028235e38], [-3.40282347e38, -3.40282347e38]],
+    refused: [3.5e38, 3.4028236e38, "0.1", ...someOfEachType.filter((value) => value !== -1 && value !== 0.5)],
     code: 6307
   },
   {

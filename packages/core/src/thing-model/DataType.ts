@@ -58,8 +58,8 @@ export interface Field {
 
 /** The bounds of type `int`. */
 export const int32 = { min: -(2 ** 31), max: 2 ** 31 - 1 }
-/** The largest number of type `float`. */
-export const maxFloat = 3.402_823_466_385_288_6e38
+/** The largest number of type `float`: what 4 bytes hold, rounded. Their greatest is written 3.4028235e38. */
+export const maxFloat = 3.402_823_567_797_336_2e38
 /** The latest date, Unix milliseconds. */
 const maxTime = 8.64e15
 
