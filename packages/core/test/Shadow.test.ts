@@ -96,6 +96,20 @@ describe("a shadow", () => {
     assert.deepStrictEqual(same.reported, shadow.reported)
   })
 
+  it("has up to 262,144 characters of JSON on both sides together", () => {
+    const sides = (reported: Record<string, string>, desired: Record<string, string>) =>
+      JSON.stringify(reported).length + JSON.stringify(desired).length
+    for (const desired of [{}, { d: "x" }, { d: "x", e: "é" }]) {
+      const left = 262_144 - sides({ a: "😀", b: "" }, desired)
+      for (const [length, fits] of [[left, true], [left + 1, false]] as const) {
+        const draft = new ShadowDraft(empty)
+        for (const [id, value] of Object.entries(desired)) draft.desire(id, value, 1000)
+        draft.set("reported", "a", entry("😀"))
+        assert.strictEqual(draft.set("reported", "b", entry("y".repeat(length))) === undefined, fits)
+      }
+    }
+  })
+
   it("takes names that mean something to JavaScript for what they are", () => {
     const [dropped, shadow] = applyReports(empty, [
       report({ constructor: entry(1), toString: entry(2), hasOwnProperty: entry(3) })

@@ -196,6 +196,7 @@ class Side {
     return this.#unmodelled
   }
 
+  /** The sum of all entries. */
   get length(): number {
     if (this.#length < 0) this.#length = sideLength(this.entries)
     return this.#length
@@ -232,7 +233,9 @@ class Side {
     if (this.#length >= 0 || previous === undefined || mayBeLonger(entry.value, previous.value)) {
       const length = this.length + entryLength(id, entry.value) -
         (previous === undefined ? 0 : entryLength(id, previous.value))
-      if (length + this.other.length > maxLength) return `the shadow would be longer than ${maxLength} characters`
+      if (jsonLength(length) + jsonLength(this.other.length) > maxLength) {
+        return `the shadow would be longer than ${maxLength} characters`
+      }
       this.#length = length
     }
     if (isNewAttribute) this.#unmodelled++
@@ -300,7 +303,11 @@ const mayBeLonger = (value: Json, previous: Json): boolean =>
     ? value.length > shortText || typeof previous !== "string" || value.length > previous.length
     : typeof value === "object" && value !== null
 
+/** With the colon in it and the comma or brace behind it. */
 const entryLength = (id: string, value: Json): number => JSON.stringify(id).length + JSON.stringify(value).length + 2
 
 const sideLength = (side: ShadowSide): number =>
-  Object.entries(side).reduce((sum, [id, { value }]) => sum + entryLength(id, value), 2)
+  Object.entries(side).reduce((sum, [id, { value }]) => sum + entryLength(id, value), 0)
+
+/** The length of a side as JSON, from that of its entries. */
+const jsonLength = (entries: number): number => Math.max(entries + 1, "{}".length)
