@@ -380,7 +380,7 @@ for (const [name, storage] of everyStorage) {
         for (const device of [first, second, first, second]) yield* say(device, "progress", { step: -4 })
         assert.strictEqual((yield* taskOf(firmwareId, task_id)).status, 4)
         // It has a retry left, but nobody would want it.
-        yield* say(late, "progress", { step: -1 })
+        yield* say(late, "progress", { step: "-10000" })
         const statuses = yield* statusesOf(task_id)
         assert.deepStrictEqual(
           [first, second, late, waiting].map(({ device_id }) => statuses.get(device_id)![0]),

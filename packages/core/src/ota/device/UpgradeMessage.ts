@@ -93,7 +93,9 @@ export const progress = (device: DeviceIdentity, params: unknown, at: number): U
   const module = moduleOf(params)
   const { desc = "", step } = fields(params)
   if (module === undefined) return fieldError("module", "expected 1 to 64 letters, digits and _ . -")
-  const number = typeof step === "number" || (typeof step === "string" && /^-?\d{1,4}$/.test(step)) ? Number(step) : NaN
+  const number = typeof step === "number" || (typeof step === "string" && /^-?\d{1,16}$/.test(step))
+    ? Number(step)
+    : NaN
   if (!Number.isInteger(number) || number > 100) {
     return fieldError("step", "expected a number up to 100, below 0: failed")
   }
