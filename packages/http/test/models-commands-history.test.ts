@@ -223,6 +223,28 @@ for (const [name, storage] of everyStorage) {
         assert.deepStrictEqual(full.headers["retry-after"], "10")
       }))
 
+    it.effect("sends 65,536 bytes to a device, and names the field of what is longer", () =>
+      Effect.gen(function*() {
+        const { device_id } = yield* createModelled
+        const data = "a1".repeat(65_536)
+        const sent = yield* call("POST", `/things/${device_id}/raw`, { body: { data } })
+        assert.strictEqual(sent.body.code, 0, sent.body.message)
+        const { body } = yield* call("GET", `/things/${device_id}/messages/${sent.body.data.message_id}`)
+        assert.strictEqual(body.data.params.data, data)
+        assert.deepStrictEqual(
+          refusal(yield* call("POST", `/things/${device_id}/raw`, { body: { data: `${data}a1` } })),
+          [400, 40001, "data"]
+        )
+        assert.deepStrictEqual(
+          refusal(
+            yield* call("POST", `/things/${device_id}/user-messages`, {
+              body: { topic: "text", payload: "a".repeat(131_072) }
+            })
+          ),
+          [400, 40001, "payload"]
+        )
+      }))
+
     it.effect("changes the shadow by its version, and shows what the device lacks", () =>
       Effect.gen(function*() {
         const { device_id } = yield* createModelled

@@ -15,7 +15,7 @@ import { isUsableId } from "../thing-model/formats/Elements.ts"
 import { checkValues, InvalidValues } from "../thing-model/InvalidValues.ts"
 import { ModelCache } from "../thing-model/ModelCache.ts"
 import { ElementNotFound } from "../thing-model/ThingModel.ts"
-import { methodOf, type NewCommand } from "./Command.ts"
+import { methodOf, type NewCommand, rawTopic } from "./Command.ts"
 
 /** What a command carries. */
 export type Call = Pick<NewCommand, "serviceId" | "userTopic" | "params" | "synchronous">
@@ -97,11 +97,14 @@ export const make = Effect.gen(function*() {
     productKey: ProductKey | undefined,
     call: Call
   ): Effect.fn.Return<void, InvalidInput | InvalidValues | StoreError> {
+    // `RawBytes` has its own bound.
+    if (call.userTopic === rawTopic) return
     if (!isFiniteJson(call.params, maxParamsNesting)) {
       return yield* refuse("params", `Expected JSON of at most ${maxParamsNesting} levels`)
     }
     if (JSON.stringify(call.params).length > maxParamsLength) {
-      return yield* refuse("params", `Expected at most ${maxParamsLength} characters of JSON`)
+      const field = call.userTopic === null ? "params" : "payload"
+      return yield* refuse(field, `Expected at most ${maxParamsLength} characters of JSON`)
     }
     if (productKey === undefined || call.userTopic !== null) return
     const codec = yield* codecs.ofProduct(productKey)
