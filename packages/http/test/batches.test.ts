@@ -130,7 +130,11 @@ for (const [name, storage] of storages) {
     it.effect("devices of a cloud gateway are made one by one, with their accounts", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct({ data_source: 3, platform: 2, platform_name: "Other cloud" })
-        assert.strictEqual((yield* createBatch(product_key, { num: 1 })).body.code, 40004)
+        for (const draft of [{ num: 1 }, { device_names: ["lamp1"] }]) {
+          const { code, message } = (yield* createBatch(product_key, draft)).body
+          assert.strictEqual(code, 40004)
+          assert.include(message, `${Object.keys(draft)}: product ${product_key} is a cloud gateway`)
+        }
         const missing = yield* call("POST", `/products/${product_key}/things`, { body: {} })
         assert.deepStrictEqual(Object.keys(missing.body.data.issues), ["clientid", "username"])
         const { device_id } = yield* createDevice(product_key, { clientid: "c", username: "u", password: "" })

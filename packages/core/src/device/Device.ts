@@ -275,7 +275,7 @@ export const unknownDevices = (deviceIds: ReadonlyArray<string>): InvalidInput =
 /**
  * The product is no cloud gateway, but the call has fields of a cloud gateway
  * (`clientid`, `username`, `password`, `cloud_gtw_device_uuid`); or the product is
- * a cloud gateway, and the call creates a batch (`num`).
+ * a cloud gateway, and the call creates a batch (`num`, `device_names`).
  */
 export class NotACloudGateway extends DomainError<NotACloudGateway>()(
   "NotACloudGateway",
@@ -285,5 +285,7 @@ export class NotACloudGateway extends DomainError<NotACloudGateway>()(
     fields: Schema.NonEmptyArray(Schema.String)
   },
   ({ fields, productKey }) =>
-    `${fields.join(", ")}: only a cloud-gateway product takes this, and product ${productKey} is none`
+    `${fields.join(", ")}: ` + (fields.some((field) => field in BatchDraft.fields)
+      ? `product ${productKey} is a cloud gateway, whose devices each need an account; create them one by one`
+      : `only a cloud-gateway product takes this, and product ${productKey} is none`)
 ) {}

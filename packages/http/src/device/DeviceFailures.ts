@@ -47,11 +47,8 @@ export const deviceFailures = {
   DeviceNotFound: ({ message }: Core.DeviceNotFound) => NoSuchDevice.make({ message }),
   BatchNotFound: ({ message }: Core.BatchNotFound) => NoSuchBatch.make({ message }),
   DeviceDisabled: ({ message }: Core.DeviceDisabled) => DeviceDisabled.make({ message }),
-  NotACloudGateway: ({ fields, productKey }: Core.NotACloudGateway) =>
-    NotACloudGateway.make({
-      message: `${fields.map(snakeCase).join(", ")}: only a cloud-gateway product takes this, and product ` +
-        `${productKey} is none`
-    }),
+  NotACloudGateway: ({ fields, message }: Core.NotACloudGateway) =>
+    NotACloudGateway.make({ message: message.replace(fields.join(", "), fields.map(snakeCase).join(", ")) }),
   DeviceNamesTaken: ({ deviceNames, message }: Core.DeviceNamesTaken) =>
     DeviceNamesTaken.make({ message, data: { device_names: deviceNames.slice(0, namesShown) } }),
   PropertyNotReported: ({ message }: Core.PropertyNotReported) => PropertyNotReported.make({ message }),
