@@ -56,6 +56,24 @@ for (const [name, storage] of storages) {
         ])
       }))
 
+    it.effect("a plot begins with the number that holds, whatever else was reported since", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        const { device_id } = yield* withHistory(product_key, [
+          ["t", 0, 7],
+          ...Array.from({ length: 99 }, (_, i) => ["t", i + 1, "no number"] as const),
+          ["other", 0, "no number"]
+        ])
+        const range = `start=${midnight + minute}&end=${midnight + minute}&interval=60`
+        const plot = (property: string) =>
+          Effect.map(
+            call("GET", `/things/${device_id}/properties/${property}/history?${range}&aggregate=last&fill=previous`),
+            ({ body }) => body.data.results
+          )
+        assert.deepStrictEqual(yield* plot("t"), [{ time: midnight + minute, last: 7 }])
+        assert.deepStrictEqual(yield* plot("other"), [{ time: midnight + minute, last: null }])
+      }))
+
     it.effect("the typed client reads values, points and series", () =>
       Effect.gen(function*() {
         const { product_key } = yield* createProduct()

@@ -101,6 +101,8 @@ const maintainEvery = "1 minute"
 /** How often old history is forgotten. */
 const pruneEvery = "10 minutes"
 
+/** Values before a plot among which the numeric value is looked for that holds at its start. */
+const maxBefore = 100
 /** Series of one query that are read at the same time. */
 const concurrency = 4
 /** Devices that an export looks up at once. */
@@ -144,12 +146,22 @@ const make = Effect.gen(function*() {
     }
   )
 
+  /** Returns the latest numeric value before a time; null: there is none. */
+  const numberBefore = Effect.fnUntraced(function*(deviceId: DeviceId, propertyId: string, time: number) {
+    // The latest value is mostly a number.
+    for (const limit of [1, maxBefore]) {
+      const range = { start: 0, end: time - 1, limit, order: "desc" } as const
+      const samples = yield* store.samples(deviceId, propertyId, range)
+      for (const { value } of samples) if (typeof value === "number") return value
+      if (samples.length < limit) break
+    }
+    return null
+  })
+
   const readPoints = Effect.fnUntraced(function*(deviceId: DeviceId, propertyId: string, plot: HistoryPlot) {
     const buckets = yield* store.aggregate(deviceId, propertyId, plot)
     if (plot.fill !== "previous") return pointsOf(buckets, plot, null)
-    const range = { start: 0, end: plot.start - 1, limit: 1, order: "desc" } as const
-    const [before] = yield* store.samples(deviceId, propertyId, range)
-    return pointsOf(buckets, plot, typeof before?.value === "number" ? before.value : null)
+    return pointsOf(buckets, plot, yield* numberBefore(deviceId, propertyId, plot.start))
   })
 
   const points = Effect.fn("History.points")(

@@ -13,8 +13,8 @@ export interface HistoryPoint extends Readonly<Record<HistoryFunction, number | 
 }
 
 /**
- * Returns the points of a plot. `buckets`: by time; `before`: the latest value
- * before the plot, null if there is none or it is no number.
+ * Returns the points of a plot. `buckets`: by time; `before`: the latest numeric
+ * value before the plot, null if there is none.
  *
  * A point that is filled in has `count` and `sum` 0. Its other numbers are null, or
  * with `previous` the latest value before it.
