@@ -12,6 +12,8 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("any request"
     ["an unknown route without a key", "GET", "/nothing", { key: null }, 404, 40400],
     ["a route outside of the API", "GET", "//elsewhere", {}, 404, 40400],
     ["a path that is not well encoded", "GET", "/products/%zz", {}, 404, 40400],
+    ["a path without the id of a device", "GET", "/things//detail", {}, 404, 40400],
+    ["a path that ends without an id", "DELETE", "/things//", {}, 404, 40400],
     ["malformed JSON", "POST", "/products", { raw: "{\"name\":" }, 400, 40000],
     ["an empty body", "POST", "/products", { raw: "" }, 400, 40000],
     ["a body that is not UTF-8", "POST", "/products", { raw: Buffer.from([0xff, 0xfe]) }, 400, 40000],

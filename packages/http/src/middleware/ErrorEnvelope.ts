@@ -52,7 +52,7 @@ export const fromCause = Effect.fnUntraced(function*<E>(
   const error = Cause.squash(cause)
   if (HttpServerError.isHttpServerError(error)) {
     const { reason } = error
-    if (reason._tag === "RouteNotFound") return noRoute(request, routes.methodsOf(request.url))
+    if (reason._tag === "RouteNotFound") return noRoute(request, routes)
     if (reason._tag === "RequestParseError") {
       return toResponse(
         reason.reason === "BodyTooLarge"
@@ -91,8 +91,10 @@ const retryAfterOf = ({ body }: HttpServerResponse.HttpServerResponse): string =
   return String(data?.retry_after ?? retryAfter)
 }
 
-const noRoute = (request: HttpServerRequest.HttpServerRequest, methods: ReadonlyArray<string>) => {
+/** The response to a request that fits no route. */
+export const noRoute = (request: HttpServerRequest.HttpServerRequest, routes: RouteTable) => {
   const [path] = request.url.split("?")
+  const methods = routes.methodsOf(request.url)
   if (methods.length === 0) return toResponse({ code: Code.noSuchRoute, message: `There is no ${path}` })
   const allowed = methods.join(", ")
   return HttpServerResponse.setHeader(

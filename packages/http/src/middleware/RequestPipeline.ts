@@ -63,7 +63,11 @@ export const make = Effect.fnUntraced(function*(routes: RouteTable, options: Opt
       }
 
       const refused = options.secureDevices ? SecureDevices.refusalOf(request, route) : undefined
-      const early = refused === undefined ? cors?.preflight(request) : ErrorEnvelope.toResponse(refused)
+      const early = refused !== undefined
+        ? ErrorEnvelope.toResponse(refused)
+        : route === undefined && routes.hasEmptyParameter(request)
+        ? ErrorEnvelope.noRoute(request, routes)
+        : cors?.preflight(request)
 
       const responded = limitAddress(limits, request, early === undefined ? app : Effect.succeed(early)).pipe(
         Effect.matchCauseEffect({

@@ -17,6 +17,8 @@ export interface RouteTable {
   readonly methodsOf: (url: string) => ReadonlyArray<string>
   /** The path of the route that fits a request, as it is declared; undefined: there is none. */
   readonly routeOf: (request: { readonly method: string; readonly url: string }) => string | undefined
+  /** Whether a request fits a route only because a parameter of its path is empty, as in `/things//detail`. */
+  readonly hasEmptyParameter: (request: { readonly method: string; readonly url: string }) => boolean
 }
 
 /**
@@ -33,9 +35,16 @@ export const make = (routes: ReadonlyArray<Route>): RouteTable => {
     table.on(method === "GET" ? ["GET", "HEAD"] : method, path as `/${string}`, path)
   }
   const methods = [...new Set(["HEAD", ...routes.map(({ method }) => method)])]
+  const isEmpty = (found: ReturnType<typeof table.find>): boolean =>
+    found !== undefined && !found.handler.endsWith("*") && Object.values(found.params).includes("")
+  const find = (method: string, url: string) => {
+    const found = table.find(method, pathOf(url))
+    return isEmpty(found) ? undefined : found
+  }
   return {
-    methodsOf: (url) => methods.filter((method) => table.find(method, url) !== undefined),
-    routeOf: ({ method, url }) => table.find(method, pathOf(url))?.handler
+    methodsOf: (url) => methods.filter((method) => find(method, url) !== undefined),
+    routeOf: ({ method, url }) => find(method, url)?.handler,
+    hasEmptyParameter: ({ method, url }) => isEmpty(table.find(method, pathOf(url)))
   }
 }
 
