@@ -15,10 +15,10 @@ export const productKey = { product_key: id(ProductKey) }
 export const deviceId = { device_id: id(DeviceId) }
 /** A device by its product and name. */
 export const deviceName = { ...productKey, device_name: id(DeviceName) }
-/** A number of digits alone, up to a maximum. */
-export const wholeNumber = (maximum: number) =>
+/** A number of digits alone, within bounds. */
+export const wholeNumber = (maximum: number, minimum = 0) =>
   Schema.String.check(Schema.isPattern(/^\d{1,16}$/, { expected: "a whole number" })).pipe(
-    Schema.decodeTo(Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maximum })))
+    Schema.decodeTo(Schema.FiniteFromString.check(Schema.isBetween({ minimum, maximum })))
   )
 
 const number = wholeNumber(Number.MAX_SAFE_INTEGER)

@@ -70,8 +70,10 @@ for (const [name, storage] of storages) {
         yield* uplink(device, "PostProperty", { body: { params: { level: 2 } } })
         assert.lengthOf((yield* read()).results, 3)
         assert.strictEqual((yield* call("DELETE", path)).body.code, 0)
-        for (const limit of ["0", "201", "x"]) {
-          assert.strictEqual((yield* call("GET", `${path}?limit=${limit}`)).body.code, 40001)
+        const range = "limit: Expected a value between 1 and 200"
+        for (const [limit, expected] of [["0", range], ["201", range], ["x", "limit: Expected a whole number"]]) {
+          const { code, message } = (yield* call("GET", `${path}?limit=${limit}`)).body
+          assert.deepStrictEqual([code, message], [40001, expected])
         }
       }))
 

@@ -40,9 +40,7 @@ const query = {
     PathParams.projectId.project_id.annotate({ description: "For an owner; default: the project of the key" })
   ),
   limit: Schema.optional(
-    PathParams.wholeNumber(1000).check(Schema.isGreaterThanOrEqualTo(1)).annotate({
-      description: "1 to 1,000; default 100"
-    })
+    PathParams.wholeNumber(1000, 1).annotate({ description: "1 to 1,000; default 100" })
   ),
   cursor: Schema.optional(Cursor.annotate({ description: "The `next_cursor` of the page before" })),
   format: Schema.optional(

@@ -207,7 +207,7 @@ export class DeviceApi extends HttpApiGroup.make("devices").add(
         })).annotate({ description: "The `cursor` of the page before: what was earlier" })
       ),
       limit: Schema.optional(
-        PathParams.wholeNumber(maxPresenceChanges).check(Schema.isGreaterThanOrEqualTo(1)).annotate({
+        PathParams.wholeNumber(maxPresenceChanges, 1).annotate({
           description: `1 to ${maxPresenceChanges}; default 100`
         })
       )

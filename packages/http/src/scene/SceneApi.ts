@@ -210,7 +210,7 @@ export class SceneApi extends HttpApiGroup.make("scenes").add(
       cron: Text(256).annotate({ description: "Six fields, seconds first, or five" }),
       time_zone: Schema.optional(Text(64).annotate({ description: "An IANA name; default: that of scenes" })),
       count: Schema.optional(
-        PathParams.wholeNumber(20).check(Schema.isGreaterThanOrEqualTo(1)).annotate({ description: "Default 5" })
+        PathParams.wholeNumber(20, 1).annotate({ description: "Default 5" })
       )
     },
     success: Envelope(Schema.Struct({

@@ -59,9 +59,7 @@ export class TraceApi extends HttpApiGroup.make("traces").add(
         PathParams.wholeNumber(Number.MAX_SAFE_INTEGER).annotate({ description: "The `cursor` of the page before" })
       ),
       limit: Schema.optional(
-        PathParams.wholeNumber(maxEntries).check(Schema.isGreaterThanOrEqualTo(1)).annotate({
-          description: `1 to ${maxEntries}; default 100`
-        })
+        PathParams.wholeNumber(maxEntries, 1).annotate({ description: `1 to ${maxEntries}; default 100` })
       )
     },
     success: Envelope(Schema.Struct({
