@@ -48,7 +48,6 @@ const measureConnections = async (
     mqtt,
     devices,
     subscriptions,
-    posts: "thing/event/property/post",
     bodies,
     qos: 0,
     postings: {

@@ -17,7 +17,6 @@ export const reporters = 200
 const times = { first: 3000, warmup: 300, measure: 2000 }
 const lookMillis = 100
 const closedLoop: Posting = { window: 8 }
-const propertyPost = "thing/event/property/post"
 
 /** A hundred posts of three values. */
 export const bodies: ReadonlyArray<string> = Array.from(
@@ -75,17 +74,11 @@ export const costOfReport = (costly: Costly, fleet: Fleet, posting: string, afte
   }
 }
 
-/** What the devices post: below `/sys/{productKey}/{deviceName}/`, and the payloads, one after the other. */
-export interface Posts {
-  readonly name: string
-  readonly bodies: ReadonlyArray<string>
-  /** Nothing is measured before so many reports. Default: 0. */
-  readonly after?: number
-}
-
 export interface ReportingOptions {
   readonly cloud: (point: number) => Omit<CloudOptions, "nodeOptions">
-  readonly posts?: (point: number) => Posts
+  readonly bodies?: (point: number) => ReadonlyArray<string>
+  /** Nothing is measured before so many reports. Default: 0. */
+  readonly after?: number
   /** Default: the first 200. */
   readonly reporters?: (devices: ReadonlyArray<LoadDevice>) => ReadonlyArray<LoadDevice>
   readonly posting?: Posting
@@ -97,17 +90,15 @@ export interface ReportingOptions {
 export const reporting = (options: ReportingOptions): Subject => (point, use) =>
   withCloud(options.cloud(point), async (cloud) => {
     const more = await options.prepare?.(cloud, point)
-    const posts = options.posts?.(point) ?? { name: propertyPost, bodies }
     await withFleet({
       mqtt: `mqtt://127.0.0.1:${cloud.port}`,
       devices: options.reporters?.(cloud.devices) ?? cloud.devices.slice(0, reporters),
       subscriptions: [],
-      posts: posts.name,
-      bodies: posts.bodies,
+      bodies: options.bodies?.(point) ?? bodies,
       qos: cloud.durable === undefined ? 0 : 1,
       postings: { report: options.posting ?? closedLoop }
     }, async (fleet) => {
-      const measureReport = costOfReport(costly(cloud), fleet, "report", posts.after)
+      const measureReport = costOfReport(costly(cloud), fleet, "report", options.after)
       await use(async () => ({ ...await more?.(), ...await measureReport() }))
     })
   })
@@ -128,18 +119,15 @@ export const anyDevices = (count: number): ReadonlyArray<LoadDevice> =>
 /** The same load on Aedes alone. */
 export const bareReporting = (
   devices: (point: number) => ReadonlyArray<LoadDevice>,
-  postsOf: (point: number) => Posts
+  bodiesOf: (point: number) => ReadonlyArray<string>
 ): Subject =>
 (point, use) =>
-  withServer("./BareBroker", [], ({ pid, port }: { readonly port: number; readonly pid: number }) => {
-    const { bodies, name } = postsOf(point)
-    return withFleet({
+  withServer("./BareBroker", [], ({ pid, port }: { readonly port: number; readonly pid: number }) =>
+    withFleet({
       mqtt: `mqtt://127.0.0.1:${port}`,
       devices: devices(point),
-      subscriptions: [`${name}_reply`],
-      posts: name,
-      bodies,
+      subscriptions: ["thing/event/property/post_reply"],
+      bodies: bodiesOf(point),
       qos: 0,
       postings: { report: closedLoop }
-    }, (fleet) => use(costOfReport({ server: pid }, fleet, "report")))
-  })
+    }, (fleet) => use(costOfReport({ server: pid }, fleet, "report"))))

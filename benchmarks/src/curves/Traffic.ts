@@ -20,8 +20,6 @@ export interface TrafficPlan {
   readonly devices: ReadonlyArray<LoadDevice>
   /** The devices subscribe to their own topics of these names. */
   readonly subscriptions: ReadonlyArray<string>
-  /** What they post, below `/sys/{productKey}/{deviceName}/`. */
-  readonly posts: string
   /** The payloads of posts, one after the other. */
   readonly bodies: ReadonlyArray<string>
   readonly qos: 0 | 1
@@ -47,23 +45,22 @@ const state = { replies: 0, sent: 0, isClosedLoop: false, pacing: 0 }
 const addressOf = (n: number): string | undefined =>
   process.platform === "linux" ? `127.0.1.${1 + Math.floor(n / connectionsOfAddress)}` : undefined
 
-const topicOf = (device: LoadDevice, name: string): string => device.topic.replace("thing/event/property/post", name)
-
 const open = (device: LoadDevice, n: number): Promise<void> =>
   new Promise((resolve) => {
-    const topic = topicOf(device, plan.posts)
     let [turn, packetId] = [n, 0]
     const post = () => {
       packetId = packetId % 65_535 + 1
       state.sent++
-      socket.write(publish(topic, bodies[turn++ % bodies.length]!, plan.qos, packetId))
+      socket.write(publish(device.topic, bodies[turn++ % bodies.length]!, plan.qos, packetId))
     }
     const socket: Socket = openDevice(device, {
       mqtt: plan.mqtt,
       from: addressOf(n),
       onConnack: (code) => {
         if (code !== 0) fail(`CONNACK ${code}`)
-        for (const name of plan.subscriptions) socket.write(subscribePacket(topicOf(device, name), 1))
+        for (const name of plan.subscriptions) {
+          socket.write(subscribePacket(device.topic.replace("thing/event/property/post", name), 1))
+        }
         posts.push(post)
         resolve()
       },
