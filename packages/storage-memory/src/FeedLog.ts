@@ -4,8 +4,10 @@
 import { type DomainEvent, type FeedEntry, type FeedPlace, placeOf } from "@device-cloud/core"
 import { FeedPart, type Head } from "./FeedPart.ts"
 
-/** How many events are kept at least, unless they are forgotten. */
+/** How many events are kept at least, unless they are forgotten or large. */
 const kept = 50_000
+/** The parts that are kept at most: two million numbers, or 128 MiB of text. */
+const maxParts = 512
 
 export class FeedLog {
   /** In order, without gaps; there is at least one. */
@@ -83,7 +85,7 @@ export class FeedLog {
   #begin(): FeedPart {
     const { last } = this
     const [first, second] = this.#parts
-    const isEnough = second !== undefined && last - second.before >= kept
+    const isEnough = second !== undefined && (last - second.before >= kept || this.#parts.length === maxParts)
     if (isEnough) this.#parts.shift()
     const part = isEnough ? first! : new FeedPart()
     part.restart(last)

@@ -9,8 +9,19 @@ import type { DomainEvent, Json } from "@device-cloud/core"
 
 /** Events in a part. */
 const size = 1024
-/** Values in a part. */
+/** Values in a part, and what they weigh until it is full. */
 const room = 4 * size
+/** Characters of a text that weigh as much as a number. */
+const charactersOfWeight = 64
+
+/** A number weighs 1; a value with others in it weighs 1 more than they. */
+const weightOf = (value: unknown): number => {
+  if (typeof value === "string") return 1 + Math.floor(value.length / charactersOfWeight)
+  if (typeof value !== "object" || value === null) return 1
+  let weight = 1
+  for (const inner of Object.values(value)) weight += weightOf(inner)
+  return weight
+}
 
 type Report = DomainEvent & { readonly _tag: "PropertiesReported" }
 
@@ -32,6 +43,7 @@ export class FeedPart {
   /** Where the values of each report begin. */
   readonly #starts = new Uint16Array(size)
   #values = 0
+  #weight = 0
   /** The time of each value, and after it the value; NaN: it is no number. */
   readonly #numbers = new Float64Array(2 * room)
   readonly #others: Array<Json | undefined> = Array.from({ length: room })
@@ -48,23 +60,24 @@ export class FeedPart {
     this.before = before
     this.#count = 0
     this.#values = 0
+    this.#weight = 0
     this.#events.fill(undefined)
     this.#properties.fill(undefined)
     this.#others.fill(undefined)
     this.#latest.clear()
   }
 
-  /** Returns false if there is no room. `now`: Unix milliseconds. */
+  /** Returns false if there is no room; an empty part has room for every event. `now`: Unix milliseconds. */
   append(event: DomainEvent, now: number): boolean {
     const at = this.#count
-    if (at === size) return false
+    if (at === size || this.#weight >= room) return false
     if (event._tag === "PropertiesReported" && event.earlier === undefined) {
       const properties = this.#propertiesOf(event)
       if (properties.length <= room) {
         if (this.#values + properties.length > room) return false
         this.#appendReport(at, event, properties)
-      } else this.#events[at] = event
-    } else this.#events[at] = event
+      } else this.#appendOther(at, event)
+    } else this.#appendOther(at, event)
     this.#recordedAt[at] = now
     this.#count++
     return true
@@ -105,11 +118,17 @@ export class FeedPart {
     }
   }
 
+  #appendOther(at: number, event: DomainEvent): void {
+    this.#events[at] = event
+    this.#weight += weightOf(event)
+  }
+
   #appendReport(at: number, { at: receivedAt, device, properties }: Report, ids: ReadonlyArray<string>): void {
     this.#events[at] = device
     this.#properties[at] = ids
     this.#at[at] = receivedAt
     this.#starts[at] = this.#values
+    this.#weight += ids.length
     for (let i = 0; i < ids.length; i++) {
       const { time, value } = properties[ids[i]!]!
       const place = this.#values++
@@ -118,6 +137,7 @@ export class FeedPart {
       else {
         this.#numbers[2 * place + 1] = Number.NaN
         this.#others[place] = value
+        this.#weight += weightOf(value) - 1
       }
     }
   }

@@ -20,7 +20,7 @@ import { placeOfNumber } from "./FeedLog.ts"
 import { append as appendHistory } from "./HistoryStore.ts"
 import { Tables } from "./Tables.ts"
 
-/** Keeps the latest 50,000 events. Part of the group that is replaced together: other stores write events. */
+/** Keeps the latest 50,000 events, fewer if they are large. Part of the group that is replaced together: other stores write events. */
 export const layer: Layer.Layer<FeedStore, never, Tables> = Layer.effect(
   FeedStore,
   Effect.map(Tables, (tables) => make(tables))

@@ -68,6 +68,26 @@ describe("FeedLog", () => {
     assert.deepStrictEqual(kept.slice(-10_000).map(({ event }) => event), events(10_000))
   })
 
+  it("keeps fewer events if they are large", () => {
+    const earlier = Array.from({ length: 1000 }, (_, time) => ({ propertyId: "a", time, value: time }))
+    const properties = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`p${i}`, { value: i, time: i }]))
+    const text = "x".repeat(200_000)
+    const report = { _tag: "PropertiesReported", device, at: 1 } as const
+    const large: ReadonlyArray<readonly [event: DomainEvent, most: number]> = [
+      [{ ...report, properties, earlier }, 600],
+      [{ ...report, properties }, 12_000],
+      [{ ...report, properties: { a: { value: text, time: 1 } } }, 1500],
+      [{ _tag: "EventReported", device, at: 1, eventId: "e", time: 1, value: { text } }, 1500]
+    ]
+    for (const [event, most] of large) {
+      const log = new FeedLog(0)
+      for (let i = 0; i < most + 100; i++) log.append([event], 1)
+      assert.isBelow(log.last - log.forgotten, most)
+      assert.isAtLeast(log.last - log.forgotten, 500)
+      assert.deepStrictEqual(log.after(log.last - 1, 2).map((entry) => entry.event), [event])
+    }
+  })
+
   it("forgets what was recorded before a time", () => {
     const log = new FeedLog(0)
     for (const time of [10, 20, 30]) log.append(events(1500), time)
