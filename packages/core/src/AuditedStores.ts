@@ -219,7 +219,7 @@ export const layer: Layer.Layer<Audited, never, Audited | AuditStore> = Layer.ef
             typeof subscription === "object" && resource("subscription", subscription.subscriptionId),
           update: (changed) => typeof changed === "object" && Option.isSome(changed),
           remove: isTrue,
-          modify: Option.isSome
+          modify: (results) => results.some(Option.isSome)
         })
       ),
       Context.add(TraceStore, wrap(yield* TraceStore, { start: isTrue, stop: isTrue }))

@@ -129,6 +129,7 @@ import { SubscriptionReader } from "./subscription/SubscriptionReader.ts"
 import { FilteredEvents } from "./subscription/FilteredEvents.ts"
 import * as SubscriptionMetrics from "./subscription/SubscriptionMetrics.ts"
 import * as SubscriptionPush from "./subscription/SubscriptionPush.ts"
+import { SubscriptionSteps } from "./subscription/SubscriptionSteps.ts"
 import { Subscriptions } from "./subscription/Subscriptions.ts"
 import { SubscriptionStore } from "./subscription/SubscriptionStore.ts"
 import { NodeBus } from "./cluster/NodeBus.ts"
@@ -284,7 +285,7 @@ const upgrades = Layer.mergeAll(DueUpgrades.layer, UpgradeLifecycle.layer, Upgra
 /** Subscriptions and their webhooks. */
 const subscriptions = Layer.mergeAll(Subscriptions.layer, SubscriptionMetrics.layer, SubscriptionPush.layer).pipe(
   Layer.provideMerge(SubscriptionReader.layer),
-  Layer.provide(FilteredEvents.layer)
+  Layer.provide(Layer.mergeAll(FilteredEvents.layer, SubscriptionSteps.layer))
 )
 
 /** How webhooks are sent. */

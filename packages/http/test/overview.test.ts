@@ -80,11 +80,11 @@ for (const [name, stores] of everyStorage) {
           { ...trouble, kind: "execution-failed", subject: scene_id, detail: "failed" }
         ])
         const failure = { since: now, attempts: 3, nextAt: now, pausedAt: now, reason: "Status 500: at /secret" }
-        yield* (yield* SubscriptionStore).modify(
+        yield* (yield* SubscriptionStore).modify([{
           projectId,
-          subscription_id,
-          ({ progress }) => [undefined, { ...progress, failure }]
-        )
+          subscriptionId: subscription_id,
+          step: ({ progress }) => [undefined, { ...progress, failure }]
+        }])
         const read = (role: "viewer" | "admin") =>
           Effect.map(call("GET", "/overview", { key: keys[role] }), ({ body }) => body.data)
         const { at, attention, ...counts } = yield* read("viewer")

@@ -21,8 +21,11 @@ export const runnerOf = (context: Context.Context<never>, signal: AbortSignal | 
     },
     iterable: (stream) => {
       const failing = Stream.mapError(stream, rejection)
+      if (signal === undefined) return Stream.toAsyncIterableWith(failing, context)
+      const ended = (cause: Cause.Cause<unknown>) =>
+        signal.aborted && Cause.hasInterruptsOnly(cause) ? Stream.fail(signal.reason) : Stream.failCause(cause)
       return Stream.toAsyncIterableWith(
-        signal === undefined ? failing : Stream.interruptWhen(failing, aborted(signal)),
+        Stream.catchCause(Stream.interruptWhen(failing, aborted(signal)), ended),
         context
       )
     }

@@ -59,13 +59,14 @@ const make = ({ nextId, projects, subscriptions }: Tables["Service"]) => {
       }),
     remove: (projectId, subscriptionId) =>
       Effect.sync(() => find(projectId, subscriptionId) !== undefined && subscriptions.delete(subscriptionId)),
-    modify: (projectId, subscriptionId, step) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        const stored = find(projectId, subscriptionId)
-        if (stored === undefined) return Option.none()
-        const [result, progress] = step(stored, now)
-        if (progress !== undefined) subscriptions.set(subscriptionId, { ...stored, progress })
-        return Option.some(result)
-      })
+    modify: (modifications) =>
+      Effect.map(Clock.currentTimeMillis, (now) =>
+        modifications.map(({ projectId, step, subscriptionId }) => {
+          const stored = find(projectId, subscriptionId)
+          if (stored === undefined) return Option.none()
+          const [result, progress] = step(stored, now)
+          if (progress !== undefined) subscriptions.set(subscriptionId, { ...stored, progress })
+          return Option.some(result)
+        }))
   })
 }

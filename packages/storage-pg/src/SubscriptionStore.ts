@@ -7,6 +7,7 @@ import {
   type StoredSubscription,
   type Subscription,
   type SubscriptionFilter,
+  type SubscriptionModification,
   SubscriptionStore,
   type SubscriptionUpdate,
   type SubscriptionWebhook
@@ -16,7 +17,7 @@ import { Effect, Layer, Option } from "effect"
 import { clients } from "./LongReads.ts"
 import { paginate } from "./Pagination.ts"
 import { isForeignKeyViolation, isUniqueViolation, storeError } from "./PgErrors.ts"
-import { instant, wholeNumbers } from "./PgParameters.ts"
+import { eachByIndex, instant, texts, wholeNumbers } from "./PgParameters.ts"
 
 /** Can be replaced alone. Its rows refer to projects in the same database. */
 export const layer: Layer.Layer<SubscriptionStore, never, PgClient.PgClient> = Layer.effect(
@@ -47,6 +48,13 @@ const fromRow = (row: Row): Subscription => ({
 
 const storedFromRow = (row: Row): StoredSubscription => ({ subscription: fromRow(row), progress: row.progress })
 
+/** The next progress of a subscription, and which version of its row it follows. */
+interface Step {
+  readonly subscriptionId: number
+  readonly version: string
+  readonly progress: Progress
+}
+
 const json = (value: object | null | undefined) =>
   PgTypes.text(value === null || value === undefined ? null : JSON.stringify(value))
 
@@ -64,27 +72,62 @@ const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
       WHERE subscription_id = ${subscriptionId} AND project_id = ${projectId}
       RETURNING *`
 
+  /** Returns the ids of those that nobody else has written since they were read. Rows are locked by id: writers wait for each other in one order. */
+  const write = (steps: ReadonlyArray<Step>) =>
+    Effect.map(
+      sql<Pick<Row, "subscription_id">>`
+        WITH mine AS (
+          SELECT subscription.subscription_id, new.progress
+          FROM (
+            SELECT * FROM unnest(
+              ${wholeNumbers(steps.map(({ subscriptionId }) => subscriptionId))}::bigint[],
+              ${texts(steps.map(({ version }) => version))}::xid[],
+              ${texts(steps.map(({ progress }) => JSON.stringify(progress)))}
+            ) ${eachByIndex(sql, steps.length)}
+          ) AS new (subscription_id, version, progress)
+          JOIN subscription ON subscription.subscription_id = new.subscription_id AND subscription.xmin = new.version
+          ORDER BY subscription.subscription_id FOR UPDATE OF subscription
+        )
+        UPDATE subscription SET progress = mine.progress::json FROM mine
+        WHERE subscription.subscription_id = mine.subscription_id
+        RETURNING subscription.subscription_id`,
+      (rows) => new Set(rows.map((row) => Number(row.subscription_id)))
+    )
+
   /**
    * Reads, and writes if nobody else has written meanwhile. Two statements take
-   * half of the time of a transaction that locks the row
+   * half of the time of a transaction that locks the rows
    * (docs/decisions/0130-what-a-reader-of-the-feed-costs.md).
    */
-  const modify = Effect.fnUntraced(function*<A>(
-    projectId: ProjectId,
-    subscriptionId: number,
-    step: (stored: StoredSubscription, now: number) => readonly [A, (Progress | undefined)?]
-  ) {
-    while (true) {
-      const [row] = yield* sql<Row & { readonly now: Date; readonly version: string }>`
+  const modify = Effect.fnUntraced(function*<A>(modifications: ReadonlyArray<SubscriptionModification<A>>) {
+    const results = new Map<SubscriptionModification<A>, A>()
+    let left = modifications
+    while (left.length > 0) {
+      for (const modification of left) results.delete(modification)
+      const ids = [...new Set(left.map(({ subscriptionId }) => subscriptionId))]
+      const rows = yield* sql<Row & { readonly now: Date; readonly version: string }>`
         SELECT *, clock_timestamp() AS now, xmin::text AS version FROM subscription
-        WHERE subscription_id = ${subscriptionId} AND project_id = ${projectId}`
-      if (row === undefined) return Option.none<A>()
-      const [result, progress] = step(storedFromRow(row), row.now.getTime())
-      if (progress === undefined) return Option.some(result)
-      const written = yield* sql`UPDATE subscription SET progress = ${json(progress)}::json
-        WHERE subscription_id = ${subscriptionId} AND xmin = ${row.version}::xid RETURNING 1`
-      if (written.length > 0) return Option.some(result)
+        WHERE subscription_id = ANY(${wholeNumbers(ids)}::bigint[])`
+      const steps: Array<Step> = []
+      for (const row of rows) {
+        const { progress, subscription } = storedFromRow(row)
+        const { projectId, subscriptionId } = subscription
+        let next = progress
+        for (const modification of left) {
+          if (modification.subscriptionId !== subscriptionId || modification.projectId !== projectId) continue
+          const [result, after = next] = modification.step({ progress: next, subscription }, row.now.getTime())
+          results.set(modification, result)
+          next = after
+        }
+        if (next !== progress) steps.push({ subscriptionId, version: row.version, progress: next })
+      }
+      const written = steps.length === 0 ? new Set() : yield* write(steps)
+      const late = new Set(steps.map(({ subscriptionId }) => subscriptionId).filter((id) => !written.has(id)))
+      left = left.filter(({ subscriptionId }) => late.has(subscriptionId))
     }
+    return modifications.map((modification) =>
+      results.has(modification) ? Option.some(results.get(modification)!) : Option.none()
+    )
   })
 
   return SubscriptionStore.of({
@@ -141,7 +184,6 @@ const make = (sql: PgClient.PgClient, reads: PgClient.PgClient) => {
         Effect.map(({ length }) => length > 0),
         Effect.mapError(storeError("SubscriptionStore.remove"))
       ),
-    modify: (projectId, subscriptionId, step) =>
-      Effect.mapError(modify(projectId, subscriptionId, step), storeError("SubscriptionStore.modify"))
+    modify: (modifications) => Effect.mapError(modify(modifications), storeError("SubscriptionStore.modify"))
   })
 }

@@ -134,19 +134,23 @@ const make = (sql: Sqlite["Service"]) => {
             projectId
           ]) > 0
       ),
-    modify: (projectId, subscriptionId, step) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        sql.write("SubscriptionStore.modify", () => {
-          const stored = find(projectId, subscriptionId)
-          if (stored === undefined) return Option.none()
-          const [result, progress] = step(stored, now)
-          if (progress !== undefined) {
-            sql.run("UPDATE subscription SET progress = ? WHERE subscription_id = ?", [
-              JSON.stringify(progress),
-              subscriptionId
-            ])
-          }
-          return Option.some(result)
-        }))
+    modify: (modifications) =>
+      Effect.flatMap(
+        Clock.currentTimeMillis,
+        (now) =>
+          sql.write("SubscriptionStore.modify", () =>
+            modifications.map(({ projectId, step, subscriptionId }) => {
+              const stored = find(projectId, subscriptionId)
+              if (stored === undefined) return Option.none()
+              const [result, progress] = step(stored, now)
+              if (progress !== undefined) {
+                sql.run("UPDATE subscription SET progress = ? WHERE subscription_id = ?", [
+                  JSON.stringify(progress),
+                  subscriptionId
+                ])
+              }
+              return Option.some(result)
+            }))
+      )
   })
 }

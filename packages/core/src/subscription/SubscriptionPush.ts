@@ -10,20 +10,22 @@ import { failedAgain, maxBatch, type PushBatch, pushBatch } from "./PushBatch.ts
 import { acknowledge, type Cursor, decodeCursor, leave, type Progress } from "./Shards.ts"
 import type { Subscription } from "./Subscription.ts"
 import { type DeliveredEvents, Lease, renewAfter, SubscriptionReader } from "./SubscriptionReader.ts"
+import { SubscriptionSteps } from "./SubscriptionSteps.ts"
 import { type StoredSubscription, SubscriptionStore } from "./SubscriptionStore.ts"
 
 /** Works for as long as the scope lives. */
-export const layer: Layer.Layer<never, never, SubscriptionStore | SubscriptionReader | WebhookDelivery | NodeBus> =
-  Layer.effectDiscard(Effect.suspend(() => make))
-
-/** How long a node waits for events before it looks at the subscription again, milliseconds. */
-const wait = 20_000
+export const layer: Layer.Layer<
+  never,
+  never,
+  SubscriptionStore | SubscriptionSteps | SubscriptionReader | WebhookDelivery | NodeBus
+> = Layer.effectDiscard(Effect.suspend(() => make))
 
 const isGoing = ({ progress, subscription }: StoredSubscription): boolean =>
   subscription.webhook !== null && progress.failure?.pausedAt == null
 
 const make = Effect.gen(function*() {
   const store = yield* SubscriptionStore
+  const steps = yield* SubscriptionSteps
   const reader = yield* SubscriptionReader
   const webhooks = yield* WebhookDelivery
   const lease = yield* Lease
@@ -33,7 +35,7 @@ const make = Effect.gen(function*() {
   const push = ({ projectId, subscriptionId }: Subscription) => {
     const own = { projectId, subscriptionId, worker }
     const modify = (step: (progress: Progress, now: number) => Progress | undefined) =>
-      store.modify(projectId, subscriptionId, ({ progress }, now) => [undefined, step(progress, now)])
+      steps.take({ projectId, subscriptionId, step: ({ progress }, now) => [undefined, step(progress, now)] })
 
     /** Keeps the shards while something takes long. */
     const keepingLease = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -77,20 +79,33 @@ const make = Effect.gen(function*() {
       })
     })
 
+    /** Waits until an attempt is due. Returns whether it had to; undefined: events are not pushed any more. */
+    const untilDue = Effect.gen(function*() {
+      for (let hasWaited = false;; hasWaited = true) {
+        const stored = yield* store.get(projectId, subscriptionId)
+        if (Option.isNone(stored) || !isGoing(stored.value)) return undefined
+        const left = (stored.value.progress.failure?.nextAt ?? 0) - (yield* Clock.currentTimeMillis)
+        if (left <= 0) return hasWaited
+        yield* Effect.sleep(Math.min(left, renewAfter(lease)))
+        yield* reader.renew(own)
+      }
+    })
+
     const work = Effect.gen(function*() {
       let isGap = false
       while (true) {
-        const stored = yield* store.get(projectId, subscriptionId)
-        if (Option.isNone(stored) || !isGoing(stored.value)) return
-        const left = (stored.value.progress.failure?.nextAt ?? 0) - (yield* Clock.currentTimeMillis)
-        if (left > 0) {
-          yield* Effect.sleep(Math.min(left, renewAfter(lease)))
-          yield* reader.renew(own)
-          continue
-        }
-        const delivered = yield* reader.read({ ...own, isPush: true, cursor: undefined, limit: maxBatch, wait })
+        const delivered = yield* reader.read({
+          ...own,
+          isPush: true,
+          cursor: undefined,
+          limit: maxBatch,
+          wait: Number.POSITIVE_INFINITY
+        })
         isGap ||= delivered.isGap
-        if (delivered.entries.length === 0) continue
+        const hasWaited = yield* untilDue
+        if (hasWaited === undefined) return
+        // After a wait, what was read may be another node's.
+        if (hasWaited || delivered.entries.length === 0) continue
         yield* pushEvents({ ...delivered, isGap })
         isGap = false
       }

@@ -30,7 +30,7 @@ import {
   SubscriptionPushesNot,
   TooManyWorkers
 } from "./Subscription.ts"
-import { SubscriptionStore } from "./SubscriptionStore.ts"
+import { SubscriptionSteps } from "./SubscriptionSteps.ts"
 
 /** A worker of a subscription. */
 export interface SubscriptionWorker {
@@ -49,7 +49,7 @@ export interface ReadOptions extends SubscriptionWorker {
   readonly delivered?: FeedPlace
   /** The most events to return, 1 to 1,000. */
   readonly limit: number
-  /** How long to wait for an event, milliseconds, 0 to 30,000. */
+  /** How long to wait for an event, milliseconds, 0 to 30,000; `Infinity` for one that pushes. */
   readonly wait: number
   /** Whether the caller pushes the events to the webhook of the subscription. Default false. */
   readonly isPush?: boolean
@@ -71,7 +71,7 @@ export class SubscriptionReader extends Context.Service<SubscriptionReader, {
    * Gives the worker its part of the devices and returns their next events. Events
    * that are not acknowledged are returned again, to the worker or to the one that
    * takes its place when it has neither read nor acknowledged for 10 seconds.
-   * Fails with `InvalidInput` if `limit` or `wait` is out of bounds or the cursor is
+   * Fails with `InvalidInput` if `limit` or `wait` of a worker that does not push is out of bounds or the cursor is
    * none, with `SubscriptionPushes` if the subscription has a webhook and this is
    * not for it, with `SubscriptionPushesNot` if it is and there is no webhook.
    */
@@ -95,7 +95,7 @@ export class SubscriptionReader extends Context.Service<SubscriptionReader, {
   /** Renews the lease of the worker, if it has one. */
   readonly renew: (worker: SubscriptionWorker) => Effect.Effect<void, StoreError>
 }>()("@device-cloud/core/subscription/SubscriptionReader") {
-  static readonly layer: Layer.Layer<SubscriptionReader, never, SubscriptionStore | Feed | FilteredEvents> = Layer
+  static readonly layer: Layer.Layer<SubscriptionReader, never, SubscriptionSteps | Feed | FilteredEvents> = Layer
     .effect(SubscriptionReader, Effect.suspend(() => make))
 }
 
@@ -106,6 +106,12 @@ export const Lease = Context.Reference<number>("@device-cloud/core/subscription/
 
 /** How long after the last time a lease is renewed, milliseconds: it may fail twice. */
 export const renewAfter = (lease: number): number => Math.ceil(lease / 3)
+
+/** When a lease that was renewed `now` is renewed again. Those who wait renew at the same moments, together. */
+const renewalAfter = (now: number, lease: number): number => {
+  const beat = lease / 10
+  return Math.floor((now + renewAfter(lease)) / beat) * beat
+}
 
 /** Entries that are read from the feed at once, at most. */
 const maxRead = 1000
@@ -136,7 +142,7 @@ const decodeAmounts = decodeInput(Schema.Struct({
 type Refusal = SubscriptionPushes | SubscriptionPushesNot | TooManyWorkers
 
 const make = Effect.gen(function*() {
-  const store = yield* SubscriptionStore
+  const steps = yield* SubscriptionSteps
   const feed = yield* Feed
   const lease = yield* Lease
   const filtered = yield* FilteredEvents
@@ -147,10 +153,10 @@ const make = Effect.gen(function*() {
     from: Cursor | undefined,
     passed: Cursor | undefined
   ) {
-    const outcome = yield* store.modify(
+    const outcome = yield* steps.take({
       projectId,
       subscriptionId,
-      ({ progress, subscription }, now): readonly [Claimed | Refusal, Progress?] => {
+      step: ({ progress, subscription }, now): readonly [Claimed | Refusal, Progress?] => {
         if (isPush !== (subscription.webhook !== null)) {
           return [new (isPush ? SubscriptionPushesNot : SubscriptionPushes)({ subscriptionId })]
         }
@@ -162,7 +168,7 @@ const make = Effect.gen(function*() {
         const settled = acknowledged !== undefined && acknowledged >= got ? acknowledged : undefined
         return [{ subscription, epoch: after.epoch, starts: startsOf(after, worker, from), settled }, after]
       }
-    )
+    })
     if (Option.isNone(outcome)) return yield* new SubscriptionNotFound({ subscriptionId })
     if (outcome.value instanceof Error) return yield* outcome.value
     return outcome.value
@@ -209,7 +215,7 @@ const make = Effect.gen(function*() {
 
   const read = Effect.fn("SubscriptionReader.read")(function*(options: ReadOptions) {
     const { cursor, projectId } = options
-    const { limit, wait } = yield* decodeAmounts(options)
+    const { limit, wait } = options.isPush === true ? options : yield* decodeAmounts(options)
     const from = cursor === undefined ? undefined : yield* decode(cursor)
     const end = (yield* Clock.currentTimeMillis) + wait
     let passed: Cursor | undefined
@@ -221,7 +227,7 @@ const make = Effect.gen(function*() {
     const concerns = (event: DomainEvent) =>
       claimed.starts[shardOf(event)] !== undefined && mayDeliver(claimed.subscription.filter, event)
     while (true) {
-      const renewAt = (yield* Clock.currentTimeMillis) + renewAfter(lease)
+      const renewAt = renewalAfter(yield* Clock.currentTimeMillis, lease)
       const start = earliest(claimed.starts)
       const hasShards = start !== undefined
       if (!isQuiet && hasShards) place = start
@@ -264,10 +270,10 @@ const make = Effect.gen(function*() {
     function*(worker: SubscriptionWorker, cursor: string) {
       const { projectId, subscriptionId } = worker
       const upTo = yield* decode(cursor)
-      const outcome = yield* store.modify(
+      const outcome = yield* steps.take({
         projectId,
         subscriptionId,
-        (
+        step: (
           { progress, subscription },
           now
         ): readonly [SubscriptionPushes | SubscriptionLeaseLost | undefined, (Progress | undefined)?] => {
@@ -278,7 +284,7 @@ const make = Effect.gen(function*() {
             after
           ]
         }
-      )
+      })
       if (Option.isNone(outcome)) return yield* new SubscriptionNotFound({ subscriptionId })
       if (outcome.value !== undefined) return yield* outcome.value
     }
@@ -288,9 +294,13 @@ const make = Effect.gen(function*() {
     read,
     acknowledge: acknowledgeUpTo,
     renew: ({ projectId, subscriptionId, worker }) =>
-      Effect.asVoid(store.modify(projectId, subscriptionId, ({ progress }, now) => [
-        undefined,
-        acknowledge(progress, worker, { epoch: progress.epoch, place: feedStart }, now + lease)
-      ]))
+      Effect.asVoid(steps.take({
+        projectId,
+        subscriptionId,
+        step: ({ progress }, now) => [
+          undefined,
+          acknowledge(progress, worker, { epoch: progress.epoch, place: feedStart }, now + lease)
+        ]
+      }))
   })
 })

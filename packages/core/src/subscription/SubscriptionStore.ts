@@ -13,6 +13,18 @@ export interface StoredSubscription {
   readonly progress: Progress
 }
 
+/** A step of the progress of one subscription. */
+export interface SubscriptionModification<A> {
+  readonly projectId: ProjectId
+  readonly subscriptionId: number
+  /**
+   * Returns a result and the next progress; undefined: it stays. `now` is the time of
+   * the store's clock, which is one for all nodes, in Unix milliseconds. Pure: the
+   * store calls it again when another writer was faster.
+   */
+  readonly step: (stored: StoredSubscription, now: number) => readonly [result: A, progress?: Progress | undefined]
+}
+
 /** The fields to change; what is left out stays. */
 export type SubscriptionUpdate = SubscriptionChanges & Pick<Subscription, "updatedAt">
 
@@ -53,15 +65,11 @@ export class SubscriptionStore extends Context.Service<SubscriptionStore, {
   /** Removes the subscription. Returns false if there is no such subscription. */
   readonly remove: (projectId: ProjectId, subscriptionId: number) => Effect.Effect<boolean, StoreError>
   /**
-   * Stores the progress that `step` makes of the stored one, unless it is
-   * undefined, and returns the result of `step`; none: there is no such
-   * subscription. `now` is the time of the store's clock, which is one for all
-   * nodes, in Unix milliseconds. Steps of one subscription run one after the other;
-   * `step` may run again when the store repeats a transaction.
+   * Takes steps of subscriptions, those of one subscription one after the other, in
+   * the order of the modifications. Returns their results in that order; none:
+   * there is no such subscription.
    */
   readonly modify: <A>(
-    projectId: ProjectId,
-    subscriptionId: number,
-    step: (stored: StoredSubscription, now: number) => readonly [result: A, progress?: Progress | undefined]
-  ) => Effect.Effect<Option.Option<A>, StoreError>
+    modifications: ReadonlyArray<SubscriptionModification<A>>
+  ) => Effect.Effect<ReadonlyArray<Option.Option<A>>, StoreError>
 }>()("@device-cloud/core/subscription/SubscriptionStore") {}

@@ -12,7 +12,7 @@ import type { QuotaExceeded } from "../project/Quota.ts"
 import { Quotas } from "../project/Quotas.ts"
 import { WebhookClient } from "../scene/execution/WebhookClient.ts"
 import type { FilteredEvents } from "./FilteredEvents.ts"
-import { beginAt, moveTo, type Progress } from "./Shards.ts"
+import { beginAt, moveTo } from "./Shards.ts"
 import {
   type Subscription,
   SubscriptionChanges,
@@ -24,7 +24,7 @@ import {
   type SubscriptionWebhook
 } from "./Subscription.ts"
 import * as SubscriptionLag from "./SubscriptionLag.ts"
-import { type StoredSubscription, SubscriptionStore } from "./SubscriptionStore.ts"
+import { type StoredSubscription, type SubscriptionModification, SubscriptionStore } from "./SubscriptionStore.ts"
 
 /** A subscription, how far it is behind, who reads it, and what is wrong with its webhook. */
 export interface SubscriptionDetail extends StoredSubscription {
@@ -104,6 +104,10 @@ const make = Effect.gen(function*() {
       : Effect.fail(new InvalidInput({ issues: [{ path: ["webhook", "url"], message: refused }] }))
   }
 
+  /** Takes a step in the transaction of the caller. */
+  const step = <A>(modification: SubscriptionModification<A>) =>
+    Effect.map(store.modify([modification]), ([result]) => result!)
+
   const notFound = (subscriptionId: number) => () => new SubscriptionNotFound({ subscriptionId })
 
   const create = Effect.fn("Subscriptions.create")(function*(projectId: ProjectId, input: SubscriptionDraft) {
@@ -137,11 +141,11 @@ const make = Effect.gen(function*() {
   )
 
   const forgetFailure = (projectId: ProjectId, subscriptionId: number) =>
-    store.modify(
+    step({
       projectId,
       subscriptionId,
-      ({ progress, subscription }): readonly [Subscription, Progress] => [subscription, { ...progress, failure: null }]
-    )
+      step: ({ progress, subscription }) => [subscription, { ...progress, failure: null }]
+    })
 
   const remove = Effect.fn("Subscriptions.remove")(function*(projectId: ProjectId, subscriptionId: number) {
     if (!(yield* store.remove(projectId, subscriptionId))) return yield* new SubscriptionNotFound({ subscriptionId })
@@ -150,11 +154,11 @@ const make = Effect.gen(function*() {
   const seek = Effect.fn("Subscriptions.seek")(
     function*(projectId: ProjectId, subscriptionId: number, to: SubscriptionStart) {
       const place = yield* placeOf(yield* decodeStart(to))
-      const moved = yield* store.modify(
+      const moved = yield* step({
         projectId,
         subscriptionId,
-        ({ progress }) => [undefined, moveTo(progress, place)]
-      )
+        step: ({ progress }) => [undefined, moveTo(progress, place)]
+      })
       yield* Effect.fromOption(moved, notFound(subscriptionId))
     }
   )

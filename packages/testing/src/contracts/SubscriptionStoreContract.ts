@@ -8,6 +8,7 @@ import {
   type Progress,
   ProjectId,
   ProjectStore,
+  type StoredSubscription,
   type Subscription,
   SubscriptionStore
 } from "@device-cloud/core"
@@ -120,20 +121,79 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         const { subscriptionId } = yield* insertSubscription(id)
         const times = yield* Effect.all(
           Array.from({ length: 10 }, () =>
-            store.modify(id, subscriptionId, ({ progress }, now): readonly [number, Progress] => [
-              now,
-              { ...progress, epoch: progress.epoch + 1 }
-            ])),
+            store.modify([{
+              projectId: id,
+              subscriptionId,
+              step: ({ progress }, now): readonly [number, Progress] => [
+                now,
+                { ...progress, epoch: progress.epoch + 1 }
+              ]
+            }])),
           { concurrency: "unbounded" }
         )
-        assert.isTrue(times.every(Option.isSome))
-        const unchanged = yield* store.modify(id, subscriptionId, ({ progress }) => [progress.epoch])
-        assert.deepStrictEqual(unchanged, Option.some(10))
+        assert.isTrue(times.every(([time]) => Option.isSome(time!)))
+        const unchanged = yield* store.modify([{
+          projectId: id,
+          subscriptionId,
+          step: ({ progress }) => [progress.epoch]
+        }])
+        assert.deepStrictEqual(unchanged, [Option.some(10)])
         assert.deepStrictEqual(
-          Option.map(yield* store.get(id, subscriptionId), ({ progress }) =>
-            progress),
+          Option.map(yield* store.get(id, subscriptionId), ({ progress }) => progress),
           Option.some({ ...beginAt("7"), epoch: 10 })
         )
-        assert.isTrue(Option.isNone(yield* store.modify(stranger, subscriptionId, () => [undefined])))
+        assert.deepStrictEqual(
+          yield* store.modify([{ projectId: stranger, subscriptionId, step: () => [undefined] }]),
+          [Option.none()]
+        )
+      }))
+
+    it.effect("takes steps of many subscriptions together, and loses none of other writers", () =>
+      Effect.gen(function*() {
+        const store = yield* SubscriptionStore
+        const { id } = yield* insertProject
+        const { id: stranger } = yield* insertProject
+        const known = yield* Effect.forEach(Array.from({ length: 5 }), () => insertSubscription(id))
+        const ids = known.map(({ subscriptionId }) => subscriptionId)
+        const count = (projectId: ProjectId, subscriptionId: number, isWriting = true) => ({
+          projectId,
+          subscriptionId,
+          step: (
+            { progress: { epoch, ...progress }, subscription }: StoredSubscription
+          ): readonly [string, (Progress | undefined)?] => [
+            `${subscription.subscriptionId}: ${epoch}`,
+            isWriting ? { ...progress, epoch: epoch + 1 } : undefined
+          ]
+        })
+        const [first, second] = ids as [number, number]
+        assert.deepStrictEqual(
+          yield* store.modify([
+            count(id, second),
+            count(id, first),
+            count(stranger, first),
+            count(id, first, false),
+            count(id, Math.max(...ids) + 1_000_000),
+            count(id, first)
+          ]),
+          [
+            Option.some(`${second}: 0`),
+            Option.some(`${first}: 0`),
+            Option.none(),
+            Option.some(`${first}: 1`),
+            Option.none(),
+            Option.some(`${first}: 1`)
+          ]
+        )
+        assert.deepStrictEqual(yield* store.modify([]), [])
+        yield* Effect.forEach(
+          Array.from({ length: 20 }),
+          (_, turn) => store.modify((turn % 2 === 0 ? ids : ids.toReversed()).map((each) => count(id, each))),
+          { concurrency: "unbounded" }
+        )
+        const epochs = yield* Effect.forEach(
+          ids,
+          (each) => Effect.map(store.get(id, each), (stored) => Option.getOrThrow(stored).progress.epoch)
+        )
+        assert.deepStrictEqual(epochs, [22, 21, 20, 20, 20])
       }))
   })
