@@ -21,7 +21,8 @@ const replyTopic = "thing/event/property/post_reply"
 const subscriptions = [replyTopic, "thing/service/property/set", "thing/event/+/post_reply"]
 const secondsOfMinute = 60
 const reportsPerSecond = 1000
-const millis = { settle: 1000, use: 4000 }
+/** `warmup`: until the code is compiled. */
+const millis = { settle: 1000, warmup: 10_000, use: 4000 }
 
 /** Files of a process that are no connections. */
 const otherFiles = 1000
@@ -57,6 +58,9 @@ const measureConnections = async (
   }, async (fleet) => {
     await setTimeout(millis.settle)
     const bytes = (await residentBytes(pid) - before) / point
+    await fleet.begin("report")
+    await setTimeout(millis.warmup)
+    await fleet.pause()
     await use(async () => {
       const costly = { server: pid }
       await setTimeout(millis.settle)

@@ -42,8 +42,11 @@ const bodies = plan.bodies.map((body) => Buffer.from(body))
 /** `pacing`: the number of the latest time that posts were paced. */
 const state = { replies: 0, sent: 0, isClosedLoop: false, pacing: 0 }
 
+/** Addresses of this process alone: a closed connection keeps its port for a minute. */
 const addressOf = (n: number): string | undefined =>
-  process.platform === "linux" ? `127.0.1.${1 + Math.floor(n / connectionsOfAddress)}` : undefined
+  process.platform === "linux"
+    ? `127.0.${1 + process.pid % 250}.${1 + Math.floor(n / connectionsOfAddress)}`
+    : undefined
 
 const open = (device: LoadDevice, n: number): Promise<void> =>
   new Promise((resolve) => {
