@@ -60,6 +60,30 @@ layer(TestCloud.layer)("the activity of a project", (it) => {
     }))
 })
 
+layer(TestCloud.layer)("the activity of a project by hour", (it) => {
+  it.effect("counts a device once, also in a part of an hour", () =>
+    Effect.gen(function*() {
+      const cloud = yield* TestCloud
+      const { series } = yield* ProjectActivity
+      const lamp = yield* cloud.connect(yield* cloud.createDevice())
+      for (const adjusted of ["1 hour", "90 seconds", "30 seconds"] as const) {
+        yield* TestClock.adjust(adjusted)
+        yield* lamp.postProperties({ power: 1 })
+      }
+      yield* TestClock.adjust("10 seconds")
+      const ofHours = (to?: number) =>
+        Effect.map(series(defaultProjectId, { from: -20 * 24 * hours, to }), ({ points, ...period }) => [
+          period.interval,
+          period.to,
+          ...points.slice(-2).map(({ devicesOnline, messages: { accepted } }) => [devicesOnline, accepted])
+        ])
+      // What the minute that is not over has had is not in it.
+      assert.deepStrictEqual(yield* ofHours(), [3600, hours + 2 * minutes, [1, 0], [1, 2]])
+      // The hour in which the period ends is whole.
+      assert.deepStrictEqual(yield* ofHours(30 * minutes), [3600, hours, [0, 0], [1, 0]])
+    }))
+})
+
 layer(TestCloud.layer)("what goes wrong in a project", (it) => {
   it.effect("is told of a device that is refused, or that comes and goes, until an hour is over", () =>
     Effect.gen(function*() {

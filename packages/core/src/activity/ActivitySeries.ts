@@ -69,20 +69,38 @@ export const activityRange = (
   }
   const intervals = from >= present - minutesKept ? [...fineIntervals, ...coarseIntervals] : coarseIntervals
   const interval = intervals.find((length) => Math.ceil(to / length) - Math.floor(from / length) <= maxActivityPoints)!
-  return Effect.succeed({ from: Math.floor(from / interval) * interval, to, interval })
+  return Effect.succeed({
+    from: Math.floor(from / interval) * interval,
+    to: Math.min(Math.ceil(to / interval) * interval, present),
+    interval
+  })
 }
 
 export const minuteOf = (millis: number): number => Math.floor(millis / 60_000)
 
-/** Makes the points of a range from what is stored. */
+/**
+ * The parts of a range that are read apart. What counts of hours have of the present
+ * hour is newer than the range: its minutes are read.
+ */
+export const activityParts = (
+  { from, interval, to }: Omit<ActivityRange, "projectId">
+): ReadonlyArray<Omit<ActivityRange, "projectId">> => {
+  const hour = to - to % 60
+  return interval < 60 || hour === to
+    ? [{ from, to, interval }]
+    : [{ from, to: hour, interval }, { from: hour, to, interval: 1 }]
+}
+
+/** Makes the points of a range from what is stored of its parts. */
 export const activitySeries = (
   { from, interval, to }: Omit<ActivityRange, "projectId">,
   sums: ReadonlyArray<ActivitySum>
 ): ActivitySeries => {
   const byMinute = new Map<number, Array<ActivitySum>>()
   for (const sum of sums) {
-    const others = byMinute.get(sum.minute)
-    if (others === undefined) byMinute.set(sum.minute, [sum])
+    const first = sum.minute - sum.minute % interval
+    const others = byMinute.get(first)
+    if (others === undefined) byMinute.set(first, [sum])
     else others.push(sum)
   }
   const points: Array<ActivityPoint> = []
@@ -95,8 +113,11 @@ export const activitySeries = (
 const pointOf = (minute: number, length: number, sums: ReadonlyArray<ActivitySum>): ActivityPoint => {
   const total = (measure: ActivityMeasure) =>
     sums.reduce((total, sum) => total + (sum.measure === measure ? sum.count : 0), 0)
-  const byCode = (measure: ActivityMeasure) =>
-    Object.fromEntries(sums.flatMap((sum) => sum.measure === measure ? [[sum.code, sum.count]] : []))
+  const byCode = (measure: ActivityMeasure) => {
+    const counts: Record<string, number> = {}
+    for (const sum of sums) if (sum.measure === measure) counts[sum.code] = (counts[sum.code] ?? 0) + sum.count
+    return counts
+  }
   return {
     time: minute * 60_000,
     devicesOnline: Math.round(total("online") / length),

@@ -8,6 +8,7 @@ import * as Periodic from "../kernel/Periodic.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import {
+  activityParts,
   activityRange,
   type ActivitySeries,
   activitySeries,
@@ -136,7 +137,8 @@ const make = Effect.gen(function*() {
     count,
     series: Effect.fn("ProjectActivity.series")(function*(projectId, period) {
       const range = yield* activityRange(period, yield* Clock.currentTimeMillis)
-      return activitySeries(range, yield* store.read({ projectId, ...range }))
+      const sums = yield* Effect.forEach(activityParts(range), (part) => store.read({ projectId, ...part }))
+      return activitySeries(range, sums.flat())
     })
   })
 })
