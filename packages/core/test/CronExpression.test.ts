@@ -33,6 +33,32 @@ describe("a cron expression", () => {
     )
   })
 
+  it.each([
+    ["0 0/20 2 * * *", "Europe/Berlin", "2027-03-28T01:00Z", ["01:00", "01:20", "01:40"]],
+    ["0 30 2-3 * * *", "Europe/Berlin", "2027-03-28T01:00Z", ["01:30"]],
+    ["30 0/30 * * * *", "America/New_York", "2027-03-14T07:00Z", ["07:00", "07:30", "08:00"]],
+    // Half an hour is skipped, so one that is skipped comes after one that is not.
+    ["0 15,30 2 * * *", "Australia/Lord_Howe", "2026-10-03T15:30Z", ["15:30", "15:45"]]
+  ])("comes at each time that the clocks skip: %s in %s", (expression, zone, skip, expected) => {
+    const times: Array<string> = []
+    const end = Date.parse(skip) + 65 * 60_000
+    for (
+      let time = nextTime(expression, zone, Date.parse(skip) - 1)!;
+      time < end;
+      time = nextTime(expression, zone, time)!
+    ) {
+      times.push(new Date(time).toISOString().slice(11, 16))
+    }
+    assert.deepStrictEqual(times, expected)
+  })
+
+  it("comes in winter by the clocks of winter, whenever one asks", () => {
+    for (const hour of [0, 1, 2, 3, 30]) {
+      const time = nextTime("0 30 2 1 11 *", "Europe/Berlin", Date.UTC(2027, 2, 28, hour))
+      assert.strictEqual(new Date(time!).toISOString(), "2027-11-01T01:30:00.000Z")
+    }
+  })
+
   it.each(["Mars/Olympus", "+02:00", "", "Berlin", "Europe/Berlin "])("has no such time zone: %s", (name) => {
     assert.isFalse(isTimeZone(name))
   })

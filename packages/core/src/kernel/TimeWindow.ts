@@ -3,6 +3,7 @@
  * of a time zone.
  */
 import { DateTime, Schema } from "effect"
+import { clockChange, dayMillis, offsetAt } from "./TimeZone.ts"
 
 /** The days of the week, Sunday first, as the clock counts them. */
 const days = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] as const
@@ -73,23 +74,4 @@ export const nextOpening = (window: TimeWindow, timeZone: string, at: number): n
     from = until
   }
   return at
-}
-
-const dayMillis = 86_400_000
-
-/** By how many milliseconds the clocks are ahead of UTC. */
-const offsetAt = (at: number, timeZone: string): number =>
-  DateTime.zonedOffset(DateTime.makeZonedUnsafe(at, { timeZone }))
-
-/** Returns when the clocks are set between the two moments, at most a day apart; `until` if they are not. */
-const clockChange = (timeZone: string, from: number, until: number): number => {
-  const before = offsetAt(from, timeZone)
-  if (offsetAt(until, timeZone) === before) return until
-  let [earlier, later] = [from, until]
-  while (later - earlier > 1) {
-    const middle = Math.floor((earlier + later) / 2)
-    if (offsetAt(middle, timeZone) === before) earlier = middle
-    else later = middle
-  }
-  return later
 }

@@ -3,7 +3,7 @@
  */
 import { Cron, Result } from "effect"
 import { InvalidInput } from "../../kernel/InvalidInput.ts"
-import { expectedTimeZone, isTimeZone } from "../../kernel/TimeZone.ts"
+import { clockChange, dayMillis, expectedTimeZone, isTimeZone, offsetAt } from "../../kernel/TimeZone.ts"
 
 /** What Quartz and Spring write and this cloud does not read, with what to write instead. */
 const refused: ReadonlyArray<readonly [pattern: RegExp, sentence: string]> = [
@@ -57,19 +57,45 @@ export const upcomingTimes = (
 /** Whether a field holds days of the month or of the week, by its place from the end. */
 const isDay = (fromEnd: number): boolean => fromEnd === 1 || fromEnd === 3
 
-/** Returns the next time after `after`, both Unix milliseconds; null: there is none. */
+/**
+ * Returns the next time after `after`, both Unix milliseconds; null: there is none. A
+ * time that the clocks skip comes as much later as they skip; one that comes twice
+ * counts once.
+ */
 export const nextTime = (expression: string, timeZone: string, after: number): number | null =>
   Result.match(parseCron(expression, timeZone), {
     onFailure: () => null,
     onSuccess: (cron) => {
       if (!hasDay(cron, expression)) return null
       try {
-        return Cron.next(cron, after).getTime()
+        const next = Cron.next(cron, after).getTime()
+        // UTC skips nothing, and is the zone of most.
+        return timeZone === "UTC" ? next : Math.min(next, ...skippedTimes(expression, timeZone, after, next))
       } catch {
         return null
       }
     }
   })
+
+/**
+ * Returns the next times after `after` that come while skipped times do: `Cron` knows
+ * the first of the skipped times alone. `next`: what `Cron` returns.
+ */
+const skippedTimes = (expression: string, timeZone: string, after: number, next: number): ReadonlyArray<number> => {
+  const stretches = next - after < dayMillis
+    ? [[after - dayMillis, next] as const]
+    : [after, next].map((near) => [near - dayMillis, near] as const)
+  return stretches.flatMap(([start, end]) => {
+    const before = offsetAt(start, timeZone)
+    const skipped = offsetAt(end, timeZone) - before
+    if (skipped <= 0) return []
+    const change = clockChange(timeZone, start, end)
+    const from = Math.max(after, change - 1)
+    const clocks = Result.getOrThrow(parseCron(expression, "UTC"))
+    const nextBy = (offset: number) => Cron.next(clocks, from + offset).getTime() - offset
+    return [nextBy(before), nextBy(before + skipped)].filter((time) => time < change + skipped)
+  })
+}
 
 /** The days of each month, of February those of a leap year. */
 const daysOfMonth = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
