@@ -246,6 +246,19 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       assert.deepStrictEqual(states, ["succeeded", "cancelled", "acked"])
     }))
 
+  it.effect("a value is sent that is set in the millisecond in which the device has reported another one", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      yield* Effect.scoped(
+        Effect.flatMap(connect(device), (connected) => connected.postProperties({ power: 0, target: 20 }))
+      )
+      const command = yield* set(device, { power: 1, target: 20 })
+      const connected = yield* connect(device)
+      const messages = yield* all(connected)
+      const delivered = messages.find(({ id }) => id === String(command.messageId))
+      assert.deepStrictEqual(delivered?.params, { power: 1 })
+    }))
+
   it.effect("commands keep their order when many come at once, also while the device is coming back", () =>
     Effect.gen(function*() {
       const device = yield* createDevice

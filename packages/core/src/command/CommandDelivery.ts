@@ -384,10 +384,15 @@ const make = Effect.gen(function*() {
   })
 })
 
-/** The properties that the device has not reported since the call. */
-const stillWanted = (command: Command, { reported }: Shadow): Params =>
+/**
+ * The properties that the device has not reported since the call. A report of the same
+ * millisecond counts if it has the value: otherwise the call may be the later one.
+ */
+const stillWanted = ({ createdAt, params }: Command, { reported }: Shadow): Params =>
   Object.fromEntries(
-    Object.entries(command.params).filter(([id]) =>
-      !Object.hasOwn(reported, id) || reported[id]!.time < command.createdAt
-    )
+    Object.entries(params).filter(([id, wanted]) => {
+      if (!Object.hasOwn(reported, id)) return true
+      const { time, value } = reported[id]!
+      return time < createdAt || (time === createdAt && !equalJson(value, wanted))
+    })
   )
