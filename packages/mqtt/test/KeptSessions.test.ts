@@ -86,9 +86,10 @@ it("what is taken back is not counted any more", () => {
   assert.deepStrictEqual([kept.size, kept.bytes], [0, 0])
 })
 
-it("a packet that is consumed after its client has left is kept for the client's time only", () => {
+it("a packet that its client has not completed is kept for the client's time only", () => {
   const { clock, kept } = make()
-  kept.begin("a", 1, true)
+  kept.begin("a", 1)
+  kept.left("a")
   assert.isTrue(kept.hasBegun("a", 1))
   clock.now = day
   kept.endExpired()

@@ -36,35 +36,41 @@ export class DeviceBroker extends Aedes {
   constructor({ sessions, ...options }: DeviceBrokerOptions) {
     /** The subscription that was granted last; aedes stores it in the same turn. */
     let granted: Wanted | undefined
-    /** For each client, the QoS 2 packets that are being consumed, by packet identifier. */
-    const consuming = new WeakMap<Client, Map<number, Array<Done>>>()
+    /** The QoS 2 packets that are being consumed, by client and packet identifier, with who waits for it. */
+    const consuming = new Map<string, Array<Done>>()
 
-    /** Consumes a packet once, also when it comes again before it was confirmed, and confirms it each time. */
+    /**
+     * Consumes a packet once, also when it comes again before it was confirmed, on
+     * this connection or the next one of the session, and confirms it each time.
+     */
     const consumeOnce = (client: Client, packet: AedesPublishPacket & { messageId: number }, done: Done) => {
       const { messageId } = packet
-      const ofClient = consuming.get(client) ?? new Map<number, Array<Done>>()
-      consuming.set(client, ofClient)
-      const waiting = ofClient.get(messageId)
-      if (waiting !== undefined) {
+      const { id } = client
+      const key = `${id} ${messageId}`
+      if (sessions.hasBegun(id, messageId)) {
         packet.payload = nothing
-        waiting.push(done)
+        const waiting = consuming.get(key)
+        if (waiting === undefined) done()
+        else waiting.push(done)
         return
       }
-      const wasConsumed = sessions.hasBegun(client.id, messageId)
-      if (!wasConsumed && sessions.incomplete(client.id) + ofClient.size >= maxIncomplete) {
-        done(new LimitExceeded(`more than ${maxIncomplete} QoS 2 packets without PUBREL`))
-        return
+      if (sessions.incomplete(id) >= maxIncomplete) {
+        return done(new LimitExceeded(`more than ${maxIncomplete} QoS 2 packets without PUBREL`))
       }
-      ofClient.set(messageId, [done])
-      const settle: Done = (error) => {
-        const settled = ofClient.get(messageId) ?? []
+      sessions.begin(id, messageId)
+      const settled = [done]
+      consuming.set(key, settled)
+      options.consume(client, packet, (error) => {
         // Aedes keeps the packet until the device completes it; its payload is in the store already.
         packet.payload = nothing
-        ofClient.delete(messageId)
+        // If the session has ended meanwhile, a packet of the next one may have this identifier.
+        if (consuming.get(key) === settled) {
+          consuming.delete(key)
+          // The device sends it again.
+          if (error) sessions.complete(id, messageId)
+        }
         for (const each of settled) each(error)
-      }
-      if (wasConsumed) settle()
-      else options.consume(client, packet, settle)
+      })
     }
 
     super({

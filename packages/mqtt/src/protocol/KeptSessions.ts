@@ -29,7 +29,7 @@ interface Session {
   readonly projectId: string
   /** Quality of service by filter. */
   readonly subscriptions: Map<string, number>
-  /** Identifiers of QoS 2 packets that were consumed and not completed. */
+  /** Identifiers of QoS 2 packets that have come and were not completed. */
   readonly incomplete: Set<number>
   /** Bytes of what it keeps, roughly. */
   bytes: number
@@ -105,18 +105,13 @@ export class KeptSessions {
     }
   }
 
-  /**
-   * Keeps the identifier of a QoS 2 packet until the client completes the packet.
-   * `hasLeft`: the connection ended while the packet was consumed.
-   */
-  begin(clientId: string, packetId: number, hasLeft = false): void {
-    const isNew = !this.#sessions.has(clientId)
+  /** Keeps the identifier of a QoS 2 packet until the client completes the packet. */
+  begin(clientId: string, packetId: number): void {
     const session = this.#open(clientId)
     if (!session.incomplete.has(packetId)) {
       session.incomplete.add(packetId)
       this.#grow(session, identifierBytes)
     }
-    if (isNew && hasLeft) this.left(clientId)
     this.#makeRoom()
   }
 

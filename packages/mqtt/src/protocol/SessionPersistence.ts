@@ -36,9 +36,8 @@ export const persistenceOf = (kept: KeptSessions, granted: () => Wanted | undefi
   removeSubscriptions: async ({ id }: WithId, filters: ReadonlyArray<string>) => kept.unsubscribe(id, filters),
   cleanSubscriptions: async ({ id }: WithId) => kept.end(id),
 
-  incomingStorePacket: async ({ clean, closed, id }: WithId & Pick<Client, "clean" | "closed">, packet: Numbered) => {
-    if (!clean || !closed) kept.begin(id, idOf(packet), closed)
-  },
+  /** A packet is kept before it is consumed; one that is not there any more is of a session that has ended. */
+  incomingStorePacket: async () => {},
   incomingGetPacket: async ({ id }: WithId, packet: Numbered) => {
     if (!kept.hasBegun(id, idOf(packet))) throw new Error("no such packet")
     return packet
