@@ -229,7 +229,8 @@ const make = Effect.fnUntraced(function*(
       const connection = state?.connection
       if (state === undefined || connection === undefined) return false
       const isBroadcast = isBroadcastFilter(filter, connection.device)
-      if (!isBroadcast && access.speakerOf(connection, filter) === undefined) return false
+      // Before the CONNACK a session brings back what it was granted; sub-devices log in later.
+      if (client.connected && !isBroadcast && access.speakerOf(connection, filter) === undefined) return false
       const isAdmitted = connection.subscriptions.admit(filter)
       if (isAdmitted && isBroadcast) broadcasts.add(state, connection.device.productKey)
       return isAdmitted

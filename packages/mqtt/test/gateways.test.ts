@@ -56,8 +56,8 @@ const { topicOf } = MqttDevice
 const statusOf = (device: Device) => Effect.map(CloudState.device(device), ({ status }) => status)
 
 /** A connected gateway with sub-devices that belong to it and have logged in. */
-const household = Effect.fnUntraced(function*(count: number) {
-  const gateway = yield* gatewayOf(yield* Fixtures.createDevice(yield* createProduct("gateway")))
+const household = Effect.fnUntraced(function*(count: number, options?: MqttDevice.TestConnectOptions) {
+  const gateway = yield* gatewayOf(yield* Fixtures.createDevice(yield* createProduct("gateway")), options)
   const product = yield* createProduct("gateway-sub")
   const subDevices = yield* Effect.forEach(Array.from({ length: count }), () => Fixtures.createDevice(product))
   assert.strictEqual((yield* gateway.add(...yield* Effect.forEach(subDevices, (each) => proof(each)))).code, 200)
@@ -507,6 +507,19 @@ for (const [name, storage] of storages) {
           tasks.records(defaultProjectId, taskId, {}, { page: 1, pageSize: 10 }),
           { until: ({ items }) => items[0]?.record.status === "succeeded" }
         )
+      }))
+
+    it.effect("a gateway that comes back to its session has its subscriptions to topics of its sub-devices", () =>
+      Effect.gen(function*() {
+        const kept = { options: { clean: false, resubscribe: false } }
+        const { gateway, subDevices: [sub] } = yield* household(1, kept)
+        // A subscription of QoS 0 shows in what is delivered.
+        assert.deepStrictEqual(yield* gateway.subscribe([topicOf(sub, "thing/service/#")], 0), [0])
+        yield* gateway.end
+        const again = yield* gatewayOf(gateway.device, kept)
+        assert.strictEqual((yield* again.combine("login", yield* proof(sub))).code, 200)
+        yield* (yield* Commands).setProperties(defaultProjectId, sub.deviceId, { power: 0 }, {})
+        assert.deepInclude(yield* again.take, { topic: topicOf(sub, "thing/service/property/set"), qos: 0 })
       }))
 
     it.effect("a gateway that connects again leaves no session of its sub-devices behind", () =>
