@@ -57,6 +57,10 @@ export const attach: (server: Server) => Effect.Effect<void, never, MqttServer |
           const stream = createWebSocketStream(webSocket)
           // The broker learns of the end from `close`.
           stream.on("error", () => {})
+          // MQTT has binary messages alone (MQTT 3.1.1, section 6). The stream would take the others, too.
+          webSocket.prependListener("message", (_, isBinary) => {
+            if (!isBinary) stream.destroy()
+          })
           admission.accept(stream, peer)
         })
       )

@@ -17,6 +17,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Queue, Result } from "effect"
 import { createServer, type IncomingMessage, request } from "node:http"
 import type { AddressInfo } from "node:net"
+import { WebSocket } from "ws"
 import { storages } from "../../../vitest.storages.ts"
 
 /** The fields of a CONNECT by which a device asks to register. */
@@ -165,6 +166,26 @@ for (const [name, storage] of storages) {
         assert.strictEqual(ip, "127.0.0.1")
         yield* connected.end
         yield* CloudState.untilStatus(device, "offline")
+      }))
+
+    it.effect("a text message over WebSocket ends the connection, and has no effect", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const socket = new WebSocket((yield* MqttTestServer).webSocket.url, "mqtt")
+        const next = (event: "open" | "message" | "close") =>
+          Effect.callback<void>((resume) => {
+            socket.once(event, () => resume(Effect.void))
+          })
+        yield* next("open")
+        socket.send(RawMqttSocket.encode(RawMqttSocket.connectPacket(device)))
+        yield* next("message")
+        const post = RawMqttSocket.publish(MqttDevice.topicOf(device, "thing/event/property/post"), {
+          payload: `{"params":{"a":1}}`
+        })
+        socket.send(Buffer.from(RawMqttSocket.encode(post)).toString())
+        yield* next("close")
+        yield* CloudState.untilStatus(device, "offline")
+        assert.deepStrictEqual(yield* CloudState.reported(device), {})
       }))
 
     it.effect("other upgrades of a server with MQTT over WebSocket are left to their own listener", () =>
