@@ -23,13 +23,19 @@ const families: ReadonlyArray<{ readonly levels: ReadonlyArray<string | undefine
   { levels: ["", "shadow", undefined], followed: false }
 ]
 
+/** Returns the topic without what follows a `?`: some SDKs add `?_rid=…`, which says nothing. */
+export const withoutQuery = (topic: string): string => {
+  const query = topic.indexOf("?")
+  return query < 0 ? topic : topic.slice(0, query)
+}
+
 /**
  * Returns the device that everything `topic` covers belongs to; `topic` may be a
  * filter. Returns undefined if it belongs to no family. A wildcard in the place
  * of a name is returned as the name, which no device has.
  */
 export const ownerOf = (topic: string): Owner | undefined => {
-  const levels = topic.split("/")
+  const levels = withoutQuery(topic).split("/")
   const family = families.find((each) =>
     (each.followed ? levels.length > each.levels.length + 2 : levels.length === each.levels.length + 2) &&
     each.levels.every((level, i) => level === undefined ? levels[i] !== "#" : level === levels[i])

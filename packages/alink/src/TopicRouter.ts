@@ -3,7 +3,7 @@
  * (docs/protocol/topics.md).
  */
 import { type DeviceMethod, userMethod, userReplyMethod } from "@device-cloud/core"
-import { type Owner, ownerOf } from "./TopicOwner.ts"
+import { type Owner, ownerOf, withoutQuery } from "./TopicOwner.ts"
 
 /**
  * The form of a message on a topic: that of its device method, or `session`, a
@@ -35,8 +35,7 @@ export type FindForm = (method: string) => DeviceMethod.MessageForm | undefined
  * a topic of their own.
  */
 export const makeRouter = (formOf: FindForm): Router => (topicWithQuery, prefix, owner) => {
-  const query = topicWithQuery.indexOf("?")
-  const topic = query < 0 ? topicWithQuery : topicWithQuery.slice(0, query)
+  const topic = withoutQuery(topicWithQuery)
   return topic.startsWith(prefix)
     ? routeMethod(topic, topic.slice(prefix.length), formOf)
     : routeOwnTopic(topic, owner)

@@ -1,5 +1,6 @@
 import { type DeviceMethod, DeviceName, ProductKey, userMethod, userReplyMethod } from "@device-cloud/core"
 import { assert, it } from "@effect/vitest"
+import { ownerOf } from "../src/TopicOwner.ts"
 import { makeRouter, methodPrefix, type Route } from "../src/TopicRouter.ts"
 
 const owner = { productKey: ProductKey.make("pk"), deviceName: DeviceName.make("dn") }
@@ -28,6 +29,11 @@ it("versions and progress are told below /ota/device", () => {
   const methods = ["inform", "progress"].map((what) => route(`/ota/device/${what}/pk/dn`)?.method)
   assert.deepStrictEqual(methods, ["thing.ota.inform", "thing.ota.progress"])
 })
+
+it.each(["/ota/device/inform/pk/dn?_rid=1", "/shadow/update/pk/dn?", "/sys/pk/dn/thing/log/post?a=/b"])(
+  "%s belongs to its device, whatever follows the ?",
+  (topic) => assert.deepStrictEqual(ownerOf(topic), owner)
+)
 
 it.each([
   ["thing/acme/selftest", { form: "request", method: "thing.acme.selftest", replyTopic: "thing/acme/selftest_reply" }],

@@ -156,6 +156,20 @@ for (const [name, storage] of storages) {
         assert.deepInclude((yield* gateway.takeFrom(topic)).payload.state, { desired: { power: 1 } })
       }))
 
+    it.effect("what follows a ? in the topic of a sub-device is ignored", () =>
+      Effect.gen(function*() {
+        const { gateway, subDevices: [sub] } = yield* household(1)
+        const names = `${sub.productKey}/${sub.deviceName}`
+        yield* gateway.publish(`/shadow/update/${names}?_rid=1`, JSON.stringify({ method: "get" }), 1)
+        assert.deepInclude(yield* gateway.takeFrom(`/shadow/get/${names}`), { method: "reply" })
+        yield* gateway.publish(
+          `/ota/device/inform/${names}?_rid=2`,
+          JSON.stringify({ params: { version: "1.2.0" } }),
+          1
+        )
+        assert.strictEqual((yield* CloudState.device(sub)).firmwareVersion, "1.2.0")
+      }))
+
     it.effect("sub-devices log in together or not at all, and go offline with their gateway", () =>
       Effect.gen(function*() {
         const { gateway, product, subDevices } = yield* household(3)
