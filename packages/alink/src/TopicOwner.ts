@@ -47,8 +47,9 @@ export const ownerOf = (topic: string): Owner | undefined => {
   }
 }
 
-/** Returns where a user topic names its product, which may stand behind `/ext/rrpc/{id}`. */
+/** Returns where a user topic names its product, which may stand behind `/ext/rrpc/{id}`. A broadcast is none. */
 const placeInUserTopic = (levels: ReadonlyArray<string>): number | undefined => {
+  if (levels[1] === "broadcast") return undefined
   const place = levels[1] === "ext" && levels[2] === "rrpc" && levels[3] !== "#" ? 4 : 1
   return levels[0] === "" && levels[place + 2] === "user" && levels.length > place + 3 ? place : undefined
 }

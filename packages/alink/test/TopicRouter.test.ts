@@ -35,6 +35,9 @@ it.each(["/ota/device/inform/pk/dn?_rid=1", "/shadow/update/pk/dn?", "/sys/pk/dn
   (topic) => assert.deepStrictEqual(ownerOf(topic), owner)
 )
 
+it("a broadcast belongs to no device, also where it looks like a user topic", () =>
+  assert.isUndefined(ownerOf("/broadcast/pk/user/a")))
+
 it.each([
   ["thing/acme/selftest", { form: "request", method: "thing.acme.selftest", replyTopic: "thing/acme/selftest_reply" }],
   ["thing/acme/ping", { form: "notice", method: "thing.acme.ping", replyTopic: "" }],

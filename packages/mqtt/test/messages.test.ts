@@ -209,6 +209,17 @@ for (const [name, storage] of storages) {
         }
       }))
 
+    it.effect("a broadcast whose topic looks like that of a user message reaches who has subscribed to all", () =>
+      Effect.gen(function*() {
+        const product = yield* Fixtures.createProduct()
+        const { productKey } = product
+        const connected = yield* MqttDevice.connect(yield* Fixtures.createDevice(product))
+        assert.deepStrictEqual(yield* connected.subscribe([`/broadcast/${productKey}/#`]), [1])
+        const broadcast = { topic: "user/alerts", payload: "1", encoding: "utf8" } as const
+        yield* (yield* Broadcasts).send(defaultProjectId, productKey, broadcast)
+        assert.deepInclude(yield* connected.take, { topic: `/broadcast/${productKey}/user/alerts` })
+      }))
+
     it.effect("what waits is delivered in order after the connection is accepted, in kept sessions too", () =>
       Effect.gen(function*() {
         const device = yield* createDevice
