@@ -67,6 +67,19 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("packets of MQT
       assert.deepInclude(yield* wire.take, { cmd: "pingresp" })
     }))
 
+  it.effect.each([true, false])(
+    "a PUBREC of something that was not sent is answered (clean: %s)",
+    (clean) =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const wire = yield* RawMqttSocket.connect(device, { clean })
+        yield* wire.write({ cmd: "pubrec", messageId: 4711 }, { cmd: "pubcomp", messageId: 4711 })
+        assert.deepInclude(yield* wire.take, { cmd: "pubrel", messageId: 4711 })
+        yield* wire.write(ping)
+        assert.deepInclude(yield* wire.take, { cmd: "pingresp" })
+      })
+  )
+
   it.effect("what the cloud sends is neither retained nor a duplicate", () =>
     Effect.gen(function*() {
       const { device, wire } = yield* connectNew

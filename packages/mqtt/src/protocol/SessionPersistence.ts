@@ -51,9 +51,7 @@ export const persistenceOf = (kept: KeptSessions, granted: () => Wanted | undefi
   createRetainedStreamCombi: nothing,
   outgoingStream: nothing,
   outgoingClearMessageId: async () => undefined,
-  outgoingUpdate: async () => {
-    throw new Error("no such packet")
-  },
+  outgoingUpdate: async () => undefined,
   delWill: async () => undefined,
   streamWill: nothing
 })
