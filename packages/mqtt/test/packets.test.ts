@@ -131,6 +131,21 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("packets of MQT
       assert.include([1, 2], suback.cmd === "suback" ? suback.granted[0] : undefined)
     }))
 
+  it.effect.each([true, false])(
+    "a filter that comes twice in a SUBSCRIBE gets both codes, and the later counts (clean: %s)",
+    (clean) =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const wire = yield* RawMqttSocket.connect(device, { clean })
+        const topic = topicOf(device, "thing/event/property/post_reply")
+        yield* wire.write(subscribe(3, [topic, 1], ["/other", 1], [topic, 0], [topicOf(device, "#"), 0]))
+        assert.deepInclude(yield* wire.take, { cmd: "suback", messageId: 3, granted: [1, 128, 0, 0] })
+        yield* wire.write(post(device, { a: 1 }, { qos: 1, messageId: 1, id: "1" }))
+        assert.deepInclude(yield* wire.take, { cmd: "puback" })
+        assert.deepInclude(yield* wire.take, { cmd: "publish", topic, qos: 0 })
+      })
+  )
+
   it.effect("an UNSUBSCRIBE is acknowledged, also of what was not subscribed", () =>
     Effect.gen(function*() {
       const { device, wire } = yield* connectNew

@@ -148,6 +148,16 @@ export const keepNewerClients = (broker: Aedes): void => {
   }
 }
 
+/**
+ * Aedes leaves a filter out that comes again in its SUBSCRIBE, and its code in the
+ * SUBACK with it. Keeps the list as it is: each filter gets its code (MQTT 3.1.1,
+ * section 3.9.3).
+ */
+export const keepSubscriptions = (packet: Packet): void => {
+  const { subscriptions } = packet
+  Object.defineProperty(packet, "subscriptions", { get: () => subscriptions, set: () => {} })
+}
+
 /** What happens to the packets of a client whose reading {@link PacketEngine} has taken over. */
 export interface PacketEvents {
   /** The parser has read a packet. */

@@ -5,7 +5,7 @@
 import type { Turns } from "@device-cloud/core"
 import type { Client } from "aedes"
 import type { Duplex } from "node:stream"
-import { PacketEngine } from "./AedesInternals.ts"
+import { keepSubscriptions, PacketEngine } from "./AedesInternals.ts"
 import {
   isText,
   keepsToProtocol,
@@ -165,6 +165,7 @@ export const readPackets = (client: Client, stream: Duplex, options: ReadingOpti
     if (packet.bridgeMode === true) return refuse(unacceptableProtocolLevel)
     if (packet.protocolVersion === 5 && !client.connected) return refuse(unsupportedProtocolVersion)
     if (!keepsToProtocol(packet)) return violated()
+    if (packet.cmd === "subscribe") keepSubscriptions(packet)
     if (packet.cmd === "puback" && client.connected) return onAcknowledge(packet.messageId ?? 0)
     if (packet.cmd !== "disconnect" || !client.connected) return engine.handle(packet)
     engine.disconnected()
