@@ -193,12 +193,18 @@ const parseJson = (what: string, text: string) =>
 
 const valueOf = (value: unknown): unknown => Option.isOption(value) ? Option.getOrUndefined(value) : value
 
+/** A value as one segment of a path. An address without it, or with dots, would lead to another operation. */
+const segment = (name: string, value: string) =>
+  /^\.{0,2}$/.test(value)
+    ? Effect.fail(usage(`${name} must name something, not ${JSON.stringify(value)}`))
+    : Effect.succeed(encodeURIComponent(value))
+
 const filledPath = Effect.fnUntraced(function*(operation: Operation, input: Readonly<Record<string, unknown>>) {
   let path = operation.path
   for (const { name } of operation.pathParameters) {
     const text = String(input[name])
     const value = name === "device_id" ? yield* deviceId(text) : text
-    path = path.replace(`{${name}}`, encodeURIComponent(value))
+    path = path.replace(`{${name}}`, yield* segment(argumentName(name), value))
   }
   return path
 })
@@ -207,7 +213,8 @@ const filledPath = Effect.fnUntraced(function*(operation: Operation, input: Read
 export const deviceId = Effect.fnUntraced(function*(reference: string) {
   const slash = reference.indexOf("/")
   if (slash < 0) return reference
-  const [productKey, deviceName] = [reference.slice(0, slash), reference.slice(slash + 1)].map(encodeURIComponent)
+  const productKey = yield* segment("product-key", reference.slice(0, slash))
+  const deviceName = yield* segment("device-name", reference.slice(slash + 1))
   const { data } = (yield* (yield* Server).call({
     method: "GET",
     path: `/products/${productKey}/device-names/${deviceName}/detail`

@@ -52,6 +52,27 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.strictEqual((yield* cli("devices", "set", "a/b", "no-equals-sign")).code, 1)
     }))
 
+  it.effect("an argument that is empty or dots is refused, and never leads to another operation", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const device = `${product_key}/keeper01`
+      yield* json("devices", "create", product_key, "--device-name", "keeper01")
+      for (
+        const args of [
+          ["commands", "cancel", device, ".."],
+          ["certificates", "revoke", device, ".."],
+          ["products", "get", ""],
+          ["products", "get", "."],
+          ["devices", "get", `${product_key}/..`]
+        ]
+      ) {
+        const { code, error } = yield* cli(...args)
+        assert.strictEqual(code, 2)
+        assert.match(error, /^[a-z-]+ must name something, not "\.*"$/)
+      }
+      assert.strictEqual((yield* json("devices", "get", device)).device_info.device_name, "keeper01")
+    }))
+
   it.effect("a file that cannot be read or written is named, with the reason", () =>
     Effect.gen(function*() {
       const { product_key } = yield* createProduct()
