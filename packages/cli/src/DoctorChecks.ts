@@ -11,6 +11,7 @@ import { connect as connectTcp } from "node:net"
 import { connect as connectTls } from "node:tls"
 import { explain, failure } from "./CommandFailure.ts"
 import type { MqttEndpoint } from "./Endpoints.ts"
+import { notOfTheApi } from "./Server.ts"
 
 /** What was found. */
 export interface Finding {
@@ -63,8 +64,10 @@ export const ready = (url: string) =>
   check(
     "ready",
     Effect.gen(function*() {
-      const { data, message } = yield* json(url, yield* get(url, "/readyz"))
-      return data === undefined ? yield* failure(String(message)) : ok(Object.keys(data as object).join(", "))
+      const response = yield* get(url, "/readyz")
+      const { data, message } = yield* json(url, response)
+      if (isObject(data)) return ok(Object.keys(data).join(", "))
+      return yield* typeof message === "string" ? failure(message) : notOfTheApi(url, response.status)
     })
   )
 
@@ -97,9 +100,10 @@ export const accessKey = (url: string, key: Redacted.Redacted | undefined, keyFr
       if (key === undefined) return yield* failure("there is none: set DEVICE_CLOUD_KEY, or run `device-cloud init`")
       const response = yield* get(url, "/openapi/v1/projects?page_size=1", key)
       const { message } = yield* json(url, response)
+      if (typeof message !== "string") return yield* notOfTheApi(url, response.status)
       if (response.status === 401) return yield* failure(`from ${keyFrom}: ${message}`)
       // The sentence of the refusal names the role.
-      const role = response.status === 200 ? "owner" : /has the role (\w+)/.exec(String(message))?.[1]
+      const role = response.status === 200 ? "owner" : /has the role (\w+)/.exec(message)?.[1]
       if (role === undefined) return warning(`from ${keyFrom}: ${message}`)
       const expires = response.headers["access-key-expires"]
       return expires === undefined
@@ -116,6 +120,7 @@ export const versions = (url: string, version: string) =>
       const response = yield* get(url, "/openapi.json")
       if (response.status !== 200) return warning(`this is ${version}; the server does not publish its description`)
       const { paths } = yield* json(url, response)
+      if (!isObject(paths)) return yield* notOfTheApi(url, response.status)
       const theirs = new Set(operationIds(paths))
       const missing = operationIds(OpenApi.fromApi(Api).paths).filter((id) => !theirs.has(id))
       return missing.length === 0
@@ -232,8 +237,10 @@ export const webSocket = (url: string) =>
     })
   )
 
-const json = (url: string, response: HttpClientResponse.HttpClientResponse) =>
-  Effect.mapError(
-    Effect.map(response.json, (body) => body as Readonly<Record<string, unknown>>),
-    explain(url)
-  )
+const json = Effect.fnUntraced(function*(url: string, response: HttpClientResponse.HttpClientResponse) {
+  const body = yield* Effect.mapError(response.json, () => notOfTheApi(url, response.status))
+  return isObject(body) ? body : yield* notOfTheApi(url, response.status)
+})
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)

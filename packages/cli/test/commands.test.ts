@@ -333,7 +333,7 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
   it.effect("a server that is not Device Cloud is a failure that says so, and no profile", () =>
     Effect.gen(function*() {
       const server = createServer((request, response) => {
-        const body = request.url!.startsWith("/null/") ? "null" : request.url!.startsWith("/list/") ? "[]" : "<html>"
+        const body = { null: "null", list: "[]", object: "{}" }[request.url!.split("/")[1]!] ?? "<html>"
         response.writeHead(200, { "content-type": body === "<html>" ? "text/html" : "application/json" }).end(body)
       })
       yield* Effect.acquireRelease(
@@ -350,6 +350,14 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       }
       for (const path of ["/null", "/list"]) {
         assert.match((yield* runWith({}, ["products", "list", "--url", url + path, "--key", "dck_x"])).error, other)
+      }
+      for (const path of ["", "/null", "/list", "/object"]) {
+        const { code, out } = yield* runWith({}, ["doctor", "--url", url + path, "--key", "dck_x", "--json"])
+        assert.strictEqual(code, 1)
+        const findings = JSON.parse(out) as ReadonlyArray<{ readonly check: string; readonly detail: string }>
+        for (const check of ["ready", "access key", "versions"]) {
+          assert.match(findings.find((finding) => finding.check === check)!.detail, other)
+        }
       }
       assert.match((yield* runWith({ HOME: home }, ["products", "list"])).error, /There is no access key/)
     }).pipe(Effect.scoped))
