@@ -108,6 +108,8 @@ const furnished = Effect.gen(function*() {
   })
   yield* connected.post({ Temperature: 31, PowerSwitch: 0 }, { qos: 1 })
   yield* connected.say("thing/ota/progress", { id: "1", params: { step: "-1", desc: "no space left" } })
+  const keyOf = (name: string, scopes: object) =>
+    Effect.map(call("POST", "/access-keys", { name, role: "operator", scopes }), (made) => made["key"] as string)
   const viewer = yield* call("POST", "/access-keys", { name: "dashboard", role: "viewer" })
   const at = (path: string) => `/console${path}`
   const d = `/devices/${device["device_id"]}`
@@ -115,6 +117,9 @@ const furnished = Effect.gen(function*() {
     site,
     device: at(d),
     viewerKey: viewer["key"] as string,
+    ofProductKey: yield* keyOf("product", { products: [key] }),
+    withoutEventsKey: yield* keyOf("no events", { actions: ["devices:read", "thingModels:read"] }),
+    report: (temperature: number) => connected.post({ Temperature: temperature }, { qos: 1 }),
     secret: device["device_secret"] as string,
     pages: [
       "",
@@ -256,6 +261,43 @@ it.live.runIf(hasBrowser)(
         assert.strictEqual(await page.getByRole("button", { name: "New product" }).count(), 0)
       })
       assert.deepStrictEqual(refused, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
+  "a key of one product sees its devices live; one that reads no events is not told that the server is away",
+  () =>
+    Effect.gen(function*() {
+      const { device, ofProductKey, report, site, withoutEventsKey } = yield* furnished
+      const browser = yield* launch
+      const { errors, page } = yield* open(browser)
+      const streamed = (page: Page) =>
+        page.waitForResponse((response) => response.url().includes("/openapi/v1/events?"))
+      yield* Effect.promise(async () => {
+        await signIn(page, site, ofProductKey)
+        const opened = streamed(page)
+        await visit(page, site, device)
+        assert.strictEqual((await opened).status(), 200)
+      })
+      yield* report(17.25)
+      yield* Effect.promise(() => page.getByText(/17\.25/).first().waitFor())
+
+      const other = yield* open(browser)
+      yield* Effect.promise(async () => {
+        await signIn(other.page, site, withoutEventsKey)
+        const banner = other.page.getByText(/^The connection to the server is lost/).waitFor().then(() => "lost")
+        banner.catch(() => undefined)
+        // The stream is refused, and so is the request that asks why.
+        const refused = streamed(other.page).then(() => streamed(other.page)).then((response) => response.finished())
+        await visit(other.page, site, device)
+        assert.strictEqual(await Promise.race([banner, refused]), null)
+        await other.page.evaluate(
+          "new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))"
+        )
+        assert.strictEqual(await other.page.getByText(/^The connection to the server is lost/).count(), 0)
+      })
+      assert.deepStrictEqual([...errors, ...other.errors], [])
     }).pipe(Effect.scoped),
   120_000
 )

@@ -3,7 +3,9 @@
  */
 import { signal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
-import { checkSession } from "./session.ts"
+import { ApiError } from "./ApiError.ts"
+import { request } from "./client.ts"
+import { noticeEnd, session } from "./session.ts"
 
 /** An event of the stream; `docs/api/events.md` says what each type has. */
 export interface LiveEvent {
@@ -37,7 +39,7 @@ export interface LiveFilter {
   readonly types?: ReadonlyArray<LiveEventType>
 }
 
-/** `lost` for as long as the server cannot be reached. */
+/** `lost` for as long as the server cannot be reached; `off` also if the access key may not read the events. */
 export const connection = signal<"off" | "connecting" | "live" | "lost">("off")
 
 const streamOpened = new Set<() => void>()
@@ -100,7 +102,9 @@ const addressOf = (filters: ReadonlyArray<LiveFilter>): string => {
   }
   const search = new URLSearchParams()
   const device = shared("device_id")
-  const product = shared("product_key")
+  // A key that is limited to products has to name one, also with a device.
+  const [ownProduct, ...otherProducts] = session.value?.scopes?.products ?? []
+  const product = shared("product_key") ?? (otherProducts.length === 0 ? ownProduct : undefined)
   if (device !== undefined) search.set("device_id", device)
   if (product !== undefined) search.set("product_key", product)
   if (filters.every(({ types }) => types !== undefined)) {
@@ -114,6 +118,7 @@ const open = (address: string): () => void => {
   let source: EventSource
   let last = ""
   let timer: ReturnType<typeof setTimeout> | undefined
+  const closed = new AbortController()
   const connect = () => {
     source = new EventSource(last === "" ? address : `${address}&last_event_id=${encodeURIComponent(last)}`)
     source.addEventListener("open", () => {
@@ -122,11 +127,9 @@ const open = (address: string): () => void => {
       readAgain()
     })
     source.addEventListener("error", () => {
-      connection.value = "lost"
-      // A response that is no stream ends it for good: the server starts, or the session has ended.
-      if (source.readyState !== EventSource.CLOSED) return
-      void checkSession()
-      timer = setTimeout(connect, 2000)
+      // A response that is no stream ends it for good: the server starts, or refuses.
+      if (source.readyState === EventSource.CLOSED) void goOn()
+      else connection.value = "lost"
     })
     source.addEventListener("gap", readAgain)
     for (const type of liveEventTypes) {
@@ -137,11 +140,32 @@ const open = (address: string): () => void => {
       })
     }
   }
+  const goOn = async () => {
+    const isRefused = await refuses(address, closed.signal)
+    if (closed.signal.aborted) return
+    connection.value = isRefused ? "off" : "lost"
+    // The next listener asks anew: somebody else may have signed in.
+    if (isRefused) stream = undefined
+    else timer = setTimeout(connect, 2000)
+  }
   if (connection.value === "off") connection.value = "connecting"
   connect()
   return () => {
+    closed.abort()
     clearTimeout(timer)
     source.close()
+  }
+}
+
+/** Whether the access key may not read these events; `EventSource` does not tell. */
+const refuses = async (address: string, signal: AbortSignal): Promise<boolean> => {
+  try {
+    const response = await request(address, { signal })
+    await response.body?.cancel()
+    return false
+  } catch (error) {
+    noticeEnd(error)
+    return error instanceof ApiError && error.code >= 40300 && error.code < 40400
   }
 }
 

@@ -15,6 +15,8 @@ export interface Session {
   readonly key_id: string
   readonly key_name?: string
   readonly role: Role
+  /** What the key is limited to. */
+  readonly scopes?: { readonly products?: ReadonlyArray<string> }
   readonly expires_at: string
 }
 
@@ -66,9 +68,6 @@ export const noticeEnd = (error: unknown): void => {
   const isEnd = error instanceof ApiError && (error.code === 40100 || error.code === 40101)
   if (isEnd && session.value) hasEnded.value = true
 }
-
-/** Asks the server whether the session goes on. */
-export const checkSession = (): Promise<unknown> => request(current).catch(noticeEnd)
 
 const dataOf = async (response: Response): Promise<Session> =>
   (await response.json() as { readonly data: Session }).data
