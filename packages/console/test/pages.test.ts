@@ -301,3 +301,21 @@ it.live.runIf(hasBrowser)(
     }).pipe(Effect.scoped),
   120_000
 )
+
+it.live.runIf(hasBrowser)(
+  "a page past the end of a list leads to its last",
+  () =>
+    Effect.gen(function*() {
+      const { errors, page } = yield* open(yield* launch)
+      const { site } = yield* furnished
+      yield* Effect.promise(async () => {
+        await signIn(page, site)
+        await visit(page, site, "/console/devices?page=99")
+        await page.getByText(/^Page 2 of 2$/).waitFor()
+        assert.isAbove(await page.locator("tbody tr").count(), 0)
+        assert.strictEqual(new URL(page.url()).searchParams.get("page"), "2")
+      })
+      assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)

@@ -2,6 +2,7 @@
  * What the API lists page by page, and what deletes one of it.
  */
 import type { ComponentChildren } from "preact"
+import { useEffect } from "preact/hooks"
 import type { QueryState } from "../api/useQuery.ts"
 import { formatNumber, useTexts } from "../text/text.ts"
 import { ask, type Question } from "./Dialog.tsx"
@@ -41,6 +42,11 @@ export const Pager = ({ page, pages, total }: Omit<Paged<never>, "results">) => 
   const { common } = useTexts()
   const url = useUrl()
   const to = (page: number) => () => url.set({ page })
+  const isPast = page > pages
+  // What was on the last page may have been deleted.
+  useEffect(() => {
+    if (isPast) url.set({ page: pages }, true)
+  }, [isPast, pages])
   return (
     <nav class="pager" aria-label={common.pageOf(page, pages)}>
       <span class="soft small">{common.countOf(formatNumber(total))}</span>
