@@ -303,7 +303,7 @@ it.live.runIf(hasBrowser)(
 )
 
 it.live.runIf(hasBrowser)(
-  "a page past the end of a list leads to its last",
+  "a list goes back to its last page, and says what could not be done",
   () =>
     Effect.gen(function*() {
       const { errors, page } = yield* open(yield* launch)
@@ -314,6 +314,11 @@ it.live.runIf(hasBrowser)(
         await page.getByText(/^Page 2 of 2$/).waitFor()
         assert.isAbove(await page.locator("tbody tr").count(), 0)
         assert.strictEqual(new URL(page.url()).searchParams.get("page"), "2")
+
+        await page.locator("tbody input[type=checkbox]").first().check()
+        await page.route(/\/openapi\/v1\/things\//, (route) => route.abort())
+        await page.getByRole("toolbar").getByRole("button", { name: "Enable" }).click()
+        await page.getByText(/^0 done, 1 failed: The server cannot be reached/).waitFor()
       })
       assert.deepStrictEqual(errors, [])
     }).pipe(Effect.scoped),

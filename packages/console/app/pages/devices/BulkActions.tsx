@@ -6,7 +6,7 @@ import { ApiError } from "../../api/ApiError.ts"
 import { api } from "../../api/client.ts"
 import { asApiError } from "../../api/useQuery.ts"
 import { ask } from "../../parts/Dialog.tsx"
-import { tell } from "../../parts/toasts.tsx"
+import { tell, tellFailure } from "../../parts/toasts.tsx"
 import { texts, useTexts } from "../../text/text.ts"
 import { NewJob } from "../jobs/NewJob.tsx"
 import { AddToGroup } from "./AddToGroup.tsx"
@@ -28,7 +28,7 @@ export const BulkActions = ({ ids, onDone }: { readonly ids: ReadonlyArray<strin
       </button>
       <button type="button" class="button small" onClick={() => setOpen("job")}>{jobs.create}</button>
       <button type="button" class="button small" onClick={() => setOpen("group")}>{groups.addTo}</button>
-      <button type="button" class="button small" onClick={() => void change("enable")()}>{devices.enable}</button>
+      <button type="button" class="button small" onClick={() => void change("enable")().catch(tellFailure)}>{devices.enable}</button>
       <button
         type="button"
         class="button small"
