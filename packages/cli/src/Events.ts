@@ -61,9 +61,11 @@ export const follow = Effect.fnUntraced(function*(filter: EventFilter, onOpen: E
   return Stream.suspend(() => Stream.unwrap(open)).pipe(
     Stream.tap(({ id }) =>
       Effect.sync(() => {
-        last = id
+        if (id !== "") last = id
       })
     ),
+    Stream.filter(({ data }) => data.length > 0),
+    Stream.map(({ data, id, type }): Event => ({ id, type, data: JSON.parse(data.join("\n")) as Event["data"] })),
     // A stream that the server ends is one that has broken, too.
     Stream.concat(Stream.fail(failure("The stream has ended"))),
     Stream.catch(again),
@@ -71,34 +73,31 @@ export const follow = Effect.fnUntraced(function*(filter: EventFilter, onOpen: E
   )
 })
 
-interface Partial {
+/** What stands between two empty lines. Without data it has the place of the stream alone. */
+interface Block {
   readonly id: string
   readonly type: string
   readonly data: ReadonlyArray<string>
 }
 
-const empty: Partial = { id: "", type: "message", data: [] }
+const empty: Block = { id: "", type: "message", data: [] }
 
 /** Reads server-sent events. */
-const parse = <E, R>(text: Stream.Stream<string, E, R>): Stream.Stream<Event, E, R> =>
+const parse = <E, R>(text: Stream.Stream<string, E, R>): Stream.Stream<Block, E, R> =>
   text.pipe(
     Stream.splitLines,
-    Stream.mapAccum(() => empty, (event, line): readonly [Partial, ReadonlyArray<Event>] => {
-      if (line === "") {
-        return event.data.length === 0
-          ? [empty, []]
-          : [empty, [{ id: event.id, type: event.type, data: JSON.parse(event.data.join("\n")) as Event["data"] }]]
-      }
+    Stream.mapAccum(() => empty, (block, line): readonly [Block, ReadonlyArray<Block>] => {
+      if (line === "") return [empty, [block]]
       const [, name, value = ""] = /^([^:]*):? ?(.*)$/s.exec(line)!
       switch (name) {
         case "id":
-          return [{ ...event, id: value }, []]
+          return [{ ...block, id: value }, []]
         case "event":
-          return [{ ...event, type: value }, []]
+          return [{ ...block, type: value }, []]
         case "data":
-          return [{ ...event, data: [...event.data, value] }, []]
+          return [{ ...block, data: [...block.data, value] }, []]
         default:
-          return [event, []]
+          return [block, []]
       }
     })
   )

@@ -385,6 +385,29 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       }
     }))
 
+  it.effect("watch goes on where its stream began when the connection breaks before the first event", () =>
+    Effect.gen(function*() {
+      const places: Array<string | undefined> = []
+      const streams = ["retry: 1000\nid: first\n\n", "id: second\nevent: status\ndata: {\"status\":\"online\"}\n\n"]
+      const server = createServer((request, response) => {
+        places.push(request.headers["last-event-id"] as string | undefined)
+        const stream = streams[places.length - 1]
+        response.writeHead(stream === undefined ? 401 : 200, {
+          "content-type": stream === undefined ? "application/json" : "text/event-stream"
+        }).end(stream ?? `{"code":40100,"message":"The access key is gone"}`)
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => server.close())
+      )
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const { code, error, out } = yield* runWith({}, ["watch", "--url", url, "--key", "dck_x", "--json"])
+      assert.strictEqual(code, 1)
+      assert.include(error, "The access key is gone (40100)")
+      assert.deepStrictEqual(places, [undefined, "first", "second"])
+      assert.deepStrictEqual(JSON.parse(out), { id: "second", type: "status", data: { status: "online" } })
+    }).pipe(Effect.scoped))
+
   it.effect("doctor finds what is well, and what is not", () =>
     Effect.gen(function*() {
       const { code, out } = yield* cli("doctor", "--mqtt", "mqtt://127.0.0.1:1", "--json")

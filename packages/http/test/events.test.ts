@@ -64,6 +64,21 @@ const follow = Effect.fnUntraced(function*(
   return received
 })
 
+/** The id with which a stream begins. */
+const beginningOf = Effect.fnUntraced(function*(query: string) {
+  const { address } = yield* HttpServer.HttpServer
+  return yield* Effect.promise(async (signal) => {
+    const response = await fetch(`${HttpServer.formatAddress(address)}/openapi/v1/events${query}`, {
+      headers: { authorization: `Bearer ${ownerKey}` },
+      signal
+    })
+    const reader = response.body!.getReader()
+    const text = new TextDecoder().decode((await reader.read()).value)
+    await reader.cancel()
+    return /^retry: 1000\nid: (\S+)\n\n/.exec(text)![1]!
+  })
+})
+
 const take = (events: Queue.Dequeue<ServerSentEvent>, count: number) =>
   Effect.forEach(Array.from({ length: count }), () => Queue.take(events))
 
@@ -194,6 +209,17 @@ for (const [name, storage] of storages) {
         const begun = yield* follow(path, { "last-event-id": "" })
         yield* createDevice(product_key)
         assert.isTrue((yield* Queue.take(begun)).id > ids.at(-1)!)
+      }).pipe(Effect.scoped))
+
+    it.effect("go on where a stream began that has told none", () =>
+      Effect.gen(function*() {
+        const { product_key } = yield* createProduct()
+        yield* createDevice(product_key)
+        const path = `?product_key=${product_key}`
+        const place = yield* beginningOf(path)
+        const { device_name } = yield* createDevice(product_key)
+        const resumed = yield* follow(path, { "last-event-id": place })
+        assert.strictEqual((yield* Queue.take(resumed)).data.device_name, device_name)
       }).pipe(Effect.scoped))
 
     it.effect("tell of scenes, those that no device has fired too", () =>

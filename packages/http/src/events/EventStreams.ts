@@ -22,7 +22,7 @@ import { TooManyRequests } from "../Failure.ts"
 import { EventChunk } from "./EventChunk.ts"
 import { EventListener } from "./EventListener.ts"
 import { tellsOfOthers, withoutGateway } from "./OwnEvents.ts"
-import { beginning, gap, textOf } from "./ServerSentEvent.ts"
+import { beginningAfter, gap, textOf } from "./ServerSentEvent.ts"
 
 /** How many streams there may be. */
 export interface EventStreamLimits {
@@ -174,7 +174,7 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
       Effect.sync(() => {
         const listener = new EventListener(waiting, source, {
           after,
-          beginning: isKnown ? [beginning] : [beginning, gap]
+          beginning: isKnown ? [beginningAfter(after)] : [beginningAfter(after), gap]
         })
         const group: Group = streams.groups.get(name) ?? { concerns, isOwnOnly, listeners: new Set(), kept: undefined }
         group.listeners.add(listener)

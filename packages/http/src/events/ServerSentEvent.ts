@@ -1,7 +1,7 @@
 /**
  * A domain event on the wire, as a server-sent event (docs/api/events.md).
  */
-import { eventText, eventTypes, type FeedEntry } from "@device-cloud/core"
+import { eventText, eventTypes, type FeedEntry, type FeedPlace, feedStart } from "@device-cloud/core"
 
 const encoder = new TextEncoder()
 
@@ -19,6 +19,10 @@ export const gap: Uint8Array = bytesOf("event: gap\ndata: {}\n\n")
 
 /** The beginning of a stream. It tells the client at once that it is connected. */
 export const beginning: Uint8Array = bytesOf("retry: 1000\n\n")
+
+/** The same with a place: a client whose connection breaks before its first event goes on there. */
+export const beginningAfter = (place: FeedPlace): Uint8Array =>
+  place === feedStart ? beginning : bytesOf(`retry: 1000\nid: ${place}\n\n`)
 
 /** Says nothing, so that no proxy takes the connection for dead. */
 export const heartbeat: Uint8Array = bytesOf(":\n\n")
