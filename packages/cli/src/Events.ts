@@ -4,7 +4,7 @@
 import { Console, Effect, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { explain, failure, isApiFailure } from "./CommandFailure.ts"
-import { Server } from "./Server.ts"
+import { patiently, Server } from "./Server.ts"
 
 /** Which events are told. */
 export interface EventFilter {
@@ -52,13 +52,13 @@ export const follow = Effect.fnUntraced(function*(filter: EventFilter, onOpen: E
   })
 
   const again = (error: unknown) =>
-    wasOpen && !(isApiFailure(error) && error.code < 50_000 && error.code !== 42900)
+    wasOpen && !(isApiFailure(error) && error.code < 50_000)
       ? Stream.fromEffectDrain(
         Effect.andThen(Console.error("The connection has ended; trying again."), Effect.sleep(pause))
       )
       : Stream.fail(explain(server.url)(error))
 
-  return Stream.suspend(() => Stream.unwrap(open)).pipe(
+  return Stream.suspend(() => Stream.unwrap(patiently(open))).pipe(
     Stream.tap(({ id }) =>
       Effect.sync(() => {
         if (id !== "") last = id

@@ -9,7 +9,7 @@ import { createReadStream, openAsBlob } from "node:fs"
 import { basename } from "node:path"
 import { explain, failure, usage } from "./CommandFailure.ts"
 import * as Output from "./Output.ts"
-import { Server } from "./Server.ts"
+import { patiently, Server } from "./Server.ts"
 
 const uploadCommand = Command.make(
   "upload",
@@ -35,14 +35,14 @@ const uploadCommand = Command.make(
     const form = new FormData()
     form.set("file", yield* Effect.promise(() => openAsBlob(file)), basename(file))
 
-    const { data: stored } = yield* cloud.objects.uploadFirmwareFile({
+    const { data: stored } = yield* patiently(cloud.objects.uploadFirmwareFile({
       params: { product_key: product as never },
       payload: form
-    }).pipe(Effect.mapError(explain(url)))
+    })).pipe(Effect.mapError(explain(url)))
     if (stored.md5 !== md5) {
       return yield* failure(`The file was damaged on its way: its MD5 is ${md5}, what is stored has ${stored.md5}`)
     }
-    const { data } = yield* cloud.ota.createFirmware({
+    const { data } = yield* patiently(cloud.ota.createFirmware({
       params: { product_key: product as never },
       payload: {
         name: Option.getOrElse(name, () => basename(file)),
@@ -55,7 +55,7 @@ const uploadCommand = Command.make(
         ...Option.isSome(remark) ? { remark: remark.value as never } : {},
         ...Option.isSome(signature) ? { signature: signature.value as never } : {}
       }
-    }).pipe(Effect.mapError(explain(url)))
+    })).pipe(Effect.mapError(explain(url)))
     if (yield* Output.json(data)) return
     yield* Console.log(
       `Firmware ${data.id}: ${data.name} ${data.version}, ${data.size} bytes, SHA-256 ${data.sha256}.\n` +

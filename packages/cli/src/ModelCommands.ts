@@ -6,7 +6,7 @@ import { Console, Effect, FileSystem, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { explain, unreadable, unwritable, usage } from "./CommandFailure.ts"
 import * as Output from "./Output.ts"
-import { Server } from "./Server.ts"
+import { patiently, Server } from "./Server.ts"
 
 const formats = ["metadata", "tsl", "sdf"] as const
 type Format = typeof formats[number]
@@ -19,10 +19,10 @@ type Document = Readonly<Record<string, unknown>>
 export const read = Effect.fnUntraced(function*(productKey: string, format: Format) {
   const { url } = yield* Server
   const cloud = yield* DeviceCloudClient
-  const { data } = yield* cloud.thingModels.getThingModel({
+  const { data } = yield* patiently(cloud.thingModels.getThingModel({
     params: { product_key: productKey as never },
     query: { model_type: format }
-  }).pipe(Effect.mapError(explain(url)))
+  })).pipe(Effect.mapError(explain(url)))
   return data
 })
 
@@ -57,13 +57,13 @@ const importCommand = Command.make(
     const document = yield* readDocument(file)
     const cloud = yield* DeviceCloudClient
     const { url } = yield* Server
-    const { data } = yield* cloud.thingModels.importThingModel({
+    const { data } = yield* patiently(cloud.thingModels.importThingModel({
       params: { product_key: product as never },
       payload: {
         model_type: Option.getOrElse(format, () => formatOf(document)),
         model_data: JSON.stringify(document)
       }
-    }).pipe(Effect.mapError(explain(url)))
+    })).pipe(Effect.mapError(explain(url)))
     if (yield* Output.json(data)) return
     yield* Console.log(`The model of ${product} is in version ${data.version}.`)
     for (const warning of data.warnings) yield* Console.error(`Warning: ${warning}`)

@@ -43,11 +43,11 @@ const sampleModel = {
 const sampleProduct = Effect.fnUntraced(function*(cloud: DeviceCloudClient["Service"]) {
   const products = yield* Stream.paginate(1, (page) =>
     Effect.map(
-      cloud.products.listProducts({ query: { page, page_size: 100 } }),
+      patiently(cloud.products.listProducts({ query: { page, page_size: 100 } })),
       ({ data }) => [data.results, page < data.pages ? Option.some(page + 1) : Option.none()] as const
     )).pipe(Stream.filter(({ name }) => name === productName), Stream.take(1), Stream.runCollect)
   if (products[0] !== undefined) return products[0].product_key
-  const { data } = yield* cloud.products.createProduct({
+  const { data } = yield* patiently(cloud.products.createProduct({
     payload: {
       name: productName as never,
       node_type: "direct",
@@ -56,12 +56,12 @@ const sampleProduct = Effect.fnUntraced(function*(cloud: DeviceCloudClient["Serv
       data_format: "json",
       auth_type: "secret"
     }
-  })
+  }))
   const { product_key } = data.product_info
-  yield* cloud.thingModels.importThingModel({
+  yield* patiently(cloud.thingModels.importThingModel({
     params: { product_key: product_key as never },
     payload: { model_type: "metadata", model_data: JSON.stringify(sampleModel) }
-  })
+  }))
   return product_key
 })
 
@@ -70,10 +70,10 @@ export const findProduct = Effect.fnUntraced(function*(given: string | undefined
   const { url } = yield* Server
   const cloud = yield* DeviceCloudClient
   const productKey = given ?? (yield* Effect.mapError(sampleProduct(cloud), explain(url)))
-  const { data } = yield* cloud.thingModels.getThingModel({
+  const { data } = yield* patiently(cloud.thingModels.getThingModel({
     params: { product_key: productKey as never },
     query: { model_type: "metadata" }
-  }).pipe(Effect.mapError(explain(url)))
+  })).pipe(Effect.mapError(explain(url)))
   const model = data.thing_model as unknown as Model
   return model.properties.length === 0
     ? yield* usage(`The product ${productKey} has no properties: \`device-cloud models import\` gives it a thing model`)
@@ -109,10 +109,10 @@ export const findDevices = Effect.fnUntraced(
     }
     const missing = names.filter((name) => !found.some(({ deviceName }) => deviceName === name))
     if (missing.length === 0) return found
-    yield* cloud.batches.createBatch({
+    yield* patiently(cloud.batches.createBatch({
       params: { product_key: productKey as never },
       payload: { device_names: missing as never, desc: "simulate" as never }
-    }).pipe(Effect.mapError(explain(url)))
+    })).pipe(Effect.mapError(explain(url)))
     return yield* read
   }
 )

@@ -1,5 +1,5 @@
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { createDevice, createProduct, testApi } from "@device-cloud/testing/http"
+import { createDevice, createProduct, ownerKey, testApi } from "@device-cloud/testing/http"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, layer } from "@effect/vitest"
 import { Console, Effect } from "effect"
@@ -8,6 +8,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { buffer } from "node:stream/consumers"
 import { ShowSecret } from "../src/GlobalFlags.ts"
 import * as Output from "../src/Output.ts"
 import { cli, json, runWith, serverUrl } from "./Cli.ts"
@@ -384,6 +385,54 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
         assert.strictEqual(error, "The address of the server has no user, no password, no ? and no #")
       }
     }))
+
+  it.effect("each command waits when the server refuses a request because there are too many", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const api = yield* serverUrl
+      const admitted = new Set<string>()
+      // Refuses each request the first time.
+      const server = createServer(async (request, response) => {
+        const what = `${request.method} ${request.url}`
+        const body = await buffer(request)
+        if (!admitted.has(what)) {
+          admitted.add(what)
+          response.writeHead(429, { "content-type": "application/json" })
+            .end(`{"code":42900,"message":"Too many requests","data":{"retry_after":0}}`)
+          return
+        }
+        const forwarded = await fetch(api + request.url, {
+          method: request.method!,
+          headers: {
+            authorization: request.headers.authorization!,
+            "content-type": request.headers["content-type"] ?? "application/json"
+          },
+          ...request.method === "GET" ? {} : { body }
+        })
+        response.writeHead(forwarded.status, { "content-type": forwarded.headers.get("content-type")! })
+          .end(Buffer.from(await forwarded.arrayBuffer()))
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => server.close())
+      )
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const document = yield* temporary("model.json", `{"properties":[],"events":[],"services":[]}`)
+      const environment = { DEVICE_CLOUD_URL: url, DEVICE_CLOUD_KEY: ownerKey }
+      for (
+        const args of [
+          ["products", "list"],
+          ["models", "import", product_key, document],
+          ["models", "show", product_key],
+          ["firmware", "upload", product_key, document, "1.0.0"]
+        ]
+      ) {
+        const { code, error } = yield* runWith(environment, args)
+        assert.strictEqual(code, 0, error)
+      }
+      const watched = yield* runWith({ ...environment, DEVICE_CLOUD_KEY: "dck_x" }, ["watch"])
+      assert.match(watched.error, /\(40100\)|\(40101\)/)
+    }).pipe(Effect.scoped))
 
   it.effect("watch goes on where its stream began when the connection breaks before the first event", () =>
     Effect.gen(function*() {
