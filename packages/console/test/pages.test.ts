@@ -116,6 +116,7 @@ const furnished = Effect.gen(function*() {
   return {
     site,
     device: at(d),
+    product: at(`/products/${key}`),
     viewerKey: viewer["key"] as string,
     ofProductKey: yield* keyOf("product", { products: [key] }),
     withoutEventsKey: yield* keyOf("no events", { actions: ["devices:read", "thingModels:read"] }),
@@ -321,6 +322,43 @@ it.live.runIf(hasBrowser)(
         await page.getByText(/^0 done, 1 failed: The server cannot be reached/).waitFor()
       })
       assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
+  "a form does not send a time or a number that is half typed",
+  () =>
+    Effect.gen(function*() {
+      const { errors, page } = yield* open(yield* launch)
+      const { product, site } = yield* furnished
+      const sent: Array<string> = []
+      page.on("request", (request) => {
+        if (request.method() !== "GET") sent.push(`${request.method()} ${request.url()}`)
+      })
+      yield* Effect.promise(async () => {
+        await signIn(page, site)
+        await page.waitForLoadState("networkidle")
+        sent.length = 0
+        const dialog = page.getByRole("dialog")
+
+        await visit(page, site, "/console/keys")
+        await page.getByRole("button", { name: "New access key" }).click()
+        await dialog.getByLabel("Name").fill("half")
+        await dialog.getByLabel("Ends").focus()
+        await page.keyboard.type("12")
+        await dialog.getByRole("button", { name: "Create" }).click()
+        assert.strictEqual(await dialog.count(), 1)
+
+        await visit(page, site, product)
+        const history = page.locator(".card").filter({ has: page.getByRole("heading", { name: "History" }) })
+        await history.getByRole("button", { name: "Edit" }).click()
+        await dialog.locator("input[type=number]").focus()
+        await page.keyboard.type("3e")
+        await dialog.getByRole("button", { name: "Save" }).click()
+        assert.strictEqual(await dialog.count(), 1)
+      })
+      assert.deepStrictEqual([...sent, ...errors], [])
     }).pipe(Effect.scoped),
   120_000
 )

@@ -34,6 +34,12 @@ export const Form = (
   const send = async (event: Event) => {
     event.preventDefault()
     if (isPending || disabled) return
+    // A number or a time that is half typed reads as an empty text.
+    const halfTyped = [...form.current!.querySelectorAll("input")].find(({ validity }) => validity.badInput)
+    if (halfTyped !== undefined) {
+      halfTyped.reportValidity()
+      return
+    }
     setPending(true)
     setError(undefined)
     try {
