@@ -362,3 +362,27 @@ it.live.runIf(hasBrowser)(
     }).pipe(Effect.scoped),
   120_000
 )
+
+it.live.runIf(hasBrowser)(
+  "a subscription that begins at a time is not created without one",
+  () =>
+    Effect.gen(function*() {
+      const { errors, page } = yield* open(yield* launch)
+      const { site } = yield* furnished
+      yield* Effect.promise(async () => {
+        await signIn(page, site)
+        await visit(page, site, "/console/subscriptions")
+        await page.getByRole("button", { name: "New subscription" }).click()
+        const dialog = page.getByRole("dialog")
+        await dialog.getByLabel("Name").fill("reader")
+        await dialog.locator("select").first().selectOption("time")
+        const create = dialog.getByRole("button", { name: "Create" })
+        assert.strictEqual(await create.getAttribute("aria-disabled"), "true")
+        await dialog.locator("input[type=datetime-local]").fill("2026-01-01T00:00")
+        await create.click()
+        await page.getByText("Saved").waitFor()
+      })
+      assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)

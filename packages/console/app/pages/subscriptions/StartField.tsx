@@ -14,6 +14,9 @@ export interface Start {
 export const startOf = ({ kind, time }: Start): "now" | "earliest" | number =>
   kind === "time" ? new Date(time).getTime() : kind
 
+/** Whether a time is chosen, and none is given. */
+export const lacksTime = ({ kind, time }: Start): boolean => kind === "time" && time === ""
+
 export const StartField = (
   { onChange, path, value }: {
     readonly path: string

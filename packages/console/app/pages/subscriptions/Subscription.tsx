@@ -15,7 +15,7 @@ import { Ago, Json, Time } from "../../parts/Small.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { tell, tellFailure } from "../../parts/toasts.tsx"
 import { useTexts } from "../../text/text.ts"
-import { type Start, StartField, startOf } from "./StartField.tsx"
+import { lacksTime, type Start, StartField, startOf } from "./StartField.tsx"
 import { SubscriptionForm } from "./SubscriptionForm.tsx"
 import { Delivery, type SubscriptionData, waitingOf } from "./Subscriptions.tsx"
 
@@ -163,7 +163,7 @@ const Seek = (
       <Form
         submit={subscriptions.seek}
         danger
-        disabled={start.kind === "time" && start.time === ""}
+        disabled={lacksTime(start)}
         onCancel={onClose}
         onSubmit={async () => {
           await api.subscriptions.seekSubscription({

@@ -10,7 +10,7 @@ import { ListField, listOf, tagsOf } from "../../parts/Fields.tsx"
 import { CheckField, Form, TextField } from "../../parts/Form.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { useTexts } from "../../text/text.ts"
-import { type Start, StartField, startOf } from "./StartField.tsx"
+import { lacksTime, type Start, StartField, startOf } from "./StartField.tsx"
 import type { SubscriptionData } from "./Subscriptions.tsx"
 
 type Draft = Body<typeof api.subscriptions.createSubscription>
@@ -49,7 +49,12 @@ export const SubscriptionForm = (
   }
   return (
     <Dialog title={subscription === undefined ? subscriptions.create : subscription.name} onClose={onClose} wide>
-      <Form submit={subscription === undefined ? common.create : common.save} onCancel={onClose} onSubmit={save}>
+      <Form
+        submit={subscription === undefined ? common.create : common.save}
+        disabled={lacksTime(start)}
+        onCancel={onClose}
+        onSubmit={save}
+      >
         <div class="halves">
           <div class="stack">
             <TextField label={common.name} path="name" required value={name} onInput={setName} />
