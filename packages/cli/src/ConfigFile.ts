@@ -31,13 +31,13 @@ export const load = Effect.gen(function*() {
     Effect.catchReason("PlatformError", "NotFound", () => Effect.void),
     Effect.mapError((error) => failure(error.message))
   )
-  if (text === undefined) return {}
+  if (text === undefined) return new Map<string, Profile>()
   const { profiles } = yield* Effect.mapError(
     decode(text),
     () =>
       failure(`${file} is not as \`device-cloud init\` writes it: expected {"profiles": {"default": {"url", "key"}}}`)
   )
-  return profiles
+  return new Map(Object.entries(profiles))
 })
 
 /** Puts a profile into the file, which its owner alone can read. Returns the path of the file. */
@@ -46,7 +46,7 @@ export const save = Effect.fnUntraced(function*(name: string, url: string, key: 
   const { dirname } = yield* Path.Path
   const file = yield* path
   const text = yield* Effect.orDie(
-    encode({ profiles: { ...yield* load, [name]: { url, key: Redacted.value(key) } } })
+    encode({ profiles: Object.fromEntries((yield* load).set(name, { url, key: Redacted.value(key) })) })
   )
   yield* Effect.gen(function*() {
     yield* fs.makeDirectory(dirname(file), { recursive: true, mode: 0o700 })

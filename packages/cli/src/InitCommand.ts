@@ -20,7 +20,7 @@ export const initCommand = Command.make(
   Effect.fnUntraced(function*({ force }) {
     const asks = yield* (yield* Stdio.Stdio).stdinIsTerminal
     const profile = Option.getOrElse(yield* Profile, () => ConfigFile.defaultProfile)
-    const before = (yield* ConfigFile.load)[profile]
+    const before = (yield* ConfigFile.load).get(profile)
 
     const flagUrl = Option.getOrUndefined(yield* Url)
     const proposed = before?.url ?? localUrl

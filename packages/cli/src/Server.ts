@@ -70,13 +70,11 @@ export const target = Effect.gen(function*() {
   const environmentKey = Option.getOrUndefined(yield* environment("DEVICE_CLOUD_KEY"))
   const profiles = yield* ConfigFile.load
   const name = profileName ?? ConfigFile.defaultProfile
-  const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined
+  const profile = profiles.get(name)
   if (profile === undefined && profileName !== undefined) {
     return yield* usage(
       `There is no profile ${profileName}. ${
-        Object.keys(profiles).length === 0
-          ? "`device-cloud init` makes one"
-          : `Profiles: ${Object.keys(profiles).join(", ")}`
+        profiles.size === 0 ? "`device-cloud init` makes one" : `Profiles: ${[...profiles.keys()].join(", ")}`
       }`
     )
   }

@@ -321,6 +321,8 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
         const unknown = yield* runWith({ HOME: home }, ["products", "list", "--profile", name])
         assert.include(unknown.error, `There is no profile ${name}. Profiles: default`)
       }
+      assert.strictEqual((yield* init("--key", key, "--profile", "constructor")).code, 0)
+      assert.strictEqual((yield* runWith({ HOME: home }, ["products", "list", "--profile", "constructor"])).code, 0)
     }))
 
   it.effect("a server that is not there is a failure that says so", () =>
