@@ -1,18 +1,10 @@
-import {
-  defaultProjectId,
-  type Device,
-  DeviceId,
-  Devices,
-  DeviceStore,
-  Products,
-  Projects,
-  UplinkStore
-} from "@device-cloud/core"
+import { defaultProjectId, type Device, DeviceId, Devices, DeviceStore, Products, Projects } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Latch, Layer } from "effect"
+import { Effect } from "effect"
+import * as GatedStorage from "./GatedStorage.ts"
 import { cut, ping, subscribe } from "./RawPackets.ts"
 
 const { post } = RawMqttSocket
@@ -140,28 +132,18 @@ layer(MqttTestServer.layer(StorageMemory.layer, { sessionExpiry: 0 }), { exclude
   }
 )
 
-const gate = Latch.makeUnsafe(true)
-
-const gatedStorage = Layer.effect(
-  UplinkStore,
-  Effect.map(UplinkStore, (store): UplinkStore["Service"] => ({
-    ...store,
-    commit: (batch) => Effect.andThen(gate.await, store.commit(batch))
-  }))
-).pipe(Layer.provideMerge(StorageMemory.layer))
-
 /** Sends a message of QoS 2, and is cut before the store has it. */
 const sendAndGo = Effect.fnUntraced(function*(device: Device, n: number) {
   const wire = yield* RawMqttSocket.connect(device, { clean: false })
   const message = post(device, { n }, { qos: 2, messageId: 21 })
-  yield* gate.close
+  yield* GatedStorage.gate.close
   yield* wire.write(message, ping)
   assert.deepInclude(yield* wire.take, { cmd: "pingresp" })
   yield* cut(device, wire)
   return message
 })
 
-layer(MqttTestServer.layer(gatedStorage), { excludeTestServices: true })(
+layer(MqttTestServer.layer(GatedStorage.layer), { excludeTestServices: true })(
   "sessions that left while the store stood still",
   (it) => {
     it.effect("a message of QoS 2 that comes again before the store has it takes effect once", () =>
@@ -173,12 +155,12 @@ layer(MqttTestServer.layer(gatedStorage), { excludeTestServices: true })(
         assert.isTrue(wire.sessionPresent)
         yield* wire.write({ ...message, dup: true }, ping)
         assert.deepInclude(yield* wire.take, { cmd: "pingresp" })
-        yield* gate.open
+        yield* GatedStorage.gate.open
         assert.deepInclude(yield* wire.take, { cmd: "pubrec", messageId: 21 })
         yield* wire.write({ cmd: "pubrel", messageId: 21 })
         assert.deepInclude(yield* wire.take, { cmd: "pubcomp", messageId: 21 })
         assert.deepStrictEqual(yield* CloudState.samples(device, "n"), [1])
-      }).pipe(Effect.ensuring(gate.open)))
+      }).pipe(Effect.ensuring(GatedStorage.gate.open)))
 
     it.effect.each([true, false])(
       "a clean session takes a message with the packet identifier of one before it (stored meanwhile: %s)",
@@ -188,15 +170,15 @@ layer(MqttTestServer.layer(gatedStorage), { excludeTestServices: true })(
           yield* sendAndGo(device, 1)
           const wire = yield* RawMqttSocket.connect(device, { clean: true })
           if (isStored) {
-            yield* gate.open
+            yield* GatedStorage.gate.open
             yield* wire.write(post(device, { n: 2 }, { qos: 1, messageId: 1 }))
             assert.deepInclude(yield* wire.take, { cmd: "puback", messageId: 1 })
           }
           yield* wire.write(post(device, { n: 3 }, { qos: 2, messageId: 21 }))
-          yield* gate.open
+          yield* GatedStorage.gate.open
           assert.deepInclude(yield* wire.take, { cmd: "pubrec", messageId: 21 })
           assert.deepStrictEqual(yield* CloudState.samples(device, "n"), isStored ? [1, 2, 3] : [1, 3])
-        }).pipe(Effect.ensuring(gate.open))
+        }).pipe(Effect.ensuring(GatedStorage.gate.open))
     )
   }
 )

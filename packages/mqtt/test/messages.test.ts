@@ -7,16 +7,16 @@ import {
   History,
   Shadows,
   ThingModels,
-  ThingModelStore,
-  UplinkStore
+  ThingModelStore
 } from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Latch, Layer, Queue } from "effect"
+import { Effect, Fiber, Layer, Queue } from "effect"
 import { readFileSync } from "node:fs"
 import { storages } from "../../../vitest.storages.ts"
+import * as GatedStorage from "./GatedStorage.ts"
 
 const tsl = readFileSync(new URL("../../core/test/fixtures/air-conditioner.tsl.json", import.meta.url), "utf8")
 
@@ -364,21 +364,11 @@ for (const [name, storage] of storages) {
   })
 }
 
-const gate = Latch.makeUnsafe(true)
-
-const gatedStorage = Layer.effect(
-  UplinkStore,
-  Effect.map(UplinkStore, (store): UplinkStore["Service"] => ({
-    ...store,
-    commit: (batch) => Effect.andThen(gate.await, store.commit(batch))
-  }))
-).pipe(Layer.provideMerge(StorageMemory.layer))
-
-layer(MqttTestServer.layer(gatedStorage), { excludeTestServices: true })("while the store is slow", (it) => {
+layer(MqttTestServer.layer(GatedStorage.layer), { excludeTestServices: true })("while the store is slow", (it) => {
   it.effect("requests that are no reports do not wait for reports", () =>
     Effect.gen(function*() {
       const connected = yield* MqttDevice.connect(yield* createDevice)
-      yield* gate.close
+      yield* GatedStorage.gate.close
       yield* connected.publish(
         connected.topic("thing/event/property/post"),
         JSON.stringify({ params: { level: 1 } }),
@@ -390,7 +380,7 @@ layer(MqttTestServer.layer(gatedStorage), { excludeTestServices: true })("while 
         assert.strictEqual((yield* connected.request(connected.topic(rest), {})).code, 200, rest)
       }
       assert.strictEqual((yield* connected.request(connected.topic("thing/config/get"), {})).code, 6713)
-      yield* gate.open
+      yield* GatedStorage.gate.open
       assert.strictEqual((yield* connected.takeFrom(connected.topic("thing/event/property/post_reply"))).code, 200)
     }))
 
@@ -399,7 +389,7 @@ layer(MqttTestServer.layer(gatedStorage), { excludeTestServices: true })("while 
       const device = yield* createDevice
       const socket = yield* RawMqttSocket.connect(device)
       const next = Effect.map(socket.take, ({ cmd }) => cmd)
-      yield* gate.close
+      yield* GatedStorage.gate.close
       const publish = RawMqttSocket.post(device, { level: 1 }, { qos: 2, messageId: 7 })
       const again = { ...publish, dup: true }
       yield* socket.write(publish)
@@ -407,7 +397,7 @@ layer(MqttTestServer.layer(gatedStorage), { excludeTestServices: true })("while 
       yield* socket.write({ cmd: "pingreq" })
       // Nothing is confirmed while nothing is stored.
       assert.strictEqual(yield* next, "pingresp")
-      yield* gate.open
+      yield* GatedStorage.gate.open
       assert.deepStrictEqual([yield* next, yield* next], ["pubrec", "pubrec"])
       yield* socket.write(again)
       assert.strictEqual(yield* next, "pubrec")

@@ -49,7 +49,7 @@ export interface ReadOptions extends SubscriptionWorker {
   readonly delivered?: FeedPlace
   /** The most events to return, 1 to 1,000. */
   readonly limit: number
-  /** How long to wait for an event, milliseconds, 0 to 30,000; `Infinity` for one that pushes. */
+  /** How long to wait for an event, milliseconds, 0 to 30,000; who pushes may wait for ever (`Infinity`). */
   readonly wait: number
   /** Whether the caller pushes the events to the webhook of the subscription. Default false. */
   readonly isPush?: boolean
@@ -71,7 +71,7 @@ export class SubscriptionReader extends Context.Service<SubscriptionReader, {
    * Gives the worker its part of the devices and returns their next events. Events
    * that are not acknowledged are returned again, to the worker or to the one that
    * takes its place when it has neither read nor acknowledged for 10 seconds.
-   * Fails with `InvalidInput` if `limit` or `wait` of a worker that does not push is out of bounds or the cursor is
+   * Fails with `InvalidInput` if `limit` or `wait` is out of bounds or the cursor is
    * none, with `SubscriptionPushes` if the subscription has a webhook and this is
    * not for it, with `SubscriptionPushesNot` if it is and there is no webhook.
    */
@@ -134,9 +134,14 @@ interface Claimed {
   readonly settled: FeedPlace | undefined
 }
 
+const limit = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 }))
 const decodeAmounts = decodeInput(Schema.Struct({
-  limit: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1000 })),
+  limit,
   wait: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 30_000 }))
+}))
+const decodePushAmounts = decodeInput(Schema.Struct({
+  limit,
+  wait: Schema.Number.check(Schema.isGreaterThanOrEqualTo(0))
 }))
 
 type Refusal = SubscriptionPushes | SubscriptionPushesNot | TooManyWorkers
@@ -215,7 +220,7 @@ const make = Effect.gen(function*() {
 
   const read = Effect.fn("SubscriptionReader.read")(function*(options: ReadOptions) {
     const { cursor, projectId } = options
-    const { limit, wait } = options.isPush === true ? options : yield* decodeAmounts(options)
+    const { limit, wait } = yield* (options.isPush === true ? decodePushAmounts : decodeAmounts)(options)
     const from = cursor === undefined ? undefined : yield* decode(cursor)
     const end = (yield* Clock.currentTimeMillis) + wait
     let passed: Cursor | undefined
