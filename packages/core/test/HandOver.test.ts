@@ -10,6 +10,7 @@ const deviceId = "device" as DeviceId
 const sessionOf = (epoch: number): OwnedSession => ({
   id: String(epoch),
   epoch,
+  epochBefore: 0,
   connection: {
     device: { deviceId } as DeviceIdentity,
     ip: "192.0.2.1",

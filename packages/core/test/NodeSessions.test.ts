@@ -8,6 +8,7 @@ const deviceId = "device" as DeviceId
 const sessionOf = (id: string): OwnedSession => ({
   id,
   epoch: 1,
+  epochBefore: 0,
   connection: {
     device: { deviceId } as DeviceIdentity,
     ip: "192.0.2.1",
@@ -58,7 +59,7 @@ it.effect("a listener hears of sessions until its scope closes", () =>
         cutOff: (deviceId) => heard.push(`cut off ${deviceId}`)
       })
       sessions.open(session)
-      const claim = { epoch: 1, lastCommand: 7, desiredChanges: 0, waiting: true, previous: undefined }
+      const claim = { epoch: 1, epochBefore: 0, lastCommand: 7, desiredChanges: 0, waiting: true, previous: undefined }
       sessions.announce(session, claim)
       sessions.sweep(session, claim)
       sessions.cutOff(deviceId)

@@ -178,20 +178,16 @@ const make = Effect.fnUntraced(function*(
     else if (isKnown) turns.wait(address, "", run)
     else turns.wait("", address, run)
   }
-  const connecting = yield* Connecting.make(connections, {
-    arrivals,
-    unsent,
-    readiness: yield* makeWatch,
-    maxUnsentBytes: limits.unsentBytesOfConnection,
-    route
-  })
 
   const sessions = yield* DeviceSessions
   const kept = new KeptSessions(
     { expiry: Duration.toMillis(limits.sessionExpiry), bytes: limits.sessionBytes },
     () => clock.currentTimeMillisUnsafe(),
     // Sessions are kept by the id of the device.
-    (clientId) => sessions.session(DeviceId.make(clientId))?.connection.device.projectId ?? ""
+    (clientId) => {
+      const session = sessions.session(DeviceId.make(clientId))
+      return { projectId: session?.connection.device.projectId ?? "", session: session ?? { epoch: 0 } }
+    }
   )
   yield* Effect.sync(() => kept.endExpired()).pipe(
     Effect.repeat(Schedule.spaced(expiryInterval)),
@@ -199,6 +195,15 @@ const make = Effect.fnUntraced(function*(
   )
   // Also when the device is disabled or deleted through another node.
   yield* sessions.listen({ cutOff: (deviceId) => kept.end(deviceId) })
+
+  const connecting = yield* Connecting.make(connections, {
+    arrivals,
+    kept,
+    unsent,
+    readiness: yield* makeWatch,
+    maxUnsentBytes: limits.unsentBytesOfConnection,
+    route
+  })
 
   const broker = new DeviceBroker({
     sessions: kept,

@@ -9,7 +9,11 @@ it.effect("a session that is found again has the subscriptions that were granted
   Effect.gen(function*() {
     const asked: Array<string> = []
     const broker = new DeviceBroker({
-      sessions: new KeptSessions({ expiry: 1000, bytes: 10_000 }, () => 0, () => "project"),
+      sessions: new KeptSessions(
+        { expiry: 1000, bytes: 10_000 },
+        () => 0,
+        () => ({ projectId: "project", session: { epoch: 1 } })
+      ),
       preConnect: (_, __, done) => done(null, true),
       authenticate: (_, __, ___, done) => done(null, true),
       consume: (_, __, done) => done(),

@@ -5,8 +5,9 @@ const day = 86_400_000
 
 const make = (bytes = 1_000_000) => {
   const clock = { now: 0 }
-  const projectOf = (client: string) => client.split("/", 1)[0]!
-  return { clock, kept: new KeptSessions({ expiry: day, bytes }, () => clock.now, projectOf) }
+  const session = { epoch: 1 }
+  const connectionOf = (client: string) => ({ projectId: client.split("/", 1)[0]!, session })
+  return { clock, session, kept: new KeptSessions({ expiry: day, bytes }, () => clock.now, connectionOf) }
 }
 
 it("a session that was left ends after its time, one that was resumed does not", () => {
@@ -32,6 +33,22 @@ it("a session that is over when its client comes back begins anew", () => {
   clock.now = day
   kept.resumed("a")
   assert.deepStrictEqual([kept.size, kept.bytes, kept.hasBegun("a", 1)], [0, 0, false])
+})
+
+it("a session ends when its client comes back from another server, and not when it comes back from this one", () => {
+  const { kept, session } = make()
+  kept.subscribe("a", "x", 1)
+  // The client was thought lost, and has claimed its device again.
+  session.epoch = 4
+  kept.left("a")
+  session.epoch = 5
+  kept.connects("a", { epoch: 6, epochBefore: 4 })
+  assert.isTrue(kept.isKept("a"))
+  kept.connects("a", { epoch: 7, epochBefore: 6 })
+  assert.isTrue(kept.isKept("a"))
+  kept.left("a")
+  kept.connects("a", { epoch: 9, epochBefore: 8 })
+  assert.isFalse(kept.isKept("a"))
 })
 
 it("above the limit of bytes the sessions that were left first end first, and those of connected clients stay", () => {

@@ -1,9 +1,18 @@
-import { defaultProjectId, type Device, DeviceId, Devices, DeviceStore, Products, Projects } from "@device-cloud/core"
+import {
+  defaultProjectId,
+  type Device,
+  DeviceId,
+  Devices,
+  DeviceStore,
+  PresenceStore,
+  Products,
+  Projects
+} from "@device-cloud/core"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { CloudState, Fixtures } from "@device-cloud/testing"
 import { MqttDevice, MqttTestServer, RawMqttSocket } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import * as GatedStorage from "./GatedStorage.ts"
 import { cut, ping, subscribe } from "./RawPackets.ts"
 
@@ -87,6 +96,29 @@ layer(MqttTestServer.layer(StorageMemory.layer, { sessionBytes: 256 * 1024 }), {
         const again = { ...deleted, deviceId: DeviceId.make(`${deleted.deviceId}x`) }
         yield* (yield* DeviceStore).insertMany(defaultProjectId, deleted.productKey, [again])
         assert.isFalse(yield* isPresent(again))
+      }))
+
+    it.effect("a session is not present any more when its device has been at another server since", () =>
+      Effect.gen(function*() {
+        const device = yield* Fixtures.createDevice()
+        const { deviceId } = device
+        const store = yield* PresenceStore
+        const wire = yield* RawMqttSocket.connect(device, { clean: false })
+        const message = post(device, { n: 1 }, { qos: 2, messageId: 7 })
+        yield* wire.write(message)
+        assert.deepInclude(yield* wire.take, { cmd: "pubrec", messageId: 7 })
+        yield* cut(device, wire)
+        assert.isTrue(yield* isPresent(device))
+
+        const elsewhere = { deviceId, connectionId: "elsewhere-1", at: yield* Clock.currentTimeMillis }
+        yield* store.record([{ _tag: "Online", ...elsewhere, nodeId: "elsewhere", ip: "192.0.2.1" }])
+        yield* store.record([{ _tag: "Offline", ...elsewhere }])
+        const back = yield* RawMqttSocket.connect(device, { clean: false })
+        assert.isFalse(back.sessionPresent)
+        // Its session at the other server has completed the identifier.
+        yield* back.write(post(device, { n: 2 }, { qos: 2, messageId: 7 }))
+        assert.deepInclude(yield* back.take, { cmd: "pubrec", messageId: 7 })
+        assert.deepStrictEqual(yield* CloudState.samples(device, "n"), [1, 2])
       }))
 
     it.effect.each([true, false])(

@@ -75,7 +75,7 @@ const make = Effect.gen(function*() {
     const waiting = ledger.openOf(deviceId).some(({ expiresAt }) => expiresAt > at) ||
       Object.keys(shadows.get(deviceId)?.desired ?? {}).length > 0
     const previous = replaced && { nodeId: replaced.nodeId }
-    const claim = { ...known, epoch, waiting, previous }
+    const claim = { ...known, epoch, epochBefore: known.epoch, waiting, previous }
     if (replaced?.connectionId === connectionId) return { _tag: "Kept", claim: { ...claim, previous: undefined } }
     return version === undefined
       ? { _tag: "Replaced", claim }

@@ -33,6 +33,7 @@ export const layer: Layer.Layer<PresenceStore, never, PgClient.PgClient> = Layer
 interface RecordedRow {
   readonly device_id: string
   readonly epoch: bigint | null
+  readonly epoch_before: bigint
   readonly last_command: bigint
   readonly desired_changes: bigint
   readonly replaced_node_id: string | null
@@ -88,6 +89,7 @@ const recordedOutcome = (row: RecordedRow): PresenceOutcome => {
   if (row.epoch === null) return outcome
   const claim: OwnerClaim = {
     epoch: Number(row.epoch),
+    epochBefore: Number(row.epoch_before),
     lastCommand: Number(row.last_command),
     desiredChanges: Number(row.desired_changes),
     waiting: row.waiting,
@@ -182,6 +184,9 @@ const make = Effect.gen(function*() {
       )
       SELECT owned.device_id, owned.last_command, owned.desired_changes, owned.replaced_node_id,
         CASE WHEN owned.node_id IS NOT NULL THEN owned.epoch END AS epoch,
+        coalesce((
+          SELECT seen.epoch FROM presence AS seen WHERE seen.device_id = owned.device_id
+        ), 0) AS epoch_before,
         CASE WHEN owned.node_id IS NULL OR before.status <> 'online' THEN changed.status_version END AS status_version,
         owned.node_id IS NOT NULL AND before.activated_at IS NULL AS activated,
         owned.node_id IS NOT NULL AND (

@@ -114,6 +114,7 @@ const make = (sql: Sqlite["Service"]) => {
     const version = setOnline(device, change)
     const claim = {
       epoch,
+      epochBefore: held.epoch,
       lastCommand: held.last_command,
       desiredChanges: held.desired_changes,
       waiting: isWaitedFor(deviceId, at),

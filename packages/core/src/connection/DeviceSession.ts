@@ -79,6 +79,8 @@ export interface DeviceSession {
    * Grows when the device was set offline by mistake and the session claims it again.
    */
   readonly epoch: number
+  /** The epoch of the device's session before this one, on whichever node, whether or not that has ended; 0: none. */
+  readonly epochBefore: number
 }
 
 /** Why the connection of a session has ended, in a sentence for operators. */

@@ -166,7 +166,7 @@ const make = Effect.gen(function*() {
 
   const attach = Effect.fnUntraced(function*(connection: DeviceConnection) {
     const { device } = connection
-    const session: OwnedSession = { id: `${nodeId}-${++lastSession}`, connection, epoch: 0 }
+    const session: OwnedSession = { id: `${nodeId}-${++lastSession}`, connection, epoch: 0, epochBefore: 0 }
     // The session counts before its status is stored: `cutOff` finds a device that is disabled meanwhile.
     const previous = nodeSessions.open(session)
     const claim = yield* presence.online(session).pipe(
@@ -186,6 +186,7 @@ const make = Effect.gen(function*() {
       return yield* new DeviceNotConnectable({ deviceId: device.deviceId })
     }
     session.epoch = claim.epoch
+    session.epochBefore = claim.epochBefore
     count()
     const announce = () => {
       if (nodeSessions.isCurrent(session)) nodeSessions.announce(session, claim)

@@ -10,6 +10,7 @@ import type { OwnerClaim } from "./PresenceStore.ts"
 /** A session whose epoch is not known yet, or grows. */
 export interface OwnedSession extends DeviceSession {
   epoch: number
+  epochBefore: number
   /** The session that counted before, while it is not known which of the two is later. */
   before?: OwnedSession | undefined
 }

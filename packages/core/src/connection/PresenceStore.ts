@@ -38,6 +38,12 @@ export type PresenceChange =
 export interface OwnerClaim {
   /** The fencing number of the session: later sessions of the device have larger ones. At least 1. */
   readonly epoch: number
+  /**
+   * The epoch of the session that was stored before this one, whether or not that has
+   * ended; 0: there was none. If the answer to an earlier call was lost, that of the
+   * call.
+   */
+  readonly epochBefore: number
   /** The message id of the device's latest command that is stored; 0: it never had one. */
   readonly lastCommand: number
   /** How often what is desired of the device has changed since it first connected. */

@@ -16,6 +16,13 @@ export interface SessionLimits {
   readonly bytes: number
 }
 
+/** The connection of a client. */
+export interface ClientConnection {
+  readonly projectId: string
+  /** Its fencing number: a later connection of the client, on whichever server, has a larger one. */
+  readonly session: { readonly epoch: number }
+}
+
 /** QoS 2 packets of one session that the client has not completed. */
 export const maxIncomplete = 64
 
@@ -27,6 +34,8 @@ interface Project {
 
 interface Session {
   readonly projectId: string
+  /** The latest connection that it was kept for. */
+  of: ClientConnection["session"]
   /** Quality of service by filter. */
   readonly subscriptions: Map<string, number>
   /** Identifiers of QoS 2 packets that have come and were not completed. */
@@ -51,18 +60,18 @@ export class KeptSessions {
   readonly #limits: SessionLimits
   /** Milliseconds of the clock. */
   readonly #now: () => number
-  readonly #projectOf: (clientId: string) => string
+  readonly #connectionOf: (clientId: string) => ClientConnection
   readonly #projects = new Map<string, Project>()
   readonly #sessions = new Map<string, Session>()
   /** The sessions that were left, in that order. */
   readonly #left = new Map<string, Session>()
   #bytes = 0
 
-  /** `now` returns Unix milliseconds, `projectOf` the project of a client that is connected. */
-  constructor(limits: SessionLimits, now: () => number, projectOf: (clientId: string) => string) {
+  /** `now` returns Unix milliseconds, `connectionOf` the connection of a client that is connected. */
+  constructor(limits: SessionLimits, now: () => number, connectionOf: (clientId: string) => ClientConnection) {
     this.#limits = limits
     this.#now = now
-    this.#projectOf = projectOf
+    this.#connectionOf = connectionOf
   }
 
   /** Bytes of all sessions, roughly. */
@@ -133,6 +142,18 @@ export class KeptSessions {
     return true
   }
 
+  /**
+   * The client connects. If the connection before this one was at another server, the
+   * client may have begun another session there, with the same packet identifiers: the
+   * one here ends.
+   */
+  connects(clientId: string, connection: { readonly epoch: number; readonly epochBefore: number }): void {
+    const session = this.#sessions.get(clientId)
+    if (session === undefined) return
+    if (session.of.epoch === connection.epochBefore) session.of = connection
+    else this.end(clientId)
+  }
+
   /** The client is connected: its session does not end. */
   resumed(clientId: string): void {
     const session = this.#sessions.get(clientId)
@@ -149,6 +170,8 @@ export class KeptSessions {
     const isEmpty = session.subscriptions.size === 0 && session.incomplete.size === 0
     if (isEmpty || session.isForfeit) return this.end(clientId)
     session.leftAt = this.#now()
+    // The connection itself is not held for a day.
+    session.of = { epoch: session.of.epoch }
     this.#left.delete(clientId)
     this.#left.set(clientId, session)
     this.#makeRoom()
@@ -181,9 +204,10 @@ export class KeptSessions {
   #open(clientId: string): Session {
     const known = this.#sessions.get(clientId)
     if (known !== undefined) return known
-    const projectId = this.#projectOf(clientId)
+    const { projectId, session: of } = this.#connectionOf(clientId)
     const session: Session = {
       projectId,
+      of,
       subscriptions: new Map(),
       incomplete: new Set(),
       bytes: 0,

@@ -15,6 +15,7 @@ import {
 } from "@device-cloud/core"
 import type { AedesOptions, Client } from "aedes"
 import { Cause, Clock, Effect, Exit, Fiber, Metric, Option, Schedule, Schema, type Scope } from "effect"
+import type { KeptSessions } from "../protocol/KeptSessions.ts"
 import * as PublishPacket from "../protocol/PublishPacket.ts"
 import type { Arrivals } from "./Arrivals.ts"
 import type { UnsentOutput } from "./UnsentOutput.ts"
@@ -79,6 +80,7 @@ interface Identified {
 /** What connections share. */
 export interface ConnectingParts {
   readonly arrivals: Arrivals
+  readonly kept: KeptSessions
   readonly unsent: UnsentOutput
   readonly readiness: ReadinessWatch
   /** Bytes that may wait in the socket of one device. */
@@ -88,7 +90,7 @@ export interface ConnectingParts {
 
 export const make = Effect.fnUntraced(function*(
   connections: Connections,
-  { arrivals, maxUnsentBytes, readiness, route, unsent }: ConnectingParts
+  { arrivals, kept, maxUnsentBytes, readiness, route, unsent }: ConnectingParts
 ): Effect.fn.Return<
   Connecting,
   never,
@@ -184,6 +186,7 @@ export const make = Effect.fnUntraced(function*(
       maxUnsentBytes
     })
     connection.session = yield* sessions.attach(connection)
+    kept.connects(client.id, connection.session)
     state.connection = connection
     state.drained = () => connection.drained()
     arrivals.authenticated(state.arrival)
