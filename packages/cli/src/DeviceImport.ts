@@ -49,7 +49,7 @@ export const importCommand = Command.make(
     for (const [productKey, ofProduct] of byProduct(plain)) {
       for (let start = 0; start < ofProduct.length; start += chunkSize) {
         yield* createBatch(productKey, ofProduct.slice(start, start + chunkSize), report)
-        yield* progress(report, devices.length)
+        yield* progress(report, devices.length + refused.length)
       }
     }
     yield* Effect.forEach(devices.filter((device) => !isPlain(device)), (device) => createOne(device, report), {
