@@ -13,6 +13,9 @@ export interface Publisher {
   readonly send: (topic: string, payload: Buffer) => void
 }
 
+/** RabbitMQ has no longer routing keys, so that no device can have subscribed to one. */
+const maxKeyBytes = 255
+
 const routingKeyOf = (topic: string): string => topic.replaceAll("/", ".")
 
 const away = (cause: unknown) =>
@@ -31,13 +34,15 @@ export const make = Effect.fnUntraced(function*(
   for (const channel of [confirming, sending]) channel.on("error", () => {})
 
   return {
-    publish: (topic, payload) =>
-      Effect.callback((resume) => {
+    publish: (topic, payload) => {
+      const routingKey = routingKeyOf(topic)
+      if (Buffer.byteLength(routingKey) > maxKeyBytes) return Effect.succeed(false)
+      return Effect.callback((resume) => {
         const messageId = String(++lastId)
         try {
           confirming.publish(
             topicExchange,
-            routingKeyOf(topic),
+            routingKey,
             payload,
             { mandatory: true, persistent: true, messageId },
             (error: unknown) => resume(error ? Effect.fail(away(error)) : Effect.succeed(!returned.delete(messageId)))
@@ -45,12 +50,13 @@ export const make = Effect.fnUntraced(function*(
         } catch (error) {
           resume(Effect.fail(away(error)))
         }
-      }),
+      })
+    },
     send: (topic, payload) => {
       try {
         sending.publish(topicExchange, routingKeyOf(topic), payload)
       } catch {
-        // The connection has ended: what waits for a reply asks again.
+        // The connection has ended, or the topic is too long: what waits for a reply asks again.
       }
     }
   }

@@ -1,0 +1,59 @@
+/**
+ * The link with a real RabbitMQ, without a cloud behind it.
+ */
+import { BrokerLink, RabbitMq } from "@device-cloud/mqtt-bridge"
+import { eventually } from "@device-cloud/testing"
+import { assert, it } from "@effect/vitest"
+import { connect } from "amqplib"
+import { Effect, Redacted, type Scope } from "effect"
+import * as RabbitTestServer from "./RabbitTestServer.ts"
+
+const patient = { timeout: "40 seconds" } as const
+
+/** Serves all shares of a broker. `onMessage` gets the messages of devices. */
+const serve = Effect.fnUntraced(function*(
+  broker: { readonly amqpUrl: string; readonly mqttUrl: string },
+  onMessage: (message: { readonly topic: string; readonly settle: () => void }) => void
+) {
+  const link = yield* BrokerLink.pipe(
+    Effect.provide(RabbitMq.layer({ url: Redacted.make(broker.amqpUrl), mqttUrl: broker.mqttUrl }))
+  )
+  const opened: Array<number> = []
+  yield* link.serve((share) =>
+    Effect.sync(() => {
+      opened.push(share)
+      return { message: onMessage, connected: () => {}, disconnected: () => {}, drained: Effect.void }
+    })
+  )
+  yield* eventually(Effect.sync(() => opened.length), { until: (count) => count === 8, ...patient })
+  const connection = yield* Effect.acquireRelease(
+    Effect.promise(() => connect(broker.amqpUrl)),
+    (connection) => Effect.promise(() => connection.close())
+  )
+  const channel = yield* Effect.promise(() => connection.createChannel())
+  return {
+    link,
+    opened,
+    /** Publishes as the MQTT plug-in does what a device says. */
+    say: (topic: string) =>
+      Effect.sync(() =>
+        channel.publish("amq.topic", topic.replaceAll("/", "."), Buffer.from("{}"), {
+          headers: { "x-mqtt-publish-qos": 1 }
+        })
+      )
+  }
+})
+
+const live = (name: string, test: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named(name), () => test, 90_000)
+
+const start = Effect.tap(RabbitTestServer.start("http://127.0.0.1:1"), ({ ready }) => ready)
+
+live(
+  "nobody hears a message on a topic that the broker has no room for",
+  Effect.gen(function*() {
+    const { link } = yield* serve(yield* start, ({ settle }) => settle())
+    assert.isFalse(yield* link.publish(`/pk/d/user/${"é".repeat(150)}`, Buffer.from("x")))
+    assert.isFalse(yield* link.publish("/pk/d/user/t", Buffer.from("x")))
+  })
+)
