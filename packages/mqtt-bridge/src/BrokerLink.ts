@@ -17,7 +17,7 @@ export interface BrokerMessage {
   readonly takenAt: number | undefined
   /** Whether a node had the message before, and has not settled it. */
   readonly isRedelivered: boolean
-  /** The cloud has stored the message, or has no use for it: the broker forgets it. */
+  /** The cloud has stored the message, or has no use for it: the broker forgets it. A second call has no effect. */
   readonly settle: () => void
 }
 
@@ -31,7 +31,7 @@ export interface BrokerConnection {
   readonly ip: string
   /** Unix milliseconds. */
   readonly since: number
-  /** The broker need not tell the next owner of the share about the connection. */
+  /** The broker need not tell the next owner of the share about the connection. A second call has no effect. */
   readonly settle: () => void
 }
 

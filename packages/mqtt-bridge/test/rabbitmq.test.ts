@@ -57,3 +57,22 @@ live(
     assert.isFalse(yield* link.publish("/pk/d/user/t", Buffer.from("x")))
   })
 )
+
+live(
+  "a message that is settled twice costs no share",
+  Effect.gen(function*() {
+    const settled: Array<string> = []
+    const { opened, say } = yield* serve(yield* start, ({ settle, topic }) => {
+      settle()
+      settle()
+      settled.push(topic)
+    })
+    const topic = "/sys/pk/d/thing/event/property/post"
+    for (let count = 1; count <= 3; count++) {
+      yield* say(topic)
+      yield* eventually(Effect.sync(() => settled.length), { until: (length) => length === count })
+    }
+    assert.deepStrictEqual(settled, [topic, topic, topic])
+    assert.lengthOf(opened, 8)
+  })
+)

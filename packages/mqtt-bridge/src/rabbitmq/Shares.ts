@@ -65,7 +65,11 @@ export const make = Effect.fnUntraced(function*(
         (message) => {
           // The queue has gone: everything is declared again.
           if (message === null) return void connection.close().catch(() => {})
+          let isSettled = false
           onMessage(message, () => {
+            // RabbitMQ closes a channel on which a message is acknowledged twice.
+            if (isSettled) return
+            isSettled = true
             try {
               channel.ack(message)
             } catch {
