@@ -56,8 +56,11 @@ const page = await readFile(new URL("../../../docs/mqtt-bridge.md", import.meta.
 const [, configuration = ""] = /```ini .*\n([^]*?)```/.exec(page)!
 const [, advanced = ""] = /```erlang .*\n([^]*?)```/.exec(page)!
 
-/** Starts a broker that asks `hooks`, for example `http://127.0.0.1:9000/mqtt-bridge/{credential}`. */
-export const start = Effect.fnUntraced(function*(hooks: string) {
+/**
+ * Starts a broker that asks `hooks`, for example `http://127.0.0.1:9000/mqtt-bridge/{credential}`.
+ * `advancedConfig`: in place of that of the documentation.
+ */
+export const start = Effect.fnUntraced(function*(hooks: string, advancedConfig: string = advanced) {
   const directory = yield* Effect.acquireRelease(
     Effect.promise(() => mkdtemp(join(tmpdir(), "device-cloud-rabbitmq-"))),
     (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }))
@@ -65,7 +68,7 @@ export const start = Effect.fnUntraced(function*(hooks: string) {
   const [amqp, mqtt, distribution, epmd] = yield* Effect.all([freePort, freePort, freePort, freePort])
   const write = (name: string, text: string) => Effect.promise(() => writeFile(join(directory, name), text))
   yield* write("plugins", plugins)
-  yield* write("advanced.config", advanced)
+  yield* write("advanced.config", advancedConfig)
   yield* write(
     "rabbitmq.conf",
     `

@@ -47,12 +47,16 @@ const serve = Effect.fnUntraced(function*(
 const live = (name: string, test: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live.skipIf(!RabbitTestServer.isInstalled)(RabbitTestServer.named(name), () => test, 90_000)
 
-const start = Effect.tap(RabbitTestServer.start("http://127.0.0.1:1"), ({ ready }) => ready)
+const start = Effect.fnUntraced(function*(advancedConfig?: string) {
+  const broker = yield* RabbitTestServer.start("http://127.0.0.1:1", advancedConfig)
+  yield* broker.ready
+  return broker
+})
 
 live(
   "nobody hears a message on a topic that the broker has no room for",
   Effect.gen(function*() {
-    const { link } = yield* serve(yield* start, ({ settle }) => settle())
+    const { link } = yield* serve(yield* start(), ({ settle }) => settle())
     assert.isFalse(yield* link.publish(`/pk/d/user/${"é".repeat(150)}`, Buffer.from("x")))
     assert.isFalse(yield* link.publish("/pk/d/user/t", Buffer.from("x")))
   })
@@ -62,7 +66,7 @@ live(
   "a message that is settled twice costs no share",
   Effect.gen(function*() {
     const settled: Array<string> = []
-    const { opened, say } = yield* serve(yield* start, ({ settle, topic }) => {
+    const { opened, say } = yield* serve(yield* start(), ({ settle, topic }) => {
       settle()
       settle()
       settled.push(topic)
@@ -74,5 +78,20 @@ live(
     }
     assert.deepStrictEqual(settled, [topic, topic, topic])
     assert.lengthOf(opened, 8)
+  })
+)
+
+live(
+  "a share that the broker has taken away is taken again, with what was not settled",
+  Effect.gen(function*() {
+    const heard: Array<string> = []
+    const broker = yield* start("[{rabbit, [{consumer_timeout, 1000}, {channel_tick_interval, 500}]}].")
+    const { say } = yield* serve(broker, ({ settle, topic }) => {
+      if (heard.push(topic) > 1) settle()
+    })
+    yield* say("/sys/pk/d/thing/event/property/post")
+    yield* eventually(Effect.sync(() => heard.length), { until: (count) => count === 2, ...patient })
+    yield* say("/sys/pk/d/thing/event/property/post")
+    yield* eventually(Effect.sync(() => heard.length), { until: (count) => count === 3, ...patient })
   })
 )

@@ -32,6 +32,8 @@ interface Held {
   readonly channels: ReadonlyArray<Channel>
   /** Nothing more is handled: what comes goes to the next node. */
   isLeaving: boolean
+  /** The broker has ended a channel: what was not settled waits for whoever takes the share. */
+  isLost: boolean
 }
 
 export interface Shares {
@@ -50,14 +52,19 @@ export const make = Effect.fnUntraced(function*(
     Effect.map(attempt(() => asking.checkQueue(queue)), ({ consumerCount }) => consumerCount)
   yield* attempt(() => asking.consume(names.nodes, () => {}, { noAck: true }))
 
-  /** Opens a channel and consumes a queue alone. Fails if another node does, or the broker is away. */
+  /**
+   * Opens a channel and consumes a queue alone, until the channel ends. Fails if
+   * another node does, or the broker is away.
+   */
   const consume = Effect.fnUntraced(function*(
     queue: string,
     unsettled: number,
-    onMessage: (message: ConsumeMessage, settle: () => void) => void
+    onMessage: (message: ConsumeMessage, settle: () => void) => void,
+    onEnd: () => void
   ) {
     const channel = yield* attempt(() => connection.createChannel())
     channel.on("error", () => {})
+    channel.on("close", onEnd)
     yield* attempt(async () => {
       await channel.prefetch(unsettled)
       await channel.consume(
@@ -86,7 +93,10 @@ export const make = Effect.fnUntraced(function*(
   const take = Effect.fnUntraced(function*(share: number) {
     const scope = yield* Scope.make()
     const handler = yield* Scope.provide(open(share), scope)
-    const own = { handler, scope, channels: new Array<Channel>(), isLeaving: false }
+    const own = { handler, scope, channels: new Array<Channel>(), isLeaving: false, isLost: false }
+    const onEnd = () => {
+      own.isLost = true
+    }
     yield* Effect.gen(function*() {
       // Without a limit: connections that last stay unsettled.
       own.channels.push(
@@ -100,12 +110,12 @@ export const make = Effect.fnUntraced(function*(
           const connection = connectionOf(message, settle)
           if (connection === undefined) settle()
           else handler.connected(connection)
-        })
+        }, onEnd)
       )
       own.channels.push(
         yield* consume(names.messages(share), maxUnsettled, (message, settle) => {
           if (!own.isLeaving) handler.message(messageOf(message, settle))
-        })
+        }, onEnd)
       )
       held.set(share, own)
     }).pipe(
@@ -140,6 +150,8 @@ export const make = Effect.fnUntraced(function*(
     balance: Effect.gen(function*() {
       const nodes = Math.max(1, yield* consumersOf(names.nodes))
       const part = Math.ceil(count / nodes)
+      const lost = [...held].flatMap(([share, { isLost }]) => isLost ? [share] : [])
+      yield* Effect.forEach(lost, leave, { concurrency: "unbounded", discard: true })
       yield* Effect.forEach([...held.keys()].slice(part), leave, { concurrency: "unbounded", discard: true })
       for (let share = 0; share < count && held.size < part; share++) {
         if (!held.has(share) && (yield* consumersOf(names.messages(share))) === 0) yield* take(share)
