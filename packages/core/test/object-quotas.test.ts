@@ -1,7 +1,8 @@
-import { Objects, ObjectStore, ProjectId, ProjectStore, QuotaStore } from "@device-cloud/core"
+import { Objects, ObjectStore, ProjectId, ProjectStore, QuotaStore, StoreError } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Option, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -27,6 +28,10 @@ const newProject = Effect.fnUntraced(function*(name: string, objectBytes: number
   const used = Effect.map(quotas.state(id), (state) => Option.getOrThrow(state).used.objectBytes)
   return { id, used }
 })
+
+/** Waits until the project has no bytes. */
+const returned = (used: Effect.Effect<number, StoreError>) =>
+  Effect.repeat(Effect.andThen(TestClock.adjust("1 second"), used), { until: (bytes) => bytes === 0 })
 
 for (const [name, stores] of storages) {
   const objects = Objects.layer.pipe(
@@ -99,6 +104,47 @@ for (const [name, stores] of storages) {
         assert.strictEqual((yield* Effect.flip(objects.upload(id, "more.bin", bytes)))._tag, "QuotaExceeded")
         yield* objects.remove(id, objectId)
         assert.strictEqual(yield* used, 0)
+      }))
+
+    /** Objects while nothing can be removed, and bytes cannot be given back `failures` times. */
+    const duringOutage = Effect.fnUntraced(function*(failures: number, isRemoved: boolean) {
+      const [store, quotas] = [yield* ObjectStore, yield* QuotaStore]
+      const away = (operation: string) => Effect.fail(new StoreError({ operation, retryable: true, cause: "away" }))
+      const outage = Layer.mergeAll(
+        Layer.succeed(ObjectStore, { ...store, remove: isRemoved ? store.remove : () => away("ObjectStore.remove") }),
+        Layer.succeed(QuotaStore, {
+          ...quotas,
+          take: (project, bytes, limit) =>
+            Effect.suspend(() =>
+              bytes < 0 && failures-- > 0 ? away("QuotaStore.take") : quotas.take(project, bytes, limit)
+            )
+        })
+      )
+      const context = yield* Layer.build(
+        Layer.fresh(Objects.layer).pipe(Layer.provide(outage), Layer.provide(PlatformNode.layer))
+      )
+      return Context.get(context, Objects)
+    })
+    const broken = Stream.concat(Stream.succeed(Buffer.alloc(2 * mebibyte)), Stream.fail("broken"))
+
+    it.effect("an upload that fails gives its bytes back while the store of objects is away", () =>
+      Effect.gen(function*() {
+        const objects = yield* duringOutage(0, false)
+        const { id, used } = yield* newProject("objects-away", 4 * mebibyte)
+        assert.strictEqual(yield* Effect.flip(objects.upload(id, "broken.bin", broken)), "broken")
+        assert.strictEqual(yield* used, 0)
+      }))
+
+    it.effect("bytes that could not be given back come back when the storage is back", () =>
+      Effect.gen(function*() {
+        const { id, used } = yield* newProject("storage-away", 4 * mebibyte)
+        const forUpload = yield* duringOutage(3, true)
+        assert.strictEqual(yield* Effect.flip(forUpload.upload(id, "broken.bin", broken)), "broken")
+        yield* returned(used)
+        const forRemoval = yield* duringOutage(3, true)
+        const { objectId } = yield* forRemoval.upload(id, "removed.bin", bytes)
+        yield* forRemoval.remove(id, objectId)
+        yield* returned(used)
       }))
   })
 }

@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer, Option, type Scope, Stream } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import type { Randomness } from "../kernel/Randomness.ts"
-import type { StoreError } from "../kernel/StoreError.ts"
+import { type StoreError, untilStored } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { QuotaExceeded } from "../project/Quota.ts"
 import { Quotas } from "../project/Quotas.ts"
@@ -72,6 +72,17 @@ const make = Effect.gen(function*() {
   const quotas = yield* Quotas
   const identifiers = yield* Identifiers
   const maximum = yield* MaxObjectSize
+  const scope = yield* Effect.scope
+
+  /** While the storage is away, goes on in the background. */
+  const giveBytes = (projectId: ProjectId, bytes: number) => {
+    const give = quotas.giveBytes(projectId, bytes)
+    return Effect.catchIf(
+      give,
+      ({ retryable }) => retryable,
+      () => Effect.asVoid(Effect.forkIn(Effect.ignore(untilStored(give)), scope))
+    )
+  }
 
   const checks = new Set<Parameters<Objects["Service"]["protect"]>[0]>()
 
@@ -101,7 +112,9 @@ const make = Effect.gen(function*() {
           error instanceof ObjectTooLarge && left < maximum ? new QuotaExceeded({ quota: "objectBytes", limit }) : error
         ),
         Effect.tap(take),
-        Effect.onError(() => Effect.ignore(Effect.andThen(store.remove(objectId), quotas.giveBytes(projectId, taken))))
+        Effect.onError(() =>
+          Effect.andThen(Effect.ignore(store.remove(objectId)), Effect.ignore(giveBytes(projectId, taken)))
+        )
       )
     }
   )
@@ -119,7 +132,7 @@ const make = Effect.gen(function*() {
     }
     const { isCounted, size } = found.value
     const isRemoved = yield* store.remove(objectId).pipe(
-      Effect.tap((isRemoved) => isRemoved && isCounted === true ? quotas.giveBytes(projectId, size) : Effect.void),
+      Effect.tap((isRemoved) => isRemoved && isCounted === true ? giveBytes(projectId, size) : Effect.void),
       Effect.uninterruptible
     )
     if (!isRemoved) return yield* new ObjectNotFound({ objectId })
