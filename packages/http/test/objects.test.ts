@@ -81,6 +81,10 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("objects", (i
         String(content.length),
         0
       ])
+      // Only GET has ranges.
+      for (const range of ["bytes=0-9", "bytes=99999999-"]) {
+        assert.deepInclude(yield* fetchUrl(url, { range }, "HEAD"), { status: 200 })
+      }
     }))
 
   it.effect("a download goes on where it stopped", () =>

@@ -65,7 +65,7 @@ const find = Effect.fnUntraced(function*(objects: Objects["Service"]) {
 
 const download = Effect.fnUntraced(function*(objects: Objects["Service"]) {
   const object = yield* find(objects)
-  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const { headers, method } = yield* HttpServerRequest.HttpServerRequest
   const etag = etagOf(object)
   const common = {
     etag,
@@ -77,7 +77,9 @@ const download = Effect.fnUntraced(function*(objects: Objects["Service"]) {
   }
   if (matches(headers["if-none-match"], etag)) return HttpServerResponse.empty({ status: 304, headers: common })
   const ifRange = headers["if-range"]
-  const range = ifRange === undefined || ifRange === etag ? rangeOf(headers["range"], object.size) : undefined
+  // Only GET has ranges (RFC 9110, section 14.2).
+  const takesRange = method === "GET" && (ifRange === undefined || ifRange === etag)
+  const range = takesRange ? rangeOf(headers["range"], object.size) : undefined
   if (range === "unsatisfiable") {
     return HttpServerResponse.setHeader(
       toResponse(RangeUnsatisfiable.make({ message: `Range: expected bytes below ${object.size}` })),
