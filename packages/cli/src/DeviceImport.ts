@@ -46,16 +46,19 @@ export const importCommand = Command.make(
 
     // A batch has names alone: what is more than a name is made one by one.
     const plain = devices.filter((device) => isPlain(device))
+    const others = devices.filter((device) => !isPlain(device))
+    const tell = Effect.suspend(() => progress(report, devices.length + refused.length))
     for (const [productKey, ofProduct] of byProduct(plain)) {
       for (let start = 0; start < ofProduct.length; start += chunkSize) {
         yield* createBatch(productKey, ofProduct.slice(start, start + chunkSize), report)
-        yield* progress(report, devices.length + refused.length)
+        yield* tell
       }
     }
-    yield* Effect.forEach(devices.filter((device) => !isPlain(device)), (device) => createOne(device, report), {
-      concurrency,
-      discard: true
-    })
+    for (let start = 0; start < others.length; start += chunkSize) {
+      const some = others.slice(start, start + chunkSize)
+      yield* Effect.forEach(some, (device) => createOne(device, report), { concurrency, discard: true })
+      yield* tell
+    }
 
     const failed = report.failed.toSorted((a, b) => a.line - b.line)
     if (!(yield* Output.json({ ...report, failed }))) {

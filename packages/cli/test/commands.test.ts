@@ -243,7 +243,7 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       const first = yield* cli("devices", "import", file, "--product", product_key)
       assert.strictEqual(first.code, 1)
       assert.match(first.out, /^121 created, 0 there before, 2 failed\./)
-      assert.match(first.error, /^122 of 123$/m)
+      assert.match(first.error, /^122 of 123\n123 of 123$/m)
       assert.match(first.out, /^123 +x +device_name: Expected 4 to 32/m)
       assert.match(first.out, /^124 +lamp-1 +device_name: the file has it before/m)
       const second = yield* cli("devices", "import", file, "--product", product_key)
