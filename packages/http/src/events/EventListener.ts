@@ -5,7 +5,7 @@
 import { type FeedPage, type FeedPlace, feedStart } from "@device-cloud/core"
 import { Cause, Effect } from "effect"
 import type { EventChunk } from "./EventChunk.ts"
-import { encode, gap, heartbeat } from "./ServerSentEvent.ts"
+import { encode, gap, heartbeat, heartbeatAt } from "./ServerSentEvent.ts"
 
 /** Bytes that wait for all clients of this server together, before each may have but little. */
 export interface WaitingBytes {
@@ -53,10 +53,17 @@ export class EventListener {
     for (const bytes of beginning) this.#push(bytes)
   }
 
-  /** Tells a client that has read all that the stream lives. */
-  beat(): void {
+  /**
+   * Tells a client that has read all that the stream lives, and how far it is: a client
+   * that comes back after a long silence need not go on at its last event. `hasAll`:
+   * the listener has been offered all of its events.
+   */
+  beat(hasAll: boolean): void {
     if (this.#wake === undefined || this.#waiting.length > 0) return
-    this.#push(heartbeat)
+    const place = this.#source.offeredFrom()
+    const isFurther = hasAll && place > this.#place
+    this.#push(isFurther ? heartbeatAt(place) : heartbeat)
+    if (isFurther) this.#place = place
     this.flush()
   }
 

@@ -205,16 +205,16 @@ export const make = Effect.fnUntraced(function*(limits: EventStreamLimits) {
   })
   yield* Effect.forkScoped(Effect.forever(flush))
 
-  const forEach = (act: (listener: EventListener) => void) =>
+  const forEach = (act: (listener: EventListener, group: Group) => void) =>
     Effect.sync(() => {
       for (const { groups } of projects.values()) {
-        for (const { listeners } of groups.values()) {
-          for (const listener of listeners) act(listener)
+        for (const group of groups.values()) {
+          for (const listener of group.listeners) act(listener, group)
         }
       }
     })
   yield* Effect.addFinalizer(() => forEach((listener) => listener.end()))
-  const beat = forEach((listener) => listener.beat())
+  const beat = forEach((listener, { kept }) => listener.beat(kept === undefined))
   yield* Effect.forkScoped(Effect.schedule(beat, Schedule.spaced(heartbeatEvery)))
 
   return { open } satisfies EventStreams

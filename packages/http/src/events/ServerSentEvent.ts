@@ -26,3 +26,6 @@ export const beginningAfter = (place: FeedPlace): Uint8Array =>
 
 /** Says nothing, so that no proxy takes the connection for dead. */
 export const heartbeat: Uint8Array = bytesOf(":\n\n")
+
+/** The same, with a place: a client that comes back goes on there. */
+export const heartbeatAt = (place: FeedPlace): Uint8Array => bytesOf(`id: ${place}\n\n`)
