@@ -1,7 +1,14 @@
 /**
  * How devices are stored.
  */
-import { type Device, DeviceNamesTaken, type NewDevice, type ProductKey, type ProjectId } from "@device-cloud/core"
+import {
+  type Device,
+  type DeviceName,
+  DeviceNamesTaken,
+  type NewDevice,
+  type ProductKey,
+  type ProjectId
+} from "@device-cloud/core"
 import { Effect } from "effect"
 import { deviceFromRow, type DeviceRow } from "./Rows.ts"
 import type { Secrets } from "./Secrets.ts"
@@ -16,9 +23,10 @@ export const takenNames = (
   productKey: ProductKey,
   drafts: ReadonlyArray<Pick<NewDevice, "deviceName">>
 ): DeviceNamesTaken | undefined => {
-  const [first, ...rest] = drafts.map(({ deviceName }) => deviceName).filter((deviceName) =>
-    sql.get("SELECT 1 FROM device WHERE product_key = ? AND device_name = ?", [productKey, deviceName]) !== undefined
-  ).toSorted()
+  const [first, ...rest] = sql.all<Pick<DeviceRow, "device_name">>(
+    "SELECT device_name FROM device WHERE product_key = ? AND device_name IN (SELECT value FROM json_each(?)) ORDER BY device_name",
+    [productKey, JSON.stringify(drafts.map(({ deviceName }) => deviceName))]
+  ).map((row) => row.device_name as DeviceName)
   return first === undefined ? undefined : new DeviceNamesTaken({ productKey, deviceNames: [first, ...rest] })
 }
 
@@ -38,11 +46,11 @@ export const insertDevice = (
   { productKey, projectId }: Pick<Device, "productKey" | "projectId">,
   { batchId, cloudGateway, createdAt, deviceId, deviceName, deviceSecret, nickname }: NewDevice,
   mac: string | null
-): Device => {
-  const row = sql.get<DeviceRow>(
+): void => {
+  sql.run(
     `INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, nickname, batch_id,
       cloud_gateway, cloud_gateway_password, mac, created_at, updated_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *`,
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     [
       projectId,
       productKey,
@@ -60,5 +68,16 @@ export const insertDevice = (
       createdAt
     ]
   )
-  return deviceFromRow(secrets, row!)
+}
+
+/** Stores a device, and returns it. */
+export const insertedDevice = (
+  sql: Statements,
+  secrets: Secrets["Service"],
+  place: Pick<Device, "productKey" | "projectId">,
+  device: NewDevice,
+  mac: string | null
+): Device => {
+  insertDevice(sql, secrets, place, device, mac)
+  return deviceFromRow(secrets, sql.get<DeviceRow>("SELECT * FROM device WHERE device_id = ?", [device.deviceId])!)
 }

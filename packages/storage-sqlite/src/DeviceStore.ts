@@ -15,7 +15,7 @@ import {
 import { Effect, Layer, Option } from "effect"
 import * as DeviceBatches from "./DeviceBatches.ts"
 import { matches } from "./DeviceFilter.ts"
-import { hasProduct, insertDevice, takenNames, unlessTaken } from "./DeviceInsertion.ts"
+import { hasProduct, insertedDevice, takenNames, unlessTaken } from "./DeviceInsertion.ts"
 import * as DeviceRegistration from "./DeviceRegistration.ts"
 import { pageOf } from "./Paging.ts"
 import {
@@ -82,7 +82,7 @@ const make = (sql: Sqlite["Service"], secrets: Secrets["Service"]) => {
       sql.write("DeviceStore.insertMany", () => {
         if (!hasProduct(sql, projectId, productKey)) return Option.none()
         return takenNames(sql, productKey, drafts) ??
-          Option.some(drafts.map((draft) => insertDevice(sql, secrets, { projectId, productKey }, draft, null)))
+          Option.some(drafts.map((draft) => insertedDevice(sql, secrets, { projectId, productKey }, draft, null)))
       }).pipe(unlessTaken),
     get: (projectId, reference) => sql.read("DeviceStore.get", () => detail(find(projectId, reference))),
     credentials: (productKey, deviceName) =>
