@@ -40,6 +40,7 @@ it("a session ends when its client comes back from another server, and not when 
   kept.subscribe("a", "x", 1)
   // The client was thought lost, and has claimed its device again.
   session.epoch = 4
+  kept.disconnects("a", session)
   kept.left("a")
   session.epoch = 5
   kept.connects("a", { epoch: 6, epochBefore: 4 })

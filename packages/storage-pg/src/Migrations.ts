@@ -51,6 +51,7 @@ import browserSessions from "./migrations/0045_browser_sessions.ts"
 import statusBlocks from "./migrations/0053_status_blocks.ts"
 import oneOrderOfCounts from "./migrations/0054_one_order_of_counts.ts"
 import nodeBackends from "./migrations/0055_node_backends.ts"
+import replacedEpochs from "./migrations/0056_replaced_epochs.ts"
 import sealedSecrets from "./migrations/0015_sealed_secrets.ts"
 import accessKeyRights from "./migrations/0016_access_key_rights.ts"
 import commandDeliveries from "./migrations/0018_command_deliveries.ts"
@@ -113,7 +114,8 @@ export const migrations = {
   "0052_what_a_command_writes": whatACommandWrites,
   "0053_status_blocks": statusBlocks,
   "0054_one_order_of_counts": oneOrderOfCounts,
-  "0055_node_backends": nodeBackends
+  "0055_node_backends": nodeBackends,
+  "0056_replaced_epochs": replacedEpochs
 }
 
 /**

@@ -33,10 +33,10 @@ export const layer: Layer.Layer<PresenceStore, never, PgClient.PgClient> = Layer
 interface RecordedRow {
   readonly device_id: string
   readonly epoch: bigint | null
-  readonly epoch_before: bigint
   readonly last_command: bigint
   readonly desired_changes: bigint
   readonly replaced_node_id: string | null
+  readonly replaced_epoch: bigint | null
   readonly status_version: bigint | null
   readonly activated: boolean
   readonly waiting: boolean
@@ -89,7 +89,7 @@ const recordedOutcome = (row: RecordedRow): PresenceOutcome => {
   if (row.epoch === null) return outcome
   const claim: OwnerClaim = {
     epoch: Number(row.epoch),
-    epochBefore: Number(row.epoch_before),
+    epochBefore: Number(row.replaced_epoch ?? 0),
     lastCommand: Number(row.last_command),
     desiredChanges: Number(row.desired_changes),
     waiting: row.waiting,
@@ -159,6 +159,7 @@ const make = Effect.gen(function*() {
           connection_id = CASE WHEN excluded.node_id IS NOT NULL THEN excluded.connection_id END,
           epoch = greatest(held.epoch, excluded.epoch),
           online_until = NULL,
+          replaced_epoch = held.epoch,
           replaced_node_id = CASE WHEN held.connection_id = excluded.connection_id THEN '' ELSE held.node_id END
         WHERE CASE WHEN excluded.node_id IS NULL
           THEN held.connection_id = excluded.connection_id
@@ -166,7 +167,7 @@ const make = Effect.gen(function*() {
             (SELECT change.resumes FROM change WHERE change.device_id = held.device_id), held.epoch
           ) END
         RETURNING held.device_id, held.node_id, held.epoch, held.last_command, held.desired_changes,
-          held.replaced_node_id
+          held.replaced_node_id, held.replaced_epoch
       ), changed AS (
         UPDATE device SET
           ip = coalesce(change.ip, device.ip),
@@ -183,10 +184,8 @@ const make = Effect.gen(function*() {
         RETURNING device.device_id, device.status_version
       )
       SELECT owned.device_id, owned.last_command, owned.desired_changes, owned.replaced_node_id,
+        owned.replaced_epoch,
         CASE WHEN owned.node_id IS NOT NULL THEN owned.epoch END AS epoch,
-        coalesce((
-          SELECT seen.epoch FROM presence AS seen WHERE seen.device_id = owned.device_id
-        ), 0) AS epoch_before,
         CASE WHEN owned.node_id IS NULL OR before.status <> 'online' THEN changed.status_version END AS status_version,
         owned.node_id IS NOT NULL AND before.activated_at IS NULL AS activated,
         owned.node_id IS NOT NULL AND (

@@ -18,6 +18,7 @@ import {
   keptRefusals,
   type NewDevice,
   OtaStore,
+  type PresenceOutcome,
   PresenceStore,
   SceneId,
   SceneStore,
@@ -142,6 +143,25 @@ const insertBatch = ({ productKey, projectId }: Device) =>
       )
     }
   })
+
+it.live(
+  "a connection that waits for another one learns that it replaces that one",
+  () =>
+    withNodes(({ devices: [device], onOther, sql }) =>
+      Effect.gen(function*() {
+        yield* connect([device], "first")
+        const [[one], [two]] = yield* inTurn(sql, rowOf(sql, "device", device), [
+          onOther(connect([device], "second")),
+          connect([device], "third")
+        ])
+        const claimOf = (outcome: PresenceOutcome | undefined) =>
+          outcome?._tag === "Replaced" ? outcome.claim : undefined
+        assert.isAbove(claimOf(one)!.epoch, 0)
+        assert.strictEqual(claimOf(two)?.epochBefore, claimOf(one)?.epoch)
+      })
+    ),
+  20_000
+)
 
 it.live("a command that is stored while a connection waits for its turn waits for the connection", () =>
   withNodes(({ devices: [device], onOther, sql }) =>

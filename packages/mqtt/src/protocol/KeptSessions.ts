@@ -34,8 +34,8 @@ interface Project {
 
 interface Session {
   readonly projectId: string
-  /** The latest connection that it was kept for. */
-  of: ClientConnection["session"]
+  /** The latest connection of its client at this server; its number alone when it has ended. */
+  connection: ClientConnection["session"]
   /** Quality of service by filter. */
   readonly subscriptions: Map<string, number>
   /** Identifiers of QoS 2 packets that have come and were not completed. */
@@ -150,8 +150,15 @@ export class KeptSessions {
   connects(clientId: string, connection: { readonly epoch: number; readonly epochBefore: number }): void {
     const session = this.#sessions.get(clientId)
     if (session === undefined) return
-    if (session.of.epoch === connection.epochBefore) session.of = connection
+    if (session.connection.epoch === connection.epochBefore) session.connection = connection
     else this.end(clientId)
+  }
+
+  /** The connection has ended, perhaps before the client was told that it is connected. */
+  disconnects(clientId: string, connection: ClientConnection["session"]): void {
+    const session = this.#sessions.get(clientId)
+    // What belongs to the connection is not held for as long as the session.
+    if (session?.connection === connection) session.connection = { epoch: connection.epoch }
   }
 
   /** The client is connected: its session does not end. */
@@ -170,8 +177,6 @@ export class KeptSessions {
     const isEmpty = session.subscriptions.size === 0 && session.incomplete.size === 0
     if (isEmpty || session.isForfeit) return this.end(clientId)
     session.leftAt = this.#now()
-    // The connection itself is not held for a day.
-    session.of = { epoch: session.of.epoch }
     this.#left.delete(clientId)
     this.#left.set(clientId, session)
     this.#makeRoom()
@@ -204,10 +209,10 @@ export class KeptSessions {
   #open(clientId: string): Session {
     const known = this.#sessions.get(clientId)
     if (known !== undefined) return known
-    const { projectId, session: of } = this.#connectionOf(clientId)
+    const { projectId, session: connection } = this.#connectionOf(clientId)
     const session: Session = {
       projectId,
-      of,
+      connection,
       subscriptions: new Map(),
       incomplete: new Set(),
       bytes: 0,

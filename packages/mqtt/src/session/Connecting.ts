@@ -109,7 +109,9 @@ export const make = Effect.fnUntraced(function*(
   const detach = (state: ConnectionState) => {
     const session = state.connection?.session
     state.connection = undefined
-    return session === undefined ? Effect.void : sessions.detach(session)
+    if (session === undefined) return Effect.void
+    kept.disconnects(session.connection.device.deviceId, session)
+    return sessions.detach(session)
   }
 
   /** Returns the packet that tells a device its secret, or its token. */

@@ -254,6 +254,22 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         assert.strictEqual((yield* store.record([online(seen.deviceId, "c", epoch)]))[0]?._tag, "Replaced")
       }))
 
+    it.effect("tells connections that are stored at the same time which one each of them replaces", () =>
+      Effect.gen(function*() {
+        const store = yield* PresenceStore
+        const { device: { deviceId } } = yield* insertDevice
+        const outcomes = yield* Effect.forEach(
+          Array.from({ length: 20 }, (_, i) => online(deviceId, `c${i}`, epoch, `node-${i}`)),
+          (change) => store.record([change]),
+          { concurrency: "unbounded" }
+        )
+        const claims = outcomes.map(([outcome]) => claimOf(outcome)).toSorted((a, b) => a.epoch - b.epoch)
+        assert.deepStrictEqual(
+          claims.map(({ epochBefore }) => epochBefore),
+          [0, ...claims.slice(0, -1).map(({ epoch }) => epoch)]
+        )
+      }))
+
     it.effect("says when something waits for a device that comes online", () =>
       Effect.gen(function*() {
         const store = yield* PresenceStore
