@@ -67,6 +67,7 @@ import { UplinkStore } from "./uplink/UplinkStore.ts"
 import * as DueUpgrades from "./ota/device/DueUpgrades.ts"
 import * as UpgradeLifecycle from "./ota/device/UpgradeLifecycle.ts"
 import * as UpgradeMethods from "./ota/device/UpgradeMethods.ts"
+import { UpgradePace } from "./ota/device/UpgradePace.ts"
 import { UpgradePush } from "./ota/device/UpgradePush.ts"
 import { Upgrades } from "./ota/device/Upgrades.ts"
 import { UpgradeSteps } from "./ota/device/UpgradeSteps.ts"
@@ -275,7 +276,7 @@ const declarations = Layer.mergeAll(
 /** Firmware and upgrades: four services, and what is declared for them. */
 const upgrades = Layer.mergeAll(DueUpgrades.layer, UpgradeLifecycle.layer, UpgradeMethods.layer).pipe(
   Layer.provideMerge(Upgrades.layer),
-  Layer.provide(Layer.mergeAll(FirmwareBlocks.layer, UpgradePush.layer)),
+  Layer.provide(Layer.mergeAll(FirmwareBlocks.layer, UpgradePace.layer, UpgradePush.layer)),
   Layer.provide(UpgradeSteps.layer),
   Layer.provideMerge(UpgradeTasks.layer),
   Layer.provideMerge(Layer.mergeAll(Firmwares.layer, SigningKeys.layer)),

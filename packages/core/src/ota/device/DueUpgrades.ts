@@ -1,20 +1,23 @@
 /**
  * The clock of upgrades: each second, a node claims the records that are due. It
- * tells the devices of those that wait, puts off those whose window is closed,
- * and moves on those whose time is up.
+ * tells the devices of those that wait, puts off those whose window is closed or
+ * for whom their task has told too many, and moves on those whose time is up.
  */
 import { Clock, Effect, Layer } from "effect"
 import * as Periodic from "../../kernel/Periodic.ts"
 import { OtaStore } from "../task/OtaStore.ts"
 import { isPushed } from "../task/UpgradeStateMachine.ts"
+import type { Assignment } from "../task/UpgradeTask.ts"
+import { UpgradePace } from "./UpgradePace.ts"
 import { UpgradePush } from "./UpgradePush.ts"
 import { opensAt } from "../task/StartWindow.ts"
 import { postponed, type UpgradeStep, UpgradeSteps } from "./UpgradeSteps.ts"
 
 /** Runs the clock as long as the layer lives. Of several nodes, one acts on a record. */
-export const layer: Layer.Layer<never, never, OtaStore | UpgradePush | UpgradeSteps> = Layer.effectDiscard(
-  Effect.suspend(() => make)
-)
+export const layer: Layer.Layer<never, never, OtaStore | UpgradePace | UpgradePush | UpgradeSteps> = Layer
+  .effectDiscard(
+    Effect.suspend(() => make)
+  )
 
 /** Records that one claim takes at most. */
 const claimLimit = 500
@@ -24,6 +27,7 @@ const claimMillis = 5000
 const make = Effect.gen(function*() {
   const store = yield* OtaStore
   const steps = yield* UpgradeSteps
+  const pace = yield* UpgradePace
   const { isHere, push, pushElsewhere } = yield* UpgradePush
 
   const tick = Effect.gen(function*() {
@@ -32,17 +36,26 @@ const make = Effect.gen(function*() {
       const due = yield* store.claimDue({ now, again: now + claimMillis, limit: claimLimit })
       const pushed = due.filter(({ record, task }) => record.status === "pending" && isPushed(task, record))
       const early = new Set(pushed.filter((claimed) => opensAt(claimed, now) > now))
-      const told = pushed.filter((claimed) => !early.has(claimed))
-      const here = new Set(told.filter(isHere))
-      const elsewhere = new Set(told.filter((claimed) => claimed.isConnected && !here.has(claimed)))
+      const here = new Set<Assignment>()
+      const elsewhere = new Set<Assignment>()
+      const late: Array<UpgradeStep> = []
+      for (const claimed of pushed) {
+        const isConnectedHere = isHere(claimed)
+        if (early.has(claimed) || !isConnectedHere && !claimed.isConnected) continue
+        const until = pace.take(claimed.task, true)
+        if (until !== null) late.push({ assignment: claimed, event: { _tag: "Postponed", at: now, until } })
+        else (isConnectedHere ? here : elsewhere).add(claimed)
+      }
+      const isLate = new Set(late.map(({ assignment }) => assignment))
       yield* push([...here])
       if (elsewhere.size > 0) yield* pushElsewhere([...elsewhere])
       yield* steps.take([
         ...due.flatMap((assignment): ReadonlyArray<UpgradeStep> =>
-          here.has(assignment) || elsewhere.has(assignment) || early.has(assignment)
+          here.has(assignment) || elsewhere.has(assignment) || early.has(assignment) || isLate.has(assignment)
             ? []
             : [{ assignment, event: { _tag: "Due", at: now } }]
         ),
+        ...late,
         ...yield* Effect.forEach(early, (assignment) => postponed(assignment, now))
       ])
       if (due.length < claimLimit) return

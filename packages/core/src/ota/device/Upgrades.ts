@@ -26,6 +26,7 @@ import {
 import { UpgradeTasks } from "../task/UpgradeTasks.ts"
 import { type Diagnosis, explain } from "./UpgradeDiagnosis.ts"
 import type { upgradeData, UpgradeReport } from "./UpgradeMessage.ts"
+import { UpgradePace } from "./UpgradePace.ts"
 import { UpgradePush } from "./UpgradePush.ts"
 import { postponed, UpgradeSteps } from "./UpgradeSteps.ts"
 
@@ -97,7 +98,8 @@ export class Upgrades extends Context.Service<Upgrades, {
   /**
    * Takes what devices say of themselves, in the order in which they said it. A
    * device that reports its version joins a dynamic task that has a newer one. If
-   * it is to be told of its upgrade, it is told. It retries while the store is away.
+   * it is to be told of its upgrade, it is told, or gets a turn if its task has
+   * told `maximumPerMinute` devices. It retries while the store is away.
    */
   readonly report: (reports: ReadonlyArray<UpgradeReport>) => Effect.Effect<void, StoreError>
   /**
@@ -114,7 +116,7 @@ export class Upgrades extends Context.Service<Upgrades, {
   static readonly layer: Layer.Layer<
     Upgrades,
     never,
-    OtaStore | UpgradeTasks | UpgradeSteps | UpgradePush | Devices | Presence
+    OtaStore | UpgradeTasks | UpgradeSteps | UpgradePace | UpgradePush | Devices | Presence
   > = Layer.effect(Upgrades, Effect.suspend(() => make))
 }
 
@@ -122,6 +124,7 @@ const make = Effect.gen(function*() {
   const store = yield* OtaStore
   const tasks = yield* UpgradeTasks
   const steps = yield* UpgradeSteps
+  const pace = yield* UpgradePace
   const { isHere, offer, push, pushElsewhere } = yield* UpgradePush
   const devices = yield* Devices
   const presence = yield* Presence
@@ -263,7 +266,16 @@ const make = Effect.gen(function*() {
       if (isEarly(after, said.at)) {
         const [later] = yield* untilStored(steps.take([yield* postponed(after, said.at)]))
         if (later !== undefined) current.set(key, later)
-      } else if (isHere(after)) yield* untilStored(push([after], said.protocol))
+        continue
+      }
+      if (!isHere(after)) continue
+      const until = after.record.status === "pending" ? pace.take(after.task, false) : null
+      if (until === null) yield* untilStored(push([after], said.protocol))
+      else {
+        const event: UpgradeEvent = { _tag: "Postponed", at: said.at, until }
+        const [later] = yield* untilStored(steps.take([{ assignment: after, event }]))
+        if (later !== undefined) current.set(key, later)
+      }
     }
   })
 
