@@ -89,6 +89,19 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       assert.deepInclude(yield* stored(command), { state: "failed", code: 100_001 })
     }))
 
+  it.effect("a reply whose code is no whole number has no effect", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      const connected = yield* connect(device)
+      const command = yield* call(device, "reboot")
+      const message = yield* take(connected)
+      const refused = yield* connected.send("thing.service.reboot_reply", { id: message.id, code: 200.5 })
+      assert.strictEqual(refused.code, 460)
+      assert.strictEqual(yield* stateOf(command), "acked")
+      yield* connected.answer(message, 200)
+      assert.deepInclude(yield* stored(command), { state: "succeeded", code: 200 })
+    }))
+
   it.effect("the message of a reply is kept up to 1,024 characters, and none of them by half", () =>
     Effect.gen(function*() {
       const device = yield* createDevice

@@ -29,15 +29,14 @@ const decode = ({ device, params, receivedAt }: UplinkMessage): Result.Result<Co
     Record<string, Json>
   >
   const messageId = messageIdOf(id)
-  const outcome = typeof code === "number" ? Math.trunc(code) : Number.NaN
-  if (messageId === undefined || !Number.isSafeInteger(outcome)) {
-    return Result.fail(parameterError("expected the id of a command and a code"))
+  if (messageId === undefined || typeof code !== "number" || !Number.isSafeInteger(code)) {
+    return Result.fail(parameterError("expected the id of a command and a code, a whole number"))
   }
   return Result.succeed({
     deviceId: device.deviceId,
     messageId,
     state: code === 200 ? "succeeded" : "failed",
-    code: outcome,
+    code,
     message: toWellFormed(typeof message === "string" ? message : ""),
     data: isFiniteJson(data, maxDataNesting) ? data : {},
     at: receivedAt
