@@ -238,7 +238,16 @@ for (const [name, storage] of storages) {
           const { body } = yield* uplink(device, "PostHex", { raw: raw!, headers: { "content-type": type as string } })
           assert.strictEqual(body.code, 0)
         }
+        // No bytes are a message, too, as over MQTT.
+        assert.strictEqual((yield* post("PostHex", { params: { data: "" } })).code, 0)
+        for (const type of ["text/plain", "application/octet-stream"]) {
+          const { body } = yield* uplink(device, "PostHex", { raw: "", headers: { "content-type": type } })
+          assert.strictEqual(body.code, 0, type)
+        }
         assert.deepStrictEqual((yield* events("raw")).map(({ value }: { value: string }) => value), [
+          "",
+          "",
+          "",
           "0aff",
           "0aff",
           "0aff"

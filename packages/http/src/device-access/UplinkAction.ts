@@ -86,7 +86,7 @@ const bytes = (
 ): UplinkAction => {
   const readParams = (params: unknown): Parsed => {
     const data = Predicate.hasProperty(params, "data") ? params.data : undefined
-    return typeof data === "string" && isHex.test(data.trim())
+    return typeof data === "string" && isBytes.test(data.trim())
       ? read(method, data.trim().toLowerCase(), params)
       : refuseField("params.data", "Expected bytes as hex text")
   }
@@ -121,6 +121,9 @@ export const messageContent = (form: DeviceMethod.MessageForm, body: Body): unkn
 
 const refuseField = (field: string, message: string): Result.Result<never, typeof InvalidParameter.Type> =>
   Result.fail(invalidParameter([{ path: [field], message }]))
+
+/** As on its topic, a message of bytes may have none. */
+const isBytes = /^(?:[0-9a-f]{2})*$/i
 
 const isHex = /^(?:[0-9a-f]{2})+$/i
 
