@@ -55,6 +55,20 @@ for (const [name, stores] of storages) {
         assert.strictEqual(yield* used, 60)
       }))
 
+    it.effect("an empty object needs no room", () =>
+      Effect.gen(function*() {
+        const objects = yield* Objects
+        const { id, used } = yield* newProject("full", 60)
+        yield* objects.upload(id, "full.bin", bytes)
+        assert.strictEqual((yield* objects.upload(id, "empty.bin", Stream.empty)).size, 0)
+        const refused = yield* Effect.flip(objects.upload(id, "byte.bin", Stream.succeed(Buffer.alloc(1))))
+        assert.deepInclude(refused, { _tag: "QuotaExceeded", quota: "objectBytes", limit: 60 })
+        assert.strictEqual(yield* used, 60)
+        yield* (yield* QuotaStore).set(id, { objectBytes: 59 })
+        const lower = yield* Effect.flip(objects.upload(id, "empty.bin", Stream.empty))
+        assert.deepInclude(lower, { _tag: "QuotaExceeded", quota: "objectBytes", limit: 59 })
+      }))
+
     it.effect("an object that was never counted gives nothing back", () =>
       Effect.gen(function*() {
         const objects = yield* Objects

@@ -36,7 +36,7 @@ export class Quotas extends Context.Service<Quotas, {
     amount: number,
     write: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | QuotaExceeded | StoreError, R>
-  /** Returns how many bytes of objects the project may have, and how many are left, at least 1. Fails if none are. */
+  /** Returns how many bytes of objects the project may have, and how many are left. Fails if it has more than it may. */
   readonly roomForObjects: (
     projectId: ProjectId
   ) => Effect.Effect<{ readonly limit: number; readonly left: number }, QuotaExceeded | StoreError>
@@ -77,7 +77,7 @@ const make = Effect.gen(function*() {
     const state = yield* store.state(projectId)
     const used = Option.match(state, { onNone: () => 0, onSome: ({ used }) => used.objectBytes })
     const limit = Option.getOrUndefined(state)?.limits.objectBytes ?? defaults.objectBytes
-    if (used >= limit) return yield* new QuotaExceeded({ quota: "objectBytes", limit })
+    if (used > limit) return yield* new QuotaExceeded({ quota: "objectBytes", limit })
     return { limit, left: limit - used }
   })
 
