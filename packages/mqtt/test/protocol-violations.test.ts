@@ -19,6 +19,14 @@ import {
 
 const { connectPacket, encode, publish } = RawMqttSocket
 
+/** The packet, with the length that it has; its own length takes two bytes. */
+const resized = (bytes: Buffer): Buffer => {
+  const length = bytes.length - 3
+  bytes[1] = length % 128 | 0x80
+  bytes[2] = length >> 7
+  return bytes
+}
+
 layer(MqttTestServer.layerMemory, { excludeTestServices: true })("what breaks MQTT 3.1.1", (it) => {
   it.effect.each<readonly [string, boolean]>([
     ["after the CONNACK", false],
@@ -99,6 +107,18 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("what breaks MQ
       "a will of QoS 3",
       (connect) => altered({ ...connect, will: { topic: "a", payload: "b", qos: 0 } }, { flags: (was) => was | 0x18 })
     ],
+    ...["", "a/+", "a/#", "a\0b"].map((topic) =>
+      [`a will on the topic ${JSON.stringify(topic)}`, (connect: IConnectPacket) => {
+        const bytes = Buffer.from(encode({ ...connect, will: { topic: "topic", payload: "b", qos: 0 } }))
+        const at = bytes.indexOf("topic")
+        const name = Buffer.from(topic)
+        // The library writes no CONNECT with such a will.
+        return resized(
+          Buffer.concat([bytes.subarray(0, at - 2), Buffer.from([0, name.length]), name, bytes.subarray(at + 5)])
+        )
+      }] as const
+    ),
+    ["bytes behind its fields", (connect) => resized(Buffer.concat([encode(connect), Buffer.from([0xc0, 0])]))],
     ["another protocol name", (connect) => {
       const bytes = Buffer.from(encode(connect))
       bytes.write("MQTX", bytes.indexOf("MQTT"))

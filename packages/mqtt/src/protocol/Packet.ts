@@ -11,13 +11,17 @@ export interface Packet {
   readonly messageId?: number
   readonly qos: number
   readonly topic: string
-  readonly will?: { readonly qos: number }
+  readonly will?: { readonly qos: number; readonly topic: string; readonly payload: Uint8Array }
   readonly subscriptions: ReadonlyArray<{ readonly topic: string }>
   readonly unsubscriptions: ReadonlyArray<string>
   /** The protocol level is one by which bridges introduce themselves. */
   readonly bridgeMode?: boolean
   /** Of a CONNECT: 3, 4 or 5. */
   readonly protocolVersion?: number
+  readonly protocolId?: string
+  readonly clientId?: string
+  readonly username?: string
+  readonly password?: Uint8Array
 }
 
 /** Whether the text has neither NUL nor bytes that were not UTF-8. */
@@ -25,12 +29,26 @@ export const isText = (text: string): boolean => !/[\0\uFFFD]/.test(text)
 
 const isId = (id: number | undefined): boolean => id !== undefined && id > 0
 
+/** Bytes of a field with its length in front; of one that is absent, none. */
+const fieldBytes = (field: string | Uint8Array | undefined): number =>
+  field === undefined ? 0 : 2 + Buffer.byteLength(field)
+
+/** Whether a CONNECT of MQTT 3 ends where its last field ends: the parser passes over what is behind it. */
+const endsWithFields = ({ clientId, length, password, protocolId, username, will }: Packet): boolean =>
+  // Level, flags and keep-alive have four bytes.
+  length === 4 + [protocolId, clientId, will?.topic, will?.payload, username, password]
+        .reduce((sum, field) => sum + fieldBytes(field), 0)
+
+/** Whether the text names a topic: it is no filter. */
+const isTopicName = (topic: string): boolean => isText(topic) && topic !== "" && !/[+#]/.test(topic)
+
 /** Checks what the parser does not look at (MQTT 3.1.1, sections 1.5.3, 2.3.1, 3). */
 export const keepsToProtocol = (packet: Packet): boolean => {
   const { cmd, length, messageId } = packet
   switch (cmd) {
     case "connect":
-      return packet.will === undefined || packet.will.qos < 3
+      return endsWithFields(packet) &&
+        (packet.will === undefined || (packet.will.qos < 3 && isTopicName(packet.will.topic)))
     case "publish":
       return isText(packet.topic) &&
         (packet.qos === 0 || (isId(messageId) && length >= 4 + Buffer.byteLength(packet.topic)))
