@@ -88,11 +88,14 @@ const clientMembers = (client: Client): ClientMembers & PausedMember =>
 /** The subscriptions of the client, by topic or filter. */
 export const subscriptionsOf = (client: Client): ClientMembers["subscriptions"] => clientMembers(client).subscriptions
 
-/** Returns the next packet identifier of the client, from 1 to 65535. */
+/** The largest packet identifier, and how many there are. */
+export const maxPacketId = 65_535
+
+/** Returns the next packet identifier of the client, from 1 to {@link maxPacketId}. */
 export const nextPacketId = (client: Client): number => {
   const members = clientMembers(client)
   const id = members._nextId
-  members._nextId = id >= 65_535 ? 1 : id + 1
+  members._nextId = id >= maxPacketId ? 1 : id + 1
   return id
 }
 

@@ -26,7 +26,7 @@ import {
 import type { Client } from "aedes"
 import { Effect } from "effect"
 import type { Duplex } from "node:stream"
-import { nextPacketId } from "../protocol/AedesInternals.ts"
+import { maxPacketId, nextPacketId } from "../protocol/AedesInternals.ts"
 import * as PublishPacket from "../protocol/PublishPacket.ts"
 import { writeInTurn } from "../protocol/TurnWrites.ts"
 import { Readiness, type ReadinessWatch } from "./Readiness.ts"
@@ -240,7 +240,7 @@ export class MqttConnection implements DeviceConnection {
       return
     }
     if (this.#client.closed || this.#stream.destroyed) return
-    const packetId = maxQos === 1 && this.subscriptions.qosOf(topic) === 1 ? nextPacketId(this.#client) : undefined
+    const packetId = maxQos === 1 && this.subscriptions.qosOf(topic) === 1 ? this.#nextPacketId() : undefined
     if (packetId !== undefined && acknowledged !== undefined) this.#unacknowledged.set(packetId, acknowledged)
     if (typeof payload === "string" || Buffer.isBuffer(payload)) {
       writeInTurn(this.#stream, PublishPacket.encode(topic, payload, packetId, confirms))
@@ -274,6 +274,13 @@ export class MqttConnection implements DeviceConnection {
       if (isOpen) this.whenRoom(send)
       else send(false)
     }
+  }
+
+  /** Passes over identifiers of messages that the device has not confirmed: its PUBACK would confirm two. */
+  #nextPacketId(): number {
+    let id = nextPacketId(this.#client)
+    while (this.#unacknowledged.has(id) && this.#unacknowledged.size < maxPacketId) id = nextPacketId(this.#client)
+    return id
   }
 
   #isBacklogged(): boolean {
