@@ -7,7 +7,7 @@
  */
 import { NodeBus, type Notice, NoticeListeners, StoreError } from "@device-cloud/core"
 import { connect, type ConnectionOptions } from "@device-cloud/nats"
-import { Effect, Layer, Schedule } from "effect"
+import { Deferred, Effect, Layer, Schedule, Schema } from "effect"
 import { randomUUID } from "node:crypto"
 
 export interface NatsBusOptions extends ConnectionOptions {
@@ -24,36 +24,57 @@ export interface NatsBusOptions extends ConnectionOptions {
  */
 export const layer = (options: NatsBusOptions): Layer.Layer<NodeBus> => Layer.effect(NodeBus, make(options))
 
-type Connection = Effect.Success<ReturnType<typeof connect>>
+class Disconnected extends Schema.TaggedError<Disconnected>()("Disconnected", {
+  cause: Schema.optional(Schema.Defect())
+}) {
+  override get message(): string {
+    return "There is no connection to NATS"
+  }
+}
+
+interface Connected {
+  readonly connection: Effect.Success<ReturnType<typeof connect>>
+  /** Fails when the connection has ended. */
+  readonly ended: Deferred.Deferred<never, Disconnected>
+}
+
+/**
+ * Waits until the server has what was sent to it. The promise of the client is left
+ * open when the connection ends first.
+ */
+const flush = ({ connection, ended }: Connected) =>
+  Effect.raceFirst(Effect.tryPromise(() => connection.flush()), Deferred.await(ended))
 
 const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...options }: NatsBusOptions) {
   const nodeId = randomUUID()
   const everybody = `${prefix}.all`
   const oneNode = (id: string) => `${prefix}.node.${id}`
   const listeners = new NoticeListeners()
-  let connected: Connection | undefined
+  let connected: Connected | undefined
 
   const connection = Effect.acquireRelease(connect(options), (connection) =>
     Effect.suspend(() => {
-      if (connected === connection) connected = undefined
+      connected = undefined
       return Effect.ignore(Effect.promise(() => connection.close()))
     }))
 
   /** Hears what comes for all and for this node, until the connection breaks. */
   const listen = Effect.gen(function*() {
-    const current = yield* connection
+    const current: Connected = { connection: yield* connection, ended: Deferred.makeUnsafe() }
+    void current.connection.closed().then((cause) =>
+      Deferred.doneUnsafe(current.ended, Effect.fail(new Disconnected({ cause })))
+    )
     // The callbacks of one connection run one after the other, whatever the subject.
     const callback = (_: Error | null, message: { readonly string: () => string }) => {
       listeners.hear(noticeOf(message.string()))
     }
-    current.subscribe(everybody, { callback })
-    current.subscribe(oneNode(nodeId), { callback })
-    yield* Effect.tryPromise(() => current.flush())
+    current.connection.subscribe(everybody, { callback })
+    current.connection.subscribe(oneNode(nodeId), { callback })
+    yield* flush(current)
     // What was published before is missed.
     listeners.hear("missed")
     connected = current
-    const cause = yield* Effect.promise(() => current.closed())
-    return yield* Effect.fail(cause)
+    return yield* Deferred.await(current.ended)
   })
   yield* Effect.scoped(listen).pipe(
     Effect.tapError((error) => Effect.logWarning("Other nodes cannot be heard", error)),
@@ -64,15 +85,15 @@ const make = Effect.fnUntraced(function*({ prefix = "device-cloud-bus", ...optio
   return NodeBus.of({
     nodeId,
     publish: (notices, to) =>
-      Effect.tryPromise({
-        try: async () => {
-          if (connected === undefined) throw new Error("There is no connection to NATS")
-          const subject = to === undefined ? everybody : oneNode(to)
-          for (const notice of notices) connected.publish(subject, textOf(notice))
-          await connected.flush()
-        },
-        catch: (cause) => new StoreError({ operation: "NodeBus.publish", retryable: true, cause })
-      }),
+      Effect.gen(function*() {
+        const current = connected
+        if (current === undefined) return yield* new Disconnected({})
+        const subject = to === undefined ? everybody : oneNode(to)
+        yield* Effect.try(() => notices.forEach((notice) => current.connection.publish(subject, textOf(notice))))
+        yield* flush(current)
+      }).pipe(
+        Effect.mapError((cause) => new StoreError({ operation: "NodeBus.publish", retryable: true, cause }))
+      ),
     listen: listeners.listen
   })
 })

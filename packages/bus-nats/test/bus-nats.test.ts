@@ -1,8 +1,9 @@
 import * as BusNats from "@device-cloud/bus-nats"
 import { NodeBus } from "@device-cloud/core"
+import { eventually } from "@device-cloud/testing"
 import { NodeBusContract } from "@device-cloud/testing/contracts"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Exit, Fiber, Layer } from "effect"
 import * as NatsTestServer from "../../events-nats/test/NatsTestServer.ts"
 
 const nodeOn = (url: string) =>
@@ -27,5 +28,19 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("the bus on NA
       const bus = yield* nodeOn(server.url)
       const error = yield* Effect.flip(bus.publish([{ channel: "contract", payload: "" }]))
       assert.deepInclude(error, { _tag: "StoreError", operation: "NodeBus.publish", retryable: true })
+    }).pipe(Effect.scoped))
+
+  it.live("says that it could not publish when the server dies before it has confirmed", () =>
+    Effect.gen(function*() {
+      const server = yield* NatsTestServer.make()
+      yield* server.start
+      const bus = yield* nodeOn(server.url)
+      const publish = bus.publish([{ channel: "contract", payload: "" }])
+      yield* eventually(Effect.exit(publish), { until: Exit.isSuccess })
+      const underWay = yield* Effect.forkScoped(Effect.flip(Effect.forever(publish)), { startImmediately: true })
+      yield* server.kill
+      assert.deepInclude(yield* Fiber.join(underWay), { _tag: "StoreError", retryable: true })
+      yield* server.start
+      yield* eventually(Effect.exit(publish), { until: Exit.isSuccess })
     }).pipe(Effect.scoped))
 })
