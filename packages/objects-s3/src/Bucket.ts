@@ -58,6 +58,7 @@ export class Bucket {
     return Effect.asVoid(this.#send("write", { method: "PUT", key, body }))
   }
 
+  /** Nothing happens if there is nothing under the key. */
   remove(key: string): Effect.Effect<void, StoreError> {
     return Effect.asVoid(this.#send("remove", { method: "DELETE", key }))
   }
@@ -124,7 +125,7 @@ export class Bucket {
     )
   }
 
-  /** Sends the request, again if the service is away. That there is nothing to get is no failure. */
+  /** Sends the request, again if the service is away. That there is nothing to get or to delete is no failure. */
   #send(operation: string, { body, headers, key, method, query }: Request): Effect.Effect<Response, StoreError> {
     const url = `${this.#url}/${key}${query === undefined ? "" : `?${query}`}`
     const hash = createHash("sha256").update(body ?? "").digest("hex")
@@ -138,7 +139,8 @@ export class Bucket {
             headers: { ...headers, "x-amz-content-sha256": hash },
             ...body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }
           })
-          if (response.ok || method === "GET" && response.status === 404) return response
+          const mayLack = method === "GET" || method === "DELETE"
+          if (response.ok || mayLack && response.status === 404) return response
           throw failed(operation, isTransient(response.status), await explain(response))
         },
         catch: (cause) => cause instanceof StoreError ? cause : failed(operation, true, cause)

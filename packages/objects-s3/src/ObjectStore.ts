@@ -83,8 +83,9 @@ const make = (bucket: Bucket) => {
     remove: (objectId) =>
       Effect.gen(function*() {
         if (Option.isNone(yield* find(objectId))) return false
-        yield* bucket.remove(factsOf(objectId))
+        // The facts last: whoever tries again after a failure still finds them.
         yield* bucket.remove(contentOf(objectId))
+        yield* bucket.remove(factsOf(objectId))
         return true
       }).pipe(removing.withPermits(1))
   })

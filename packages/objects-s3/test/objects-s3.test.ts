@@ -4,6 +4,8 @@ import { ObjectStoreContract } from "@device-cloud/testing/contracts"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Context, Effect, Exit, Layer, Option, Redacted, Scope, Stream } from "effect"
 import { randomBytes } from "node:crypto"
+import { createServer, request as forward, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll } from "vitest"
 import * as S3TestServer from "./S3TestServer.ts"
 
@@ -13,6 +15,28 @@ const newObject = () => ({
   fileName: "firmware.bin",
   createdAt: 0
 })
+
+/** Passes requests on to the server while `admits` says so, and answers 503 to the others. */
+const proxyOf = (options: ObjectsS3.BucketOptions, admits: (method: string) => boolean) =>
+  Effect.acquireRelease(
+    Effect.callback<Server>((resume) => {
+      const server = createServer((request, response) => {
+        const { headers, method = "", url } = request
+        if (!admits(method)) return void response.writeHead(503).end()
+        request.pipe(forward(`${options.endpoint}${url}`, { method, headers }, (answer) => {
+          answer.pipe(response.writeHead(answer.statusCode!, answer.headers))
+        }))
+      })
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) =>
+      Effect.sync(() => {
+        server.close()
+        server.closeAllConnections()
+      })
+  ).pipe(
+    Effect.map((server) => ({ ...options, endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }))
+  )
 
 const storeOf = (options: ObjectsS3.BucketOptions) =>
   Effect.map(Layer.build(Layer.fresh(ObjectsS3.layer(options))), Context.get(ObjectStore))
@@ -51,6 +75,19 @@ describe.skipIf(!S3TestServer.isInstalled)(S3TestServer.named("objects on S3"), 
       assert.isTrue(bytes.subarray(range.start, range.end + 1).equals(yield* read(range)))
       assert.isTrue(yield* two.remove(draft.objectId))
       assert.isTrue(Option.isNone(yield* one.find(draft.objectId)))
+    }).pipe(Effect.scoped))
+
+  it.live("an object can be removed again when the service went away half way", () =>
+    Effect.gen(function*() {
+      let deletions = 1
+      const store = yield* storeOf(yield* proxyOf(server, (method) => method !== "DELETE" || deletions-- > 0))
+      const draft = newObject()
+      const object = yield* store.write(draft, Stream.succeed(Buffer.from("bytes")), 10)
+      assert.instanceOf(yield* Effect.flip(store.remove(draft.objectId)), StoreError)
+      deletions = Number.POSITIVE_INFINITY
+      assert.isTrue(yield* store.remove(draft.objectId))
+      assert.isFalse(yield* store.remove(draft.objectId))
+      assert.include(String((yield* Effect.flip(Stream.runDrain(store.read(object)))).cause), "gone")
     }).pipe(Effect.scoped))
 
   it.live("a wrong secret is refused, and the failure does not tell the address of the object", () =>
