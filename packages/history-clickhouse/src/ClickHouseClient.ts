@@ -34,10 +34,10 @@ const timeout = Duration.seconds(30)
 const sortBytes = 100_000_000
 
 /**
- * Codes of failures that can pass: time-outs, too many queries, lost connections,
- * memory, disk, and too many parts.
+ * Codes of failures that can pass: a table that is made again, time-outs, too many
+ * queries, lost connections, memory, disk, and too many parts.
  */
-const passing = new Set([159, 202, 209, 210, 241, 243, 252])
+const passing = new Set([60, 159, 202, 209, 210, 241, 243, 252])
 
 /** Makes a client. It does not connect before the first statement. */
 export const make = ({ url }: ClickHouseOptions): ClickHouseClient => {

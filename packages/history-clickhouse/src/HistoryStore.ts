@@ -47,14 +47,14 @@ const make = (client: ClickHouseClient): HistoryStore["Service"] => {
   /** What is older has been forgotten, Unix milliseconds. */
   let horizon = Number.NEGATIVE_INFINITY
 
-  /** Makes the tables before the first statement that succeeds. */
+  /** Makes the tables before the first statement, and before one that follows a failure: they may be gone. */
   const prepared = <A>(operation: string, run: Effect.Effect<A, StoreError>): Effect.Effect<A, StoreError> =>
     Effect.suspend(() =>
       hasTables ? run : Effect.forEach(tables, (table) => client.run(operation, table), { discard: true }).pipe(
         Effect.andThen(Effect.sync(() => void (hasTables = true))),
         Effect.andThen(run)
       )
-    )
+    ).pipe(Effect.tapError(() => Effect.sync(() => void (hasTables = false))))
 
   /** A rank, which is lower than that of anything that this node has stored before. */
   const nextRank = (now: number): bigint => {

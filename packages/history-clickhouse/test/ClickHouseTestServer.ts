@@ -76,5 +76,13 @@ export const make = Effect.gen(function*() {
     while (!(yield* isListening)) yield* Effect.sleep(20)
   })
 
-  return { kill, start, url: Redacted.make(`http://default:secret@127.0.0.1:${port}`) }
+  /** Runs a statement that returns nothing. */
+  const run = (statement: string) =>
+    Effect.promise(async () => {
+      const headers = { "x-clickhouse-user": "default", "x-clickhouse-key": "secret" }
+      const response = await fetch(`http://127.0.0.1:${port}`, { method: "POST", headers, body: statement })
+      if (!response.ok) throw new Error(await response.text())
+    })
+
+  return { kill, run, start, url: Redacted.make(`http://default:secret@127.0.0.1:${port}`) }
 })

@@ -82,6 +82,28 @@ describe.skipIf(!ClickHouseTestServer.isInstalled)(ClickHouseTestServer.named("C
       })
   )
 
+  it.live("goes on in a database whose tables are gone", () =>
+    Effect.gen(function*() {
+      const server = yield* ClickHouseTestServer.make
+      yield* server.start
+      const storage = HistoryFromFeed.layer.pipe(
+        Layer.provideMerge(HistoryClickHouse.layer(server)),
+        Layer.provideMerge(StorageMemory.layer)
+      )
+      yield* Effect.gen(function*() {
+        const { deviceId, report } = yield* connect
+        yield* report(0)
+        yield* eventually(values(deviceId), { until: (found) => found.length === 1 })
+        yield* server.run("DROP TABLE device_history")
+        yield* server.run("DROP TABLE device_history_removed")
+        yield* report(1)
+        const found = yield* eventually(Effect.orElseSucceed(values(deviceId), () => []), {
+          until: (found) => found.length > 0
+        })
+        assert.deepStrictEqual(found, [1])
+      }).pipe(Effect.provide(cloud(storage)))
+    }))
+
   it.live("has every value once when the node dies between append and its place", () =>
     Effect.gen(function*() {
       const server = yield* ClickHouseTestServer.make
