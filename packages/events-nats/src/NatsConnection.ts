@@ -51,7 +51,7 @@ export const connect = (
       close: Effect.ignore(Effect.promise(() => connection.close()))
     }
     const manager = yield* attempt("JetStream cannot be used", () => jetstreamManager(connection, { timeout })).pipe(
-      Effect.tapError(() => connected.close)
+      Effect.onError(() => connected.close)
     )
     const { prefix, stream: name } = options
     const subjects = [`${prefix}.>`]
@@ -66,7 +66,7 @@ export const connect = (
           max_age: nanos(keepMillis),
           duplicate_window: nanos(recognizeMillis)
         })
-      })).pipe(Effect.tapError(() =>
+      })).pipe(Effect.onError(() =>
         connected.close
       ))
     const misfit = misfitOf(info, subjects[0]!)

@@ -8,6 +8,7 @@ import { jetstream, type JetStreamManager, jetstreamManager, type StreamConfig }
 import { connect, headers, type NatsConnection } from "@nats-io/transport-node"
 import { Effect, Exit, Layer, Logger, Redacted, Scope } from "effect"
 import { mkdtemp, rm } from "node:fs/promises"
+import { type AddressInfo, connect as connectSocket, createServer, type Server, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as NatsTestServer from "./NatsTestServer.ts"
@@ -184,6 +185,26 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("events on NAT
       assert.include(messages[0], "has the subjects elsewhere; expected device-cloud.>")
       yield* managing(server.url, (manager) => manager.streams.update("DEVICE_CLOUD", { subjects: ["device-cloud.>"] }))
       assert.deepStrictEqual(times(yield* stored(server.url, 1)), [1])
+    }).pipe(Effect.provide(stores)))
+
+  it.live("leave no connection behind when the publisher ends while it connects", () =>
+    Effect.gen(function*() {
+      const server = yield* NatsTestServer.make()
+      yield* server.start
+      const sockets = new Set<Socket>()
+      const slow = yield* Effect.acquireRelease(
+        Effect.callback<Server>((resume) => {
+          const slow = createServer((socket) => void sockets.add(socket.on("close", () => sockets.delete(socket))))
+          slow.listen(0, "127.0.0.1", () => resume(Effect.succeed(slow)))
+        }),
+        (slow) => Effect.sync(() => void slow.close())
+      )
+      const publisher = yield* start({ url: `nats://127.0.0.1:${(slow.address() as AddressInfo).port}` })
+      yield* append(event(1))
+      yield* eventually(Effect.sync(() => [...sockets]), { until: (sockets) => sockets.length > 0 })
+      yield* Scope.close(publisher, Exit.void)
+      for (const socket of sockets) socket.pipe(connectSocket(server.port, "127.0.0.1")).pipe(socket)
+      yield* eventually(Effect.sync(() => sockets.size), { until: (open) => open === 0 })
     }).pipe(Effect.provide(stores)))
 
   it.live("go over TLS to a server that the cloud trusts, under the name that it knows the cloud by", () =>

@@ -42,7 +42,12 @@ const timeout = 5000
  */
 export const connect = (options: ConnectionOptions): Effect.Effect<NatsConnection, NatsUnreachable> =>
   Effect.tryPromise({
-    try: () => open(connectionOptions(options)),
+    try: async (signal) => {
+      const connection = await open(connectionOptions(options))
+      // Nobody waits for it any more.
+      if (signal.aborted) await connection.close()
+      return connection
+    },
     catch: (cause) =>
       new NatsUnreachable({
         message: `NATS at ${withoutSecrets(options.url)} cannot be reached: ${
