@@ -201,6 +201,8 @@ const valuesOf = (entries: Readonly<Record<string, { readonly value: Json }>>) =
   Object.fromEntries(Object.entries(entries).map(([id, { value }]) => [id, value]))
 
 const fittingSide = (model: TypedModel, side: ShadowSide): object => {
-  const values = fittingProperties(model, valuesOf(side)) as Readonly<Record<string, Json>>
-  return Object.fromEntries(Object.entries(values).map(([id, value]) => [id, { value, time: side[id]!.time }]))
+  const values = fittingProperties(model, valuesOf(side)) as Readonly<Record<string, Json | undefined>>
+  return Object.fromEntries(
+    Object.entries(values).map(([id, value]) => [id, value === undefined ? value : { value, time: side[id]!.time }])
+  )
 }

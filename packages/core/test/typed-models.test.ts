@@ -187,6 +187,47 @@ layer(TestCloud.layer, { excludeTestServices: true })("typed devices", (it) => {
       assert.deepStrictEqual(alarm.outputs, { degrees: 81.5 })
       assert.strictEqual(alarm.origin.deviceId, device.deviceId)
     }))
+
+  it.effect("have no value for an id that every object inherits, until the device reports one", () =>
+    Effect.gen(function*() {
+      const cloud = yield* TestCloud
+      const product = yield* cloud.createProduct()
+      const field = { id: "constructor", name: "Constructor", dataType: { type: "int" } } as const
+      const machine = defineThingModel({
+        properties: [{ ...field, accessMode: "r" }, { ...field, id: "speed", accessMode: "r" }],
+        events: [{ id: "built", name: "Built", outputData: [field] }],
+        services: [{ id: "build", name: "Build", callType: "sync", outputData: [field] }]
+      })
+      yield* (yield* ThingModels).importFrom(
+        defaultProjectId,
+        product.productKey,
+        "metadata",
+        JSON.stringify(machine.definition)
+      )
+      const device = yield* cloud.createDevice(product)
+      const connected = yield* cloud.connect(device, { on: { services: { build: () => Effect.succeed({}) } } })
+      const machines = yield* TypedDevices.of(machine)
+      yield* connected.postProperties({ speed: 1 })
+      yield* connected.send("thing.event.built.post", { value: {}, time: 1 })
+      const before = yield* machines.shadow(defaultProjectId, device.deviceId)
+      assert.isUndefined(before.reported.constructor)
+      assert.isUndefined(before.desired.constructor)
+      const { outputs } = yield* machines.services.build(defaultProjectId, device.deviceId, {})
+      assert.isDefined(outputs)
+      assert.isUndefined(outputs?.constructor)
+      const [report, built] = yield* machines.events({
+        projectId: defaultProjectId,
+        productKey: product.productKey,
+        after: ""
+      }).pipe(Stream.take(2), Stream.runCollect)
+      assert(report?.id === null && built?.id === "built")
+      assert.isUndefined(report.values.constructor)
+      assert.isUndefined(built.outputs.constructor)
+
+      yield* connected.postProperties({ constructor: 7 })
+      const { reported } = yield* machines.shadow(defaultProjectId, device.deviceId)
+      assert.strictEqual(reported.constructor?.value, 7)
+    }))
 })
 
 it("the source of a model defines the same model", () => {

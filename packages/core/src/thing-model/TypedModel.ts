@@ -196,11 +196,14 @@ type Values = Readonly<Record<string, Json>>
  * those that were reported before the model was there.
  */
 export const fittingProperties = <M extends TypedModel>({ validator }: M, values: Values): Partial<Reported<M>> =>
-  Object.fromEntries(
-    Object.entries(values).flatMap(([id, value]) => {
-      const checked = validator.reported(id, value)
-      return checked instanceof Misfit ? [] : [[id, checked]]
-    })
+  withoutInherited(
+    validator.model.properties,
+    Object.fromEntries(
+      Object.entries(values).flatMap(([id, value]) => {
+        const checked = validator.reported(id, value)
+        return checked instanceof Misfit ? [] : [[id, checked]]
+      })
+    )
   ) as Partial<Reported<M>>
 
 /** The outputs of an event, if the model has the event and they fit; else undefined. */
@@ -209,10 +212,8 @@ export const fittingOutputs = <M extends TypedModel, Id extends keyof EventOutpu
   eventId: Id,
   value: Json
 ): EventOutputs<M>[Id] | undefined => {
-  const check = validator.event(eventId)
-  if (check === undefined || typeof value !== "object" || value === null || Array.isArray(value)) return undefined
-  const checked = check(value as Values)
-  return checked instanceof Misfit ? undefined : checked as EventOutputs<M>[Id]
+  const outputs = validator.model.events.find(({ id }) => id === eventId)?.outputData
+  return fittingFields(outputs, validator.event(eventId), value) as EventOutputs<M>[Id] | undefined
 }
 
 /** The outputs in the reply of a service, if they fit; else undefined. */
@@ -222,7 +223,31 @@ export const fittingReply = <M extends TypedModel, Id extends keyof ServiceOutpu
   data: Json
 ): ServiceOutputs<M>[Id] | undefined => {
   const outputs = validator.service(serviceId)?.element.outputData
-  if (outputs === undefined || typeof data !== "object" || data === null || Array.isArray(data)) return undefined
-  const checked = compileFields(outputs)(data as Values)
-  return checked instanceof Misfit ? undefined : checked as ServiceOutputs<M>[Id]
+  return fittingFields(outputs, outputs && compileFields(outputs), data) as ServiceOutputs<M>[Id] | undefined
+}
+
+const fittingFields = (
+  fields: ReadonlyArray<Identified> | undefined,
+  check: ((values: Values) => Values | Misfit) | undefined,
+  data: Json
+): object | undefined => {
+  if (fields === undefined || check === undefined) return undefined
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return undefined
+  const checked = check(data as Values)
+  return checked instanceof Misfit ? undefined : withoutInherited(fields, checked)
+}
+
+/**
+ * The same values. What every object inherits, such as `constructor`, is undefined
+ * if the model gives this id to a value and there is none.
+ */
+const withoutInherited = (fields: ReadonlyArray<Identified>, values: Values): object => {
+  const inherited = fields.filter(({ id }) => id in values && !Object.hasOwn(values, id))
+  return inherited.length === 0
+    ? values
+    : { ...values, ...Object.fromEntries(inherited.map(({ id }) => [id, undefined])) }
+}
+
+interface Identified {
+  readonly id: string
 }
