@@ -68,6 +68,28 @@ it("a failure rejects with its code, the fields of the error of the domain, and 
   assert.deepStrictEqual(invalid.issues[0].path, ["name"])
 })
 
+it("a value that is no JSON is refused by name, and nothing of it is stored", async () => {
+  await using cloud = await startCloud(parts)
+  const { deviceId } = await createLamp(cloud)
+  class Level {
+    value = 1
+  }
+  for (const value of [1n, () => 1, Symbol("level"), new Date(0), new Map(), new Level(), undefined]) {
+    for (const given of [value, [value], { value }] as ReadonlyArray<unknown>) {
+      const values = { level: given as Json }
+      const desired = await rejected(cloud.shadows.desire("default", deviceId, values))
+      assert(desired.code === "InvalidInput")
+      assert.deepStrictEqual(desired.issues[0].path, ["state", "desired", "level"])
+      const set = await rejected(cloud.commands.setProperties("default", deviceId, values))
+      assert(set.code === "InvalidInput")
+      assert.deepStrictEqual(set.issues[0].path, ["params"])
+    }
+  }
+  const plain = Object.assign(Object.create(null), { level: { value: [1] } }) as Record<string, Json>
+  const { desired } = await cloud.shadows.desire("default", deviceId, plain)
+  assert.deepStrictEqual(desired["level"]?.value, { value: [1] })
+})
+
 it("types: calls that do not fit are refused, and extension points are left out", async () => {
   await using cloud = await startCloud(parts)
   expectTypeOf(cloud.devices.list).returns.resolves.toHaveProperty("total").toEqualTypeOf<number>()
