@@ -111,6 +111,14 @@ const jsonRows = (text: string): ReadonlyArray<Read> =>
 const csvRows = (text: string): ReadonlyArray<Read> => {
   const [head, ...rows] = csvCells(text.replace(/^\uFEFF/, ""))
   const names = head?.cells.map((name) => name.trim()) ?? []
+  const twice = Object.keys(Row.fields).find((name) => names.indexOf(name) !== names.lastIndexOf(name))
+  // Which of two columns counts, nobody knows, and a file that a program has left empty is none of no devices.
+  const fault = twice !== undefined
+    ? `the line of names has ${twice} twice`
+    : names.includes("device_name")
+    ? undefined
+    : "expected a line of names with device_name"
+  if (fault !== undefined) return [{ line: head?.line ?? 1, value: undefined, fault }]
   return rows.flatMap(({ cells, line }) =>
     cells.length === 1 && cells[0] === ""
       ? []

@@ -274,6 +274,30 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       assert.strictEqual((yield* json("devices", "get", `${product_key}/wall-3`)).device_info.nickname, "Hall, left")
     }))
 
+  it.effect("a file of devices whose line of names says nothing certain makes no device", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      for (
+        const [text, reason] of [
+          ["", "expected a line of names with device_name"],
+          ["\n", "expected a line of names with device_name"],
+          ["name\nlamp-1\n", "expected a line of names with device_name"],
+          ["device_name,nickname,device_name\nlamp-1,Hall,lamp-2\n", "the line of names has device_name twice"],
+          ["device_name,tags,tags\n", "the line of names has tags twice"]
+        ] as const
+      ) {
+        const file = yield* temporary("devices.csv", text)
+        const refused = yield* cli("devices", "import", file, "--product", product_key)
+        assert.strictEqual(refused.code, 1, text)
+        assert.match(refused.out, new RegExp(`^0 created, 0 there before, 1 failed\\.[^]*^1 +${reason}$`, "m"))
+      }
+      // A project without devices is exported so, and names that mean nothing may come twice.
+      for (const text of ["device_name,nickname\n", "device_name,,\nlamp-1,,\n"]) {
+        const file = yield* temporary("devices.csv", text)
+        assert.strictEqual((yield* cli("devices", "import", file, "--product", product_key)).code, 0, text)
+      }
+    }))
+
   it.effect("a table may have as many rows as a large file has lines", () =>
     Effect.gen(function*() {
       let lines = 0
