@@ -113,6 +113,26 @@ it("an Option is its value or undefined, and a Redacted is its value", async () 
   assert.match(await cloud.accessKeys.generate(), /^dck_/)
 })
 
+it("the API says what is wrong with a body, also of a request that was made in this process", async () => {
+  await using cloud = await startCloud({ ...parts, objects: PlatformNode.MemoryObjectStore.layer })
+  const handle = await cloud.fetchHandler()
+  const { key } = await cloud.accessKeys.create("default", { name: "Back end", role: "admin" })
+  const create = async (body: string | null) => {
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+    const response = await handle(
+      new Request("http://localhost/openapi/v1/products", { method: "POST", headers, body })
+    )
+    return await response.json() as { readonly code: number; readonly message: string; readonly data?: Json }
+  }
+  const wrong = await create("{\"name\":5}")
+  assert.strictEqual(wrong.code, 40001)
+  assert.nestedProperty(wrong.data, "issues.name")
+  assert.strictEqual((await create("{")).message, "The body is not valid JSON")
+  for (const body of ["", null]) {
+    assert.deepStrictEqual(await create(body), { code: 40000, message: "The body is empty; send a JSON object" })
+  }
+})
+
 it("a stream is an async iterable", async () => {
   await using cloud = await startCloud(parts)
   const { productKey } = await cloud.products.create("default", lamp)

@@ -4,7 +4,7 @@
  * middlewares around all routes.
  */
 import { inputIssues } from "@device-cloud/core"
-import { Effect, type Layer } from "effect"
+import { Effect, type Layer, Option } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware } from "effect/http-api"
 import { BodyUnreadable, InvalidParameter, invalidParameter } from "../Failure.ts"
@@ -21,9 +21,11 @@ export class RequestCheck extends HttpApiMiddleware.Service<RequestCheck>()("@de
       if (error.kind === "Body" || error.kind === "ResponseHeaders") return yield* Effect.die(error)
       const issues = inputIssues(error.cause)
       if (error.kind === "Payload") {
-        const { headers } = yield* HttpServerRequest.HttpServerRequest
-        const isEmpty = headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0
-        if (isEmpty) {
+        // The endpoint has read the body, and a request keeps its text. A request that was made in this process has
+        // no header that says how long it is.
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const text = yield* Effect.option(request.text)
+        if (Option.isSome(text) && text.value === "") {
           return yield* Effect.fail(BodyUnreadable.make({ message: "The body is empty; send a JSON object" }))
         }
         if (issues.some(({ message }) => message === "Expected a valid JSON body")) {
