@@ -11,7 +11,7 @@ import {
   type ProjectId
 } from "@device-cloud/core"
 import type { PgClient } from "@effect/sql-pg"
-import { Effect, Option } from "effect"
+import { Array, Effect, Option, Stream } from "effect"
 import { checkStored } from "./DeviceNames.ts"
 import { removeDevices } from "./DeviceRemoval.ts"
 import { type DeviceRow, deviceSecretFromRow, identityColumns, identityFromRow, type IdentityRow } from "./DeviceRow.ts"
@@ -27,9 +27,33 @@ export const make = (
   secrets: SealedSecrets["Service"],
   reads: PgClient.PgClient
 ): Pick<DeviceStore["Service"], "insertBatch" | "listBatches" | "getBatch" | "devicesOfBatch" | "removeBatch"> => {
+  /** Stores devices of a batch, and returns the names of those whose names nobody had. */
+  const insertDevices = (batch: BatchRow, devices: ReadonlyArray<SealedDevice>, sealedWith: number) =>
+    Effect.map(
+      sql<{ readonly names: ReadonlyArray<string> }>`
+        WITH stored AS (
+          INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, sealed_with, nickname,
+            batch_id, created_at, updated_at)
+          SELECT batch.project_id, batch.product_key, new.device_id, new.device_name, new.device_secret,
+            ${sealedWith}::int, '', batch.batch_id, batch.created_at, batch.created_at
+          FROM device_batch AS batch, unnest(
+            ${texts(devices.map(({ deviceId }) => deviceId))},
+            ${texts(devices.map(({ deviceName }) => deviceName))},
+            ${texts(devices.map(({ sealedSecret }) => sealedSecret))}
+          ) WITH ORDINALITY AS new (device_id, device_name, device_secret, position)
+          WHERE batch.batch_id = ${batch.batch_id}
+          ORDER BY new.position
+          ON CONFLICT (product_key, device_name) DO NOTHING
+          RETURNING device_name
+        )
+        SELECT coalesce(array_agg(device_name), '{}') AS names FROM stored`,
+      ([row]) => row!.names
+    )
+
   /**
    * Stores the batch and its devices, and returns the batch alone. Batches of one
-   * product take turns: two with the same names would wait for each other.
+   * product take turns: two with the same names would wait for each other. Secrets
+   * are sealed while PostgreSQL stores those before them.
    */
   const insertBatch = Effect.fnUntraced(function*(
     projectId: ProjectId,
@@ -38,33 +62,25 @@ export const make = (
     devices: ReadonlyArray<Pick<NewDevice, "deviceId" | "deviceName" | "deviceSecret">>
   ) {
     const { key, number } = secrets.current()
-    const sealed = yield* mapInSlices(
-      devices,
-      ({ deviceId, deviceSecret }) => key.seal(deviceSecret, placeOf("device", deviceId, "device_secret"))
-    )
-    const [stored] = yield* sql<BatchRow & { readonly names: ReadonlyArray<string> }>`
-      WITH batch AS (
-        INSERT INTO device_batch (project_id, product_key, size, description, created_at)
-        SELECT project_id, product_key, ${devices.length}::int, ${batch.description}, ${instant(batch.createdAt)}
-        FROM product WHERE project_id = ${projectId} AND product_key = ${productKey} FOR NO KEY UPDATE
-        RETURNING *
-      ), devices AS (
-        INSERT INTO device (project_id, product_key, device_id, device_name, device_secret, sealed_with, nickname,
-          batch_id, created_at, updated_at)
-        SELECT batch.project_id, batch.product_key, new.device_id, new.device_name, new.device_secret,
-          ${number}::int, '', batch.batch_id, batch.created_at, batch.created_at
-        FROM batch, unnest(
-          ${texts(devices.map(({ deviceId }) => deviceId))},
-          ${texts(devices.map(({ deviceName }) => deviceName))},
-          ${texts(sealed)}
-        ) WITH ORDINALITY AS new (device_id, device_name, device_secret, position)
-        ORDER BY new.position
-        ON CONFLICT (product_key, device_name) DO NOTHING
-        RETURNING device_name
-      )
-      SELECT *, ARRAY(SELECT device_name FROM devices) AS names FROM batch`
+    const [stored] = yield* sql<BatchRow>`
+      INSERT INTO device_batch (project_id, product_key, size, description, created_at)
+      SELECT project_id, product_key, ${devices.length}::int, ${batch.description}, ${instant(batch.createdAt)}
+      FROM product WHERE project_id = ${projectId} AND product_key = ${productKey} FOR NO KEY UPDATE
+      RETURNING *`
     if (stored === undefined) return Option.none()
-    yield* checkStored(sql, projectId, productKey, devices, stored.names)
+    const names = yield* Stream.fromIterable(Array.chunksOf(devices, sliceSize)).pipe(
+      Stream.mapEffect((slice) =>
+        mapInSlices(slice, ({ deviceId, deviceName, deviceSecret }) => ({
+          deviceId,
+          deviceName,
+          sealedSecret: key.seal(deviceSecret, placeOf("device", deviceId, "device_secret"))
+        }))
+      ),
+      Stream.buffer({ capacity: 1 }),
+      Stream.mapEffect((slice) => insertDevices(stored, slice, number)),
+      Stream.runCollect
+    )
+    yield* checkStored(sql, projectId, productKey, devices, names.flat())
     return Option.some(batchFromRow(stored))
   }, sql.withTransaction)
 
@@ -121,6 +137,13 @@ export const make = (
         return Option.some(rows.map(identityFromRow))
       }).pipe(sql.withTransaction, Effect.mapError(storeError("DeviceStore.removeBatch")))
   }
+}
+
+/** Devices that one statement stores. */
+const sliceSize = 1000
+
+interface SealedDevice extends Pick<NewDevice, "deviceId" | "deviceName"> {
+  readonly sealedSecret: string
 }
 
 interface BatchRow {

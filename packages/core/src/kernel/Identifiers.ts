@@ -46,21 +46,27 @@ const lower = "abcdefghijklmnopqrstuvwxyz"
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + lower
 const digits = "0123456789"
 
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
 const make = Effect.gen(function*() {
   const random = yield* Randomness
 
   /** Makes evenly distributed text: drops the bytes that would favour some characters. */
-  const text = (alphabet: string, length: number): Effect.Effect<string> =>
-    Effect.sync(() => {
-      const limit = 256 - (256 % alphabet.length)
-      let result = ""
-      while (result.length < length) {
-        for (const byte of random.bytes(length - result.length)) {
-          if (byte < limit) result += alphabet[byte % alphabet.length]
+  const text = (alphabet: string, length: number): Effect.Effect<string> => {
+    const characters = encoder.encode(alphabet)
+    const limit = 256 - (256 % characters.length)
+    return Effect.sync(() => {
+      const result = new Uint8Array(length)
+      let made = 0
+      while (made < length) {
+        for (const byte of random.bytes(length - made)) {
+          if (byte < limit) result[made++] = characters[byte % characters.length]!
         }
       }
-      return result
+      return decoder.decode(result)
     })
+  }
 
   return Identifiers.of({
     productKey: Effect.map(

@@ -372,6 +372,31 @@ export const suite = <E>(name: string, stores: Layer.Layer<DeviceCloud.Stores, E
         yield* insertDevices(other, named(["lamp-2"]))
       }))
 
+    it.effect("stores a large batch in the order of its devices, or nothing where any of its names are taken", () =>
+      Effect.gen(function*() {
+        const store = yield* DeviceStore
+        const product = yield* insertProduct
+        const { productKey, projectId } = product
+        const draft = { description: "", createdAt: epoch }
+        const drafts = Array.from({ length: 2500 }, () => newDevice())
+        const { batchId } = Option.getOrThrow(yield* store.insertBatch(projectId, productKey, draft, drafts))
+        const stored = yield* store.devicesOfBatch(projectId, batchId)
+        assert.deepStrictEqual(stored.map(({ deviceId }) => deviceId), drafts.map(({ deviceId }) => deviceId))
+        const taken = [drafts[2400]!.deviceName, drafts[5]!.deviceName]
+        const others = Array.from({ length: 2500 }, () => newDevice())
+        const more = others.map((each, i) => ({
+          ...each,
+          deviceName: { 7: taken[0], 2450: taken[1] }[i] ?? each.deviceName
+        }))
+        const refused = yield* store.insertBatch(projectId, productKey, draft, more).pipe(
+          Effect.as([]),
+          Effect.catchTag("DeviceNamesTaken", ({ deviceNames }) => Effect.succeed(deviceNames))
+        )
+        assert.deepStrictEqual(new Set(refused), new Set(taken))
+        assert.strictEqual((yield* store.list(projectId, { productKey }, { page: 1, pageSize: 1 })).total, 2500)
+        assert.strictEqual((yield* store.listBatches(projectId, productKey, { page: 1, pageSize: 1 })).total, 1)
+      }))
+
     it.effect("lists the batches of a product, the newest first", () =>
       Effect.gen(function*() {
         const store = yield* DeviceStore
