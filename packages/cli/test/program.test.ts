@@ -7,6 +7,7 @@ import { ChildProcess } from "effect/process"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
+import { closeSync, existsSync, openSync } from "node:fs"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
@@ -87,6 +88,23 @@ layer(cloud, { excludeTestServices: true })("the program", (it) => {
       const happening = Effect.forever(Effect.andThen(createDevice(product_key), Effect.sleep("100 millis")))
       assert.deepStrictEqual(yield* Effect.raceFirst(ended, happening), ["", [130, null]])
     }).pipe(Effect.scoped))
+
+  // A device that is always full, as Linux has it.
+  it.effect.runIf(existsSync("/dev/full"))(
+    "fails with a sentence when what it prints cannot be written",
+    () =>
+      Effect.gen(function*() {
+        const env = { HOME: "/nonexistent", DEVICE_CLOUD_URL: yield* serverUrl, DEVICE_CLOUD_KEY: ownerKey }
+        for (const args of [["--help"], ["completion", "bash"], ["products", "list", "--json"]]) {
+          const full = openSync("/dev/full", "w")
+          const child = spawn(process.execPath, [main, ...args], { env, stdio: ["ignore", full, "pipe"] })
+          closeSync(full)
+          const [said, ended] = yield* Effect.promise(() => Promise.all([text(child.stderr!), once(child, "exit")]))
+          assert.match(said, /^What is printed cannot be written: ENOSPC/m, args[0])
+          assert.deepStrictEqual(ended, [1, null])
+        }
+      })
+  )
 
   it.effect("watch misses nothing when its connection breaks", () =>
     Effect.gen(function*() {
