@@ -203,7 +203,11 @@ describe.skipIf(!NatsTestServer.isInstalled)(NatsTestServer.named("events on NAT
       yield* append(event(1))
       yield* eventually(Effect.sync(() => [...sockets]), { until: (sockets) => sockets.length > 0 })
       yield* Scope.close(publisher, Exit.void)
-      for (const socket of sockets) socket.pipe(connectSocket(server.port, "127.0.0.1")).pipe(socket)
+      for (const socket of sockets) {
+        const onwards = connectSocket(server.port, "127.0.0.1")
+        onwards.pipe(socket)
+        socket.pipe(onwards)
+      }
       yield* eventually(Effect.sync(() => sockets.size), { until: (open) => open === 0 })
     }).pipe(Effect.provide(stores)))
 
