@@ -2,7 +2,6 @@ import {
   AccessKeys,
   defaultProjectId,
   DeviceCloud,
-  Firmwares,
   ProjectOverview,
   Quotas,
   Subscriptions,
@@ -16,6 +15,7 @@ import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { hot, newScene, settle } from "./SceneFixtures.ts"
+import { createFirmware } from "./UpgradeFixtures.ts"
 
 /** Whoever is called refuses. */
 const refusing = WebhookClient.of({
@@ -36,13 +36,7 @@ it.effect("each kind of thing that needs attention is found by what has happened
     assert.deepStrictEqual((yield* get(defaultProjectId)).attention, [])
 
     // No device asks for the firmware.
-    const { firmware } = yield* (yield* Firmwares).create(defaultProjectId, product.productKey, {
-      name: "Lamp",
-      version: "2.0.0",
-      ossPath: "https://example.com/firmware.bin",
-      algorithms: "md5",
-      hash: "93230c3bde425a9d7984a594ac55ea1e"
-    })
+    const firmware = yield* createFirmware(product.productKey)
     const { taskId } = yield* (yield* UpgradeTasks).createUpgradeTask(defaultProjectId, firmware.firmwareId, {
       scopeMode: "all"
     })

@@ -2,13 +2,14 @@
  * No minute has more devices that are told than their task allows, also when they
  * come back together.
  */
-import { defaultProjectId, DeviceCloud, Firmwares, type Product, UpgradeTasks } from "@device-cloud/core"
+import { DeviceCloud } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Faults, Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
+import { createTask } from "./UpgradeFixtures.ts"
 
 const perMinute = 3
 const count = 12
@@ -17,23 +18,8 @@ const count = 12
 const campaign = Effect.gen(function*() {
   const product = yield* Fixtures.createProduct()
   const devices = yield* Effect.replicateEffect(Fixtures.createDevice(product), count)
-  yield* createTask(product)
+  yield* createTask(product, { maximumPerMinute: perMinute })
   return devices
-})
-
-const createTask = Effect.fnUntraced(function*({ productKey }: Product) {
-  const { firmware } = yield* (yield* Firmwares).create(defaultProjectId, productKey, {
-    name: "Lamp",
-    version: "2.0.0",
-    ossPath: "https://example.com/firmware.bin",
-    algorithms: "md5",
-    hash: "93230c3bde425a9d7984a594ac55ea1e"
-  })
-  yield* (yield* UpgradeTasks).createUpgradeTask(defaultProjectId, firmware.firmwareId, {
-    scopeMode: "all",
-    cloudPush: true,
-    maximumPerMinute: perMinute
-  })
 })
 
 /** When each of the devices was told in the minutes to come, Unix milliseconds, in the order of time. */

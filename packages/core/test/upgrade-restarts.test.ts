@@ -1,10 +1,11 @@
-import { defaultProjectId, DeviceCloud, Firmwares, PresenceStore, UpgradeTasks } from "@device-cloud/core"
+import { DeviceCloud, PresenceStore } from "@device-cloud/core"
 import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { Fixtures, SimulatedDevice } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Queue } from "effect"
 import { TestClock } from "effect/testing"
+import { createTask } from "./UpgradeFixtures.ts"
 
 const cloud = DeviceCloud.layer.pipe(Layer.provideMerge(StorageMemory.layer), Layer.provideMerge(PlatformNode.layer))
 
@@ -15,17 +16,7 @@ it.effect("an upgrade that was due while its device was at a node that is gone i
     yield* (yield* PresenceStore).record([
       { _tag: "Online", deviceId: device.deviceId, connectionId: "c", nodeId: "gone", ip: "", at: 0 }
     ])
-    const { firmware } = yield* (yield* Firmwares).create(defaultProjectId, product.productKey, {
-      name: "Lamp",
-      version: "2.0.0",
-      ossPath: "https://example.com/firmware.bin",
-      algorithms: "md5",
-      hash: "93230c3bde425a9d7984a594ac55ea1e"
-    })
-    yield* (yield* UpgradeTasks).createUpgradeTask(defaultProjectId, firmware.firmwareId, {
-      scopeMode: "all",
-      cloudPush: true
-    })
+    yield* createTask(product)
     yield* TestClock.adjust("2 seconds")
     const back = yield* SimulatedDevice.connect(device)
     yield* back.send("thing.ota.inform", { version: "1.0.0" })

@@ -1,37 +1,14 @@
-import {
-  defaultProjectId,
-  Devices,
-  Firmwares,
-  type Product,
-  Upgrades,
-  type UpgradeTaskDraft,
-  UpgradeTasks
-} from "@device-cloud/core"
+import { defaultProjectId, Devices, Upgrades, UpgradeTasks } from "@device-cloud/core"
 import { type SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { lamp } from "./SceneFixtures.ts"
+import { createTask } from "./UpgradeFixtures.ts"
 
 /** The time of the day so many minutes from now, by the clocks of UTC. */
 const clockIn = (minutes: number) =>
   Effect.map(Clock.currentTimeMillis, (now) => new Date(now + minutes * 60_000).toISOString().slice(11, 16))
-
-const createTask = Effect.fnUntraced(function*({ productKey }: Product, draft: Partial<UpgradeTaskDraft>) {
-  const { firmware } = yield* (yield* Firmwares).create(defaultProjectId, productKey, {
-    name: "Lamp",
-    version: "2.0.0",
-    ossPath: "https://example.com/firmware.bin",
-    algorithms: "md5",
-    hash: "93230c3bde425a9d7984a594ac55ea1e"
-  })
-  const { taskId } = yield* (yield* UpgradeTasks).createUpgradeTask(defaultProjectId, firmware.firmwareId, {
-    scopeMode: "all",
-    cloudPush: true,
-    ...draft
-  })
-  return taskId
-})
 
 const all = { page: 1, pageSize: 10 }
 
