@@ -272,6 +272,23 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       assert.deepStrictEqual(delivered?.params, { power: 1 })
     }))
 
+  it.effect("a value is sent that is set after a report of a device whose clock is ahead", () =>
+    Effect.gen(function*() {
+      const device = yield* createDevice
+      yield* Effect.scoped(Effect.gen(function*() {
+        const connected = yield* connect(device)
+        const time = (yield* Clock.currentTimeMillis) + 180_000
+        yield* connected.postProperties({ power: { value: 0, time }, target: { value: 20, time } })
+      }))
+      yield* TestClock.adjust("1 minute")
+      const command = yield* set(device, { power: 1, target: 20 })
+      yield* TestClock.adjust("4 minutes")
+      const connected = yield* connect(device)
+      const messages = yield* all(connected)
+      const delivered = messages.find(({ id }) => id === String(command.messageId))
+      assert.deepStrictEqual(delivered?.params, { power: 1, target: 20 })
+    }))
+
   it.effect("commands keep their order when many come at once, also while the device is coming back", () =>
     Effect.gen(function*() {
       const device = yield* createDevice

@@ -67,6 +67,40 @@ it.layer(TestCloud.layer, { excludeTestServices: true })("what fires a scene", (
       )
     }))
 
+  it.effect("a value of a device whose clock is ahead fires a scene", () =>
+    Effect.gen(function*() {
+      const { connected, product } = yield* lamp
+      const sceneId = yield* newScene({ triggers: [hot(product)] })
+      const time = (yield* Clock.currentTimeMillis) + 60_000
+      yield* connected.postProperties({ temperature: { value: 40, time } })
+      yield* settle
+      assert.deepStrictEqual(
+        (yield* executionsOf(sceneId)).map(({ verdict }) => verdict!.triggers[0]!.value),
+        [40]
+      )
+    }))
+
+  it.effect("values of several properties that come again in a message are changes with what was before each", () =>
+    Effect.gen(function*() {
+      const { connected, product } = yield* lamp
+      const sceneId = yield* newScene({ triggers: [hot(product)] })
+      const [first, second, third] = [{ time: 1 }, { time: 2 }, { time: 3 }]
+      yield* connected.send("thing.event.property.batch.post", {
+        properties: {
+          fan: [{ value: 1, ...first }, { value: 1, ...second }, { value: 2, ...third }],
+          temperature: [{ value: 10, ...first }, { value: 40, ...second }, { value: 45, ...third }]
+        }
+      })
+      yield* settle
+      const changes = (yield* executionsOf(sceneId)).map(({ event }) =>
+        event._tag === "PropertiesChanged" ? event.properties : undefined
+      )
+      assert.deepStrictEqual(changes.toReversed(), [
+        { fan: { value: 2, ...third, previous: 1 }, temperature: { value: 40, ...second, previous: 10 } },
+        { temperature: { value: 45, ...third, previous: 40 } }
+      ])
+    }))
+
   it.effect("an event fires a scene, with a comparison of one of its outputs", () =>
     Effect.gen(function*() {
       const { connected, product } = yield* lamp

@@ -386,13 +386,14 @@ const make = Effect.gen(function*() {
 
 /**
  * The properties that the device has not reported since the call. A report of the same
- * millisecond counts if it has the value: otherwise the call may be the later one.
+ * millisecond counts if it has the value: otherwise the call may be the later one. A device whose
+ * clock is ahead reports no later than its report arrives.
  */
 const stillWanted = ({ createdAt, params }: Command, { reported }: Shadow): Params =>
   Object.fromEntries(
     Object.entries(params).filter(([id, wanted]) => {
       if (!Object.hasOwn(reported, id)) return true
-      const { time, value } = reported[id]!
-      return time < createdAt || (time === createdAt && !equalJson(value, wanted))
+      const { time, value, receivedAt: at = time } = reported[id]!
+      return at < createdAt || (at === createdAt && !equalJson(value, wanted))
     })
   )

@@ -13,6 +13,8 @@ export interface ShadowEntry {
   readonly value: Json
   /** When the value was measured or desired, Unix milliseconds. */
   readonly time: number
+  /** When a reported value arrived whose time was ahead of the cloud, Unix milliseconds; others do not have it. */
+  readonly receivedAt?: number
   /** How often the desired value was set; only desired values have it. */
   readonly version?: number
 }

@@ -126,8 +126,9 @@ export class DeviceState {
       }
       const time = countedTime(given, receivedAt)
       const entry = new ReportedValue(admitted, time)
+      const stored = time > receivedAt ? { value: admitted, time, receivedAt } : entry
       tracker?.setting(id)
-      const reason = this.draft.set("reported", id, entry, receivedAt)
+      const reason = this.draft.set("reported", id, stored, receivedAt)
       if (reason !== undefined) {
         ;(remarks ??= {})[id] = reason
         continue
@@ -136,7 +137,7 @@ export class DeviceState {
         ;(remarks ??= {})[id] = aheadRemark
         this.#timesAhead++
       }
-      tracker?.wasSet(id, entry, admitted)
+      tracker?.wasSet(id, stored, admitted)
       if (Object.hasOwn(kept, id)) (earlier ??= []).push({ propertyId: id, ...kept[id]! })
       kept[id] = entry
     }
