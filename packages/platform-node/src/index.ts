@@ -15,6 +15,7 @@ export * as HttpServer from "./HttpServer.ts"
 export * as IdleCollection from "./IdleCollection.ts"
 export * as MemoryObjectStore from "./MemoryObjectStore.ts"
 export * as NodeKeyRing from "./NodeKeyRing.ts"
+export * as SystemClock from "./SystemClock.ts"
 
 /** Provides randomness, digests, signatures of firmware, message authentication codes, certificates and webhooks. */
 export const layer: Layer.Layer<DeviceCloud.Platform> = Layer.mergeAll(

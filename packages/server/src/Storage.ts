@@ -31,9 +31,12 @@ const database = (config: ServerConfig): Layer.Layer<Storage, InvalidConfig> => 
       return Layer.merge(
         loaded(async () => (await import("@device-cloud/storage-memory")).layer),
         PlatformNode.MemoryObjectStore.layer
-      )
+      ).pipe(Layer.provideMerge(PlatformNode.SystemClock.layer))
     case "sqlite":
-      return loaded(async () => (await import("./Sqlite.ts")).layer(config)).pipe(Layer.provide(keyRing(config)))
+      return loaded(async () => (await import("./Sqlite.ts")).layer(config)).pipe(
+        Layer.provide(keyRing(config)),
+        Layer.provideMerge(PlatformNode.SystemClock.layer)
+      )
     case "postgres":
       return loaded(async () => (await import("./Postgres.ts")).layer(config)).pipe(Layer.provide(keyRing(config)))
   }

@@ -1,12 +1,12 @@
 /**
  * A clock that follows another one and runs by the time that has passed: it is
- * never set back, does not stand still, and a jump of the system's clock does not
- * reach it.
+ * never set back, does not stand still, and a jump of the other clock that does not
+ * last does not reach it (docs/decisions/0093-the-clock-of-the-cloud.md).
  */
-import { Clock, type Duration, Effect } from "effect"
+import { Clock, type Duration, Effect, Schedule, type Scope } from "effect"
 
-/** Between what the difference to the other clock lies, milliseconds. */
-export interface Bounds {
+/** Between what the difference of another clock to the time that has passed lies, milliseconds. */
+export interface ClockBounds {
   readonly least: number
   readonly most: number
 }
@@ -18,7 +18,28 @@ const lasting = 60_000
 /** By how much of the time that passes the clock is slower or faster while it follows. */
 const rate = 0.1
 
+const followEvery = "10 seconds"
+
 const nanosPerMilli = 1_000_000n
+
+/** Milliseconds since the process began. No change of the system's clock changes it. */
+export const passed = (): number => performance.now()
+
+/** Makes a clock that asks every ten seconds where the other one is beside {@link passed}, until the scope closes. */
+export const following = <E>(
+  ask: Effect.Effect<ClockBounds, E>
+): Effect.Effect<Clock.Clock, E, Scope.Scope> =>
+  Effect.gen(function*() {
+    const clock = new SteadyClock(passed, yield* ask)
+    yield* ask.pipe(
+      Effect.map((bounds) => clock.follow(bounds)),
+      // It goes on by the time that passes.
+      Effect.catch((error) => Effect.logWarning("The time to follow is not known", error)),
+      Effect.schedule(Schedule.spaced(followEvery)),
+      Effect.forkScoped
+    )
+    return clock
+  })
 
 export class SteadyClock implements Clock.Clock {
   readonly #passed: () => number
@@ -31,7 +52,7 @@ export class SteadyClock implements Clock.Clock {
   #differsSince: number | undefined
 
   /** `passed`: milliseconds since any instant; the time at which the other clock is later by `bounds`. */
-  constructor(passed: () => number, bounds: Bounds) {
+  constructor(passed: () => number, bounds: ClockBounds) {
     this.#passed = passed
     this.#offset = (bounds.least + bounds.most) / 2
     this.#goal = this.#offset
@@ -39,7 +60,7 @@ export class SteadyClock implements Clock.Clock {
   }
 
   /** Takes note of where the other clock is. What lies between the bounds is right already. */
-  follow({ least, most }: Bounds): void {
+  follow({ least, most }: ClockBounds): void {
     const now = this.#read()
     const goal = Math.min(Math.max(this.#offset, least), most)
     if (Math.abs(goal - this.#offset) <= unlikely) {

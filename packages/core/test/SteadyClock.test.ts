@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { SteadyClock } from "../src/SteadyClock.ts"
+import { SteadyClock } from "../src/kernel/SteadyClock.ts"
 
 const second = 1000
 const hour = 3_600_000
