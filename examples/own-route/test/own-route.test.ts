@@ -129,4 +129,18 @@ layer(Server.layer(0), { excludeTestServices: true })("a route beside the manage
         "/openapi/v1/products"
       ])
     }))
+
+  it.effect("is a group that the scopes of a key may name", () =>
+    Effect.gen(function*() {
+      const key = yield* newKey("admin")
+      const scoped = (action: string) =>
+        Effect.map(
+          call("POST", "/openapi/v1/access-keys", {
+            key,
+            body: { name: action, role: "viewer", scopes: { actions: [action] } }
+          }),
+          ({ body }) => body.code
+        )
+      assert.deepStrictEqual(yield* Effect.forEach(["inspections:read", "inspection:read"], scoped), [0, 40001])
+    }))
 })

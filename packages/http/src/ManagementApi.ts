@@ -282,6 +282,12 @@ const routes = <R>(
     Layer.provide(Layer.succeed(DeviceAccessHandlers.StrictReplay, strictReplay)),
     Layer.provide(RateLimits.layer(rateLimits)),
     Layer.provide(Layer.succeed(PublicUrl, publicUrl)),
+    Layer.provide(
+      Layer.succeed(
+        ProjectHandlers.Groups,
+        [Api, ...beside === undefined ? [] : [beside.api]].flatMap(({ groups }) => Object.keys(groups))
+      )
+    ),
     Layer.provide(Layer.succeed(EventHandlers.Limits, eventStreams))
   )
 

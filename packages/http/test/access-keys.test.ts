@@ -211,6 +211,9 @@ for (const [name, storage] of storages) {
         for (const scopes of [{ products: [] }, { actions: ["devices"] }, { actions: ["devices:delete"] }]) {
           assert.strictEqual((yield* newKey({ scopes })).code, 40001)
         }
+        const { code, message } = yield* newKey({ scopes: { actions: ["devices:read", "device:write"] } })
+        assert.strictEqual(code, 40001)
+        assert.isTrue(message.startsWith("scopes.actions[1]: Expected one of the groups "), message)
       }))
 
     it.effect("says when a key ends soon", () =>

@@ -2,12 +2,18 @@
  * Handlers of the routes of projects and access keys.
  */
 import { type AccessKey, AccessKeys, expiresSoon, type Project, Projects } from "@device-cloud/core"
-import { Clock, DateTime, Effect, Redacted } from "effect"
+import { Clock, Context, DateTime, Effect, Redacted } from "effect"
 import { CurrentPrincipal } from "../middleware/Authorization.ts"
 import { Api } from "../DeviceCloudApi.ts"
 import { dateText, done, respond, respondPage } from "../Envelope.ts"
+import { invalidParameter } from "../Failure.ts"
 import { group } from "../ApiHandlers.ts"
 import type { AccessKeyRecord, ProjectRecord } from "./ProjectApi.ts"
+
+/** The groups of the API that the actions of a key may name. */
+export const Groups = Context.Reference<ReadonlyArray<string>>("@device-cloud/http/Groups", {
+  defaultValue: () => Object.keys(Api.groups)
+})
 
 /** Implements the group `projects`. */
 export const layer = group(
@@ -16,6 +22,13 @@ export const layer = group(
   Effect.fnUntraced(function*(handlers) {
     const projects = yield* Projects
     const accessKeys = yield* AccessKeys
+    const groups = yield* Groups
+    const groupIssues = (actions: ReadonlyArray<string>) =>
+      actions.flatMap((action, i) =>
+        groups.includes(action.slice(0, action.lastIndexOf(":")))
+          ? []
+          : [{ path: ["scopes", "actions", i], message: `Expected one of the groups ${groups.join(", ")}` }]
+      )
     return handlers.handleAll({
       createProject: ({ payload }) => respond(projects.create(payload), projectRecord),
       listProjects: ({ query }) => respondPage(query, projects.list, projectRecord),
@@ -24,6 +37,8 @@ export const layer = group(
       createAccessKey: Effect.fnUntraced(function*({ payload }) {
         const principal = yield* CurrentPrincipal
         const { addresses, expires_at, name, project_id = principal.projectId, role, scopes } = payload
+        const issues = groupIssues(scopes?.actions ?? [])
+        if (issues.length > 0) return yield* Effect.fail(invalidParameter(issues))
         const expiresAt = expires_at === undefined ? undefined : DateTime.toEpochMillis(expires_at)
         const now = yield* Clock.currentTimeMillis
         return yield* respond(
