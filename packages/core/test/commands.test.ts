@@ -489,6 +489,39 @@ layer(TestCloud.layer)("what is asked of devices", (it) => {
       assert.deepStrictEqual(tags, [...Array.from({ length: 10 }, () => "InvalidInput"), "DeviceNotFound"])
     }))
 
+  it.effect("refuses values that are no object, and stores nothing of them", () =>
+    Effect.gen(function*() {
+      const commands = yield* Commands
+      const shadows = yield* Shadows
+      const plain = yield* createDevice
+      const modelled = yield* createModelled
+      for (
+        const values of [undefined, null, 5, "on", ["on"], new Map([["power", 1]])] as ReadonlyArray<
+          unknown
+        > as ReadonlyArray<never>
+      ) {
+        for (const { deviceId } of [plain, modelled]) {
+          for (
+            const [path, refused] of [
+              [["params"], commands.setProperties(defaultProjectId, deviceId, values)],
+              [["params"], commands.callService(defaultProjectId, deviceId, "reboot", values)],
+              [["state", "desired"], shadows.desire(defaultProjectId, deviceId, values)]
+            ] as const
+          ) {
+            assert.deepInclude(yield* Effect.flip<unknown, object, never>(refused), {
+              _tag: "InvalidInput",
+              issues: [{ path, message: "Expected an object" }]
+            })
+          }
+          assert.strictEqual(
+            (yield* commands.list(defaultProjectId, deviceId, { page: 1, pageSize: 1 })).total,
+            0
+          )
+          assert.deepInclude((yield* shadows.get(defaultProjectId, deviceId)).shadow, { version: 0, desired: {} })
+        }
+      }
+    }))
+
   it.effect("the shadow takes desired values by version, and a connected device is told", () =>
     Effect.gen(function*() {
       const shadows = yield* Shadows

@@ -5,7 +5,7 @@
 import { Effect, Option, Result } from "effect"
 import { CodecCache } from "../codec/CodecCache.ts"
 import * as ProductCodec from "../codec/ProductCodec.ts"
-import { InvalidInput } from "../kernel/InvalidInput.ts"
+import { expectObject, InvalidInput } from "../kernel/InvalidInput.ts"
 import { isFiniteJson, type Json } from "../kernel/Json.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey } from "../product/Product.ts"
@@ -54,6 +54,7 @@ export const make = Effect.gen(function*() {
 
   /** The call that sets properties, with the values as they are stored. */
   const toSetProperties = Effect.fnUntraced(function*(productKey: ProductKey | undefined, params: Params) {
+    yield* expectObject(params, ["params"])
     const count = Object.keys(params).length
     if (count === 0 || count > maxProperties) {
       return yield* refuse("params", `Expected 1 to ${maxProperties} properties`)
@@ -70,6 +71,7 @@ export const make = Effect.gen(function*() {
   /** The call of a service, with the inputs as they are stored. */
   const toCallService = Effect.fnUntraced(
     function*(productKey: ProductKey | undefined, serviceId: string, params: Params) {
+      yield* expectObject(params, ["params"])
       const validator = yield* modelOf(productKey)
       if (validator === undefined) {
         if (!isUsableId(serviceId)) {

@@ -2,6 +2,7 @@
  * Input that breaks a rule of the domain.
  */
 import { Effect, Schema, SchemaIssue } from "effect"
+import { isJsonObject } from "./Json.ts"
 
 /** One place of the input, and what is wrong there. */
 export const InputIssue = Schema.Struct({
@@ -29,6 +30,12 @@ export class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInp
 /** Issues on one line, each with its path. */
 export const issuesText = (issues: ReadonlyArray<InputIssue>): string =>
   issues.map(({ message, path }) => path.length === 0 ? message : `${path.join(".")}: ${message}`).join("; ")
+
+/** Fails unless the values at `path` are an object: a program may give what its compiler has not seen. */
+export const expectObject = (values: object, path: InputIssue["path"]): Effect.Effect<void, InvalidInput> =>
+  isJsonObject(values)
+    ? Effect.void
+    : Effect.fail(new InvalidInput({ issues: [{ path, message: "Expected an object" }] }))
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 

@@ -27,6 +27,10 @@ export const isFiniteJson = (value: Json | undefined, levels: number): boolean =
     Object.values(value).every((member) => isFiniteJson(member, levels - 1))
 }
 
+/** Whether `value` is an object with members by name: no array, no text, no `Map`. */
+export const isJsonObject = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && isPlain(value)
+
 /** An array or a plain object, also one of another realm, as in a test of jest. */
 const isPlain = (value: object): boolean => {
   if (Array.isArray(value)) return true

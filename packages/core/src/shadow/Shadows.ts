@@ -9,7 +9,7 @@ import { type Device, type DeviceId, DeviceNotFound } from "../device/Device.ts"
 import { DeviceLifecycle } from "../device/DeviceLifecycle.ts"
 import { Devices } from "../device/Devices.ts"
 import { DomainError } from "../kernel/DomainError.ts"
-import { InvalidInput } from "../kernel/InvalidInput.ts"
+import { expectObject, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Json } from "../kernel/Json.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId } from "../project/Project.ts"
@@ -31,8 +31,8 @@ export class Shadows extends Context.Service<Shadows, {
    * property; arrays and objects are replaced as a whole. Tells the device if it
    * is connected, as soon as it listens to its shadow. Fails with `ShadowVersionConflict` if `version` is
    * given and is not the version of the shadow, with `InvalidValues` if a value
-   * does not fit the thing model, and with `InvalidInput` if the shadow would break
-   * a limit.
+   * does not fit the thing model, and with `InvalidInput` if `desired` is no object
+   * or the shadow would break a limit.
    */
   readonly desire: (
     projectId: ProjectId,
@@ -118,6 +118,7 @@ const make = Effect.gen(function*() {
     desired: Readonly<Record<string, Json>>,
     version?: number
   ) {
+    yield* expectObject(desired, ["state", "desired"])
     const { device } = yield* devices.get(projectId, { deviceId })
     const model = Option.getOrUndefined(yield* models.ofProduct(device.productKey))
     const values = model === undefined ? desired : yield* checkValues(
