@@ -8,7 +8,7 @@ import { unknownDevices } from "../device/Device.ts"
 import { DeviceGroups, filterOf } from "../group/DeviceGroups.ts"
 import type { DeviceGroupNotFound } from "../group/DeviceGroup.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
@@ -60,14 +60,17 @@ export class BulkCommands extends Context.Service<BulkCommands, {
     BulkCommandNotFound | StoreError
   >
   /** Returns a page of the bulk commands of the project. */
-  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<BulkCommand>, StoreError>
+  readonly list: (
+    projectId: ProjectId,
+    page: PageRequest
+  ) => Effect.Effect<Page<BulkCommand>, InvalidInput | StoreError>
   /** Returns a page of the devices of the bulk command, those in `state` or all, in their order. */
   readonly devices: (
     projectId: ProjectId,
     bulkId: number,
     state: BulkDeviceState | undefined,
     page: PageRequest
-  ) => Effect.Effect<Page<BulkDevice>, BulkCommandNotFound | StoreError>
+  ) => Effect.Effect<Page<BulkDevice>, InvalidInput | BulkCommandNotFound | StoreError>
   /**
    * Cancels the bulk command: devices that have not been asked never are, and in
    * the background the commands that are still queued are cancelled. Commands that
@@ -138,10 +141,10 @@ const make = Effect.gen(function*() {
   return BulkCommands.of({
     create,
     get,
-    list: store.list,
+    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
     devices: Effect.fn("BulkCommands.devices")(function*(projectId, bulkId, state, page) {
       yield* get(projectId, bulkId)
-      return yield* store.devices(bulkId, state, page)
+      return yield* paged(page, (page) => store.devices(bulkId, state, page))
     }),
     cancel: Effect.fn("BulkCommands.cancel")(function*(projectId, bulkId) {
       yield* get(projectId, bulkId)

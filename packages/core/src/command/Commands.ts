@@ -15,7 +15,7 @@ import { Devices } from "../device/Devices.ts"
 import * as Batcher from "../kernel/Batcher.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Json } from "../kernel/Json.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProductKey } from "../product/Product.ts"
 import type { ProjectId } from "../project/Project.ts"
@@ -144,7 +144,7 @@ export class Commands extends Context.Service<Commands, {
     projectId: ProjectId,
     deviceId: DeviceId,
     page: PageRequest
-  ) => Effect.Effect<Page<Command>, DeviceNotFound | StoreError>
+  ) => Effect.Effect<Page<Command>, InvalidInput | DeviceNotFound | StoreError>
   /**
    * Cancels a queued command; a cancelled one stays cancelled. Fails with
    * `CommandNotQueued` for any other state.
@@ -463,7 +463,7 @@ const make = Effect.gen(function*() {
 
   const list = Effect.fn("Commands.list")(function*(projectId: ProjectId, deviceId: DeviceId, page: PageRequest) {
     yield* devices.get(projectId, { deviceId })
-    return yield* store.list(deviceId, page)
+    return yield* paged(page, (page) => store.list(deviceId, page))
   })
 
   const cancel = Effect.fn("Commands.cancel")(function*(projectId: ProjectId, deviceId: DeviceId, messageId: number) {

@@ -15,7 +15,7 @@ import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import type { Json } from "../kernel/Json.ts"
 import { Mac } from "../kernel/Mac.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import { StoreError, untilStored } from "../kernel/StoreError.ts"
 import { Objects } from "../object/Objects.ts"
 import { type ObjectTooLarge, parseAddress, type StoredObject } from "../object/StoredObject.ts"
@@ -76,7 +76,7 @@ export class Configurations extends Context.Service<Configurations, {
     projectId: ProjectId,
     productKey: ProductKey,
     page: PageRequest
-  ) => Effect.Effect<Page<ConfigurationProgress>, ProductNotFound | StoreError>
+  ) => Effect.Effect<Page<ConfigurationProgress>, InvalidInput | ProductNotFound | StoreError>
 }>()("@device-cloud/core/configuration/Configurations") {
   /** Declares the methods with which devices ask for their configuration, too. */
   static readonly layer: Layer.Layer<
@@ -264,7 +264,7 @@ const make = Effect.gen(function*() {
     (projectId: ProjectId, productKey: ProductKey, page: PageRequest) =>
       Effect.gen(function*() {
         yield* Effect.fromOption(yield* products.get(projectId, productKey), () => new ProductNotFound({ productKey }))
-        return yield* store.progress(productKey, page)
+        return yield* paged(page, (page) => store.progress(productKey, page))
       })
   )
 

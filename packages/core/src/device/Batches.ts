@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
 import { Products } from "../product/Products.ts"
@@ -44,7 +44,7 @@ export class Batches extends Context.Service<Batches, {
     projectId: ProjectId,
     productKey: ProductKey,
     page: PageRequest
-  ) => Effect.Effect<Page<Batch>, ProductNotFound | StoreError>
+  ) => Effect.Effect<Page<Batch>, InvalidInput | ProductNotFound | StoreError>
   /** Returns the batch. */
   readonly get: (
     projectId: ProjectId,
@@ -122,7 +122,7 @@ const make = Effect.gen(function*() {
 
   const list = Effect.fn("Batches.list")(function*(projectId: ProjectId, productKey: ProductKey, page: PageRequest) {
     yield* products.get(projectId, productKey)
-    return yield* store.listBatches(projectId, productKey, page)
+    return yield* paged(page, (page) => store.listBatches(projectId, productKey, page))
   })
 
   const get = Effect.fn("Batches.get")(function*(projectId: ProjectId, productKey: ProductKey, batchId: number) {

@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InputIssue, InvalidInput } from "../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import { defaultOverlap, RotationDraft } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProductKey, ProductNotFound } from "../product/Product.ts"
@@ -56,7 +56,7 @@ export class Devices extends Context.Service<Devices, {
     projectId: ProjectId,
     filter: DeviceFilter,
     page: PageRequest
-  ) => Effect.Effect<Page<DeviceDetail>, StoreError>
+  ) => Effect.Effect<Page<DeviceDetail>, InvalidInput | StoreError>
   /** Changes the nickname of the device. */
   readonly change: (
     projectId: ProjectId,
@@ -269,7 +269,7 @@ const make = Effect.gen(function*() {
   return Devices.of({
     create,
     get,
-    list: store.list,
+    list: (projectId, filter, page) => paged(page, (page) => store.list(projectId, filter, page)),
     change,
     enable,
     disable,

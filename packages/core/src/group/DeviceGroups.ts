@@ -6,7 +6,7 @@ import { type DeviceDetail, type DeviceId, DeviceNotFound, unknownDevices } from
 import { type DeviceFilter, matchesFilter } from "../device/DeviceFilter.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { Text } from "../kernel/Text.ts"
 import { type ProjectId, ProjectNotFound } from "../project/Project.ts"
@@ -37,7 +37,10 @@ export class DeviceGroups extends Context.Service<DeviceGroups, {
     groupId: number
   ) => Effect.Effect<DeviceGroup, DeviceGroupNotFound | StoreError>
   /** Returns a page of the groups of the project. */
-  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<DeviceGroup>, StoreError>
+  readonly list: (
+    projectId: ProjectId,
+    page: PageRequest
+  ) => Effect.Effect<Page<DeviceGroup>, InvalidInput | StoreError>
   /** Changes the group. Fails with `DeviceGroupKindMismatch` if a static group would get a query. */
   readonly change: (
     projectId: ProjectId,
@@ -73,7 +76,7 @@ export class DeviceGroups extends Context.Service<DeviceGroups, {
     projectId: ProjectId,
     groupId: number,
     page: PageRequest
-  ) => Effect.Effect<Page<DeviceDetail>, DeviceGroupNotFound | StoreError>
+  ) => Effect.Effect<Page<DeviceDetail>, InvalidInput | DeviceGroupNotFound | StoreError>
   /** Returns the groups that the device is in now, newest first. */
   readonly ofDevice: (
     projectId: ProjectId,
@@ -189,13 +192,14 @@ const make = Effect.gen(function*() {
   return DeviceGroups.of({
     create,
     get,
-    list: store.list,
+    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
     change,
     remove,
     add,
     take,
     devices: Effect.fn("DeviceGroups.devices")(function*(projectId, groupId, page) {
-      return yield* devices.list(projectId, filterOf(yield* get(projectId, groupId)), page)
+      const filter = filterOf(yield* get(projectId, groupId))
+      return yield* paged(page, (page) => devices.list(projectId, filter, page))
     }),
     ofDevice
   })

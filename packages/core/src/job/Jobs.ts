@@ -4,7 +4,7 @@
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { ProductNotFound } from "../product/Product.ts"
 import { ProductStore } from "../product/ProductStore.ts"
@@ -37,14 +37,14 @@ export class Jobs extends Context.Service<Jobs, {
   /** Returns the job with its counts. */
   readonly get: (projectId: ProjectId, jobId: number) => Effect.Effect<JobDetail, JobNotFound | StoreError>
   /** Returns the jobs of the project, newest first. */
-  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Job>, StoreError>
+  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Job>, InvalidInput | StoreError>
   /** Returns the tasks of the job, by device id. `state`: only those. */
   readonly tasks: (
     projectId: ProjectId,
     jobId: number,
     state: JobTaskState | undefined,
     page: PageRequest
-  ) => Effect.Effect<Page<JobTask>, JobNotFound | StoreError>
+  ) => Effect.Effect<Page<JobTask>, InvalidInput | JobNotFound | StoreError>
   /** Cancels the tasks that have not ended. A cancelled job stays cancelled; fails with `JobStateForbids` for a completed one. */
   readonly cancel: (
     projectId: ProjectId,
@@ -101,10 +101,12 @@ const make = Effect.gen(function*() {
         : yield* new JobDevicesNotFound({ deviceIds: created.deviceIds })
     }),
     get: Effect.fn("Jobs.get")(find),
-    list: Effect.fn("Jobs.list")((projectId: ProjectId, page: PageRequest) => store.list(projectId, page)),
+    list: Effect.fn("Jobs.list")((projectId: ProjectId, page: PageRequest) =>
+      paged(page, (page) => store.list(projectId, page))
+    ),
     tasks: Effect.fn("Jobs.tasks")(function*(projectId, jobId, state, page) {
       yield* find(projectId, jobId)
-      return yield* store.tasks(jobId, state, page)
+      return yield* paged(page, (page) => store.tasks(jobId, state, page))
     }),
     cancel: Effect.fn("Jobs.cancel")(function*(projectId, jobId) {
       yield* find(projectId, jobId)

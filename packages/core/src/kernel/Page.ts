@@ -3,7 +3,8 @@
  * descending, so that items of the same instant keep their places. Devices are in
  * the order of their `id` alone.
  */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
+import { decodeInput, type InvalidInput } from "./InvalidInput.ts"
 
 /** Page number, from 1. */
 export const PageNumber = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))
@@ -11,6 +12,7 @@ export const PageNumber = Schema.Int.check(Schema.isBetween({ minimum: 1, maximu
 /** Items on a page, 1 to 100. */
 export const PageSize = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100 }))
 
+/** Lists of services fail with `InvalidInput` for a page that is out of these bounds. */
 export interface PageRequest {
   /** From 1. */
   readonly page: number
@@ -26,3 +28,13 @@ export interface Page<A> {
    */
   readonly total: number
 }
+
+const decodePage: (page: PageRequest) => Effect.Effect<PageRequest, InvalidInput> = decodeInput(
+  Schema.Struct({ page: PageNumber, pageSize: PageSize })
+)
+
+/** Lists the page, if it is within its bounds: storages differ in what they make of others. */
+export const paged = <A, E, R>(
+  page: PageRequest,
+  list: (page: PageRequest) => Effect.Effect<Page<A>, E, R>
+): Effect.Effect<Page<A>, E | InvalidInput, R> => Effect.flatMap(decodePage(page), list)

@@ -7,7 +7,7 @@ import { Devices } from "../device/Devices.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
 import { DeviceSessions } from "../connection/DeviceSessions.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { ProjectId } from "../project/Project.ts"
 import { WrongSignature } from "../provisioning/ProofFailures.ts"
 import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
@@ -49,7 +49,10 @@ export class MeshNetworks extends Context.Service<MeshNetworks, {
   /** Returns a network with its cursors. */
   readonly get: (projectId: ProjectId, networkKey: string) => Effect.Effect<MeshNetwork, Missing>
   /** Returns the networks of the project, newest first. */
-  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<MeshNetwork>, StoreError>
+  readonly list: (
+    projectId: ProjectId,
+    page: PageRequest
+  ) => Effect.Effect<Page<MeshNetwork>, InvalidInput | StoreError>
   /** Deletes a network with its nodes. */
   readonly remove: (projectId: ProjectId, networkKey: string) => Effect.Effect<void, Missing>
   /**
@@ -81,7 +84,7 @@ export class MeshNetworks extends Context.Service<MeshNetworks, {
     projectId: ProjectId,
     networkKey: string,
     page: PageRequest
-  ) => Effect.Effect<Page<MeshNode>, Missing>
+  ) => Effect.Effect<Page<MeshNode>, InvalidInput | Missing>
   /** Returns the devices that are gateways of a network, at most 255. */
   readonly gateways: (projectId: ProjectId, networkKey: string) => Effect.Effect<ReadonlyArray<DeviceId>, Missing>
   /** Sends bytes once to each connected gateway of a network. Fails with `NoGatewayOnline` if none is connected. */
@@ -196,7 +199,7 @@ const make = Effect.gen(function*() {
   const nodes = Effect.fn("MeshNetworks.nodes")(
     function*(projectId: ProjectId, networkKey: string, page: PageRequest) {
       const { networkId } = yield* get(projectId, networkKey)
-      return yield* store.nodes(networkId, page)
+      return yield* paged(page, (page) => store.nodes(networkId, page))
     }
   )
 
@@ -219,5 +222,15 @@ const make = Effect.gen(function*() {
     }
   )
 
-  return MeshNetworks.of({ create, get, list: store.list, remove, addNode, removeNode, nodes, gateways, sendRaw })
+  return MeshNetworks.of({
+    create,
+    get,
+    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
+    remove,
+    addNode,
+    removeNode,
+    nodes,
+    gateways,
+    sendRaw
+  })
 })

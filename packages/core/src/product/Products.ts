@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import { defaultOverlap, RotationDraft } from "../kernel/RotatedSecret.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import type { ProjectId, ProjectNotFound } from "../project/Project.ts"
@@ -33,7 +33,7 @@ export class Products extends Context.Service<Products, {
     productKey: ProductKey
   ) => Effect.Effect<Product, ProductNotFound | StoreError>
   /** Returns a page of the products of the project. */
-  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Product>, StoreError>
+  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Product>, InvalidInput | StoreError>
   /** Changes the fields of {@link ProductUpdate}. */
   readonly update: (
     projectId: ProjectId,
@@ -155,5 +155,13 @@ const make = Effect.gen(function*() {
     }
   })
 
-  return Products.of({ create, get, list: store.list, update, setStatus, rotateSecret, remove })
+  return Products.of({
+    create,
+    get,
+    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
+    update,
+    setStatus,
+    rotateSecret,
+    remove
+  })
 })

@@ -9,7 +9,7 @@ import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
 import { equalInConstantTime, Mac } from "../kernel/Mac.ts"
 import { Randomness } from "../kernel/Randomness.ts"
 import * as NodeCache from "../kernel/NodeCache.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { printable } from "../kernel/Text.ts"
 import {
@@ -48,7 +48,7 @@ export class AccessKeys extends Context.Service<AccessKeys, {
     InvalidInput | ProjectNotFound | QuotaExceeded | RightsExceeded | UnknownAccessKey | StoreError
   >
   /** Returns a page of the keys of the project. */
-  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<AccessKey>, StoreError>
+  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<AccessKey>, InvalidInput | StoreError>
   /**
    * Removes a key; with `cascade` also all keys that it has created, directly or
    * through others. Fails with `AccessKeyNotRemovable` for the owner's key, which
@@ -306,7 +306,7 @@ const make = Effect.gen(function*() {
     generate: Effect.map(generate, ({ key }) => Redacted.make(key)),
     setOwner,
     create,
-    list: store.list,
+    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
     remove,
     forget: forget(null),
     ended,

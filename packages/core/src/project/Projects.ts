@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { AccessKeys } from "./AccessKeys.ts"
 import {
@@ -23,7 +23,7 @@ export class Projects extends Context.Service<Projects, {
   /** Returns the project. */
   readonly get: (projectId: ProjectId) => Effect.Effect<Project, ProjectNotFound | StoreError>
   /** Returns a page of all projects. */
-  readonly list: (page: PageRequest) => Effect.Effect<Page<Project>, StoreError>
+  readonly list: (page: PageRequest) => Effect.Effect<Page<Project>, InvalidInput | StoreError>
   /**
    * Removes the project and its access keys. Fails with `ProjectNotRemovable` for
    * the default project and for a project that has products.
@@ -82,5 +82,5 @@ const make = Effect.gen(function*() {
     }
   })
 
-  return Projects.of({ create, get, list: store.list, remove })
+  return Projects.of({ create, get, list: (page) => paged(page, store.list), remove })
 })

@@ -6,7 +6,7 @@ import type { DeviceNotFound } from "../device/Device.ts"
 import { DeviceStore } from "../device/DeviceStore.ts"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InvalidInput } from "../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { ProductStore } from "../product/ProductStore.ts"
 import { type ProjectId, ProjectNotFound } from "../project/Project.ts"
@@ -100,7 +100,7 @@ export class Scenes extends Context.Service<Scenes, {
     projectId: ProjectId,
     filter: SceneFilter,
     page: PageRequest
-  ) => Effect.Effect<Page<Scene>, StoreError>
+  ) => Effect.Effect<Page<Scene>, InvalidInput | StoreError>
   /**
    * Runs the actions of the scene whatever its triggers and conditions say, also
    * when it is disabled. Returns the id of the execution. Fails with
@@ -115,7 +115,7 @@ export class Scenes extends Context.Service<Scenes, {
     projectId: ProjectId,
     sceneId: SceneId,
     page: PageRequest
-  ) => Effect.Effect<Page<Execution>, SceneNotFound | StoreError>
+  ) => Effect.Effect<Page<Execution>, InvalidInput | SceneNotFound | StoreError>
   /** Returns what the event would do if it happened now. Nothing is done. */
   readonly explain: (
     projectId: ProjectId,
@@ -315,7 +315,7 @@ const make = Effect.gen(function*() {
   const executions = Effect.fn("Scenes.executions")(
     function*(projectId: ProjectId, sceneId: SceneId, page: PageRequest) {
       yield* get(projectId, sceneId)
-      return yield* log.executions(sceneId, page)
+      return yield* paged(page, (page) => log.executions(sceneId, page))
     }
   )
 
@@ -360,5 +360,16 @@ const make = Effect.gen(function*() {
     }
   )
 
-  return Scenes.of({ create, update, setStatus, remove, get, list: store.list, run, executions, explain, upcoming })
+  return Scenes.of({
+    create,
+    update,
+    setStatus,
+    remove,
+    get,
+    list: (projectId, filter, page) => paged(page, (page) => store.list(projectId, filter, page)),
+    run,
+    executions,
+    explain,
+    upcoming
+  })
 })

@@ -5,7 +5,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { Feed } from "../feed/Feed.ts"
 import { type FeedPlace, feedStart } from "../feed/FeedStore.ts"
 import { decodeInput, InvalidInput } from "../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { type ProjectId, ProjectNotFound } from "../project/Project.ts"
 import type { QuotaExceeded } from "../project/Quota.ts"
@@ -46,7 +46,10 @@ export class Subscriptions extends Context.Service<Subscriptions, {
     subscriptionId: number
   ) => Effect.Effect<SubscriptionDetail, SubscriptionNotFound | StoreError>
   /** Returns a page of the subscriptions of the project. */
-  readonly list: (projectId: ProjectId, page: PageRequest) => Effect.Effect<Page<Subscription>, StoreError>
+  readonly list: (
+    projectId: ProjectId,
+    page: PageRequest
+  ) => Effect.Effect<Page<Subscription>, InvalidInput | StoreError>
   /** Changes the subscription. A new filter counts for the events that are read from now on. */
   readonly change: (
     projectId: ProjectId,
@@ -171,5 +174,13 @@ const make = Effect.gen(function*() {
     if (webhook === null) return yield* new SubscriptionPushesNot({ subscriptionId })
   })
 
-  return Subscriptions.of({ create, get, list: store.list, change, remove, seek, resume })
+  return Subscriptions.of({
+    create,
+    get,
+    list: (projectId, page) => paged(page, (page) => store.list(projectId, page)),
+    change,
+    remove,
+    seek,
+    resume
+  })
 })

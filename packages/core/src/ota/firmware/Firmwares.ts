@@ -4,7 +4,7 @@
 import { Clock, Context, Effect, Layer, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { decodeInput, InvalidInput } from "../../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../../kernel/Page.ts"
 import { type ProductKey, ProductNotFound } from "../../product/Product.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
@@ -51,7 +51,7 @@ export class Firmwares extends Context.Service<Firmwares, {
     projectId: ProjectId,
     filter: FirmwareFilter,
     page: PageRequest
-  ) => Effect.Effect<Page<FirmwareDetail>, StoreError>
+  ) => Effect.Effect<Page<FirmwareDetail>, InvalidInput | StoreError>
   /** Removes a firmware and its ended tasks. Fails with `FirmwareState` while a task has not ended. */
   readonly remove: (
     projectId: ProjectId,
@@ -155,5 +155,10 @@ const make = Effect.gen(function*() {
     }
   })
 
-  return Firmwares.of({ create, get, list: store.listFirmwares, remove })
+  return Firmwares.of({
+    create,
+    get,
+    list: (projectId, filter, page) => paged(page, (page) => store.listFirmwares(projectId, filter, page)),
+    remove
+  })
 })

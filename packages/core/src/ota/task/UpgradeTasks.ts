@@ -6,7 +6,7 @@ import type { DeviceId } from "../../device/Device.ts"
 import type { DeviceGroupNotFound } from "../../group/DeviceGroup.ts"
 import { DeviceGroups, filterOf } from "../../group/DeviceGroups.ts"
 import { decodeInput, type InvalidInput } from "../../kernel/InvalidInput.ts"
-import type { Page, PageRequest } from "../../kernel/Page.ts"
+import { type Page, paged, type PageRequest } from "../../kernel/Page.ts"
 import type { StoreError } from "../../kernel/StoreError.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { type Firmware, FirmwareNotFound, FirmwareState, type FirmwareStatus } from "../firmware/Firmware.ts"
@@ -90,14 +90,14 @@ export class UpgradeTasks extends Context.Service<UpgradeTasks, {
       readonly name?: string | undefined
     },
     page: PageRequest
-  ) => Effect.Effect<Page<UpgradeTask>, FirmwareNotFound | StoreError>
+  ) => Effect.Effect<Page<UpgradeTask>, FirmwareNotFound | InvalidInput | StoreError>
   /** A page of the records of a task for which the filter holds, the newest device first. */
   readonly records: (
     projectId: ProjectId,
     taskId: number,
     filter: RecordFilter,
     page: PageRequest
-  ) => Effect.Effect<Page<RecordDetail>, TaskNotFound | StoreError>
+  ) => Effect.Effect<Page<RecordDetail>, InvalidInput | TaskNotFound | StoreError>
   /**
    * The numbers of devices in each status since the task was created, in at most
    * `maxProgressPoints` intervals. A device that has failed and tries again is
@@ -296,11 +296,14 @@ const make = Effect.gen(function*() {
       const { firmware } = yield* firmwares.get(projectId, filter.firmwareId)
       const fits = (productKey === undefined || firmware.productKey === productKey) &&
         (name === undefined || firmware.name.includes(name))
-      return fits ? yield* store.listTasks(projectId, filter, page) : { items: [], total: 0 }
+      return yield* paged(
+        page,
+        (page) => fits ? store.listTasks(projectId, filter, page) : Effect.succeed({ items: [], total: 0 })
+      )
     }),
     records: Effect.fn("UpgradeTasks.records")(function*(projectId, taskId, filter, page) {
       yield* get(projectId, taskId)
-      return yield* store.records(taskId, filter, page)
+      return yield* paged(page, (page) => store.records(taskId, filter, page))
     }),
     progress: Effect.fn("UpgradeTasks.progress")(function*(projectId, taskId) {
       const task = yield* get(projectId, taskId)
