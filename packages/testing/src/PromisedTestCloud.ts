@@ -20,7 +20,7 @@ import {
   runnerOf
 } from "@device-cloud/promise"
 import * as StorageMemory from "@device-cloud/storage-memory"
-import { Clock, Context, type Duration, Effect, Exit, Layer, Queue, Scope } from "effect"
+import { Clock, Context, Duration, Effect, Exit, Layer, Queue, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import { TestClock } from "effect/testing"
 import type { DeviceTriple } from "./device/DeviceLink.ts"
@@ -140,7 +140,12 @@ export const start = async ({ http = false, mqtt = false, time }: StartOptions =
   // Movements of time take turns: sockets have time of their own, so it flows, and tests let it pass.
   let moved: Promise<void> = Promise.resolve()
   const advance = (time: Duration.Input) => {
-    const movement = moved.then(() => callRunner.promise(TestClock.adjust(time)))
+    const movement = moved.then(() => {
+      if (Duration.isNegative(Duration.fromInputUnsafe(time))) {
+        throw new TypeError(`time: expected a duration that is not negative, not ${String(time)}`)
+      }
+      return callRunner.promise(TestClock.adjust(time))
+    })
     moved = movement.catch(() => undefined)
     return movement
   }
