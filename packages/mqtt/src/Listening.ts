@@ -217,7 +217,12 @@ const listen = Effect.fnUntraced(function*(host: string, port: number, server: S
   yield* Effect.acquireRelease(
     Effect.callback<void, ListenError>((resume) => {
       server.once("error", (cause) => resume(Effect.fail(failed(cause))))
-      server.listen({ host, port }, () => resume(Effect.void))
+      try {
+        server.listen({ host, port }, () => resume(Effect.void))
+      } catch (cause) {
+        // A port that is none.
+        resume(Effect.fail(failed(cause)))
+      }
     }),
     // Open connections end with the broker.
     () => close

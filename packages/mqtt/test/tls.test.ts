@@ -5,7 +5,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import * as StorageMemory from "@device-cloud/storage-memory"
 import { eventually } from "@device-cloud/testing"
 import { assert, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -18,16 +18,22 @@ const directory = Effect.acquireRelease(
 
 const makeCertificate = Effect.flatMap(directory, DevelopmentCertificate.loadOrMake)
 
+/** Starts a broker. */
+const broker = (options: Omit<Parameters<typeof MqttServer.layer>[0], "host">) =>
+  Effect.map(
+    Layer.build(
+      MqttServer.layer({ host: "127.0.0.1", ...options }).pipe(
+        Layer.provide(DeviceCloud.layer),
+        Layer.provide(StorageMemory.layer),
+        Layer.provide(PlatformNode.layer)
+      )
+    ),
+    Context.get(MqttServer)
+  )
+
 /** Starts a broker; returns its port. */
 const serve = Effect.fnUntraced(function*(tls: Omit<TlsOptions, "port">) {
-  const services = yield* Layer.build(
-    MqttServer.layer({ host: "127.0.0.1", tls: { port: 0, ...tls } }).pipe(
-      Layer.provide(DeviceCloud.layer),
-      Layer.provide(StorageMemory.layer),
-      Layer.provide(PlatformNode.layer)
-    )
-  )
-  const { mqtts } = yield* Effect.provide(MqttServer, services)
+  const { mqtts } = yield* broker({ tls: { port: 0, ...tls } })
   return Number(new URL(mqtts!).port)
 })
 
@@ -94,4 +100,16 @@ it.live("a renewed certificate counts for new connections, a broken one does not
     yield* write(second)
     yield* eventually(serial, { until: (now) => now !== before && now !== "refused" })
     assert.isFalse(connected!.destroyed)
+  }))
+
+it.live("a port that is none is a failure that names it", () =>
+  Effect.gen(function*() {
+    const certificate = yield* makeCertificate
+    for (const port of [-1, 1.5, NaN, 70_000]) {
+      for (const how of [{ tcp: { port } }, { tls: { port, ...certificate } }]) {
+        const failed = yield* Effect.flip(broker(how))
+        assert.deepInclude(failed, { _tag: "ListenError" })
+        assert.include(failed.message, `cannot listen on 127.0.0.1, port ${port} `)
+      }
+    }
   }))
