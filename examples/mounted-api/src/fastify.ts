@@ -16,7 +16,11 @@ export const serve = async (handle: ApiHandler): Promise<FastifyInstance> => {
     for (const path of ["/openapi/*", "/objects/*"]) {
       api.all(path, (request, reply) => {
         reply.hijack()
-        return respond(handle, request.raw, reply.raw, request.url)
+        // Fastify responds no more, also not to a failure, such as that the cloud is closed.
+        return respond(handle, request.raw, reply.raw, request.url).catch((error: unknown) => {
+          request.log.error(error)
+          reply.raw.destroy()
+        })
       })
     }
   })

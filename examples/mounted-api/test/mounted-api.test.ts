@@ -1,6 +1,6 @@
 import { request } from "node:http"
 import type { AddressInfo } from "node:net"
-import { assert, test } from "vitest"
+import { assert, expect, test } from "vitest"
 import { start } from "../src/cloud.ts"
 import * as Express from "../src/express.ts"
 import * as Fastify from "../src/fastify.ts"
@@ -33,6 +33,19 @@ test("a request reaches what is mounted alone, and gets a response, whatever its
     assert.strictEqual((await ask(address, "TRACE", "localhost"))[0], 405)
     server.closeAllConnections()
   }
+  express.close()
+  await fastify.close()
+})
+
+test("a request that comes when the cloud is closed ends", async () => {
+  const cloud = await start()
+  const handle = await cloud.fetchHandler()
+  await cloud.close()
+  const express = await Express.serve(handle)
+  const fastify = await Fastify.serve(handle)
+  assert.strictEqual((await ask(express.address() as AddressInfo, "GET", "localhost"))[0], 500)
+  await expect(ask(fastify.server.address() as AddressInfo, "GET", "localhost")).rejects.toThrow("socket hang up")
+  express.closeAllConnections()
   express.close()
   await fastify.close()
 })
