@@ -116,7 +116,8 @@ export interface CloudWithObjects extends StartedCloud {
   /**
    * The management API as a function from request to response, to be mounted in a
    * server. `peer` is what the server knows of the connection; without an address,
-   * all clients count as one for limits. It rejects when the cloud is closed.
+   * all clients count as one for limits. When the cloud is closed it rejects, also
+   * requests that it has not responded to.
    */
   readonly fetchHandler: (
     options?: Partial<ManagementApi.Options>
@@ -180,10 +181,7 @@ export const startCloud: {
               Scope.provide(scope)
             )
           )
-          return async (request: Request, peer?: RequestPeer) => {
-            controller.signal.throwIfAborted()
-            return handle(request, peer)
-          }
+          return (request: Request, peer?: RequestPeer) => runner.promise(Effect.promise(() => handle(request, peer)))
         }
       },
       close: end,

@@ -133,6 +133,24 @@ it("the API says what is wrong with a body, also of a request that was made in t
   }
 })
 
+it("closing rejects requests that have no response yet", async () => {
+  const cloud = await startCloud({ ...parts, objects: PlatformNode.MemoryObjectStore.layer })
+  const handle = await cloud.fetchHandler()
+  const { key } = await cloud.accessKeys.create("default", { name: "Back end", role: "admin" })
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+  let request: Promise<Response> | undefined
+  await new Promise<void>((reads) => {
+    // A client that stops in the middle: the API asks for more.
+    const body = new ReadableStream({ pull: () => reads() }, { highWaterMark: 0 })
+    const address = "http://localhost/openapi/v1/products"
+    request = handle(new Request(address, { method: "POST", headers, body, duplex: "half" }))
+  })
+  const rejected = expect(request).rejects.toThrow("The cloud is closed")
+  await cloud.close()
+  await rejected
+  await expect(handle(new Request("http://localhost/healthz"))).rejects.toThrow("The cloud is closed")
+})
+
 it("a stream is an async iterable", async () => {
   await using cloud = await startCloud(parts)
   const { productKey } = await cloud.products.create("default", lamp)
