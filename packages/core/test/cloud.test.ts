@@ -4,6 +4,7 @@ import {
   type Device,
   DeviceCloud,
   DeviceId,
+  DeviceLifecycle,
   Devices,
   DeviceSessions,
   Feed,
@@ -99,6 +100,29 @@ layer(TestCloud.layer)("the whole cloud in memory", (it) => {
       yield* devices.enable(defaultProjectId, device.deviceId)
       yield* cloud.connect(device)
       assert.deepStrictEqual((yield* read(device)).status, "online")
+    }))
+
+  it.effect("cuts off a device that is disabled, also if a hook throws or returns no effect", () =>
+    Effect.gen(function*() {
+      const cloud = yield* TestCloud
+      const devices = yield* Devices
+      const lifecycle = yield* DeviceLifecycle
+      const hooks = [
+        () => {
+          throw new Error("broken")
+        },
+        async () => {}
+      ] as ReadonlyArray<() => unknown> as ReadonlyArray<() => never>
+      for (const disabled of hooks) {
+        const device = yield* cloud.createDevice()
+        const simulated = yield* cloud.connect(device)
+        const exit = yield* Effect.scoped(Effect.andThen(
+          lifecycle.register({ stage: "access", disabled }),
+          Effect.exit(devices.disable(defaultProjectId, device.deviceId))
+        ))
+        assert.isTrue(Exit.hasDies(exit))
+        assert.strictEqual(yield* simulated.closed, "disabled")
+      }
     }))
 
   it.effect("cuts off a device that is deleted and answers its last words", () =>

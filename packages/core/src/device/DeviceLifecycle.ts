@@ -4,6 +4,7 @@
  * and `Batches` know only this service (docs/decisions/0027-lifecycle-hooks.md).
  */
 import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
+import { given } from "../kernel/GivenEffect.ts"
 import type { StoreError } from "../kernel/StoreError.ts"
 import { Transactions } from "../kernel/Transactions.ts"
 import type { DeviceIdentity } from "./Device.ts"
@@ -106,7 +107,9 @@ const make = ({ within }: Transactions["Service"]): DeviceLifecycle["Service"] =
       return stored === undefined ?
         [] :
         handlersOf(result).flatMap(({ handler, stage }) =>
-          (stage === "record") === isRecord ? [handler(stored.devices, stored.at)] : []
+          (stage === "record") === isRecord
+            ? [given(`A lifecycle hook of stage ${stage}`, () => handler(stored.devices, stored.at))]
+            : []
         )
     }
     const result = yield* within(
@@ -140,7 +143,11 @@ const make = ({ within }: Transactions["Service"]): DeviceLifecycle["Service"] =
     remove: Effect.fnUntraced(function*(devices, remove, at) {
       const handlers = yield* Effect.forEach(
         hooks.flatMap(({ deleting, stage }) => deleting === undefined ? [] : { deleting, stage }),
-        ({ deleting, stage }) => Effect.map(deleting(devices), (handler): Staged => ({ stage, handler }))
+        ({ deleting, stage }) =>
+          Effect.map(
+            given(`A lifecycle hook of stage ${stage}`, () => deleting(devices)),
+            (handler): Staged => ({ stage, handler })
+          )
       )
       return yield* run(
         remove,
