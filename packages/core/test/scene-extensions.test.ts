@@ -7,17 +7,21 @@ import { cloudOn, executionsOf, newScene, settle } from "./SceneFixtures.ts"
 
 const note = SceneAction.make({
   uri: "action/test/note",
-  params: Schema.Struct({ mode: Schema.Literals(["die", "hang", "note"]) }),
+  params: Schema.Struct({ mode: Schema.Literals(["die", "throw", "hang", "note"]) }),
   attempt: ({ mode }, { id }) => {
     if (mode === "die") return Effect.die("broken")
+    if (mode === "throw") throw new Error("broken")
     return mode === "hang" ? Effect.never : Effect.succeed(SceneAction.succeeded(`Noted ${id}`))
   }
 })
 
 const mood = SceneCondition.make({
   uri: "condition/test/mood",
-  params: Schema.Struct({ mode: Schema.Literals(["die", "hang"]) }),
-  judge: ({ mode }) => mode === "die" ? Effect.die("broken") : Effect.never
+  params: Schema.Struct({ mode: Schema.Literals(["die", "throw", "hang"]) }),
+  judge: ({ mode }) => {
+    if (mode === "throw") throw new Error("broken")
+    return mode === "die" ? Effect.die("broken") : Effect.never
+  }
 })
 
 const extensions = SceneExtensions.layer([note, mood])
@@ -38,6 +42,28 @@ it.effect("attempts that die fail, and those that hang are tried again", () =>
         ["failed", "Internal error"],
         ["pending", "The attempt did not end within 60 seconds"],
         ["succeeded", `Noted ${executionId}.2`]
+      ])
+    }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(extensions))))
+  }))
+
+it.effect("an attempt that throws fails, a condition that throws does not hold, and what follows goes on", () =>
+  Effect.gen(function*() {
+    const stores = yield* Layer.build(StorageMemory.layer)
+    yield* Effect.gen(function*() {
+      const scenes = yield* Scenes
+      const acting = yield* newScene({ actions: [noting("throw"), noting("note")] })
+      const asking = yield* newScene({ conditions: [feeling("throw")] })
+      const runBoth = yield* newScene({
+        actions: [acting, asking].map((sceneId) => ({ URI: "action/rule", params: { scene_id: sceneId } }))
+      })
+      yield* scenes.run(defaultProjectId, runBoth)
+      yield* settle
+      assert.deepStrictEqual(
+        (yield* executionsOf(acting)).map(({ outcomes }) => outcomes.map(({ status }) => status)),
+        [["failed", "succeeded"]]
+      )
+      assert.deepStrictEqual((yield* executionsOf(asking)).map(({ reason, status }) => [status, reason]), [
+        ["not_met", "Condition 1 does not hold: Internal error"]
       ])
     }).pipe(Effect.provide(cloudOn(stores).pipe(Layer.provide(extensions))))
   }))

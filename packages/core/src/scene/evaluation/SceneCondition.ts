@@ -20,6 +20,7 @@
  * ```
  */
 import { Effect, Result } from "effect"
+import { given } from "../../kernel/GivenEffect.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { type CustomKind, type CustomParams, type CustomPart, customPart } from "../definition/CustomPart.ts"
 import type { SceneId } from "../definition/SceneId.ts"
@@ -79,7 +80,7 @@ export const make = <Params, R = never, R2 = never>(
         Result.match(read(params), {
           onFailure: (reason) => Effect.succeed(undecided(reason)),
           onSuccess: (decoded) =>
-            run(kind.judge(decoded, context)).pipe(
+            run(given(kind.uri, () => kind.judge(decoded, context))).pipe(
               Effect.timeoutOrElse({
                 duration: timeLimit,
                 orElse: () => Effect.succeed(undecided(`${kind.uri} was not judged within ${timeLimit}`))

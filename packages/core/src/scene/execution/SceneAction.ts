@@ -16,6 +16,7 @@
  * ```
  */
 import { Effect, Result } from "effect"
+import { given } from "../../kernel/GivenEffect.ts"
 import type { ProjectId } from "../../project/Project.ts"
 import { type CustomKind, type CustomParams, type CustomPart, customPart } from "../definition/CustomPart.ts"
 import type { Scene } from "../definition/Scene.ts"
@@ -74,7 +75,7 @@ export const make = <Params, R = never, R2 = never>(
         Result.match(read(params), {
           onFailure: (reason) => Effect.succeed(failed(reason)),
           onSuccess: (decoded) =>
-            run(kind.attempt(decoded, context)).pipe(
+            run(given(kind.uri, () => kind.attempt(decoded, context))).pipe(
               Effect.timeoutOrElse({
                 duration: timeLimit,
                 orElse: () => Effect.succeed(tryAgain(`The attempt did not end within ${timeLimit}`))
