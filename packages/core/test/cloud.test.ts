@@ -1,5 +1,6 @@
 import {
   AccessKeys,
+  Commands,
   defaultProjectId,
   type Device,
   DeviceCloud,
@@ -220,6 +221,26 @@ layer(TestCloud.layer)("the whole cloud in memory", (it) => {
         event._tag === "DeviceStatusChanged" ? event.status : event._tag
       )
       assert.deepStrictEqual(kinds, ["DeviceLifecycle", "online", "PropertiesReported", "offline"])
+    }))
+
+  it.effect("there is no device whose id is no text", () =>
+    Effect.gen(function*() {
+      const devices = yield* Devices
+      const commands = yield* Commands
+      const shadows = yield* Shadows
+      for (const deviceId of [undefined, null, 5, {}, []] as ReadonlyArray<unknown> as ReadonlyArray<DeviceId>) {
+        const attempts: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+          devices.get(defaultProjectId, { deviceId }),
+          devices.enable(defaultProjectId, deviceId),
+          devices.remove(defaultProjectId, deviceId),
+          commands.setProperties(defaultProjectId, deviceId, { power: 1 }),
+          shadows.get(defaultProjectId, deviceId)
+        ]
+        for (const attempt of attempts) {
+          const refused = yield* Effect.flip(attempt)
+          assert.deepInclude(refused, { _tag: "DeviceNotFound", device: String(deviceId) })
+        }
+      }
     }))
 
   it.effect("keeps the projects apart", () =>

@@ -246,8 +246,9 @@ export class DeviceNotFound extends DomainError<DeviceNotFound>()(
   ({ device }) => `There is no device ${device}`
 ) {
   static of(reference: DeviceReference): DeviceNotFound {
+    // A program may give an id that is no text.
     return new DeviceNotFound({
-      device: "deviceId" in reference ? reference.deviceId : deviceKey(reference)
+      device: "deviceId" in reference ? String(reference.deviceId) : deviceKey(reference)
     })
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Manages devices.
  */
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option, Predicate } from "effect"
 import { Identifiers } from "../kernel/Identifiers.ts"
 import { decodeInput, type InputIssue, InvalidInput } from "../kernel/InvalidInput.ts"
 import { type Page, paged, type PageRequest } from "../kernel/Page.ts"
@@ -174,18 +174,26 @@ const make = Effect.gen(function*() {
     }
   )
 
+  /** Nothing has an id that is no text. Storages are not asked: each would make something else of it. */
+  const ifText = <E>(reference: DeviceReference, find: Effect.Effect<Option.Option<DeviceDetail>, E>) =>
+    Object.values(reference).every(Predicate.isString) ? find : Effect.succeedNone
+
   const found = (detail: Option.Option<DeviceDetail>, reference: DeviceReference) =>
     Effect.fromOption(detail, () => DeviceNotFound.of(reference))
 
   // Without a span: this call is frequent and costs little more than its look-up.
   const get = Effect.fnUntraced(function*(projectId: ProjectId, reference: DeviceReference) {
-    return yield* found(yield* store.get(projectId, reference), reference)
+    return yield* found(
+      yield* ifText(reference, Effect.suspend(() => store.get(projectId, reference))),
+      reference
+    )
   })
 
   const save = Effect.fnUntraced(
     function*(projectId: ProjectId, deviceId: DeviceId, fields: Omit<DeviceUpdate, "updatedAt">) {
       const updatedAt = yield* Clock.currentTimeMillis
-      return yield* found(yield* store.update(projectId, deviceId, { ...fields, updatedAt }), { deviceId })
+      const update = Effect.suspend(() => store.update(projectId, deviceId, { ...fields, updatedAt }))
+      return yield* found(yield* ifText({ deviceId }, update), { deviceId })
     }
   )
 
