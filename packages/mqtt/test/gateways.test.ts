@@ -8,6 +8,7 @@ import {
   Mac,
   type Product,
   type ProductDraft,
+  Provisioning,
   Shadows,
   type SignMethod,
   Topologies,
@@ -464,6 +465,27 @@ for (const [name, storage] of storages) {
         assert.deepStrictEqual(data.failures.map(({ code }: { readonly code: number }) => code), [6600])
         assert.strictEqual((yield* gateway.request(gateway.topic("thing/sub/unregister"), [nameOf(own)])).code, 200)
         assert.strictEqual(yield* statusOf(own), "offline")
+      }))
+
+    it.effect("a refused registration of several sub-devices registers none of them", () =>
+      Effect.gen(function*() {
+        const gateway = yield* gatewayOf(yield* Fixtures.createDevice(yield* createProduct("gateway")))
+        const { productKey, productSecret } = yield* createProduct("gateway-sub", { dynamicRegister: true })
+        const { deviceName } = yield* Effect.flatMap(Devices, (devices) =>
+          devices.create(defaultProjectId, productKey, {}))
+        const { code } = yield* gateway.request(gateway.topic("thing/sub/register"), [
+          { productKey, deviceName },
+          { productKey, deviceName: "unknown" }
+        ])
+        assert.strictEqual(code, 6100)
+        // So the device is still there for whoever registers next.
+        const mac = "AA:BB:CC:DD:EE:FF"
+        const random = "123456"
+        const sign = (yield* Mac).sign("hmacsha1", productSecret, `mac${mac}productKey${productKey}random${random}`)
+        const request = { productKey, mac, random, signMethod: "hmacsha1", sign } as const
+        const triple = yield* Effect.flatMap(Provisioning, (provisioning) =>
+          provisioning.register(request, "::1"))
+        assert.strictEqual(triple.deviceName, deviceName)
       }))
 
     it.effect("one message carries what a gateway and its sub-devices report, wholly or not at all", () =>

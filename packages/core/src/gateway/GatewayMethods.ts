@@ -181,25 +181,35 @@ const make = Effect.gen(function*() {
     return success({})
   })
 
-  /** Returns the secret of a sub-device that was created before. */
-  const register = Effect.fnUntraced(function*(gateway: DeviceIdentity, name: SubDeviceName) {
-    const { deviceName, productKey } = name
-    const product = yield* productOf(gateway, productKey, "gateway-sub")
+  /** Returns a sub-device that was created before, if the gateway may have its secret. */
+  const registrable = Effect.fnUntraced(function*(gateway: DeviceIdentity, name: SubDeviceName) {
+    const product = yield* productOf(gateway, name.productKey, "gateway-sub")
     if (product === undefined) return yield* refuse(productNotFound)
     if (!product.dynamicRegister) return yield* refuse(registrationOff)
-    const credentials = yield* devices.credentials(productKey, deviceName)
-    if (Option.isNone(credentials)) return yield* refuse(deviceNotFound)
-    const { deviceSecret, enabled, identity: { deviceId } } = credentials.value
-    if (!enabled) return yield* refuse(deviceDisabled)
-    const [attachment] = yield* store.attachmentsOf([deviceId])
+    const found = yield* devices.get(gateway.projectId, name)
+    if (Option.isNone(found)) return yield* refuse(deviceNotFound)
+    const { device } = found.value
+    if (!device.enabled) return yield* refuse(deviceDisabled)
+    const [attachment] = yield* store.attachmentsOf([device.deviceId])
     if (attachment !== undefined && attachment.gateway.deviceId !== gateway.deviceId) {
       return yield* refuse(belongsToOther)
     }
-    const claimed = yield* devices.claimByName(productKey, deviceName)
-    if (claimed === "none") return yield* refuse(deviceNotFound)
     // The gateway of an active sub-device may have lost the secret: it gets the secret again.
-    if (claimed === "active" && attachment === undefined) return yield* refuse(alreadyActive)
-    return { iotId: deviceId, productKey, deviceName, deviceSecret }
+    if (device.activatedAt !== null && attachment === undefined) return yield* refuse(alreadyActive)
+    return device
+  })
+
+  /** Returns the secrets of sub-devices. None is marked as registered before all of them are admitted. */
+  const register = Effect.fnUntraced(function*(gateway: DeviceIdentity, names: ReadonlyArray<SubDeviceName>) {
+    const subDevices = yield* Effect.forEach(names, (name) => registrable(gateway, name))
+    return yield* Effect.forEach(
+      subDevices,
+      Effect.fnUntraced(function*({ deviceId, deviceName, deviceSecret, productKey }) {
+        // It may have been deleted meanwhile.
+        if ((yield* devices.claimByName(productKey, deviceName)) === "none") return yield* refuse(deviceNotFound)
+        return { iotId: deviceId, productKey, deviceName, deviceSecret }
+      })
+    )
   })
 
   /** Returns the secret of a sub-device that signs with the secret of its product. */
@@ -277,7 +287,7 @@ const make = Effect.gen(function*() {
     method(
       "thing.sub.register",
       readRegistered,
-      (gateway, names) => Effect.map(Effect.forEach(names, (name) => register(gateway, name)), success)
+      (gateway, names) => Effect.map(register(gateway, names), success)
     ),
     method("thing.sub.unregister", readRegistered, (gateway, names) => Effect.as(remove(gateway, names), success([]))),
     method("thing.proxy.provisioning.product_register", readProxied, registerAllProxied)
