@@ -1,9 +1,16 @@
+import { DevelopmentCertificate } from "@device-cloud/mqtt"
 import { Fixtures, SimulatedDevice, TestCloud } from "@device-cloud/testing"
 import { MqttTestServer } from "@device-cloud/testing/mqtt"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schedule } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
+import { mkdtemp, rm } from "node:fs/promises"
+import { request } from "node:http"
+import { createServer } from "node:https"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { test } from "vitest"
@@ -40,12 +47,40 @@ test("a cloud that does not know the device: what fails is said, and the rest is
 
 const program = fileURLToPath(new URL("../.bundle/conform.js", import.meta.url))
 
-const conform = (...args: ReadonlyArray<string>) => {
+const conformWith = (env: NodeJS.ProcessEnv, ...args: ReadonlyArray<string>) => {
   // Newer versions of Node.js warn of what a dependency calls.
   const options = ["--no-deprecation", program, "conform", ...args]
-  const child = spawn(process.execPath, options, { stdio: ["ignore", "pipe", "pipe"] })
+  const child = spawn(process.execPath, options, { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...env } })
   return { child, ended: Promise.all([text(child.stderr), once(child, "exit")]) }
 }
+
+const conform = (...args: ReadonlyArray<string>) => conformWith({}, ...args)
+
+test("a cloud whose API is behind TLS: everything of the protocol works", async () => {
+  await using cloud = await TestCloud.start({ mqtt: true, http: true })
+  const { accessKey, url } = cloud.http!
+  const directory = await mkdtemp(join(tmpdir(), "device-cloud-conform-"))
+  const { authorityFile, certificate, key } = await Effect.runPromise(DevelopmentCertificate.loadOrMake(directory))
+  const proxy = createServer({ cert: certificate, key }, (incoming, outgoing) => {
+    const { headers, method = "GET", url: path = "/" } = incoming
+    incoming.pipe(request(new URL(path, url), { method, headers }, (response) => {
+      outgoing.writeHead(response.statusCode!, response.headers)
+      response.pipe(outgoing)
+    }))
+  })
+  try {
+    await once(proxy.listen(0, "127.0.0.1"), "listening")
+    const address = `https://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const options = ["--url", cloud.mqtt!.tcp.url, "--http-url", address, "--access-key", accessKey]
+    const { child, ended } = conformWith({ NODE_EXTRA_CA_CERTS: authorityFile }, ...options)
+    const lines = (await text(child.stdout)).trimEnd().split("\n")
+    assert.deepStrictEqual(lines.filter((line) => !line.startsWith("✓")), [])
+    assert.deepStrictEqual(await ended, ["", [0, null]])
+  } finally {
+    proxy.close()
+    await rm(directory, { recursive: true })
+  }
+})
 
 test("what was made on the cloud is removed when nobody reads any more what is printed, and at a signal", async () => {
   await using cloud = await TestCloud.start({ mqtt: true, http: true })

@@ -7,6 +7,7 @@ import * as PlatformNode from "@device-cloud/platform-node"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpServer } from "effect/http"
 import { createServer, request as httpRequest } from "node:http"
+import { request as httpsRequest } from "node:https"
 
 /** An access key of role owner. */
 export const ownerKey = `dck_${"o".repeat(12)}_${"0".repeat(43)}`
@@ -97,7 +98,7 @@ export const callTo = (
   Effect.callback((resume) => {
     const { key = ownerKey } = options
     const content = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
-    const request = httpRequest(url, {
+    const request = (url.startsWith("https:") ? httpsRequest : httpRequest)(url, {
       method,
       path: path.startsWith("//") ? path.slice(1) : `/openapi/v1${path}`,
       headers: {
