@@ -100,6 +100,7 @@ test("what was made on the cloud is removed when nobody reads any more what is p
 })
 
 test("arguments that cannot be used are named, and nothing begins", async () => {
+  const refused = "POST /products: connect ECONNREFUSED"
   for (
     const [expected, ...args] of [
       ["--nope", "--nope"],
@@ -108,7 +109,8 @@ test("arguments that cannot be used are named, and nothing begins", async () => 
       ["--cert is missing", "--listen", "mqtts://127.0.0.1:0"],
       ["--wait must be seconds, above 0", "--listen", "mqtt://127.0.0.1:0", "--wait", "long"],
       ["--firmware-version is missing", "--listen", "mqtt://127.0.0.1:0", "--firmware", program],
-      ["--ca: ENOENT", "--url", "mqtts://127.0.0.1:1", "--ca", "/nonexistent"]
+      ["--ca: ENOENT", "--url", "mqtts://127.0.0.1:1", "--ca", "/nonexistent"],
+      [refused, "--url", "mqtt://127.0.0.1:1", "--http-url", "http://127.0.0.1:1", "--access-key", "dck_none"]
     ] as const
   ) {
     const [error, exit] = await conform(...args).ended

@@ -19,19 +19,22 @@ export interface CloudOptions {
   readonly device?: SimulatedDevice.DeviceTriple | undefined
 }
 
-/** Asks the API as an application does. Fails with what it says unless the code is 0. */
+/** Asks the API as an application does. Fails with what it says unless the code is 0, and if nothing comes back. */
 const ask = (
   { accessKey, httpUrl }: CloudOptions,
   method: string,
   path: string,
   body?: CallOptions["body"]
 ): Effect.Effect<ApiResponse["body"]["data"], Unexpected> =>
-  Effect.flatMap(
-    callTo(httpUrl!, method, path, { key: accessKey!, ...body === undefined ? {} : { body } }),
-    ({ body: { code, data, message } }) =>
+  callTo(httpUrl!, method, path, { key: accessKey!, ...body === undefined ? {} : { body } }).pipe(
+    Effect.catchDefect((error) =>
+      Effect.fail(new Unexpected({ message: `${method} ${path}: ${error instanceof Error ? error.message : error}` }))
+    ),
+    Effect.flatMap(({ body: { code, data, message } }) =>
       code === 0
         ? Effect.succeed(data)
         : Effect.fail(new Unexpected({ message: `${method} ${path}: ${code} ${message}` }))
+    )
   )
 
 /** A device for the checks, and its id for the API. Both are removed with the scope. */
