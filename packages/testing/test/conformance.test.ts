@@ -224,6 +224,16 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of
       })
     }))
 
+  it.effect("a device may connect over IPv6", () =>
+    Effect.gen(function*() {
+      const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))
+      const broker = (yield* MqttTestServer).tcp.url
+      const { heard, url } = yield* Wiretap.open({ listen: "mqtt://[::1]:0", broker })
+      const connected = yield* SimulatedDevice.connectMqtt({ ...device, url })
+      yield* connected.postProperties({ level: 3 })
+      assert.strictEqual(heard("thing.event.property.post"), 1)
+    }))
+
   it.effect("a device that does not connect is said to", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual((yield* outcomes({})).map(({ result }) => result), ["fails", "skipped"])

@@ -69,7 +69,7 @@ export const open = Effect.fnUntraced(function*(
     Effect.callback<ReturnType<typeof createServer>, Unexpected>((resume) => {
       const server = protocol === "mqtts:" ? createTlsServer({ ...tls }, pass) : createServer({ noDelay: true }, pass)
       server.once("error", ({ message }) => resume(Effect.fail(new Unexpected({ message: `${listen}: ${message}` }))))
-      server.listen(Number(port), hostname, () => resume(Effect.succeed(server)))
+      server.listen(Number(port), hostname.replace(/^\[|\]$/g, ""), () => resume(Effect.succeed(server)))
     }),
     (server) =>
       Effect.sync(() => {
