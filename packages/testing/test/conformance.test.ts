@@ -224,6 +224,20 @@ layer(MqttTestServer.layerMemory, { excludeTestServices: true })("conformance of
       })
     }))
 
+  it.effect("a device that leaves in place of an answer, and reports the value again, does not answer", () =>
+    Effect.gen(function*() {
+      const seen = yield* outcomes(
+        {
+          ...does,
+          set: (_, device) => Effect.andThen(device.disconnect, Effect.never),
+          upgrade: () => Effect.fail(new SimulatedDevice.Refusal({ code: 100_000, reason: "no room" }))
+        },
+        (connected) => connected.postProperties({ level: 3 })
+      )
+      const results = Object.fromEntries(seen.map(({ name, result }) => [name, result]))
+      assert.deepInclude(results, { "answers a property set": "fails", "answers a service call": "works" })
+    }))
+
   it.effect("a device may connect over IPv6", () =>
     Effect.gen(function*() {
       const device = yield* Fixtures.createDevice(yield* Fixtures.createProduct({ validateType: "none" }))

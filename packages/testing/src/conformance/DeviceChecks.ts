@@ -73,6 +73,8 @@ export const checkDevice = Effect.fnUntraced(function*(
       if (state !== "succeeded" && state !== "failed") {
         return yield* Effect.fail(new Unexpected({ message: `it is ${state}` }))
       }
+      // The cloud ends a command without an answer, too, once the device has reported the values again.
+      if (code === null) return yield* Effect.fail(new Unexpected({ message: `it is ${state} without an answer` }))
       return `code ${code}, after ${deliveries} ${deliveries === 1 ? "delivery" : "deliveries"}`
     })
   if (value === undefined) yield* skip(report, "answers a property set", "no property is known")
