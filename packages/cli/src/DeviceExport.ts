@@ -51,10 +51,14 @@ export const exportCommand = Command.make(
       )
     const text = format === "csv" ? Stream.concat(Stream.make(columns.join(",")), lines) : lines
     if (Option.isNone(out)) return yield* Stream.runForEach(text, Console.log)
-    yield* Stream.run(
+    const fs = yield* FileSystem.FileSystem
+    const write = Stream.run(
       text.pipe(Stream.map((line) => `${line}\n`), Stream.encodeText),
-      (yield* FileSystem.FileSystem).sink(out.value, { mode: 0o600 })
-    ).pipe(Effect.catchTag("PlatformError", (error) => Effect.fail(unwritable(out.value)(error))))
+      fs.sink(out.value, { mode: 0o600 })
+    )
+    yield* Effect.andThen(closeToOthers(fs, out.value), write).pipe(
+      Effect.catchTag("PlatformError", (error) => Effect.fail(unwritable(out.value)(error)))
+    )
     yield* Console.error(`${seen.size} devices.`)
   })
 ).pipe(
@@ -64,6 +68,12 @@ export const exportCommand = Command.make(
   Command.withShortDescription("Write the devices of the project as a file"),
   Command.provide(Server.layer)
 )
+
+/** A file that was there before keeps its mode when it is written. What is no file, such as `/dev/stdout`, is left alone. */
+const closeToOthers = (fs: FileSystem.FileSystem, file: string) =>
+  Effect.option(fs.stat(file)).pipe(
+    Effect.flatMap((found) => Option.exists(found, ({ type }) => type === "File") ? fs.chmod(file, 0o600) : Effect.void)
+  )
 
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : Object.keys(value as object).length === 0 ? "" : JSON.stringify(value)

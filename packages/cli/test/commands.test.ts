@@ -3,7 +3,7 @@ import { createDevice, createProduct, ownerKey, testApi } from "@device-cloud/te
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, layer } from "@effect/vitest"
 import { Console, Effect } from "effect"
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
@@ -322,6 +322,15 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
         assert.include(yield* Effect.promise(() => readFile(file, "utf8")), device_secret!)
         assert.match((yield* cli("devices", "import", file)).out, /^0 created, 1 there before, 0 failed\./)
       }
+    }))
+
+  it.effect("a file with secrets is its user's alone, also one that others could read before", () =>
+    Effect.gen(function*() {
+      const file = yield* temporary("triples.csv", "old")
+      yield* Effect.promise(() => chmod(file, 0o644))
+      assert.strictEqual((yield* cli("devices", "export", "--show-secret", "--out", file)).code, 0)
+      const { mode } = yield* Effect.promise(() => stat(file))
+      assert.strictEqual(mode & 0o777, 0o600)
     }))
 
   it.effect("init keeps a server and its key for its user alone, and overwrites nothing", () =>
