@@ -196,7 +196,7 @@ const make = Effect.gen(function*() {
     }
     // The gateway of an active sub-device may have lost the secret: it gets the secret again.
     if (device.activatedAt !== null && attachment === undefined) return yield* refuse(alreadyActive)
-    return device
+    return { device, isAttached: attachment !== undefined }
   })
 
   /** Returns the secrets of sub-devices. None is marked as registered before all of them are admitted. */
@@ -204,9 +204,11 @@ const make = Effect.gen(function*() {
     const subDevices = yield* Effect.forEach(names, (name) => registrable(gateway, name))
     return yield* Effect.forEach(
       subDevices,
-      Effect.fnUntraced(function*({ deviceId, deviceName, deviceSecret, productKey }) {
-        // It may have been deleted meanwhile.
-        if ((yield* devices.claimByName(productKey, deviceName)) === "none") return yield* refuse(deviceNotFound)
+      Effect.fnUntraced(function*({ device: { deviceId, deviceName, deviceSecret, productKey }, isAttached }) {
+        const claimed = yield* devices.claimByName(productKey, deviceName)
+        // Meanwhile it may have been deleted, or have registered elsewhere.
+        if (claimed === "none") return yield* refuse(deviceNotFound)
+        if (claimed === "active" && !isAttached) return yield* refuse(alreadyActive)
         return { iotId: deviceId, productKey, deviceName, deviceSecret }
       })
     )
