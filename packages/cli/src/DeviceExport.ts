@@ -12,6 +12,30 @@ import { patiently, Server } from "./Server.ts"
 /** The most that a page may have. */
 const pageSize = 100
 
+/** One reading of all pages. */
+interface Pass {
+  readonly page: number
+  /** Devices when the page before was read. */
+  readonly total: number
+  /** Whether devices were deleted meanwhile: others have moved to pages that were read before. */
+  readonly hasShrunk: boolean
+  /** Devices that no pass before had. */
+  readonly found: number
+}
+
+const firstPass: Pass = { page: 1, total: 0, hasShrunk: false, found: 0 }
+
+/** All pages are read again when devices may be missing, until there are none. */
+const next = (
+  { found, hasShrunk, page, total }: Pass,
+  data: { readonly total: number; readonly pages: number },
+  more: number
+): Option.Option<Pass> => {
+  const pass = { page: page + 1, total: data.total, hasShrunk: hasShrunk || data.total < total, found: found + more }
+  if (page < data.pages) return Option.some(pass)
+  return pass.hasShrunk && pass.found > 0 ? Option.some(firstPass) : Option.none()
+}
+
 export const exportCommand = Command.make(
   "export",
   {
@@ -35,20 +59,29 @@ export const exportCommand = Command.make(
 
     // Devices that come meanwhile are in front: a device may be in two pages, but is in the file once.
     const seen = new Set<string>()
-    const lines = Stream.paginate(1, (page) =>
-      patiently(cloud.devices.listDevices({
-        query: { page, page_size: pageSize, ...Option.isSome(product) ? { product_key: product.value as never } : {} }
-      })).pipe(
-        Effect.mapError(explain(url)),
-        Effect.map(({ data }) => [data.results, page < data.pages ? Option.some(page + 1) : Option.none()] as const)
-      )).pipe(
-        Stream.filter(({ device_id }) => seen.size < seen.add(device_id).size),
-        Stream.map((device) =>
-          format === "csv"
-            ? csvLine(columns.map((column) => textOf(device[column])))
-            : JSON.stringify(Object.fromEntries(columns.map((column) => [column, device[column]])))
+    const lines = Stream.paginate(
+      firstPass,
+      (pass) =>
+        patiently(cloud.devices.listDevices({
+          query: {
+            page: pass.page,
+            page_size: pageSize,
+            ...Option.isSome(product) ? { product_key: product.value as never } : {}
+          }
+        })).pipe(
+          Effect.mapError(explain(url)),
+          Effect.map(({ data }) => {
+            const devices = data.results.filter(({ device_id }) => seen.size < seen.add(device_id).size)
+            return [devices, next(pass, data, devices.length)] as const
+          })
         )
+    ).pipe(
+      Stream.map((device) =>
+        format === "csv"
+          ? csvLine(columns.map((column) => textOf(device[column])))
+          : JSON.stringify(Object.fromEntries(columns.map((column) => [column, device[column]])))
       )
+    )
     const text = format === "csv" ? Stream.concat(Stream.make(columns.join(",")), lines) : lines
     if (Option.isNone(out)) return yield* Stream.runForEach(text, Console.log)
     const fs = yield* FileSystem.FileSystem

@@ -4,7 +4,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, layer } from "@effect/vitest"
 import { Console, Effect } from "effect"
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
-import { createServer } from "node:http"
+import { createServer, type RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -24,6 +24,16 @@ const temporary = (name: string, content = "") =>
   })
 
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))))
+
+/** Serves on a port of this machine until the scope closes. Returns the URL. */
+const serving = Effect.fnUntraced(function*(listener: RequestListener) {
+  const server = createServer(listener)
+  yield* Effect.acquireRelease(
+    Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+    () => Effect.sync(() => server.close())
+  )
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
 
 layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (it) => {
   it.effect("a product is created, listed, changed and deleted", () =>
@@ -324,6 +334,34 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       }
     }))
 
+  it.effect("an export has the devices that move to pages before when others are deleted meanwhile", () =>
+    Effect.gen(function*() {
+      const { product_key } = yield* createProduct()
+      const names = Array.from({ length: 101 }, (_, i) => `lamp${i}`)
+      yield* Effect.forEach(names, (device_name) => createDevice(product_key, { device_name }), { concurrency: 8 })
+      const api = yield* serverUrl
+      let isDeleted = false
+      // Between the first page and the second, a device of the first is deleted.
+      const url = yield* serving(async (request, response) => {
+        const ask = async (method: string, path: string): Promise<any> =>
+          (await fetch(api + path, { method, headers: { authorization: request.headers.authorization! } })).json()
+        if (!isDeleted && request.url!.includes("page=2")) {
+          isDeleted = true
+          const { data } = await ask("GET", `/openapi/v1/things?product_key=${product_key}&page_size=1`)
+          await ask("DELETE", `/openapi/v1/things/${data.results[0].device_id}`)
+        }
+        response.setHeader("content-type", "application/json")
+        response.end(JSON.stringify(await ask("GET", request.url!)))
+      })
+      const { out } = yield* runWith(
+        { DEVICE_CLOUD_URL: url, DEVICE_CLOUD_KEY: ownerKey },
+        ["devices", "export", "--product", product_key]
+      )
+      assert.isTrue(isDeleted)
+      const exported = out.split("\n").slice(1).map((line) => line.split(",")[1])
+      assert.sameMembers(exported, names)
+    }).pipe(Effect.scoped))
+
   it.effect("a file with secrets is its user's alone, also one that others could read before", () =>
     Effect.gen(function*() {
       const file = yield* temporary("triples.csv", "old")
@@ -369,15 +407,10 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
 
   it.effect("a server that is not Device Cloud is a failure that says so, and no profile", () =>
     Effect.gen(function*() {
-      const server = createServer((request, response) => {
+      const url = yield* serving((request, response) => {
         const body = { null: "null", list: "[]", object: "{}" }[request.url!.split("/")[1]!] ?? "<html>"
         response.writeHead(200, { "content-type": body === "<html>" ? "text/html" : "application/json" }).end(body)
       })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => server.close())
-      )
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
       const other = /answers with status 200, but not as Device Cloud does/
       const home = join(yield* temporary("x"), "..")
       for (const path of ["", "/null", "/list"]) {
@@ -428,7 +461,7 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
       const api = yield* serverUrl
       const admitted = new Set<string>()
       // Refuses each request the first time.
-      const server = createServer(async (request, response) => {
+      const url = yield* serving(async (request, response) => {
         const what = `${request.method} ${request.url}`
         const body = await buffer(request)
         if (!admitted.has(what)) {
@@ -448,11 +481,6 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
         response.writeHead(forwarded.status, { "content-type": forwarded.headers.get("content-type")! })
           .end(Buffer.from(await forwarded.arrayBuffer()))
       })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => server.close())
-      )
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
       const document = yield* temporary("model.json", `{"properties":[],"events":[],"services":[]}`)
       const environment = { DEVICE_CLOUD_URL: url, DEVICE_CLOUD_KEY: ownerKey }
       for (
@@ -474,18 +502,13 @@ layer(testApi(StorageMemory.layer), { excludeTestServices: true })("commands", (
     Effect.gen(function*() {
       const places: Array<string | undefined> = []
       const streams = ["retry: 1000\nid: first\n\n", "id: second\nevent: status\ndata: {\"status\":\"online\"}\n\n"]
-      const server = createServer((request, response) => {
+      const url = yield* serving((request, response) => {
         places.push(request.headers["last-event-id"] as string | undefined)
         const stream = streams[places.length - 1]
         response.writeHead(stream === undefined ? 401 : 200, {
           "content-type": stream === undefined ? "application/json" : "text/event-stream"
         }).end(stream ?? `{"code":40100,"message":"The access key is gone"}`)
       })
-      yield* Effect.acquireRelease(
-        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-        () => Effect.sync(() => server.close())
-      )
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
       const { code, error, out } = yield* runWith({}, ["watch", "--url", url, "--key", "dck_x", "--json"])
       assert.strictEqual(code, 1)
       assert.include(error, "The access key is gone (40100)")
