@@ -119,6 +119,7 @@ const furnished = Effect.gen(function*() {
     product: at(`/products/${key}`),
     viewerKey: viewer["key"] as string,
     ofProductKey: yield* keyOf("product", { products: [key] }),
+    ofProductsKey: yield* keyOf("products", { products: [certified["product_info"].product_key, key] }),
     withoutEventsKey: yield* keyOf("no events", { actions: ["devices:read", "thingModels:read"] }),
     report: (temperature: number) => connected.post({ Temperature: temperature }, { qos: 1 }),
     secret: device["device_secret"] as string,
@@ -262,6 +263,40 @@ it.live.runIf(hasBrowser)(
         assert.strictEqual(await page.getByRole("button", { name: "New product" }).count(), 0)
       })
       assert.deepStrictEqual(refused, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
+  "a key of some products sees them, their devices and their firmware",
+  () =>
+    Effect.gen(function*() {
+      const { ofProductsKey, site } = yield* furnished
+      const { errors, page } = yield* open(yield* launch)
+      const refused: Array<string> = []
+      page.on("response", (response) => {
+        if (response.status() === 403) refused.push(response.url())
+      })
+      const link = (name: string) => page.locator("main").getByRole("link", { name, exact: true })
+      yield* Effect.promise(async () => {
+        await signIn(page, site, ofProductsKey)
+        for (const path of ["", "/products"]) {
+          await visit(page, site, `/console${path}`)
+          await link("Thermostat").waitFor()
+          assert.deepStrictEqual([await link("Lock").count(), await link("Hub").count()], [1, 0])
+        }
+        assert.strictEqual(await page.getByRole("button", { name: "New product" }).count(), 0)
+        // One product at a time: the first, until another is chosen.
+        await visit(page, site, "/console/devices")
+        await link("lock01").waitFor()
+        await page.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
+        await link("thermostat01").waitFor()
+        await visit(page, site, "/console/events")
+        await visit(page, site, "/console/firmware")
+        await page.getByLabel("Product", { exact: true }).selectOption({ label: "Thermostat" })
+        await page.getByText("1.1.0").waitFor()
+      })
+      assert.deepStrictEqual([...refused, ...errors], [])
     }).pipe(Effect.scoped),
   120_000
 )

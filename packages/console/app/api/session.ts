@@ -36,6 +36,9 @@ export const may = (role: Role): boolean => roles.indexOf(session.value?.role ??
 /** Whether the page may change devices and products. */
 export const canOperate = computed(() => may("operator"))
 
+/** The products that the access key is limited to; undefined: it sees all of the project. */
+export const ownProducts = computed(() => session.value?.scopes?.products)
+
 /** Asks the server who is signed in. */
 export const loadSession = async (): Promise<void> => {
   try {

@@ -1,13 +1,17 @@
 /**
  * Parts that name products and devices, and say how devices are.
  */
+import { ApiError } from "../api/ApiError.ts"
 import { api } from "../api/client.ts"
 import type { Data, Item } from "../api/Operations.ts"
+import { ownProducts } from "../api/session.ts"
 import { type Query, useQuery } from "../api/useQuery.ts"
 import { useTexts } from "../text/text.ts"
 import { type FieldProps, SelectField, TextField } from "./Form.tsx"
 import { Badge, type Mood } from "./Small.tsx"
+import type { UrlState } from "./useUrl.ts"
 
+type ProductPage = Data<typeof api.products.listProducts>
 export type Product = Item<typeof api.products.listProducts>
 export type DeviceStatus = "online" | "offline" | "unactive"
 
@@ -31,17 +35,55 @@ export const DeviceLink = ({ id, name }: { readonly id: string; readonly name: s
 /** As many as one can choose from in a list. */
 const shown = 100
 
+/** A page of the products. A key that is limited to products may not list: it reads each of its own, all on one page. */
+export const readProducts = async (
+  query: { readonly page?: number; readonly page_size: number },
+  signal: AbortSignal
+): Promise<ProductPage> => {
+  if (ownProducts.value === undefined) return api.products.listProducts({ query, signal })
+  const read = await Promise.all(ownProducts.value.map((key) => readProduct(key, signal)))
+  const results = read.filter((product) => product !== undefined)
+  return { page: 1, pages: 1, page_size: results.length, total: results.length, results }
+}
+
+/** Undefined: the product was deleted. */
+const readProduct = async (product_key: string, signal: AbortSignal): Promise<Product | undefined> => {
+  try {
+    return (await api.products.getProduct({ params: { product_key }, signal })).product_info
+  } catch (error) {
+    if (error instanceof ApiError && error.isMissing) return undefined
+    throw error
+  }
+}
+
 /** The latest products, and how many there are. */
-export const useProducts = (): Query<Data<typeof api.products.listProducts>> =>
-  useQuery((signal) => api.products.listProducts({ query: { page_size: shown }, signal }), [])
+export const useProducts = (): Query<ProductPage> => useQuery((signal) => readProducts({ page_size: shown }, signal), [])
+
+/** The product that the address names for a list. A key that is limited to products has to name one: its first. */
+export const productOf = (url: UrlState): string => url.get("product") || (ownProducts.value?.[0] ?? "")
+
+/** Chooses the product of a list. */
+export const ProductFilter = ({ products, url }: { readonly url: UrlState; readonly products: Query<ProductPage> }) => {
+  const { common } = useTexts()
+  return (
+    <ProductField
+      label={common.productLabel}
+      emptyTitle={ownProducts.value === undefined ? common.anyProduct : undefined}
+      products={products}
+      value={productOf(url)}
+      onChange={(product) => url.set({ product })}
+    />
+  )
+}
 
 /** Chooses a product; of a project with very many, one writes its key. An empty value: any, or none yet. */
 export const ProductField = (
   { emptyTitle, fits = () => true, onChange, products, value, ...field }: FieldProps & {
     readonly value: string
     readonly onChange: (productKey: string) => void
-    readonly products: Query<Data<typeof api.products.listProducts>>
-    readonly emptyTitle: string
+    readonly products: Query<ProductPage>
+    /** What an empty value is called; undefined: there is none. */
+    readonly emptyTitle: string | undefined
     /** Which products can be chosen. */
     readonly fits?: (product: Product) => boolean
   }
@@ -54,7 +96,7 @@ export const ProductField = (
     <SelectField
       {...field}
       value={value}
-      options={[["", emptyTitle], ...known, ...isKnown ? [] : [[value, value] as const]]}
+      options={[...emptyTitle === undefined ? [] : [["", emptyTitle] as const], ...known, ...isKnown ? [] : [[value, value] as const]]}
       onChange={onChange}
     />
   )

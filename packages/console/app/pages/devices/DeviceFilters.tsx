@@ -4,7 +4,7 @@
 import type { Data } from "../../api/Operations.ts"
 import type { api } from "../../api/client.ts"
 import type { Query } from "../../api/useQuery.ts"
-import { ProductField } from "../../parts/Devices.tsx"
+import { ProductFilter } from "../../parts/Devices.tsx"
 import { SelectField, TextField } from "../../parts/Form.tsx"
 import type { UrlState } from "../../parts/useUrl.ts"
 import { useTexts } from "../../text/text.ts"
@@ -27,13 +27,7 @@ export const DeviceFilters = (
         value={url.get("search")}
         onInput={(search) => url.set({ search }, true)}
       />
-      <ProductField
-        label={common.productLabel}
-        emptyTitle={common.anyProduct}
-        products={products}
-        value={url.get("product")}
-        onChange={(product) => url.set({ product })}
-      />
+      <ProductFilter products={products} url={url} />
       <SelectField
         label={common.status}
         value={url.get("status")}

@@ -7,7 +7,7 @@ import { useLive } from "../../api/live.ts"
 import type { Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
-import { DeviceLink, type DeviceStatus, StatusBadge, useProducts } from "../../parts/Devices.tsx"
+import { DeviceLink, type DeviceStatus, productOf, StatusBadge, useProducts } from "../../parts/Devices.tsx"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty } from "../../parts/Page.tsx"
 import { Ago, Badge } from "../../parts/Small.tsx"
@@ -32,7 +32,7 @@ export const DeviceList = () => {
   }, [JSON.stringify(filters)])
 
   useEffect(() => setSelected(new Set()), [JSON.stringify(filters)])
-  useLive({ product_key: url.get("product") || undefined, types: ["status", "lifecycle"] }, (event) => {
+  useLive({ product_key: productOf(url) || undefined, types: ["status", "lifecycle"] }, (event) => {
     if (event.type === "lifecycle") setChanged(true)
     else {
       query.change((page) => ({
@@ -98,7 +98,7 @@ const NoDevices = ({ url }: { readonly url: UrlState }) => {
 
 const queryOf = (url: UrlState) => {
   const given = {
-    product_key: url.get("product"),
+    product_key: productOf(url),
     status: url.get("status") as DeviceStatus,
     enabled_status: url.get("enabled") as "enable" | "disable",
     tag: url.get("tag"),

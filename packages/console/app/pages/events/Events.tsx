@@ -3,7 +3,7 @@
  */
 import { useEffect, useRef, useState } from "preact/hooks"
 import { type LiveEvent, type LiveEventType, liveEventTypes, useLiveMoments } from "../../api/live.ts"
-import { deviceHref, ProductField, useProducts } from "../../parts/Devices.tsx"
+import { deviceHref, ProductFilter, productOf, useProducts } from "../../parts/Devices.tsx"
 import { SelectField, TextField } from "../../parts/Form.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
 import { Badge, Time } from "../../parts/Small.tsx"
@@ -21,7 +21,7 @@ const Events = () => {
   const [buffer, setBuffer] = useState(EventBuffer.empty)
   const { count, rate } = useRate()
   const type = url.get("type") as LiveEventType | ""
-  const productKey = url.get("product")
+  const productKey = productOf(url)
   const deviceId = url.get("device")
 
   useEffect(() => setBuffer(EventBuffer.empty), [type, productKey, deviceId])
@@ -60,13 +60,7 @@ const Events = () => {
             options={[["", common.all], ...liveEventTypes.map((type) => [type, events.types[type]] as const)]}
             onChange={(type) => url.set({ type })}
           />
-          <ProductField
-            label={common.productLabel}
-            emptyTitle={common.anyProduct}
-            products={products}
-            value={productKey}
-            onChange={(product) => url.set({ product })}
-          />
+          <ProductFilter products={products} url={url} />
           <TextField
             label={common.deviceId}
             value={deviceId}

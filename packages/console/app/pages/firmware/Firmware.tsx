@@ -6,7 +6,7 @@ import { api } from "../../api/client.ts"
 import type { Item } from "../../api/Operations.ts"
 import { canOperate } from "../../api/session.ts"
 import { useQuery } from "../../api/useQuery.ts"
-import { ProductField, useProducts } from "../../parts/Devices.tsx"
+import { ProductFilter, productOf, useProducts } from "../../parts/Devices.tsx"
 import { TextField } from "../../parts/Form.tsx"
 import { Listing } from "../../parts/Listing.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
@@ -19,11 +19,11 @@ import { NewFirmware } from "./NewFirmware.tsx"
 export type FirmwareRow = Item<typeof api.ota.listFirmwares>
 
 const Firmware = () => {
-  const { common, firmware, shell } = useTexts()
+  const { firmware, shell } = useTexts()
   const url = useUrl()
   const products = useProducts()
   const [isCreating, setCreating] = useState(false)
-  const product = url.get("product")
+  const product = productOf(url)
   const name = url.get("name")
   const query = useQuery(
     (signal) =>
@@ -49,13 +49,7 @@ const Firmware = () => {
       <div class="stack">
         <div class="filters">
           <TextField label={firmware.search} type="search" value={name} onInput={(name) => url.set({ name }, true)} />
-          <ProductField
-            label={common.productLabel}
-            emptyTitle={common.anyProduct}
-            products={products}
-            value={product}
-            onChange={(product) => url.set({ product })}
-          />
+          <ProductFilter products={products} url={url} />
         </div>
         <Listing query={query} empty={<Empty title={firmware.emptyTitle}>{firmware.emptyBody}</Empty>}>
           {(rows) => <Table caption={firmware.caption} columns={columnsOf()} rows={rows} keyOf={({ id }) => String(id)} />}

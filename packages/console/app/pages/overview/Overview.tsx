@@ -3,11 +3,13 @@
  */
 import { api } from "../../api/client.ts"
 import type { Data } from "../../api/Operations.ts"
+import { ownProducts } from "../../api/session.ts"
 import { usePolledQuery } from "../../api/useQuery.ts"
 import { Card, Empty, Page } from "../../parts/Page.tsx"
 import { Shown } from "../../parts/Shown.tsx"
 import { Bar } from "../../parts/Small.tsx"
 import { formatNumber, useTexts } from "../../text/text.ts"
+import { ProductList } from "../products/ProductList.tsx"
 import { Activity } from "./Activity.tsx"
 import { AttentionList } from "./AttentionList.tsx"
 import { rhythm } from "./rhythm.ts"
@@ -17,7 +19,19 @@ import { Upgrades } from "./Upgrades.tsx"
 
 export type OverviewData = Data<typeof api.overview.getOverview>
 
-const Overview = () => {
+/** A key that is limited to products may not read how the project is: it gets what it may see. */
+const Overview = () => ownProducts.value === undefined ? <OfProject /> : <OfProducts />
+
+const OfProducts = () => {
+  const { overview, shell } = useTexts()
+  return (
+    <Page title={shell.pages.overview} lead={overview.ofProducts}>
+      <ProductList />
+    </Page>
+  )
+}
+
+const OfProject = () => {
   const { overview, shell } = useTexts()
   const query = usePolledQuery((signal) => api.overview.getOverview({ signal }), [], rhythm)
   return (

@@ -14,7 +14,7 @@ import { Card, Facts } from "../../parts/Page.tsx"
 import { CopyButton, Time } from "../../parts/Small.tsx"
 import { tell } from "../../parts/toasts.tsx"
 import { formatNumber, useTexts } from "../../text/text.ts"
-import { ProductStatus } from "./Products.tsx"
+import { ProductStatus } from "./ProductList.tsx"
 
 export const ProductOverview = ({ product, reload }: { readonly product: Product; readonly reload: () => void }) => {
   const { common, products } = useTexts()

@@ -3,6 +3,7 @@ const words = (texts: Readonly<Record<string, string>>) => texts
 
 export const overview = {
   lead: "How the project is now, and how it was.",
+  ofProducts: "Your access key is limited to these products.",
   devices: (total: string) => `Devices: ${total}`,
   byStatus: "Devices by status",
   disabled: "disabled",

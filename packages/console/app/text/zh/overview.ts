@@ -2,6 +2,7 @@ import type { Texts } from "../text.ts"
 
 export const overview: Texts["overview"] = {
   lead: "项目的现状与历史。",
+  ofProducts: "您的访问密钥仅限于以下产品。",
   devices: (total) => `设备：${total}`,
   byStatus: "各状态的设备",
   disabled: "已禁用",
