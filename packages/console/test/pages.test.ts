@@ -116,6 +116,7 @@ const furnished = Effect.gen(function*() {
   return {
     site,
     device: at(d),
+    connect: at(`/devices/connect?product=${key}&device=${device["device_id"]}`),
     product: at(`/products/${key}`),
     viewerKey: viewer["key"] as string,
     ofProductKey: yield* keyOf("product", { products: [key] }),
@@ -302,10 +303,10 @@ it.live.runIf(hasBrowser)(
 )
 
 it.live.runIf(hasBrowser)(
-  "a key of one product sees its devices live; one that reads no events is not told that the server is away",
+  "a key of some products sees their devices live; one that reads no events is not told that the server is away",
   () =>
     Effect.gen(function*() {
-      const { device, ofProductKey, report, site, withoutEventsKey } = yield* furnished
+      const { connect, device, ofProductKey, ofProductsKey, report, site, withoutEventsKey } = yield* furnished
       const browser = yield* launch
       const { errors, page } = yield* open(browser)
       const streamed = (page: Page) =>
@@ -318,6 +319,20 @@ it.live.runIf(hasBrowser)(
       })
       yield* report(17.25)
       yield* Effect.promise(() => page.getByText(/17\.25/).first().waitFor())
+
+      const several = yield* open(browser)
+      yield* Effect.promise(async () => {
+        await signIn(several.page, site, ofProductsKey)
+        for (const path of [connect, device, `${device}/data`]) {
+          const opened = streamed(several.page)
+          await visit(several.page, site, "/console/keys")
+          await visit(several.page, site, path)
+          assert.strictEqual((await opened).status(), 200, path)
+        }
+        await visit(several.page, site, device)
+      })
+      yield* report(18.25)
+      yield* Effect.promise(() => several.page.getByText(/18\.25/).first().waitFor())
 
       const other = yield* open(browser)
       yield* Effect.promise(async () => {
@@ -333,7 +348,7 @@ it.live.runIf(hasBrowser)(
         )
         assert.strictEqual(await other.page.getByText(/^The connection to the server is lost/).count(), 0)
       })
-      assert.deepStrictEqual([...errors, ...other.errors], [])
+      assert.deepStrictEqual([...errors, ...several.errors, ...other.errors], [])
     }).pipe(Effect.scoped),
   120_000
 )

@@ -5,7 +5,7 @@ import { signal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
 import { ApiError } from "./ApiError.ts"
 import { request } from "./client.ts"
-import { noticeEnd, session } from "./session.ts"
+import { noticeEnd, ownProducts } from "./session.ts"
 
 /** An event of the stream; `docs/api/events.md` says what each type has. */
 export interface LiveEvent {
@@ -102,9 +102,11 @@ const addressOf = (filters: ReadonlyArray<LiveFilter>): string => {
   }
   const search = new URLSearchParams()
   const device = shared("device_id")
-  // A key that is limited to products has to name one, also with a device.
-  const [ownProduct, ...otherProducts] = session.value?.scopes?.products ?? []
-  const product = shared("product_key") ?? (otherProducts.length === 0 ? ownProduct : undefined)
+  // A key that is limited to products has to name one, also with a device: that all listeners
+  // share has one product, which one of them names.
+  const [ownProduct, ...otherProducts] = ownProducts.value ?? []
+  const product = (device === undefined ? shared("product_key") : productIn(filters)) ??
+    (otherProducts.length === 0 ? ownProduct : undefined)
   if (device !== undefined) search.set("device_id", device)
   if (product !== undefined) search.set("product_key", product)
   if (filters.every(({ types }) => types !== undefined)) {
@@ -112,6 +114,9 @@ const addressOf = (filters: ReadonlyArray<LiveFilter>): string => {
   }
   return `/openapi/v1/events?${search}`
 }
+
+const productIn = (filters: ReadonlyArray<LiveFilter>): string | undefined =>
+  filters.map(({ product_key }) => product_key).find((product) => product !== undefined)
 
 /** The server sends what was missed after the last event: the browser names it, or the address of a new stream does. */
 const open = (address: string): () => void => {

@@ -55,7 +55,6 @@ const DevicePage = ({ deviceId, tab }: { readonly deviceId: string; readonly tab
     const { device_info } = await api.devices.getDevice({ params: { device_id: deviceId }, signal })
     return device_info
   }, [deviceId])
-  useDeviceEvents(deviceId, query, () => setDeleted(true))
   const crumbs = [{ title: shell.pages.devices, href: "/console/devices" }]
   const isGone = query.error?.code === noSuchDevice
   if (isDeleted || isGone) {
@@ -79,15 +78,19 @@ const DevicePage = ({ deviceId, tab }: { readonly deviceId: string; readonly tab
       lead={data === undefined ? undefined : <Lead device={data} />}
     >
       <Shown query={query}>
-        {(data) => <DeviceTabs device={data} tab={tab} reload={query.reload} />}
+        {(data) => <DeviceTabs device={data} tab={tab} query={query} onDeleted={() => setDeleted(true)} />}
       </Shown>
     </Page>
   )
 }
 
 /** One listener for all events of the device, so that the stream stays open while one goes from tab to tab. */
-const useDeviceEvents = (deviceId: string, { change, reload }: Query<DeviceInfo>, onDeleted: () => void) =>
-  useLive({ device_id: deviceId }, (event) => {
+const useDeviceEvents = (
+  { device_id, product_key }: DeviceInfo,
+  { change, reload }: Query<DeviceInfo>,
+  onDeleted: () => void
+) =>
+  useLive({ device_id, product_key }, (event) => {
     if (event.type === "lifecycle" && event["action"] === "delete") return onDeleted()
     if (event.type === "status") {
       change((device) => ({ ...device, status: event["status"] as DeviceInfo["status"] }))
@@ -108,9 +111,15 @@ const Lead = ({ device }: { readonly device: DeviceInfo }) => {
 }
 
 const DeviceTabs = (
-  { device, reload, tab }: { readonly device: DeviceInfo; readonly tab: string; readonly reload: () => void }
+  { device, onDeleted, query, tab }: {
+    readonly device: DeviceInfo
+    readonly tab: string
+    readonly query: Query<DeviceInfo>
+    readonly onDeleted: () => void
+  }
 ) => {
   const texts = useTexts()
+  useDeviceEvents(device, query, onDeleted)
   const model = useModel(device.product_key)
   const current = tab in tabs ? tab as TabId : "overview"
   const Tab: ComponentType<TabProps> = tabs[current]
@@ -126,7 +135,7 @@ const DeviceTabs = (
         }))}
       />
       <Shown query={model.error === undefined ? model : { ...model, data: model.data ?? emptyModel }}>
-        {(data) => <Tab device={device} model={data} reload={reload} />}
+        {(data) => <Tab device={device} model={data} reload={query.reload} />}
       </Shown>
     </>
   )

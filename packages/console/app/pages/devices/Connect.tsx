@@ -58,7 +58,7 @@ const Connect = () => {
                     </Card>
                   )}
                 </div>
-                {deviceId !== "" && <Programs key={deviceId} deviceId={deviceId} />}
+                {deviceId !== "" && <Programs key={deviceId} productKey={productKey} deviceId={deviceId} />}
               </div>
             )}
       </Shown>
@@ -91,7 +91,7 @@ const NewDevice = (
   )
 }
 
-const Programs = ({ deviceId }: { readonly deviceId: string }) => {
+const Programs = ({ deviceId, productKey }: { readonly productKey: string; readonly deviceId: string }) => {
   const { common, devices: { first } } = useTexts()
   const query = useQuery((signal) => api.devices.getDevice({ params: { device_id: deviceId }, signal }), [deviceId])
   const [hasArrived, setArrived] = useState(false)
@@ -102,7 +102,10 @@ const Programs = ({ deviceId }: { readonly deviceId: string }) => {
   const { data: model } = useModel(query.data?.device_info.product_key)
   const [written, setProperties] = useState<string>()
   const properties = written ?? sampleOf(model)
-  useLive({ device_id: deviceId, types: ["property", "event"] }, () => setArrived(true))
+  useLive(
+    { product_key: productKey || undefined, device_id: deviceId, types: ["property", "event"] },
+    () => setArrived(true)
+  )
   return (
     <Shown query={query}>
       {({ device_info: { device_name, device_secret, product_key } }) => (
