@@ -4,7 +4,8 @@
 import { lazy, LocationProvider, Route, Router } from "preact-iso"
 import { useEffect, useState } from "preact/hooks"
 import type { ApiError } from "./api/ApiError.ts"
-import { hasEnded, loadSession, session } from "./api/session.ts"
+import { readAgain } from "./api/live.ts"
+import { followWindows, hasEnded, loadSession, session } from "./api/session.ts"
 import { asApiError } from "./api/useQuery.ts"
 import { Frame } from "./Frame.tsx"
 import { NotFound } from "./NotFound.tsx"
@@ -55,6 +56,7 @@ const SignedIn = () => {
     loadSession().catch((caught: unknown) => setError(asApiError(caught)))
   }
   useEffect(load, [])
+  useEffect(() => followWindows(readAgain), [])
   if (error !== undefined && session.value === undefined) {
     return <main class="sign-in"><Failure error={error} onRetry={load} /></main>
   }

@@ -354,6 +354,34 @@ it.live.runIf(hasBrowser)(
 )
 
 it.live.runIf(hasBrowser)(
+  "a window notices who signs in and out in another one",
+  () =>
+    Effect.gen(function*() {
+      const { site, viewerKey } = yield* furnished
+      const { context, errors, page } = yield* open(yield* launch)
+      yield* Effect.promise(async () => {
+        const create = page.getByRole("button", { name: "New product" })
+        const ended = page.getByText(/^Your session has ended/)
+        const other = await context.newPage()
+        await other.goto(`${site}/console/products`)
+        await other.getByLabel("Access key").waitFor()
+        await signIn(page, site)
+        await visit(page, site, "/console/products")
+        await create.waitFor()
+        // The other one asked for a key, and needs none any more.
+        await other.getByRole("button", { name: "Sign out" }).click()
+        await ended.waitFor()
+        await other.getByLabel("Access key").fill(viewerKey)
+        await other.getByRole("button", { name: "Sign in" }).click()
+        await page.getByText("dashboard (viewer)").waitFor()
+        assert.deepStrictEqual([await ended.count(), await create.count()], [0, 0])
+      })
+      assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
   "a list goes back to its last page, and says what could not be done",
   () =>
     Effect.gen(function*() {

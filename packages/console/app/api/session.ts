@@ -39,10 +39,34 @@ export const canOperate = computed(() => may("operator"))
 /** The products that the access key is limited to; undefined: it sees all of the project. */
 export const ownProducts = computed(() => session.value?.scopes?.products)
 
+/** The other windows of the browser: they have the same cookie. */
+const windows = new BroadcastChannel("device-cloud-session")
+
+// A channel has no target: it is of this origin.
+// oxlint-disable-next-line unicorn/require-post-message-target-origin
+const tellWindows = () => windows.postMessage("changed")
+
+/** Takes over who has signed in, or out, in another window, and calls back when somebody is signed in. */
+export const followWindows = (onSignedIn: () => void): () => void => {
+  const follow = async () => {
+    try {
+      session.value = await readSession()
+      hasEnded.value = false
+      onSignedIn()
+    } catch (error) {
+      noticeEnd(error)
+    }
+  }
+  windows.addEventListener("message", follow)
+  return () => windows.removeEventListener("message", follow)
+}
+
+const readSession = async () => dataOf(await request(current))
+
 /** Asks the server who is signed in. */
 export const loadSession = async (): Promise<void> => {
   try {
-    session.value = await dataOf(await request(current))
+    session.value = await readSession()
   } catch (error) {
     if (error instanceof ApiError && error.isPassing) throw error
     session.value = null
@@ -58,12 +82,14 @@ export const signIn = async (accessKey: string): Promise<void> => {
   })
   session.value = await dataOf(response)
   hasEnded.value = false
+  tellWindows()
 }
 
-/** Ends the session, also for other windows. */
+/** Ends the session, also for other windows: they ask for the key again. */
 export const signOut = async (): Promise<void> => {
   await request(current, { method: "DELETE" })
   session.value = null
+  tellWindows()
 }
 
 /** Finds out from what has failed that the session has ended. */
