@@ -118,6 +118,7 @@ const furnished = Effect.gen(function*() {
     device: at(d),
     connect: at(`/devices/connect?product=${key}&device=${device["device_id"]}`),
     product: at(`/products/${key}`),
+    scene: at(`/scenes/${scene["id"]}`),
     viewerKey: viewer["key"] as string,
     ofProductKey: yield* keyOf("product", { products: [key] }),
     ofProductsKey: yield* keyOf("products", { products: [certified["product_info"].product_key, key] }),
@@ -375,6 +376,31 @@ it.live.runIf(hasBrowser)(
         await other.getByRole("button", { name: "Sign in" }).click()
         await page.getByText("dashboard (viewer)").waitFor()
         assert.deepStrictEqual([await ended.count(), await create.count()], [0, 0])
+      })
+      assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
+  "a scene takes the days of a window as they are typed",
+  () =>
+    Effect.gen(function*() {
+      const { errors, page } = yield* open(yield* launch)
+      const { scene, site } = yield* furnished
+      yield* Effect.promise(async () => {
+        await signIn(page, site)
+        await visit(page, site, scene)
+        await page.getByLabel("Add a condition").selectOption("condition/time/window")
+        await page.getByRole("button", { name: "Add", exact: true }).nth(1).click()
+        await page.getByLabel("Days").focus()
+        await page.keyboard.type("mon, tue,fri")
+        assert.strictEqual(await page.getByLabel("Days").inputValue(), "mon, tue,fri")
+        await page.getByRole("button", { name: "Save", exact: true }).click()
+        await page.getByText("The scene is saved").waitFor()
+        await page.reload()
+        await page.getByLabel("Days").waitFor()
+        assert.strictEqual(await page.getByLabel("Days").inputValue(), "mon, tue, fri")
       })
       assert.deepStrictEqual(errors, [])
     }).pipe(Effect.scoped),

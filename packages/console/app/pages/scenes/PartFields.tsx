@@ -6,8 +6,10 @@ import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import { useQuery } from "../../api/useQuery.ts"
 import { ProductField, useProducts } from "../../parts/Devices.tsx"
+import { listOf } from "../../parts/Fields.tsx"
 import { AreaField, SelectField, TextField } from "../../parts/Form.tsx"
 import { emptyModel, useModel } from "../../parts/model/Model.ts"
+import { useText } from "../../parts/model/ScalarFields.tsx"
 import { useTexts } from "../../text/text.ts"
 import { CronField } from "./CronField.tsx"
 import { DeviceTarget } from "./DeviceTarget.tsx"
@@ -168,7 +170,7 @@ const CronPart = ({ onChange, part: { URI, params }, path }: PartProps) => (
 const WindowPart = ({ onChange, part: { URI, params }, path }: PartProps) => {
   const { scenes: { fields } } = useTexts()
   const set = (changes: Part["params"]) => onChange({ URI, params: { ...params, ...changes } })
-  const days = (params["days"] ?? []) as ReadonlyArray<string>
+  const [days, setDays] = useText(params["days"], daysIn, (days) => (days as ReadonlyArray<string>).join(", "))
   const text = (name: string, label: string, hint?: string) => (
     <TextField
       label={label}
@@ -186,15 +188,20 @@ const WindowPart = ({ onChange, part: { URI, params }, path }: PartProps) => {
         label={fields.days}
         hint={fields.daysHint}
         path={`${path}.params.days`}
-        value={days.join(", ")}
+        value={days}
         onInput={(text) => {
-          const named = text.split(/[\s,]+/).filter((day) => day !== "")
-          set({ days: named.length === 0 ? undefined : named })
+          setDays(text)
+          set({ days: daysIn(text) })
         }}
       />
       {text("time_zone", fields.time_zone, fields.timeZoneHint)}
     </>
   )
+}
+
+const daysIn = (text: string): ReadonlyArray<string> | undefined => {
+  const days = listOf(text)
+  return days.length === 0 ? undefined : days
 }
 
 const RangePart = ({ onChange, part: { URI, params }, path }: PartProps) => {

@@ -96,7 +96,7 @@ const readJson = (text: string): unknown => {
 }
 
 /** What is typed, which need not be a value yet; it follows a value that somebody else gives. */
-const useText = (value: unknown, read: (text: string) => unknown, write: (value: unknown) => string) => {
+export const useText = (value: unknown, read: (text: string) => unknown, write: (value: unknown) => string) => {
   const written = value === undefined || value === null ? "" : write(value)
   const [text, setText] = useState(written)
   useEffect(() => {
