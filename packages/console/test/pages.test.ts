@@ -383,7 +383,7 @@ it.live.runIf(hasBrowser)(
 )
 
 it.live.runIf(hasBrowser)(
-  "a scene takes the days of a window as they are typed",
+  "a scene takes the days of a window as they are typed, and a dry run names values that are not JSON",
   () =>
     Effect.gen(function*() {
       const { errors, page } = yield* open(yield* launch)
@@ -401,6 +401,11 @@ it.live.runIf(hasBrowser)(
         await page.reload()
         await page.getByLabel("Days").waitFor()
         assert.strictEqual(await page.getByLabel("Days").inputValue(), "mon, tue, fri")
+
+        await visit(page, site, `${scene}/dry`)
+        await page.getByLabel("Reported values as JSON").fill("{Temperature: 31}")
+        await page.getByText("This is not a JSON object").waitFor()
+        assert.strictEqual(await page.getByRole("button", { name: "Try it" }).getAttribute("aria-disabled"), "true")
       })
       assert.deepStrictEqual(errors, [])
     }).pipe(Effect.scoped),

@@ -31,6 +31,7 @@ export const objectOf = (text: string): Readonly<Record<string, never>> | undefi
 interface TextProps extends FieldProps {
   readonly value: string
   readonly onInput: (value: string) => void
+  readonly rows?: number
 }
 
 /** Ids, or tags, one on each line. */

@@ -5,7 +5,8 @@ import { useState } from "preact/hooks"
 import { api } from "../../api/client.ts"
 import type { Body, Data } from "../../api/Operations.ts"
 import { ProductField, useProducts } from "../../parts/Devices.tsx"
-import { AreaField, Form, SelectField, TextField } from "../../parts/Form.tsx"
+import { ObjectField, objectOf } from "../../parts/Fields.tsx"
+import { Form, SelectField, TextField } from "../../parts/Form.tsx"
 import { Card } from "../../parts/Page.tsx"
 import { useTexts } from "../../text/text.ts"
 import type { StoredScene } from "./draft.ts"
@@ -30,13 +31,15 @@ export const DryRun = ({ scene }: { readonly scene: StoredScene }) => {
   })
   const [explanation, setExplanation] = useState<Data<typeof api.scenes.explainScene>>()
   const change = (changes: Partial<typeof form>) => setForm({ ...form, ...changes })
+  const values = objectOf(form.values)
+  const hasValues = form.type === "property" || form.type === "event"
   const sample = (): Sample => {
     const device = { product_key: form.product, device_name: form.device }
     switch (form.type) {
       case "property":
-        return { type: "property", ...device, properties: JSON.parse(form.values) }
+        return { type: "property", ...device, properties: values! }
       case "event":
-        return { type: "event", ...device, event_id: form.event, value: JSON.parse(form.values) }
+        return { type: "event", ...device, event_id: form.event, value: values! }
       case "status":
         return { type: "status", ...device, status: form.status }
       case "cron":
@@ -49,6 +52,7 @@ export const DryRun = ({ scene }: { readonly scene: StoredScene }) => {
         <p class="soft">{dry.lead} {dry.save}</p>
         <Form
           submit={dry.check}
+          disabled={hasValues && values === undefined}
           onSubmit={async () =>
             setExplanation(await api.scenes.explainScene({ params: { id: scene.id }, payload: sample() }))}
         >
@@ -93,10 +97,10 @@ export const DryRun = ({ scene }: { readonly scene: StoredScene }) => {
               onChange={(status) => change({ status })}
             />
           )}
-          {(form.type === "property" || form.type === "event") && (
-            <AreaField
+          {hasValues && (
+            <ObjectField
               label={dry.values}
-              path="properties"
+              path={form.type === "event" ? "value" : "properties"}
               rows={4}
               value={form.values}
               onInput={(values) => change({ values })}
