@@ -413,6 +413,38 @@ it.live.runIf(hasBrowser)(
 )
 
 it.live.runIf(hasBrowser)(
+  "the events page takes a type that there is not for none, and filters that are refused for no lost connection",
+  () =>
+    Effect.gen(function*() {
+      const { errors, page } = yield* open(yield* launch)
+      const { report, site } = yield* furnished
+      const lost = page.getByText(/^The connection to the server is lost/)
+      yield* Effect.promise(async () => {
+        await signIn(page, site)
+        const opened = page.waitForResponse((response) => response.url().includes("/openapi/v1/events?"))
+        await visit(page, site, "/console/events?type=unknown")
+        assert.strictEqual((await opened).status(), 200)
+      })
+      yield* report(19.25)
+      yield* Effect.promise(async () => {
+        await page.getByText("19.25").waitFor()
+
+        const refused = page.waitForResponse((response) => response.status() === 400)
+          .then(() => page.waitForResponse((response) => response.status() === 400))
+          .then((response) => response.finished())
+        await page.getByLabel("Device id").fill("d".repeat(129))
+        const banner = lost.waitFor().then(() => "lost")
+        banner.catch(() => undefined)
+        assert.strictEqual(await Promise.race([banner, refused]), null)
+        await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
+        assert.strictEqual(await lost.count(), 0)
+      })
+      assert.deepStrictEqual(errors, [])
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live.runIf(hasBrowser)(
   "a list goes back to its last page, and says what could not be done",
   () =>
     Effect.gen(function*() {

@@ -27,6 +27,11 @@ export class ApiError extends Error {
     return this.code >= 40400 && this.code < 40500
   }
 
+  /** Whether the session has ended. */
+  get isEnd(): boolean {
+    return this.code === 40100 || this.code === 40101
+  }
+
   /** Whether the server is away, or has no room for now. */
   get isPassing(): boolean {
     return this.code === 0 || this.code === 42900 || this.code >= 50000

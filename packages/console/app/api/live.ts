@@ -39,7 +39,7 @@ export interface LiveFilter {
   readonly types?: ReadonlyArray<LiveEventType>
 }
 
-/** `lost` for as long as the server cannot be reached; `off` also if the access key may not read the events. */
+/** `lost` for as long as the server cannot be reached; `off` also if the server refuses these events. */
 export const connection = signal<"off" | "connecting" | "live" | "lost">("off")
 
 const streamOpened = new Set<() => void>()
@@ -162,7 +162,7 @@ const open = (address: string): () => void => {
   }
 }
 
-/** Whether the access key may not read these events; `EventSource` does not tell. */
+/** Whether the server refuses these events, for example to this access key; `EventSource` does not tell. */
 const refuses = async (address: string, signal: AbortSignal): Promise<boolean> => {
   try {
     const response = await request(address, { signal })
@@ -170,7 +170,7 @@ const refuses = async (address: string, signal: AbortSignal): Promise<boolean> =
     return false
   } catch (error) {
     noticeEnd(error)
-    return error instanceof ApiError && error.code >= 40300 && error.code < 40400
+    return error instanceof ApiError && !error.isPassing && !error.isEnd
   }
 }
 

@@ -94,8 +94,7 @@ export const signOut = async (): Promise<void> => {
 
 /** Finds out from what has failed that the session has ended. */
 export const noticeEnd = (error: unknown): void => {
-  const isEnd = error instanceof ApiError && (error.code === 40100 || error.code === 40101)
-  if (isEnd && session.value) hasEnded.value = true
+  if (error instanceof ApiError && error.isEnd && session.value) hasEnded.value = true
 }
 
 const dataOf = async (response: Response): Promise<Session> =>

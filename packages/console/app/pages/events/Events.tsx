@@ -2,7 +2,7 @@
  * The events of the project as they happen: filtered, paused, resumed.
  */
 import { useEffect, useRef, useState } from "preact/hooks"
-import { type LiveEvent, type LiveEventType, liveEventTypes, useLiveMoments } from "../../api/live.ts"
+import { type LiveEvent, liveEventTypes, useLiveMoments } from "../../api/live.ts"
 import { deviceHref, ProductFilter, productOf, useProducts } from "../../parts/Devices.tsx"
 import { SelectField, TextField } from "../../parts/Form.tsx"
 import { Empty, Page } from "../../parts/Page.tsx"
@@ -20,7 +20,7 @@ const Events = () => {
   const [isPaused, setPaused] = useState(false)
   const [buffer, setBuffer] = useState(EventBuffer.empty)
   const { count, rate } = useRate()
-  const type = url.get("type") as LiveEventType | ""
+  const type = liveEventTypes.find((type) => type === url.get("type")) ?? ""
   const productKey = productOf(url)
   const deviceId = url.get("device")
 
